@@ -1,0 +1,15 @@
+"""kzoo: a Keras 3 model zoo for machine translation.
+
+The rooms, in the order in which a sentence passes through them: `data`, `text`, `presets` (built from
+`models`, built from `layers`), `decoding`; around them `training` and `evaluation`. Each is imported when
+it is first used, so that `import kzoo` costs nothing.
+"""
+
+import lazy_loader
+
+__version__ = "0.1.0"
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submodules=["data", "decoding", "evaluation", "layers", "models", "presets", "text", "training"],
+)

@@ -1,0 +1,11 @@
+"""Parallel text: corpora by name or from files, and the batches that training takes."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "batches": ["Batches"],
+        "corpora": ["CORPORA", "Corpus", "open_corpus", "open_files"],
+    },
+)

@@ -1,0 +1,132 @@
+"""Batches of word numbers in a few fixed shapes, so that each shape is compiled once."""
+
+import keras
+import numpy as np
+
+from kzoo.errors import UserError
+from kzoo.text.tokenizers import END, PAD, START
+
+
+class Batches(keras.utils.PyDataset):
+    """Batches for `fit` and `evaluate`, of about equally many words each.
+
+    Sentence pairs of like length share a batch; a batch has one of `num_shapes` shapes, chosen so that
+    padding is least. Every pair comes once an epoch, in an order that `seed` and the epoch fix, on every
+    backend and machine. The last batch of each shape is filled up with empty rows of weight 0.
+
+    Give `fit` `shuffle=False`, or Keras draws an order of its own.
+
+    Args:
+        source: lists of word numbers, a sentence each, without start and end.
+        target: the same for their translations.
+        tokens: int. Most words of a batch on either side, padding included.
+        num_shapes: int. Most shapes.
+        seed: int. Fixes the order of every epoch.
+        shuffle: bool. `False`: shortest first, every epoch alike.
+        max_length: int. Longest sentence, with its start or end. `None`: any.
+        **kwargs: `workers` and other arguments of `keras.utils.PyDataset`.
+
+    Returns (a batch):
+        `({"source": (B, L), "target": (B, L)}, labels (B, L), weights (B, L))`. A source ends with the end
+        symbol, a target begins with the start symbol, labels are the target's next words.
+
+    Raises:
+        UserError: no pairs, unequally many sentences, or one longer than `max_length` or `tokens`.
+    """
+
+    def __init__(
+        self,
+        source: list[list[int]],
+        target: list[list[int]],
+        tokens: int = 2048,
+        num_shapes: int = 7,
+        seed: int = 0,
+        shuffle: bool = True,
+        max_length: int | None = None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if len(source) != len(target):
+            raise UserError(f"{len(source)} source sentences but {len(target)} target sentences")
+        if not source:
+            raise UserError("no sentence pairs to make batches of")
+        self.source, self.target = source, target
+        self.seed, self.shuffle = seed, shuffle
+        self.epoch = 0
+        lengths = np.array([max(len(s), len(t)) + 1 for s, t in zip(source, target, strict=True)])
+        limit = min(max_length or tokens, tokens)
+        if lengths.max() > limit:
+            pair = int(lengths.argmax())
+            raise UserError(
+                f"sentence pair {pair + 1} has {lengths.max()} subwords with its end symbol, the limit is {limit}: "
+                "raise max_length (or tokens), or truncate"
+            )
+        self.shapes = [(tokens // length, length) for length in least_padding(lengths, num_shapes)]
+        self._shape_of = np.searchsorted([length for _, length in self.shapes], lengths)
+        self._lengths = lengths
+        self._plan = self._make_plan()
+
+    def __len__(self) -> int:
+        return len(self._plan)
+
+    def __getitem__(self, index: int):
+        (rows, length), pairs = self._plan[index]
+        source = np.full((rows, length), PAD, "int32")
+        target, labels = source.copy(), source.copy()
+        for row, pair in enumerate(pairs):
+            s, t = self.source[pair], self.target[pair]
+            source[row, : len(s) + 1] = [*s, END]
+            target[row, : len(t) + 1] = [START, *t]
+            labels[row, : len(t) + 1] = [*t, END]
+        return {"source": source, "target": target}, labels, (labels != PAD).astype("float32")
+
+    def on_epoch_end(self):
+        self.start_epoch(self.epoch + 1)
+
+    def start_epoch(self, epoch: int):
+        """Put the pairs in the order of epoch number `epoch`, counted from 0."""
+        self.epoch = epoch
+        self._plan = self._make_plan()
+
+    def _make_plan(self) -> list:
+        """Return the epoch's batches: a shape and the numbers of its pairs."""
+        random = np.random.default_rng((self.seed, self.epoch))
+        order = random.permutation(len(self.source)) if self.shuffle else np.argsort(self._lengths, kind="stable")
+        plan = []
+        for number, shape in enumerate(self.shapes):
+            pairs = order[self._shape_of[order] == number]
+            plan += [(shape, pairs[i : i + shape[0]]) for i in range(0, len(pairs), shape[0])]
+        if self.shuffle:
+            plan = [plan[i] for i in random.permutation(len(plan))]
+        # Keras on TensorFlow takes the axes on which the first two batches differ to be those that vary.
+        (rows, length), _ = plan[0]
+        others = (i for i, (shape, _) in enumerate(plan) if shape[0] != rows and shape[1] != length)
+        other = next(others, 0)
+        plan.insert(min(1, other), plan.pop(other))
+        return plan
+
+
+def least_padding(lengths: np.ndarray, num_shapes: int) -> list[int]:
+    """Return at most `num_shapes` lengths to pad to, such that all sentences together get least padding.
+
+    Dynamic programming over the sorted distinct lengths: cost[j] with m groups is the least over i of
+    cost[i] with m - 1 groups plus the sentences of lengths i + 1 … j, all padded to length j.
+    """
+    distinct, counts = np.unique(lengths, return_counts=True)
+    sentences = np.concatenate([[0], np.cumsum(counts)])
+    ends = np.arange(1, len(distinct) + 1)
+    # padded[i, j]: words after padding the sentences of distinct lengths i … j - 1 to the longest of them
+    padded = (sentences[ends][None, :] - sentences[: len(distinct), None]) * distinct[None, :].astype(float)
+    padded[np.arange(len(distinct))[:, None] >= ends[None, :]] = np.inf
+    cost = np.concatenate([[0.0], padded[0]])
+    choices = []
+    for _ in range(min(num_shapes, len(distinct)) - 1):
+        totals = cost[:-1, None] + padded
+        choices.append(np.concatenate([[0], totals.argmin(axis=0)]))
+        cost = np.concatenate([[0.0], totals.min(axis=0)])
+    last, chosen = len(distinct), []
+    for choice in reversed([np.zeros(len(distinct) + 1, int), *choices]):
+        if last > 0:
+            chosen.append(int(distinct[last - 1]))
+            last = choice[last]
+    return chosen[::-1]

@@ -1,0 +1,295 @@
+"""Parallel corpora: aligned sentences of a split, by the corpus's name or from the user's own files.
+
+Recipes and the command line open a corpus here; tokenizers and batches take the sentences that it gives.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from kzoo.data.checksums import MULTI30K
+from kzoo.data.download import cache_folder, download, unpack
+from kzoo.errors import UserError, nearest
+
+MULTI30K_COMMIT = "c40b37b23d6387214f8ab37335b5a8672b9745f2"  # the last to change one of the files
+MULTI30K_ADDRESS = f"https://raw.githubusercontent.com/multi30k/dataset/{MULTI30K_COMMIT}/data/task1/raw"
+
+
+class Text(NamedTuple):
+    """The sentences of one language of one split, and where they stand (a file; for error messages)."""
+
+    where: str
+    sentences: list[str]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Sentences in several languages, aligned by line, in named splits.
+
+    Nothing is read, generated or downloaded before sentences are asked for.
+
+    Args:
+        name: what it is called, as in `open_corpus(name)`; "files" for the user's own.
+        languages: the codes of its languages.
+        splits: the names of its splits.
+        licence: terms of use, one line.
+        citation: whom to cite, one line; empty if nobody asks for it.
+        read: `read(split, language)` returns the `Text`; called with existing splits and languages only.
+        absent: the (split, language) combinations that do not exist.
+    """
+
+    name: str
+    languages: tuple[str, ...]
+    splits: tuple[str, ...]
+    licence: str
+    citation: str
+    read: Callable[[str, str], Text] = field(repr=False)
+    absent: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
+
+    def sentences(self, split: str, language: str) -> list[str]:
+        """Return the sentences of one language of one split, in file order, empty ones included.
+
+        Args:
+            split: one of `splits`.
+            language: one of `languages_in(split)`.
+
+        Raises:
+            UserError: no such split or language; a file that is missing, broken, empty or not UTF-8.
+
+        Example:
+            >>> open_corpus("multi30k").sentences("test_2016_flickr", "en")[0]
+            'A man in an orange hat starring at something.'
+        """
+        self._check(split, language)
+        return self._text(split, language).sentences
+
+    def pairs(self, split: str, source: str, target: str) -> tuple[list[str], list[str]]:
+        """Return the source and the target sentences of a split, aligned: equally many.
+
+        Args:
+            split: one of `splits`.
+            source: the language translated from.
+            target: the language translated to.
+
+        Raises:
+            UserError: as `sentences`; or the two files have different numbers of lines.
+
+        Example:
+            >>> english, german = open_corpus("multi30k").pairs("val", "en", "de")
+            >>> len(english), len(german)
+            (1014, 1014)
+        """
+        self._check(split, source, target)  # both before the first is read, perhaps downloaded
+        left, right = self._text(split, source), self._text(split, target)
+        if len(left.sentences) != len(right.sentences):
+            raise UserError(
+                f"{left.where} has {len(left.sentences):,} lines but {right.where} has "
+                f"{len(right.sentences):,}: line by line they must be translations of each other"
+            )
+        return left.sentences, right.sentences
+
+    def languages_in(self, split: str) -> tuple[str, ...]:
+        """Return the languages that a split exists in; `UserError` if there is no such split."""
+        if split not in self.splits:
+            raise UserError(f"corpus {self.name} has no split {split!r}: {nearest(split, list(self.splits))}")
+        return tuple(language for language in self.languages if (split, language) not in self.absent)
+
+    def _check(self, split: str, *languages: str) -> None:
+        here = self.languages_in(split)
+        for language in languages:
+            if language not in self.languages:
+                near = nearest(language, list(self.languages))
+                raise UserError(f"corpus {self.name} has no language {language!r}: {near}")
+            if language not in here:
+                others = ", ".join(other for other in self.splits if (other, language) not in self.absent)
+                raise UserError(
+                    f"corpus {self.name} has no {language} in split {split}: it has {', '.join(here)} there, "
+                    f"and {language} in {others}"
+                )
+
+    def _text(self, split: str, language: str) -> Text:
+        text = self.read(split, language)
+        if not any(sentence.strip() for sentence in text.sentences):
+            raise UserError(f"{text.where} is empty: the {language} side of split {split} has no sentence")
+        return text
+
+
+def open_corpus(name: str) -> Corpus:
+    """Return a corpus by its name.
+
+    `multi30k` and `tatoeba_zh_en` are read from the folder that the environment variable `KZOO_DATA`
+    names, as `NAME/SPLIT.LANGUAGE.gz`; what it lacks of `multi30k` is downloaded once and kept in
+    `KZOO_CACHE` (`~/.cache/kzoo`). `scenes` is generated.
+
+    Args:
+        name: a key of `CORPORA`.
+
+    Raises:
+        UserError: no such corpus; the message has the nearest names.
+
+    Example:
+        >>> open_corpus("multi30k").languages
+        ('en', 'de', 'fr', 'cs')
+    """
+    if name not in CORPORA:
+        raise UserError(f"unknown corpus {name!r}: {nearest(name, list(CORPORA))}")
+    return CORPORA[name]()
+
+
+Paths = str | Path | Sequence[str | Path]
+
+
+def open_files(
+    train: Paths | None = None,
+    val: Paths | None = None,
+    test: Paths | None = None,
+    languages: Sequence[str] = ("en", "de"),
+) -> Corpus:
+    """Return the user's own files as a corpus.
+
+    Args:
+        train: two text files aligned by line, in the order of `languages`, or one `.tsv` file of two
+            columns; UTF-8, each optionally packed (`.gz`).
+        val: the same for the validation split.
+        test: the same for the test split.
+        languages: the codes of the first and the second file or column.
+
+    Raises:
+        UserError: no split at all, a file that does not exist, or neither a pair nor a `.tsv`.
+
+    Example:
+        >>> corpus = open_files(train=("train.id", "train.zh"), val="val.tsv.gz", languages=("id", "zh"))
+        >>> corpus.splits
+        ('train', 'val')
+    """
+    if isinstance(languages, str) or len(languages) != 2 or languages[0] == languages[1]:
+        raise UserError(f"languages is {languages!r}: two different language codes are needed")
+    given = {"train": train, "val": val, "test": test}
+    files = {split: _file_pair(split, paths) for split, paths in given.items() if paths is not None}
+    if not files:
+        raise UserError("no files: give at least one of train, val and test")
+
+    def read(split: str, language: str) -> Text:
+        column = tuple(languages).index(language)
+        paths = files[split]
+        if len(paths) == 1:
+            return _read_column(paths[0], column)
+        return _read_lines(paths[column])
+
+    return Corpus("files", tuple(languages), tuple(files), "the user's own", "", read)
+
+
+def _file_pair(split: str, paths: Paths) -> tuple[Path, ...]:
+    """Return the two text files of a split, or the one TSV file, all of which exist."""
+    if isinstance(paths, str | Path):
+        paths = (paths,)
+    files = tuple(Path(path).expanduser() for path in paths)
+    if len(files) != 2 and not (len(files) == 1 and files[0].name.endswith((".tsv", ".tsv.gz"))):
+        seen = ", ".join(map(str, files)) or "nothing"
+        raise UserError(f"split {split} is {seen}: give two aligned text files or one .tsv (or .tsv.gz) file")
+    for file in files:
+        if not file.is_file():
+            raise UserError(f"{file}: no such file (split {split})")
+    return files
+
+
+def _read_column(path: Path, column: int) -> Text:
+    rows = [line.split("\t") for line in _read_lines(path).sentences]
+    for number, row in enumerate(rows, 1):
+        if len(row) != 2:
+            raise UserError(f"{path}, line {number}: {len(row)} columns instead of 2 (source, tab, target)")
+    return Text(str(path), [row[column] for row in rows])
+
+
+def _read_lines(path: Path) -> Text:
+    """Return the lines of a file. Only a line feed ends one: sentences may hold U+2028, U+0085 and such."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
+    if path.suffix == ".gz":
+        data, broken = unpack(data)
+        if broken:
+            lines = data.count(b"\n")
+            raise UserError(f"{path}: broken gzip file, noticed after line {lines} ({broken})")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        number = data.count(b"\n", 0, error.start) + 1
+        raise UserError(f"{path}, line {number}: not valid UTF-8 ({error.reason})") from None
+    lines = text.removeprefix("\ufeff").split("\n")
+    if not lines[-1]:  # what follows the last line feed, or an empty file
+        lines.pop()
+    return Text(str(path), [line.removesuffix("\r") for line in lines])
+
+
+def _multi30k() -> Corpus:
+    splits = ("train", "val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr")
+
+    def read(split: str, language: str) -> Text:
+        name = f"{split}.{language}"
+        own = _own_file(f"multi30k/{name}.gz")
+        if own is None:
+            kept = cache_folder() / "multi30k" / name
+            return _read_lines(download(f"{MULTI30K_ADDRESS}/{name}.gz", MULTI30K[name], kept))
+        return _read_lines(own)
+
+    return Corpus(
+        name="multi30k",
+        languages=("en", "de", "fr", "cs"),
+        splits=splits,
+        licence="non-commercial research and education; derived from Flickr30k captions",
+        citation="Elliott et al. 2016 (en, de), Elliott et al. 2017 (fr, tests of 2017), "
+        "Barrault et al. 2018 (cs, test of 2018)",
+        read=read,
+        absent=frozenset({("test_2017_flickr", "cs"), ("test_2017_mscoco", "cs")}),
+    )
+
+
+def _tatoeba_zh_en() -> Corpus:
+    def read(split: str, language: str) -> Text:
+        own = _own_file(f"tatoeba_zh_en/{split}.{language}.gz")
+        if own is None:
+            raise UserError(
+                f"tatoeba_zh_en has no download: set KZOO_DATA (now {os.environ.get('KZOO_DATA', '')!r}) to "
+                f"a folder that holds tatoeba_zh_en/{split}.{language}.gz"
+            )
+        return _read_lines(own)
+
+    return Corpus(
+        name="tatoeba_zh_en",
+        languages=("zh", "en"),
+        splits=("train", "val", "test"),
+        licence="CC BY 2.0 FR",
+        citation="Tatoeba (tatoeba.org), by way of ManyThings.org",
+        read=read,
+    )
+
+
+def _scenes() -> Corpus:
+    from kzoo.data.scenes import LANGUAGES, scenes
+
+    def read(split: str, language: str) -> Text:
+        return Text(f"scenes/{split}", [scene.sentence(language) for scene in scenes(split)])
+
+    return Corpus("scenes", tuple(LANGUAGES), ("train", "val", "test"), "as kzoo itself", "", read)
+
+
+CORPORA: dict[str, Callable[[], Corpus]] = {
+    "multi30k": _multi30k,
+    "tatoeba_zh_en": _tatoeba_zh_en,
+    "scenes": _scenes,
+}
+
+
+def _own_file(name: str) -> Path | None:
+    """Return the file of this name under the folder KZOO_DATA, if there is one."""
+    folder = os.environ.get("KZOO_DATA")
+    if not folder:
+        return None
+    if not Path(folder).expanduser().is_dir():
+        raise UserError(f"KZOO_DATA is {folder!r}: no such folder")
+    file = Path(folder).expanduser() / name
+    return file if file.exists() else None

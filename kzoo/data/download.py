@@ -1,0 +1,125 @@
+"""Downloads of a packed text file: checked before it is kept, kept whole or not at all.
+
+`kzoo.data.corpora` calls it for what is not in the user's own folder.
+"""
+
+import contextlib
+import gzip
+import hashlib
+import http.client
+import io
+import os
+import secrets
+import urllib.request
+import zlib
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+
+from kzoo.errors import UserError
+
+TIMEOUT = 30  # seconds without a byte
+
+
+def download(address: str, sha256: str, path: Path) -> Path:
+    """Make `path` hold the text that stands packed at `address`, and return `path`.
+
+    A file that is there already and has the right checksum is taken as it is. The text is kept unpacked:
+    servers may pack the same text differently, so only its own checksum means something.
+
+    Args:
+        address: of a gzip file.
+        sha256: of the unpacked text, 64 hexadecimal digits.
+        path: where to keep the unpacked text; its folder is made if need be.
+
+    Raises:
+        UserError: no network, no such address, a truncated or altered file, no space; nothing is left behind.
+
+    Example:
+        >>> download("https://example.org/val.en.gz", "1f2a…", cache_folder() / "val.en")
+        PosixPath('/home/me/.cache/kzoo/val.en')
+    """
+    with contextlib.suppress(OSError):  # not there, or not readable
+        if hashlib.sha256(path.read_bytes()).hexdigest() == sha256:
+            return path
+    packed, announced = _receive(address)
+    text, broken = unpack(packed)
+    seen = hashlib.sha256(text).hexdigest()
+    if seen != sha256:
+        of = "" if announced is None else f" of {announced:,}"
+        raise UserError(
+            f"{address}: truncated or altered ({len(packed):,}{of} bytes came{broken and f'; {broken}'}): "
+            f"SHA-256 of the unpacked text is {seen} instead of {sha256}"
+        )
+    _keep(text, path)
+    return path
+
+
+def cache_folder() -> Path:
+    """Return the folder for downloads: the environment variable KZOO_CACHE, or `~/.cache/kzoo`."""
+    return Path(os.environ.get("KZOO_CACHE") or "~/.cache/kzoo").expanduser()
+
+
+def unpack(packed: bytes) -> tuple[bytes, str]:
+    """Return the text in a gzip file up to where it breaks off, and what broke ("" if nothing did).
+
+    Args:
+        packed: the bytes of the gzip file.
+
+    Example:
+        >>> unpack(gzip.compress(b"one"))
+        (b'one', '')
+    """
+    text = bytearray()
+    try:
+        with gzip.open(io.BytesIO(packed)) as file:
+            while block := file.read1():  # one step each: a break loses nothing before it
+                text += block
+    except (OSError, EOFError, zlib.error) as error:
+        return bytes(text), str(error)
+    return bytes(text), ""
+
+
+def _receive(address: str) -> tuple[bytes, int | None]:
+    """Return the bytes at the address and how many the server announced, with a progress bar on stderr."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn()
+    packed = bytearray()
+    try:
+        with urllib.request.urlopen(address, timeout=TIMEOUT) as response:
+            announced = response.length
+            with Progress(*columns, console=Console(stderr=True)) as progress:
+                task = progress.add_task(address.rsplit("/", 1)[-1], total=announced)
+                while block := response.read(1 << 14):
+                    packed += block
+                    progress.update(task, completed=len(packed))
+    except (OSError, http.client.HTTPException) as error:
+        raise UserError(
+            f"{address} cannot be downloaded ({_reason(error)}); without a network, "
+            "set KZOO_DATA to a folder that holds the corpus"
+        ) from None
+    return bytes(packed), announced
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, HTTPError):
+        error.close()
+        return f"HTTP status {error.code}"
+    if isinstance(error, URLError):
+        return str(error.reason)
+    return str(error) or type(error).__name__
+
+
+def _keep(text: bytes, path: Path) -> None:
+    """Write the file beside its place and move it there, so that no one ever sees half of it."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_bytes(text)
+        os.replace(beside, path)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from None
+    finally:
+        with contextlib.suppress(OSError):  # moved, or never made
+            beside.unlink()

@@ -1,0 +1,121 @@
+"""Beam search, written once, for every model that keeps the decoding contract of this package."""
+
+import keras
+import numpy as np
+from keras import ops, tree
+
+from kzoo.decoding.length_penalty import Exponent
+from kzoo.decoding.top_k import take_rows, top_k
+from kzoo.text.tokenizers import END, PAD, START
+
+# Stands for log 0: finite, so that sums of it stay ordered and no backend makes it NaN.
+NEVER = -1e9
+
+
+class BeamSearch(keras.Model):
+    """Finds the `beam_size` best outputs of a model; a `keras.Model`, so that `predict_on_batch` compiles it.
+
+    At each step the 2K best continuations of the K living hypotheses are drawn. Those among the first K
+    that end the sentence are finished: they stop growing and compete by log P / penalty(length). The K best
+    others live on. A sentence is done when K of its hypotheses have finished; at `max_length` every living
+    hypothesis must end. Beam size 1 is greedy search.
+
+    Args:
+        model: keeps the decoding contract (`encode`, `start`, `decode_step`).
+        beam_size: int. K.
+        max_length: int. T, the most words of an output, its end symbol included.
+        length_penalty: function from a length, end symbol included, to what log P is divided by.
+
+    Call arguments:
+        inputs: what the model's `encode` takes, first axes B.
+
+    Returns:
+        `{"tokens": int32 (B, K, T), "scores": float32 (B, K)}`, best first: words with their end symbol,
+        then padding; a score of about -1e9 where fewer than K outputs exist.
+
+    Reference:
+        Wu et al. 2016, "Google's Neural Machine Translation System", Section 7.
+        https://arxiv.org/abs/1609.08144
+    """
+
+    def __init__(self, model, beam_size: int = 5, max_length: int = 128, length_penalty=Exponent(1.0), **kwargs):
+        super().__init__(**kwargs)
+        self.model = model
+        self.beam_size = beam_size
+        self.max_length = max_length
+        self.length_penalty = length_penalty
+
+    def call(self, inputs):
+        memory = self.model.encode(inputs)
+        batch = ops.shape(tree.flatten(memory)[0])[0]
+        K, T = self.beam_size, self.max_length
+        # Only the first of K equal beginnings lives, or the beam would fill with copies.
+        alone = np.array([0.0] + [NEVER] * (K - 1), "float32")
+        loop = {
+            "step": ops.zeros((), "int32"),
+            "tokens": ops.full((batch, K), START, "int32"),
+            "scores": ops.broadcast_to(ops.convert_to_tensor(alone), (batch, K)),
+            "history": ops.full((batch, K, T), PAD, "int32"),
+            "finished": ops.full((batch, K, T), PAD, "int32"),
+            "finished_scores": ops.full((batch, K), NEVER, "float32"),
+            "num_finished": ops.zeros((batch,), "int32"),
+            "state": self.model.start(memory, K, T),
+        }
+        loop = ops.while_loop(
+            lambda loop: ops.logical_and(loop["step"] < T, ops.any(loop["num_finished"] < K)),
+            lambda loop: (self._step(loop, memory),),
+            (loop,),
+        )[0]
+        return {"tokens": loop["finished"], "scores": loop["finished_scores"]}
+
+    def _step(self, loop: dict, memory: dict) -> dict:
+        K, step = self.beam_size, loop["step"]
+        logits, state = self.model.decode_step(loop["tokens"], step, memory, loop["state"])
+        scores, parents, words = self._continuations(logits, loop["scores"], step)  # (B, 2K) each
+
+        done = (loop["num_finished"] >= K)[:, None]
+        ends = ops.equal(words, END)
+        among_first = ops.arange(2 * K, dtype="int32")[None, :] < K
+        finishing = ends & among_first & ~done & (scores > NEVER / 2)
+        histories = write_word(take_rows(loop["history"], parents), words, step)  # (B, 2K, T)
+
+        normalized = scores / self.length_penalty(ops.cast(step + 1, "float32"))
+        pool_scores = ops.concatenate([loop["finished_scores"], ops.where(finishing, normalized, NEVER)], axis=1)
+        pool = ops.concatenate([loop["finished"], histories], axis=1)
+        finished_scores, kept = ops.top_k(pool_scores, K)
+
+        living_scores, living = ops.top_k(ops.where(ends, NEVER, scores), K)
+        living = ops.cast(living, "int32")
+        parents = take_rows(parents, living)
+        return {
+            "step": step + 1,
+            "tokens": take_rows(words, living),
+            "scores": living_scores,
+            "history": take_rows(histories, living),
+            "finished": take_rows(pool, ops.cast(kept, "int32")),
+            "finished_scores": finished_scores,
+            "num_finished": loop["num_finished"] + ops.sum(ops.cast(finishing, "int32"), axis=1),
+            "state": {
+                "reorder": tree.map_structure(lambda leaf: take_rows(leaf, parents), state["reorder"]),
+                "keep": state["keep"],
+            },
+        }
+
+    def _continuations(self, logits, scores, step):
+        """Return the 2K best of all one-word continuations: scores, parents and words, `(B, 2K)` each."""
+        size = logits.shape[-1]
+        logits = ops.cast(logits, "float32")
+        barred = np.zeros((2, size), "float32")
+        barred[:, [PAD, START]] = NEVER
+        barred[1, np.arange(size) != END] = NEVER  # the last step only ends
+        barred = ops.take(ops.convert_to_tensor(barred), ops.cast(step >= self.max_length - 1, "int32"), axis=0)
+        totals = (scores - ops.logsumexp(logits, axis=-1))[..., None] + logits + barred  # (B, K, V)
+        totals = ops.reshape(totals, (ops.shape(logits)[0], self.beam_size * size))
+        best, positions = top_k(totals, 2 * self.beam_size)
+        return best, positions // size, positions % size
+
+
+def write_word(histories, words, step):
+    """Return `histories` `(B, n, T)` with `words` `(B, n)` at place `step`."""
+    here = ops.equal(ops.arange(histories.shape[2], dtype="int32"), step)
+    return ops.where(here, words[..., None], histories)

@@ -1,0 +1,19 @@
+"""The zoo's layers, one a file; none knows a model, a tokenizer or a data set.
+
+The letters of every docstring and step comment: `B` batch, `S` source length, `T` target length, `L` any
+length, `D` model width, `H` heads, `d` width of a head, `V` vocabulary, `K` beam, `N` entries of a cache,
+`R` image regions, `k` bridge heads.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "multi_head_attention": ["MultiHeadAttention"],
+        "pope_embedding": ["PoPEEmbedding"],
+        "rope_embedding": ["RoPEEmbedding"],
+        "transformer_decoder_layer": ["TransformerDecoderLayer"],
+        "transformer_encoder_layer": ["TransformerEncoderLayer"],
+    },
+)

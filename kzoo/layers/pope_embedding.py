@@ -1,0 +1,109 @@
+"""PoPE: the position encoding whose functions are the Legendre polynomials."""
+
+import keras
+import numpy as np
+from keras import ops
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class PoPEEmbedding(keras.layers.Layer):
+    """Legendre polynomial position encoding (PoPE).
+
+    The token's position is the polynomial's order, and the features sweep the polynomial's domain:
+
+        PE(pos, i) = P_{pos + first_order}(x_i),   x_i = -1 + 2 i / D,   i = 0 … D - 1        (Eq. 14)
+
+    The values come from the recurrence between neighbouring positions (Eq. 15), in float64, once. They
+    are constants: the layer has no weights, and an encoding does not depend on `max_length`, so the limit
+    of a trained model can be raised.
+
+    Args:
+        max_length: int. Positions in the table. Defaults to `1024`.
+        first_order: int. Order of the polynomial at position 0; the paper does not say whether positions
+            count from 0 or 1. Defaults to `0`.
+        normalize: bool. The root mean square of P_n falls as 1/sqrt(2n + 1). `True` multiplies by
+            sqrt((2n + 1) / 2), the orthonormal Legendre functions, whose root mean square is about that
+            of a sine, 1/sqrt(2), at every position. Defaults to `False`, as the paper has it.
+        **kwargs: other arguments of `keras.layers.Layer`, such as `name` and `dtype`.
+
+    Call arguments:
+        inputs: `(B, L, D)`. Only its shape and dtype matter.
+        start_index: int or integer tensor. Position of the first of the `L` tokens. Defaults to `0`.
+        positions: `(L,)` or `(B, L)` integers. Positions of the tokens, in place of `start_index`.
+
+    Returns:
+        `(B, L, D)`: the encoding, to be added to the inputs.
+
+    Raises:
+        ValueError: a length, known before the computation, over `max_length`.
+
+    Example:
+
+    >>> tokens = keras.random.normal((2, 10, 64))
+    >>> (tokens + PoPEEmbedding()(tokens)).shape
+    (2, 10, 64)
+
+    Reference:
+        Aggarwal 2024, "PoPE: Legendre Orthogonal Polynomials Based Position Encoding for Large Language
+        Models", Eq. 14 and 15. https://arxiv.org/abs/2405.04585
+    """
+
+    def __init__(self, max_length: int = 1024, first_order: int = 0, normalize: bool = False, **kwargs):
+        super().__init__(**kwargs)
+        self.max_length = max_length
+        self.first_order = first_order
+        self.normalize = normalize
+        self.supports_masking = True
+
+    def build(self, inputs_shape):
+        table = legendre_table(self.first_order + self.max_length, inputs_shape[-1])
+        if self.normalize:
+            order = np.arange(len(table))[:, None]
+            table *= np.sqrt((2 * order + 1) / 2)
+        self._table = table[self.first_order :].astype("float32")
+
+    def call(self, inputs, start_index=0, positions=None):
+        length = inputs.shape[-2]
+        if positions is None:
+            if isinstance(length, int) and isinstance(start_index, int):
+                self._check_length(start_index + length)
+            positions = ops.arange(ops.shape(inputs)[-2], dtype="int32") + start_index
+        table = ops.cast(ops.convert_to_tensor(self._table), self.compute_dtype)
+        encoding = ops.take(table, positions, axis=0)  # (L, D) or (B, L, D)
+        return ops.broadcast_to(encoding, ops.shape(inputs))
+
+    def _check_length(self, length: int):
+        if length > self.max_length:
+            raise ValueError(
+                f"PoPEEmbedding has max_length={self.max_length} positions, the inputs need {length}; "
+                "give a larger max_length (the encodings of the first positions do not change)"
+            )
+
+    def compute_output_shape(self, inputs_shape):
+        return inputs_shape
+
+    def get_config(self):
+        config = {
+            "max_length": self.max_length,
+            "first_order": self.first_order,
+            "normalize": self.normalize,
+        }
+        return {**super().get_config(), **config}
+
+
+def legendre_table(num_orders: int, num_points: int) -> np.ndarray:
+    """Return P_n(x_i) for n = 0 … `num_orders` - 1 and x_i = -1 + 2 i / `num_points`, by Bonnet's recurrence.
+
+    (n + 1) P_{n+1}(x) = (2n + 1) x P_n(x) - n P_{n-1}(x), stable on [-1, 1]: below 1e-12 of the exact
+    value for the first 1,024 orders.
+
+    Returns:
+        `(num_orders, num_points)`, float64.
+    """
+    x = -1 + 2 * np.arange(num_points) / num_points
+    table = np.ones((num_orders, num_points))
+    if num_orders > 1:
+        table[1] = x
+    for n in range(1, num_orders - 1):
+        table[n + 1] = ((2 * n + 1) * x * table[n] - n * table[n - 1]) / (n + 1)
+    return table

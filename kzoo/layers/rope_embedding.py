@@ -1,0 +1,47 @@
+"""RoPE: rotary position embedding."""
+
+import keras
+from keras_hub.layers import RotaryEmbedding
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class RoPEEmbedding(RotaryEmbedding):
+    """Rotary position embedding (RoPE): rotates queries and keys by angles that grow with the position.
+
+    keras-hub's `RotaryEmbedding` under the zoo's name, for queries and keys laid out by head. Feature
+    pairs (i, i + d/2) at position p turn by p · max_wavelength^(-2i/d), so that the product of a query and
+    a key depends on their distance alone (Eq. 15 and 34; the pairs are halves, not neighbours, which is a
+    permutation of the features).
+
+    Args:
+        max_wavelength: int. Base of the wavelengths. Defaults to `10000`.
+        sequence_axis: int. Axis of the positions. Defaults to `-2`.
+        feature_axis: int. Axis of the features. Defaults to `-1`.
+        **kwargs: other arguments of `keras_hub.layers.RotaryEmbedding` and `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: `(B, H, L, d)`, d even.
+        start_index: int or integer tensor. Position of the first of the `L`. Defaults to `0`.
+        positions: `(L,)` or `(B, L)`. Positions, in place of `start_index`.
+
+    Returns:
+        `(B, H, L, d)`: the inputs, rotated.
+
+    Example:
+
+    >>> queries = keras.random.normal((2, 4, 10, 32))
+    >>> RoPEEmbedding()(queries).shape
+    (2, 4, 10, 32)
+
+    Reference:
+        Su et al. 2021, "RoFormer: Enhanced Transformer with Rotary Position Embedding".
+        https://arxiv.org/abs/2104.09864
+    """
+
+    def __init__(self, max_wavelength: int = 10000, sequence_axis: int = -2, feature_axis: int = -1, **kwargs):
+        super().__init__(
+            max_wavelength=max_wavelength,
+            sequence_axis=sequence_axis,
+            feature_axis=feature_axis,
+            **kwargs,
+        )

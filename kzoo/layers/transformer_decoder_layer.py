@@ -1,0 +1,139 @@
+"""One layer of the Transformer's decoder."""
+
+import keras
+from keras import ops
+
+from kzoo.layers.feed_forward import FeedForward
+from kzoo.layers.multi_head_attention import MultiHeadAttention
+from kzoo.layers.residual import Residual
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class TransformerDecoderLayer(keras.layers.Layer):
+    """Causal self-attention, attention over the source and feed-forward network, each in a residual connection.
+
+    Called on a whole target, as in training, or through `decode_step` on the one word that each hypothesis
+    has gained.
+
+    Args:
+        num_heads: int. H; must divide D.
+        feedforward_dim: int. Inner width of the feed-forward network.
+        dropout: float. Rate on each sublayer's output. Defaults to `0`.
+        norm: `"post"` or `"pre"`, where layer normalization stands. Defaults to `"post"`.
+        rotary: layer that rotates the self-attention's queries and keys. Defaults to `None`.
+        **kwargs: other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: `(B, T, D)`.
+        source: `(B, S, D)`. The encoder's output.
+        source_mask: bool `(B, S)`. `True` at words, `False` at padding. All words by default.
+        training: bool. Whether dropout is on.
+
+    Returns:
+        `(B, T, D)`.
+
+    Example:
+
+    >>> source, target = keras.random.normal((2, 10, 64)), keras.random.normal((2, 7, 64))
+    >>> TransformerDecoderLayer(num_heads=4, feedforward_dim=128)(target, source).shape
+    (2, 7, 64)
+
+    Reference:
+        Vaswani et al. 2017, "Attention Is All You Need", Section 3.1. https://arxiv.org/abs/1706.03762
+    """
+
+    def __init__(
+        self, num_heads: int, feedforward_dim: int, dropout: float = 0.0, norm: str = "post", rotary=None, **kwargs
+    ):
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.feedforward_dim = feedforward_dim
+        self.dropout = dropout
+        self.norm = norm
+        self.rotary = rotary
+        self.supports_masking = True
+
+    def build(self, inputs_shape, source_shape=None):
+        dtype, key_dim = self.dtype_policy, inputs_shape[-1] // self.num_heads
+        self.self_attention = MultiHeadAttention(
+            self.num_heads, key_dim, rotary=self.rotary, dtype=dtype, name="self_attention"
+        )
+        self.self_attention_residual = Residual(self.norm, self.dropout, dtype=dtype, name="self_attention_residual")
+        self.cross_attention = MultiHeadAttention(self.num_heads, key_dim, dtype=dtype, name="cross_attention")
+        self.cross_attention_residual = Residual(
+            self.norm, self.dropout, dtype=dtype, name="cross_attention_residual"
+        )
+        self.feedforward = FeedForward(self.feedforward_dim, dtype=dtype, name="feedforward")
+        self.feedforward_residual = Residual(self.norm, self.dropout, dtype=dtype, name="feedforward_residual")
+        for layer in (
+            self.self_attention,
+            self.self_attention_residual,
+            self.cross_attention,
+            self.cross_attention_residual,
+            self.feedforward,
+            self.feedforward_residual,
+        ):
+            layer.build(inputs_shape)
+
+    def call(self, inputs, source, source_mask=None, training=None):
+        length = ops.arange(ops.shape(inputs)[1], dtype="int32")
+        causal = length[None, :] <= length[:, None]  # (T, T)
+        x = inputs
+        attended = self.self_attention(self.self_attention_residual.enter(x), mask=causal)
+        x = self.self_attention_residual(x, attended, training=training)
+        return self._after_self_attention(x, source_mask, value=source, training=training)
+
+    def decode_step(self, inputs, source_cache, source_mask, cache, cache_index, mask, positions):
+        """Pass on the newest word of each of `K` hypotheses.
+
+        Args:
+            inputs: `(B, K, D)`.
+            source_cache: pair of `(B, H, S, d)`: `source_cache(source)`.
+            source_mask: bool `(B, S)`.
+            cache: pair of `(B, H, N, d)`: keys and values of earlier words of all hypotheses.
+            cache_index: int32 scalar. The first of the `K` entries that these words take.
+            mask: bool `(B, 1, K, N)`. The entries that each hypothesis descends from, its own included.
+            positions: int32 `(K,)`. Positions of the words in their hypotheses.
+
+        Returns:
+            `(B, K, D)` and the cache with the words' entries written.
+        """
+        x = inputs
+        attended, cache = self.self_attention(
+            self.self_attention_residual.enter(x),
+            mask=mask,
+            cache=cache,
+            cache_index=cache_index,
+            positions=positions,
+        )
+        x = self.self_attention_residual(x, attended)
+        return self._after_self_attention(x, source_mask, cache=source_cache), cache
+
+    def source_cache(self, source):
+        """Return the source's keys and values `(B, H, S, d)`, computed once a sentence."""
+        return tuple(self.cross_attention.keys_and_values(source))
+
+    def _after_self_attention(self, x, source_mask, value=None, cache=None, training=None):
+        mask = None if source_mask is None else source_mask[:, None, None, :]  # (B, 1, 1, S)
+        attended = self.cross_attention(self.cross_attention_residual.enter(x), value=value, mask=mask, cache=cache)
+        x = self.cross_attention_residual(x, attended, training=training)
+        return self.feedforward_residual(
+            x, self.feedforward(self.feedforward_residual.enter(x)), training=training
+        )
+
+    def compute_output_shape(self, inputs_shape, source_shape=None):
+        return inputs_shape
+
+    def get_config(self):
+        config = {
+            "num_heads": self.num_heads,
+            "feedforward_dim": self.feedforward_dim,
+            "dropout": self.dropout,
+            "norm": self.norm,
+            "rotary": keras.saving.serialize_keras_object(self.rotary),
+        }
+        return {**super().get_config(), **config}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**{**config, "rotary": keras.saving.deserialize_keras_object(config["rotary"])})

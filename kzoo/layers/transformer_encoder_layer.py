@@ -1,0 +1,87 @@
+"""One layer of the Transformer's encoder."""
+
+import keras
+
+from kzoo.layers.feed_forward import FeedForward
+from kzoo.layers.multi_head_attention import MultiHeadAttention
+from kzoo.layers.residual import Residual
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class TransformerEncoderLayer(keras.layers.Layer):
+    """Self-attention and feed-forward network, each in a residual connection.
+
+    Args:
+        num_heads: int. H; must divide D.
+        feedforward_dim: int. Inner width of the feed-forward network.
+        dropout: float. Rate on each sublayer's output. Defaults to `0`.
+        norm: `"post"` or `"pre"`, where layer normalization stands. Defaults to `"post"`.
+        rotary: layer that rotates queries and keys, such as `RoPEEmbedding`. Defaults to `None`.
+        **kwargs: other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: `(B, S, D)`.
+        mask: bool `(B, S)`. `True` at words, `False` at padding. All words by default.
+        training: bool. Whether dropout is on.
+
+    Returns:
+        `(B, S, D)`.
+
+    Example:
+
+    >>> words = keras.random.normal((2, 10, 64))
+    >>> TransformerEncoderLayer(num_heads=4, feedforward_dim=128)(words).shape
+    (2, 10, 64)
+
+    Reference:
+        Vaswani et al. 2017, "Attention Is All You Need", Section 3.1. https://arxiv.org/abs/1706.03762
+    """
+
+    def __init__(
+        self, num_heads: int, feedforward_dim: int, dropout: float = 0.0, norm: str = "post", rotary=None, **kwargs
+    ):
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.feedforward_dim = feedforward_dim
+        self.dropout = dropout
+        self.norm = norm
+        self.rotary = rotary
+        self.supports_masking = True
+
+    def build(self, inputs_shape):
+        dtype = self.dtype_policy
+        self.attention = MultiHeadAttention(
+            self.num_heads, inputs_shape[-1] // self.num_heads, rotary=self.rotary, dtype=dtype, name="attention"
+        )
+        self.attention_residual = Residual(self.norm, self.dropout, dtype=dtype, name="attention_residual")
+        self.feedforward = FeedForward(self.feedforward_dim, dtype=dtype, name="feedforward")
+        self.feedforward_residual = Residual(self.norm, self.dropout, dtype=dtype, name="feedforward_residual")
+        for layer in (self.attention, self.attention_residual, self.feedforward, self.feedforward_residual):
+            layer.build(inputs_shape)
+
+    def call(self, inputs, mask=None, training=None):
+        mask = None if mask is None else mask[:, None, None, :]  # (B, 1, 1, S)
+        x = inputs
+        attended = self.attention(self.attention_residual.enter(x), mask=mask)
+        x = self.attention_residual(x, attended, training=training)
+        x = self.feedforward_residual(
+            x, self.feedforward(self.feedforward_residual.enter(x)), training=training
+        )
+        return x
+
+    def compute_output_shape(self, inputs_shape):
+        return inputs_shape
+
+    def get_config(self):
+        config = {
+            "num_heads": self.num_heads,
+            "feedforward_dim": self.feedforward_dim,
+            "dropout": self.dropout,
+            "norm": self.norm,
+            "rotary": keras.saving.serialize_keras_object(self.rotary),
+        }
+        return {**super().get_config(), **config}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**{**config, "rotary": keras.saving.deserialize_keras_object(config["rotary"])})

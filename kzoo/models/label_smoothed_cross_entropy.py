@@ -1,0 +1,43 @@
+"""The loss of a translator."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class LabelSmoothedCrossEntropy(keras.losses.Loss):
+    """Cross-entropy against the true word mixed with the uniform distribution, a mean over words.
+
+        loss = -(1 - ε) log p(y) - ε · mean over the vocabulary of log p
+
+    Sample weights are 0 at padding, so the mean is over real words.
+
+    Args:
+        label_smoothing: float. ε. Defaults to `0.1`.
+        name: str.
+
+    Call arguments:
+        y_true: int `(B, T)`. Words.
+        y_pred: `(B, T, V)`. Logits.
+        sample_weight: `(B, T)`.
+
+    Reference:
+        Szegedy et al. 2016, "Rethinking the Inception Architecture for Computer Vision", Section 7.
+        https://arxiv.org/abs/1512.00567
+    """
+
+    def __init__(self, label_smoothing: float = 0.1, name: str = "label_smoothed_cross_entropy", **kwargs):
+        super().__init__(name=name, **{"reduction": "mean_with_sample_weight", **kwargs})
+        self.label_smoothing = label_smoothing
+
+    def call(self, y_true, y_pred):
+        logits = ops.cast(y_pred, "float32")
+        log_total = ops.logsumexp(logits, axis=-1)  # (B, T)
+        labels = ops.cast(y_true, "int32")[..., None]
+        true_word = ops.take_along_axis(logits, labels, axis=-1)[..., 0]
+        every_word = ops.mean(logits, axis=-1)
+        smooth = self.label_smoothing
+        return log_total - (1 - smooth) * true_word - smooth * every_word
+
+    def get_config(self):
+        return {**super().get_config(), "label_smoothing": self.label_smoothing}

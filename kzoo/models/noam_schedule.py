@@ -1,0 +1,40 @@
+"""The learning rate of "Attention Is All You Need"."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class NoamSchedule(keras.optimizers.schedules.LearningRateSchedule):
+    """Linear warm-up, then decay with the inverse square root of the step.
+
+        rate(step) = factor · width^-0.5 · min(step^-0.5, step · warmup_steps^-1.5),   step = 1, 2, …
+
+    Its peak is factor / sqrt(width · warmup_steps), at step `warmup_steps`.
+
+    Args:
+        width: int. D, the model's width.
+        warmup_steps: int. Steps until the peak. Defaults to `4000`.
+        factor: float. Defaults to `1`.
+
+    Example:
+
+    >>> round(float(NoamSchedule(width=512)(3999)), 6)
+    0.000699
+
+    Reference:
+        Vaswani et al. 2017, "Attention Is All You Need", Eq. 3. https://arxiv.org/abs/1706.03762
+    """
+
+    def __init__(self, width: int, warmup_steps: int = 4000, factor: float = 1.0):
+        super().__init__()
+        self.width = width
+        self.warmup_steps = warmup_steps
+        self.factor = factor
+
+    def __call__(self, step):
+        step = ops.cast(step, "float32") + 1.0
+        return self.factor * self.width**-0.5 * ops.minimum(ops.rsqrt(step), step * self.warmup_steps**-1.5)
+
+    def get_config(self):
+        return {"width": self.width, "warmup_steps": self.warmup_steps, "factor": self.factor}

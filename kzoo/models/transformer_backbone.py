@@ -1,0 +1,203 @@
+"""The Transformer, encoder and decoder, with any of the zoo's position encodings."""
+
+import keras
+from keras import ops
+from keras_hub.layers import PositionEmbedding, SinePositionEncoding
+from keras_hub.models import Backbone
+
+from kzoo.layers import PoPEEmbedding, RoPEEmbedding, TransformerDecoderLayer, TransformerEncoderLayer
+
+# Encodings that are added to the embeddings. Rotary positions act inside the attention instead.
+ADDED_POSITIONS = {
+    "pope": lambda max_length, **options: PoPEEmbedding(max_length, **options),
+    "sine": lambda max_length, **options: SinePositionEncoding(**options),
+    "learned": lambda max_length, **options: PositionEmbedding(max_length, **options),
+}
+POSITION_ENCODINGS = (*ADDED_POSITIONS, "rope", "none")
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class TransformerBackbone(Backbone):
+    """Transformer encoder and decoder with tied embeddings.
+
+    Inputs are `{"source": (B, S), "target": (B, T)}`, int32 word numbers with 0 for padding; the target
+    begins with the start symbol. The output is the logits `(B, T, V)` of each next word. The output map is
+    the target's embedding table (Vaswani et al. 2017, Section 3.4).
+
+    For decoding, `encode`, `start` and `decode_step` keep the contract of `kzoo.decoding`.
+
+    Args:
+        source_vocabulary_size: int. Words of the source, or of both languages.
+        target_vocabulary_size: int. V. `None`, the default: one joint vocabulary and one table for both.
+        position_encoding: `"pope"`, `"rope"`, `"sine"`, `"learned"` or `"none"`.
+        position_options: dict. Arguments of the position layer, such as `{"normalize": True}` for PoPE.
+        num_layers: int. Layers of the encoder, and of the decoder.
+        width: int. D.
+        num_heads: int. H; must divide `width`.
+        feedforward_dim: int. Inner width of the feed-forward networks.
+        dropout: float. Rate on embeddings and on each sublayer's output.
+        norm: `"post"` (Vaswani's) or `"pre"`, where layer normalization stands.
+        max_length: int. Longest sentence, in words, with its start or end symbol.
+        **kwargs: `dtype`, `name` and other arguments of `keras.Model`.
+
+    Example:
+
+    >>> model = TransformerBackbone(100, num_layers=1, width=32, num_heads=2, feedforward_dim=64)
+    >>> words = {"source": np.ones((2, 5), "int32"), "target": np.ones((2, 7), "int32")}
+    >>> model(words).shape
+    (2, 7, 100)
+
+    Reference:
+        Vaswani et al. 2017, "Attention Is All You Need". https://arxiv.org/abs/1706.03762
+    """
+
+    def __init__(
+        self,
+        source_vocabulary_size: int,
+        target_vocabulary_size: int | None = None,
+        position_encoding: str = "pope",
+        position_options: dict | None = None,
+        num_layers: int = 6,
+        width: int = 512,
+        num_heads: int = 8,
+        feedforward_dim: int = 2048,
+        dropout: float = 0.1,
+        norm: str = "post",
+        max_length: int = 256,
+        dtype=None,
+        **kwargs,
+    ):
+        if position_encoding not in POSITION_ENCODINGS:
+            raise ValueError(f"position_encoding is one of {POSITION_ENCODINGS}, not {position_encoding!r}")
+        if width % num_heads:
+            raise ValueError(f"num_heads={num_heads} must divide width={width}")
+        self._settings = {
+            "source_vocabulary_size": source_vocabulary_size,
+            "target_vocabulary_size": target_vocabulary_size,
+            "position_encoding": position_encoding,
+            "position_options": dict(position_options or {}),
+            "num_layers": num_layers,
+            "width": width,
+            "num_heads": num_heads,
+            "feedforward_dim": feedforward_dim,
+            "dropout": dropout,
+            "norm": norm,
+            "max_length": max_length,
+        }
+        self.max_length = max_length
+
+        def embedding(size, name):
+            initializer = keras.initializers.RandomNormal(stddev=width**-0.5)
+            return keras.layers.ReversibleEmbedding(
+                size, width, embeddings_initializer=initializer, dtype=dtype, name=name
+            )
+
+        def positions(name):
+            # In float32 whatever the model's precision: bfloat16 cannot tell position 256 from 257.
+            make = ADDED_POSITIONS.get(position_encoding)
+            return make and make(max_length, **self._settings["position_options"], dtype="float32", name=name)
+
+        def layers(kind, name):
+            return [
+                kind(
+                    num_heads,
+                    feedforward_dim,
+                    dropout=dropout,
+                    norm=norm,
+                    rotary=rotary(f"{name}_{i}_rotary"),
+                    dtype=dtype,
+                    name=f"{name}_{i}",
+                )
+                for i in range(num_layers)
+            ]
+
+        def rotary(name):
+            return RoPEEmbedding(dtype=dtype, name=name) if position_encoding == "rope" else None
+
+        def last_norm(name):
+            return keras.layers.LayerNormalization(epsilon=1e-5, dtype=dtype, name=name) if norm == "pre" else None
+
+        joint = target_vocabulary_size is None
+        self.source_embedding = embedding(source_vocabulary_size, "embedding" if joint else "source_embedding")
+        self.target_embedding = (
+            self.source_embedding if joint else embedding(target_vocabulary_size, "target_embedding")
+        )
+        self.source_positions = positions("source_positions")
+        self.target_positions = positions("target_positions")
+        self.source_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="source_dropout")
+        self.target_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="target_dropout")
+        self.encoder_layers = layers(TransformerEncoderLayer, "encoder_layer")
+        self.decoder_layers = layers(TransformerDecoderLayer, "decoder_layer")
+        self.encoder_norm = last_norm("encoder_norm")
+        self.decoder_norm = last_norm("decoder_norm")
+
+        source = keras.Input((None,), dtype="int32", name="source")
+        target = keras.Input((None,), dtype="int32", name="target")
+        source_mask = ops.not_equal(source, 0)
+        x = self._embed(target, self.target_embedding, self.target_positions, self.target_dropout)
+        encoded = self._encode(source, source_mask)
+        for layer in self.decoder_layers:
+            x = layer(x, encoded, source_mask=source_mask)
+        super().__init__(
+            inputs={"source": source, "target": target}, outputs=self._logits(x), dtype=dtype, **kwargs
+        )
+
+    def _embed(self, words, embedding, position_layer, dropout, positions=None):
+        x = embedding(words) * self._settings["width"] ** 0.5  # (B, L, D)
+        if position_layer is not None:
+            x = x + ops.cast(position_layer(x, positions=positions), x.dtype)
+        return dropout(x)
+
+    def _encode(self, source, source_mask):
+        x = self._embed(source, self.source_embedding, self.source_positions, self.source_dropout)
+        for layer in self.encoder_layers:
+            x = layer(x, mask=source_mask)
+        return x if self.encoder_norm is None else self.encoder_norm(x)
+
+    def _logits(self, x):
+        x = x if self.decoder_norm is None else self.decoder_norm(x)
+        return self.target_embedding(x, reverse=True)
+
+    def encode(self, inputs: dict) -> dict:
+        """Return the memory of the sentences `inputs["source"]` `(B, S)`: each layer's keys and values."""
+        mask = ops.not_equal(inputs["source"], 0)
+        encoded = self._encode(inputs["source"], mask)
+        return {"mask": mask, "layers": [layer.source_cache(encoded) for layer in self.decoder_layers]}
+
+    def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
+        """Return the state before the first word.
+
+        The cache holds every word of every hypothesis, N = `max_length` · K entries that are written once
+        and never move. Only the ancestry, `(B, K, N)`: whose words a hypothesis descends from, follows the
+        beam.
+        """
+        keys = memory["layers"][0][0]  # (B, H, S, d)
+        shape = (ops.shape(keys)[0], keys.shape[1], max_length * beam_size, keys.shape[3])
+        ancestry = ops.zeros((shape[0], beam_size, shape[2]), dtype="bool")
+        cache = [(ops.zeros(shape, keys.dtype), ops.zeros(shape, keys.dtype)) for _ in self.decoder_layers]
+        return {"reorder": {"ancestry": ancestry}, "keep": {"cache": cache}}
+
+    def decode_step(self, tokens, step, memory: dict, state: dict):
+        """Return the logits `(B, K, V)` after the words `tokens` `(B, K)` at position `step`, and the state."""
+        beam_size = tokens.shape[1]
+        positions = ops.broadcast_to(step, (beam_size,))
+        first_entry = step * beam_size
+        ancestry = state["reorder"]["ancestry"]
+        itself = ops.broadcast_to(ops.eye(beam_size, dtype="bool"), (ops.shape(ancestry)[0], beam_size, beam_size))
+        ancestry = ops.slice_update(ancestry, (0, 0, first_entry), itself)
+
+        x = self._embed(
+            tokens, self.target_embedding, self.target_positions, self.target_dropout, positions=positions
+        )
+        caches = []
+        for layer, source_cache, cache in zip(
+            self.decoder_layers, memory["layers"], state["keep"]["cache"], strict=True
+        ):
+            x, cache = layer.decode_step(
+                x, source_cache, memory["mask"], cache, first_entry, ancestry[:, None], positions
+            )
+            caches.append(cache)
+        return self._logits(x), {"reorder": {"ancestry": ancestry}, "keep": {"cache": caches}}
+
+    def get_config(self):
+        return {**super().get_config(), **self._settings}

@@ -1,0 +1,248 @@
+"""The translator: the only place that knows both text and model."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import keras
+import numpy as np
+from keras_hub.models import Backbone
+
+from kzoo.decoding import BeamSearch, Exponent
+from kzoo.errors import UserError
+from kzoo.text.tokenizers import END, PAD, SubwordTokenizer
+
+TRANSLATOR_FILE = "translator.json"
+# Shapes that decoding is compiled for: sentences and source words are padded up to these.
+ROWS = (1, 8, 32)
+LENGTHS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One translation: its text, and its log-probability over its length penalty."""
+
+    text: str
+    score: float
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class Translator(keras.Model):
+    """A translation model with its tokenizers: `fit` and `evaluate` on word numbers, `translate` on text.
+
+    Args:
+        backbone: a model from `{"source": (B, S), "target": (B, T)}` to logits `(B, T, V)` that keeps the
+            decoding contract of `kzoo.decoding`, such as `TransformerBackbone`.
+        source_tokenizer: `SubwordTokenizer` of the source language.
+        target_tokenizer: of the target language; the source's by default.
+        **kwargs: other arguments of `keras.Model`.
+
+    Call arguments:
+        inputs: as the backbone's.
+
+    Returns:
+        Logits `(B, T, V)`.
+
+    Example:
+
+    >>> translator = kzoo.presets.load("pope_tiny_multi30k_en_de")
+    >>> translator.translate(["A dog runs."])
+    ['Ein Hund rennt.']
+    """
+
+    def __init__(self, backbone, source_tokenizer=None, target_tokenizer=None, **kwargs):
+        super().__init__(**kwargs)
+        self.backbone = backbone
+        self.source_tokenizer = source_tokenizer
+        self.target_tokenizer = target_tokenizer or source_tokenizer
+        self._searches = _Searches()
+        self.built = True  # as the backbone is
+
+    def call(self, inputs, training=None):
+        return self.backbone(inputs, training=training)
+
+    def encode(self, inputs: dict) -> dict:
+        """Return the backbone's memory of `inputs`: the first part of the decoding contract."""
+        return self.backbone.encode(inputs)
+
+    def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
+        """Return the backbone's state before the first word: the second part of the decoding contract."""
+        return self.backbone.start(memory, beam_size, max_length)
+
+    def decode_step(self, tokens, step, memory: dict, state: dict):
+        """Return the logits after the newest words, and the state: the third part of the decoding contract."""
+        return self.backbone.decode_step(tokens, step, memory, state)
+
+    def translate(
+        self,
+        texts: Iterable[str],
+        beam_size: int = 5,
+        length_penalty=1.0,
+        max_length: int | None = None,
+        truncate: bool = False,
+        threads: int = 2,
+        progress=None,
+    ) -> list[str]:
+        """Translate sentences.
+
+        Args:
+            texts: sentences; an empty one translates to an empty one.
+            beam_size: int. Hypotheses that are followed; 1 is greedy search.
+            length_penalty: α, for log P / length^α; or `kzoo.decoding.GNMT(α)`.
+            max_length: int. Longest translation in words; by default twice the source and 8 more.
+            truncate: bool. Cut sentences that are longer than the model can read; an error otherwise.
+            threads: int. Batches decoded at a time.
+            progress: function called with the number of sentences after each batch.
+
+        Returns:
+            The translations, in the order of `texts`.
+
+        Raises:
+            UserError: a sentence longer than the model's maximum.
+        """
+        return [
+            hypotheses[0].text
+            for hypotheses in self.n_best(
+                texts, 1, beam_size, length_penalty, max_length, truncate, threads, progress
+            )
+        ]
+
+    def n_best(
+        self,
+        texts: Iterable[str],
+        n: int = 5,
+        beam_size: int = 5,
+        length_penalty=1.0,
+        max_length: int | None = None,
+        truncate: bool = False,
+        threads: int = 2,
+        progress=None,
+    ) -> list[list[Hypothesis]]:
+        """Return the `n` best translations of each sentence, best first, with their scores.
+
+        Args:
+            n: int. At most `beam_size`.
+
+        The other arguments are those of `translate`.
+        """
+        if n > beam_size:
+            raise UserError(f"{n} best translations need a beam of at least {n}, not {beam_size}")
+        if not callable(length_penalty):
+            length_penalty = Exponent(float(length_penalty))
+        texts = [texts] if isinstance(texts, str) else list(texts)
+        words = self.tokenize_source(texts, truncate)
+        results = [[Hypothesis("", 0.0)] for _ in texts]
+
+        def decode(numbers: list[int]):
+            rows = next(r for r in ROWS if r >= len(numbers))
+            longest = len(words[numbers[0]]) + 1
+            length = min(next(n for n in LENGTHS if n >= longest), self.backbone.max_length)
+            source = np.full((rows, length), PAD, "int32")
+            for row, number in enumerate(numbers):
+                source[row, : len(words[number]) + 1] = [*words[number], END]
+            limit = min(max_length or 2 * length + 8, self.backbone.max_length)
+            search = self._searches.get(self, rows, length, beam_size, limit, length_penalty)
+            found = search.predict_on_batch({"source": source})
+            for row, number in enumerate(numbers):
+                results[number] = self._hypotheses(found["tokens"][row, :n], found["scores"][row, :n])
+            if progress is not None:
+                progress(len(numbers))
+
+        by_length = sorted((i for i in range(len(texts)) if words[i]), key=lambda i: -len(words[i]))
+        batches = [by_length[i : i + ROWS[-1]] for i in range(0, len(by_length), ROWS[-1])]
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(decode, batches))
+        return results
+
+    def tokenize_source(self, texts: list[str], truncate: bool = False) -> list[list[int]]:
+        """Return the word numbers of source sentences, without start and end.
+
+        Raises:
+            UserError: a sentence longer than the model's maximum, unless `truncate` is true.
+        """
+        limit = self.backbone.max_length - 1  # the end symbol takes one
+        words = self.source_tokenizer(texts) if texts else []
+        for number, sentence in enumerate(words):
+            if len(sentence) > limit and not truncate:
+                raise UserError(
+                    f"sentence {number + 1} has {len(sentence)} subwords, the model reads at most {limit}: "
+                    f"split it, or ask for truncation ({texts[number][:40]!r}…)"
+                )
+        return [sentence[:limit] for sentence in words]
+
+    def _hypotheses(self, tokens, scores) -> list[Hypothesis]:
+        tokens = [row[: list(row).index(END)].tolist() for row, score in zip(tokens, scores) if score > -1e8]
+        return [
+            Hypothesis(text, float(score))
+            for text, score in zip(self.target_tokenizer.detokenize(tokens), scores)
+        ]
+
+    def save_to_preset(self, folder: str | os.PathLike):
+        """Write the translator as a keras-hub preset: configuration, weights in float16 and tokenizers.
+
+        Args:
+            folder: where to; it appears complete or not at all, in place of an earlier one.
+        """
+        folder = Path(folder)
+        unfinished = folder.with_name(folder.name + ".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        half = type(self.backbone).from_config({**self.backbone.get_config(), "dtype": "float16"})
+        half.set_weights(self.backbone.get_weights())
+        half.save_to_preset(str(unfinished))
+        for tokenizer in {id(t): t for t in (self.source_tokenizer, self.target_tokenizer)}.values():
+            tokenizer.save_to_preset(str(unfinished))
+        tokenizers = [t.config_file for t in (self.source_tokenizer, self.target_tokenizer)]
+        (unfinished / TRANSLATOR_FILE).write_text(json.dumps({"tokenizers": tokenizers}, indent=4))
+        shutil.rmtree(folder, ignore_errors=True)
+        os.rename(unfinished, folder)
+
+    @classmethod
+    def from_preset(cls, folder: str | os.PathLike) -> "Translator":
+        """Read what `save_to_preset` wrote.
+
+        Args:
+            folder: the preset.
+        """
+        folder = Path(folder)
+        files = json.loads((folder / TRANSLATOR_FILE).read_text())["tokenizers"]
+        tokenizers = {}
+        for file in files:
+            tokenizers[file] = keras.saving.deserialize_keras_object(json.loads((folder / file).read_text()))
+            tokenizers[file].load_preset_assets(str(folder))
+        return cls(Backbone.from_preset(str(folder)), *(tokenizers[file] for file in files))
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "backbone": keras.saving.serialize_keras_object(self.backbone),
+            "source_tokenizer": keras.saving.serialize_keras_object(self.source_tokenizer),
+            "target_tokenizer": None
+            if self.target_tokenizer is self.source_tokenizer
+            else keras.saving.serialize_keras_object(self.target_tokenizer),
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        config = dict(config)
+        for part in ("backbone", "source_tokenizer", "target_tokenizer"):
+            config[part] = keras.saving.deserialize_keras_object(config[part])
+        return cls(**config)
+
+
+class _Searches:
+    """The compiled beam searches of a translator, one for each shape; no Keras object, so that none is saved."""
+
+    def __init__(self):
+        self._made = {}
+
+    def get(self, translator, rows, length, beam_size, max_length, length_penalty) -> BeamSearch:
+        key = (rows, length, beam_size, max_length, length_penalty)
+        if key not in self._made:
+            search = BeamSearch(translator, beam_size, max_length, length_penalty)
+            search.compile(jit_compile=True)
+            self._made[key] = search
+        return self._made[key]

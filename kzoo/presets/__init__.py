@@ -1,0 +1,23 @@
+"""Named models: builders of fresh ones (`pope_base()`), and the shelf of trained ones (`load(NAME)`).
+
+Finding and listing needs no deep-learning library: that is imported when a model is built or loaded.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "pope": [
+            "learned_base",
+            "learned_tiny",
+            "pope_base",
+            "pope_tiny",
+            "rope_base",
+            "rope_tiny",
+            "sine_base",
+            "sine_tiny",
+        ],
+        "shelf": ["build", "list_presets", "load"],
+    },
+)

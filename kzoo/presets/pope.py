@@ -1,0 +1,117 @@
+"""The Transformers of the PoPE paper: Legendre positions and those that they are compared with."""
+
+import keras
+
+from kzoo.models import LabelSmoothedCrossEntropy, NoamSchedule, TransformerBackbone, Translator
+
+# Vaswani et al. 2017, Table 3, row "base": the paper's models.
+BASE = {
+    "num_layers": 6,
+    "width": 512,
+    "num_heads": 8,
+    "feedforward_dim": 2048,
+    "dropout": 0.1,
+    "norm": "post",
+}
+# For corpora as small as Multi30k: Wu et al. 2021, "Good for Misconceived Reasons", Section 4.1.
+TINY = {
+    "num_layers": 4,
+    "width": 128,
+    "num_heads": 4,
+    "feedforward_dim": 256,
+    "dropout": 0.3,
+    "norm": "pre",
+}
+
+
+def pope_base(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
+    """Transformer base with Legendre positions as the paper writes them (Aggarwal 2024, Eq. 14 and Table 1)."""
+    return transformer(source_tokenizer, target_tokenizer, **{**BASE, "position_encoding": "pope", **overrides})
+
+
+def sine_base(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
+    """Transformer base with sinusoids (Vaswani et al. 2017, Section 3.5): the paper's baseline."""
+    return transformer(source_tokenizer, target_tokenizer, **{**BASE, "position_encoding": "sine", **overrides})
+
+
+def rope_base(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
+    """Transformer base with rotary positions (Su et al. 2021) in both self-attentions."""
+    return transformer(source_tokenizer, target_tokenizer, **{**BASE, "position_encoding": "rope", **overrides})
+
+
+def learned_base(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
+    """Transformer base with a learned vector for each position (Gehring et al. 2017)."""
+    return transformer(source_tokenizer, target_tokenizer, **{**BASE, "position_encoding": "learned", **overrides})
+
+
+def pope_tiny(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
+    """Small Transformer with orthonormal Legendre positions, pre-norm."""
+    positions = {"position_encoding": "pope", "position_options": {"normalize": True}}
+    return transformer(source_tokenizer, target_tokenizer, **{**TINY, **positions, **overrides})
+
+
+def sine_tiny(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
+    """Small Transformer with sinusoids, pre-norm."""
+    return transformer(source_tokenizer, target_tokenizer, **{**TINY, "position_encoding": "sine", **overrides})
+
+
+def rope_tiny(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
+    """Small Transformer with rotary positions, pre-norm."""
+    return transformer(source_tokenizer, target_tokenizer, **{**TINY, "position_encoding": "rope", **overrides})
+
+
+def learned_tiny(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
+    """Small Transformer with a learned vector for each position, pre-norm."""
+    return transformer(source_tokenizer, target_tokenizer, **{**TINY, "position_encoding": "learned", **overrides})
+
+
+def transformer(
+    source_tokenizer=None, target_tokenizer=None, source_vocabulary_size: int = 8000, **settings
+) -> Translator:
+    """Build a Transformer translator and compile it with Vaswani's recipe.
+
+    Args:
+        source_tokenizer: `SubwordTokenizer` of the source, or of both languages.
+        target_tokenizer: of the target; `None`: one joint vocabulary.
+        source_vocabulary_size: int. Used where there is no tokenizer.
+        **settings: arguments of `TransformerBackbone`.
+    """
+    if source_tokenizer is not None:
+        source_vocabulary_size = source_tokenizer.vocabulary_size()
+    if target_tokenizer is not None:
+        settings["target_vocabulary_size"] = target_tokenizer.vocabulary_size()
+    backbone = TransformerBackbone(source_vocabulary_size, **settings)
+    translator = Translator(backbone, source_tokenizer, target_tokenizer)
+    compile_noam(translator, width=backbone.get_config()["width"])
+    return translator
+
+
+def compile_noam(
+    translator: keras.Model,
+    width: int,
+    warmup_steps: int = 4000,
+    rate_factor: float = 1.0,
+    label_smoothing: float = 0.1,
+    clip_norm: float | None = None,
+):
+    """Compile with Adam on Noam's schedule and label smoothing (Vaswani et al. 2017, Sections 5.3 and 5.4).
+
+    Args:
+        translator: the model.
+        width: int. D, which scales the rate.
+        warmup_steps: int. Steps until the rate's peak.
+        rate_factor: float. What the rate is multiplied by.
+        label_smoothing: float. ε of the loss.
+        clip_norm: float. Largest norm of all gradients together; `None` does not clip.
+    """
+    translator.compile(
+        optimizer=keras.optimizers.Adam(
+            NoamSchedule(width, warmup_steps, rate_factor),
+            beta_1=0.9,
+            beta_2=0.98,
+            epsilon=1e-9,
+            global_clipnorm=clip_norm,
+        ),
+        loss=LabelSmoothedCrossEntropy(label_smoothing),
+        jit_compile=True,
+    )

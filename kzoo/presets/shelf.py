@@ -1,0 +1,76 @@
+"""The shelf: the zoo's presets by name, fresh or trained."""
+
+import fnmatch
+import importlib
+from pathlib import Path
+
+from kzoo.errors import UserError, nearest
+
+SHELF = Path(__file__).resolve().parents[2] / "presets"
+# Builders by the module that they stand in.
+BUILDERS = {
+    "pope": (
+        "learned_base",
+        "learned_tiny",
+        "pope_base",
+        "pope_tiny",
+        "rope_base",
+        "rope_tiny",
+        "sine_base",
+        "sine_tiny",
+    ),
+}
+
+
+def list_presets(pattern: str = "*") -> list[str]:
+    """Return the names of trained presets and of builders that match, as `"pope*"`.
+
+    Example:
+
+    >>> list_presets("pope*")
+    ['pope_base', 'pope_tiny', 'pope_tiny_multi30k_en_de']
+    """
+    names = [name for module in BUILDERS.values() for name in module]
+    if SHELF.is_dir():
+        names += [folder.name for folder in SHELF.iterdir() if (folder / "config.json").is_file()]
+    return sorted(fnmatch.filter(names, pattern))
+
+
+def build(name: str, *tokenizers, **overrides):
+    """Return a fresh, compiled translator: the builder `name` called with the other arguments.
+
+    Raises:
+        UserError: no builder of that name, or it does not take an argument.
+    """
+    for module, builders in BUILDERS.items():
+        if name in builders:
+            builder = getattr(importlib.import_module(f"kzoo.presets.{module}"), name)
+            return builder(*tokenizers, **overrides)
+    raise UserError(f"no preset {name!r} can be built; {nearest(name, [b for m in BUILDERS.values() for b in m])}")
+
+
+def load(name_or_folder: str | Path):
+    """Return a trained translator with its tokenizers.
+
+    Args:
+        name_or_folder: a preset on the shelf, or a folder that `save_to_preset` wrote.
+
+    Raises:
+        UserError: there is none of that name.
+    """
+    from kzoo.models import Translator
+
+    return Translator.from_preset(locate(name_or_folder))
+
+
+def locate(name_or_folder: str | Path) -> Path:
+    """Return the folder of a trained preset.
+
+    Raises:
+        UserError: there is none of that name.
+    """
+    for folder in (Path(name_or_folder), SHELF / name_or_folder):
+        if (folder / "config.json").is_file():
+            return folder
+    trained = [name for name in list_presets() if (SHELF / name).is_dir()]
+    raise UserError(f"no trained preset {str(name_or_folder)!r}; {nearest(str(name_or_folder), trained)}")

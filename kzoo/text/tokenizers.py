@@ -1,0 +1,85 @@
+"""Subword tokenizers: SentencePiece's byte-pair encoding, trained here, shared with keras-hub."""
+
+import io
+from collections.abc import Iterable
+
+import keras
+import sentencepiece
+from keras_hub.tokenizers import SentencePieceTokenizer
+
+from kzoo.errors import UserError
+
+PAD, UNKNOWN, START, END = 0, 1, 2, 3
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class SubwordTokenizer(SentencePieceTokenizer):
+    """SentencePiece subwords with the zoo's special words: padding 0, unknown 1, start 2, end 3.
+
+    It runs on plain sentencepiece, and in the graph with tensorflow-text where TensorFlow is there.
+
+    Args:
+        proto: bytes, or the path of a SentencePiece model with these special words.
+        **kwargs: other arguments of `keras_hub.tokenizers.SentencePieceTokenizer`.
+
+    Call arguments:
+        inputs: list of `str`.
+
+    Returns:
+        A list of lists of int, without start and end.
+
+    Example:
+
+    >>> tokenizer = SubwordTokenizer(train_subwords(["a man", "a dog"] * 20, vocabulary_size=20))
+    >>> tokenizer.detokenize(tokenizer(["a man"]))
+    ['a man']
+    """
+
+    def set_proto(self, proto):
+        super().set_proto(proto)
+        if self.proto is not None:
+            processor = self._sentence_piece_spm
+            ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
+            if ids != (PAD, UNKNOWN, START, END):
+                raise UserError(
+                    f"a kzoo tokenizer has padding, unknown, start and end at {(PAD, UNKNOWN, START, END)}; "
+                    f"this SentencePiece model has them at {ids}: train it with kzoo.text.train_subwords"
+                )
+
+
+def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
+    """Learn byte-pair encoding from sentences.
+
+    Args:
+        sentences: the text, a sentence each; of both languages for a joint vocabulary.
+        vocabulary_size: int. Subwords, the four special ones included.
+
+    Returns:
+        The SentencePiece model, as `SubwordTokenizer` takes it. The same for the same text everywhere.
+
+    Raises:
+        UserError: the text has too few, or too many, different subwords for `vocabulary_size`.
+
+    Reference:
+        Sennrich et al. 2016, "Neural Machine Translation of Rare Words with Subword Units".
+        https://arxiv.org/abs/1508.07909
+    """
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(sentences),
+            model_writer=model,
+            model_type="bpe",
+            vocab_size=vocabulary_size,
+            character_coverage=1.0,
+            pad_id=PAD,
+            unk_id=UNKNOWN,
+            bos_id=START,
+            eos_id=END,
+            num_threads=1,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        reason = str(error).splitlines()[-1].split("] ")[-1].strip()
+        raise UserError(f"no subword vocabulary of {vocabulary_size} can be learned from this text: {reason}") from None
+    return model.getvalue()

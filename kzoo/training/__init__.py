@@ -1,0 +1,13 @@
+"""Recipes applied: a preset, a corpus and the numbers that matter become a trained model in a run's folder."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "checkpoints": ["Checkpoints"],
+        "recipe": ["Recipe", "read_recipe"],
+        "train": ["train"],
+        "translation_score": ["TranslationScore"],
+    },
+)

@@ -1,0 +1,129 @@
+"""A recipe: everything that an experiment's result depends on, read from a short TOML file."""
+
+import dataclasses
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kzoo.errors import UserError, nearest
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is trained, on what, and how.
+
+    Args:
+        preset: builder in `kzoo.presets`, such as `"pope_tiny"`.
+        model: arguments given to the builder, such as `{"num_layers": 2}`.
+        corpus: name of a corpus; or `"files"`, with `train`, `val` and `test`.
+        train, val, test: for `"files"`: a pair of aligned text files, or one TSV file.
+        source, target: languages.
+        validation: split that chooses the best checkpoint.
+        vocabulary_size: int. Subwords, of both languages together if `joint_vocabulary`, else of each.
+        joint_vocabulary: one vocabulary for both languages.
+        tokens: int. Most words of a batch on either side, padding included.
+        num_shapes: int. Most batch shapes.
+        truncate: cut training sentences that are longer than the model's `max_length`; an error otherwise.
+        epochs: int. Most epochs.
+        patience: int. Epochs without a better validation BLEU before training stops; 0 never stops.
+        warmup_steps, rate_factor: Noam's schedule.
+        label_smoothing: float.
+        clip_norm: float. Largest norm of all gradients together; 0 does not clip.
+        precision: Keras dtype policy: `"float32"`, `"mixed_bfloat16"`, `"mixed_float16"`.
+        average: int. How many of the best checkpoints the final weights are the mean of.
+        seed: int. Fixes weights, dropout and the order of batches.
+        beam_size, length_penalty: for the final scores; validation is greedy.
+    """
+
+    preset: str
+    corpus: str
+    source: str
+    target: str
+    model: dict = field(default_factory=dict)
+    train: list[str] = field(default_factory=list)
+    val: list[str] = field(default_factory=list)
+    test: list[str] = field(default_factory=list)
+    validation: str = "val"
+    vocabulary_size: int = 8000
+    joint_vocabulary: bool = True
+    tokens: int = 2048
+    num_shapes: int = 7
+    truncate: bool = False
+    epochs: int = 40
+    patience: int = 0
+    warmup_steps: int = 4000
+    rate_factor: float = 1.0
+    label_smoothing: float = 0.1
+    clip_norm: float = 0.0
+    precision: str = "float32"
+    average: int = 1
+    seed: int = 1
+    beam_size: int = 5
+    length_penalty: float = 1.0
+
+
+def read_recipe(path: str | Path, overrides: list[str] = ()) -> Recipe:
+    """Read a recipe.
+
+    Args:
+        path: TOML file with the fields of `Recipe`.
+        overrides: `"KEY=VALUE"` each, VALUE in TOML (`epochs=3`, `model.num_layers=2`); quotes around a
+            string may be left out.
+
+    Raises:
+        UserError: no such file, broken TOML, an unknown key, a value of the wrong type, a missing field.
+
+    Example:
+
+    >>> read_recipe("training/pope_multi30k.toml", ["epochs=3"]).epochs
+    3
+    """
+    try:
+        values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"recipe {path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"recipe {path} is not TOML: {error}") from None
+    for override in overrides:
+        key, separator, text = override.partition("=")
+        if not separator:
+            raise UserError(f"{override!r} is not KEY=VALUE, as in epochs=3")
+        table = values
+        *tables, last = key.strip().split(".")
+        for name in tables:
+            table = table.setdefault(name, {})
+        table[last] = _toml_value(text.strip())
+    return make_recipe(values, where=str(path))
+
+
+def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
+    """Return the recipe with these values, checked.
+
+    Raises:
+        UserError: an unknown key, a value of the wrong type, a missing field.
+    """
+    fields = {f.name: f for f in dataclasses.fields(Recipe)}
+    for key, value in values.items():
+        if key not in fields:
+            raise UserError(f"{where} has an unknown key {key!r}; {nearest(key, list(fields))}")
+        expected = fields[key].type
+        kind = getattr(expected, "__origin__", expected)
+        if kind is float and type(value) is int:
+            values = {**values, key: float(value)}
+        elif type(value) is not kind:
+            raise UserError(f"{where}: {key} is {value!r}, not of type {kind.__name__}")
+    missing = [
+        name
+        for name, f in fields.items()
+        if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING and name not in values
+    ]
+    if missing:
+        raise UserError(f"{where} lacks {', '.join(missing)}")
+    return Recipe(**values)
+
+
+def _toml_value(text: str):
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

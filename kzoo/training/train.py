@@ -1,0 +1,165 @@
+"""`kzoo train`: a recipe becomes a run: a folder with checkpoints, history, scores and the trained preset."""
+
+import csv
+import dataclasses
+import json
+import time
+from pathlib import Path
+
+import keras
+
+from kzoo.data import Batches, Corpus, open_corpus, open_files
+from kzoo.errors import UserError
+from kzoo.presets import build
+from kzoo.presets.pope import compile_noam
+from kzoo.text import SubwordTokenizer, train_subwords
+from kzoo.training.checkpoints import Checkpoints
+from kzoo.training.recipe import Recipe
+from kzoo.training.translation_score import TranslationScore
+
+
+def train(recipe: Recipe, folder: str | Path, verbose: str | int = "auto") -> keras.Model:
+    """Train a recipe's model, or go on with a run that was stopped.
+
+    The run's folder gets `recipe.json`, `subwords.*.model`, `checkpoints/`, `history.csv`, `tensorboard/`
+    and, at the end, `preset/`.
+
+    Args:
+        recipe: what to train.
+        folder: the run. One that holds a run of another recipe is refused; `epochs` may differ.
+        verbose: as in `keras.Model.fit`.
+
+    Returns:
+        The translator with its final weights: the mean of the recipe's best checkpoints.
+
+    Raises:
+        UserError: what the corpus, the recipe or the folder lacks.
+    """
+    folder = Path(folder)
+    _claim(folder, recipe)
+    keras.utils.set_random_seed(recipe.seed)
+    keras.config.set_dtype_policy(recipe.precision)
+    corpus = recipe_corpus(recipe)
+    train_pairs = corpus.pairs("train", recipe.source, recipe.target)
+    tokenizers = _tokenizers(recipe, train_pairs, folder)
+    translator = build(recipe.preset, *tokenizers, **recipe.model)
+    compile_noam(
+        translator,
+        translator.backbone.get_config()["width"],
+        recipe.warmup_steps,
+        recipe.rate_factor,
+        recipe.label_smoothing,
+        recipe.clip_norm or None,
+    )
+    batches = training_batches(recipe, translator, train_pairs)
+
+    checkpoints = Checkpoints(folder / "checkpoints", keep_best=recipe.average)
+    checkpoints.set_model(translator)
+    epoch = checkpoints.restore()
+    batches.start_epoch(epoch)
+    if not _out_of_patience(checkpoints.history, recipe.patience):
+        translator.fit(
+            batches,
+            epochs=recipe.epochs,
+            initial_epoch=epoch,
+            shuffle=False,
+            verbose=verbose,
+            callbacks=[
+                Speed(batches),
+                TranslationScore(*corpus.pairs(recipe.validation, recipe.source, recipe.target)),
+                checkpoints,
+                History(folder / "history.csv", checkpoints, recipe.patience),
+                keras.callbacks.TensorBoard(folder / "tensorboard"),
+            ],
+        )
+    checkpoints.load_average_of_best()
+    translator.save_to_preset(folder / "preset")
+    return translator
+
+
+def recipe_corpus(recipe: Recipe) -> Corpus:
+    """Return the corpus that the recipe names."""
+    if recipe.corpus != "files":
+        return open_corpus(recipe.corpus)
+    splits = {name: getattr(recipe, name) or None for name in ("train", "val", "test")}
+    return open_files(**splits, languages=(recipe.source, recipe.target))
+
+
+def training_batches(recipe: Recipe, translator, pairs: tuple[list[str], list[str]]) -> Batches:
+    """Return the recipe's training batches of `pairs`, for `translator.fit`."""
+    source, target = translator.source_tokenizer(pairs[0]), translator.target_tokenizer(pairs[1])
+    max_length = translator.backbone.max_length
+    if recipe.truncate:
+        source, target = ([words[: max_length - 1] for words in side] for side in (source, target))
+    return Batches(source, target, recipe.tokens, recipe.num_shapes, recipe.seed, max_length=max_length)
+
+
+class Speed(keras.callbacks.Callback):
+    """Logs the seconds of each epoch's training and its target words a second."""
+
+    def __init__(self, batches: Batches):
+        super().__init__()
+        self.words = sum(len(sentence) + 1 for sentence in batches.target)
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._start = time.perf_counter()
+
+    def on_epoch_end(self, epoch, logs=None):
+        logs["seconds"] = time.perf_counter() - self._start
+        logs["words_per_second"] = self.words / logs["seconds"]
+
+
+class History(keras.callbacks.Callback):
+    """Writes the checkpoints' history as CSV after each epoch, and stops training when patience is at an end."""
+
+    def __init__(self, path: Path, checkpoints: Checkpoints, patience: int):
+        super().__init__()
+        self.path, self.checkpoints, self.patience = path, checkpoints, patience
+
+    def on_epoch_end(self, epoch, logs=None):
+        history = self.checkpoints.history
+        unfinished = self.path.with_suffix(".unfinished")
+        with open(unfinished, "w", newline="") as file:
+            writer = csv.DictWriter(file, fieldnames=list(history[0]))
+            writer.writeheader()
+            writer.writerows(history)
+        unfinished.replace(self.path)
+        if _out_of_patience(history, self.patience):
+            self.model.stop_training = True
+
+
+def _out_of_patience(history: list[dict], patience: int) -> bool:
+    """Whether the last `patience` epochs brought no better validation BLEU."""
+    scores = [row["val_bleu"] for row in history]
+    return bool(patience) and len(scores) > patience and max(scores[-patience:]) <= max(scores[:-patience])
+
+
+def _claim(folder: Path, recipe: Recipe):
+    """Write the recipe into the run's folder, or check that it is the one that is there."""
+    wanted = dataclasses.asdict(recipe)
+    path = folder / "recipe.json"
+    if path.exists():
+        present = json.loads(path.read_text())
+        differing = [key for key in wanted if key != "epochs" and present.get(key) != wanted[key]]
+        if differing:
+            raise UserError(
+                f"{folder} holds a run with another {', '.join(differing)}: "
+                "give another folder, or the recipe that the run began with"
+            )
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(wanted, indent=2) + "\n")
+
+
+def _tokenizers(recipe: Recipe, pairs: tuple[list[str], list[str]], folder: Path) -> list[SubwordTokenizer]:
+    """Learn the recipe's vocabularies, or read those that the run has learned."""
+    source, target = pairs
+    texts = {"joint": source + target} if recipe.joint_vocabulary else {"source": source, "target": target}
+    tokenizers = []
+    for name, sentences in texts.items():
+        path = folder / f"subwords.{name}.model"
+        if not path.exists():
+            unfinished = path.with_suffix(".unfinished")
+            unfinished.write_bytes(train_subwords(sentences, recipe.vocabulary_size))
+            unfinished.replace(path)
+        tokenizers.append(SubwordTokenizer(path.read_bytes(), config_file=f"{name}_tokenizer.json"))
+    return tokenizers
