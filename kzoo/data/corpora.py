@@ -7,21 +7,14 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from kzoo.data.checksums import MULTI30K
-from kzoo.data.download import cache_folder, download, unpack
+from kzoo.data.download import cache_folder, download
+from kzoo.data.text_files import Text, read_lines
 from kzoo.errors import UserError, nearest
 
 MULTI30K_COMMIT = "c40b37b23d6387214f8ab37335b5a8672b9745f2"  # the last to change one of the files
 MULTI30K_ADDRESS = f"https://raw.githubusercontent.com/multi30k/dataset/{MULTI30K_COMMIT}/data/task1/raw"
-
-
-class Text(NamedTuple):
-    """The sentences of one language of one split, and where they stand (a file; for error messages)."""
-
-    where: str
-    sentences: list[str]
 
 
 @dataclass(frozen=True)
@@ -176,7 +169,7 @@ def open_files(
         paths = files[split]
         if len(paths) == 1:
             return _read_column(paths[0], column)
-        return _read_lines(paths[column])
+        return read_lines(paths[column])
 
     return Corpus("files", tuple(languages), tuple(files), "the user's own", "", read)
 
@@ -196,33 +189,11 @@ def _file_pair(split: str, paths: Paths) -> tuple[Path, ...]:
 
 
 def _read_column(path: Path, column: int) -> Text:
-    rows = [line.split("\t") for line in _read_lines(path).sentences]
+    rows = [line.split("\t") for line in read_lines(path).sentences]
     for number, row in enumerate(rows, 1):
         if len(row) != 2:
             raise UserError(f"{path}, line {number}: {len(row)} columns instead of 2 (source, tab, target)")
     return Text(str(path), [row[column] for row in rows])
-
-
-def _read_lines(path: Path) -> Text:
-    """Return the lines of a file. Only a line feed ends one: sentences may hold U+2028, U+0085 and such."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
-    if path.suffix == ".gz":
-        data, broken = unpack(data)
-        if broken:
-            lines = data.count(b"\n")
-            raise UserError(f"{path}: broken gzip file, noticed after line {lines} ({broken})")
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        number = data.count(b"\n", 0, error.start) + 1
-        raise UserError(f"{path}, line {number}: not valid UTF-8 ({error.reason})") from None
-    lines = text.removeprefix("\ufeff").split("\n")
-    if not lines[-1]:  # what follows the last line feed, or an empty file
-        lines.pop()
-    return Text(str(path), [line.removesuffix("\r") for line in lines])
 
 
 def _multi30k() -> Corpus:
@@ -233,8 +204,8 @@ def _multi30k() -> Corpus:
         own = _own_file(f"multi30k/{name}.gz")
         if own is None:
             kept = cache_folder() / "multi30k" / name
-            return _read_lines(download(f"{MULTI30K_ADDRESS}/{name}.gz", MULTI30K[name], kept))
-        return _read_lines(own)
+            return read_lines(download(f"{MULTI30K_ADDRESS}/{name}.gz", MULTI30K[name], kept))
+        return read_lines(own)
 
     return Corpus(
         name="multi30k",
@@ -256,7 +227,7 @@ def _tatoeba_zh_en() -> Corpus:
                 f"tatoeba_zh_en has no download: set KZOO_DATA (now {os.environ.get('KZOO_DATA', '')!r}) to "
                 f"a folder that holds tatoeba_zh_en/{split}.{language}.gz"
             )
-        return _read_lines(own)
+        return read_lines(own)
 
     return Corpus(
         name="tatoeba_zh_en",

@@ -39,6 +39,8 @@ class Translator(keras.Model):
             decoding contract of `kzoo.decoding`, such as `TransformerBackbone`.
         source_tokenizer: `SubwordTokenizer` of the source language.
         target_tokenizer: of the target language; the source's by default.
+        source_language: code of the language it reads, such as `"en"`.
+        target_language: code of the language it writes.
         **kwargs: other arguments of `keras.Model`.
 
     Call arguments:
@@ -54,11 +56,21 @@ class Translator(keras.Model):
     ['Ein Hund rennt.']
     """
 
-    def __init__(self, backbone, source_tokenizer=None, target_tokenizer=None, **kwargs):
+    def __init__(
+        self,
+        backbone,
+        source_tokenizer=None,
+        target_tokenizer=None,
+        source_language: str | None = None,
+        target_language: str | None = None,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         self.backbone = backbone
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer or source_tokenizer
+        self.source_language = source_language
+        self.target_language = target_language
         self._searches = _Searches()
         self.built = True  # as the backbone is
 
@@ -196,7 +208,12 @@ class Translator(keras.Model):
         for tokenizer in {id(t): t for t in (self.source_tokenizer, self.target_tokenizer)}.values():
             tokenizer.save_to_preset(str(unfinished))
         tokenizers = [t.config_file for t in (self.source_tokenizer, self.target_tokenizer)]
-        (unfinished / TRANSLATOR_FILE).write_text(json.dumps({"tokenizers": tokenizers}, indent=4))
+        settings = {
+            "tokenizers": tokenizers,
+            "source_language": self.source_language,
+            "target_language": self.target_language,
+        }
+        (unfinished / TRANSLATOR_FILE).write_text(json.dumps(settings, indent=4))
         shutil.rmtree(folder, ignore_errors=True)
         os.rename(unfinished, folder)
 
@@ -208,12 +225,13 @@ class Translator(keras.Model):
             folder: the preset.
         """
         folder = Path(folder)
-        files = json.loads((folder / TRANSLATOR_FILE).read_text())["tokenizers"]
+        settings = json.loads((folder / TRANSLATOR_FILE).read_text())
+        files = settings.pop("tokenizers")
         tokenizers = {}
         for file in files:
             tokenizers[file] = keras.saving.deserialize_keras_object(json.loads((folder / file).read_text()))
             tokenizers[file].load_preset_assets(str(folder))
-        return cls(Backbone.from_preset(str(folder)), *(tokenizers[file] for file in files))
+        return cls(Backbone.from_preset(str(folder)), *(tokenizers[file] for file in files), **settings)
 
     def get_config(self):
         return {
@@ -223,6 +241,8 @@ class Translator(keras.Model):
             "target_tokenizer": None
             if self.target_tokenizer is self.source_tokenizer
             else keras.saving.serialize_keras_object(self.target_tokenizer),
+            "source_language": self.source_language,
+            "target_language": self.target_language,
         }
 
     @classmethod

@@ -43,6 +43,7 @@ def train(recipe: Recipe, folder: str | Path, verbose: str | int = "auto") -> ke
     train_pairs = corpus.pairs("train", recipe.source, recipe.target)
     tokenizers = _tokenizers(recipe, train_pairs, folder)
     translator = build(recipe.preset, *tokenizers, **recipe.model)
+    translator.source_language, translator.target_language = recipe.source, recipe.target
     compile_noam(
         translator,
         translator.backbone.get_config()["width"],

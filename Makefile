@@ -1,0 +1,26 @@
+# make demo: set everything up, train a small model in about a minute, translate.
+# make test: set everything up, run the tests.
+PYTHON ?= python3.11
+BIN = .venv/bin
+
+.PHONY: demo test lint setup clean
+
+demo: setup
+	$(BIN)/kzoo demo
+
+test: setup lint
+	$(BIN)/python -m pytest -q
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+setup: .venv/ready
+
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[tensorflow,jax,dev]'
+	touch $@
+
+clean:
+	rm -rf .venv

@@ -1,0 +1,235 @@
+"""`kzoo …`: reads arguments, calls one function, prints what it returns."""
+
+import errno
+import os
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kzoo.errors import UserError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="A Keras 3 model zoo for machine translation.",
+)
+plots = typer.Typer(no_args_is_help=True, help="Draw the pictures of the PoPE paper.")
+app.add_typer(plots, name="plot")
+
+Preset = Annotated[str, typer.Argument(help="A trained preset: a name on the shelf, or a folder.")]
+Beam = Annotated[int, typer.Option("--beam", min=1, help="Hypotheses that are followed; 1 is greedy.")]
+Penalty = Annotated[float, typer.Option(help="α: scores are log P / length^α.")]
+GNMTPenalty = Annotated[float | None, typer.Option("--gnmt", help="α of GNMT's penalty, in its place.")]
+
+
+def main():
+    """Run the command line: what the user got wrong is one line and exit status 1."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    try:
+        app()
+    except UserError as error:
+        sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        what = "no disk space left" if full else error.strerror or str(error)
+        sys.exit(f"error: {what}{f': {error.filename}' if error.filename else ''}")
+
+
+@app.command("list")
+def list_command(pattern: Annotated[str, typer.Argument(help='As "pope*".')] = "*"):
+    """List the zoo's presets: trained ones with their scores, and those to be trained."""
+    from rich.console import Console
+
+    from kzoo.presets.shelf import shelf_table
+
+    Console().print(shelf_table(pattern))
+
+
+@app.command()
+def train(
+    recipe: Annotated[Path, typer.Argument(help="A recipe, such as training/pope_multi30k.toml.")],
+    overrides: Annotated[list[str] | None, typer.Argument(help="KEY=VALUE, such as epochs=3.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The run; runs/RECIPE by default.")] = None,
+):
+    """Train a recipe's model, or go on with a run that was stopped."""
+    from kzoo.training.recipe import read_recipe
+
+    values = read_recipe(recipe, overrides or [])
+    from kzoo.training.train import train as train_recipe
+
+    folder = output or Path("runs") / recipe.stem
+    train_recipe(values, folder)
+    print(f"trained: {folder / 'preset'}")
+
+
+@app.command()
+def evaluate(
+    preset: Preset,
+    corpus: Annotated[str, typer.Option(help="A corpus by name.")] = "multi30k",
+    split: Annotated[list[str] | None, typer.Option(help="May be given again; all test sets by default.")] = None,
+    beam_size: Beam = 5,
+    length_penalty: Penalty = 1.0,
+    gnmt: GNMTPenalty = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the scores.")] = None,
+):
+    """Translate a corpus's splits and score them with sacreBLEU."""
+    from kzoo.data.corpora import open_corpus
+    from kzoo.presets.shelf import load, locate
+
+    data = open_corpus(corpus)
+    locate(preset)
+    for name in split or []:
+        data.languages_in(name)
+    translator = load(preset)
+    source, target = translator.source_language, translator.target_language
+    splits = split or [
+        name for name in data.splits if name.startswith("test") and {source, target} <= set(data.languages_in(name))
+    ]
+    from kzoo.evaluation.scores import evaluate as evaluate_splits
+    from kzoo.evaluation.scores import score_table, write_scores
+
+    total = sum(len(data.sentences(name, source)) for name in splits)
+    with _progress("translating", total) as advance:
+        scores, _ = evaluate_splits(
+            translator, data, splits, source, target, beam_size, _penalty(length_penalty, gnmt), advance
+        )
+    print(score_table(scores))
+    if output:
+        write_scores(scores, output, preset=preset, corpus=corpus, beam_size=beam_size, length_penalty=length_penalty)
+
+
+@app.command()
+def translate(
+    preset: Preset,
+    text: Annotated[list[str] | None, typer.Argument(help="Sentences; standard input by default.")] = None,
+    source: Annotated[Path | None, typer.Option("--input", "-i", help="A file, a sentence a line.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to; standard output by default.")] = None,
+    beam_size: Beam = 5,
+    length_penalty: Penalty = 1.0,
+    gnmt: GNMTPenalty = None,
+    n_best: Annotated[int, typer.Option(min=1, help="Translations of each sentence, with their scores.")] = 1,
+    truncate: Annotated[bool, typer.Option(help="Cut sentences that the model cannot read whole.")] = False,
+):
+    """Translate a sentence, a file or standard input."""
+    from kzoo.data.text_files import decode_lines, read_lines
+    from kzoo.presets.shelf import load, locate
+
+    locate(preset)
+    if source is not None:
+        sentences = read_lines(source).sentences
+    else:
+        sentences = text or decode_lines(sys.stdin.buffer.read(), "standard input")
+    translator = load(preset)
+    with _progress("translating", len(sentences), shown=source is not None) as advance:
+        results = translator.n_best(
+            sentences,
+            n_best,
+            max(beam_size, n_best),
+            _penalty(length_penalty, gnmt),
+            truncate=truncate,
+            progress=advance,
+        )
+    if n_best == 1:
+        lines = [hypotheses[0].text for hypotheses in results]
+    else:
+        lines = [
+            f"{number}\t{hypothesis.score:.4f}\t{hypothesis.text}"
+            for number, hypotheses in enumerate(results, 1)
+            for hypothesis in hypotheses
+        ]
+    content = "".join(line + "\n" for line in lines)
+    if output is None:
+        sys.stdout.write(content)
+    else:
+        unfinished = output.with_name(output.name + ".unfinished")
+        unfinished.write_text(content, encoding="utf-8")
+        unfinished.replace(output)
+
+
+@app.command()
+def demo(
+    text: Annotated[list[str] | None, typer.Argument(help="English sentences to translate to German.")] = None,
+):
+    """Train a small PoPE model on the built-in Scenes set, score it, and try the shelf's preset."""
+    from kzoo.training.demo import demo as run_demo
+
+    run_demo(text or [])
+
+
+class Encoding(str, Enum):
+    """The encodings that can be drawn."""
+
+    sine = "sine"
+    pope = "pope"
+
+
+Picture = Annotated[Path, typer.Argument(help="PNG, SVG or PDF file.")]
+
+
+@plots.command("positions")
+def plot_positions(path: Picture, encoding: Encoding = Encoding.pope):
+    """Encodings, mutual information and correlation of positions: the paper's Figures 1 (sine) and 3 (pope)."""
+    from kzoo.evaluation.position_plots import plot_positions as plot
+
+    plot(encoding.value, path)
+
+
+@plots.command("polynomials")
+def plot_polynomials(path: Picture):
+    """The Legendre polynomials: the paper's Figure 2."""
+    from kzoo.evaluation.position_plots import plot_polynomials as plot
+
+    plot(path)
+
+
+@plots.command("correlation")
+def plot_correlation(path: Picture):
+    """Correlation of positions against their distance, sine and PoPE: the paper's Figure 3."""
+    from kzoo.evaluation.position_plots import plot_correlation as plot
+
+    plot(path)
+
+
+@plots.command("curves")
+def plot_curves(
+    path: Picture,
+    histories: Annotated[list[str], typer.Argument(help="Runs or history.csv files, as LABEL=PATH or PATH.")],
+):
+    """Learning curves of runs: the paper's Figure 4."""
+    from kzoo.evaluation.learning_curves import plot_learning_curves, read_labels
+
+    plot_learning_curves(read_labels(histories), path)
+
+
+def _penalty(alpha: float, gnmt: float | None):
+    from kzoo.decoding.length_penalty import GNMT, Exponent
+
+    return Exponent(alpha) if gnmt is None else GNMT(gnmt)
+
+
+class _progress:
+    """A progress bar on standard error, as a context that gives the function to advance it."""
+
+    def __init__(self, what: str, total: int, shown: bool = True):
+        from rich.console import Console
+        from rich.progress import Progress
+
+        self.bar = Progress(console=Console(stderr=True), disable=not shown, transient=True)
+        self.task = self.bar.add_task(what, total=total)
+
+    def __enter__(self):
+        self.bar.start()
+        return lambda count: self.bar.advance(self.task, count)
+
+    def __exit__(self, *error):
+        self.bar.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,10 @@
+"""Scores of translations, and the pictures that go with them."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "scores": ["SplitScores", "evaluate", "score_table", "score_translations"],
+    },
+)

@@ -1,0 +1,126 @@
+"""sacreBLEU's scores of a translator on a corpus, with the signatures that make them comparable."""
+
+import dataclasses
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sacrebleu.metrics import BLEU, CHRF, TER
+
+from kzoo.data.corpora import Corpus
+
+
+@dataclass(frozen=True)
+class SplitScores:
+    """The scores of one set of sentences, all in percent.
+
+    Args:
+        split: the split's name; `"all"` for several together.
+        sentences: how many.
+        bleu, bleu_lowercased, chrf2, ter: sacreBLEU's.
+        signatures: sacreBLEU's, by the name of the score.
+    """
+
+    split: str
+    sentences: int
+    bleu: float
+    bleu_lowercased: float
+    chrf2: float
+    ter: float
+    signatures: dict[str, str]
+
+
+def score_translations(split: str, translations: list[str], references: list[str], language: str) -> SplitScores:
+    """Score translations against one reference each.
+
+    Args:
+        split: what to call the set.
+        translations: one for each reference.
+        references: true translations.
+        language: the target; `"zh"` takes sacreBLEU's Chinese tokenizer for BLEU, all others 13a.
+
+    Example:
+
+    >>> score_translations("test", ["Ein Hund rennt schnell ."], ["Ein Hund rennt schnell ."], "de").bleu
+    100.0
+    """
+    tokenize = "zh" if language == "zh" else "13a"
+    metrics = {
+        "bleu": BLEU(tokenize=tokenize),
+        "bleu_lowercased": BLEU(tokenize=tokenize, lowercase=True),
+        "chrf2": CHRF(),
+        "ter": TER(),
+    }
+    scores = {name: metric.corpus_score(translations, [references]).score for name, metric in metrics.items()}
+    signatures = {name: str(metric.get_signature()) for name, metric in metrics.items()}
+    return SplitScores(split, len(references), **scores, signatures=signatures)
+
+
+def evaluate(
+    translator,
+    corpus: Corpus,
+    splits: list[str],
+    source: str,
+    target: str,
+    beam_size: int = 5,
+    length_penalty=1.0,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[list[SplitScores], dict[str, list[str]]]:
+    """Translate splits of a corpus and score them, each and (if there are several) all together.
+
+    Args:
+        translator: has `translate`.
+        corpus: has the splits in both languages.
+        splits: their names.
+        source: language.
+        target: language.
+        beam_size: int.
+        length_penalty: as in `Translator.translate`.
+        progress: called with a number of sentences whenever so many more are translated.
+
+    Returns:
+        The scores, and each split's translations.
+    """
+    scores, translated, references = [], {}, []
+    for split in splits:
+        sentences, expected = corpus.pairs(split, source, target)
+        translated[split] = translator.translate(
+            sentences, beam_size=beam_size, length_penalty=length_penalty, progress=progress
+        )
+        references += expected
+        scores.append(score_translations(split, translated[split], expected, target))
+    if len(splits) > 1:
+        everything = [sentence for split in splits for sentence in translated[split]]
+        scores.append(score_translations("all", everything, references, target))
+    return scores, translated
+
+
+def score_table(scores: list[SplitScores]) -> str:
+    """Return the scores as a Markdown table, the signatures under it."""
+    lines = [
+        "| set | sentences | BLEU | BLEU, lowercased | chrF2 | TER |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    lines += [
+        f"| {s.split} | {s.sentences} | {s.bleu:.1f} | {s.bleu_lowercased:.1f} | {s.chrf2:.1f} | {s.ter:.1f} |"
+        for s in scores
+    ]
+    lines += ["", *(f"{name}: `{signature}`" for name, signature in scores[0].signatures.items())]
+    return "\n".join(lines)
+
+
+def write_scores(scores: list[SplitScores], path: str | os.PathLike, **about):
+    """Write the scores as JSON, complete or not at all.
+
+    Args:
+        scores: what `evaluate` returned.
+        path: the file.
+        **about: what else it should say, such as `beam_size=5`.
+    """
+    path = Path(path)
+    unfinished = path.with_name(path.name + ".unfinished")
+    content = {**about, "scores": [dataclasses.asdict(s) for s in scores]}
+    unfinished.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    unfinished.replace(path)
