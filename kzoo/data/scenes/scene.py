@@ -180,7 +180,8 @@ class Scene:
             UserError: no such language.
 
         Example:
-            >>> scenes("test")[0].sentence("fr")
+            >>> Scene("doing", "park", "", "day", "", Entity("cow", count=2), "sleep").sentence("fr")
+            'Deux vaches dorment dans le parc.'
         """
         if language not in self._sentences:
             self._sentences[language] = _realizer(language).sentence(self)
@@ -197,7 +198,7 @@ class Scene:
             target: language translated to.
 
         Returns:
-            One word or, for most scenes, none.
+            The words; for most scenes none.
 
         Raises:
             UserError: no such language.
@@ -207,30 +208,29 @@ class Scene:
             >>> Scene("existing", "park", "", "day", "", bat).ambiguous("en", "de")[0].right
             ('Fledermaus', 'Fledermäuse')
         """
-        theirs, ours = _realizer(source), _realizer(target)
-        place = next((name for name in ("subject", "object") if self._has_other(name)), None)
-        if place is None:
-            return ()
+        _realizer(source), _realizer(target)  # refuses unknown languages, ambiguous words or not
+        places = [place for place in ("subject", "object") if getattr(self, place)]
+        return tuple(word for place in places for word in self._ambiguous(place, source, target))
+
+    def _ambiguous(self, place: str, source: str, target: str) -> tuple[AmbiguousWord, ...]:
         entity = getattr(self, place)
         other = _other(entity)
+        if other is None:
+            return ()
         twin = replace(self, **{place: other})
         if self.sentence(source) != twin.sentence(source) or self.sentence(target) == twin.sentence(target):
             return ()
-        here, there = ours.forms(entity), ours.forms(other)
+        here, there = _realizer(target).forms(entity), _realizer(target).forms(other)
         right = tuple(form for form in here if form not in there)
         wrong = tuple(form for form in there if form not in here)
         if _first_form(right or ("\0",), self.sentence(target), target) is None or not wrong:
             return ()  # only an ending beside the word tells (Czech "jeřáb"): nothing to look for
-        word = _first_form(theirs.forms(entity), self.sentence(source), source)
+        word = _first_form(_realizer(source).forms(entity), self.sentence(source), source)
         return (AmbiguousWord(word, entity.sense or entity.sex, right, wrong, target),)
-
-    def _has_other(self, place: str) -> bool:
-        entity = getattr(self, place)
-        return entity is not None and _other(entity) is not None
 
     @cached_property
     def _sentences(self) -> dict[str, str]:
-        return {}  # putting into words costs most of the time of drawing splits that share nothing
+        return {}  # kept: drawing compares sentences in all languages, and they are asked for again
 
 
 def _other(entity: Entity) -> Entity | None:

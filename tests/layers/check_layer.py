@@ -1,0 +1,69 @@
+"""What every layer must do, in one helper: one line of a layer's test calls it."""
+
+import keras
+import numpy as np
+from keras import ops
+
+
+def check_layer(layer, inputs: dict[str, np.ndarray], path):
+    """Check a layer's config, shapes, compilation, precision, saving and gradients.
+
+    Args:
+        layer: a fresh layer.
+        inputs: what it is called with, by argument name; floats are inputs of width D, the rest masks.
+        path: a folder for the saved model.
+    """
+    arrays = {name: np.asarray(value) for name, value in inputs.items()}
+    symbols = {name: keras.Input(a.shape[1:], dtype=str(a.dtype), name=name) for name, a in arrays.items()}
+
+    # A call on shapes alone, a call on numbers and a compiled call agree.
+    model = keras.Model(symbols, layer(**symbols))
+    eager = ops.convert_to_numpy(layer(**arrays))
+    assert model.output.shape[1:] == eager.shape[1:]
+    shapes = [a.shape for a in arrays.values() if a.dtype.kind == "f"]
+    assert tuple(layer.compute_output_shape(*shapes)) == eager.shape
+    model.compile(optimizer=keras.optimizers.SGD(0.1), loss="mse", jit_compile=True)
+    np.testing.assert_allclose(model.predict_on_batch(arrays), eager, atol=1e-5)
+
+    # Its configuration makes the same layer again.
+    again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(layer))
+    assert type(again) is type(layer)
+    assert again.get_config() == layer.get_config()
+
+    # A saved model is the same model.
+    model.save(path / "layer.keras")
+    loaded = keras.saving.load_model(path / "layer.keras")
+    np.testing.assert_allclose(ops.convert_to_numpy(loaded(arrays)), eager, atol=1e-6)
+
+    # Half precision computes in half precision, near the same numbers.
+    config = {**layer.get_config(), "dtype": "mixed_bfloat16"}
+    half = type(layer).from_config(config)
+    half(**arrays)
+    half.set_weights(layer.get_weights())
+    output = half(**arrays)
+    assert keras.backend.standardize_dtype(output.dtype) == "bfloat16"
+    np.testing.assert_allclose(ops.convert_to_numpy(ops.cast(output, "float32")), eager, atol=0.1)
+
+    # One step of training moves every weight to a finite value.
+    before = [np.array(w) for w in layer.get_weights()]
+    if before:
+        model.train_on_batch(arrays, eager + np.random.default_rng(2).normal(size=eager.shape))
+        for variable, old, new in zip(layer.weights, before, layer.get_weights(), strict=True):
+            assert np.isfinite(new).all(), variable.path
+            assert (new != old).any(), f"no gradient reaches {variable.path}"
+
+
+def assert_ignores_padding(call, inputs: np.ndarray, mask: np.ndarray, outputs_masked: bool):
+    """Check that what stands at masked places changes nothing elsewhere.
+
+    Args:
+        call: function of inputs `(B, L, D)` and mask `(B, L)`.
+        inputs: `(B, L, D)`.
+        mask: bool `(B, L)`, `False` at padding.
+        outputs_masked: whether the outputs have the masked axis too, so that only unmasked ones count.
+    """
+    noise = np.where(mask[..., None], 0, 5).astype("float32")
+    clean, noisy = (ops.convert_to_numpy(call(x, mask)) for x in (inputs, inputs + noise))
+    if outputs_masked:
+        clean, noisy = clean[mask], noisy[mask]
+    np.testing.assert_allclose(clean, noisy, atol=1e-5)

@@ -1,0 +1,31 @@
+"""The residual connection against its two formulas."""
+
+import numpy as np
+import pytest
+from check_layer import check_layer
+from keras import ops
+
+from kzoo.layers.residual import Residual
+
+
+def normalized(x):
+    return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+
+
+def test_behaves_as_a_layer(random, tmp_path):
+    x, y = random.normal(size=(2, 2, 5, 8)).astype("float32")
+    check_layer(Residual("post"), {"inputs": x, "outputs": y}, tmp_path)
+
+
+def test_post_and_pre_norm(random):
+    x, y = random.normal(size=(2, 2, 5, 8)).astype("float32")
+    post, pre = Residual("post"), Residual("pre")
+    np.testing.assert_allclose(ops.convert_to_numpy(post(x, y)), normalized(x + y), atol=1e-5)
+    np.testing.assert_array_equal(ops.convert_to_numpy(post.enter(x)), x)
+    np.testing.assert_allclose(ops.convert_to_numpy(pre(x, y)), x + y, atol=1e-6)
+    np.testing.assert_allclose(ops.convert_to_numpy(pre.enter(x)), normalized(x), atol=1e-5)
+
+
+def test_unknown_norm():
+    with pytest.raises(ValueError, match='norm is "pre" or "post", not \'middle\''):
+        Residual("middle")

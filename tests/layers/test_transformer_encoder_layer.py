@@ -1,0 +1,38 @@
+"""The encoder layer against its parts in the order of the paper, and its mask."""
+
+import numpy as np
+import pytest
+from check_layer import assert_ignores_padding, check_layer
+from keras import ops
+from test_residual import normalized
+
+from kzoo.layers import TransformerEncoderLayer
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_behaves_as_a_layer(norm, random, tmp_path):
+    x, mask = random.normal(size=(2, 5, 8)).astype("float32"), np.array([[1] * 5, [1, 1, 1, 0, 0]], bool)
+    check_layer(TransformerEncoderLayer(2, 16, norm=norm), {"inputs": x, "mask": mask}, tmp_path)
+
+
+def test_post_norm_is_vaswani_s_order(random):
+    x = random.normal(size=(2, 5, 8)).astype("float32")
+    layer = TransformerEncoderLayer(2, 16, norm="post")
+    layer(x)
+    attended = normalized(x + ops.convert_to_numpy(layer.attention(x)))
+    expected = normalized(attended + ops.convert_to_numpy(layer.feedforward(attended)))
+    np.testing.assert_allclose(ops.convert_to_numpy(layer(x)), expected, atol=1e-4)
+
+
+def test_ignores_padding(random):
+    x, mask = random.normal(size=(2, 5, 8)).astype("float32"), np.array([[1] * 5, [1, 1, 1, 0, 0]], bool)
+    layer = TransformerEncoderLayer(2, 16)
+    assert_ignores_padding(lambda x, m: layer(x, mask=m), x, mask, outputs_masked=True)
+
+
+def test_dropout_only_in_training(random):
+    x = random.normal(size=(2, 5, 8)).astype("float32")
+    layer = TransformerEncoderLayer(2, 16, dropout=0.5)
+    calm = ops.convert_to_numpy(layer(x))
+    np.testing.assert_array_equal(ops.convert_to_numpy(layer(x, training=False)), calm)
+    assert np.abs(ops.convert_to_numpy(layer(x, training=True)) - calm).max() > 0.1
