@@ -19,7 +19,7 @@ from kzoo.text.tokenizers import END, PAD, SubwordTokenizer
 TRANSLATOR_FILE = "translator.json"
 # Shapes that decoding is compiled for: sentences and source words are padded up to these.
 ROWS = (1, 8, 32)
-LENGTHS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+LENGTHS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 
 
 @dataclass(frozen=True)
@@ -152,11 +152,12 @@ class Translator(keras.Model):
         def decode(numbers: list[int]):
             rows = next(r for r in ROWS if r >= len(numbers))
             longest = len(words[numbers[0]]) + 1
-            length = min(next(n for n in LENGTHS if n >= longest), self.backbone.max_length)
+            most = self.backbone.max_length
+            length = min(next((n for n in LENGTHS if n >= longest), most), most)
             source = np.full((rows, length), PAD, "int32")
             for row, number in enumerate(numbers):
                 source[row, : len(words[number]) + 1] = [*words[number], END]
-            limit = min(max_length or 2 * length + 8, self.backbone.max_length)
+            limit = min(max_length or 2 * length + 8, most)
             search = self._searches.get(self, rows, length, beam_size, limit, length_penalty)
             found = search.predict_on_batch({"source": source})
             for row, number in enumerate(numbers):

@@ -2,6 +2,7 @@
 
 import fnmatch
 import importlib
+import json
 from pathlib import Path
 
 from kzoo.errors import UserError, nearest
@@ -36,6 +37,30 @@ def list_presets(pattern: str = "*") -> list[str]:
     return sorted(fnmatch.filter(names, pattern))
 
 
+def shelf_table(pattern: str = "*"):
+    """Return a `rich` table of the presets that match: what each is, and the scores of the trained ones."""
+    from rich.table import Table
+
+    table = Table("preset", "languages", "parameters", "BLEU", "what it is")
+    for name in list_presets(pattern):
+        folder = SHELF / name
+        if folder.is_dir():
+            translator = json.loads((folder / "translator.json").read_text())
+            metadata = json.loads((folder / "metadata.json").read_text())
+            scores = json.loads((folder / "scores.json").read_text())
+            first = scores["scores"][0]
+            table.add_row(
+                name,
+                f"{translator['source_language']} → {translator['target_language']}",
+                f"{metadata['parameter_count'] / 1e6:.1f} M",
+                f"{first['bleu']:.1f} ({first['split']})",
+                f"trained on {scores['corpus']}; {scores['licence']}",
+            )
+        else:
+            table.add_row(name, "", "", "", "a builder, to be trained")
+    return table
+
+
 def build(name: str, *tokenizers, **overrides):
     """Return a fresh, compiled translator: the builder `name` called with the other arguments.
 
@@ -45,7 +70,10 @@ def build(name: str, *tokenizers, **overrides):
     for module, builders in BUILDERS.items():
         if name in builders:
             builder = getattr(importlib.import_module(f"kzoo.presets.{module}"), name)
-            return builder(*tokenizers, **overrides)
+            try:
+                return builder(*tokenizers, **overrides)
+            except (TypeError, ValueError) as error:
+                raise UserError(f"preset {name} with {overrides}: {error}") from error
     raise UserError(f"no preset {name!r} can be built; {nearest(name, [b for m in BUILDERS.values() for b in m])}")
 
 
@@ -53,7 +81,8 @@ def load(name_or_folder: str | Path):
     """Return a trained translator with its tokenizers.
 
     Args:
-        name_or_folder: a preset on the shelf, or a folder that `save_to_preset` wrote.
+        name_or_folder: a preset on the shelf, or a folder that `save_to_preset` wrote, or
+            that `kzoo train` did.
 
     Raises:
         UserError: there is none of that name.
@@ -69,7 +98,7 @@ def locate(name_or_folder: str | Path) -> Path:
     Raises:
         UserError: there is none of that name.
     """
-    for folder in (Path(name_or_folder), SHELF / name_or_folder):
+    for folder in (Path(name_or_folder), Path(name_or_folder) / "preset", SHELF / name_or_folder):
         if (folder / "config.json").is_file():
             return folder
     trained = [name for name in list_presets() if (SHELF / name).is_dir()]

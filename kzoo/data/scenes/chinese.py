@@ -43,7 +43,7 @@ NOUNS = {  # noun, measure word
     "lamp": ("灯", "盏"),
     "flower": ("花", "朵"),
     "apple": ("苹果", "个"),
-    "clock": ("钟", "座"),
+    "alarm clock": ("闹钟", "个"),
     "bottle": ("瓶子", "个"),
     "drum": ("鼓", "面"),
     "flag": ("旗子", "面"),
@@ -53,7 +53,7 @@ NOUNS = {  # noun, measure word
     "bucket": ("桶", "只"),
     "camera": ("相机", "台"),
     "plate": ("盘子", "个"),
-    "knife": ("菜刀", "把"),
+    "spoon": ("勺子", "把"),
     "brush": ("刷子", "把"),
     "box": ("箱子", "个"),
     "chair": ("椅子", "把"),
@@ -82,7 +82,8 @@ NOUNS = {  # noun, measure word
 }
 NUMBERS = {1: "一", 2: "两", 3: "三"}
 SIZES = {"small": "小", "big": "大", "old": "老"}
-AGES = {"young": "年轻", "old": "年长的"}  # of people; animals are 老
+AGES = {"young": "年轻", "old": "年长的"}  # of grown people; animals are 老
+GROWN = ("名", "位")  # their measure words
 COLOURS = {
     "red": "红色",
     "blue": "蓝色",
@@ -233,8 +234,7 @@ def _phrase(entity: Entity) -> str:
         text += f"{wearing}{COLOURS[entity.colour]}{clothing}的"
     if not entity.said_size:
         return text + noun
-    grown = entity.clothing and entity.said_size in AGES
-    return text + (AGES if grown else SIZES)[entity.said_size] + noun
+    return text + (AGES if measure in GROWN else SIZES)[entity.said_size] + noun
 
 
 def _place(scene: Scene) -> str:

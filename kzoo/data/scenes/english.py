@@ -2,21 +2,17 @@
 
 from kzoo.data.scenes.scene import Entity, Scene
 
-NOUNS = {  # singular, plural
+NOUNS = {  # singular, plural, where it is not just "-s"
     "man": ("man", "men"),
     "woman": ("woman", "women"),
-    "boy": ("boy", "boys"),
-    "girl": ("girl", "girls"),
     "child": ("child", "children"),
     "sheep": ("sheep", "sheep"),
     "box": ("box", "boxes"),
     "bench": ("bench", "benches"),
-    "bicycle": ("bicycle", "bicycles"),
     "mouse": ("mouse", "mice"),
-    "knife": ("knife", "knives"),
     "brush": ("brush", "brushes"),
 }
-CLOTHES = {"scarf": "scarves", "dress": "dresses"}  # plurals that are not just "-s"
+CLOTHES = {"scarf": "scarves"}
 NUMBERS = {2: "two", 3: "three"}
 SIZES = {"small": "small", "big": "big", "young": "young", "old": "old"}
 

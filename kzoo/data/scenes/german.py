@@ -43,7 +43,7 @@ NOUNS = {  # gender, singular, dative and accusative singular ("" if the same), 
     "lamp": ("f", "Lampe", "", "Lampen"),
     "flower": ("f", "Blume", "", "Blumen"),
     "apple": ("m", "Apfel", "", "Äpfel"),
-    "clock": ("f", "Uhr", "", "Uhren"),
+    "alarm clock": ("m", "Wecker", "", "Wecker"),
     "bottle": ("f", "Flasche", "", "Flaschen"),
     "drum": ("f", "Trommel", "", "Trommeln"),
     "flag": ("f", "Fahne", "", "Fahnen"),
@@ -53,7 +53,7 @@ NOUNS = {  # gender, singular, dative and accusative singular ("" if the same), 
     "bucket": ("m", "Eimer", "", "Eimer"),
     "camera": ("f", "Kamera", "", "Kameras"),
     "plate": ("m", "Teller", "", "Teller"),
-    "knife": ("n", "Messer", "", "Messer"),
+    "spoon": ("m", "Löffel", "", "Löffel"),
     "brush": ("f", "Bürste", "", "Bürsten"),
     "box": ("f", "Kiste", "", "Kisten"),
     "chair": ("m", "Stuhl", "", "Stühle"),
@@ -241,7 +241,7 @@ def forms(entity: Entity) -> tuple[str, ...]:
 
     Example:
         >>> forms(Entity("bat", sense="animal"))
-        ('Fledermaus', 'Fledermäuse')
+        ('Fledermaus', 'Fledermäuse', 'Fledermäusen')
     """
     if entity.pronoun:
         return (PRONOUNS[entity.sex],)

@@ -20,8 +20,8 @@ BIG_ANIMALS = ("horse", "cow", "sheep", "goat", "donkey", "camel", "monkey", "pi
 RIDDEN = ("horse", "donkey", "camel")
 HAND_THINGS = (
     *("ball", "book", "bag", "umbrella", "guitar", "kite", "cup", "basket", "hat", "lamp", "flower", "apple"),
-    *("clock", "bottle", "drum", "flag", "picture", "key", "candle", "bucket", "camera", "plate", "knife"),
-    *("brush", "box"),
+    *("alarm clock", "bottle", "drum", "flag", "picture", "key", "candle", "bucket", "camera", "plate"),
+    *("spoon", "brush", "box"),
 )
 BIG_THINGS = ("chair", "table", "bicycle", "ladder", "car", "boat", "cart")
 LANDMARKS = ("box", "chair", "table", "bicycle", "car", "tree", "bench", "ladder", "basket", "boat", "cart")
@@ -68,11 +68,13 @@ PERSON_ACTIONS = (*ANIMAL_ACTIONS, "dance", "sing", "read", "work", "eat", "wave
 SHARED_ACTIONS = ("walk", "run", "sit", "stand", "wait", "jump")
 LOOKING = ("watch", "photograph", "draw", "point", "seek")
 HOLDING = (*LOOKING, "hold", "carry")
-HAND_ACTIONS = (*HOLDING, "wash")
+WASHED = ("cup", "bottle", "plate", "spoon", "bucket", "apple", "basket", "bag", "hat", "brush")
 BIG_ACTIONS = (*LOOKING, "push", "repair", "wash")
 PERSON_TO_ANIMAL = ("watch", "photograph", "draw", "point", "seek", "feed", "stroke", "follow", "wash")
 PERSON_TO_PERSON = ("watch", "photograph", "draw", "point", "seek", "follow", "greet", "await")
 ANIMAL_TO_ANY = ("watch", "follow")
+SIZES = dict.fromkeys(("man", "woman", *PROFESSIONS), ("young", "old"))
+SIZES |= {"student": ("young",), "boy": ("small",), "girl": ("small",), "child": ("small",)}
 RELATIONS = ("next to", "in front of", "behind")
 
 
@@ -117,9 +119,9 @@ def _draw(random: Random) -> Scene:
     what = random.random()
     if what < 0.13:
         return _with_noun(random)
-    if what < 0.18:
+    if what < 0.175:
         return _with_people(random, _profession(random))
-    if what < 0.24:
+    if what < 0.23:
         return _with_people(random, _pronoun(random))
     if what < 0.66:
         return _with_people(random, _person(random))
@@ -149,8 +151,9 @@ def _with_people(random: Random, person: Entity) -> Scene:
     if what < 0.2:
         return Scene("doing", *place, person, _one_of(random, PERSON_ACTIONS))
     if what < 0.48:
-        action = _one_of(random, HAND_ACTIONS)
-        return Scene("acting", *place, person, action, _thing(random, _one_of(random, HAND_THINGS)))
+        kind = _one_of(random, HAND_THINGS)
+        action = _one_of(random, (*HOLDING, "wash") if kind in WASHED else HOLDING)
+        return Scene("acting", *place, person, action, _thing(random, kind))
     if what < 0.51:
         shop, thing = _place(random, SALES, opening), _thing(random, _one_of(random, HAND_THINGS))
         return Scene("acting", *shop, person, "buy", thing)
@@ -242,9 +245,7 @@ def _companion(random: Random, setting: str) -> Entity:
 
 
 def _creature(random: Random, kind: str, count: int) -> Entity:
-    grown = kind in ("man", "woman", *PROFESSIONS)
-    sizes = ("young",) if kind == "student" else ("young", "old") if grown else ("small",) if kind in PEOPLE else ("small", "big", "old")
-    size = _one_of(random, sizes)
+    size = _one_of(random, SIZES.get(kind, ("small", "big", "old")))
     clothed = kind in PEOPLE or kind in PROFESSIONS
     colour = _one_of(random, COLOURS if clothed else FURS)
     clothing = _one_of(random, CLOTHES) if clothed else ""

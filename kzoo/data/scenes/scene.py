@@ -78,7 +78,7 @@ class Entity:
 
     @property
     def sex(self) -> str:
-        """The value "male" or "female", or empty where none is known."""
+        """Male or female: "male", "female", or empty where the kind does not tell."""
         return _SEX.get(self.kind, self.sense if self.kind in PROFESSIONS else "")
 
     @property
@@ -206,7 +206,7 @@ class Scene:
         Example:
             >>> bat = Entity("bat", sense="animal")
             >>> Scene("existing", "park", "", "day", "", bat).ambiguous("en", "de")[0].right
-            ('Fledermaus', 'Fledermäuse')
+            ('Fledermaus', 'Fledermäuse', 'Fledermäusen')
         """
         _realizer(source), _realizer(target)  # refuses unknown languages, ambiguous words or not
         places = [place for place in ("subject", "object") if getattr(self, place)]

@@ -1,0 +1,81 @@
+"""What the zoo's pictures share: their style, their colours, and how one reaches the disk whole."""
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+from PIL import Image
+
+from kzoo.errors import UserError
+
+# Okabe and Ito's colours, which the colour-blind tell apart; yellow left out, too faint on white.
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+
+FORMATS = ("png", "svg", "pdf")
+
+STYLE = {
+    "axes.edgecolor": "#444444",
+    "axes.grid": False,
+    "axes.labelcolor": "#222222",
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 9,
+    "figure.titlesize": 10,
+    "font.size": 8.5,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "lines.linewidth": 1.4,
+    "mathtext.fontset": "cm",
+    "svg.hashsalt": "kzoo",  # the same picture gives the same file
+    "xtick.color": "#444444",
+    "ytick.color": "#444444",
+}
+
+
+@contextlib.contextmanager
+def picture(path: str | Path, size: tuple[float, float]) -> Iterator[Figure]:
+    """Give an empty figure to draw on, and write it when the block ends without an error.
+
+    The file is written beside its place and moved there: nobody sees half a picture, and a failure leaves
+    the picture that was there before. Missing folders are made.
+
+    Args:
+        path: where to write; the suffix, one of .png, .svg and .pdf, gives the format.
+        size: width and height, inches; a PNG has 150 pixels an inch.
+
+    Raises:
+        UserError: another suffix (before anything is computed), or a file that cannot be written.
+    """
+    path = Path(path)
+    suffix = path.suffix.lower().removeprefix(".")
+    if suffix not in FORMATS:
+        given = f"cannot draw a .{suffix} file" if suffix else "a picture's name needs a suffix"
+        raise UserError(f"{path}: {given}; known: {', '.join('.' + known for known in FORMATS)}")
+    with rc_context(STYLE):
+        figure = Figure(figsize=size, layout="constrained")
+        yield figure
+        _write(figure, path, suffix)
+
+
+def _write(figure: Figure, path: Path, suffix: str):
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(unfinished, format=suffix, dpi=150)
+        if suffix == "png":
+            # A palette of 256 colours looks the same and makes an image of 700 KB one of 250 KB.
+            with Image.open(unfinished) as pixels:
+                fewer = pixels.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+            fewer.save(unfinished, format="png", optimize=True)
+        os.replace(unfinished, path)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from None
+    finally:
+        with contextlib.suppress(OSError):  # moved, or never made
+            unfinished.unlink()

@@ -1,0 +1,133 @@
+"""Learning curves of runs, drawn and counted: the PoPE paper's Figure 4, by `kzoo plot curves`.
+
+They are read from the `history.csv` that a run writes after each epoch.
+"""
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from matplotlib.ticker import MaxNLocator
+
+from kzoo.errors import UserError
+from kzoo.evaluation.figures import COLOURS, picture
+
+LINES = ["-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1))]  # for more runs than colours, and for print
+DRAWN = {"val_bleu": "validation BLEU", "loss": "training loss, nats a token"}
+
+
+def read_labels(histories: Sequence[str]) -> dict[str, Path]:
+    """Return the runs' histories by label, as `plot_learning_curves` takes them.
+
+    Args:
+        histories: `LABEL=PATH` or `PATH` each, where the path is a run's folder or its `history.csv`.
+            Without a label, the run is called after its folder (after the file if that has another name).
+
+    Raises:
+        UserError: two runs of one label.
+    """
+    labelled: dict[str, Path] = {}
+    for given in histories:
+        label, equals, path = given.partition("=")
+        if not equals or Path(given).exists():  # a path may hold an equals sign
+            label, path = "", given
+        file = Path(path) / "history.csv" if Path(path).is_dir() else Path(path)
+        label = label or (file.resolve().parent.name if file.name == "history.csv" else file.stem)
+        if label in labelled:
+            raise UserError(f"{given}: a run named {label!r} is already given; name it as LABEL={path}")
+        labelled[label] = file
+    return labelled
+
+
+def read_history(path: str | Path) -> dict[str, list[float]]:
+    """Return the columns epoch, val_bleu and loss of a run's `history.csv`.
+
+    Args:
+        path: CSV file with a header line; other columns are left unread.
+
+    Raises:
+        UserError: a file that cannot be read, lacks a column or has no epoch, or a value, with its line,
+            that is no number.
+    """
+    columns: dict[str, list[float]] = {"epoch": [], "val_bleu": [], "loss": []}
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            rows = csv.DictReader(file)
+            missing = [name for name in columns if name not in (rows.fieldnames or [])]
+            if missing:
+                raise UserError(f"{path}: no column {' or '.join(missing)}; is it a run's history.csv?")
+            for row in rows:
+                for name, values in columns.items():
+                    values.append(_number(row[name], f"{path}, line {rows.line_num}, column {name}"))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path}: is not a CSV file in UTF-8 ({error})") from None
+    if not columns["epoch"]:
+        raise UserError(f"{path}: no epoch is finished yet")
+    return columns
+
+
+def epochs_to_reach(
+    histories: Mapping[str, str | Path], thresholds: Sequence[float]
+) -> list[tuple[str, list[int | None]]]:
+    """Return when each run first reached each validation BLEU: the paper's claim of faster convergence.
+
+    Args:
+        histories: run label → its `history.csv`.
+        thresholds: BLEU points, as the history has them.
+
+    Returns:
+        a row a run, `(label, epochs)`: the first epoch at or over each threshold, `None` where there is none.
+
+    Raises:
+        UserError: as `read_history`.
+    """
+    rows = []
+    for label, path in histories.items():
+        history = read_history(path)
+        reached = []
+        for threshold in thresholds:
+            scored = zip(history["epoch"], history["val_bleu"], strict=True)
+            reached.append(next((int(epoch) for epoch, bleu in scored if bleu >= threshold), None))
+        rows.append((label, reached))
+    return rows
+
+
+def plot_learning_curves(histories: Mapping[str, str | Path], path: str | Path) -> None:
+    """Draw validation BLEU and training loss of runs against the epoch: the paper's Figure 4.
+
+    Args:
+        histories: run label → its `history.csv`, at least one; drawn in this order.
+        path: picture to write, .png, .svg or .pdf.
+
+    Raises:
+        UserError: no run, a history as `read_history` refuses it, or a file that cannot be written.
+    """
+    if not histories:
+        raise UserError("no run to draw: give at least one history.csv")
+    runs = {label: read_history(file) for label, file in histories.items()}
+    with picture(path, size=(6.6, 3.0)) as figure:
+        panels = figure.subplots(1, 2)
+        for axes, (column, title) in zip(panels, DRAWN.items(), strict=True):
+            for number, run in enumerate(runs.values()):
+                axes.plot(
+                    run["epoch"],
+                    run[column],
+                    color=COLOURS[number % len(COLOURS)],
+                    linestyle=LINES[number % len(LINES)],
+                    # A run of one epoch is a point, which a line does not show.
+                    marker="o" if len(run["epoch"]) < 20 else "",
+                    markersize=3,
+                )
+            axes.set(title=title, xlabel="epoch")
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.grid(True)
+        panels[1].legend(panels[1].lines, list(runs), loc="upper right")  # a loss falls: this corner is free
+
+
+def _number(text: str | None, place: str) -> float:
+    try:
+        return float(text or "")
+    except ValueError:
+        raise UserError(f"{place}: {text!r} is not a number") from None

@@ -1,0 +1,177 @@
+"""Pictures of position encodings: the PoPE paper's Figures 1, 2 and 3, by `kzoo plot`.
+
+The numbers come from `position_statistics`. Reference: Aggarwal 2024, "PoPE: Legendre Orthogonal
+Polynomials Based Position Encoding for Large Language Models", https://arxiv.org/abs/2405.04585
+"""
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.polynomial.legendre import legvander
+
+from kzoo.errors import UserError, nearest
+from kzoo.evaluation.figures import COLOURS, picture
+from kzoo.evaluation.position_statistics import (
+    correlation,
+    mean_by_distance,
+    mutual_information,
+    pope_encoding,
+    sine_encoding,
+)
+
+ENCODINGS = {"sine": sine_encoding, "pope": pope_encoding}
+TITLES = {"sine": "Sinusoidal encoding", "pope": "PoPE, Legendre polynomials"}
+
+
+def plot_positions(
+    encoding: str, path: str | Path, num_positions: int = 512, width: int = 512, normalize: bool = False
+) -> None:
+    """Draw an encoding and how alike its positions are: the paper's Figure 1 (sine) or 3 (pope).
+
+    Four images: the encodings; the mutual information of positions in the high dimensions, that is over
+    the features from D/2; the correlation of positions over all features, and over the high dimensions.
+    The scales of the last three are the same for both encodings, so that the pictures can be compared.
+
+    Args:
+        encoding: `"sine"` or `"pope"`.
+        path: picture to write, .png, .svg or .pdf.
+        num_positions: positions `L`, at least 4.
+        width: features `D`, at least 4.
+        normalize: PoPE in orthonormal form; only the first image changes.
+
+    Raises:
+        UserError: an unknown encoding, a size under 4, or a file that cannot be written.
+    """
+    _check_sizes(num_positions, width)
+    if encoding not in ENCODINGS:
+        raise UserError(f"there is no position encoding {encoding!r}, {nearest(encoding, list(ENCODINGS))}")
+    if normalize and encoding != "pope":
+        raise UserError(f"only 'pope' can be normalized, not {encoding!r}")
+    with picture(path, size=(6.6, 5.6)) as figure:
+        options = {"normalize": True} if normalize else {}
+        encodings = ENCODINGS[encoding](num_positions, width, **options)
+        high = encodings[:, width // 2 :]
+        figure.suptitle(f"{TITLES[encoding]}{', normalized' if normalize else ''}, $D$ = {width}")
+        ((top_left, top_right), (low_left, low_right)) = figure.subplots(2, 2)
+
+        # Few values of a plain PoPE reach its range of ±1; the scale follows the many.
+        limit = np.percentile(np.abs(encodings), 98)
+        top_left.set(title="(a) encoding", xlabel="feature $i$", ylabel="position")
+        image = top_left.imshow(encodings, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
+        beyond = "both" if np.abs(encodings).max() > 1.01 * limit else "neither"
+        _colour_bar(figure, image, top_left, "value", extend=beyond)
+
+        shared, high_title = mutual_information(high), "(b) mutual information, $i \\geq D/2$"
+        _position_image(figure, top_right, shared, 2.0, high_title, "nats")
+        all_title, high_title = "(c) correlation, all features", "(d) correlation, $i \\geq D/2$"
+        _position_image(figure, low_left, np.abs(correlation(encodings)), 1.0, all_title, "$|r|$")
+        _position_image(figure, low_right, np.abs(correlation(high)), 1.0, high_title, "$|r|$")
+
+
+def plot_polynomials(path: str | Path, max_order: int = 5) -> None:
+    """Draw the Legendre polynomials P_0 … P_`max_order` on [-1, 1]: the paper's Figure 2.
+
+    Args:
+        path: picture to write, .png, .svg or .pdf.
+        max_order: order of the last polynomial, 0 to 6 (one colour each).
+
+    Raises:
+        UserError: an order out of range, or a file that cannot be written.
+    """
+    if not 0 <= max_order < len(COLOURS):
+        raise UserError(f"max_order must be 0 to {len(COLOURS) - 1}, is {max_order}")
+    with picture(path, size=(5.0, 3.1)) as figure:
+        axes = figure.subplots()
+        x = np.linspace(-1, 1, 401)
+        for order, values in enumerate(legvander(x, max_order).T):
+            axes.plot(x, values, color=COLOURS[order], label=f"$P_{order}$")
+        axes.set(xlim=(-1, 1), ylim=(-1.05, 1.05), xlabel="$x$", ylabel="$P_n(x)$")
+        axes.set_title("Legendre polynomials")
+        axes.set_xticks([-1, -0.5, 0, 0.5, 1])
+        axes.set_yticks([-1, -0.5, 0, 0.5, 1])
+        axes.grid(True)
+        figure.legend(loc="outside right center", handlelength=1.5)
+
+
+def correlation_curves(num_positions: int = 512, width: int = 512) -> dict[str, dict[str, np.ndarray]]:
+    """Return the mean |correlation| of two positions against their distance: the paper's Figure 3.
+
+    PoPE stands twice over all features: as the paper writes it, and without feature 0. That feature lies
+    at x = -1, where every P_n is ±1 while elsewhere it shrinks as 1/sqrt(n): alone it correlates all
+    positions of high order.
+
+    Args:
+        num_positions: positions `L`.
+        width: features `D`.
+
+    Returns:
+        for "all features" and for "high dimensions" (features from D/2), the curves by name, each `(L,)`.
+    """
+    sine, pope = sine_encoding(num_positions, width), pope_encoding(num_positions, width)
+    panels = {
+        "all features": {"sine": sine, "PoPE": pope, "PoPE without feature 0": pope[:, 1:]},
+        "high dimensions": {"sine": sine[:, width // 2 :], "PoPE": pope[:, width // 2 :]},
+    }
+    return {
+        panel: {name: mean_by_distance(correlation(encodings)) for name, encodings in curves.items()}
+        for panel, curves in panels.items()
+    }
+
+
+def plot_correlation(path: str | Path, num_positions: int = 512, width: int = 512) -> None:
+    """Draw the correlation of positions against their distance, sine beside PoPE: the paper's Figure 3.
+
+    Args:
+        path: picture to write, .png, .svg or .pdf.
+        num_positions: positions `L`, at least 4.
+        width: features `D`, at least 4.
+
+    Raises:
+        UserError: a size under 4, or a file that cannot be written.
+    """
+    _check_sizes(num_positions, width)
+    titles = {"all features": "(a) all features", "high dimensions": "(b) high dimensions, $i \\geq D/2$"}
+    looks = {
+        "sine": {"color": COLOURS[1]},
+        "PoPE": {"color": COLOURS[0]},
+        "PoPE without feature 0": {"color": COLOURS[2], "linewidth": 1},
+    }
+    with picture(path, size=(6.6, 3.0)) as figure:
+        figure.suptitle(f"Correlation of positions' encodings, $L$ = {num_positions}, $D$ = {width}")
+        panels = figure.subplots(1, 2, sharey=True)
+        # Up to half the length, so that each mean is over at least half of the positions.
+        distances = np.arange(1, num_positions // 2 + 1)
+        drawn = correlation_curves(num_positions, width)
+        for axes, (panel, curves) in zip(panels, drawn.items(), strict=True):
+            for name, values in curves.items():
+                axes.plot(distances, values[distances], label=name, **looks[name])
+            axes.set(title=titles[panel], xlabel="distance between positions", xscale="log")
+            axes.set(xlim=(1, num_positions // 2), ylim=(0, 1.02))
+            axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+            axes.grid(True)
+        panels[0].set_ylabel("mean $|r|$")
+        panels[1].legend(*panels[0].get_legend_handles_labels(), loc="center", bbox_to_anchor=(0.55, 0.55))
+
+
+def _check_sizes(num_positions: int, width: int):
+    for name, value in (("num_positions", num_positions), ("width", width)):
+        if value < 4:
+            raise UserError(f"{name} must be at least 4, is {value}")
+
+
+def _position_image(figure: Figure, axes: Axes, matrix: np.ndarray, limit: float, title: str, unit: str):
+    axes.set(title=title, xlabel="position", ylabel="position")
+    axes.set_facecolor("#BBBBBB")  # shows where the value is not defined
+    image = axes.imshow(matrix, cmap="viridis", vmin=0, vmax=limit, aspect="auto")
+    extend = "max" if np.nanmax(matrix) > 1.01 * limit else "neither"
+    _colour_bar(figure, image, axes, unit, extend)
+
+
+def _colour_bar(figure: Figure, image, axes: Axes, label: str, extend: str):
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(True)
+    bar = figure.colorbar(image, ax=axes, extend=extend, aspect=25, pad=0.02)
+    bar.set_label(label)
+    bar.outline.set_linewidth(0.5)

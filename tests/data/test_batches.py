@@ -1,0 +1,85 @@
+"""Batches: every pair once, few shapes, least padding, the same everywhere."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from kzoo.data.batches import Batches, least_padding
+from kzoo.errors import UserError
+from kzoo.text.tokenizers import END, START
+
+
+def pairs(random, count=200):
+    """Return sentences whose first word is their number."""
+    source = [[10 + i, *random.integers(4, 9, random.integers(0, 20))] for i in range(count)]
+    target = [[10 + i, *random.integers(4, 9, random.integers(0, 20))] for i in range(count)]
+    return source, target
+
+
+def contents(batches):
+    """Return the (source, target, labels) rows without padding, in order."""
+    rows = []
+    for i in range(len(batches)):
+        inputs, labels, weights = batches[i]
+        np.testing.assert_array_equal(weights, labels != 0)
+        for s, t, wanted in zip(inputs["source"], inputs["target"], labels, strict=True):
+            if s.any():
+                rows.append(tuple(tuple(int(w) for w in x[x != 0]) for x in (s, t, wanted)))
+    return rows
+
+
+def test_every_pair_comes_once_with_its_symbols(random):
+    source, target = pairs(random)
+    rows = contents(Batches(source, target, tokens=128, num_shapes=4))
+    expected = [((*s, END), (START, *t), (*t, END)) for s, t in zip(source, target, strict=True)]
+    assert sorted(rows) == sorted(expected)
+
+
+def test_shapes_are_few_and_within_the_budget(random):
+    batches = Batches(*pairs(random), tokens=128, num_shapes=4)
+    shapes = {batches[i][0]["source"].shape for i in range(len(batches))}
+    assert shapes <= set(batches.shapes)
+    assert len(batches.shapes) == 4
+    assert all(rows * length <= 128 for rows, length in shapes)
+
+
+def test_order_is_fixed_by_seed_and_epoch(random):
+    data = pairs(random)
+    first, again, other = Batches(*data, 128, seed=1), Batches(*data, 128, seed=1), Batches(*data, 128, seed=2)
+    assert contents(first) == contents(again)
+    assert contents(first) != contents(other)
+    first.on_epoch_end()
+    assert contents(first) != contents(again)
+    again.start_epoch(1)
+    assert contents(first) == contents(again)
+
+
+def test_first_two_batches_differ_on_both_axes(random):
+    for seed in range(20):
+        batches = Batches(*pairs(random), tokens=128, num_shapes=3, seed=seed)
+        (a, b), (c, d) = (batches[i][0]["source"].shape for i in (0, 1))
+        assert a != c
+        assert b != d
+
+
+def test_least_padding_equals_brute_force(random):
+    lengths = random.integers(1, 12, 60)
+    distinct = np.unique(lengths)
+
+    def words(ends):
+        return sum(min(e for e in ends if e >= n) for n in lengths)
+
+    for groups in (1, 2, 3):
+        every = [(*ends, distinct[-1]) for ends in itertools.combinations(distinct[:-1], groups - 1)]
+        assert words(least_padding(lengths, groups)) == min(words(ends) for ends in every)
+        assert len(least_padding(lengths, groups)) == groups
+
+
+def test_bad_input_is_named():
+    with pytest.raises(UserError, match="2 source sentences but 1 target sentences"):
+        Batches([[4], [5]], [[4]])
+    with pytest.raises(UserError, match="no sentence pairs"):
+        Batches([], [])
+    with pytest.raises(UserError, match="sentence pair 2 has 6 subwords with its end symbol, the limit is 5"):
+        Batches([[4], [4] * 5], [[4], [4]], max_length=5)

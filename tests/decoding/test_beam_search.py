@@ -1,0 +1,186 @@
+"""Beam search against brute force, step-by-step argmax and a search in plain Python."""
+
+import itertools
+
+import numpy as np
+import pytest
+from keras import ops, tree
+
+from kzoo.decoding import GNMT, BeamSearch, Exponent
+from kzoo.decoding.top_k import top_k
+from kzoo.models import TransformerBackbone
+from kzoo.text.tokenizers import END, PAD, START
+
+
+class Table:
+    """A model that keeps the decoding contract: log-probabilities of the next word by the last two words.
+
+    Its state follows the beam (the word before the last), so a wrong order of hypotheses shows.
+    """
+
+    def __init__(self, random, vocabulary_size, sentences):
+        logits = random.normal(size=(sentences, vocabulary_size, vocabulary_size, vocabulary_size)) * 2
+        self.logits = logits.astype("float32")
+
+    def encode(self, inputs):
+        return {"number": inputs["source"][:, 0]}
+
+    def start(self, memory, beam_size, max_length):
+        sentences = ops.shape(memory["number"])[0]
+        return {"reorder": {"before": ops.zeros((sentences, beam_size), "int32")}, "keep": {}}
+
+    def decode_step(self, tokens, step, memory, state):
+        vocabulary_size = self.logits.shape[1]
+        rows = ops.reshape(ops.convert_to_tensor(self.logits), (-1, vocabulary_size))
+        row = (memory["number"][:, None] * vocabulary_size + state["reorder"]["before"]) * vocabulary_size + tokens
+        return ops.take(rows, row, axis=0), {"reorder": {"before": tokens}, "keep": {}}
+
+    def log_probability(self, sentence, words):
+        """Return log P of words, computed apart from the search; padding and start cannot be had."""
+        total, before, last = 0.0, 0, START
+        for word in words:
+            logits = self.logits[sentence, before, last].astype("float64")
+            total += logits[word] - np.log(np.exp(logits).sum())
+            before, last = last, word
+        return total
+
+
+def search(model, source, **arguments):
+    found = BeamSearch(model, **arguments)({"source": source.astype("int32")})
+    return {name: ops.convert_to_numpy(value) for name, value in found.items()}
+
+
+def words_of(row):
+    return [int(word) for word in row[: list(row).index(END) + 1]]
+
+
+@pytest.mark.parametrize("penalty", [Exponent(0.0), Exponent(1.0), GNMT(0.6)])
+def test_a_beam_as_wide_as_the_space_is_brute_force(penalty, random):
+    sizes, longest = 6, 4
+    model = Table(random, sizes, 3)
+    found = search(model, np.array([[0], [1], [2]]), beam_size=64, max_length=longest, length_penalty=penalty)
+    words = [w for w in range(sizes) if w not in (PAD, START, END)]
+    for sentence in range(3):
+        every = [
+            [*beginning, END]
+            for length in range(longest)
+            for beginning in itertools.product(words, repeat=length)
+        ]
+        scores = [model.log_probability(sentence, w) / penalty(len(w)) for w in every]
+        best = np.argsort(scores)[::-1]
+        assert len(every) == 40
+        for rank in range(40):
+            assert words_of(found["tokens"][sentence, rank]) == every[best[rank]]
+            np.testing.assert_allclose(found["scores"][sentence, rank], scores[best[rank]], atol=1e-4)
+        assert (found["scores"][sentence, 40:] < -1e8).all()
+
+
+def plain_search(model, sentence, beam_size, max_length, penalty):
+    """Beam search as the docstring tells it, in plain Python."""
+    living, finished = [([], 0.0)], []
+    for step in range(max_length):
+        candidates = []
+        for words, score in living:
+            before, last = ([0, START, *words])[-2:]
+            logits = model.logits[sentence, before, last].astype("float64")
+            log_p = logits - np.log(np.exp(logits).sum())
+            for word in range(len(log_p)):
+                if word not in (PAD, START) and (word == END or step < max_length - 1):
+                    candidates.append(([*words, word], score + log_p[word]))
+        candidates.sort(key=lambda c: -c[1])
+        candidates = candidates[: 2 * beam_size]
+        for rank, (words, score) in enumerate(candidates):
+            if words[-1] == END and rank < beam_size:
+                finished.append((words, score / penalty(len(words))))
+        if len(finished) >= beam_size:
+            break
+        living = [c for c in candidates if c[0][-1] != END][:beam_size]
+    return sorted(finished, key=lambda f: -f[1])[:beam_size]
+
+
+@pytest.mark.parametrize("beam_size", [1, 2, 5])
+def test_equals_a_plain_search(beam_size, random):
+    model = Table(random, 40, 4)
+    found = search(model, np.arange(4)[:, None], beam_size=beam_size, max_length=9, length_penalty=Exponent(0.9))
+    for sentence in range(4):
+        expected = plain_search(model, sentence, beam_size, 9, Exponent(0.9))
+        for rank, (words, score) in enumerate(expected):
+            assert words_of(found["tokens"][sentence, rank]) == words
+            np.testing.assert_allclose(found["scores"][sentence, rank], score, atol=1e-4)
+
+
+def test_a_sentence_does_not_depend_on_its_neighbours(random):
+    model = Table(random, 40, 4)
+    together = search(model, np.arange(4)[:, None], beam_size=3, max_length=12)
+    for sentence in range(4):
+        alone = search(model, np.array([[sentence]]), beam_size=3, max_length=12)
+        np.testing.assert_array_equal(alone["tokens"][0], together["tokens"][sentence])
+
+
+@pytest.mark.parametrize("position_encoding", ["pope", "rope"])
+def test_greedy_on_a_transformer_is_argmax_of_the_whole_model(position_encoding, random):
+    """The cached steps against the uncached model, called anew on the growing target."""
+    model = TransformerBackbone(
+        40, position_encoding=position_encoding, num_layers=2, width=16, num_heads=2, feedforward_dim=32, norm="pre"
+    )
+    # Random biases and wide embeddings, or an untrained model repeats one word.
+    model.set_weights([w + random.normal(size=w.shape) * 0.2 for w in model.get_weights()])
+    source = random.integers(4, 40, (3, 7)).astype("int32")
+    source[1, 4:] = PAD
+    found = search(model, source, beam_size=1, max_length=8)
+    for sentence in range(3):
+        words, score = [START], 0.0
+        while words[-1] != END:
+            target = np.array([words], "int32")
+            logits = ops.convert_to_numpy(model({"source": source[sentence : sentence + 1], "target": target}))[0, -1]
+            allowed = logits.copy()
+            allowed[[PAD, START]] = -np.inf
+            if len(words) == 8:
+                allowed[np.arange(40) != END] = -np.inf
+            words.append(int(allowed.argmax()))
+            score += logits[words[-1]] - np.log(np.exp(logits.astype("float64")).sum())
+        assert words_of(found["tokens"][sentence, 0]) == words[1:]
+        np.testing.assert_allclose(found["scores"][sentence, 0], score / (len(words) - 1), atol=1e-4)
+
+
+def test_scores_of_a_transformer_s_beam_are_its_log_probabilities(random):
+    """Every hypothesis of the shared, never reordered cache, scored again by the whole model."""
+    model = TransformerBackbone(64, num_layers=2, width=16, num_heads=2, feedforward_dim=32)
+    model.set_weights([w + random.normal(size=w.shape) * 0.2 for w in model.get_weights()])
+    source = random.integers(4, 64, (2, 5)).astype("int32")
+    found = search(model, source, beam_size=4, max_length=7, length_penalty=Exponent(0.0))
+    for sentence in range(2):
+        for rank in range(4):
+            words = words_of(found["tokens"][sentence, rank])
+            inputs = {"source": source[sentence : sentence + 1], "target": np.array([[START, *words[:-1]]], "int32")}
+            logits = ops.convert_to_numpy(model(inputs))[0].astype("float64")
+            log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+            expected = log_p[np.arange(len(words)), words].sum()
+            np.testing.assert_allclose(found["scores"][sentence, rank], expected, atol=1e-3)
+
+
+def test_compiled_equals_eager(random):
+    model = TransformerBackbone(64, num_layers=1, width=16, num_heads=2, feedforward_dim=32)
+    model.set_weights([w + random.normal(size=w.shape) * 0.2 for w in model.get_weights()])
+    source = {"source": random.integers(4, 64, (3, 5)).astype("int32")}
+    beam = BeamSearch(model, beam_size=3, max_length=10)
+    eager = tree.map_structure(ops.convert_to_numpy, beam(source))
+    beam.compile(jit_compile=True)
+    compiled = beam.predict_on_batch(source)
+    np.testing.assert_array_equal(compiled["tokens"], eager["tokens"])
+    np.testing.assert_allclose(compiled["scores"], eager["scores"], atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [10, 64, 640, 645])
+def test_top_k_equals_sorting(size, random):
+    scores = random.normal(size=(3, size)).astype("float32")
+    values, positions = (ops.convert_to_numpy(x) for x in top_k(scores, 6))
+    expected = np.argsort(-scores, axis=1)[:, :6]
+    np.testing.assert_array_equal(positions, expected)
+    np.testing.assert_array_equal(values, np.take_along_axis(scores, expected, 1))
+
+
+def test_length_penalties():
+    assert Exponent(0.0)(7) == 1
+    assert Exponent(1.0)(7) == 7
+    np.testing.assert_allclose(GNMT(0.6)(7), 2**0.6)

@@ -1,0 +1,84 @@
+"""Learning curves: what is read from runs, the epochs counted, the picture."""
+
+import pytest
+from PIL import Image
+
+from kzoo.errors import UserError
+from kzoo.evaluation.learning_curves import epochs_to_reach, plot_learning_curves, read_history, read_labels
+
+HEADER = "epoch,loss,seconds,words_per_second,val_bleu,val_seconds\n"
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Two runs: one reaches BLEU 20 at epoch 2, falls and rises again; one reaches it at epoch 4."""
+    scores = {"fast": [8.5, 20.0, 19.0, 25.5], "slow": [3, 9, 15, 20.1]}
+    for name, bleu in scores.items():
+        lines = [f"{epoch},{6 / epoch},9.5,2000.0,{score},1.0\n" for epoch, score in enumerate(bleu, start=1)]
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "history.csv").write_text(HEADER + "".join(lines))
+    return tmp_path
+
+
+def test_a_history_is_read(runs):
+    history = read_history(runs / "slow" / "history.csv")
+    assert history == {"epoch": [1, 2, 3, 4], "val_bleu": [3, 9, 15, 20.1], "loss": [6, 3, 2, 1.5]}
+
+
+def test_labels_are_given_or_the_folders_name(runs):
+    other = runs / "a=b.csv"
+    other.write_text(HEADER)
+    labelled = read_labels([str(runs / "fast"), f"my run={runs / 'slow' / 'history.csv'}", str(other)])
+    assert labelled == {
+        "fast": runs / "fast" / "history.csv",
+        "my run": runs / "slow" / "history.csv",
+        "a=b": other,
+    }
+
+
+def test_a_label_given_twice_is_refused(runs):
+    with pytest.raises(UserError, match="'fast' is already given"):
+        read_labels([str(runs / "fast"), f"fast={runs / 'slow'}"])
+
+
+def test_epochs_to_reach_counts_the_first_epoch_at_or_over(runs):
+    histories = read_labels([str(runs / "fast"), str(runs / "slow")])
+    assert epochs_to_reach(histories, [5, 20, 25, 30]) == [
+        ("fast", [1, 2, 4, None]),
+        ("slow", [2, 4, None, None]),
+    ]
+
+
+def test_many_runs_are_drawn(runs):
+    histories = {f"run {number}": runs / "fast" / "history.csv" for number in range(9)}
+    plot_learning_curves(histories, runs / "curves.png")
+    with Image.open(runs / "curves.png") as picture:
+        assert picture.size == (990, 450)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "no column epoch or val_bleu or loss"),
+        (b"epoch,loss\n1,2\n", "no column val_bleu; is it a run's history.csv"),
+        (HEADER.encode(), "no epoch is finished yet"),
+        (HEADER.encode() + b"1,2,3,4,5,6\n2,x,3,4,5,6\n", r"line 3, column loss: 'x' is not a number"),
+        (HEADER.encode() + b"1,2,3\n", r"line 2, column val_bleu: None is not a number"),
+        (b"\xff\xfe\x00", "is not a CSV file in UTF-8"),
+    ],
+)
+def test_a_bad_history_is_named(tmp_path, content, message):
+    path = tmp_path / "history.csv"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=message) as error:
+        plot_learning_curves({"run": path}, tmp_path / "curves.png")
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "curves.png").exists()
+
+
+def test_nothing_to_draw_is_refused(tmp_path):
+    with pytest.raises(UserError, match="history.csv: cannot be read"):
+        plot_learning_curves({"run": tmp_path / "history.csv"}, tmp_path / "curves.png")
+    with pytest.raises(UserError, match="no run to draw"):
+        plot_learning_curves({}, tmp_path / "curves.png")

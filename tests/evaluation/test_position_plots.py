@@ -1,0 +1,86 @@
+"""Pictures of positions: files are written whole, or a one-line error says why not."""
+
+import pytest
+from matplotlib import rcParams
+from PIL import Image
+
+from kzoo.errors import UserError
+from kzoo.evaluation.position_plots import plot_correlation, plot_polynomials, plot_positions
+
+
+@pytest.mark.parametrize("encoding", ["sine", "pope"])
+def test_positions_are_drawn(tmp_path, encoding):
+    plot_positions(encoding, tmp_path / "new" / "picture.png", num_positions=40, width=16)
+    with Image.open(tmp_path / "new" / "picture.png") as picture:
+        assert picture.size == (990, 840)  # 6.6 × 5.6 inches at 150 dpi
+        assert len(picture.convert("RGB").getcolors(1000)) > 100
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["picture.png"]
+
+
+def test_normalization_changes_the_picture(tmp_path):
+    for name, normalize in (("plain", False), ("normalized", True)):
+        plot_positions("pope", tmp_path / f"{name}.png", 24, 16, normalize=normalize)
+    assert (tmp_path / "plain.png").read_bytes() != (tmp_path / "normalized.png").read_bytes()
+
+
+@pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("PDF", b"%PDF")])
+def test_the_suffix_gives_the_format(tmp_path, suffix, start):
+    path = tmp_path / f"legendre.{suffix}"
+    plot_polynomials(path)
+    assert path.read_bytes().startswith(start)
+
+
+def test_correlation_is_drawn_at_any_size(tmp_path):
+    for num_positions in (4, 33):
+        plot_correlation(tmp_path / f"{num_positions}.svg", num_positions, width=9)
+        assert "PoPE without feature 0" in (tmp_path / f"{num_positions}.svg").read_text()
+
+
+def test_the_style_does_not_leak(tmp_path):
+    before = dict(rcParams)
+    plot_polynomials(tmp_path / "legendre.png", max_order=0)
+    assert dict(rcParams) == before
+
+
+@pytest.mark.parametrize("name", ["picture.bmp", "picture", "picture.png.txt"])
+def test_an_unknown_suffix_is_refused(tmp_path, name):
+    with pytest.raises(UserError, match=r"known: \.png, \.svg, \.pdf") as error:
+        plot_polynomials(tmp_path / name)
+    assert "\n" not in str(error.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    (tmp_path / "taken.png").mkdir()
+    for path in (tmp_path / "file" / "picture.png", tmp_path / "taken.png"):
+        with pytest.raises(UserError, match=f"{path.name}: cannot be written"):
+            plot_polynomials(path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "taken.png"]
+
+
+def test_a_failure_leaves_the_old_picture(tmp_path, monkeypatch):
+    path = tmp_path / "legendre.png"
+    path.write_bytes(b"old")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("kzoo.evaluation.figures.os.replace", full)
+    with pytest.raises(UserError, match="No space left on device"):
+        plot_polynomials(path)
+    assert path.read_bytes() == b"old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_arguments_out_of_range_are_refused(tmp_path):
+    path = tmp_path / "picture.png"
+    with pytest.raises(UserError, match="'pop', did you mean pope"):
+        plot_positions("pop", path)
+    with pytest.raises(UserError, match="only 'pope' can be normalized"):
+        plot_positions("sine", path, normalize=True)
+    with pytest.raises(UserError, match="width must be at least 4, is 2"):
+        plot_correlation(path, width=2)
+    with pytest.raises(UserError, match="max_order must be 0 to 6, is 7"):
+        plot_polynomials(path, max_order=7)
+    assert not path.exists()

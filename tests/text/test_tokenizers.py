@@ -1,0 +1,49 @@
+"""Subword tokenizers against plain sentencepiece, and their way through a file."""
+
+import pytest
+import sentencepiece
+
+from kzoo.data import open_corpus
+from kzoo.errors import UserError
+from kzoo.text import SubwordTokenizer, train_subwords
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    return open_corpus("scenes").sentences("val", "de")
+
+
+@pytest.fixture(scope="module")
+def proto(sentences):
+    return train_subwords(sentences, 300)
+
+
+def test_special_words_and_size(proto):
+    tokenizer = SubwordTokenizer(proto)
+    assert tokenizer.vocabulary_size() == 300
+    assert tokenizer.get_vocabulary()[:4] == ["<pad>", "<unk>", "<s>", "</s>"]
+
+
+def test_equals_sentencepiece_and_returns_the_text(proto, sentences):
+    tokenizer = SubwordTokenizer(proto)
+    words = tokenizer(sentences)
+    assert words == sentencepiece.SentencePieceProcessor(model_proto=proto).encode(sentences)
+    assert tokenizer.detokenize(words) == sentences
+
+
+def test_training_is_reproducible(proto, sentences):
+    assert train_subwords(sentences, 300) == proto
+
+
+def test_too_large_a_vocabulary_is_named(sentences):
+    with pytest.raises(UserError, match="no subword vocabulary of 90000 can be learned"):
+        train_subwords(sentences, 90000)
+
+
+def test_foreign_special_words_are_refused(sentences, tmp_path):
+    prefix = str(tmp_path / "foreign")
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(sentences), model_prefix=prefix, model_type="bpe", vocab_size=300, minloglevel=2
+    )
+    with pytest.raises(UserError, match="train it with kzoo.text.train_subwords"):
+        SubwordTokenizer((tmp_path / "foreign.model").read_bytes())
