@@ -3,7 +3,7 @@
 import errno
 import os
 import sys
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -55,7 +55,9 @@ def list_command(pattern: Annotated[str, typer.Argument(help='As "pope*".')] = "
 def train(
     recipe: Annotated[Path, typer.Argument(help="A recipe, such as training/pope_multi30k.toml.")],
     overrides: Annotated[list[str] | None, typer.Argument(help="KEY=VALUE, such as epochs=3.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The run; runs/RECIPE by default.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The run; runs/RECIPE by default.")
+    ] = None,
 ):
     """Train a recipe's model, or go on with a run that was stopped."""
     from kzoo.training.recipe import read_recipe
@@ -72,7 +74,9 @@ def train(
 def evaluate(
     preset: Preset,
     corpus: Annotated[str, typer.Option(help="A corpus by name.")] = "multi30k",
-    split: Annotated[list[str] | None, typer.Option(help="May be given again; all test sets by default.")] = None,
+    split: Annotated[
+        list[str] | None, typer.Option(help="May be given again; all test sets by default.")
+    ] = None,
     beam_size: Beam = 5,
     length_penalty: Penalty = 1.0,
     gnmt: GNMTPenalty = None,
@@ -89,7 +93,9 @@ def evaluate(
     translator = load(preset)
     source, target = translator.source_language, translator.target_language
     splits = split or [
-        name for name in data.splits if name.startswith("test") and {source, target} <= set(data.languages_in(name))
+        name
+        for name in data.splits
+        if name.startswith("test") and {source, target} <= set(data.languages_in(name))
     ]
     from kzoo.evaluation.scores import evaluate as evaluate_splits
     from kzoo.evaluation.scores import score_table, write_scores
@@ -101,7 +107,9 @@ def evaluate(
         )
     print(score_table(scores))
     if output:
-        write_scores(scores, output, preset=preset, corpus=corpus, beam_size=beam_size, length_penalty=length_penalty)
+        write_scores(
+            scores, output, preset=preset, corpus=corpus, beam_size=beam_size, length_penalty=length_penalty
+        )
 
 
 @app.command()
@@ -109,7 +117,9 @@ def translate(
     preset: Preset,
     text: Annotated[list[str] | None, typer.Argument(help="Sentences; standard input by default.")] = None,
     source: Annotated[Path | None, typer.Option("--input", "-i", help="A file, a sentence a line.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to; standard output by default.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to; standard output by default.")
+    ] = None,
     beam_size: Beam = 5,
     length_penalty: Penalty = 1.0,
     gnmt: GNMTPenalty = None,
@@ -154,7 +164,9 @@ def translate(
 
 @app.command()
 def demo(
-    text: Annotated[list[str] | None, typer.Argument(help="English sentences to translate to German.")] = None,
+    text: Annotated[
+        list[str] | None, typer.Argument(help="English sentences to translate to German.")
+    ] = None,
 ):
     """Train a small PoPE model on the built-in Scenes set, score it, and try the shelf's preset."""
     from kzoo.training.demo import demo as run_demo
@@ -162,7 +174,7 @@ def demo(
     run_demo(text or [])
 
 
-class Encoding(str, Enum):
+class Encoding(StrEnum):
     """The encodings that can be drawn."""
 
     sine = "sine"
@@ -174,7 +186,7 @@ Picture = Annotated[Path, typer.Argument(help="PNG, SVG or PDF file.")]
 
 @plots.command("positions")
 def plot_positions(path: Picture, encoding: Encoding = Encoding.pope):
-    """Encodings, mutual information and correlation of positions: the paper's Figures 1 (sine) and 3 (pope)."""
+    """Encodings, mutual information, correlation: the paper's Figures 1 (sine) and 3 (pope)."""
     from kzoo.evaluation.position_plots import plot_positions as plot
 
     plot(encoding.value, path)

@@ -58,7 +58,8 @@ class Batches(keras.utils.PyDataset):
         if lengths.max() > limit:
             pair = int(lengths.argmax())
             raise UserError(
-                f"sentence pair {pair + 1} has {lengths.max()} subwords with its end symbol, the limit is {limit}: "
+                f"sentence pair {pair + 1} has {lengths.max()} subwords with its end symbol, "
+                f"the limit is {limit}: "
                 "raise max_length (or tokens), or truncate"
             )
         self.shapes = [(tokens // length, length) for length in least_padding(lengths, num_shapes)]
@@ -91,7 +92,9 @@ class Batches(keras.utils.PyDataset):
     def _make_plan(self) -> list:
         """Return the epoch's batches: a shape and the numbers of its pairs."""
         random = np.random.default_rng((self.seed, self.epoch))
-        order = random.permutation(len(self.source)) if self.shuffle else np.argsort(self._lengths, kind="stable")
+        order = (
+            random.permutation(len(self.source)) if self.shuffle else np.argsort(self._lengths, kind="stable")
+        )
         plan = []
         for number, shape in enumerate(self.shapes):
             pairs = order[self._shape_of[order] == number]

@@ -10,6 +10,7 @@ from kzoo.text.tokenizers import END, PAD, START
 
 # Stands for log 0: finite, so that sums of it stay ordered and no backend makes it NaN.
 NEVER = -1e9
+MEAN = Exponent(1.0)
 
 
 class BeamSearch(keras.Model):
@@ -38,7 +39,7 @@ class BeamSearch(keras.Model):
         https://arxiv.org/abs/1609.08144
     """
 
-    def __init__(self, model, beam_size: int = 5, max_length: int = 128, length_penalty=Exponent(1.0), **kwargs):
+    def __init__(self, model, beam_size: int = 5, max_length: int = 128, length_penalty=MEAN, **kwargs):
         super().__init__(**kwargs)
         self.model = model
         self.beam_size = beam_size
@@ -80,7 +81,9 @@ class BeamSearch(keras.Model):
         histories = write_word(take_rows(loop["history"], parents), words, step)  # (B, 2K, T)
 
         normalized = scores / self.length_penalty(ops.cast(step + 1, "float32"))
-        pool_scores = ops.concatenate([loop["finished_scores"], ops.where(finishing, normalized, NEVER)], axis=1)
+        pool_scores = ops.concatenate(
+            [loop["finished_scores"], ops.where(finishing, normalized, NEVER)], axis=1
+        )
         pool = ops.concatenate([loop["finished"], histories], axis=1)
         finished_scores, kept = ops.top_k(pool_scores, K)
 
@@ -108,7 +111,9 @@ class BeamSearch(keras.Model):
         barred = np.zeros((2, size), "float32")
         barred[:, [PAD, START]] = NEVER
         barred[1, np.arange(size) != END] = NEVER  # the last step only ends
-        barred = ops.take(ops.convert_to_tensor(barred), ops.cast(step >= self.max_length - 1, "int32"), axis=0)
+        barred = ops.take(
+            ops.convert_to_tensor(barred), ops.cast(step >= self.max_length - 1, "int32"), axis=0
+        )
         totals = (scores - ops.logsumexp(logits, axis=-1))[..., None] + logits + barred  # (B, K, V)
         totals = ops.reshape(totals, (ops.shape(logits)[0], self.beam_size * size))
         best, positions = top_k(totals, 2 * self.beam_size)

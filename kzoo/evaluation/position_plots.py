@@ -7,6 +7,7 @@ Polynomials Based Position Encoding for Large Language Models", https://arxiv.or
 from pathlib import Path
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.polynomial.legendre import legvander
@@ -23,6 +24,8 @@ from kzoo.evaluation.position_statistics import (
 
 ENCODINGS = {"sine": sine_encoding, "pope": pope_encoding}
 TITLES = {"sine": "Sinusoidal encoding", "pope": "PoPE, Legendre polynomials"}
+SHOWN = 128  # encodings drawn
+LEVELS = 48  # of a colour scale: a PNG of 290 KB, 500 KB with 256 levels, and the eye sees no steps
 
 
 def plot_positions(
@@ -30,7 +33,7 @@ def plot_positions(
 ) -> None:
     """Draw an encoding and how alike its positions are: the paper's Figure 1 (sine) or 3 (pope).
 
-    Four images: the encodings; the mutual information of positions in the high dimensions, that is over
+    Four images: the first encodings; the mutual information of positions in the high dimensions, that is over
     the features from D/2; the correlation of positions over all features, and over the high dimensions.
     The scales of the last three are the same for both encodings, so that the pictures can be compared.
 
@@ -49,25 +52,35 @@ def plot_positions(
         raise UserError(f"there is no position encoding {encoding!r}, {nearest(encoding, list(ENCODINGS))}")
     if normalize and encoding != "pope":
         raise UserError(f"only 'pope' can be normalized, not {encoding!r}")
-    with picture(path, size=(6.6, 5.6)) as figure:
+    with picture(path, size=(6.6, 5.0)) as figure:
         options = {"normalize": True} if normalize else {}
         encodings = ENCODINGS[encoding](num_positions, width, **options)
         high = encodings[:, width // 2 :]
-        figure.suptitle(f"{TITLES[encoding]}{', normalized' if normalize else ''}, $D$ = {width}")
-        ((top_left, top_right), (low_left, low_right)) = figure.subplots(2, 2)
+        named = f"{TITLES[encoding]}{', normalized' if normalize else ''}"
+        figure.suptitle(f"{named}, $L$ = {num_positions} positions, $D$ = {width} features")
+        panels = figure.subplot_mosaic("aaa;bcd", height_ratios=(1, 0.95))
 
+        # As many as have a row of pixels: more of them would be drawn as moiré patterns.
+        first = encodings[:SHOWN]
         # Few values of a plain PoPE reach its range of ±1; the scale follows the many.
-        limit = np.percentile(np.abs(encodings), 98)
-        top_left.set(title="(a) encoding", xlabel="feature $i$", ylabel="position")
-        image = top_left.imshow(encodings, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
-        beyond = "both" if np.abs(encodings).max() > 1.01 * limit else "neither"
-        _colour_bar(figure, image, top_left, "value", extend=beyond)
+        limit = np.percentile(np.abs(first), 98)
+        beyond = "both" if np.abs(first).max() > 1.01 * limit else "neither"
+        colours = colormaps["RdBu_r"].resampled(LEVELS)
+        image = panels["a"].imshow(
+            first, cmap=colours, vmin=-limit, vmax=limit, aspect="auto", interpolation_stage="data"
+        )
+        shown = f", positions 0 to {SHOWN - 1}" if num_positions > SHOWN else ""
+        panels["a"].set(title=f"(a) encoding{shown}", xlabel="feature $i$", ylabel="position")
+        bar = figure.colorbar(image, ax=panels["a"], extend=beyond, aspect=22, pad=0.01)
+        bar.set_label("value")
 
-        shared, high_title = mutual_information(high), "(b) mutual information, $i \\geq D/2$"
-        _position_image(figure, top_right, shared, 2.0, high_title, "nats")
-        all_title, high_title = "(c) correlation, all features", "(d) correlation, $i \\geq D/2$"
-        _position_image(figure, low_left, np.abs(correlation(encodings)), 1.0, all_title, "$|r|$")
-        _position_image(figure, low_right, np.abs(correlation(high)), 1.0, high_title, "$|r|$")
+        nats = mutual_information(high)
+        _position_image(figure, panels["b"], nats, 2, "(b) mutual information,\n$i \\geq D/2$", "nats")
+        everywhere = np.abs(correlation(encodings))
+        _position_image(figure, panels["c"], everywhere, 1, "(c) correlation,\nall features", "$|r|$")
+        within = np.abs(correlation(high))
+        _position_image(figure, panels["d"], within, 1, "(d) correlation,\n$i \\geq D/2$", "$|r|$")
+        panels["b"].set_ylabel("position")
 
 
 def plot_polynomials(path: str | Path, max_order: int = 5) -> None:
@@ -162,16 +175,11 @@ def _check_sizes(num_positions: int, width: int):
 
 
 def _position_image(figure: Figure, axes: Axes, matrix: np.ndarray, limit: float, title: str, unit: str):
-    axes.set(title=title, xlabel="position", ylabel="position")
+    axes.set(title=title, xlabel="position")
     axes.set_facecolor("#BBBBBB")  # shows where the value is not defined
-    image = axes.imshow(matrix, cmap="viridis", vmin=0, vmax=limit, aspect="auto")
+    colours = colormaps["viridis"].resampled(LEVELS)
+    # Where a pixel stands for several pairs, it is the mean of their values, not of their colours.
+    image = axes.imshow(matrix, cmap=colours, vmin=0, vmax=limit, interpolation_stage="data")
     extend = "max" if np.nanmax(matrix) > 1.01 * limit else "neither"
-    _colour_bar(figure, image, axes, unit, extend)
-
-
-def _colour_bar(figure: Figure, image, axes: Axes, label: str, extend: str):
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(True)
-    bar = figure.colorbar(image, ax=axes, extend=extend, aspect=25, pad=0.02)
-    bar.set_label(label)
-    bar.outline.set_linewidth(0.5)
+    bar = figure.colorbar(image, ax=axes, extend=extend, location="bottom", aspect=22, pad=0.02)
+    bar.set_label(unit)

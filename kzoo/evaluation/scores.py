@@ -32,7 +32,9 @@ class SplitScores:
     signatures: dict[str, str]
 
 
-def score_translations(split: str, translations: list[str], references: list[str], language: str) -> SplitScores:
+def score_translations(
+    split: str, translations: list[str], references: list[str], language: str
+) -> SplitScores:
     """Score translations against one reference each.
 
     Args:
@@ -103,10 +105,9 @@ def score_table(scores: list[SplitScores]) -> str:
         "| set | sentences | BLEU | BLEU, lowercased | chrF2 | TER |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
-    lines += [
-        f"| {s.split} | {s.sentences} | {s.bleu:.1f} | {s.bleu_lowercased:.1f} | {s.chrf2:.1f} | {s.ter:.1f} |"
-        for s in scores
-    ]
+    for s in scores:
+        values = (s.bleu, s.bleu_lowercased, s.chrf2, s.ter)
+        lines.append(f"| {s.split} | {s.sentences} | {' | '.join(f'{value:.1f}' for value in values)} |")
     lines += ["", *(f"{name}: `{signature}`" for name, signature in scores[0].signatures.items())]
     return "\n".join(lines)
 

@@ -38,7 +38,9 @@ class RoPEEmbedding(RotaryEmbedding):
         https://arxiv.org/abs/2104.09864
     """
 
-    def __init__(self, max_wavelength: int = 10000, sequence_axis: int = -2, feature_axis: int = -1, **kwargs):
+    def __init__(
+        self, max_wavelength: int = 10000, sequence_axis: int = -2, feature_axis: int = -1, **kwargs
+    ):
         super().__init__(
             max_wavelength=max_wavelength,
             sequence_axis=sequence_axis,

@@ -10,7 +10,7 @@ from kzoo.layers.residual import Residual
 
 @keras.saving.register_keras_serializable("kzoo")
 class TransformerDecoderLayer(keras.layers.Layer):
-    """Causal self-attention, attention over the source and feed-forward network, each in a residual connection.
+    """Causal self-attention, attention over the source, feed-forward network, each in a residual connection.
 
     Called on a whole target, as in training, or through `decode_step` on the one word that each hypothesis
     has gained.
@@ -43,7 +43,13 @@ class TransformerDecoderLayer(keras.layers.Layer):
     """
 
     def __init__(
-        self, num_heads: int, feedforward_dim: int, dropout: float = 0.0, norm: str = "post", rotary=None, **kwargs
+        self,
+        num_heads: int,
+        feedforward_dim: int,
+        dropout: float = 0.0,
+        norm: str = "post",
+        rotary=None,
+        **kwargs,
     ):
         super().__init__(**kwargs)
         self.num_heads = num_heads
@@ -58,13 +64,19 @@ class TransformerDecoderLayer(keras.layers.Layer):
         self.self_attention = MultiHeadAttention(
             self.num_heads, key_dim, rotary=self.rotary, dtype=dtype, name="self_attention"
         )
-        self.self_attention_residual = Residual(self.norm, self.dropout, dtype=dtype, name="self_attention_residual")
-        self.cross_attention = MultiHeadAttention(self.num_heads, key_dim, dtype=dtype, name="cross_attention")
+        self.self_attention_residual = Residual(
+            self.norm, self.dropout, dtype=dtype, name="self_attention_residual"
+        )
+        self.cross_attention = MultiHeadAttention(
+            self.num_heads, key_dim, dtype=dtype, name="cross_attention"
+        )
         self.cross_attention_residual = Residual(
             self.norm, self.dropout, dtype=dtype, name="cross_attention_residual"
         )
         self.feedforward = FeedForward(self.feedforward_dim, dtype=dtype, name="feedforward")
-        self.feedforward_residual = Residual(self.norm, self.dropout, dtype=dtype, name="feedforward_residual")
+        self.feedforward_residual = Residual(
+            self.norm, self.dropout, dtype=dtype, name="feedforward_residual"
+        )
         for layer in (
             self.self_attention,
             self.self_attention_residual,
@@ -115,7 +127,9 @@ class TransformerDecoderLayer(keras.layers.Layer):
 
     def _after_self_attention(self, x, source_mask, value=None, cache=None, training=None):
         mask = None if source_mask is None else source_mask[:, None, None, :]  # (B, 1, 1, S)
-        attended = self.cross_attention(self.cross_attention_residual.enter(x), value=value, mask=mask, cache=cache)
+        attended = self.cross_attention(
+            self.cross_attention_residual.enter(x), value=value, mask=mask, cache=cache
+        )
         x = self.cross_attention_residual(x, attended, training=training)
         return self.feedforward_residual(
             x, self.feedforward(self.feedforward_residual.enter(x)), training=training

@@ -38,7 +38,13 @@ class TransformerEncoderLayer(keras.layers.Layer):
     """
 
     def __init__(
-        self, num_heads: int, feedforward_dim: int, dropout: float = 0.0, norm: str = "post", rotary=None, **kwargs
+        self,
+        num_heads: int,
+        feedforward_dim: int,
+        dropout: float = 0.0,
+        norm: str = "post",
+        rotary=None,
+        **kwargs,
     ):
         super().__init__(**kwargs)
         self.num_heads = num_heads
@@ -51,11 +57,17 @@ class TransformerEncoderLayer(keras.layers.Layer):
     def build(self, inputs_shape):
         dtype = self.dtype_policy
         self.attention = MultiHeadAttention(
-            self.num_heads, inputs_shape[-1] // self.num_heads, rotary=self.rotary, dtype=dtype, name="attention"
+            self.num_heads,
+            inputs_shape[-1] // self.num_heads,
+            rotary=self.rotary,
+            dtype=dtype,
+            name="attention",
         )
         self.attention_residual = Residual(self.norm, self.dropout, dtype=dtype, name="attention_residual")
         self.feedforward = FeedForward(self.feedforward_dim, dtype=dtype, name="feedforward")
-        self.feedforward_residual = Residual(self.norm, self.dropout, dtype=dtype, name="feedforward_residual")
+        self.feedforward_residual = Residual(
+            self.norm, self.dropout, dtype=dtype, name="feedforward_residual"
+        )
         for layer in (self.attention, self.attention_residual, self.feedforward, self.feedforward_residual):
             layer.build(inputs_shape)
 
@@ -64,10 +76,9 @@ class TransformerEncoderLayer(keras.layers.Layer):
         x = inputs
         attended = self.attention(self.attention_residual.enter(x), mask=mask)
         x = self.attention_residual(x, attended, training=training)
-        x = self.feedforward_residual(
+        return self.feedforward_residual(
             x, self.feedforward(self.feedforward_residual.enter(x)), training=training
         )
-        return x
 
     def compute_output_shape(self, inputs_shape):
         return inputs_shape

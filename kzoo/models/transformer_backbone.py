@@ -38,7 +38,7 @@ class TransformerBackbone(Backbone):
         dropout: float. Rate on embeddings and on each sublayer's output.
         norm: `"post"` (Vaswani's) or `"pre"`, where layer normalization stands.
         max_length: int. Longest sentence, in words, with its start or end symbol.
-        **kwargs: `dtype`, `name` and other arguments of `keras.Model`.
+        dtype, name, trainable: as in `keras.Model`.
 
     Example:
 
@@ -65,7 +65,8 @@ class TransformerBackbone(Backbone):
         norm: str = "post",
         max_length: int = 256,
         dtype=None,
-        **kwargs,
+        name: str | None = None,
+        trainable: bool = True,
     ):
         if position_encoding not in POSITION_ENCODINGS:
             raise ValueError(f"position_encoding is one of {POSITION_ENCODINGS}, not {position_encoding!r}")
@@ -115,10 +116,16 @@ class TransformerBackbone(Backbone):
             return RoPEEmbedding(dtype=dtype, name=name) if position_encoding == "rope" else None
 
         def last_norm(name):
-            return keras.layers.LayerNormalization(epsilon=1e-5, dtype=dtype, name=name) if norm == "pre" else None
+            return (
+                keras.layers.LayerNormalization(epsilon=1e-5, dtype=dtype, name=name)
+                if norm == "pre"
+                else None
+            )
 
         joint = target_vocabulary_size is None
-        self.source_embedding = embedding(source_vocabulary_size, "embedding" if joint else "source_embedding")
+        self.source_embedding = embedding(
+            source_vocabulary_size, "embedding" if joint else "source_embedding"
+        )
         self.target_embedding = (
             self.source_embedding if joint else embedding(target_vocabulary_size, "target_embedding")
         )
@@ -139,7 +146,11 @@ class TransformerBackbone(Backbone):
         for layer in self.decoder_layers:
             x = layer(x, encoded, source_mask=source_mask)
         super().__init__(
-            inputs={"source": source, "target": target}, outputs=self._logits(x), dtype=dtype, **kwargs
+            inputs={"source": source, "target": target},
+            outputs=self._logits(x),
+            dtype=dtype,
+            name=name,
+            trainable=trainable,
         )
 
     def _embed(self, words, embedding, position_layer, dropout, positions=None):
@@ -178,12 +189,14 @@ class TransformerBackbone(Backbone):
         return {"reorder": {"ancestry": ancestry}, "keep": {"cache": cache}}
 
     def decode_step(self, tokens, step, memory: dict, state: dict):
-        """Return the logits `(B, K, V)` after the words `tokens` `(B, K)` at position `step`, and the state."""
+        """Return the logits `(B, K, V)` after `tokens` `(B, K)` at position `step`, and the state."""
         beam_size = tokens.shape[1]
         positions = ops.broadcast_to(step, (beam_size,))
         first_entry = step * beam_size
         ancestry = state["reorder"]["ancestry"]
-        itself = ops.broadcast_to(ops.eye(beam_size, dtype="bool"), (ops.shape(ancestry)[0], beam_size, beam_size))
+        itself = ops.broadcast_to(
+            ops.eye(beam_size, dtype="bool"), (ops.shape(ancestry)[0], beam_size, beam_size)
+        )
         ancestry = ops.slice_update(ancestry, (0, 0, first_entry), itself)
 
         x = self._embed(

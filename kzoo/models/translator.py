@@ -14,7 +14,7 @@ from keras_hub.models import Backbone
 
 from kzoo.decoding import BeamSearch, Exponent
 from kzoo.errors import UserError
-from kzoo.text.tokenizers import END, PAD, SubwordTokenizer
+from kzoo.text.tokenizers import END, PAD
 
 TRANSLATOR_FILE = "translator.json"
 # Shapes that decoding is compiled for: sentences and source words are padded up to these.
@@ -86,7 +86,7 @@ class Translator(keras.Model):
         return self.backbone.start(memory, beam_size, max_length)
 
     def decode_step(self, tokens, step, memory: dict, state: dict):
-        """Return the logits after the newest words, and the state: the third part of the decoding contract."""
+        """Return logits and state after the newest words: the third part of the decoding contract."""
         return self.backbone.decode_step(tokens, step, memory, state)
 
     def translate(
@@ -149,15 +149,12 @@ class Translator(keras.Model):
         words = self.tokenize_source(texts, truncate)
         results = [[Hypothesis("", 0.0)] for _ in texts]
 
-        def decode(numbers: list[int]):
+        def decode(length: int, numbers: list[int]):
             rows = next(r for r in ROWS if r >= len(numbers))
-            longest = len(words[numbers[0]]) + 1
-            most = self.backbone.max_length
-            length = min(next((n for n in LENGTHS if n >= longest), most), most)
             source = np.full((rows, length), PAD, "int32")
             for row, number in enumerate(numbers):
                 source[row, : len(words[number]) + 1] = [*words[number], END]
-            limit = min(max_length or 2 * length + 8, most)
+            limit = min(max_length or 2 * length + 8, self.backbone.max_length)
             search = self._searches.get(self, rows, length, beam_size, limit, length_penalty)
             found = search.predict_on_batch({"source": source})
             for row, number in enumerate(numbers):
@@ -165,11 +162,28 @@ class Translator(keras.Model):
             if progress is not None:
                 progress(len(numbers))
 
-        by_length = sorted((i for i in range(len(texts)) if words[i]), key=lambda i: -len(words[i]))
-        batches = [by_length[i : i + ROWS[-1]] for i in range(0, len(by_length), ROWS[-1])]
+        batches = self._batches_by_length(words)
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(decode, batches))
+            list(pool.map(decode, *zip(*batches, strict=True)) if batches else ())
         return results
+
+    def _batches_by_length(self, words: list[list[int]]) -> list[tuple[int, list[int]]]:
+        """Return the padded length and the numbers of the sentences of each batch, the longest first.
+
+        A sentence's padded length, and with it the limit of its translation, does not depend on its
+        neighbours. Empty sentences are in no batch.
+        """
+        most = self.backbone.max_length
+        by_length = {}
+        for number, sentence in enumerate(words):
+            if sentence:
+                length = min(next((n for n in LENGTHS if n > len(sentence)), most), most)
+                by_length.setdefault(length, []).append(number)
+        return [
+            (length, by_length[length][i : i + ROWS[-1]])
+            for length in sorted(by_length, reverse=True)
+            for i in range(0, len(by_length[length]), ROWS[-1])
+        ]
 
     def tokenize_source(self, texts: list[str], truncate: bool = False) -> list[list[int]]:
         """Return the word numbers of source sentences, without start and end.
@@ -188,11 +202,13 @@ class Translator(keras.Model):
         return [sentence[:limit] for sentence in words]
 
     def _hypotheses(self, tokens, scores) -> list[Hypothesis]:
-        tokens = [row[: list(row).index(END)].tolist() for row, score in zip(tokens, scores) if score > -1e8]
-        return [
-            Hypothesis(text, float(score))
-            for text, score in zip(self.target_tokenizer.detokenize(tokens), scores)
+        tokens = [
+            row[: list(row).index(END)].tolist()
+            for row, score in zip(tokens, scores, strict=True)
+            if score > -1e8
         ]
+        texts = self.target_tokenizer.detokenize(tokens)
+        return [Hypothesis(text, float(score)) for text, score in zip(texts, scores, strict=False)]
 
     def save_to_preset(self, folder: str | os.PathLike):
         """Write the translator as a keras-hub preset: configuration, weights in float16 and tokenizers.
@@ -255,7 +271,7 @@ class Translator(keras.Model):
 
 
 class _Searches:
-    """The compiled beam searches of a translator, one for each shape; no Keras object, so that none is saved."""
+    """A translator's compiled beam searches, one a shape; no Keras object, so that none is saved."""
 
     def __init__(self):
         self._made = {}

@@ -25,23 +25,31 @@ TINY = {
 
 
 def pope_base(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
-    """Transformer base with Legendre positions as the paper writes them (Aggarwal 2024, Eq. 14 and Table 1)."""
-    return transformer(source_tokenizer, target_tokenizer, **{**BASE, "position_encoding": "pope", **overrides})
+    """Transformer base with Legendre positions as the paper has them (Aggarwal 2024, Eq. 14, Table 1)."""
+    return transformer(
+        source_tokenizer, target_tokenizer, **{**BASE, "position_encoding": "pope", **overrides}
+    )
 
 
 def sine_base(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
     """Transformer base with sinusoids (Vaswani et al. 2017, Section 3.5): the paper's baseline."""
-    return transformer(source_tokenizer, target_tokenizer, **{**BASE, "position_encoding": "sine", **overrides})
+    return transformer(
+        source_tokenizer, target_tokenizer, **{**BASE, "position_encoding": "sine", **overrides}
+    )
 
 
 def rope_base(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
     """Transformer base with rotary positions (Su et al. 2021) in both self-attentions."""
-    return transformer(source_tokenizer, target_tokenizer, **{**BASE, "position_encoding": "rope", **overrides})
+    return transformer(
+        source_tokenizer, target_tokenizer, **{**BASE, "position_encoding": "rope", **overrides}
+    )
 
 
 def learned_base(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
     """Transformer base with a learned vector for each position (Gehring et al. 2017)."""
-    return transformer(source_tokenizer, target_tokenizer, **{**BASE, "position_encoding": "learned", **overrides})
+    return transformer(
+        source_tokenizer, target_tokenizer, **{**BASE, "position_encoding": "learned", **overrides}
+    )
 
 
 def pope_tiny(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
@@ -52,17 +60,23 @@ def pope_tiny(source_tokenizer=None, target_tokenizer=None, **overrides) -> Tran
 
 def sine_tiny(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
     """Small Transformer with sinusoids, pre-norm."""
-    return transformer(source_tokenizer, target_tokenizer, **{**TINY, "position_encoding": "sine", **overrides})
+    return transformer(
+        source_tokenizer, target_tokenizer, **{**TINY, "position_encoding": "sine", **overrides}
+    )
 
 
 def rope_tiny(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
     """Small Transformer with rotary positions, pre-norm."""
-    return transformer(source_tokenizer, target_tokenizer, **{**TINY, "position_encoding": "rope", **overrides})
+    return transformer(
+        source_tokenizer, target_tokenizer, **{**TINY, "position_encoding": "rope", **overrides}
+    )
 
 
 def learned_tiny(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
     """Small Transformer with a learned vector for each position, pre-norm."""
-    return transformer(source_tokenizer, target_tokenizer, **{**TINY, "position_encoding": "learned", **overrides})
+    return transformer(
+        source_tokenizer, target_tokenizer, **{**TINY, "position_encoding": "learned", **overrides}
+    )
 
 
 def transformer(

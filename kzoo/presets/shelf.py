@@ -74,7 +74,9 @@ def build(name: str, *tokenizers, **overrides):
                 return builder(*tokenizers, **overrides)
             except (TypeError, ValueError) as error:
                 raise UserError(f"preset {name} with {overrides}: {error}") from error
-    raise UserError(f"no preset {name!r} can be built; {nearest(name, [b for m in BUILDERS.values() for b in m])}")
+    raise UserError(
+        f"no preset {name!r} can be built; {nearest(name, [b for m in BUILDERS.values() for b in m])}"
+    )
 
 
 def load(name_or_folder: str | Path):

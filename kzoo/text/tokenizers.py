@@ -81,5 +81,7 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
         )
     except RuntimeError as error:
         reason = str(error).splitlines()[-1].split("] ")[-1].strip()
-        raise UserError(f"no subword vocabulary of {vocabulary_size} can be learned from this text: {reason}") from None
+        raise UserError(
+            f"no subword vocabulary of {vocabulary_size} can be learned from this text: {reason}"
+        ) from None
     return model.getvalue()

@@ -1,4 +1,4 @@
-"""Recipes applied: a preset, a corpus and the numbers that matter become a trained model in a run's folder."""
+"""Recipes applied: a preset, a corpus and the numbers that matter become a trained model."""
 
 import lazy_loader
 

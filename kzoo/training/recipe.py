@@ -25,6 +25,7 @@ class Recipe:
         num_shapes: int. Most batch shapes.
         truncate: cut training sentences that are longer than the model's `max_length`; an error otherwise.
         epochs: int. Most epochs.
+        steps: int. Most updates of the weights; 0 sets no limit.
         patience: int. Epochs without a better validation BLEU before training stops; 0 never stops.
         warmup_steps, rate_factor: Noam's schedule.
         label_smoothing: float.
@@ -50,6 +51,7 @@ class Recipe:
     num_shapes: int = 7
     truncate: bool = False
     epochs: int = 40
+    steps: int = 0
     patience: int = 0
     warmup_steps: int = 4000
     rate_factor: float = 1.0
@@ -81,7 +83,9 @@ def read_recipe(path: str | Path, overrides: list[str] = ()) -> Recipe:
     try:
         values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"recipe {path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raise UserError(
+            f"recipe {path} cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from None
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"recipe {path} is not TOML: {error}") from None
     for override in overrides:
@@ -115,7 +119,9 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
     missing = [
         name
         for name, f in fields.items()
-        if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING and name not in values
+        if f.default is dataclasses.MISSING
+        and f.default_factory is dataclasses.MISSING
+        and name not in values
     ]
     if missing:
         raise UserError(f"{where} lacks {', '.join(missing)}")

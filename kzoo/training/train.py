@@ -58,7 +58,8 @@ def train(recipe: Recipe, folder: str | Path, verbose: str | int = "auto") -> ke
     checkpoints.set_model(translator)
     epoch = checkpoints.restore()
     batches.start_epoch(epoch)
-    if not _out_of_patience(checkpoints.history, recipe.patience):
+    done = recipe.steps and int(translator.optimizer.iterations) >= recipe.steps
+    if not done and not _out_of_patience(checkpoints.history, recipe.patience):
         translator.fit(
             batches,
             epochs=recipe.epochs,
@@ -66,6 +67,7 @@ def train(recipe: Recipe, folder: str | Path, verbose: str | int = "auto") -> ke
             shuffle=False,
             verbose=verbose,
             callbacks=[
+                MostSteps(recipe.steps),
                 Speed(batches),
                 TranslationScore(*corpus.pairs(recipe.validation, recipe.source, recipe.target)),
                 checkpoints,
@@ -95,6 +97,18 @@ def training_batches(recipe: Recipe, translator, pairs: tuple[list[str], list[st
     return Batches(source, target, recipe.tokens, recipe.num_shapes, recipe.seed, max_length=max_length)
 
 
+class MostSteps(keras.callbacks.Callback):
+    """Stops training after `steps` updates of the weights; 0 never stops it."""
+
+    def __init__(self, steps: int):
+        super().__init__()
+        self.steps = steps
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self.steps and int(self.model.optimizer.iterations) >= self.steps:
+            self.model.stop_training = True
+
+
 class Speed(keras.callbacks.Callback):
     """Logs the seconds of each epoch's training and its target words a second."""
 
@@ -111,7 +125,7 @@ class Speed(keras.callbacks.Callback):
 
 
 class History(keras.callbacks.Callback):
-    """Writes the checkpoints' history as CSV after each epoch, and stops training when patience is at an end."""
+    """Writes the history as CSV after each epoch, and stops training when patience is at an end."""
 
     def __init__(self, path: Path, checkpoints: Checkpoints, patience: int):
         super().__init__()

@@ -46,7 +46,11 @@ def test_shapes_are_few_and_within_the_budget(random):
 
 def test_order_is_fixed_by_seed_and_epoch(random):
     data = pairs(random)
-    first, again, other = Batches(*data, 128, seed=1), Batches(*data, 128, seed=1), Batches(*data, 128, seed=2)
+    first, again, other = (
+        Batches(*data, 128, seed=1),
+        Batches(*data, 128, seed=1),
+        Batches(*data, 128, seed=2),
+    )
     assert contents(first) == contents(again)
     assert contents(first) != contents(other)
     first.on_epoch_end()

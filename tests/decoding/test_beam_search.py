@@ -32,7 +32,9 @@ class Table:
     def decode_step(self, tokens, step, memory, state):
         vocabulary_size = self.logits.shape[1]
         rows = ops.reshape(ops.convert_to_tensor(self.logits), (-1, vocabulary_size))
-        row = (memory["number"][:, None] * vocabulary_size + state["reorder"]["before"]) * vocabulary_size + tokens
+        row = (
+            memory["number"][:, None] * vocabulary_size + state["reorder"]["before"]
+        ) * vocabulary_size + tokens
         return ops.take(rows, row, axis=0), {"reorder": {"before": tokens}, "keep": {}}
 
     def log_probability(self, sentence, words):
@@ -101,7 +103,9 @@ def plain_search(model, sentence, beam_size, max_length, penalty):
 @pytest.mark.parametrize("beam_size", [1, 2, 5])
 def test_equals_a_plain_search(beam_size, random):
     model = Table(random, 40, 4)
-    found = search(model, np.arange(4)[:, None], beam_size=beam_size, max_length=9, length_penalty=Exponent(0.9))
+    found = search(
+        model, np.arange(4)[:, None], beam_size=beam_size, max_length=9, length_penalty=Exponent(0.9)
+    )
     for sentence in range(4):
         expected = plain_search(model, sentence, beam_size, 9, Exponent(0.9))
         for rank, (words, score) in enumerate(expected):
@@ -121,7 +125,13 @@ def test_a_sentence_does_not_depend_on_its_neighbours(random):
 def test_greedy_on_a_transformer_is_argmax_of_the_whole_model(position_encoding, random):
     """The cached steps against the uncached model, called anew on the growing target."""
     model = TransformerBackbone(
-        40, position_encoding=position_encoding, num_layers=2, width=16, num_heads=2, feedforward_dim=32, norm="pre"
+        40,
+        position_encoding=position_encoding,
+        num_layers=2,
+        width=16,
+        num_heads=2,
+        feedforward_dim=32,
+        norm="pre",
     )
     # Random biases and wide embeddings, or an untrained model repeats one word.
     model.set_weights([w + random.normal(size=w.shape) * 0.2 for w in model.get_weights()])
@@ -132,7 +142,9 @@ def test_greedy_on_a_transformer_is_argmax_of_the_whole_model(position_encoding,
         words, score = [START], 0.0
         while words[-1] != END:
             target = np.array([words], "int32")
-            logits = ops.convert_to_numpy(model({"source": source[sentence : sentence + 1], "target": target}))[0, -1]
+            logits = ops.convert_to_numpy(
+                model({"source": source[sentence : sentence + 1], "target": target})
+            )[0, -1]
             allowed = logits.copy()
             allowed[[PAD, START]] = -np.inf
             if len(words) == 8:
@@ -152,7 +164,10 @@ def test_scores_of_a_transformer_s_beam_are_its_log_probabilities(random):
     for sentence in range(2):
         for rank in range(4):
             words = words_of(found["tokens"][sentence, rank])
-            inputs = {"source": source[sentence : sentence + 1], "target": np.array([[START, *words[:-1]]], "int32")}
+            inputs = {
+                "source": source[sentence : sentence + 1],
+                "target": np.array([[START, *words[:-1]]], "int32"),
+            }
             logits = ops.convert_to_numpy(model(inputs))[0].astype("float64")
             log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
             expected = log_p[np.arange(len(words)), words].sum()

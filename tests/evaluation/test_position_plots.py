@@ -12,7 +12,7 @@ from kzoo.evaluation.position_plots import plot_correlation, plot_polynomials, p
 def test_positions_are_drawn(tmp_path, encoding):
     plot_positions(encoding, tmp_path / "new" / "picture.png", num_positions=40, width=16)
     with Image.open(tmp_path / "new" / "picture.png") as picture:
-        assert picture.size == (990, 840)  # 6.6 × 5.6 inches at 150 dpi
+        assert picture.size == (990, 750)  # 6.6 × 5.0 inches at 150 dpi
         assert len(picture.convert("RGB").getcolors(1000)) > 100
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["picture.png"]
 

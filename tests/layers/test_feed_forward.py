@@ -17,4 +17,6 @@ def test_equals_the_formula(random):
     layer(x)
     layer.set_weights([random.normal(size=w.shape) for w in layer.get_weights()])
     w1, b1, w2, b2 = layer.get_weights()
-    np.testing.assert_allclose(ops.convert_to_numpy(layer(x)), np.maximum(x @ w1 + b1, 0) @ w2 + b2, atol=1e-3)
+    np.testing.assert_allclose(
+        ops.convert_to_numpy(layer(x)), np.maximum(x @ w1 + b1, 0) @ w2 + b2, atol=1e-3
+    )

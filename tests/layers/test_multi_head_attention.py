@@ -35,7 +35,10 @@ def test_behaves_as_a_layer(random, tmp_path):
 
 
 def test_equals_the_formula(random):
-    query, value = random.normal(size=(2, 5, 8)).astype("float32"), random.normal(size=(2, 6, 8)).astype("float32")
+    query, value = (
+        random.normal(size=(2, 5, 8)).astype("float32"),
+        random.normal(size=(2, 6, 8)).astype("float32"),
+    )
     mask = np.array([1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0], bool).reshape(2, 1, 1, 6)
     layer = MultiHeadAttention(2, 4)
     layer(query, value)
@@ -73,7 +76,10 @@ def test_cache_gives_what_the_whole_sequence_gives(random):
 
 
 def test_a_read_only_cache_is_the_source(random):
-    query, value = random.normal(size=(2, 3, 8)).astype("float32"), random.normal(size=(2, 6, 8)).astype("float32")
+    query, value = (
+        random.normal(size=(2, 3, 8)).astype("float32"),
+        random.normal(size=(2, 6, 8)).astype("float32"),
+    )
     layer = MultiHeadAttention(2, 4)
     expected = ops.convert_to_numpy(layer(query, value))
     cached = layer(query, cache=layer.keys_and_values(value))

@@ -43,7 +43,11 @@ def test_too_large_a_vocabulary_is_named(sentences):
 def test_foreign_special_words_are_refused(sentences, tmp_path):
     prefix = str(tmp_path / "foreign")
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(sentences), model_prefix=prefix, model_type="bpe", vocab_size=300, minloglevel=2
+        sentence_iterator=iter(sentences),
+        model_prefix=prefix,
+        model_type="bpe",
+        vocab_size=300,
+        minloglevel=2,
     )
     with pytest.raises(UserError, match="train it with kzoo.text.train_subwords"):
         SubwordTokenizer((tmp_path / "foreign.model").read_bytes())

@@ -1,0 +1,334 @@
+"""Decoding speed: sentences a second with beam 5, `Translator.translate` against CTranslate2 4.8, in one run.
+
+    pip install "ctranslate2>=4.8"
+    KZOO_DATA=FOLDER python benchmarks/decoding_speed.py --preset pope_tiny_multi30k_en_de --rounds 5
+
+Both translate the first sentences of Multi30k's test_2016_flickr with the same weights in float32, from text
+to text, subwords included, with length penalty 1. CTranslate2 gets all sentences at once. Every setting
+(threads, batches) of either runs once; then the fastest of each take turns. Each system lives in processes of
+its own; compilation and first calls are left out, and what kzoo's took is printed.
+
+Prints the settings tried, the rounds with medians, the ratio, the part of translations that are the same
+text, and their mean lengths.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import statistics
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+SPLIT = "test_2016_flickr"
+# (workers, threads of each) and (most sentences or words of a batch, which of the two)
+CTRANSLATE2_THREADS = ((2, 1), (1, 2))
+CTRANSLATE2_BATCHES = (
+    (16, "examples"),
+    (32, "examples"),
+    (64, "examples"),
+    (512, "tokens"),
+    (1024, "tokens"),
+)
+# TensorFlow's threads for one operation, and Translator.translate's `threads`
+KZOO_OPERATION_THREADS = (1, 2)
+KZOO_THREADS = (1, 2, 3)
+
+
+def main():
+    options = parse_arguments()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.cores])
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as processes:
+        job = Job(options.preset, options.sentences, options.beam_size, options.max_length, folder)
+        # kzoo first: it writes CTranslate2's model.
+        kzoo = [
+            processes.enter_context(Worker(KzooSide, job, n, f"kzoo, {n} operation threads"))
+            for n in KZOO_OPERATION_THREADS
+        ]
+        ctranslate2 = processes.enter_context(Worker(CTranslate2Side, job, options.cores, "CTranslate2"))
+        ours = fastest([(worker, (threads,)) for worker in kzoo for threads in KZOO_THREADS])
+        theirs = fastest([(ctranslate2, (*t, *b)) for t in CTRANSLATE2_THREADS for b in CTRANSLATE2_BATCHES])
+        rounds = []
+        for number in range(options.rounds):
+            order = (ours, theirs) if number % 2 == 0 else (theirs, ours)
+            turns = {(worker, values): worker.translate(*values) for worker, values in order}
+            rounds.append((turns[ours], turns[theirs]))
+        warm_up = max(worker.warm_up for worker in kzoo)
+    report(ours, theirs, rounds, warm_up, options)
+
+
+def parse_arguments() -> argparse.Namespace:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser.add_argument("--preset", default="pope_tiny_multi30k_en_de", help="name or folder")
+    parser.add_argument("--sentences", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--beam-size", type=int, default=5)
+    parser.add_argument("--max-length", type=int, help="of a translation, in subwords")
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--json", type=Path, help="file for the figures")
+    return parser.parse_args()
+
+
+@dataclass(frozen=True)
+class Job:
+    """What both sides translate, and where CTranslate2's model stands."""
+
+    preset: str
+    sentences: int
+    beam_size: int
+    max_length: int | None
+    folder: str
+
+    def texts(self) -> list[str]:
+        from kzoo.data import open_corpus
+
+        return open_corpus("multi30k").sentences(SPLIT, "en")[: self.sentences]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One timed pass over all sentences."""
+
+    seconds: float
+    texts: list[str] = field(repr=False)
+
+    @property
+    def rate(self) -> float:
+        return len(self.texts) / self.seconds
+
+
+class Worker:
+    """A process that translates the job's sentences with the settings it is asked for."""
+
+    def __init__(self, side, job: Job, threads: int, name: str):
+        self.name = name
+        context = multiprocessing.get_context("spawn")
+        self._pipe, other = context.Pipe()
+        os.environ |= {"TF_NUM_INTRAOP_THREADS": str(threads), "TF_CPP_MIN_LOG_LEVEL": "3"}
+        self._process = context.Process(target=serve, args=(side, job, other), daemon=True)
+        self._process.start()
+        other.close()
+        self.warm_up = self._pipe.recv()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._pipe.send(None)
+        self._process.join()
+
+    def translate(self, *settings) -> Turn:
+        self._pipe.send(settings)
+        return self._pipe.recv()
+
+
+def serve(side, job: Job, pipe):
+    """Be a worker's process: answer settings with turns until there are none."""
+    start = time.perf_counter()
+    side = side(job)
+    pipe.send(time.perf_counter() - start)
+    while (settings := pipe.recv()) is not None:
+        start = time.perf_counter()
+        texts = side.translate(*settings)
+        pipe.send(Turn(time.perf_counter() - start, texts))
+
+
+class KzooSide:
+    """kzoo's translator, every shape compiled."""
+
+    def __init__(self, job: Job):
+        import kzoo.models.transformer_backbone  # noqa: F401  (registers the backbone that `load` makes)
+        from kzoo.presets import load
+
+        self.translator, self.job, self.texts = load(job.preset), job, job.texts()
+        if not any(Path(job.folder).iterdir()):
+            to_ctranslate2(self.translator, job.folder)
+        self.translate(1)
+
+    def translate(self, threads: int) -> list[str]:
+        job = self.job
+        return self.translator.translate(
+            self.texts, beam_size=job.beam_size, max_length=job.max_length, threads=threads
+        )
+
+
+class CTranslate2Side:
+    """CTranslate2 with the same weights and subwords."""
+
+    def __init__(self, job: Job):
+        import sentencepiece
+
+        self.job, self.texts = job, job.texts()
+        self.source, self.target = (
+            sentencepiece.SentencePieceProcessor(str(Path(job.folder) / f"{side}.spm"))
+            for side in ("source", "target")
+        )
+        self.translators = {}
+
+    def translate(self, workers: int, threads: int, batch_size: int, batch_type: str) -> list[str]:
+        translator = self._translator(workers, threads)
+        found = translator.translate_batch(
+            self.source.encode(self.texts, out_type=str),
+            max_batch_size=batch_size,
+            batch_type=batch_type,
+            beam_size=self.job.beam_size,
+            length_penalty=1,
+            max_decoding_length=self.job.max_length or 256,
+        )
+        return self.target.decode([result.hypotheses[0] for result in found])
+
+    def _translator(self, workers: int, threads: int):
+        import ctranslate2
+
+        if (workers, threads) not in self.translators:
+            self.translators[workers, threads] = ctranslate2.Translator(
+                self.job.folder, compute_type="float32", inter_threads=workers, intra_threads=threads
+            )
+        return self.translators[workers, threads]
+
+
+def fastest(settings: list[tuple[Worker, tuple]]) -> tuple[Worker, tuple]:
+    """Run every setting, once to warm up and once timed, print the rates, and return the fastest."""
+    rates = {}
+    for worker, values in settings:
+        worker.translate(*values)
+        rates[worker, values] = worker.translate(*values).rate
+        print(f"{rates[worker, values]:8.1f} sentences a second: {describe(worker, values)}", flush=True)
+    return max(rates, key=rates.get)
+
+
+def describe(worker: Worker, settings: tuple) -> str:
+    if len(settings) == 1:
+        return f"{worker.name}, threads={settings[0]}"
+    return f"{worker.name}, inter {settings[0]}, intra {settings[1]}, batches of {settings[2]} {settings[3]}"
+
+
+def report(ours, theirs, rounds: list[tuple[Turn, Turn]], warm_up: float, options: argparse.Namespace):
+    """Print the table, the ratio and how the translations compare; write the figures if a path is given."""
+    from rich.console import Console
+    from rich.table import Table
+
+    a, b = (statistics.median(turn.rate for turn in column) for column in zip(*rounds, strict=True))
+    table = Table(f"sentences a second, beam {options.beam_size}", "kzoo", "CTranslate2", "ratio")
+    for number, (x, y) in enumerate(rounds, 1):
+        table.add_row(f"round {number}", f"{x.rate:.1f}", f"{y.rate:.1f}", f"{x.rate / y.rate:.2f}")
+    table.add_row("median", f"{a:.1f}", f"{b:.1f}", f"{a / b:.2f}")
+    Console().print(table)
+    our_texts, their_texts = rounds[-1][0].texts, rounds[-1][1].texts
+    same = sum(x == y for x, y in zip(our_texts, their_texts, strict=True)) / len(our_texts)
+    lengths = [sum(len(text.split()) for text in texts) / len(texts) for texts in (our_texts, their_texts)]
+    print(f"ratio kzoo / CTranslate2: {a / b:.2f}")
+    print(f"fastest settings: {describe(*ours)}; {describe(*theirs)}")
+    print(f"same translation: {same:.1%}; mean length {lengths[0]:.2f} and {lengths[1]:.2f} words")
+    print(f"kzoo's loading and compilation: {warm_up:.0f} s (not counted)")
+    if options.json is not None:
+        figures = {
+            "rounds": [(x.rate, y.rate) for x, y in rounds],
+            "kzoo": {"rate": a, "setting": describe(*ours), "mean_length": lengths[0]},
+            "ctranslate2": {"rate": b, "setting": describe(*theirs), "mean_length": lengths[1]},
+            "ratio": a / b,
+            "same_translation": same,
+            "warm_up": warm_up,
+        }
+        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+def to_ctranslate2(translator, folder: str | os.PathLike):
+    """Write a translator as a CTranslate2 model, float32, with its SentencePiece models beside it.
+
+    CTranslate2's `Translator(folder)` takes the pieces of `source.spm`; the end symbol is added there.
+
+    Args:
+        translator: a `kzoo.models.Translator` on a `TransformerBackbone`, rotary positions excepted.
+        folder: where to; it may exist.
+    """
+    from ctranslate2.specs import TransformerSpec
+
+    backbone = translator.backbone
+    settings = backbone.get_config()
+    if settings["position_encoding"] == "rope":
+        raise ValueError("to_ctranslate2 writes added position encodings, not rope")
+    spec = TransformerSpec.from_config(
+        settings["num_layers"], settings["num_heads"], pre_norm=settings["norm"] == "pre"
+    )
+    spec.config.add_source_eos = True
+    spec.config.decoder_start_token = "<s>"
+    spec.config.layer_norm_epsilon = 1e-5
+
+    sides = (
+        (spec.encoder, spec.encoder.embeddings[0], backbone.source_embedding, backbone.source_positions),
+        (spec.decoder, spec.decoder.embeddings, backbone.target_embedding, backbone.target_positions),
+    )
+    for side, embeddings, table, positions in sides:
+        embeddings.weight = array(table.embeddings)  # CTranslate2 multiplies by sqrt(D), as kzoo does
+        side.position_encodings.encodings = position_table(positions, backbone.max_length, settings["width"])
+    spec.decoder.projection.weight = array(backbone.target_embedding.embeddings)
+
+    for layer, ours in zip(spec.encoder.layer, backbone.encoder_layers, strict=True):
+        set_attention(layer.self_attention, ours.attention, ours.attention_residual, parts=(3,))
+        set_feedforward(layer.ffn, ours.feedforward, ours.feedforward_residual)
+    for layer, ours in zip(spec.decoder.layer, backbone.decoder_layers, strict=True):
+        set_attention(layer.self_attention, ours.self_attention, ours.self_attention_residual, parts=(3,))
+        set_attention(layer.attention, ours.cross_attention, ours.cross_attention_residual, parts=(1, 2))
+        set_feedforward(layer.ffn, ours.feedforward, ours.feedforward_residual)
+    if settings["norm"] == "pre":
+        set_norm(spec.encoder.layer_norm, backbone.encoder_norm)
+        set_norm(spec.decoder.layer_norm, backbone.decoder_norm)
+
+    sides = {"source": translator.source_tokenizer, "target": translator.target_tokenizer}
+    register = {"source": spec.register_source_vocabulary, "target": spec.register_target_vocabulary}
+    for side, tokenizer in sides.items():
+        register[side]([tokenizer.id_to_token(i) for i in range(tokenizer.vocabulary_size())])
+        (Path(folder) / f"{side}.spm").write_bytes(tokenizer.proto)
+    spec.validate()
+    spec.save(str(folder))
+
+
+def set_attention(spec, attention, residual, parts: tuple[int, ...]):
+    """Copy an attention: query, key and value maps in products of `parts` maps each, and the output map."""
+    inner = attention.num_heads * attention.key_dim
+    kernel, bias = array(attention.kernel), array(attention.bias)
+    first = 0
+    for linear, count in zip(spec.linear, parts, strict=False):
+        columns = slice(first * inner, (first + count) * inner)
+        linear.weight, linear.bias = np.ascontiguousarray(kernel[:, columns].T), bias[columns]
+        first += count
+    set_dense(spec.linear[-1], attention.output_dense)
+    set_norm(spec.layer_norm, residual.layer_norm)
+
+
+def set_feedforward(spec, feedforward, residual):
+    set_dense(spec.linear_0, feedforward.inner)
+    set_dense(spec.linear_1, feedforward.outer)
+    set_norm(spec.layer_norm, residual.layer_norm)
+
+
+def set_dense(spec, dense):
+    spec.weight, spec.bias = np.ascontiguousarray(array(dense.kernel).T), array(dense.bias)
+
+
+def set_norm(spec, layer_norm):
+    spec.gamma, spec.beta = array(layer_norm.gamma), array(layer_norm.beta)
+
+
+def position_table(layer, max_length: int, width: int) -> np.ndarray:
+    """Return what a position layer adds to the embeddings, `(max_length, D)`; zeros for no layer."""
+    nothing = np.zeros((1, max_length, width), "float32")
+    return nothing[0] if layer is None else array(layer(nothing))[0]
+
+
+def array(tensor) -> np.ndarray:
+    from keras import ops
+
+    return np.asarray(ops.convert_to_numpy(tensor), "float32")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""Scores against sacreBLEU's own functions."""
+
+import json
+
+import sacrebleu
+
+from kzoo.data import open_corpus
+from kzoo.evaluation import evaluate, score_table, score_translations
+from kzoo.evaluation.scores import write_scores
+
+REFERENCES = ["Ein Mann schläft im Park.", "Zwei Hunde spielen am Strand.", "Eine Frau liest."]
+TRANSLATIONS = [
+    "Ein mann schläft in einem Park.",
+    "Zwei Hunde spielen am Strand.",
+    "Die Frau liest ein Buch.",
+]
+
+
+def test_scores_are_sacrebleu_s():
+    scores = score_translations("test", TRANSLATIONS, REFERENCES, "de")
+    assert scores.bleu == sacrebleu.corpus_bleu(TRANSLATIONS, [REFERENCES]).score
+    assert scores.bleu_lowercased == sacrebleu.corpus_bleu(TRANSLATIONS, [REFERENCES], lowercase=True).score
+    assert scores.chrf2 == sacrebleu.corpus_chrf(TRANSLATIONS, [REFERENCES]).score
+    assert scores.ter == sacrebleu.corpus_ter(TRANSLATIONS, [REFERENCES]).score
+    assert scores.bleu_lowercased > scores.bleu
+    assert "case:mixed" in scores.signatures["bleu"]
+    assert "case:lc" in scores.signatures["bleu_lowercased"]
+
+
+def test_chinese_takes_the_chinese_tokenizer():
+    scores = score_translations("test", ["一个男人在睡觉。"], ["一个女人在睡觉。"], "zh")
+    assert (
+        scores.bleu
+        == sacrebleu.corpus_bleu(["一个男人在睡觉。"], [["一个女人在睡觉。"]], tokenize="zh").score
+    )
+
+
+class Copier:
+    """A translator whose translations are the sentences."""
+
+    def translate(self, texts, beam_size, length_penalty, progress):
+        return texts
+
+
+def test_evaluate_scores_each_split_and_all_together(tmp_path):
+    corpus = open_corpus("scenes")
+    scores, translations = evaluate(Copier(), corpus, ["val", "test"], "en", "de")
+    assert [s.split for s in scores] == ["val", "test", "all"]
+    assert [s.sentences for s in scores] == [1000, 1000, 2000]
+    everything = corpus.sentences("val", "en") + corpus.sentences("test", "en")
+    references = corpus.sentences("val", "de") + corpus.sentences("test", "de")
+    assert scores[2].bleu == sacrebleu.corpus_bleu(everything, [references]).score
+    assert translations["val"] == corpus.sentences("val", "en")
+    assert f"| all | 2000 | {scores[2].bleu:.1f} |" in score_table(scores)
+
+    write_scores(scores, tmp_path / "scores.json", beam_size=5)
+    content = json.loads((tmp_path / "scores.json").read_text())
+    assert content["beam_size"] == 5
+    assert content["scores"][2]["bleu"] == scores[2].bleu

@@ -1,0 +1,19 @@
+"""The loss against cross-entropy with the smoothed distribution written out."""
+
+import numpy as np
+from keras import ops
+
+from kzoo.models import LabelSmoothedCrossEntropy
+
+
+def test_equals_cross_entropy_with_the_smoothed_distribution(random):
+    labels = random.integers(0, 9, (2, 5))
+    logits = random.normal(size=(2, 5, 9)).astype("float32") * 3
+    weights = np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]], "float32")
+    log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    wanted = 0.9 * np.eye(9)[labels] + 0.1 / 9
+    expected = (-(wanted * log_p).sum(-1) * weights).sum() / weights.sum()
+    loss = LabelSmoothedCrossEntropy(0.1)(labels, logits, sample_weight=weights)
+    np.testing.assert_allclose(ops.convert_to_numpy(loss), expected, rtol=1e-5)
+    again = LabelSmoothedCrossEntropy.from_config(LabelSmoothedCrossEntropy(0.2).get_config())
+    assert again.label_smoothing == 0.2

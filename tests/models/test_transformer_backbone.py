@@ -1,0 +1,101 @@
+"""The Transformer: its inputs and outputs, its cache, and its way through files."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from kzoo.models import TransformerBackbone
+from kzoo.text.tokenizers import PAD
+
+SETTINGS = {"num_layers": 2, "width": 16, "num_heads": 2, "feedforward_dim": 32, "max_length": 32}
+ENCODINGS = ["pope", "rope", "sine", "learned", "none"]
+
+
+@pytest.fixture
+def words(random):
+    source = random.integers(4, 50, (3, 6)).astype("int32")
+    source[1, 4:] = PAD
+    return {"source": source, "target": random.integers(4, 50, (3, 5)).astype("int32")}
+
+
+def numbers(x):
+    return ops.convert_to_numpy(x)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("position_encoding", ENCODINGS)
+def test_step_by_step_equals_at_once(position_encoding, norm, words):
+    model = TransformerBackbone(50, position_encoding=position_encoding, norm=norm, **SETTINGS)
+    at_once = numbers(model(words))
+    assert at_once.shape == (3, 5, 50)
+    memory = model.encode({"source": words["source"]})
+    state = model.start(memory, beam_size=2, max_length=5)
+    for step in range(5):
+        tokens = np.repeat(words["target"][:, step : step + 1], 2, axis=1)
+        logits, state = model.decode_step(tokens, step, memory, state)
+        np.testing.assert_allclose(numbers(logits), at_once[:, [step, step]], atol=1e-4)
+
+
+def test_more_padding_changes_nothing(words):
+    model = TransformerBackbone(50, **SETTINGS)
+    padded = {"source": np.pad(words["source"], ((0, 0), (0, 3))), "target": words["target"]}
+    np.testing.assert_allclose(numbers(model(padded)), numbers(model(words)), atol=1e-5)
+
+
+@pytest.mark.parametrize("position_encoding", [e for e in ENCODINGS if e != "none"])
+def test_the_order_of_words_matters(position_encoding, words):
+    model = TransformerBackbone(50, position_encoding=position_encoding, **SETTINGS)
+    turned = {**words, "source": words["source"][:, ::-1].copy()}
+    assert np.abs(numbers(model(words)) - numbers(model(turned))).max() > 1e-3
+
+
+def test_without_positions_the_order_of_source_words_does_not_matter(words):
+    model = TransformerBackbone(50, position_encoding="none", **SETTINGS)
+    turned = {**words, "source": words["source"][:, ::-1].copy()}
+    np.testing.assert_allclose(numbers(model(words)), numbers(model(turned)), atol=1e-5)
+
+
+def test_parameter_counts():
+    """Counted by hand from Vaswani et al. 2017, Section 3: attention, feed-forward, norms, embeddings."""
+    D, F, N, V = 16, 32, 2, 50
+    attention = 4 * D * D + 4 * D
+    feedforward = 2 * D * F + F + D
+    layers = N * (attention + feedforward + 4 * D) + N * (2 * attention + feedforward + 6 * D)
+    assert (
+        TransformerBackbone(V, position_encoding="pope", norm="post", **SETTINGS).count_params()
+        == layers + V * D
+    )
+    assert TransformerBackbone(V, norm="pre", **SETTINGS).count_params() == layers + V * D + 4 * D
+    assert TransformerBackbone(V, 70, **SETTINGS).count_params() == layers + V * D + 70 * D
+    learned = TransformerBackbone(V, position_encoding="learned", **SETTINGS)
+    assert learned.count_params() == layers + V * D + 2 * 32 * D
+
+
+@pytest.mark.parametrize("position_encoding", ENCODINGS)
+def test_saved_and_loaded(position_encoding, words, tmp_path):
+    options = {"normalize": True} if position_encoding == "pope" else None
+    model = TransformerBackbone(50, position_encoding=position_encoding, position_options=options, **SETTINGS)
+    expected = numbers(model(words))
+    model.save(tmp_path / "model.keras")
+    np.testing.assert_array_equal(numbers(keras.saving.load_model(tmp_path / "model.keras")(words)), expected)
+    model.save_to_preset(str(tmp_path / "preset"))
+    loaded = TransformerBackbone.from_preset(str(tmp_path / "preset"))
+    assert loaded.get_config() == model.get_config()
+    np.testing.assert_array_equal(numbers(loaded(words)), expected)
+
+
+def test_mixed_precision_is_near(words):
+    model = TransformerBackbone(50, **SETTINGS)
+    half = TransformerBackbone(50, dtype="mixed_bfloat16", **SETTINGS)
+    half.set_weights(model.get_weights())
+    output = half(words)
+    assert half.encoder_layers[0].compute_dtype == "bfloat16"
+    np.testing.assert_allclose(numbers(ops.cast(output, "float32")), numbers(model(words)), atol=0.2)
+
+
+def test_bad_settings_are_named():
+    with pytest.raises(ValueError, match="position_encoding is one of .*'pope'.*, not 'popo'"):
+        TransformerBackbone(50, position_encoding="popo")
+    with pytest.raises(ValueError, match="num_heads=3 must divide width=16"):
+        TransformerBackbone(50, width=16, num_heads=3)

@@ -1,0 +1,100 @@
+"""The translator: text in, text out, fit and evaluate as any Keras model."""
+
+import h5py
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from kzoo.data import Batches, open_corpus
+from kzoo.errors import UserError
+from kzoo.presets import load, pope_tiny
+from kzoo.presets.pope import compile_noam
+from kzoo.text import SubwordTokenizer, train_subwords
+
+SMALL = {"num_layers": 1, "width": 32, "num_heads": 2, "feedforward_dim": 64, "max_length": 40}
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """A small translator after a little training on Scenes: bad, but not random."""
+    keras.utils.set_random_seed(1)
+    english, german = (side[:1500] for side in open_corpus("scenes").pairs("train", "en", "de"))
+    tokenizer = SubwordTokenizer(train_subwords(english + german, 500))
+    translator = pope_tiny(tokenizer, **SMALL)
+    translator.source_language, translator.target_language = "en", "de"
+    compile_noam(translator, width=32, warmup_steps=50, rate_factor=0.5)
+    batches = Batches(tokenizer(english), tokenizer(german), tokens=1024, num_shapes=2)
+    before = translator.evaluate(batches, verbose=0)
+    translator.fit(batches, epochs=2, shuffle=False, verbose=0)
+    assert translator.evaluate(batches, verbose=0) < before - 1
+    return translator
+
+
+SENTENCES = ["A man is sleeping.", "", "A woman in a red coat is sitting on the beach.", "Two dogs."]
+
+
+def test_translations_come_in_order_and_empty_stays_empty(trained):
+    together = trained.translate(SENTENCES)
+    assert together[1] == ""
+    assert all(together[i] for i in (0, 2, 3))
+    assert together == [trained.translate([sentence])[0] for sentence in SENTENCES]
+    assert trained.translate([]) == []
+
+
+def test_translation_is_the_contract_s_greedy_search(trained):
+    """Against the whole model called anew on the growing target."""
+    tokenizer = trained.source_tokenizer
+    source = np.array([[*tokenizer([SENTENCES[2]])[0], 3]], "int32")
+    words = [2]
+    while words[-1] != 3 and len(words) < 40:
+        logits = ops.convert_to_numpy(trained({"source": source, "target": np.array([words], "int32")}))[
+            0, -1
+        ]
+        logits[[0, 2]] = -np.inf
+        words.append(int(logits.argmax()))
+    expected = tokenizer.detokenize([w for w in words if w > 3])
+    assert trained.translate([SENTENCES[2]], beam_size=1) == [expected]
+
+
+def test_n_best_is_sorted_and_begins_with_the_translation(trained):
+    hypotheses = trained.n_best([SENTENCES[2]], n=3, beam_size=4)[0]
+    scores = [h.score for h in hypotheses]
+    assert len(hypotheses) == 3
+    assert scores == sorted(scores, reverse=True)
+    assert trained.translate([SENTENCES[2]], beam_size=4) == [hypotheses[0].text]
+    with pytest.raises(UserError, match="6 best translations need a beam of at least 6, not 5"):
+        trained.n_best(["A man."], n=6)
+
+
+def test_too_long_a_sentence_is_named_or_cut(trained):
+    long = "man " * 60
+    with pytest.raises(UserError, match="sentence 2 has 60 subwords, the model reads at most 39"):
+        trained.translate(["A man.", long])
+    assert trained.translate([long], truncate=True)[0]
+
+
+def test_saved_and_loaded(trained, tmp_path):
+    expected = trained.translate(SENTENCES)
+    trained.save(tmp_path / "translator.keras")
+    assert keras.saving.load_model(tmp_path / "translator.keras").translate(SENTENCES) == expected
+
+
+def test_a_preset_holds_float16_weights_tokenizers_and_languages(trained, tmp_path):
+    trained.save_to_preset(tmp_path / "preset")
+    loaded = load(tmp_path / "preset")
+    assert (loaded.source_language, loaded.target_language) == ("en", "de")
+    for ours, theirs in zip(trained.get_weights(), loaded.get_weights(), strict=True):
+        np.testing.assert_array_equal(np.float32(np.float16(ours)), theirs)
+    stored = []
+    with h5py.File(tmp_path / "preset" / "model.weights.h5") as file:
+        file.visititems(lambda _, item: stored.append(item) if isinstance(item, h5py.Dataset) else None)
+        assert {str(item.dtype) for item in stored} == {"float16"}
+    assert all(loaded.translate(SENTENCES)[i] for i in (0, 2, 3))
+
+
+def test_predict_gives_logits(trained):
+    inputs = {"source": np.array([[5, 6, 3]], "int32"), "target": np.array([[2, 7]], "int32")}
+    np.testing.assert_allclose(
+        trained.predict(inputs, verbose=0), ops.convert_to_numpy(trained(inputs)), atol=1e-4
+    )

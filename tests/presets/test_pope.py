@@ -1,0 +1,45 @@
+"""The builders: the papers' numbers, compiled."""
+
+import pytest
+
+from kzoo.errors import UserError
+from kzoo.presets import build, learned_tiny, list_presets, load, pope_base, pope_tiny, rope_tiny, sine_tiny
+
+
+def test_base_is_the_paper_s_transformer():
+    model = pope_base(source_vocabulary_size=100)
+    config = model.backbone.get_config()
+    assert (config["num_layers"], config["width"], config["num_heads"]) == (6, 512, 8)
+    assert (config["feedforward_dim"], config["norm"], config["position_encoding"]) == (2048, "post", "pope")
+    assert config["position_options"] == {}
+    # Vaswani et al. 2017, Table 3: 65 million with 37,000 joint subwords; 44.1 million without embeddings.
+    assert model.count_params() - 100 * 512 == 44_138_496
+    assert model.compiled
+
+
+@pytest.mark.parametrize("builder", [pope_tiny, rope_tiny, sine_tiny, learned_tiny])
+def test_tiny(builder):
+    config = builder().backbone.get_config()
+    assert (config["num_layers"], config["width"], config["num_heads"], config["feedforward_dim"]) == (
+        4,
+        128,
+        4,
+        256,
+    )
+    assert config["dropout"] == 0.3
+    assert config["position_encoding"] == builder.__name__.removesuffix("_tiny")
+
+
+def test_overrides_and_names():
+    assert build("pope_tiny", num_layers=1).backbone.get_config()["num_layers"] == 1
+    assert {"pope_base", "pope_tiny"} <= set(list_presets("pope*"))
+    assert "sine_base" not in list_presets("pope*")
+
+
+def test_unknown_names_are_answered_with_the_nearest():
+    with pytest.raises(UserError, match="no preset 'pope_tny' can be built; did you mean pope_tiny"):
+        build("pope_tny")
+    with pytest.raises(UserError, match="no trained preset 'pope_tiny_multi30k_en_dee'"):
+        load("pope_tiny_multi30k_en_dee")
+    with pytest.raises(UserError, match="preset pope_tiny with {'depth': 3}"):
+        build("pope_tiny", depth=3)

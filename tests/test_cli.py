@@ -1,0 +1,69 @@
+"""The command line: what it prints, and one line for what the user got wrong."""
+
+import pytest
+from typer.testing import CliRunner
+
+from kzoo import cli
+from kzoo.errors import UserError
+
+RECIPE = 'preset = "pope_tiny"\ncorpus = "scenes"\nsource = "en"\ntarget = "de"\n'
+
+
+def run(*arguments, monkeypatch, capsys):
+    """Return the exit status and standard error of `kzoo …`."""
+    monkeypatch.setattr("sys.argv", ["kzoo", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    error = capsys.readouterr().err
+    if isinstance(stop.value.code, str):  # as Python does on exit
+        return 1, stop.value.code
+    return stop.value.code, error
+
+
+def test_help_and_list():
+    runner = CliRunner()
+    assert "Translate a sentence, a file or standard input" in runner.invoke(cli.app, ["--help"]).stdout
+    listed = runner.invoke(cli.app, ["list", "pope*"]).stdout
+    assert "pope_base" in listed
+    assert "sine_base" not in listed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["translate", "pope_tinny", "Hello."], "no trained preset 'pope_tinny'"),
+        (["evaluate", "pope_tinny"], "no trained preset 'pope_tinny'"),
+        (["evaluate", "x", "--corpus", "multi3k"], "did you mean multi30k"),
+        (["train", "none.toml"], "recipe none.toml cannot be read"),
+    ],
+)
+def test_user_errors_are_one_line(arguments, message, monkeypatch, capsys):
+    status, error = run(*arguments, monkeypatch=monkeypatch, capsys=capsys)
+    assert status == 1
+    assert message in error
+    assert "\n" not in error.strip()
+
+
+def test_a_recipe_s_unknown_key_is_named(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "recipe.toml"
+    path.write_text(RECIPE)
+    status, error = run("train", path, "epoch=3", monkeypatch=monkeypatch, capsys=capsys)
+    assert status == 1
+    assert "unknown key 'epoch'; did you mean epochs" in error
+
+
+def test_a_full_disk_is_one_line(monkeypatch, capsys):
+    def full(*arguments, **keywords):
+        raise OSError(28, "No space left on device", "runs/x/preset")
+
+    monkeypatch.setattr(cli, "app", full)
+    status, error = run(monkeypatch=monkeypatch, capsys=capsys)
+    assert (status, error) == (1, "error: no disk space left: runs/x/preset")
+
+
+def test_unknown_options_exit_with_2(monkeypatch, capsys):
+    assert run("translate", "--unknown", monkeypatch=monkeypatch, capsys=capsys)[0] == 2
+
+
+def test_errors_are_value_errors_too():
+    assert issubclass(UserError, ValueError)

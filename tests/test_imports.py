@@ -1,0 +1,57 @@
+"""Imports point one way, and light things stay light."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "kzoo"
+# What each room may import from the package.
+ALLOWED = {
+    "layers": {"layers"},
+    "text": {"text", "errors"},
+    "data": {"data", "text", "errors"},
+    "decoding": {"decoding", "text"},
+    "models": {"models", "layers", "decoding", "text", "errors"},
+    "presets": {"presets", "models", "text", "errors"},
+    "evaluation": {"evaluation", "data", "presets", "decoding", "text", "errors"},
+    "training": {"training", "evaluation", "data", "presets", "models", "decoding", "text", "errors"},
+}
+
+
+def imported(path: Path) -> set[str]:
+    """Return the rooms of the package that a file imports, at any depth of its code."""
+    rooms = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module] if node.module != "kzoo" else [f"kzoo.{a.name}" for a in node.names]
+        rooms |= {name.split(".")[1] for name in names if name.startswith("kzoo.")}
+    return rooms
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*/*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_point_one_way(path):
+    assert imported(path) <= ALLOWED[path.relative_to(PACKAGE).parts[0]]
+
+
+def test_no_tensorflow_in_the_code():
+    for path in PACKAGE.rglob("*.py"):
+        assert "import tensorflow" not in path.read_text(encoding="utf-8"), path
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import kzoo",
+        "import kzoo.cli",
+        "from kzoo.presets import list_presets; list_presets()",
+        "from kzoo.data import open_corpus; open_corpus('scenes').pairs('val', 'en', 'de')",
+        "from kzoo.training.recipe import read_recipe",
+    ],
+)
+def test_light_things_import_no_deep_learning(code):
+    check = "import sys; assert not {'keras', 'tensorflow', 'jax', 'torch'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", f"{code}; {check}"], check=True)

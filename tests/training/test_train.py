@@ -1,0 +1,135 @@
+"""Training: a run's folder, resumed to the same weights, and the recipe that it follows."""
+
+import csv
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from kzoo.data import open_corpus
+from kzoo.errors import UserError
+from kzoo.presets import load
+from kzoo.training import Recipe, read_recipe, train
+from kzoo.training.checkpoints import Checkpoints
+from kzoo.training.train import _out_of_patience
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory):
+    """A recipe on two hundred sentences in files."""
+    folder = tmp_path_factory.mktemp("data")
+    corpus, files = open_corpus("scenes"), {}
+    for split, count in (("train", 200), ("val", 16)):
+        files[split] = []
+        for language in ("en", "de"):
+            path = folder / f"{split}.{language}"
+            path.write_text("\n".join(corpus.sentences(split, language)[:count]) + "\n", encoding="utf-8")
+            files[split].append(str(path))
+    return Recipe(
+        preset="pope_tiny",
+        corpus="files",
+        source="en",
+        target="de",
+        **files,
+        model={"num_layers": 1, "width": 32, "num_heads": 2, "feedforward_dim": 32, "max_length": 64},
+        vocabulary_size=300,
+        tokens=512,
+        num_shapes=2,
+        warmup_steps=20,
+        epochs=3,
+        clip_norm=1.0,
+    )
+
+
+@pytest.fixture(scope="module")
+def unbroken(recipe, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "unbroken"
+    return folder, train(recipe, folder, verbose=0)
+
+
+def test_a_run_leaves_history_checkpoints_and_a_preset(unbroken, recipe):
+    folder, translator = unbroken
+    rows = list(csv.DictReader((folder / "history.csv").open()))
+    assert [row["epoch"] for row in rows] == ["1", "2", "3"]
+    assert float(rows[2]["loss"]) < float(rows[0]["loss"])
+    assert json.loads((folder / "recipe.json").read_text())["seed"] == recipe.seed
+    assert (folder / "checkpoints" / "epoch_0003").is_dir()
+    assert list((folder / "tensorboard").rglob("events*"))
+    preset = load(folder)
+    assert (preset.source_language, preset.target_language) == ("en", "de")
+    np.testing.assert_allclose(preset.get_weights()[0], translator.get_weights()[0], atol=1e-3)
+
+
+def test_a_stopped_run_goes_on_to_the_same_weights(unbroken, recipe, tmp_path):
+    """As after a kill: a folder as it is after two epochs, and half of a third checkpoint."""
+    short = Recipe(**{**vars(recipe), "epochs": 2})
+    train(short, tmp_path / "run", verbose=0)
+    (tmp_path / "run" / "checkpoints" / "unfinished").mkdir()
+    shutil.rmtree(tmp_path / "run" / "preset")
+    translator = train(recipe, tmp_path / "run", verbose=0)
+    for ours, theirs in zip(translator.get_weights(), unbroken[1].get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_folder_of_another_recipe_is_refused(unbroken, recipe):
+    with pytest.raises(UserError, match="holds a run with another seed"):
+        train(Recipe(**{**vars(recipe), "seed": 9}), unbroken[0])
+
+
+def test_average_of_best_is_the_mean_of_their_weights(unbroken):
+    folder, translator = unbroken
+    state = json.loads((folder / "checkpoints" / "epoch_0003" / "state.json").read_text())
+    checkpoints = Checkpoints(folder / "checkpoints", keep_best=5)
+    checkpoints.set_model(translator)
+    checkpoints.history = state["history"]
+    saved = checkpoints.best()
+    weights = []
+    for path in saved:
+        translator.load_weights(path / "checkpoint.weights.h5")
+        weights.append([np.asarray(w, "float64") for w in translator.get_weights()])
+    checkpoints.load_average_of_best()
+    for i, average in enumerate(translator.get_weights()):
+        np.testing.assert_allclose(average, np.mean([w[i] for w in weights], axis=0), rtol=1e-6, atol=1e-7)
+
+
+def test_patience():
+    history = [{"val_bleu": bleu} for bleu in (1, 3, 2, 3)]
+    assert _out_of_patience(history, 2)
+    assert not _out_of_patience(history, 3)
+    assert not _out_of_patience(history, 0)
+
+
+RECIPE = 'preset = "pope_tiny"\ncorpus = "scenes"\nsource = "en"\ntarget = "de"\n'
+
+
+def test_a_recipe_is_read_and_overridden(tmp_path):
+    path = tmp_path / "recipe.toml"
+    path.write_text(RECIPE + "epochs = 7\n[model]\nnum_layers = 3\n")
+    recipe = read_recipe(path, ["epochs=9", "target=fr", "model.width=64", "clip_norm=1"])
+    assert (recipe.epochs, recipe.target, recipe.clip_norm) == (9, "fr", 1.0)
+    assert recipe.model == {"num_layers": 3, "width": 64}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (RECIPE + "epoch = 3", "unknown key 'epoch'; did you mean epochs"),
+        (RECIPE + 'epochs = "3"', "epochs is '3', not of type int"),
+        ('preset = "pope_tiny"', "lacks corpus, source, target"),
+        ("preset = ", "is not TOML"),
+    ],
+)
+def test_a_bad_recipe_is_named(text, message, tmp_path):
+    path = tmp_path / "recipe.toml"
+    path.write_text(text)
+    with pytest.raises(UserError, match=message):
+        read_recipe(path)
+
+
+def test_a_missing_recipe_and_a_bad_override(tmp_path):
+    with pytest.raises(UserError, match="cannot be read: No such file"):
+        read_recipe(tmp_path / "none.toml")
+    (tmp_path / "recipe.toml").write_text(RECIPE)
+    with pytest.raises(UserError, match="'epochs' is not KEY=VALUE"):
+        read_recipe(tmp_path / "recipe.toml", ["epochs"])
