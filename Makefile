@@ -9,7 +9,8 @@ demo: setup
 	$(BIN)/kzoo demo
 
 test: setup lint
-	$(BIN)/python -m pytest -q
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q
+	KERAS_BACKEND=jax $(BIN)/python -m pytest -q tests/layers tests/models tests/decoding tests/training
 
 lint: setup
 	$(BIN)/ruff check .

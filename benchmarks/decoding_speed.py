@@ -144,7 +144,6 @@ class KzooSide:
     """kzoo's translator, every shape compiled."""
 
     def __init__(self, job: Job):
-        import kzoo.models.transformer_backbone  # noqa: F401  (registers the backbone that `load` makes)
         from kzoo.presets import load
 
         self.translator, self.job, self.texts = load(job.preset), job, job.texts()

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from kzoo.errors import UserError
+from kzoo.files import whole_file
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -157,9 +158,8 @@ def translate(
     if output is None:
         sys.stdout.write(content)
     else:
-        unfinished = output.with_name(output.name + ".unfinished")
-        unfinished.write_text(content, encoding="utf-8")
-        unfinished.replace(output)
+        with whole_file(output) as file:
+            file.write_text(content, encoding="utf-8")
 
 
 @app.command()

@@ -11,13 +11,23 @@ PACKAGE = Path(__file__).resolve().parents[1] / "kzoo"
 # What each room may import from the package.
 ALLOWED = {
     "layers": {"layers"},
-    "text": {"text", "errors"},
-    "data": {"data", "text", "errors"},
+    "text": {"text", "errors", "files"},
+    "data": {"data", "text", "errors", "files"},
     "decoding": {"decoding", "text"},
-    "models": {"models", "layers", "decoding", "text", "errors"},
-    "presets": {"presets", "models", "text", "errors"},
-    "evaluation": {"evaluation", "data", "presets", "decoding", "text", "errors"},
-    "training": {"training", "evaluation", "data", "presets", "models", "decoding", "text", "errors"},
+    "models": {"models", "layers", "decoding", "text", "errors", "files"},
+    "presets": {"presets", "models", "text", "errors", "files"},
+    "evaluation": {"evaluation", "data", "presets", "decoding", "text", "errors", "files"},
+    "training": {
+        "training",
+        "evaluation",
+        "data",
+        "presets",
+        "models",
+        "decoding",
+        "text",
+        "errors",
+        "files",
+    },
 }
 
 

@@ -9,13 +9,13 @@ import hashlib
 import http.client
 import io
 import os
-import secrets
 import urllib.request
 import zlib
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 
 from kzoo.errors import UserError
+from kzoo.files import whole_file
 
 TIMEOUT = 30  # seconds without a byte
 
@@ -50,7 +50,8 @@ def download(address: str, sha256: str, path: Path) -> Path:
             f"{address}: truncated or altered ({len(packed):,}{of} bytes came{broken and f'; {broken}'}): "
             f"SHA-256 of the unpacked text is {seen} instead of {sha256}"
         )
-    _keep(text, path)
+    with whole_file(path) as file:
+        file.write_bytes(text)
     return path
 
 
@@ -109,17 +110,3 @@ def _reason(error: Exception) -> str:
     if isinstance(error, URLError):
         return str(error.reason)
     return str(error) or type(error).__name__
-
-
-def _keep(text: bytes, path: Path) -> None:
-    """Write the file beside its place and move it there, so that no one ever sees half of it."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_bytes(text)
-        os.replace(beside, path)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from None
-    finally:
-        with contextlib.suppress(OSError):  # moved, or never made
-            beside.unlink()

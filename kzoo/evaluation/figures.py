@@ -1,8 +1,6 @@
 """What the zoo's pictures share: their style, their colours, and how one reaches the disk whole."""
 
 import contextlib
-import os
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +8,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from kzoo.errors import UserError
+from kzoo.files import whole_file
 
 # Okabe and Ito's colours, which the colour-blind tell apart; yellow left out, too faint on white.
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
@@ -60,17 +59,5 @@ def picture(path: str | Path, size: tuple[float, float]) -> Iterator[Figure]:
     with rc_context(STYLE):
         figure = Figure(figsize=size, layout="constrained")
         yield figure
-        _write(figure, path, suffix)
-
-
-def _write(figure: Figure, path: Path, suffix: str):
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(unfinished, format=suffix, dpi=150)
-        os.replace(unfinished, path)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from None
-    finally:
-        with contextlib.suppress(OSError):  # moved, or never made
-            unfinished.unlink()
+        with whole_file(path) as file:
+            figure.savefig(file, format=suffix, dpi=150)

@@ -5,11 +5,11 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from sacrebleu.metrics import BLEU, CHRF, TER
 
 from kzoo.data.corpora import Corpus
+from kzoo.files import whole_file
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,6 @@ def write_scores(scores: list[SplitScores], path: str | os.PathLike, **about):
         path: the file.
         **about: what else it should say, such as `beam_size=5`.
     """
-    path = Path(path)
-    unfinished = path.with_name(path.name + ".unfinished")
     content = {**about, "scores": [dataclasses.asdict(s) for s in scores]}
-    unfinished.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    unfinished.replace(path)
+    with whole_file(path) as file:
+        file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

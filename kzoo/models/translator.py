@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,14 +11,16 @@ import keras
 import numpy as np
 from keras_hub.models import Backbone
 
+import kzoo.models.transformer_backbone  # noqa: F401  a saved translator names it by its registered name
 from kzoo.decoding import BeamSearch, Exponent
 from kzoo.errors import UserError
+from kzoo.files import whole_folder
 from kzoo.text.tokenizers import END, PAD
 
 TRANSLATOR_FILE = "translator.json"
 # Shapes that decoding is compiled for: sentences and source words are padded up to these.
 ROWS = (1, 8, 32)
-LENGTHS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+LENGTHS = (16, 24, 32, 48, 64, 96, 128, 256)
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ class Translator(keras.Model):
             texts: sentences; an empty one translates to an empty one.
             beam_size: int. Hypotheses that are followed; 1 is greedy search.
             length_penalty: α, for log P / length^α; or `kzoo.decoding.GNMT(α)`.
-            max_length: int. Longest translation in words; by default twice the source and 8 more.
+            max_length: int. Longest translation in words; by default half as many again as the source, and 8.
             truncate: bool. Cut sentences that are longer than the model can read; an error otherwise.
             threads: int. Batches decoded at a time.
             progress: function called with the number of sentences after each batch.
@@ -154,7 +155,7 @@ class Translator(keras.Model):
             source = np.full((rows, length), PAD, "int32")
             for row, number in enumerate(numbers):
                 source[row, : len(words[number]) + 1] = [*words[number], END]
-            limit = min(max_length or 2 * length + 8, self.backbone.max_length)
+            limit = min(max_length or length + length // 2 + 8, self.backbone.max_length)
             search = self._searches.get(self, rows, length, beam_size, limit, length_penalty)
             found = search.predict_on_batch({"source": source})
             for row, number in enumerate(numbers):
@@ -175,13 +176,13 @@ class Translator(keras.Model):
         """
         most = self.backbone.max_length
         by_length = {}
-        for number, sentence in enumerate(words):
-            if sentence:
-                length = min(next((n for n in LENGTHS if n > len(sentence)), most), most)
+        for number in sorted(range(len(words)), key=lambda i: -len(words[i])):
+            if words[number]:
+                length = min(next((n for n in LENGTHS if n > len(words[number])), most), most)
                 by_length.setdefault(length, []).append(number)
         return [
             (length, by_length[length][i : i + ROWS[-1]])
-            for length in sorted(by_length, reverse=True)
+            for length in by_length
             for i in range(0, len(by_length[length]), ROWS[-1])
         ]
 
@@ -216,23 +217,19 @@ class Translator(keras.Model):
         Args:
             folder: where to; it appears complete or not at all, in place of an earlier one.
         """
-        folder = Path(folder)
-        unfinished = folder.with_name(folder.name + ".unfinished")
-        shutil.rmtree(unfinished, ignore_errors=True)
         half = type(self.backbone).from_config({**self.backbone.get_config(), "dtype": "float16"})
         half.set_weights(self.backbone.get_weights())
-        half.save_to_preset(str(unfinished))
-        for tokenizer in {id(t): t for t in (self.source_tokenizer, self.target_tokenizer)}.values():
-            tokenizer.save_to_preset(str(unfinished))
-        tokenizers = [t.config_file for t in (self.source_tokenizer, self.target_tokenizer)]
+        tokenizers = (self.source_tokenizer, self.target_tokenizer)
         settings = {
-            "tokenizers": tokenizers,
+            "tokenizers": [tokenizer.config_file for tokenizer in tokenizers],
             "source_language": self.source_language,
             "target_language": self.target_language,
         }
-        (unfinished / TRANSLATOR_FILE).write_text(json.dumps(settings, indent=4))
-        shutil.rmtree(folder, ignore_errors=True)
-        os.rename(unfinished, folder)
+        with whole_folder(folder) as unfinished:
+            half.save_to_preset(str(unfinished))
+            for tokenizer in tokenizers:
+                tokenizer.save_to_preset(str(unfinished))
+            (unfinished / TRANSLATOR_FILE).write_text(json.dumps(settings, indent=4))
 
     @classmethod
     def from_preset(cls, folder: str | os.PathLike) -> "Translator":

@@ -1,12 +1,13 @@
 """Checkpoints: every epoch on disk, whole or not at all, so that a killed run goes on where it was."""
 
 import json
-import os
 import shutil
 from pathlib import Path
 
 import keras
 import numpy as np
+
+from kzoo.files import whole_folder
 
 WEIGHTS, STATE = "checkpoint.weights.h5", "state.json"
 
@@ -44,14 +45,10 @@ class Checkpoints(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         self.history.append({"epoch": epoch + 1, **{name: float(value) for name, value in logs.items()}})
-        self.folder.mkdir(parents=True, exist_ok=True)
-        unfinished = self.folder / "unfinished"
-        shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir()
-        self.model.save_weights(unfinished / WEIGHTS)
-        seeds = [np.asarray(seed).tolist() for seed in self._seeds()]
-        (unfinished / STATE).write_text(json.dumps({"history": self.history, "seeds": seeds}))
-        os.rename(unfinished, self.folder / f"epoch_{epoch + 1:04d}")
+        with whole_folder(self.folder / f"epoch_{epoch + 1:04d}") as folder:
+            self.model.save_weights(folder / WEIGHTS)
+            seeds = [np.asarray(seed).tolist() for seed in self._seeds()]
+            (folder / STATE).write_text(json.dumps({"history": self.history, "seeds": seeds}))
         kept = {*self.best(), self._saved()[-1]}
         for folder in self._saved():
             if folder not in kept:

@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import importlib.util
 import json
 import time
 from pathlib import Path
@@ -10,6 +11,7 @@ import keras
 
 from kzoo.data import Batches, Corpus, open_corpus, open_files
 from kzoo.errors import UserError
+from kzoo.files import whole_file
 from kzoo.presets import build
 from kzoo.presets.pope import compile_noam
 from kzoo.text import SubwordTokenizer, train_subwords
@@ -72,12 +74,20 @@ def train(recipe: Recipe, folder: str | Path, verbose: str | int = "auto") -> ke
                 TranslationScore(*corpus.pairs(recipe.validation, recipe.source, recipe.target)),
                 checkpoints,
                 History(folder / "history.csv", checkpoints, recipe.patience),
-                keras.callbacks.TensorBoard(folder / "tensorboard"),
+                *_tensorboard(folder / "tensorboard"),
             ],
         )
     checkpoints.load_average_of_best()
     translator.save_to_preset(folder / "preset")
     return translator
+
+
+def _tensorboard(folder: Path) -> list[keras.callbacks.Callback]:
+    """Return Keras's TensorBoard callback, which writes through TensorFlow; none where that is missing."""
+    if importlib.util.find_spec("tensorflow") is None:
+        print("TensorFlow is not installed: this run has no TensorBoard log, only history.csv")
+        return []
+    return [keras.callbacks.TensorBoard(folder)]
 
 
 def recipe_corpus(recipe: Recipe) -> Corpus:
@@ -133,12 +143,10 @@ class History(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         history = self.checkpoints.history
-        unfinished = self.path.with_suffix(".unfinished")
-        with open(unfinished, "w", newline="") as file:
+        with whole_file(self.path) as path, open(path, "w", newline="") as file:
             writer = csv.DictWriter(file, fieldnames=list(history[0]))
             writer.writeheader()
             writer.writerows(history)
-        unfinished.replace(self.path)
         if _out_of_patience(history, self.patience):
             self.model.stop_training = True
 
@@ -161,8 +169,8 @@ def _claim(folder: Path, recipe: Recipe):
                 f"{folder} holds a run with another {', '.join(differing)}: "
                 "give another folder, or the recipe that the run began with"
             )
-    folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(wanted, indent=2) + "\n")
+    with whole_file(path) as file:
+        file.write_text(json.dumps(wanted, indent=2) + "\n")
 
 
 def _tokenizers(recipe: Recipe, pairs: tuple[list[str], list[str]], folder: Path) -> list[SubwordTokenizer]:
@@ -173,8 +181,7 @@ def _tokenizers(recipe: Recipe, pairs: tuple[list[str], list[str]], folder: Path
     for name, sentences in texts.items():
         path = folder / f"subwords.{name}.model"
         if not path.exists():
-            unfinished = path.with_suffix(".unfinished")
-            unfinished.write_bytes(train_subwords(sentences, recipe.vocabulary_size))
-            unfinished.replace(path)
+            with whole_file(path) as file:
+                file.write_bytes(train_subwords(sentences, recipe.vocabulary_size))
         tokenizers.append(SubwordTokenizer(path.read_bytes(), config_file=f"{name}_tokenizer.json"))
     return tokenizers

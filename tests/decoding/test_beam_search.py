@@ -113,6 +113,17 @@ def test_equals_a_plain_search(beam_size, random):
             np.testing.assert_allclose(found["scores"][sentence, rank], score, atol=1e-4)
 
 
+def test_halved_batches_find_what_single_sentences_find(random):
+    """Twenty sentences are halved to ten on the way; each alone never is."""
+    model = Table(random, 40, 20)
+    together = search(model, np.arange(20)[:, None], beam_size=3, max_length=12)
+    assert len({int((row == END).argmax()) for row in together["tokens"][:, 0]}) > 2
+    for sentence in range(20):
+        alone = search(model, np.array([[sentence]]), beam_size=3, max_length=12)
+        np.testing.assert_array_equal(alone["tokens"][0], together["tokens"][sentence])
+        np.testing.assert_allclose(alone["scores"][0], together["scores"][sentence], atol=1e-5)
+
+
 def test_a_sentence_does_not_depend_on_its_neighbours(random):
     model = Table(random, 40, 4)
     together = search(model, np.arange(4)[:, None], beam_size=3, max_length=12)

@@ -1,0 +1,69 @@
+"""Files and folders that reach the disk whole or not at all."""
+
+import contextlib
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from kzoo.errors import UserError
+
+
+@contextlib.contextmanager
+def whole_file(path: str | os.PathLike) -> Iterator[Path]:
+    """Give another name to write to, and move it to `path` when the block ends without an error.
+
+    Nobody sees half of the file, and a failure leaves what was there before. Missing folders are made.
+
+    Args:
+        path: the file.
+
+    Raises:
+        UserError: it cannot be written, as when the disk is full.
+    """
+    with _beside(path) as beside:
+        yield beside
+        os.replace(beside, path)
+
+
+@contextlib.contextmanager
+def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
+    """Give an empty folder to fill, and move it to `path` when the block ends without an error.
+
+    An earlier folder of that name stays until the new one is complete.
+
+    Args:
+        path: the folder.
+
+    Raises:
+        UserError: it cannot be written, as when the disk is full.
+    """
+    path = Path(path)
+    with _beside(path) as beside:
+        beside.mkdir()
+        yield beside
+        if path.exists():
+            earlier = beside.with_name(beside.name + ".earlier")
+            os.rename(path, earlier)
+            os.rename(beside, path)
+            shutil.rmtree(earlier)
+        else:
+            os.rename(beside, path)
+
+
+@contextlib.contextmanager
+def _beside(path: str | os.PathLike) -> Iterator[Path]:
+    path = Path(path)
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield beside
+    except OSError as error:
+        reason = error.strerror or str(error).splitlines()[0]
+        raise UserError(f"{path}: cannot be written ({reason})") from None
+    finally:
+        if beside.is_dir():
+            shutil.rmtree(beside, ignore_errors=True)
+        with contextlib.suppress(OSError):  # moved, or never made
+            beside.unlink()

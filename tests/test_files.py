@@ -1,0 +1,53 @@
+"""Files and folders are whole or not there."""
+
+import os
+
+import pytest
+
+from kzoo.errors import UserError
+from kzoo.files import whole_file, whole_folder
+
+
+def full_disk(*_):
+    raise OSError(28, "No space left on device")
+
+
+def test_a_file_appears_when_it_is_complete(tmp_path):
+    path = tmp_path / "new" / "file"
+    with whole_file(path) as file:
+        file.write_text("text")
+        assert not path.exists()
+    assert path.read_text() == "text"
+    assert os.listdir(path.parent) == ["file"]
+
+
+def test_a_failure_leaves_the_earlier_file(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("earlier")
+    with (
+        pytest.raises(UserError, match="file: cannot be written .No space left on device"),
+        whole_file(path) as file,
+    ):
+        file.write_text("half")
+        full_disk()
+    assert path.read_text() == "earlier"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_folder_replaces_the_earlier_one_or_leaves_it(tmp_path):
+    path = tmp_path / "folder"
+    for text in ("one", "two"):
+        with whole_folder(path) as folder:
+            (folder / text).write_text(text)
+        assert os.listdir(path) == [text]
+    with pytest.raises(UserError, match="No space left on device"), whole_folder(path) as folder:
+        (folder / "three").write_text("half")
+        full_disk()
+    assert os.listdir(path) == ["two"]
+    assert os.listdir(tmp_path) == ["folder"]
+
+
+def test_other_errors_pass_through_and_leave_nothing(tmp_path):
+    with pytest.raises(ZeroDivisionError), whole_folder(tmp_path / "folder"):
+        raise ZeroDivisionError
+    assert os.listdir(tmp_path) == []
