@@ -64,6 +64,7 @@ def train(
     from kzoo.training.recipe import read_recipe
 
     values = read_recipe(recipe, overrides or [])
+    _start_backend()
     from kzoo.training.train import train as train_recipe
 
     folder = output or Path("runs") / recipe.stem
@@ -91,6 +92,7 @@ def evaluate(
     locate(preset)
     for name in split or []:
         data.languages_in(name)
+    _start_backend()
     translator = load(preset)
     source, target = translator.source_language, translator.target_language
     splits = split or [
@@ -108,9 +110,9 @@ def evaluate(
         )
     print(score_table(scores))
     if output:
-        write_scores(
-            scores, output, preset=preset, corpus=corpus, beam_size=beam_size, length_penalty=length_penalty
-        )
+        penalty = {"length_penalty": length_penalty} if gnmt is None else {"gnmt": gnmt}
+        about = {"preset": Path(preset).name, "corpus": corpus, "licence": data.licence}
+        write_scores(scores, output, **about, beam_size=beam_size, **penalty)
 
 
 @app.command()
@@ -136,6 +138,7 @@ def translate(
         sentences = read_lines(source).sentences
     else:
         sentences = text or decode_lines(sys.stdin.buffer.read(), "standard input")
+    _start_backend()
     translator = load(preset)
     with _progress("translating", len(sentences), shown=source is not None) as advance:
         results = translator.n_best(
@@ -169,6 +172,7 @@ def demo(
     ] = None,
 ):
     """Train a small PoPE model on the built-in Scenes set, score it, and try the shelf's preset."""
+    _start_backend()
     from kzoo.training.demo import demo as run_demo
 
     run_demo(text or [])
@@ -217,6 +221,25 @@ def plot_curves(
     from kzoo.evaluation.learning_curves import plot_learning_curves, read_labels
 
     plot_learning_curves(read_labels(histories), path)
+
+
+def _start_backend():
+    """Import Keras without its backend's start-up messages, which TensorFlow has no setting to silence."""
+    import logging
+
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)
+    sys.stderr.flush()
+    standard_error = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        import keras
+
+        keras.ops.zeros(())  # looks for devices
+    finally:
+        os.dup2(standard_error, 2)
+        os.close(standard_error)
+        os.close(nowhere)
 
 
 def _penalty(alpha: float, gnmt: float | None):

@@ -48,6 +48,7 @@ class BeamSearch(keras.Model):
         self.beam_size = beam_size
         self.max_length = max_length
         self.length_penalty = length_penalty
+        self.built = True  # it has no weights of its own
 
     def call(self, inputs):
         memory = self.model.encode(inputs)

@@ -1,5 +1,8 @@
 """The translator: text in, text out, fit and evaluate as any Keras model."""
 
+import subprocess
+import sys
+
 import h5py
 import keras
 import numpy as np
@@ -91,6 +94,19 @@ def test_a_preset_holds_float16_weights_tokenizers_and_languages(trained, tmp_pa
         file.visititems(lambda _, item: stored.append(item) if isinstance(item, h5py.Dataset) else None)
         assert {str(item.dtype) for item in stored} == {"float16"}
     assert all(loaded.translate(SENTENCES)[i] for i in (0, 2, 3))
+
+
+def test_a_fresh_process_loads_both(trained, tmp_path):
+    """Nothing is imported there but what the first line says."""
+    trained.save(tmp_path / "translator.keras")
+    trained.save_to_preset(tmp_path / "preset")
+    program = (
+        "import kzoo.models.translator, keras, kzoo.presets;"
+        f"a = keras.saving.load_model({str(tmp_path / 'translator.keras')!r});"
+        f"b = kzoo.presets.load({str(tmp_path / 'preset')!r});"
+        "assert a.count_params() == b.count_params()"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_predict_gives_logits(trained):
