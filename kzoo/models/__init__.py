@@ -1,13 +1,17 @@
-"""The zoo's models: backbones assembled from layers, and the translator that puts text around them."""
+"""The zoo's models: backbones assembled from layers, and the translator that puts text around them.
 
-import lazy_loader
+Imported whole, so that Keras knows every class that a saved model may name.
+"""
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__,
-    submod_attrs={
-        "label_smoothed_cross_entropy": ["LabelSmoothedCrossEntropy"],
-        "noam_schedule": ["NoamSchedule"],
-        "transformer_backbone": ["TransformerBackbone"],
-        "translator": ["Translator"],
-    },
-)
+from kzoo.models.label_smoothed_cross_entropy import LabelSmoothedCrossEntropy
+from kzoo.models.noam_schedule import NoamSchedule
+from kzoo.models.transformer_backbone import TransformerBackbone
+from kzoo.models.translator import Hypothesis, Translator
+
+__all__ = [
+    "Hypothesis",
+    "LabelSmoothedCrossEntropy",
+    "NoamSchedule",
+    "TransformerBackbone",
+    "Translator",
+]

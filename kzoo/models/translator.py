@@ -11,7 +11,6 @@ import keras
 import numpy as np
 from keras_hub.models import Backbone
 
-import kzoo.models.transformer_backbone  # noqa: F401  a saved translator names it by its registered name
 from kzoo.decoding import BeamSearch, Exponent
 from kzoo.errors import UserError
 from kzoo.files import whole_folder
@@ -108,7 +107,7 @@ class Translator(keras.Model):
             length_penalty: α, for log P / length^α; or `kzoo.decoding.GNMT(α)`.
             max_length: int. Longest translation in words; by default half as many again as the source, and 8.
             truncate: bool. Cut sentences that are longer than the model can read; an error otherwise.
-            threads: int. Batches decoded at a time.
+            threads: int. Batches decoded at a time; always one on JAX.
             progress: function called with the number of sentences after each batch.
 
         Returns:
@@ -164,6 +163,8 @@ class Translator(keras.Model):
                 progress(len(numbers))
 
         batches = self._batches_by_length(words)
+        if keras.backend.backend() == "jax":
+            threads = 1  # Keras gives the weights' buffers away for the time of a call
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(decode, *zip(*batches, strict=True)) if batches else ())
         return results
