@@ -13,7 +13,7 @@ BASE = {
     "dropout": 0.1,
     "norm": "post",
 }
-# For corpora as small as Multi30k: Wu et al. 2021, "Good for Misconceived Reasons", Section 4.1.
+# For corpora as small as Multi30k: Wu et al. 2021, "Good for Misconceived Reasons" (their Tiny).
 TINY = {
     "num_layers": 4,
     "width": 128,

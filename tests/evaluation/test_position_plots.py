@@ -66,7 +66,7 @@ def test_a_failure_leaves_the_old_picture(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("kzoo.evaluation.figures.os.replace", full)
+    monkeypatch.setattr("kzoo.files.os.replace", full)
     with pytest.raises(UserError, match="No space left on device"):
         plot_polynomials(path)
     assert path.read_bytes() == b"old"

@@ -50,13 +50,13 @@ def test_translation_is_the_contract_s_greedy_search(trained):
     tokenizer = trained.source_tokenizer
     source = np.array([[*tokenizer([SENTENCES[2]])[0], 3]], "int32")
     words = [2]
-    while words[-1] != 3 and len(words) < 40:
+    while words[-1] != 3 and len(words) < 40:  # the fortieth must end
         target = np.array([words + [0] * (40 - len(words))], "int32")  # of one shape, compiled once
         logits = ops.convert_to_numpy(trained({"source": source, "target": target}))[0, len(words) - 1].copy()
         logits[[0, 2]] = -np.inf
         words.append(int(logits.argmax()))
     expected = tokenizer.detokenize([w for w in words if w > 3])
-    assert trained.translate([SENTENCES[2]], beam_size=1) == [expected]
+    assert trained.translate([SENTENCES[2]], beam_size=1, max_length=40) == [expected]
 
 
 def test_n_best_is_sorted_and_begins_with_the_translation(trained):
