@@ -100,6 +100,10 @@ def evaluate(
         for name in data.splits
         if name.startswith("test") and {source, target} <= set(data.languages_in(name))
     ]
+    if not splits:
+        raise UserError(
+            f"corpus {corpus} has no test split in {source} and {target}; it has {', '.join(data.languages)}"
+        )
     from kzoo.evaluation.scores import evaluate as evaluate_splits
     from kzoo.evaluation.scores import score_table, write_scores
 

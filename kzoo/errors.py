@@ -9,7 +9,7 @@ class UserError(ValueError):
 
 
 def nearest(name: str, known: list[str]) -> str:
-    """Return ", did you mean …?" with the known names nearest to `name`, or all of them if none is near.
+    """Return "did you mean …?" with the known names nearest to `name`, or all of them if none is near.
 
     Args:
         name: what the user typed.

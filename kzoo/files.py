@@ -22,6 +22,10 @@ def whole_file(path: str | os.PathLike) -> Iterator[Path]:
     Raises:
         UserError: it cannot be written, as when the disk is full.
     """
+    path = Path(path).resolve()  # a link's target is replaced, not the link
+    if path.exists() and not path.is_file():  # a device or a pipe is written to as it is
+        yield path
+        return
     with _beside(path) as beside:
         yield beside
         os.replace(beside, path)
@@ -59,8 +63,11 @@ def _beside(path: str | os.PathLike) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield beside
-    except OSError as error:
-        reason = error.strerror or str(error).splitlines()[0]
+    except (OSError, RuntimeError) as error:
+        # h5py reports a full disk as a RuntimeError when it closes a file.
+        if isinstance(error, RuntimeError) and "errno =" not in str(error):
+            raise
+        reason = (getattr(error, "strerror", None) or str(error)).splitlines()[0]
         raise UserError(f"{path}: cannot be written ({reason})") from None
     finally:
         if beside.is_dir():

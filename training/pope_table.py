@@ -51,7 +51,8 @@ def main(
 def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
     """Train and score one run, or read the scores that it has."""
     path = folder / "scores.json"
-    if not path.exists():
+    wanted = json.loads(json.dumps(dataclasses.asdict(recipe)))
+    if not path.exists() or json.loads(path.read_text())["recipe"] != wanted:
         train(recipe, folder)
         scores, _ = evaluate(
             load(folder),

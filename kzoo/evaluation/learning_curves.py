@@ -13,7 +13,7 @@ from kzoo.errors import UserError
 from kzoo.evaluation.figures import COLOURS, picture
 
 LINES = ["-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1))]  # for more runs than colours, and for print
-DRAWN = {"val_bleu": "validation BLEU", "loss": "training loss, nats a token"}
+DRAWN = {"val_bleu": "validation BLEU", "loss": "training loss, mean over batches, nats"}
 
 
 def read_labels(histories: Sequence[str]) -> dict[str, Path]:

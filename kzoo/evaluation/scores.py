@@ -41,23 +41,28 @@ def score_translations(
         split: what to call the set.
         translations: one for each reference.
         references: true translations.
-        language: the target; `"zh"` takes sacreBLEU's Chinese tokenizer for BLEU, all others 13a.
+        language: the target; `"zh"` takes sacreBLEU's Chinese tokenizers.
 
     Example:
 
     >>> score_translations("test", ["Ein Hund rennt schnell ."], ["Ein Hund rennt schnell ."], "de").bleu
     100.0
     """
-    tokenize = "zh" if language == "zh" else "13a"
+    chinese = language == "zh"
     metrics = {
-        "bleu": BLEU(tokenize=tokenize),
-        "bleu_lowercased": BLEU(tokenize=tokenize, lowercase=True),
+        "bleu": bleu_metric(language),
+        "bleu_lowercased": bleu_metric(language, lowercase=True),
         "chrf2": CHRF(),
-        "ter": TER(),
+        "ter": TER(normalized=chinese, asian_support=chinese),
     }
     scores = {name: metric.corpus_score(translations, [references]).score for name, metric in metrics.items()}
     signatures = {name: str(metric.get_signature()) for name, metric in metrics.items()}
     return SplitScores(split, len(references), **scores, signatures=signatures)
+
+
+def bleu_metric(language: str, lowercase: bool = False) -> BLEU:
+    """Return sacreBLEU's BLEU for a target language: tokenizer zh for Chinese, 13a for all others."""
+    return BLEU(tokenize="zh" if language == "zh" else "13a", lowercase=lowercase)
 
 
 def evaluate(

@@ -10,7 +10,7 @@ class MultiHeadAttention(keras.layers.Layer):
 
         softmax(Q Kᵀ / sqrt(d) + mask) V   in each of H heads, concatenated and projected
 
-    One kernel `(D, 3, H·d)` holds the query, key and value maps, so that self-attention is one product.
+    One kernel `(D, 3·H·d)` holds the query, key and value maps, so that self-attention is one product.
 
     A cache is the pair of keys and values `(B, H, N, d)` of earlier tokens. Without `cache_index` it is
     read as it is (the source, in cross-attention); with it the inputs' own keys and values are first

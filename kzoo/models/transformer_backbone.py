@@ -173,7 +173,12 @@ class TransformerBackbone(Backbone):
         """Return the memory of the sentences `inputs["source"]` `(B, S)`: each layer's keys and values."""
         mask = ops.not_equal(inputs["source"], 0)
         encoded = self._encode(inputs["source"], mask)
-        return {"mask": mask, "layers": [layer.source_cache(encoded) for layer in self.decoder_layers]}
+        dtype = self.decoder_layers[0].compute_dtype
+        caches = [layer.source_cache(encoded) for layer in self.decoder_layers]
+        return {
+            "mask": mask,
+            "layers": [tuple(ops.cast(part, dtype) for part in cache) for cache in caches],
+        }
 
     def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
         """Return the state before the first word.

@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -105,7 +106,8 @@ class Translator(keras.Model):
             texts: sentences; an empty one translates to an empty one.
             beam_size: int. Hypotheses that are followed; 1 is greedy search.
             length_penalty: α, for log P / length^α; or `kzoo.decoding.GNMT(α)`.
-            max_length: int. Longest translation in words; by default half as many again as the source, and 8.
+            max_length: int. Longest translation in words; by default half as many again
+                as the padded source, and 8.
             truncate: bool. Cut sentences that are longer than the model can read; an error otherwise.
             threads: int. Batches decoded at a time; always one on JAX.
             progress: function called with the number of sentences after each batch.
@@ -273,11 +275,13 @@ class _Searches:
 
     def __init__(self):
         self._made = {}
+        self._lock = threading.Lock()
 
     def get(self, translator, rows, length, beam_size, max_length, length_penalty) -> BeamSearch:
         key = (rows, length, beam_size, max_length, length_penalty)
-        if key not in self._made:
-            search = BeamSearch(translator, beam_size, max_length, length_penalty)
-            search.compile(jit_compile=True)
-            self._made[key] = search
-        return self._made[key]
+        with self._lock:
+            if key not in self._made:
+                search = BeamSearch(translator, beam_size, max_length, length_penalty)
+                search.compile(jit_compile=True)
+                self._made[key] = search
+            return self._made[key]

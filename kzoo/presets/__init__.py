@@ -18,6 +18,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "sine_base",
             "sine_tiny",
         ],
-        "shelf": ["build", "list_presets", "load"],
+        "shelf": ["build", "builder", "list_presets", "load"],
     },
 )

@@ -67,20 +67,28 @@ def build(name: str, *tokenizers, **overrides):
     Raises:
         UserError: no builder of that name, or it does not take an argument.
     """
+    build_preset = builder(name)
+    try:
+        return build_preset(*tokenizers, **overrides)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"preset {name} with {overrides}: {error}") from error
+
+
+def builder(name: str):
+    """Return the function that builds the preset `name`.
+
+    Raises:
+        UserError: there is none of that name.
+    """
     for module, builders in BUILDERS.items():
         if name in builders:
-            builder = getattr(importlib.import_module(f"kzoo.presets.{module}"), name)
-            try:
-                return builder(*tokenizers, **overrides)
-            except (TypeError, ValueError) as error:
-                raise UserError(f"preset {name} with {overrides}: {error}") from error
-    raise UserError(
-        f"no preset {name!r} can be built; {nearest(name, [b for m in BUILDERS.values() for b in m])}"
-    )
+            return getattr(importlib.import_module(f"kzoo.presets.{module}"), name)
+    known = [name for builders in BUILDERS.values() for name in builders]
+    raise UserError(f"no preset {name!r} can be built; {nearest(name, known)}")
 
 
 def load(name_or_folder: str | Path):
-    """Return a trained translator with its tokenizers.
+    """Return a trained translator with its tokenizers, compiled as the builders compile.
 
     Args:
         name_or_folder: a preset on the shelf, or a folder that `save_to_preset` wrote, or
@@ -90,8 +98,11 @@ def load(name_or_folder: str | Path):
         UserError: there is none of that name.
     """
     from kzoo.models import Translator
+    from kzoo.presets.pope import compile_noam
 
-    return Translator.from_preset(locate(name_or_folder))
+    translator = Translator.from_preset(locate(name_or_folder))
+    compile_noam(translator, translator.backbone.get_config()["width"])
+    return translator
 
 
 def locate(name_or_folder: str | Path) -> Path:

@@ -28,7 +28,7 @@ def demo(sentences: list[str]):
         sentences: English sentences for the shelf's preset; three of the zoo's own if there are none.
     """
     console = Console()
-    folder = Path("runs") / RECIPE.stem
+    folder = Path("runs") / "demo"
     shutil.rmtree(folder, ignore_errors=True)
     console.rule("Training a small Transformer with Legendre positions on the Scenes set, English to German")
     translator = train(read_recipe(RECIPE), folder)

@@ -64,6 +64,24 @@ class Recipe:
     length_penalty: float = 1.0
 
 
+AT_LEAST = {
+    "vocabulary_size": 5,
+    "tokens": 2,
+    "num_shapes": 1,
+    "epochs": 1,
+    "steps": 0,
+    "patience": 0,
+    "warmup_steps": 1,
+    "rate_factor": 0,
+    "label_smoothing": 0,
+    "clip_norm": 0,
+    "average": 1,
+    "seed": 0,
+    "beam_size": 1,
+}
+PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
+
+
 def read_recipe(path: str | Path, overrides: list[str] = ()) -> Recipe:
     """Read a recipe.
 
@@ -96,6 +114,8 @@ def read_recipe(path: str | Path, overrides: list[str] = ()) -> Recipe:
         *tables, last = key.strip().split(".")
         for name in tables:
             table = table.setdefault(name, {})
+            if not isinstance(table, dict):
+                raise UserError(f"{override!r}: {name} is a value, not a table")
         table[last] = _toml_value(text.strip())
     return make_recipe(values, where=str(path))
 
@@ -116,6 +136,12 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
             values = {**values, key: float(value)}
         elif type(value) is not kind:
             raise UserError(f"{where}: {key} is {value!r}, not of type {kind.__name__}")
+        if kind is list and not all(isinstance(item, str) for item in value):
+            raise UserError(f"{where}: {key} is {value!r}, not a list of file names")
+        if key in AT_LEAST and value < AT_LEAST[key]:
+            raise UserError(f"{where}: {key} is {value!r}, at least {AT_LEAST[key]} is needed")
+        if key == "precision" and value not in PRECISIONS:
+            raise UserError(f"{where}: precision is {value!r}, not one of {', '.join(PRECISIONS)}")
     missing = [
         name
         for name, f in fields.items()

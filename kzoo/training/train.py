@@ -1,4 +1,4 @@
-"""`kzoo train`: a recipe becomes a run: a folder with checkpoints, history, scores and the trained preset."""
+"""`kzoo train`: a recipe becomes a run: a folder with checkpoints, history and the trained preset."""
 
 import csv
 import dataclasses
@@ -12,7 +12,7 @@ import keras
 from kzoo.data import Batches, Corpus, open_corpus, open_files
 from kzoo.errors import UserError
 from kzoo.files import whole_file
-from kzoo.presets import build
+from kzoo.presets import build, builder
 from kzoo.presets.pope import compile_noam
 from kzoo.text import SubwordTokenizer, train_subwords
 from kzoo.training.checkpoints import Checkpoints
@@ -38,11 +38,13 @@ def train(recipe: Recipe, folder: str | Path, verbose: str | int = "auto") -> ke
         UserError: what the corpus, the recipe or the folder lacks.
     """
     folder = Path(folder)
+    builder(recipe.preset)
+    corpus = recipe_corpus(recipe)
+    train_pairs = corpus.pairs("train", recipe.source, recipe.target)
+    validation_pairs = corpus.pairs(recipe.validation, recipe.source, recipe.target)
     _claim(folder, recipe)
     keras.utils.set_random_seed(recipe.seed)
     keras.config.set_dtype_policy(recipe.precision)
-    corpus = recipe_corpus(recipe)
-    train_pairs = corpus.pairs("train", recipe.source, recipe.target)
     tokenizers = _tokenizers(recipe, train_pairs, folder)
     translator = build(recipe.preset, *tokenizers, **recipe.model)
     translator.source_language, translator.target_language = recipe.source, recipe.target
@@ -55,6 +57,7 @@ def train(recipe: Recipe, folder: str | Path, verbose: str | int = "auto") -> ke
         recipe.clip_norm or None,
     )
     batches = training_batches(recipe, translator, train_pairs)
+    translator.tokenize_source(validation_pairs[0], recipe.truncate)  # too long a sentence shows now
 
     checkpoints = Checkpoints(folder / "checkpoints", keep_best=recipe.average)
     checkpoints.set_model(translator)
@@ -71,7 +74,7 @@ def train(recipe: Recipe, folder: str | Path, verbose: str | int = "auto") -> ke
             callbacks=[
                 MostSteps(recipe.steps),
                 Speed(batches),
-                TranslationScore(*corpus.pairs(recipe.validation, recipe.source, recipe.target)),
+                TranslationScore(*validation_pairs, recipe.target, recipe.truncate),
                 checkpoints,
                 History(folder / "history.csv", checkpoints, recipe.patience),
                 *_tensorboard(folder / "tensorboard"),
@@ -161,7 +164,7 @@ def _claim(folder: Path, recipe: Recipe):
     """Write the recipe into the run's folder, or check that it is the one that is there."""
     wanted = dataclasses.asdict(recipe)
     path = folder / "recipe.json"
-    if path.exists():
+    if any((folder / "checkpoints").glob("epoch_*")):
         present = json.loads(path.read_text())
         differing = [key for key in wanted if key != "epochs" and present.get(key) != wanted[key]]
         if differing:
@@ -169,6 +172,9 @@ def _claim(folder: Path, recipe: Recipe):
                 f"{folder} holds a run with another {', '.join(differing)}: "
                 "give another folder, or the recipe that the run began with"
             )
+    else:
+        for stale in folder.glob("subwords.*.model"):
+            stale.unlink()
     with whole_file(path) as file:
         file.write_text(json.dumps(wanted, indent=2) + "\n")
 

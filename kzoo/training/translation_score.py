@@ -3,7 +3,8 @@
 import time
 
 import keras
-import sacrebleu
+
+from kzoo.evaluation.scores import bleu_metric
 
 
 class TranslationScore(keras.callbacks.Callback):
@@ -14,14 +15,17 @@ class TranslationScore(keras.callbacks.Callback):
     Args:
         source: source sentences.
         target: their references.
+        language: of the references, which decides BLEU's tokenizer.
+        truncate: cut sentences that the model cannot read whole; an error otherwise.
     """
 
-    def __init__(self, source: list[str], target: list[str]):
+    def __init__(self, source: list[str], target: list[str], language: str, truncate: bool = False):
         super().__init__()
         self.source, self.target = source, target
+        self.metric, self.truncate = bleu_metric(language), truncate
 
     def on_epoch_end(self, epoch, logs=None):
         start = time.perf_counter()
-        translations = self.model.translate(self.source, beam_size=1, truncate=True)
-        logs["val_bleu"] = sacrebleu.corpus_bleu(translations, [self.target]).score
+        translations = self.model.translate(self.source, beam_size=1, truncate=self.truncate)
+        logs["val_bleu"] = self.metric.corpus_score(translations, [self.target]).score
         logs["val_seconds"] = time.perf_counter() - start

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from kzoo.decoding import BeamSearch
 from kzoo.models import TransformerBackbone
 from kzoo.text.tokenizers import PAD
 
@@ -92,6 +93,15 @@ def test_mixed_precision_is_near(words):
     output = half(words)
     assert half.encoder_layers[0].compute_dtype == "bfloat16"
     np.testing.assert_allclose(numbers(ops.cast(output, "float32")), numbers(model(words)), atol=0.2)
+
+
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
+def test_mixed_precision_decodes(dtype, words):
+    """The loop's state keeps its types from step to step."""
+    model = TransformerBackbone(50, dtype=dtype, **SETTINGS)
+    found = BeamSearch(model, beam_size=2, max_length=6)({"source": words["source"]})
+    assert numbers(found["tokens"]).shape == (3, 2, 6)
+    assert (numbers(found["scores"]) > -1e8).all()
 
 
 def test_bad_settings_are_named():

@@ -71,6 +71,13 @@ def test_a_stopped_run_goes_on_to_the_same_weights(unbroken, recipe, tmp_path):
         np.testing.assert_array_equal(ours, theirs)
 
 
+def test_a_bad_recipe_leaves_nothing(recipe, tmp_path):
+    for wrong in ({"preset": "pope_tinny"}, {"corpus": "none"}, {"validation": "dev"}):
+        with pytest.raises(UserError):
+            train(Recipe(**{**vars(recipe), **wrong}), tmp_path / "run")
+        assert not (tmp_path / "run").exists()
+
+
 def test_a_folder_of_another_recipe_is_refused(unbroken, recipe):
     with pytest.raises(UserError, match="holds a run with another seed"):
         train(Recipe(**{**vars(recipe), "seed": 9}), unbroken[0])
@@ -115,6 +122,9 @@ def test_a_recipe_is_read_and_overridden(tmp_path):
     [
         (RECIPE + "epoch = 3", "unknown key 'epoch'; did you mean epochs"),
         (RECIPE + 'epochs = "3"', "epochs is '3', not of type int"),
+        (RECIPE + "average = 0", "average is 0, at least 1 is needed"),
+        (RECIPE + 'precision = "half"', "precision is 'half', not one of float32"),
+        (RECIPE + "train = [1, 2]", "not a list of file names"),
         ('preset = "pope_tiny"', "lacks corpus, source, target"),
         ("preset = ", "is not TOML"),
     ],
