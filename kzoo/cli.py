@@ -1,6 +1,7 @@
 """`kzoo …`: reads arguments, calls one function, prints what it returns."""
 
 import errno
+import math
 import os
 import sys
 from enum import StrEnum
@@ -138,17 +139,23 @@ def translate(
     from kzoo.presets.shelf import load, locate
 
     locate(preset)
+    if text and source is not None:
+        raise UserError("sentences and --input exclude each other: give one of them")
+    if n_best > beam_size:
+        raise UserError(f"{n_best} best translations need --beam {n_best} at least, not {beam_size}")
     if source is not None:
         sentences = read_lines(source).sentences
+    elif text:
+        sentences = decode_lines("\n".join(text).encode("utf-8", "surrogateescape"), "the arguments")
     else:
-        sentences = text or decode_lines(sys.stdin.buffer.read(), "standard input")
+        sentences = decode_lines(sys.stdin.buffer.read(), "standard input")
     _start_backend()
     translator = load(preset)
     with _progress("translating", len(sentences), shown=source is not None) as advance:
         results = translator.n_best(
             sentences,
             n_best,
-            max(beam_size, n_best),
+            beam_size,
             _penalty(length_penalty, gnmt),
             truncate=truncate,
             progress=advance,
@@ -240,6 +247,9 @@ def _start_backend():
         import keras
 
         keras.ops.zeros(())  # looks for devices
+    except (ImportError, ValueError) as error:
+        backend = os.environ.get("KERAS_BACKEND", "tensorflow")
+        raise UserError(f"Keras cannot start its backend {backend!r} (KERAS_BACKEND): {error}") from None
     finally:
         os.dup2(standard_error, 2)
         os.close(standard_error)
@@ -249,6 +259,8 @@ def _start_backend():
 def _penalty(alpha: float, gnmt: float | None):
     from kzoo.decoding.length_penalty import GNMT, Exponent
 
+    if not math.isfinite(alpha if gnmt is None else gnmt):
+        raise UserError("the α of a length penalty is a finite number")
     return Exponent(alpha) if gnmt is None else GNMT(gnmt)
 
 

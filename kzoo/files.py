@@ -23,7 +23,7 @@ def whole_file(path: str | os.PathLike) -> Iterator[Path]:
         UserError: it cannot be written, as when the disk is full.
     """
     path = Path(path).resolve()  # a link's target is replaced, not the link
-    if path.exists() and not path.is_file():  # a device or a pipe is written to as it is
+    if path.exists() and not (path.is_file() or path.is_dir()):  # a device or a pipe is written to as it is
         yield path
         return
     with _beside(path) as beside:

@@ -35,6 +35,17 @@ def test_help_and_list():
         (["evaluate", "pope_tinny"], "no trained preset 'pope_tinny'"),
         (["evaluate", "x", "--corpus", "multi3k"], "did you mean multi30k"),
         (["train", "none.toml"], "recipe none.toml cannot be read"),
+        (["list", "nope*"], "no preset matches 'nope*'"),
+        (["translate", "pope_tiny_multi30k_en_de", "--input", "x", "A dog."], "exclude each other"),
+        (
+            ["translate", "pope_tiny_multi30k_en_de", "--n-best", "9", "A dog."],
+            "need --beam 9 at least, not 5",
+        ),
+        (
+            ["translate", "pope_tiny_multi30k_en_de", "A \udcff dog."],
+            "the arguments, line 1: not valid UTF-8",
+        ),
+        (["evaluate", "pope_tiny_multi30k_en_de", "--corpus", "tatoeba_zh_en"], "no test split in en and de"),
     ],
 )
 def test_user_errors_are_one_line(arguments, message, monkeypatch, capsys):

@@ -201,7 +201,7 @@ class Translator(keras.Model):
             if len(sentence) > limit and not truncate:
                 raise UserError(
                     f"sentence {number + 1} has {len(sentence)} subwords, the model reads at most {limit}: "
-                    f"split it, or ask for truncation ({texts[number][:40]!r}…)"
+                    f"split it, or ask for truncation with truncate or --truncate ({texts[number][:40]!r}…)"
                 )
         return [sentence[:limit] for sentence in words]
 

@@ -41,8 +41,14 @@ def shelf_table(pattern: str = "*"):
     """Return a `rich` table of the presets that match: what each is, and the scores of the trained ones."""
     from rich.table import Table
 
-    table = Table("preset", "languages", "parameters", "BLEU", "what it is")
-    for name in list_presets(pattern):
+    names = list_presets(pattern)
+    if not names:
+        raise UserError(f"no preset matches {pattern!r}; {nearest(pattern, list_presets())}")
+    table = Table()
+    table.add_column("preset", no_wrap=True, min_width=max(map(len, names)))
+    for column in ("languages", "parameters", "BLEU", "what it is"):
+        table.add_column(column)
+    for name in names:
         folder = SHELF / name
         if folder.is_dir():
             translator = json.loads((folder / "translator.json").read_text())
@@ -54,7 +60,7 @@ def shelf_table(pattern: str = "*"):
                 f"{translator['source_language']} → {translator['target_language']}",
                 f"{metadata['parameter_count'] / 1e6:.1f} M",
                 f"{first['bleu']:.1f} ({first['split']})",
-                f"trained on {scores['corpus']}; {scores['licence']}",
+                f"trained on {scores['corpus']}",
             )
         else:
             table.add_row(name, "", "", "", "a builder, to be trained")
