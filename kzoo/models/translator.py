@@ -2,25 +2,20 @@
 
 import json
 import os
-import threading
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import keras
-import numpy as np
 from keras_hub.models import Backbone
 
-from kzoo.decoding import BeamSearch, Exponent
+from kzoo.decoding.batched_search import BatchedSearch
+from kzoo.decoding.length_penalty import Exponent
 from kzoo.errors import UserError
 from kzoo.files import whole_folder
-from kzoo.text.tokenizers import END, PAD
+from kzoo.text.tokenizers import END
 
 TRANSLATOR_FILE = "translator.json"
-# Shapes that decoding is compiled for: sentences and source words are padded up to these.
-ROWS = (1, 8, 32)
-LENGTHS = (16, 24, 32, 48, 64, 96, 128, 256)
 
 
 @dataclass(frozen=True)
@@ -72,7 +67,7 @@ class Translator(keras.Model):
         self.target_tokenizer = target_tokenizer or source_tokenizer
         self.source_language = source_language
         self.target_language = target_language
-        self._searches = _Searches()
+        self._searches = BatchedSearch(self, backbone.max_length)
         self.built = True  # as the backbone is
 
     def call(self, inputs, training=None):
@@ -119,8 +114,8 @@ class Translator(keras.Model):
             UserError: a sentence longer than the model's maximum.
         """
         return [
-            hypotheses[0].text
-            for hypotheses in self.n_best(
+            best[0].text
+            for best in self.n_best(
                 texts, 1, beam_size, length_penalty, max_length, truncate, threads, progress
             )
         ]
@@ -149,45 +144,8 @@ class Translator(keras.Model):
             length_penalty = Exponent(float(length_penalty))
         texts = [texts] if isinstance(texts, str) else list(texts)
         words = self.tokenize_source(texts, truncate)
-        results = [[Hypothesis("", 0.0)] for _ in texts]
-
-        def decode(length: int, numbers: list[int]):
-            rows = next(r for r in ROWS if r >= len(numbers))
-            source = np.full((rows, length), PAD, "int32")
-            for row, number in enumerate(numbers):
-                source[row, : len(words[number]) + 1] = [*words[number], END]
-            limit = min(max_length or length + length // 2 + 8, self.backbone.max_length)
-            search = self._searches.get(self, rows, length, beam_size, limit, length_penalty)
-            found = search.predict_on_batch({"source": source})
-            for row, number in enumerate(numbers):
-                results[number] = self._hypotheses(found["tokens"][row, :n], found["scores"][row, :n])
-            if progress is not None:
-                progress(len(numbers))
-
-        batches = self._batches_by_length(words)
-        if keras.backend.backend() == "jax":
-            threads = 1  # Keras gives the weights' buffers away for the time of a call
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(decode, *zip(*batches, strict=True)) if batches else ())
-        return results
-
-    def _batches_by_length(self, words: list[list[int]]) -> list[tuple[int, list[int]]]:
-        """Return the padded length and the numbers of the sentences of each batch, the longest first.
-
-        A sentence's padded length, and with it the limit of its translation, does not depend on its
-        neighbours. Empty sentences are in no batch.
-        """
-        most = self.backbone.max_length
-        by_length = {}
-        for number in sorted(range(len(words)), key=lambda i: -len(words[i])):
-            if words[number]:
-                length = min(next((n for n in LENGTHS if n > len(words[number])), most), most)
-                by_length.setdefault(length, []).append(number)
-        return [
-            (length, by_length[length][i : i + ROWS[-1]])
-            for length in by_length
-            for i in range(0, len(by_length[length]), ROWS[-1])
-        ]
+        found = self._searches.search(words, {}, beam_size, length_penalty, max_length, threads, progress)
+        return as_hypotheses(found, n, self.target_tokenizer)
 
     def tokenize_source(self, texts: list[str], truncate: bool = False) -> list[list[int]]:
         """Return the word numbers of source sentences, without start and end.
@@ -204,15 +162,6 @@ class Translator(keras.Model):
                     f"split it, or ask for truncation with truncate or --truncate ({texts[number][:40]!r}…)"
                 )
         return [sentence[:limit] for sentence in words]
-
-    def _hypotheses(self, tokens, scores) -> list[Hypothesis]:
-        tokens = [
-            row[: list(row).index(END)].tolist()
-            for row, score in zip(tokens, scores, strict=True)
-            if score > -1e8
-        ]
-        texts = self.target_tokenizer.detokenize(tokens)
-        return [Hypothesis(text, float(score)) for text, score in zip(texts, scores, strict=False)]
 
     def save_to_preset(self, folder: str | os.PathLike):
         """Write the translator as a keras-hub preset: configuration, weights in float16 and tokenizers.
@@ -270,18 +219,19 @@ class Translator(keras.Model):
         return cls(**config)
 
 
-class _Searches:
-    """A translator's compiled beam searches, one a shape; no Keras object, so that none is saved."""
+def as_hypotheses(found: list, n: int, tokenizer) -> list[list[Hypothesis]]:
+    """Return the `n` best hypotheses of each sentence as text.
 
-    def __init__(self):
-        self._made = {}
-        self._lock = threading.Lock()
-
-    def get(self, translator, rows, length, beam_size, max_length, length_penalty) -> BeamSearch:
-        key = (rows, length, beam_size, max_length, length_penalty)
-        with self._lock:
-            if key not in self._made:
-                search = BeamSearch(translator, beam_size, max_length, length_penalty)
-                search.compile(jit_compile=True)
-                self._made[key] = search
-            return self._made[key]
+    Args:
+        found: for each sentence words `(K, T)` and scores `(K,)`, best first; `None` for an empty one.
+        n: int. At most K; fewer are returned where the search found fewer.
+        tokenizer: of the target language.
+    """
+    rows = []
+    for best in found:
+        tokens, scores = best or ([[END]], [0.0])
+        real = [i for i, score in enumerate(scores[:n]) if score > -1e8]
+        rows.append([(list(tokens[i]), float(scores[i])) for i in real])
+    words = [[int(word) for word in row[: row.index(END)]] for sentence in rows for row, _ in sentence]
+    texts = iter(tokenizer.detokenize(words) if words else ())
+    return [[Hypothesis(next(texts), score) for _, score in sentence] for sentence in rows]

@@ -1,0 +1,110 @@
+"""Many sentences through the beam search: batches of few shapes, each compiled once, several at a time."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import keras
+import numpy as np
+
+from kzoo.decoding.beam_search import BeamSearch
+from kzoo.text.tokenizers import END, PAD
+
+# Shapes that decoding is compiled for: sentences and source words are padded up to these.
+ROWS = (1, 8, 32)
+LENGTHS = (16, 24, 32, 48, 64, 96, 128, 256)
+
+
+class BatchedSearch:
+    """A model's compiled beam searches, one a shape, and the batches that go through them.
+
+    No Keras object, so that none of it is saved with the model.
+
+    Args:
+        model: keeps the decoding contract; its memory is made from `{"source": (B, S), …}`.
+        max_length: int. Longest input and output that the model can take, in words.
+        jit_compile: bool. Whether XLA compiles the search.
+    """
+
+    def __init__(self, model, max_length: int, jit_compile: bool = True):
+        self.model = model
+        self.max_length = max_length
+        self.jit_compile = jit_compile
+        self._searches = {}
+        self._lock = threading.Lock()
+
+    def search(
+        self,
+        words: list[list[int]],
+        others: dict[str, np.ndarray],
+        beam_size: int,
+        length_penalty: Callable,
+        max_length: int | None = None,
+        threads: int = 2,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[tuple[np.ndarray, np.ndarray] | None]:
+        """Search for the best outputs of each sentence.
+
+        Args:
+            words: the sentences, without start and end.
+            others: what else `encode` needs, a row a sentence.
+            beam_size: int. K.
+            length_penalty: as `BeamSearch` takes it.
+            max_length: int. T, the longest output; by default half as many again as the padded source, and 8.
+            threads: int. Batches at a time; always one on JAX.
+            progress: called with the number of sentences after each batch.
+
+        Returns:
+            For each sentence its words `(K, T)` and scores `(K,)`, best first; `None` for an empty one.
+        """
+        found = [None] * len(words)
+
+        def search_batch(length: int, numbers: list[int]):
+            rows = next(r for r in ROWS if r >= len(numbers))
+            source = np.full((rows, length), PAD, "int32")
+            for row, number in enumerate(numbers):
+                source[row, : len(words[number]) + 1] = [*words[number], END]
+            padded = numbers + numbers[:1] * (rows - len(numbers))  # empty rows take what the first one has
+            limit = min(max_length or length + length // 2 + 8, self.max_length)
+            search = self._compiled(rows, length, beam_size, limit, length_penalty)
+            best = search.predict_on_batch(
+                {"source": source, **{name: values[padded] for name, values in others.items()}}
+            )
+            for row, number in enumerate(numbers):
+                found[number] = best["tokens"][row], best["scores"][row]
+            if progress is not None:
+                progress(len(numbers))
+
+        batches = self._batches_by_length(words)
+        if keras.backend.backend() == "jax":
+            threads = 1  # Keras gives the weights' buffers away for the time of a call
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(search_batch, *zip(*batches, strict=True)) if batches else ())
+        return found
+
+    def _batches_by_length(self, words: list[list[int]]) -> list[tuple[int, list[int]]]:
+        """Return the padded length and the numbers of the sentences of each batch, the longest first.
+
+        A sentence's padded length, and with it the limit of its translation, does not depend on its
+        neighbours. Empty sentences are in no batch.
+        """
+        most = self.max_length
+        by_length = {}
+        for number in sorted(range(len(words)), key=lambda i: -len(words[i])):
+            if words[number]:
+                length = min(next((n for n in LENGTHS if n > len(words[number])), most), most)
+                by_length.setdefault(length, []).append(number)
+        return [
+            (length, by_length[length][i : i + ROWS[-1]])
+            for length in by_length
+            for i in range(0, len(by_length[length]), ROWS[-1])
+        ]
+
+    def _compiled(self, rows, length, beam_size, max_length, length_penalty) -> BeamSearch:
+        key = (rows, length, beam_size, max_length, length_penalty)
+        with self._lock:
+            if key not in self._searches:
+                search = BeamSearch(self.model, beam_size, max_length, length_penalty)
+                search.compile(jit_compile=self.jit_compile)
+                self._searches[key] = search
+            return self._searches[key]
