@@ -7,5 +7,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submod_attrs={
         "batches": ["Batches"],
         "corpora": ["CORPORA", "Corpus", "open_corpus", "open_files"],
+        "language_pairs": ["language_pairs"],
+        "pair_batches": ["PairBatches"],
     },
 )

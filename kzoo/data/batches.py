@@ -24,6 +24,7 @@ class Batches(keras.utils.PyDataset):
         seed: int. Fixes the order of every epoch.
         shuffle: bool. `False`: shortest first, every epoch alike.
         max_length: int. Longest sentence, with its start or end. `None`: any.
+        shapes: the batches' (rows, length) pairs, shortest first, in place of those that are chosen here.
         **kwargs: `workers` and other arguments of `keras.utils.PyDataset`.
 
     Returns (a batch):
@@ -43,35 +44,32 @@ class Batches(keras.utils.PyDataset):
         seed: int = 0,
         shuffle: bool = True,
         max_length: int | None = None,
+        shapes: list[tuple[int, int]] | None = None,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        if len(source) != len(target):
-            raise UserError(f"{len(source)} source sentences but {len(target)} target sentences")
-        if not source:
-            raise UserError("no sentence pairs to make batches of")
         self.source, self.target = source, target
         self.seed, self.shuffle = seed, shuffle
         self.epoch = 0
-        lengths = np.array([max(len(s), len(t)) + 1 for s, t in zip(source, target, strict=True)])
-        limit = min(max_length or tokens, tokens)
-        if lengths.max() > limit:
-            pair = int(lengths.argmax())
-            raise UserError(
-                f"sentence pair {pair + 1} has {lengths.max()} subwords with its end symbol, "
-                f"the limit is {limit}: "
-                "raise max_length (or tokens), or truncate"
-            )
-        self.shapes = [(tokens // length, length) for length in least_padding(lengths, num_shapes)]
-        self._shape_of = np.searchsorted([length for _, length in self.shapes], lengths)
-        self._lengths = lengths
-        self._plan = self._make_plan()
+        self.shapes = shapes or batch_shapes([(source, target)], tokens, None, num_shapes, max_length)
+        self._lengths = pair_lengths(source, target)
+        self._shape_of = np.searchsorted([length for _, length in self.shapes], self._lengths)
+        self._plan = self.plan(self.epoch)
+
+    @property
+    def num_words(self) -> int:
+        """Target words of an epoch, end symbols included."""
+        return sum(len(sentence) + 1 for sentence in self.target)
 
     def __len__(self) -> int:
         return len(self._plan)
 
     def __getitem__(self, index: int):
-        (rows, length), pairs = self._plan[index]
+        return self.batch(*self._plan[index])
+
+    def batch(self, shape: tuple[int, int], pairs):
+        """Return the batch of the numbered pairs in a shape, rows and length."""
+        rows, length = shape
         source = np.full((rows, length), PAD, "int32")
         target, labels = source.copy(), source.copy()
         for row, pair in enumerate(pairs):
@@ -87,11 +85,11 @@ class Batches(keras.utils.PyDataset):
     def start_epoch(self, epoch: int):
         """Put the pairs in the order of epoch number `epoch`, counted from 0."""
         self.epoch = epoch
-        self._plan = self._make_plan()
+        self._plan = self.plan(self.epoch)
 
-    def _make_plan(self) -> list:
-        """Return the epoch's batches: a shape and the numbers of its pairs."""
-        random = np.random.default_rng((self.seed, self.epoch))
+    def plan(self, epoch: int) -> list[tuple[tuple[int, int], np.ndarray]]:
+        """Return the batches of an epoch, as `batch` takes them: a shape and the numbers of its pairs."""
+        random = np.random.default_rng((self.seed, epoch))
         order = (
             random.permutation(len(self.source)) if self.shuffle else np.argsort(self._lengths, kind="stable")
         )
@@ -101,12 +99,67 @@ class Batches(keras.utils.PyDataset):
             plan += [(shape, pairs[i : i + shape[0]]) for i in range(0, len(pairs), shape[0])]
         if self.shuffle:
             plan = [plan[i] for i in random.permutation(len(plan))]
-        # Keras on TensorFlow takes the axes on which the first two batches differ to be those that vary.
-        (rows, length), _ = plan[0]
-        others = (i for i, (shape, _) in enumerate(plan) if shape[0] != rows and shape[1] != length)
-        other = next(others, 0)
-        plan.insert(min(1, other), plan.pop(other))
-        return plan
+        return differing_first_two(plan, lambda batch: batch[0])
+
+
+def differing_first_two(plan: list, shape) -> list:
+    """Return the batches with two of different rows and length in front, if there are such.
+
+    Keras on TensorFlow takes the axes on which the first two batches differ to be those that vary.
+
+    Args:
+        plan: the batches.
+        shape: function from one of them to its rows and length.
+    """
+    rows, length = shape(plan[0])
+    differences = [(shape(batch)[0] != rows) + 2 * (shape(batch)[1] != length) for batch in plan]
+    other = differences.index(max(differences))
+    plan = list(plan)
+    plan.insert(min(1, other), plan.pop(other))
+    return plan
+
+
+def batch_shapes(
+    sides: list[tuple[list, list]],
+    tokens: int,
+    sentences: int | None,
+    num_shapes: int,
+    max_length: int | None = None,
+) -> list[tuple[int, int]]:
+    """Return the (rows, length) shapes that pad sentence pairs least, shortest first.
+
+    Args:
+        sides: source and target of each language pair.
+        tokens: int. Most words of a batch on either side, padding included.
+        sentences: int. Rows of every batch; `None`: as many as `tokens` holds.
+        num_shapes: int. Most shapes.
+        max_length: int. Longest sentence, with its start or end. `None`: any.
+
+    Raises:
+        UserError: no pairs, unequally many sentences, or one longer than `max_length` or `tokens`.
+    """
+    lengths = np.concatenate([pair_lengths(source, target) for source, target in sides])
+    limit = (max_length or lengths.max()) if sentences else min(max_length or tokens, tokens)
+    if lengths.max() > limit:
+        pair = int(lengths.argmax()) % len(sides[0][0])
+        raise UserError(
+            f"sentence pair {pair + 1} has {lengths.max()} subwords with its end symbol, "
+            f"the limit is {limit}: raise max_length (or tokens), or truncate"
+        )
+    return [(sentences or tokens // length, length) for length in least_padding(lengths, num_shapes)]
+
+
+def pair_lengths(source: list[list[int]], target: list[list[int]]) -> np.ndarray:
+    """Return the length of the longer side of each pair, with its start or end symbol.
+
+    Raises:
+        UserError: no pairs, or unequally many sentences.
+    """
+    if len(source) != len(target):
+        raise UserError(f"{len(source)} source sentences but {len(target)} target sentences")
+    if not source:
+        raise UserError("no sentence pairs to make batches of")
+    return np.array([max(len(s), len(t)) + 1 for s, t in zip(source, target, strict=True)])
 
 
 def least_padding(lengths: np.ndarray, num_shapes: int) -> list[int]:

@@ -26,7 +26,7 @@ class BatchedSearch:
         jit_compile: bool. Whether XLA compiles the search.
     """
 
-    def __init__(self, model, max_length: int, jit_compile: bool = True):
+    def __init__(self, model, max_length: int, jit_compile: bool):
         self.model = model
         self.max_length = max_length
         self.jit_compile = jit_compile
@@ -60,45 +60,24 @@ class BatchedSearch:
         found = [None] * len(words)
 
         def search_batch(length: int, numbers: list[int]):
-            rows = next(r for r in ROWS if r >= len(numbers))
-            source = np.full((rows, length), PAD, "int32")
-            for row, number in enumerate(numbers):
-                source[row, : len(words[number]) + 1] = [*words[number], END]
-            padded = numbers + numbers[:1] * (rows - len(numbers))  # empty rows take what the first one has
+            source = padded_source(words, numbers, length)
+            filled = numbers + numbers[:1] * (len(source) - len(numbers))  # empty rows: as the first
             limit = min(max_length or length + length // 2 + 8, self.max_length)
-            search = self._compiled(rows, length, beam_size, limit, length_penalty)
+            search = self._compiled(*source.shape, beam_size, limit, length_penalty)
             best = search.predict_on_batch(
-                {"source": source, **{name: values[padded] for name, values in others.items()}}
+                {"source": source, **{name: values[filled] for name, values in others.items()}}
             )
             for row, number in enumerate(numbers):
                 found[number] = best["tokens"][row], best["scores"][row]
             if progress is not None:
                 progress(len(numbers))
 
-        batches = self._batches_by_length(words)
+        batches = batches_by_length(words, self.max_length)
         if keras.backend.backend() == "jax":
             threads = 1  # Keras gives the weights' buffers away for the time of a call
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(search_batch, *zip(*batches, strict=True)) if batches else ())
         return found
-
-    def _batches_by_length(self, words: list[list[int]]) -> list[tuple[int, list[int]]]:
-        """Return the padded length and the numbers of the sentences of each batch, the longest first.
-
-        A sentence's padded length, and with it the limit of its translation, does not depend on its
-        neighbours. Empty sentences are in no batch.
-        """
-        most = self.max_length
-        by_length = {}
-        for number in sorted(range(len(words)), key=lambda i: -len(words[i])):
-            if words[number]:
-                length = min(next((n for n in LENGTHS if n > len(words[number])), most), most)
-                by_length.setdefault(length, []).append(number)
-        return [
-            (length, by_length[length][i : i + ROWS[-1]])
-            for length in by_length
-            for i in range(0, len(by_length[length]), ROWS[-1])
-        ]
 
     def _compiled(self, rows, length, beam_size, max_length, length_penalty) -> BeamSearch:
         key = (rows, length, beam_size, max_length, length_penalty)
@@ -108,3 +87,34 @@ class BatchedSearch:
                 search.compile(jit_compile=self.jit_compile)
                 self._searches[key] = search
             return self._searches[key]
+
+
+def batches_by_length(words: list[list[int]], most: int) -> list[tuple[int, list[int]]]:
+    """Return the padded length and the numbers of the sentences of each batch, the longest first.
+
+    A sentence's padded length, and with it the limit of its translation, does not depend on its neighbours.
+    Empty sentences are in no batch.
+
+    Args:
+        words: the sentences, without end.
+        most: int. The longest that the model can take, with its end.
+    """
+    by_length = {}
+    for number in sorted(range(len(words)), key=lambda i: -len(words[i])):
+        if words[number]:
+            length = min(next((n for n in LENGTHS if n > len(words[number])), most), most)
+            by_length.setdefault(length, []).append(number)
+    return [
+        (length, by_length[length][i : i + ROWS[-1]])
+        for length in by_length
+        for i in range(0, len(by_length[length]), ROWS[-1])
+    ]
+
+
+def padded_source(words: list[list[int]], numbers: list[int], length: int) -> np.ndarray:
+    """Return the numbered sentences with their end symbols, padded to `length` and to one of `ROWS`."""
+    rows = next(r for r in ROWS if r >= len(numbers))
+    source = np.full((rows, length), PAD, "int32")
+    for row, number in enumerate(numbers):
+        source[row, : len(words[number]) + 1] = [*words[number], END]
+    return source

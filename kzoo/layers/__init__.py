@@ -10,10 +10,16 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "attention_bridge": ["AttentionBridge"],
+        "by_language": ["ByLanguage"],
+        "convolutional_encoder": ["ConvolutionalEncoder"],
         "multi_head_attention": ["MultiHeadAttention"],
         "pope_embedding": ["PoPEEmbedding"],
+        "recurrent_decoder": ["RecurrentDecoder"],
+        "recurrent_encoder": ["RecurrentEncoder"],
         "rope_embedding": ["RoPEEmbedding"],
         "transformer_decoder_layer": ["TransformerDecoderLayer"],
+        "transformer_encoder": ["TransformerEncoder"],
         "transformer_encoder_layer": ["TransformerEncoderLayer"],
     },
 )

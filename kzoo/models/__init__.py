@@ -3,15 +3,21 @@
 Imported whole, so that Keras knows every class that a saved model may name.
 """
 
+from kzoo.models.attention_bridge_backbone import AttentionBridgeBackbone
 from kzoo.models.label_smoothed_cross_entropy import LabelSmoothedCrossEntropy
+from kzoo.models.multilingual_translator import MultilingualTranslator
 from kzoo.models.noam_schedule import NoamSchedule
+from kzoo.models.sentence_cross_entropy import SentenceCrossEntropy
 from kzoo.models.transformer_backbone import TransformerBackbone
 from kzoo.models.translator import Hypothesis, Translator
 
 __all__ = [
+    "AttentionBridgeBackbone",
     "Hypothesis",
     "LabelSmoothedCrossEntropy",
+    "MultilingualTranslator",
     "NoamSchedule",
+    "SentenceCrossEntropy",
     "TransformerBackbone",
     "Translator",
 ]

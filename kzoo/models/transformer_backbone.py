@@ -6,6 +6,7 @@ from keras_hub.layers import PositionEmbedding, SinePositionEncoding
 from keras_hub.models import Backbone
 
 from kzoo.layers import PoPEEmbedding, RoPEEmbedding, TransformerDecoderLayer, TransformerEncoderLayer
+from kzoo.layers.dropout import Dropout
 
 # Encodings that are added to the embeddings. Rotary positions act inside the attention instead.
 ADDED_POSITIONS = {
@@ -50,6 +51,8 @@ class TransformerBackbone(Backbone):
     Reference:
         Vaswani et al. 2017, "Attention Is All You Need". https://arxiv.org/abs/1706.03762
     """
+
+    xla_backends = ("tensorflow", "jax")
 
     def __init__(
         self,
@@ -131,8 +134,8 @@ class TransformerBackbone(Backbone):
         )
         self.source_positions = positions("source_positions")
         self.target_positions = positions("target_positions")
-        self.source_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="source_dropout")
-        self.target_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="target_dropout")
+        self.source_dropout = Dropout(dropout, dtype=dtype, name="source_dropout")
+        self.target_dropout = Dropout(dropout, dtype=dtype, name="target_dropout")
         self.encoder_layers = layers(TransformerEncoderLayer, "encoder_layer")
         self.decoder_layers = layers(TransformerDecoderLayer, "decoder_layer")
         self.encoder_norm = last_norm("encoder_norm")

@@ -1,21 +1,17 @@
 """The translator: the only place that knows both text and model."""
 
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import keras
-from keras_hub.models import Backbone
 
 from kzoo.decoding.batched_search import BatchedSearch
 from kzoo.decoding.length_penalty import Exponent
 from kzoo.errors import UserError
-from kzoo.files import whole_folder
+from kzoo.models.preset_files import read_preset, write_preset
+from kzoo.models.xla import uses_xla
 from kzoo.text.tokenizers import END
-
-TRANSLATOR_FILE = "translator.json"
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ class Translator(keras.Model):
         self.target_tokenizer = target_tokenizer or source_tokenizer
         self.source_language = source_language
         self.target_language = target_language
-        self._searches = BatchedSearch(self, backbone.max_length)
+        self._searches = BatchedSearch(self, backbone.max_length, uses_xla(backbone))
         self.built = True  # as the backbone is
 
     def call(self, inputs, training=None):
@@ -153,15 +149,7 @@ class Translator(keras.Model):
         Raises:
             UserError: a sentence longer than the model's maximum, unless `truncate` is true.
         """
-        limit = self.backbone.max_length - 1  # the end symbol takes one
-        words = self.source_tokenizer(texts) if texts else []
-        for number, sentence in enumerate(words):
-            if len(sentence) > limit and not truncate:
-                raise UserError(
-                    f"sentence {number + 1} has {len(sentence)} subwords, the model reads at most {limit}: "
-                    f"split it, or ask for truncation with truncate or --truncate ({texts[number][:40]!r}…)"
-                )
-        return [sentence[:limit] for sentence in words]
+        return tokenize_within(self.source_tokenizer, texts, self.backbone.max_length - 1, truncate)
 
     def save_to_preset(self, folder: str | os.PathLike):
         """Write the translator as a keras-hub preset: configuration, weights in float16 and tokenizers.
@@ -169,19 +157,12 @@ class Translator(keras.Model):
         Args:
             folder: where to; it appears complete or not at all, in place of an earlier one.
         """
-        half = type(self.backbone).from_config({**self.backbone.get_config(), "dtype": "float16"})
-        half.set_weights(self.backbone.get_weights())
-        tokenizers = (self.source_tokenizer, self.target_tokenizer)
-        settings = {
-            "tokenizers": [tokenizer.config_file for tokenizer in tokenizers],
-            "source_language": self.source_language,
-            "target_language": self.target_language,
-        }
-        with whole_folder(folder) as unfinished:
-            half.save_to_preset(str(unfinished))
-            for tokenizer in tokenizers:
-                tokenizer.save_to_preset(str(unfinished))
-            (unfinished / TRANSLATOR_FILE).write_text(json.dumps(settings, indent=4))
+        write_preset(
+            folder,
+            self,
+            [self.source_tokenizer, self.target_tokenizer],
+            {"source_language": self.source_language, "target_language": self.target_language},
+        )
 
     @classmethod
     def from_preset(cls, folder: str | os.PathLike) -> "Translator":
@@ -190,14 +171,8 @@ class Translator(keras.Model):
         Args:
             folder: the preset.
         """
-        folder = Path(folder)
-        settings = json.loads((folder / TRANSLATOR_FILE).read_text())
-        files = settings.pop("tokenizers")
-        tokenizers = {}
-        for file in files:
-            tokenizers[file] = keras.saving.deserialize_keras_object(json.loads((folder / file).read_text()))
-            tokenizers[file].load_preset_assets(str(folder))
-        return cls(Backbone.from_preset(str(folder)), *(tokenizers[file] for file in files), **settings)
+        backbone, tokenizers, settings = read_preset(folder)
+        return cls(backbone, *tokenizers, **settings)
 
     def get_config(self):
         return {
@@ -217,6 +192,22 @@ class Translator(keras.Model):
         for part in ("backbone", "source_tokenizer", "target_tokenizer"):
             config[part] = keras.saving.deserialize_keras_object(config[part])
         return cls(**config)
+
+
+def tokenize_within(tokenizer, texts: list[str], limit: int, truncate: bool = False) -> list[list[int]]:
+    """Return the word numbers of sentences that have at most `limit` words.
+
+    Raises:
+        UserError: a longer sentence, unless `truncate` is true, which cuts it.
+    """
+    words = tokenizer(texts) if texts else []
+    for number, sentence in enumerate(words):
+        if len(sentence) > limit and not truncate:
+            raise UserError(
+                f"sentence {number + 1} has {len(sentence)} subwords, the model reads at most {limit}: "
+                f"split it, or ask for truncation with truncate or --truncate ({texts[number][:40]!r}…)"
+            )
+    return [sentence[:limit] for sentence in words]
 
 
 def as_hypotheses(found: list, n: int, tokenizer) -> list[list[Hypothesis]]:

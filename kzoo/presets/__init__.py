@@ -8,6 +8,12 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "attention_bridge": [
+            "attention_bridge_bilingual",
+            "attention_bridge_bilingual_tiny",
+            "attention_bridge_m2m",
+            "attention_bridge_m2m_tiny",
+        ],
         "pope": [
             "learned_base",
             "learned_tiny",

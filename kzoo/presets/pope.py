@@ -3,6 +3,7 @@
 import keras
 
 from kzoo.models import LabelSmoothedCrossEntropy, NoamSchedule, TransformerBackbone, Translator
+from kzoo.models.xla import uses_xla
 
 # Vaswani et al. 2017, Table 3, row "base": the paper's models.
 BASE = {
@@ -96,8 +97,13 @@ def transformer(
         settings["target_vocabulary_size"] = target_tokenizer.vocabulary_size()
     backbone = TransformerBackbone(source_vocabulary_size, **settings)
     translator = Translator(backbone, source_tokenizer, target_tokenizer)
-    compile_noam(translator, width=backbone.get_config()["width"])
+    compile_translator(translator)
     return translator
+
+
+def compile_translator(translator: keras.Model):
+    """Compile with Vaswani's recipe: Noam's schedule with 4,000 warm-up steps, label smoothing 0.1."""
+    compile_noam(translator, width=translator.backbone.get_config()["width"])
 
 
 def compile_noam(
@@ -127,5 +133,5 @@ def compile_noam(
             global_clipnorm=clip_norm,
         ),
         loss=LabelSmoothedCrossEntropy(label_smoothing),
-        jit_compile=True,
+        jit_compile=uses_xla(translator.backbone),
     )

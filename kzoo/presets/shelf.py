@@ -10,6 +10,12 @@ from kzoo.errors import UserError, nearest
 SHELF = Path(__file__).resolve().parents[2] / "presets"
 # Builders by the module that they stand in.
 BUILDERS = {
+    "attention_bridge": (
+        "attention_bridge_bilingual",
+        "attention_bridge_bilingual_tiny",
+        "attention_bridge_m2m",
+        "attention_bridge_m2m_tiny",
+    ),
     "pope": (
         "learned_base",
         "learned_tiny",
@@ -21,6 +27,8 @@ BUILDERS = {
         "sine_tiny",
     ),
 }
+# The module whose recipe a trained translator is compiled with, by the translator's class.
+FAMILIES = {"Translator": "pope", "MultilingualTranslator": "attention_bridge"}
 
 
 def list_presets(pattern: str = "*") -> list[str]:
@@ -55,9 +63,12 @@ def shelf_table(pattern: str = "*"):
             metadata = json.loads((folder / "metadata.json").read_text())
             scores = json.loads((folder / "scores.json").read_text())
             first = scores["scores"][0]
+            languages = translator.get("languages")
             table.add_row(
                 name,
-                f"{translator['source_language']} → {translator['target_language']}",
+                ", ".join(languages)
+                if languages
+                else f"{translator['source_language']} → {translator['target_language']}",
                 f"{metadata['parameter_count'] / 1e6:.1f} M",
                 f"{first['bleu']:.1f} ({first['split']})",
                 f"trained on {scores['corpus']}",
@@ -103,11 +114,15 @@ def load(name_or_folder: str | Path):
     Raises:
         UserError: there is none of that name.
     """
-    from kzoo.models import Translator
-    from kzoo.presets.pope import compile_noam
+    from kzoo.models.preset_files import read_settings
 
-    translator = Translator.from_preset(locate(name_or_folder))
-    compile_noam(translator, translator.backbone.get_config()["width"])
+    folder = locate(name_or_folder)
+    kind = read_settings(folder)["class"]
+    if kind not in FAMILIES:
+        raise UserError(f"{folder} holds a translator of class {kind!r}, which this kzoo does not know")
+    translator_class = getattr(importlib.import_module("kzoo.models"), kind)
+    translator = translator_class.from_preset(folder)
+    importlib.import_module(f"kzoo.presets.{FAMILIES[kind]}").compile_translator(translator)
     return translator
 
 

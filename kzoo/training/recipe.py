@@ -17,16 +17,27 @@ class Recipe:
         model: arguments given to the builder, such as `{"num_layers": 2}`.
         corpus: name of a corpus; or `"files"`, with `train`, `val` and `test`.
         train, val, test: for `"files"`: a pair of aligned text files, or one TSV file.
-        source, target: languages.
+        source, target: languages of a model of one direction.
+        languages: languages of a multilingual model, in place of `source` and `target`.
+        centre: multilingual: only pairs that this language is part of; empty: all pairs.
+        left_out: multilingual: two languages, as `"de-fr"`, without a pair in either direction.
+        monolingual: multilingual: also each language with itself.
+        pair_weights: multilingual: for each pair, as `"de-fr"`, its part of the batches; by turns if empty.
+        batches_per_epoch: int. Multilingual: batches until the next validation; 0: one pass over all pairs.
+        validation_sentences: int. Multilingual: how many of the validation split are scored in each
+            direction after an epoch; 0: all.
         validation: split that chooses the best checkpoint.
         vocabulary_size: int. Subwords, of both languages together if `joint_vocabulary`, else of each.
         joint_vocabulary: one vocabulary for both languages.
         tokens: int. Most words of a batch on either side, padding included.
+        sentences: int. Multilingual: rows of every batch, in place of `tokens`; 0: as `tokens` says.
         num_shapes: int. Most batch shapes.
         truncate: cut training sentences that are longer than the model's `max_length`; an error otherwise.
         epochs: int. Most epochs.
         steps: int. Most updates of the weights; 0 sets no limit.
         patience: int. Epochs without a better validation BLEU before training stops; 0 never stops.
+        optimizer: `"noam"`, Adam on Noam's schedule; `"adam"` or `"sgd"` at a constant rate.
+        rate: float. Constant learning rate.
         warmup_steps, rate_factor: Noam's schedule.
         label_smoothing: float.
         clip_norm: float. Largest norm of all gradients together; 0 does not clip.
@@ -38,8 +49,15 @@ class Recipe:
 
     preset: str
     corpus: str
-    source: str
-    target: str
+    source: str = ""
+    target: str = ""
+    languages: list[str] = field(default_factory=list)
+    centre: str = ""
+    left_out: str = ""
+    monolingual: bool = False
+    pair_weights: dict = field(default_factory=dict)
+    batches_per_epoch: int = 0
+    validation_sentences: int = 0
     model: dict = field(default_factory=dict)
     train: list[str] = field(default_factory=list)
     val: list[str] = field(default_factory=list)
@@ -48,11 +66,14 @@ class Recipe:
     vocabulary_size: int = 8000
     joint_vocabulary: bool = True
     tokens: int = 2048
+    sentences: int = 0
     num_shapes: int = 7
     truncate: bool = False
     epochs: int = 40
     steps: int = 0
     patience: int = 0
+    optimizer: str = "noam"
+    rate: float = 1e-3
     warmup_steps: int = 4000
     rate_factor: float = 1.0
     label_smoothing: float = 0.1
@@ -68,6 +89,10 @@ AT_LEAST = {
     "vocabulary_size": 5,
     "tokens": 2,
     "num_shapes": 1,
+    "sentences": 0,
+    "batches_per_epoch": 0,
+    "validation_sentences": 0,
+    "rate": 0,
     "epochs": 1,
     "steps": 0,
     "patience": 0,
@@ -79,7 +104,10 @@ AT_LEAST = {
     "seed": 0,
     "beam_size": 1,
 }
-PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
+ONE_OF = {
+    "precision": ("float32", "mixed_bfloat16", "mixed_float16"),
+    "optimizer": ("noam", "adam", "sgd"),
+}
 
 
 def read_recipe(path: str | Path, overrides: list[str] = ()) -> Recipe:
@@ -137,11 +165,11 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
         elif type(value) is not kind:
             raise UserError(f"{where}: {key} is {value!r}, not of type {kind.__name__}")
         if kind is list and not all(isinstance(item, str) for item in value):
-            raise UserError(f"{where}: {key} is {value!r}, not a list of file names")
+            raise UserError(f"{where}: {key} is {value!r}, not a list of strings")
         if key in AT_LEAST and value < AT_LEAST[key]:
             raise UserError(f"{where}: {key} is {value!r}, at least {AT_LEAST[key]} is needed")
-        if key == "precision" and value not in PRECISIONS:
-            raise UserError(f"{where}: precision is {value!r}, not one of {', '.join(PRECISIONS)}")
+        if key in ONE_OF and value not in ONE_OF[key]:
+            raise UserError(f"{where}: {key} is {value!r}, not one of {', '.join(ONE_OF[key])}")
     missing = [
         name
         for name, f in fields.items()
@@ -151,7 +179,10 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
     ]
     if missing:
         raise UserError(f"{where} lacks {', '.join(missing)}")
-    return Recipe(**values)
+    recipe = Recipe(**values)
+    if bool(recipe.languages) == bool(recipe.source and recipe.target):
+        raise UserError(f"{where} needs source and target, or languages for a multilingual model")
+    return recipe
 
 
 def _toml_value(text: str):

@@ -9,15 +9,14 @@ from pathlib import Path
 
 import keras
 
-from kzoo.data import Batches, Corpus, open_corpus, open_files
+from kzoo.data import Batches, Corpus, PairBatches, open_corpus, open_files
 from kzoo.errors import UserError
 from kzoo.files import whole_file
-from kzoo.presets import build, builder
-from kzoo.presets.pope import compile_noam
-from kzoo.text import SubwordTokenizer, train_subwords
+from kzoo.presets import builder
+from kzoo.training.bilingual import BilingualTask
 from kzoo.training.checkpoints import Checkpoints
+from kzoo.training.multilingual import MultilingualTask
 from kzoo.training.recipe import Recipe
-from kzoo.training.translation_score import TranslationScore
 
 
 def train(recipe: Recipe, folder: str | Path, verbose: str | int = "auto") -> keras.Model:
@@ -39,25 +38,13 @@ def train(recipe: Recipe, folder: str | Path, verbose: str | int = "auto") -> ke
     """
     folder = Path(folder)
     builder(recipe.preset)
-    corpus = recipe_corpus(recipe)
-    train_pairs = corpus.pairs("train", recipe.source, recipe.target)
-    validation_pairs = corpus.pairs(recipe.validation, recipe.source, recipe.target)
+    make_task = MultilingualTask if recipe.languages else BilingualTask
+    task = make_task(recipe, recipe_corpus(recipe))
     _claim(folder, recipe)
     keras.utils.set_random_seed(recipe.seed)
     keras.config.set_dtype_policy(recipe.precision)
-    tokenizers = _tokenizers(recipe, train_pairs, folder)
-    translator = build(recipe.preset, *tokenizers, **recipe.model)
-    translator.source_language, translator.target_language = recipe.source, recipe.target
-    compile_noam(
-        translator,
-        translator.backbone.get_config()["width"],
-        recipe.warmup_steps,
-        recipe.rate_factor,
-        recipe.label_smoothing,
-        recipe.clip_norm or None,
-    )
-    batches = training_batches(recipe, translator, train_pairs)
-    translator.tokenize_source(validation_pairs[0], recipe.truncate)  # too long a sentence shows now
+    translator = task.build(folder)
+    batches = task.batches(translator)
 
     checkpoints = Checkpoints(folder / "checkpoints", keep_best=recipe.average)
     checkpoints.set_model(translator)
@@ -74,7 +61,7 @@ def train(recipe: Recipe, folder: str | Path, verbose: str | int = "auto") -> ke
             callbacks=[
                 MostSteps(recipe.steps),
                 Speed(batches),
-                TranslationScore(*validation_pairs, recipe.target, recipe.truncate),
+                task.score(),
                 checkpoints,
                 History(folder / "history.csv", checkpoints, recipe.patience),
                 *_tensorboard(folder / "tensorboard"),
@@ -98,16 +85,7 @@ def recipe_corpus(recipe: Recipe) -> Corpus:
     if recipe.corpus != "files":
         return open_corpus(recipe.corpus)
     splits = {name: getattr(recipe, name) or None for name in ("train", "val", "test")}
-    return open_files(**splits, languages=(recipe.source, recipe.target))
-
-
-def training_batches(recipe: Recipe, translator, pairs: tuple[list[str], list[str]]) -> Batches:
-    """Return the recipe's training batches of `pairs`, for `translator.fit`."""
-    source, target = translator.source_tokenizer(pairs[0]), translator.target_tokenizer(pairs[1])
-    max_length = translator.backbone.max_length
-    if recipe.truncate:
-        source, target = ([words[: max_length - 1] for words in side] for side in (source, target))
-    return Batches(source, target, recipe.tokens, recipe.num_shapes, recipe.seed, max_length=max_length)
+    return open_files(**splits, languages=recipe.languages or (recipe.source, recipe.target))
 
 
 class MostSteps(keras.callbacks.Callback):
@@ -125,16 +103,20 @@ class MostSteps(keras.callbacks.Callback):
 class Speed(keras.callbacks.Callback):
     """Logs the seconds of each epoch's training and its target words a second."""
 
-    def __init__(self, batches: Batches):
+    def __init__(self, batches: Batches | PairBatches):
         super().__init__()
-        self.words = sum(len(sentence) + 1 for sentence in batches.target)
+        self.batches = batches
 
     def on_epoch_begin(self, epoch, logs=None):
-        self._start = time.perf_counter()
+        self._start, self._seen = time.perf_counter(), 0
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._seen += 1
 
     def on_epoch_end(self, epoch, logs=None):
         logs["seconds"] = time.perf_counter() - self._start
-        logs["words_per_second"] = self.words / logs["seconds"]
+        words = self.batches.num_words * self._seen / len(self.batches)
+        logs["words_per_second"] = words / logs["seconds"]
 
 
 class History(keras.callbacks.Callback):
@@ -177,17 +159,3 @@ def _claim(folder: Path, recipe: Recipe):
             stale.unlink()
     with whole_file(path) as file:
         file.write_text(json.dumps(wanted, indent=2) + "\n")
-
-
-def _tokenizers(recipe: Recipe, pairs: tuple[list[str], list[str]], folder: Path) -> list[SubwordTokenizer]:
-    """Learn the recipe's vocabularies, or read those that the run has learned."""
-    source, target = pairs
-    texts = {"joint": source + target} if recipe.joint_vocabulary else {"source": source, "target": target}
-    tokenizers = []
-    for name, sentences in texts.items():
-        path = folder / f"subwords.{name}.model"
-        if not path.exists():
-            with whole_file(path) as file:
-                file.write_bytes(train_subwords(sentences, recipe.vocabulary_size))
-        tokenizers.append(SubwordTokenizer(path.read_bytes(), config_file=f"{name}_tokenizer.json"))
-    return tokenizers

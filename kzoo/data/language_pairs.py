@@ -1,0 +1,51 @@
+"""Which language pairs a multilingual model is trained on."""
+
+from collections.abc import Sequence
+
+from kzoo.errors import UserError, nearest
+
+
+def language_pairs(
+    languages: Sequence[str],
+    centre: str | None = None,
+    left_out: str | None = None,
+    monolingual: bool = False,
+) -> list[tuple[str, str]]:
+    """Return the (source, target) pairs among languages, both directions of each.
+
+    Args:
+        languages: codes, each once.
+        centre: only pairs that this language is part of.
+        left_out: two languages, as `"de-fr"`, between which there is no pair in either direction.
+        monolingual: also each language with itself: a sentence to itself.
+
+    Raises:
+        UserError: an unknown or repeated language, or no pair at all.
+
+    Example:
+
+    >>> language_pairs(["en", "de", "fr"], centre="en")
+    [('en', 'de'), ('en', 'fr'), ('de', 'en'), ('fr', 'en')]
+    """
+    languages = list(languages)
+    for language in languages:
+        if languages.count(language) > 1:
+            raise UserError(f"language {language!r} is named {languages.count(language)} times: name it once")
+    apart = set(left_out.split("-")) if left_out else set()
+    if left_out and len(left_out.split("-")) != 2:
+        raise UserError(f"left_out is {left_out!r}, not two languages as in de-fr")
+    for language in (*([centre] if centre else []), *sorted(apart)):
+        if language not in languages:
+            raise UserError(
+                f"no language {language!r} among {', '.join(languages)}; {nearest(language, languages)}"
+            )
+    pairs = [
+        (source, target)
+        for source in languages
+        for target in languages
+        if (monolingual if source == target else {source, target} != apart)
+        and (not centre or source == target or centre in (source, target))
+    ]
+    if not any(source != target for source, target in pairs):
+        raise UserError(f"{', '.join(languages) or 'no language'}: no language pair is left to train on")
+    return pairs

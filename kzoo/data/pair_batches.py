@@ -1,0 +1,104 @@
+"""Batches of several language pairs in turn, for one `fit` call."""
+
+import keras
+import numpy as np
+
+from kzoo.data.batches import Batches, batch_shapes, differing_first_two
+from kzoo.errors import UserError
+
+
+class PairBatches(keras.utils.PyDataset):
+    """Rotates over language pairs, a batch of one pair at a time, in shapes that all pairs share.
+
+    By turns, the batches of every pair are spread evenly over the epoch, which holds each of them once:
+    pairs of equal size strictly alternate. By weights, each pair gets its part of the epoch's batches
+    instead. Where a pair gets fewer batches than it has, the next epoch goes on with the others; where it
+    gets more, it begins anew.
+
+    Args:
+        words: for each language its sentences as lists of word numbers, all aligned; a pair takes its two
+            sides from here. Or, for languages that are not all aligned: for each pair, its two sides.
+        pairs: (source, target) pairs.
+        languages: codes, in the order of the model's language numbers.
+        weights: for each pair its part of the batches; by turns if `None`.
+        tokens: int. Most words of a batch on either side, padding included.
+        sentences: int. Rows of every batch, in place of `tokens`.
+        num_shapes: int. Most batch shapes.
+        num_batches: int. Batches of an epoch; by default as many as all pairs have.
+        seed: int. Fixes the order of every epoch.
+        max_length: int. Longest sentence, with its start or end. `None`: any.
+        **kwargs: `workers` and other arguments of `keras.utils.PyDataset`.
+
+    Returns (a batch):
+        As `Batches`, with `"source_language"` and `"target_language"`, `(B,)` each, among the inputs.
+    """
+
+    def __init__(
+        self,
+        words: dict,
+        pairs: list[tuple[str, str]],
+        languages: list[str],
+        weights: dict[tuple[str, str], float] | None = None,
+        tokens: int = 2048,
+        sentences: int | None = None,
+        num_shapes: int = 7,
+        num_batches: int | None = None,
+        seed: int = 0,
+        max_length: int | None = None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        sides = {pair: words[pair] if pair in words else [words[code] for code in pair] for pair in pairs}
+        shapes = batch_shapes(list(sides.values()), tokens, sentences, num_shapes, max_length)
+        self.languages = list(languages)
+        self.batches = [
+            Batches(*sides[pair], shapes=shapes, seed=seed + number) for number, pair in enumerate(pairs)
+        ]
+        self.pairs = list(pairs)
+        self.seed = seed
+        shares = {pair: len(batches) for pair, batches in zip(pairs, self.batches, strict=True)}
+        num_batches = num_batches or sum(shares.values())
+        if weights is not None:
+            shares = {pair: weights.get(pair, 0) for pair in pairs}
+            without = [f"{source}-{target}" for (source, target), share in shares.items() if share <= 0]
+            if without:
+                raise UserError(f"every pair needs a weight over 0; {', '.join(without)} has none")
+        total = sum(shares.values())
+        counts = [max(1, round(num_batches * share / total)) for share in shares.values()]
+        self._counts = counts
+        self.start_epoch(0)
+
+    @property
+    def num_words(self) -> int:
+        """Target words of an epoch, end symbols included, on the average."""
+        counts = zip(self.batches, self._counts, strict=True)
+        return round(sum(batches.num_words * count / len(batches) for batches, count in counts))
+
+    def __len__(self) -> int:
+        return len(self._plan)
+
+    def __getitem__(self, index: int):
+        pair, batch = self._plan[index]
+        inputs, labels, weights = self.batches[pair].batch(*batch)
+        rows = len(labels)
+        numbers = [self.languages.index(code) for code in self.pairs[pair]]
+        inputs["source_language"] = np.full(rows, numbers[0], "int32")
+        inputs["target_language"] = np.full(rows, numbers[1], "int32")
+        return inputs, labels, weights
+
+    def on_epoch_end(self):
+        self.start_epoch(self.epoch + 1)
+
+    def start_epoch(self, epoch: int):
+        """Put the batches in the order of epoch number `epoch`, counted from 0."""
+        self.epoch = epoch
+        plan = []
+        for pair, (batches, count) in enumerate(zip(self.batches, self._counts, strict=True)):
+            passes = {}  # through the pair's sentences, as far as this epoch goes into them
+            for turn in range(count):
+                number, place = divmod(epoch * count + turn, len(batches))
+                if number not in passes:
+                    passes[number] = batches.plan(number)
+                plan.append(((turn + 0.5) / count, pair, passes[number][place]))
+        plan.sort(key=lambda item: item[:2])
+        self._plan = differing_first_two([item[1:] for item in plan], lambda item: item[1][0])

@@ -1,0 +1,110 @@
+"""The attention bridge: a sentence of any length and language as a matrix of fixed size."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class AttentionBridge(keras.layers.Layer):
+    """Structured self-attention of k heads, with a penalty that keeps the heads apart.
+
+        A = softmax(W₂ ReLU(W₁ Hᵀ))        over the n words of a sentence        (Eq. 1)
+        M = A H                                                                  (Eq. 2)
+        penalty = ‖A Aᵀ − I‖²_F            a mean over sentences, by `add_loss`  (Eq. 3)
+
+    The authors' code differs from their paper: both maps have biases, and the norm is not squared
+    (`use_bias=True, squared=False`).
+
+    Args:
+        num_heads: int. k, the rows of M. Defaults to `10`.
+        hidden_dim: int. Rows of W₁. Defaults to `1024`.
+        penalty_weight: float. What the penalty is multiplied by. Defaults to `1`.
+        use_bias: bool. Whether the maps have biases. Defaults to `False`.
+        squared: bool. Whether the norm is squared. Defaults to `True`.
+        **kwargs: other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: `(B, n, d)`. H, the encoder's output.
+        mask: bool `(B, n)`. `True` at words, `False` at padding. All words by default. A row without a
+            word is no sentence: it does not count in the penalty.
+        return_attention_scores: bool. Defaults to `False`.
+
+    Returns:
+        M `(B, k, d)`; then A `(B, k, n)` if it is asked for.
+
+    Example:
+
+    >>> words = keras.random.normal((2, 12, 64))
+    >>> AttentionBridge(num_heads=10, hidden_dim=128)(words).shape
+    (2, 10, 64)
+
+    Reference:
+        Vázquez et al. 2019, "Multilingual NMT with a Language-Independent Attention Bridge", Section 2.
+        https://arxiv.org/abs/1811.00498
+    """
+
+    def __init__(
+        self,
+        num_heads: int = 10,
+        hidden_dim: int = 1024,
+        penalty_weight: float = 1.0,
+        use_bias: bool = False,
+        squared: bool = True,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.hidden_dim = hidden_dim
+        self.penalty_weight = penalty_weight
+        self.use_bias = use_bias
+        self.squared = squared
+        self.hidden = keras.layers.Dense(
+            hidden_dim, activation="relu", use_bias=use_bias, dtype=self.dtype_policy, name="hidden"
+        )
+        self.heads = keras.layers.Dense(num_heads, use_bias=use_bias, dtype=self.dtype_policy, name="heads")
+
+    def build(self, inputs_shape):
+        self.hidden.build(inputs_shape)
+        self.heads.build((*inputs_shape[:-1], self.hidden_dim))
+
+    def call(self, inputs, mask=None, return_attention_scores=False):
+        matrix, scores = self.attend(inputs, mask)
+        self.add_loss(self.penalty_weight * self._penalty(scores, mask))
+        return (matrix, scores) if return_attention_scores else matrix
+
+    def attend(self, inputs, mask=None):
+        """Return M `(B, k, d)` and A `(B, k, n)` without the penalty, as translation needs them."""
+        scores = ops.swapaxes(self.heads(self.hidden(inputs)), 1, 2)  # (B, k, n)
+        scores = ops.cast(scores, "float32")
+        if mask is not None:
+            scores = ops.where(mask[:, None, :], scores, -1e9)
+        scores = ops.cast(ops.softmax(scores, axis=-1), self.compute_dtype)
+        return ops.matmul(scores, inputs), scores
+
+    def _penalty(self, scores, mask):
+        """Return the mean over sentences of how far the heads are from orthonormal."""
+        scores = ops.cast(scores, "float32")
+        overlap = ops.matmul(scores, ops.swapaxes(scores, 1, 2)) - ops.eye(self.num_heads)
+        penalty = ops.sum(ops.square(overlap), axis=(1, 2))  # (B,)
+        if not self.squared:
+            penalty = ops.sqrt(penalty)
+        if mask is None:
+            return ops.mean(penalty)
+        sentences = ops.cast(ops.any(mask, axis=1), "float32")
+        return ops.sum(penalty * sentences) / ops.maximum(ops.sum(sentences), 1.0)
+
+    def compute_mask(self, inputs, mask=None):
+        return None  # M has no padding
+
+    def compute_output_shape(self, inputs_shape):
+        return (inputs_shape[0], self.num_heads, inputs_shape[-1])
+
+    def get_config(self):
+        config = {
+            "num_heads": self.num_heads,
+            "hidden_dim": self.hidden_dim,
+            "penalty_weight": self.penalty_weight,
+            "use_bias": self.use_bias,
+            "squared": self.squared,
+        }
+        return {**super().get_config(), **config}

@@ -1,0 +1,61 @@
+"""Language-specific layers: one of several like layers, chosen while the model runs."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class ByLanguage(keras.layers.Layer):
+    """One layer a language, of which each call runs one: the language is a tensor, so nothing is retraced.
+
+    All sentences of a batch have the same language. The layers have no random state of their own:
+    what is drawn inside a branch differs between backends, so dropout stands outside.
+
+    Args:
+        layers: layers with the same call arguments and output shape, in the order of the languages. Those
+            that need more than the inputs' shape to be built come built.
+        **kwargs: other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        language: int `(B,)`. Number of the batch's language, B times.
+        inputs: tensor. The layers' first argument.
+        others: the layers' other arguments, by name.
+
+    Returns:
+        The language's layer's output.
+
+    Example:
+
+    >>> encoders = ByLanguage([keras.layers.Dense(8), keras.layers.Dense(8)])
+    >>> encoders(np.array([1, 1], "int32"), np.ones((2, 5, 4), "float32")).shape
+    (2, 5, 8)
+    """
+
+    def __init__(self, layers, **kwargs):
+        super().__init__(**kwargs)
+        self.layers = list(layers)
+        self.supports_masking = True
+
+    def build(self, language_shape, inputs_shape):
+        for layer in self.layers:
+            if not layer.built:
+                layer.build(inputs_shape)
+
+    def call(self, language, inputs, **others):
+        return self.choose(language, lambda layer: layer(inputs, **others))
+
+    def choose(self, language, apply):
+        """Return `apply(layer)` of the language's layer, such as `lambda layer: layer.step(x, state)`."""
+        return ops.switch(language[0], [lambda layer=layer: apply(layer) for layer in self.layers])
+
+    def compute_output_shape(self, language_shape, inputs_shape):
+        return self.layers[0].compute_output_shape(inputs_shape)
+
+    def get_config(self):
+        layers = [keras.saving.serialize_keras_object(layer) for layer in self.layers]
+        return {**super().get_config(), "layers": layers}
+
+    @classmethod
+    def from_config(cls, config):
+        layers = [keras.saving.deserialize_keras_object(layer) for layer in config["layers"]]
+        return cls(**{**config, "layers": layers})

@@ -1,0 +1,116 @@
+"""The recurrent decoder with Luong's attention and input feeding."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class RecurrentDecoder(keras.layers.Layer):
+    """Stacked LSTMs that attend to a memory at every word.
+
+        h_t = LSTM([y_t; a_{t-1}])               the last of the stack; a_{t-1} is fed back (Section 3.3)
+        α_t = softmax(h_tᵀ W_a m)                over the memory's entries, the "general" score (Eq. 8)
+        a_t = tanh(W_c [Σ α_t m; h_t])           the attentional vector, which predicts (Eq. 5)
+
+    Called on a whole target, as in training, or through `step` on the newest word of each hypothesis.
+
+    Args:
+        units: ints. Units of each LSTM; a_t has as many as the last.
+        **kwargs: other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: `(B, T, E)`. Embedded target words.
+        memory: `(B, N, d)`. What is attended to: encoded words, or a bridge's M.
+        initial: list of pairs `(h, c)`, `(B, units)` each, one for every LSTM.
+        memory_mask: bool `(B, N)`. `True` where there is something. Everywhere by default.
+
+    Returns:
+        `(B, T, units[-1])`: the attentional vectors.
+
+    Example:
+
+    >>> target, memory = keras.random.normal((2, 7, 64)), keras.random.normal((2, 10, 48))
+    >>> zeros = keras.ops.zeros((2, 32))
+    >>> RecurrentDecoder(units=(32,))(target, memory, [(zeros, zeros)]).shape
+    (2, 7, 32)
+
+    Reference:
+        Luong et al. 2015, "Effective Approaches to Attention-based Neural Machine Translation".
+        https://arxiv.org/abs/1508.04025
+    """
+
+    def __init__(self, units=(512, 512), **kwargs):
+        super().__init__(**kwargs)
+        self.units = tuple(units)
+
+    def build(self, inputs_shape, memory_shape, initial_shape=None):
+        width, dtype = self.units[-1], self.dtype_policy
+        self.cells = [
+            keras.layers.LSTMCell(units, dtype=dtype, name=f"cell_{i}") for i, units in enumerate(self.units)
+        ]
+        below = (inputs_shape[0], inputs_shape[-1] + width)
+        for cell in self.cells:
+            cell.build(below)
+            below = (below[0], cell.units)
+        self.keys = keras.layers.Dense(width, use_bias=False, dtype=dtype, name="keys")
+        self.keys.build(memory_shape)
+        self.combine = keras.layers.Dense(
+            width, activation="tanh", use_bias=False, dtype=dtype, name="combine"
+        )
+        self.combine.build((*inputs_shape[:-1], memory_shape[-1] + width))
+
+    def call(self, inputs, memory, initial, memory_mask=None):
+        prepared = self.prepare(memory, memory_mask)
+        state = self.start([tuple(part[:, None] for part in pair) for pair in initial])
+
+        def next_word(state, word):
+            _, state = self.step(word[:, None], prepared, state)
+            return state, state  # TensorFlow's scan collects what is shaped as the state
+
+        words = ops.transpose(ops.cast(inputs, self.compute_dtype), (1, 0, 2))  # (T, B, E)
+        _, states = ops.scan(next_word, state, words)
+        return ops.transpose(states["fed_back"][:, :, 0], (1, 0, 2))  # (B, T, units[-1])
+
+    def prepare(self, memory, memory_mask=None) -> dict:
+        """Return what every step needs of the memory: keys, values and mask, computed once a sentence."""
+        if memory_mask is None:
+            memory_mask = ops.ones(ops.shape(memory)[:2], "bool")
+        memory = ops.cast(memory, self.compute_dtype)
+        return {"keys": self.keys(memory), "values": memory, "mask": memory_mask}
+
+    def start(self, initial) -> dict:
+        """Return the state before the first word: `initial` has pairs of `(B, K, units)`."""
+        pairs = [tuple(ops.cast(part, self.compute_dtype) for part in pair) for pair in initial]
+        return {"cells": pairs, "fed_back": ops.zeros_like(pairs[-1][0])}
+
+    def step(self, inputs, prepared: dict, state: dict):
+        """Read one word of each of K hypotheses.
+
+        Args:
+            inputs: `(B, K, E)`. Embedded words.
+            prepared: what `prepare` returned for the B sentences.
+            state: `{"cells": pairs of (B, K, units), "fed_back": (B, K, units[-1])}`.
+
+        Returns:
+            The attentional vectors `(B, K, units[-1])`, and the state.
+        """
+        hypotheses = ops.shape(inputs)[:2]
+        x = ops.concatenate([ops.cast(inputs, self.compute_dtype), state["fed_back"]], axis=-1)
+        x = ops.reshape(x, (-1, x.shape[-1]))  # the cells know one axis of rows
+        pairs = []
+        for cell, units, pair in zip(self.cells, self.units, state["cells"], strict=True):
+            x, pair = cell(x, [ops.reshape(part, (-1, units)) for part in pair])
+            pairs.append(tuple(ops.reshape(part, (*hypotheses, units)) for part in pair))
+        h = pairs[-1][0]  # (B, K, u)
+        scores = ops.cast(ops.matmul(h, ops.swapaxes(prepared["keys"], 1, 2)), "float32")  # (B, K, N)
+        scores = ops.where(prepared["mask"][:, None, :], scores, -1e9)
+        weights = ops.cast(ops.softmax(scores, axis=-1), self.compute_dtype)
+        context = ops.matmul(weights, prepared["values"])  # (B, K, d)
+        attentional = self.combine(ops.concatenate([context, h], axis=-1))
+        return attentional, {"cells": pairs, "fed_back": attentional}
+
+    def compute_output_shape(self, inputs_shape, memory_shape=None, initial_shape=None):
+        return (*inputs_shape[:-1], self.units[-1])
+
+    def get_config(self):
+        return {**super().get_config(), "units": self.units}

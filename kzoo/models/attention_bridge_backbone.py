@@ -1,0 +1,231 @@
+"""Language-specific encoders and decoders, joined by one shared attention bridge."""
+
+import keras
+import numpy as np
+from keras import ops
+from keras_hub.models import Backbone
+
+from kzoo.layers import (
+    AttentionBridge,
+    ByLanguage,
+    ConvolutionalEncoder,
+    RecurrentDecoder,
+    RecurrentEncoder,
+    TransformerEncoder,
+)
+
+# Sentence encoders that give D features a word.
+ENCODERS = {
+    "lstm": lambda width, **names: RecurrentEncoder((width // 2, width // 2), **names),
+    "gru": lambda width, **names: RecurrentEncoder((width // 2, width // 2), cell="gru", **names),
+    "cnn": lambda width, **names: ConvolutionalEncoder(width, **names),
+    "transformer": lambda width, **names: TransformerEncoder(width, **names),
+}
+NEVER = -1e9
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class AttentionBridgeBackbone(Backbone):
+    """An encoder and a decoder for each language, around one attention bridge that all of them share.
+
+    Inputs are `{"source": (B, S), "target": (B, T), "source_language": (B,), "target_language": (B,)}`,
+    int32: words with 0 for padding, the target beginning with the start symbol, and the numbers of the
+    languages, the same in all rows. The output is the logits `(B, T, V)` of each next word.
+
+    The decoder sees nothing of a sentence but the bridge's M: its LSTMs attend to M, and begin with the mean
+    of M as h and c.
+
+    For decoding, `encode`, `start` and `decode_step` keep the contract of `kzoo.decoding`.
+
+    Args:
+        vocabulary_sizes: ints. Words of each language, in the order of the languages' numbers.
+        encoder: `"lstm"` (two bidirectional ones, the paper's), `"gru"`, `"cnn"` or `"transformer"`.
+        embedding_dim: int. Width of the word embeddings.
+        width: int. D, of the encoders' outputs and the decoders' states.
+        num_decoder_layers: int. LSTMs of a decoder.
+        bridge: bool. `False` leaves the bridge out: decoders attend to the encoder's words and begin with
+            their mean, the paper's plain baseline.
+        num_heads: int. k, the rows of M.
+        hidden_dim: int. Inner width of the bridge.
+        penalty_weight: float. What the bridge's penalty is multiplied by.
+        dropout: float. Rate on embeddings, encoded words and attentional vectors.
+        max_length: int. Longest sentence, in words, with its start or end symbol.
+        dtype, name, trainable: as in `keras.Model`.
+
+    Example:
+
+    >>> model = AttentionBridgeBackbone([100, 120], embedding_dim=16, width=32, hidden_dim=64)
+    >>> words = {"source": np.ones((2, 5), "int32"), "target": np.ones((2, 7), "int32")}
+    >>> languages = {"source_language": np.array([0, 0]), "target_language": np.array([1, 1])}
+    >>> model({**words, **languages}).shape
+    (2, 7, 120)
+
+    Reference:
+        Vázquez et al. 2019, "Multilingual NMT with a Language-Independent Attention Bridge".
+        https://arxiv.org/abs/1811.00498
+    """
+
+    # TensorFlow's XLA does not compile the choice among languages.
+    xla_backends = ("jax",)
+
+    def __init__(
+        self,
+        vocabulary_sizes,
+        encoder: str = "lstm",
+        embedding_dim: int = 512,
+        width: int = 512,
+        num_decoder_layers: int = 2,
+        bridge: bool = True,
+        num_heads: int = 10,
+        hidden_dim: int = 1024,
+        penalty_weight: float = 1.0,
+        dropout: float = 0.0,
+        max_length: int = 256,
+        dtype=None,
+        name: str | None = None,
+        trainable: bool = True,
+    ):
+        if encoder not in ENCODERS:
+            raise ValueError(f"encoder is one of {', '.join(ENCODERS)}, not {encoder!r}")
+        self._settings = {
+            "vocabulary_sizes": list(vocabulary_sizes),
+            "encoder": encoder,
+            "embedding_dim": embedding_dim,
+            "width": width,
+            "num_decoder_layers": num_decoder_layers,
+            "bridge": bridge,
+            "num_heads": num_heads,
+            "hidden_dim": hidden_dim,
+            "penalty_weight": penalty_weight,
+            "dropout": dropout,
+            "max_length": max_length,
+        }
+        self.max_length = max_length
+        sizes, languages = list(vocabulary_sizes), range(len(vocabulary_sizes))
+        # One table for all languages, each at its offset, so that looking up a word needs no branch.
+        self._offsets = np.cumsum([0, *sizes[:-1]]).astype("int32")
+        # Logits of all languages have one width; words that a language lacks are never predicted.
+        self._absent = np.where(np.arange(max(sizes)) < np.array(sizes)[:, None], 0.0, NEVER)
+
+        self.embedding = keras.layers.Embedding(sum(sizes), embedding_dim, dtype=dtype, name="embedding")
+        self.source_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="source_dropout")
+        self.target_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="target_dropout")
+        self.encoded_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="encoded_dropout")
+        self.output_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="output_dropout")
+        self.encoders = ByLanguage(
+            [ENCODERS[encoder](width, dtype=dtype, name=f"encoder_{i}") for i in languages],
+            dtype=dtype,
+            name="encoders",
+        )
+        self.bridge = (
+            AttentionBridge(num_heads, hidden_dim, penalty_weight, dtype=dtype, name="bridge")
+            if bridge
+            else None
+        )
+        decoders = [
+            RecurrentDecoder([width] * num_decoder_layers, dtype=dtype, name=f"decoder_{i}")
+            for i in languages
+        ]
+        for decoder in decoders:
+            decoder.build((None, None, embedding_dim), (None, None, width))
+        self.decoders = ByLanguage(decoders, dtype=dtype, name="decoders")
+        self.outputs_by_language = ByLanguage(
+            [keras.layers.Dense(max(sizes), dtype=dtype, name=f"output_{i}") for i in languages],
+            dtype=dtype,
+            name="outputs_by_language",
+        )
+
+        source = keras.Input((None,), dtype="int32", name="source")
+        target = keras.Input((None,), dtype="int32", name="target")
+        source_language = keras.Input((), dtype="int32", name="source_language")
+        target_language = keras.Input((), dtype="int32", name="target_language")
+        mask = ops.not_equal(source, 0)
+        memory = encoded = self._encoded(source, source_language, mask)
+        if self.bridge is not None:
+            memory = self.bridge(encoded, mask=mask)
+            mask = None
+        x = self.target_dropout(self._embed(target, target_language))
+        x = self.decoders(
+            target_language, x, memory=memory, initial=self._initial(memory, mask), memory_mask=mask
+        )
+        super().__init__(
+            inputs={
+                "source": source,
+                "target": target,
+                "source_language": source_language,
+                "target_language": target_language,
+            },
+            outputs=self._logits(x, target_language),
+            dtype=dtype,
+            name=name,
+            trainable=trainable,
+        )
+
+    @property
+    def matrix_shape(self) -> tuple[int, int]:
+        """k and D: the shape of a sentence's M."""
+        return self._settings["num_heads"], self._settings["width"]
+
+    def _embed(self, words, language):
+        return self.embedding(words + ops.take(self._offsets, language)[:, None])
+
+    def _encoded(self, source, language, mask):
+        x = self.source_dropout(self._embed(source, language))
+        return self.encoded_dropout(self.encoders(language, x, mask=mask))
+
+    def _initial(self, memory, mask) -> list:
+        """Return every decoder layer's first h and c: the mean of the memory."""
+        if mask is None:
+            mean = ops.mean(memory, axis=1)
+        else:
+            words = ops.cast(mask, memory.dtype)[..., None]
+            mean = ops.sum(memory * words, axis=1) / ops.maximum(ops.sum(words, axis=1), 1.0)
+        return [(mean, mean)] * self._settings["num_decoder_layers"]
+
+    def _logits(self, x, language):
+        absent = ops.take(ops.convert_to_tensor(self._absent, x.dtype), language, axis=0)  # (B, V)
+        return self.outputs_by_language(language, self.output_dropout(x)) + absent[:, None]
+
+    def matrix(self, inputs: dict):
+        """Return the bridge's M `(B, k, D)` and A `(B, k, S)`.
+
+        Args:
+            inputs: `{"source": (B, S), "source_language": (B,)}`.
+
+        Raises:
+            ValueError: the model has no bridge.
+        """
+        if self.bridge is None:
+            raise ValueError("a model without a bridge (bridge=False) has no sentence matrix")
+        mask = ops.not_equal(inputs["source"], 0)
+        return self.bridge.attend(self._encoded(inputs["source"], inputs["source_language"], mask), mask)
+
+    def encode(self, inputs: dict) -> dict:
+        """Return the memory of the sentences: what the target language's decoder makes of M."""
+        language = inputs["target_language"]
+        if self.bridge is not None:
+            memory, mask = self.matrix(inputs)[0], None
+        else:
+            mask = ops.not_equal(inputs["source"], 0)
+            memory = self._encoded(inputs["source"], inputs["source_language"], mask)
+        prepared = self.decoders.choose(language, lambda decoder: decoder.prepare(memory, mask))
+        return {"prepared": prepared, "initial": self._initial(memory, mask), "target_language": language}
+
+    def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
+        """Return the state before the first word; all of it follows its hypothesis."""
+        initial = [
+            tuple(ops.repeat(part[:, None], beam_size, axis=1) for part in pair) for pair in memory["initial"]
+        ]
+        return {"reorder": self.decoders.layers[0].start(initial), "keep": {}}
+
+    def decode_step(self, tokens, step, memory: dict, state: dict):
+        """Return the logits `(B, K, V)` after `tokens` `(B, K)`, and the state."""
+        language = memory["target_language"]
+        x = self._embed(tokens, language)  # (B, K, E)
+        x, recurrent = self.decoders.choose(
+            language, lambda decoder: decoder.step(x, memory["prepared"], state["reorder"])
+        )
+        return self._logits(x, language), {"reorder": recurrent, "keep": state["keep"]}
+
+    def get_config(self):
+        return {**super().get_config(), **self._settings}

@@ -1,0 +1,255 @@
+"""The translator between any two of several languages."""
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import keras
+import numpy as np
+
+from kzoo.decoding.batched_search import BatchedSearch, batches_by_length, padded_source
+from kzoo.decoding.length_penalty import Exponent
+from kzoo.errors import UserError, nearest
+from kzoo.models.preset_files import read_preset, write_preset
+from kzoo.models.translator import Hypothesis, as_hypotheses, tokenize_within
+from kzoo.models.xla import uses_xla
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class MultilingualTranslator(keras.Model):
+    """A model of several languages: translates between any two of them, and embeds sentences.
+
+    Args:
+        backbone: a model whose inputs name the languages by number, such as `AttentionBridgeBackbone`.
+        tokenizers: `{code: SubwordTokenizer}`, in the order of the model's language numbers.
+        **kwargs: other arguments of `keras.Model`.
+
+    Call arguments:
+        inputs: as the backbone's.
+
+    Returns:
+        Logits `(B, T, V)`.
+
+    Example:
+
+    >>> translator = kzoo.presets.load("attention_bridge_m2m_tiny_multi30k")
+    >>> translator.translate(["Ein Hund rennt."], source_language="de", target_language="fr")
+    ['Un chien court.']
+    """
+
+    def __init__(self, backbone, tokenizers: dict, **kwargs):
+        super().__init__(**kwargs)
+        self.backbone = backbone
+        self.tokenizers = dict(tokenizers)
+        self._searches = BatchedSearch(self, backbone.max_length, jit_compile=uses_xla(backbone))
+        self._embeddings = None
+        self.built = True  # as the backbone is
+
+    @property
+    def languages(self) -> list[str]:
+        """The codes of the languages, in the order of their numbers."""
+        return list(self.tokenizers)
+
+    def call(self, inputs, training=None):
+        return self.backbone(inputs, training=training)
+
+    def encode(self, inputs: dict) -> dict:
+        """Return the backbone's memory of `inputs`: the first part of the decoding contract."""
+        return self.backbone.encode(inputs)
+
+    def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
+        """Return the backbone's state before the first word: the second part of the decoding contract."""
+        return self.backbone.start(memory, beam_size, max_length)
+
+    def decode_step(self, tokens, step, memory: dict, state: dict):
+        """Return logits and state after the newest words: the third part of the decoding contract."""
+        return self.backbone.decode_step(tokens, step, memory, state)
+
+    def translate(
+        self, texts: Iterable[str], source_language: str, target_language: str, **options
+    ) -> list[str]:
+        """Translate sentences.
+
+        Args:
+            texts: sentences; an empty one translates to an empty one.
+            source_language: code of the language they are in.
+            target_language: code of the language wanted; the same one paraphrases.
+            **options: `beam_size` and the other arguments of `Translator.translate`.
+
+        Returns:
+            The translations, in the order of `texts`.
+
+        Raises:
+            UserError: a language that the model lacks, a sentence longer than the model's maximum.
+        """
+        found = self.n_best(texts, source_language, target_language, 1, **options)
+        return [best[0].text for best in found]
+
+    def n_best(
+        self,
+        texts: Iterable[str],
+        source_language: str,
+        target_language: str,
+        n: int = 5,
+        beam_size: int = 5,
+        length_penalty=1.0,
+        max_length: int | None = None,
+        truncate: bool = False,
+        threads: int = 2,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[list[Hypothesis]]:
+        """Return the `n` best translations of each sentence, best first, with their scores.
+
+        Args:
+            n: int. At most `beam_size`.
+
+        The other arguments are those of `translate` and of `Translator.translate`.
+        """
+        if n > beam_size:
+            raise UserError(f"{n} best translations need a beam of at least {n}, not {beam_size}")
+        if not callable(length_penalty):
+            length_penalty = Exponent(float(length_penalty))
+        texts = [texts] if isinstance(texts, str) else list(texts)
+        words = self.tokenize(texts, source_language, truncate)
+        languages = {
+            "source_language": np.full(len(texts), self._number(source_language), "int32"),
+            "target_language": np.full(len(texts), self._number(target_language), "int32"),
+        }
+        found = self._searches.search(
+            words, languages, beam_size, length_penalty, max_length, threads, progress
+        )
+        return as_hypotheses(found, n, self.tokenizers[target_language])
+
+    def embed(
+        self, texts: Iterable[str], language: str, pooling: str = "flatten", truncate: bool = False
+    ) -> np.ndarray:
+        """Return the bridge's representation of sentences.
+
+        Args:
+            texts: sentences.
+            language: code of the language they are in.
+            pooling: `"flatten"`, M's k · D numbers, or `"mean"`, the mean of its k rows.
+            truncate: bool. Cut sentences that are longer than the model can read; an error otherwise.
+
+        Returns:
+            `(N, k · D)` or `(N, D)`, float32.
+
+        Raises:
+            UserError: as `translate`; or the model has no bridge.
+        """
+        poolings = {"flatten": lambda m: m.reshape(len(m), -1), "mean": lambda m: m.mean(axis=1)}
+        if pooling not in poolings:
+            raise UserError(f"pooling is one of {', '.join(poolings)}, not {pooling!r}")
+        texts = [texts] if isinstance(texts, str) else list(texts)
+        matrices = np.zeros((len(texts), *self.backbone.matrix_shape), "float32")
+        for numbers, matrix, _ in self._matrices(texts, language, truncate):
+            matrices[numbers] = matrix
+        return poolings[pooling](matrices)
+
+    def bridge_attention(self, text: str, language: str) -> tuple[list[str], np.ndarray]:
+        """Return a sentence's subwords with the end symbol, and the bridge's A `(k, S)` over them."""
+        (_, _, scores) = next(iter(self._matrices([text], language, False)))
+        words = self.tokenize([text], language)[0]
+        pieces = [self.tokenizers[language].id_to_token(word) for word in words]
+        return [*pieces, "</s>"], scores[0, :, : len(pieces) + 1]
+
+    def _matrices(self, texts: list[str], language: str, truncate: bool):
+        """Yield numbers of sentences with their M and A, batch by batch; empty sentences are in none."""
+        words = self.tokenize(texts, language, truncate)
+        if self.backbone.bridge is None:
+            raise UserError("a model without a bridge (bridge=False) has no sentence embeddings")
+        if self._embeddings is None:
+            self._embeddings = SentenceMatrices(self.backbone)
+            self._embeddings.compile(jit_compile=self._searches.jit_compile)
+        for length, numbers in batches_by_length(words, self.backbone.max_length):
+            source = padded_source(words, numbers, length)
+            code = np.full(len(source), self._number(language), "int32")
+            found = self._embeddings.predict_on_batch({"source": source, "source_language": code})
+            yield numbers, found["matrix"][: len(numbers)], found["scores"][: len(numbers)]
+
+    def tokenize(self, texts: list[str], language: str, truncate: bool = False) -> list[list[int]]:
+        """Return the word numbers of sentences in a language, without start and end.
+
+        Raises:
+            UserError: a language that the model lacks; a sentence longer than the model's maximum, unless
+                `truncate` is true.
+        """
+        self._number(language)
+        return tokenize_within(self.tokenizers[language], texts, self.backbone.max_length - 1, truncate)
+
+    def _number(self, language: str) -> int:
+        if language not in self.tokenizers:
+            raise UserError(
+                f"the model has no language {language!r}, only {', '.join(self.languages)}; "
+                f"{nearest(language, self.languages)}"
+            )
+        return self.languages.index(language)
+
+    def between(self, source_language: str, target_language: str) -> "Direction":
+        """Return one direction of this translator, for what knows translators of one direction only."""
+        self._number(source_language), self._number(target_language)
+        return Direction(self, source_language, target_language)
+
+    def save_to_preset(self, folder: str | os.PathLike):
+        """Write the translator as a keras-hub preset: configuration, weights in float16 and tokenizers.
+
+        Args:
+            folder: where to; it appears complete or not at all, in place of an earlier one.
+        """
+        write_preset(folder, self, list(self.tokenizers.values()), {"languages": self.languages})
+
+    @classmethod
+    def from_preset(cls, folder: str | os.PathLike) -> "MultilingualTranslator":
+        """Read what `save_to_preset` wrote.
+
+        Args:
+            folder: the preset.
+        """
+        backbone, tokenizers, settings = read_preset(folder)
+        return cls(backbone, dict(zip(settings["languages"], tokenizers, strict=True)))
+
+    def get_config(self):
+        serialize = keras.saving.serialize_keras_object
+        return {
+            **super().get_config(),
+            "backbone": serialize(self.backbone),
+            "tokenizers": {code: serialize(tokenizer) for code, tokenizer in self.tokenizers.items()},
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        deserialize = keras.saving.deserialize_keras_object
+        tokenizers = {code: deserialize(tokenizer) for code, tokenizer in config["tokenizers"].items()}
+        return cls(**{**config, "backbone": deserialize(config["backbone"]), "tokenizers": tokenizers})
+
+
+@dataclass(frozen=True)
+class Direction:
+    """One direction of a multilingual translator, with the interface of `Translator.translate`."""
+
+    translator: MultilingualTranslator
+    source_language: str
+    target_language: str
+
+    def translate(self, texts: Iterable[str], **options) -> list[str]:
+        """Translate sentences, as `MultilingualTranslator.translate`."""
+        return self.translator.translate(texts, self.source_language, self.target_language, **options)
+
+    def n_best(self, texts: Iterable[str], n: int = 5, *arguments, **options) -> list[list[Hypothesis]]:
+        """Return the `n` best translations, as `MultilingualTranslator.n_best`."""
+        return self.translator.n_best(
+            texts, self.source_language, self.target_language, n, *arguments, **options
+        )
+
+
+class SentenceMatrices(keras.Model):
+    """The bridge's M and A of sentences; a `keras.Model`, so that `predict_on_batch` compiles it."""
+
+    def __init__(self, backbone):
+        super().__init__()
+        self.backbone = backbone
+        self.built = True  # it has no weights of its own
+
+    def call(self, inputs):
+        matrix, scores = self.backbone.matrix(inputs)
+        return {"matrix": matrix, "scores": scores}

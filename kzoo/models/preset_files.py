@@ -1,0 +1,54 @@
+"""A trained translator on disk: a keras-hub preset with its tokenizers and a small file of settings."""
+
+import json
+import os
+from pathlib import Path
+
+import keras
+from keras_hub.models import Backbone
+
+from kzoo.files import whole_folder
+
+TRANSLATOR_FILE = "translator.json"
+
+
+def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers: list, settings: dict):
+    """Write a preset: the backbone's configuration, its weights in float16, tokenizers and settings.
+
+    Args:
+        folder: where to; it appears complete or not at all, in place of an earlier one.
+        translator: its class and its `backbone` are written.
+        tokenizers: in the order that `read_preset` returns them; one may stand several times.
+        settings: what else the translator is made from.
+    """
+    backbone = translator.backbone
+    half = type(backbone).from_config({**backbone.get_config(), "dtype": "float16"})
+    half.set_weights(backbone.get_weights())
+    with whole_folder(folder) as unfinished:
+        half.save_to_preset(str(unfinished))
+        for tokenizer in tokenizers:
+            tokenizer.save_to_preset(str(unfinished))
+        content = {
+            "class": type(translator).__name__,
+            "tokenizers": [tokenizer.config_file for tokenizer in tokenizers],
+            **settings,
+        }
+        (unfinished / TRANSLATOR_FILE).write_text(json.dumps(content, indent=4) + "\n")
+
+
+def read_preset(folder: str | os.PathLike) -> tuple[Backbone, list, dict]:
+    """Return the backbone, the tokenizers and the settings that `write_preset` wrote."""
+    folder = Path(folder)
+    settings = read_settings(folder)
+    settings.pop("class")
+    files = settings.pop("tokenizers")
+    tokenizers = {}
+    for file in files:
+        tokenizers[file] = keras.saving.deserialize_keras_object(json.loads((folder / file).read_text()))
+        tokenizers[file].load_preset_assets(str(folder))
+    return Backbone.from_preset(str(folder)), [tokenizers[file] for file in files], settings
+
+
+def read_settings(folder: str | os.PathLike) -> dict:
+    """Return the settings of a preset: its translator's class, its tokenizers' files and its languages."""
+    return json.loads((Path(folder) / TRANSLATOR_FILE).read_text())

@@ -1,0 +1,34 @@
+"""The loss of a translator whose sentences count alike, however long."""
+
+import keras
+from keras import ops
+
+from kzoo.models.label_smoothed_cross_entropy import LabelSmoothedCrossEntropy
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class SentenceCrossEntropy(LabelSmoothedCrossEntropy):
+    """Cross-entropy summed over a sentence's words, a mean over sentences: −log P(target | source).
+
+    This is the balance with a penalty of one a sentence that Vázquez et al. 2019, Eq. 3, has. A row whose
+    sample weights are all 0 is no sentence and does not count.
+
+    Args:
+        label_smoothing: float. ε, as in `LabelSmoothedCrossEntropy`. Defaults to `0`.
+        name: str.
+
+    Call arguments:
+        y_true: int `(B, T)`. Words.
+        y_pred: `(B, T, V)`. Logits.
+        sample_weight: `(B, T)`. 1 at words, 0 at padding; all words by default.
+    """
+
+    def __init__(self, label_smoothing: float = 0.0, name: str = "sentence_cross_entropy", **kwargs):
+        super().__init__(label_smoothing, name, **{"reduction": "sum", **kwargs})
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        total = super().__call__(y_true, y_pred, sample_weight)
+        if sample_weight is None:
+            return total / ops.cast(ops.shape(y_true)[0], "float32")
+        sentences = ops.cast(ops.any(ops.greater(sample_weight, 0), axis=-1), "float32")
+        return total / ops.maximum(ops.sum(sentences), 1.0)

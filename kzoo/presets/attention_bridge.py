@@ -1,0 +1,86 @@
+"""The multilingual models of the attention bridge paper, and its bilingual baseline."""
+
+import keras
+
+from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator, SentenceCrossEntropy
+from kzoo.models.xla import uses_xla
+
+# Vázquez et al. 2019, Section 4.1.
+BASE = {
+    "encoder": "lstm",
+    "embedding_dim": 512,
+    "width": 512,
+    "num_decoder_layers": 2,
+    "num_heads": 10,
+    "hidden_dim": 1024,
+}
+# For two cores.
+TINY = {
+    "encoder": "lstm",
+    "embedding_dim": 128,
+    "width": 256,
+    "num_decoder_layers": 1,
+    "num_heads": 10,
+    "hidden_dim": 256,
+    "dropout": 0.2,
+}
+
+
+def attention_bridge_m2m(tokenizers=None, languages=("en", "de", "fr", "cs"), **overrides):
+    """The paper's many-to-many model (Vázquez et al. 2019, Table 1, "M-2-M").
+
+    Args:
+        tokenizers: `{code: SubwordTokenizer}`. Without them, `languages` and `vocabulary_size` say how many.
+        languages: codes, if there are no tokenizers.
+        **overrides: arguments of `AttentionBridgeBackbone`; `vocabulary_size`, 10,000 by default.
+    """
+    return attention_bridge(tokenizers, languages, **{**BASE, **overrides})
+
+
+def attention_bridge_bilingual(tokenizers=None, languages=("en", "de"), **overrides):
+    """The paper's bilingual model (Vázquez et al. 2019, Table 1); `bridge=False` is its plain baseline."""
+    return attention_bridge(tokenizers, languages, **{**BASE, **overrides})
+
+
+def attention_bridge_m2m_tiny(tokenizers=None, languages=("en", "de", "fr", "cs"), **overrides):
+    """Many-to-many at a size that two cores can train."""
+    return attention_bridge(tokenizers, languages, **{**TINY, **overrides})
+
+
+def attention_bridge_bilingual_tiny(tokenizers=None, languages=("en", "de"), **overrides):
+    """Bilingual at a size that two cores can train; `bridge=False` leaves the bridge out."""
+    return attention_bridge(tokenizers, languages, **{**TINY, **overrides})
+
+
+def attention_bridge(
+    tokenizers, languages, vocabulary_size: int = 10000, **settings
+) -> MultilingualTranslator:
+    """Build a translator around an attention bridge and compile it with the paper's recipe.
+
+    Args:
+        tokenizers: `{code: SubwordTokenizer}`; `None`: a model without text, for `languages`.
+        languages: codes.
+        vocabulary_size: int. Words of each language where there is no tokenizer.
+        **settings: arguments of `AttentionBridgeBackbone`.
+    """
+    if tokenizers is None:
+        tokenizers = dict.fromkeys(languages)
+    sizes = [
+        vocabulary_size if tokenizer is None else tokenizer.vocabulary_size()
+        for tokenizer in tokenizers.values()
+    ]
+    translator = MultilingualTranslator(AttentionBridgeBackbone(sizes, **settings), tokenizers)
+    compile_translator(translator)
+    return translator
+
+
+def compile_translator(translator: keras.Model):
+    """Compile with the paper's recipe: SGD at rate 1, gradients clipped at norm 5, and the loss of Eq. 3.
+
+    That is −log P of a sentence, a mean over sentences, beside the bridge's penalty.
+    """
+    translator.compile(
+        optimizer=keras.optimizers.SGD(1.0, global_clipnorm=5.0),
+        loss=SentenceCrossEntropy(),
+        jit_compile=uses_xla(translator.backbone),
+    )

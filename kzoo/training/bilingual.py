@@ -1,0 +1,69 @@
+"""What training one direction takes: sentence pairs, tokenizers, a model, batches, a score."""
+
+from pathlib import Path
+
+import keras
+
+from kzoo.data import Batches, Corpus
+from kzoo.models import LabelSmoothedCrossEntropy
+from kzoo.models.xla import uses_xla
+from kzoo.presets import build
+from kzoo.text import SubwordTokenizer
+from kzoo.training.optimizers import make_optimizer
+from kzoo.training.recipe import Recipe
+from kzoo.training.subwords import learned_subwords
+from kzoo.training.translation_score import TranslationScore
+
+
+class BilingualTask:
+    """A recipe with a `source` and a `target`: the model translates from one to the other.
+
+    Args:
+        recipe: the recipe.
+        corpus: what it trains on.
+    """
+
+    def __init__(self, recipe: Recipe, corpus: Corpus):
+        self.recipe = recipe
+        self.pairs = corpus.pairs("train", recipe.source, recipe.target)
+        self.validation = corpus.pairs(recipe.validation, recipe.source, recipe.target)
+
+    def build(self, folder: Path) -> keras.Model:
+        """Return the compiled translator, with the subwords of the run in `folder`, learned if need be."""
+        recipe = self.recipe
+        translator = build(recipe.preset, *self._tokenizers(folder), **recipe.model)
+        translator.source_language, translator.target_language = recipe.source, recipe.target
+        translator.compile(
+            optimizer=make_optimizer(recipe, translator.backbone.get_config()["width"]),
+            loss=LabelSmoothedCrossEntropy(recipe.label_smoothing),
+            jit_compile=uses_xla(translator.backbone),
+        )
+        translator.tokenize_source(self.validation[0], recipe.truncate)  # too long a sentence shows now
+        return translator
+
+    def _tokenizers(self, folder: Path) -> list[SubwordTokenizer]:
+        source, target = self.pairs
+        size = self.recipe.vocabulary_size
+        if self.recipe.joint_vocabulary:
+            return [learned_subwords(folder, "joint", source + target, size)]
+        return [
+            learned_subwords(folder, name, text, size)
+            for name, text in (("source", source), ("target", target))
+        ]
+
+    def batches(self, translator: keras.Model) -> Batches:
+        """Return the training batches."""
+        recipe, most = self.recipe, translator.backbone.max_length
+        sides = [
+            tokenizer(text)
+            for tokenizer, text in zip(
+                (translator.source_tokenizer, translator.target_tokenizer), self.pairs, strict=True
+            )
+        ]
+        if recipe.truncate:
+            sides = [[words[: most - 1] for words in side] for side in sides]
+        return Batches(*sides, recipe.tokens, recipe.num_shapes, recipe.seed, max_length=most)
+
+    def score(self) -> keras.callbacks.Callback:
+        """Return the callback that scores an epoch's model on the validation split."""
+        return TranslationScore(*self.validation, self.recipe.target, self.recipe.truncate)

@@ -1,0 +1,37 @@
+"""BLEU of every direction on a validation set, during training."""
+
+import time
+
+import keras
+
+from kzoo.evaluation.scores import bleu_metric
+
+
+class DirectionScores(keras.callbacks.Callback):
+    """Translates a validation set greedily in each direction after each epoch.
+
+    Logs sacreBLEU's BLEU of each as `val_bleu_de_fr`, and as `val_bleu` the mean of those between two
+    languages.
+
+    Args:
+        text: for each language its sentences, all aligned.
+        pairs: (source, target) directions.
+        truncate: cut sentences that the model cannot read whole; an error otherwise.
+    """
+
+    def __init__(self, text: dict[str, list[str]], pairs: list[tuple[str, str]], truncate: bool = False):
+        super().__init__()
+        self.text, self.pairs, self.truncate = text, pairs, truncate
+
+    def on_epoch_end(self, epoch, logs=None):
+        start, scores = time.perf_counter(), {}
+        for source, target in self.pairs:
+            translations = self.model.translate(
+                self.text[source], source, target, beam_size=1, truncate=self.truncate
+            )
+            metric = bleu_metric(target)
+            scores[source, target] = metric.corpus_score(translations, [self.text[target]]).score
+            logs[f"val_bleu_{source}_{target}"] = scores[source, target]
+        between = [score for (source, target), score in scores.items() if source != target]
+        logs["val_bleu"] = sum(between) / len(between)
+        logs["val_seconds"] = time.perf_counter() - start

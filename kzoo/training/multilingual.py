@@ -1,0 +1,78 @@
+"""What training several directions at once takes: aligned sentences, tokenizers, a model, batches, scores."""
+
+from pathlib import Path
+
+import keras
+
+from kzoo.data import Corpus, PairBatches
+from kzoo.data.language_pairs import language_pairs
+from kzoo.models import SentenceCrossEntropy
+from kzoo.models.xla import uses_xla
+from kzoo.presets import build
+from kzoo.training.direction_scores import DirectionScores
+from kzoo.training.optimizers import make_optimizer
+from kzoo.training.recipe import Recipe
+from kzoo.training.subwords import learned_subwords
+
+
+class MultilingualTask:
+    """A recipe with `languages`: one model for the pairs among them.
+
+    Args:
+        recipe: the recipe.
+        corpus: what it trains on; its sentences are aligned across all the languages.
+    """
+
+    def __init__(self, recipe: Recipe, corpus: Corpus):
+        self.recipe = recipe
+        self.pairs = language_pairs(
+            recipe.languages, recipe.centre or None, recipe.left_out or None, recipe.monolingual
+        )
+        for source, target in self.pairs:
+            corpus.pairs("train", source, target)  # aligned, or an error that names both files
+        self.train, self.validation = (
+            {language: corpus.sentences(split, language) for language in recipe.languages}
+            for split in ("train", recipe.validation)
+        )
+
+    def build(self, folder: Path) -> keras.Model:
+        """Return the compiled translator, with the subwords of the run in `folder`, learned if need be."""
+        recipe = self.recipe
+        tokenizers = {
+            language: learned_subwords(folder, language, text, recipe.vocabulary_size)
+            for language, text in self.train.items()
+        }
+        translator = build(recipe.preset, tokenizers, **recipe.model)
+        translator.compile(
+            optimizer=make_optimizer(recipe, translator.backbone.get_config()["width"]),
+            loss=SentenceCrossEntropy(recipe.label_smoothing),
+            jit_compile=uses_xla(translator.backbone),
+        )
+        for language, text in self.validation.items():
+            translator.tokenize(text, language, recipe.truncate)  # too long a sentence shows now
+        return translator
+
+    def batches(self, translator: keras.Model) -> PairBatches:
+        """Return the training batches of all pairs, in turn."""
+        recipe, most = self.recipe, translator.backbone.max_length
+        words = {language: translator.tokenizers[language](text) for language, text in self.train.items()}
+        if recipe.truncate:
+            words = {language: [s[: most - 1] for s in side] for language, side in words.items()}
+        return PairBatches(
+            words,
+            self.pairs,
+            recipe.languages,
+            {tuple(pair.split("-")): weight for pair, weight in recipe.pair_weights.items()} or None,
+            recipe.tokens,
+            recipe.sentences or None,
+            recipe.num_shapes,
+            recipe.batches_per_epoch or None,
+            recipe.seed,
+            most,
+        )
+
+    def score(self) -> keras.callbacks.Callback:
+        """Return the callback that scores an epoch's model on the validation split, direction by direction."""
+        count = self.recipe.validation_sentences or None
+        text = {language: sentences[:count] for language, sentences in self.validation.items()}
+        return DirectionScores(text, self.pairs, self.recipe.truncate)
