@@ -5,6 +5,8 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "character_tokenizer": ["CharacterTokenizer", "learn_characters"],
+        "glyphs": ["render_glyphs"],
         "tokenizers": ["END", "PAD", "START", "UNKNOWN", "SubwordTokenizer", "train_subwords"],
     },
 )

@@ -1,0 +1,123 @@
+"""Characters as the words of a model: the source side of glyph translation, and the tagger's input."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import keras
+from keras_hub.tokenizers import Tokenizer
+
+from kzoo.errors import UserError
+from kzoo.text.tokenizers import END, PAD, START, UNKNOWN
+
+SPECIAL = {PAD: "<pad>", UNKNOWN: "<unk>", START: "<s>", END: "</s>"}
+CHARACTERS_FILE = "characters.json"
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class CharacterTokenizer(Tokenizer):
+    """A number for each character, after the zoo's special words: padding 0, unknown 1, start 2, end 3.
+
+    Args:
+        characters: the vocabulary, without special words, as `learn_characters` returns it. `None` until
+            `load_preset_assets` or a saved model gives it.
+        **kwargs: other arguments of `keras_hub.tokenizers.Tokenizer`.
+
+    Call arguments:
+        inputs: list of `str`.
+
+    Returns:
+        A list of lists of int, without start and end.
+
+    Raises:
+        UserError: an entry that is not one character, or stands twice.
+
+    Example:
+
+    >>> tokenizer = CharacterTokenizer(["我", "的"])
+    >>> tokenizer(["我的书"])
+    [[4, 5, 1]]
+    >>> tokenizer.detokenize([[5, 4]])
+    ['的我']
+    """
+
+    def __init__(self, characters: Sequence[str] | None = None, **kwargs):
+        super().__init__(dtype=kwargs.pop("dtype", "int32"), **kwargs)
+        self.file_assets = [CHARACTERS_FILE]
+        self._set_characters(characters or ())
+
+    def _set_characters(self, characters: Sequence[str]):
+        self._vocabulary = [*SPECIAL.values(), *characters]
+        self._ids = {character: i for i, character in enumerate(self._vocabulary)}
+        for number, character in enumerate(characters, len(SPECIAL)):
+            if len(character) != 1 or self._ids[character] != number:
+                raise UserError(
+                    f"a vocabulary is of single characters, each once: {character!r} does not fit"
+                )
+
+    def call(self, inputs: Sequence[str]) -> list[list[int]]:
+        return self.tokenize(inputs)
+
+    def tokenize(self, inputs: Sequence[str]) -> list[list[int]]:
+        """Return the character numbers of each text."""
+        return [[self._ids.get(character, UNKNOWN) for character in text] for text in inputs]
+
+    def detokenize(self, inputs: Iterable[Iterable[int]]) -> list[str]:
+        """Return the texts of lists of numbers; U+FFFD for unknown, nothing for the other special words."""
+        shown = ["" if i in SPECIAL else word for i, word in enumerate(self._vocabulary)]
+        shown[UNKNOWN] = "\ufffd"
+        return ["".join(shown[i] for i in numbers) for numbers in inputs]
+
+    def vocabulary_size(self) -> int:
+        """Return V, the four special words included."""
+        return len(self._vocabulary)
+
+    def get_vocabulary(self) -> list[str]:
+        """Return every word by its number; `render_glyphs` takes this list."""
+        return list(self._vocabulary)
+
+    def id_to_token(self, id: int) -> str:
+        """Return the word of a number."""
+        return self._vocabulary[id]
+
+    def token_to_id(self, token: str) -> int:
+        """Return the number of a word."""
+        return self._ids.get(token, UNKNOWN)
+
+    def save_assets(self, dir_path):
+        characters = self._vocabulary[len(SPECIAL) :]
+        text = json.dumps("".join(characters), ensure_ascii=False)
+        (Path(dir_path) / CHARACTERS_FILE).write_text(text, encoding="utf-8")
+
+    def load_assets(self, dir_path):
+        self._set_characters(json.loads((Path(dir_path) / CHARACTERS_FILE).read_text(encoding="utf-8")))
+
+    def get_config(self):
+        return {**super().get_config(), "characters": None}  # an asset, as keras-hub's vocabularies are
+
+
+def learn_characters(sentences: Iterable[str], vocabulary_size: int | None = None) -> list[str]:
+    """Return the characters of sentences, the most frequent first, as `CharacterTokenizer` takes them.
+
+    Args:
+        sentences: the text.
+        vocabulary_size: int. Most characters, the four special words included. `None`, the default: all.
+
+    Raises:
+        UserError: the text is empty, or `vocabulary_size` leaves no room for a character.
+
+    Example:
+
+    >>> learn_characters(["他的书", "我的书的"])
+    ['的', '书', '他', '我']
+    """
+    counts = Counter(character for sentence in sentences for character in sentence)
+    if not counts:
+        raise UserError("no characters can be learned: the text is empty")
+    if vocabulary_size is not None and vocabulary_size <= len(SPECIAL):
+        raise UserError(
+            f"vocabulary_size is {vocabulary_size}: it counts the {len(SPECIAL)} special words too"
+        )
+    frequent = sorted(counts, key=lambda character: (-counts[character], character))
+    return frequent if vocabulary_size is None else frequent[: vocabulary_size - len(SPECIAL)]

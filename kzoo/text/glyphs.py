@@ -1,0 +1,133 @@
+"""Characters drawn as small bitmaps: what a glyph encoder reads in place of a character's number."""
+
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from itertools import count
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from kzoo.errors import UserError
+
+NOWHERE = "\U0010ffff"  # a code point that is no character: every font draws its box for missing ones
+
+
+def render_glyphs(
+    characters: Sequence[str], size: int = 22, font: str | os.PathLike | None = None
+) -> np.ndarray:
+    """Draw characters as binary bitmaps.
+
+    The font is taken as large as the bitmap; what would stick out is drawn smaller, and the ink is
+    centred. Characters that the font lacks share one glyph, the font's box for them, and are named in a
+    warning. Special tokens such as `<pad>`, which are not one character, are blank.
+
+    Args:
+        characters: a vocabulary, or a `str`.
+        size: int. Height and width in pixels. Defaults to `22`, the paper's.
+        font: path of a TTF, OTF or TTC file; of a collection the Simplified Chinese face, or the first
+            where there is none. Defaults to Noto Sans CJK Regular, from the extra `glyphs`.
+
+    Returns:
+        uint8 `(N, size, size)`: 1 for ink.
+
+    Raises:
+        UserError: no such font, an unreadable one, or one that has none of the characters.
+
+    Example:
+
+    >>> render_glyphs(["<pad>", "人"]).sum(axis=(1, 2))
+    array([ 0, 72])
+
+    Reference:
+        Broscheit et al. 2018, "Learning Distributional Token Representations from Visual Features",
+        which drew with ImageMagick. https://aclanthology.org/W18-3025
+    """
+    font = _default_font() if font is None else os.fspath(font)
+    sized = _Face(font)
+    characters = list(characters)
+    drawn = [i for i, character in enumerate(characters) if len(character) == 1]
+    missing = [i for i in drawn if sized.lacks(characters[i])]
+    if missing and len(missing) == len(drawn):
+        raise UserError(f"{font} has none of the {len(drawn):,} characters: give a font of their script")
+    if missing:
+        named = ", ".join(f"{characters[i]} (U+{ord(characters[i]):04X})" for i in missing[:10])
+        more = ", …" if len(missing) > 10 else ""
+        warnings.warn(
+            f"{font} lacks {len(missing):,} of {len(drawn):,} characters, which share one glyph: {named}{more}",
+            stacklevel=2,
+        )
+    glyphs = np.zeros((len(characters), size, size), "uint8")
+    for i in drawn:
+        glyphs[i] = _centred(sized, characters[i], size)
+    glyphs[missing] = _centred(sized, NOWHERE, size)
+    return glyphs
+
+
+def _default_font() -> str:
+    try:
+        import noto_cjk_sans_otc
+    except ImportError:
+        raise UserError(
+            "the default font, Noto Sans CJK, is not installed: pip install 'kzoo[glyphs]', or give a font"
+        ) from None
+    return str(noto_cjk_sans_otc.FONT_PATH)
+
+
+class _Face:
+    """One face of a font file in the sizes that are asked for."""
+
+    def __init__(self, path: str):
+        if not os.path.isfile(path):
+            raise UserError(f"{path}: no such font file")
+        self.path = path
+        self.made = {}
+        try:
+            families = [face.getname()[0] or "" for face in _faces(path)]
+        except OSError as error:
+            raise UserError(f"{path}: cannot be read as a TTF, OTF or TTC font ({error})") from None
+        simplified = [i for i, family in enumerate(families) if family.endswith(" SC")]
+        self.index = simplified[0] if simplified else 0
+        # Large, so that the font's box for missing characters is not taken for a character like a box.
+        self.nowhere = bytes(self.of(64).getmask(NOWHERE))
+
+    def of(self, size: int) -> ImageFont.FreeTypeFont:
+        if size not in self.made:
+            self.made[size] = _open(self.path, size, self.index)
+        return self.made[size]
+
+    def lacks(self, character: str) -> bool:
+        return not character.isspace() and bytes(self.of(64).getmask(character)) == self.nowhere
+
+
+def _faces(path: str) -> Iterator[ImageFont.FreeTypeFont]:
+    yield _open(path, 22, 0)
+    for index in count(1):
+        try:
+            yield _open(path, 22, index)
+        except OSError:  # after the last
+            return
+
+
+def _open(path: str, size: int, index: int) -> ImageFont.FreeTypeFont:
+    return ImageFont.truetype(path, size, index=index, layout_engine=ImageFont.Layout.BASIC)
+
+
+def _centred(sized: _Face, character: str, size: int) -> np.ndarray:
+    """Return a bitmap `(size, size)` of a character, in the largest type that fits."""
+    for type_size in range(size, 0, -1):
+        ink = _ink(sized.of(type_size), character, 3 * size)
+        if max(ink.size) <= size:
+            break
+    bitmap = Image.new("1", (size, size))
+    bitmap.paste(ink, ((size - ink.width) // 2, (size - ink.height) // 2))
+    return np.asarray(bitmap, "uint8")
+
+
+def _ink(font: ImageFont.FreeTypeFont, character: str, room: int) -> Image.Image:
+    """Return the drawn character without its margins."""
+    image = Image.new("1", (room, room))
+    draw = ImageDraw.Draw(image)
+    draw.fontmode = "1"  # FreeType's own black and white keeps thin strokes, which a threshold loses
+    draw.text((room // 3, room // 3), character, fill=1, font=font)
+    return image.crop(image.getbbox() or (0, 0, 0, 0))

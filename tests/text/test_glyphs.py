@@ -1,0 +1,112 @@
+"""Glyphs against what a bitmap must be: whole, centred, the font's own drawing; and the errors of fonts."""
+
+import warnings
+
+import numpy as np
+import pytest
+from matplotlib import get_data_path
+from PIL import Image, ImageDraw, ImageFont
+
+from kzoo.errors import UserError
+from kzoo.text import render_glyphs
+
+LATIN = f"{get_data_path()}/fonts/ttf/DejaVuSans.ttf"
+
+
+def margins(glyph):
+    """Return the empty rows above and below the ink, and the empty columns left and right of it."""
+    rows, columns = np.flatnonzero(glyph.any(axis=1)), np.flatnonzero(glyph.any(axis=0))
+    return rows[0], len(glyph) - 1 - rows[-1], columns[0], glyph.shape[1] - 1 - columns[-1]
+
+
+def test_bitmaps_are_binary_and_centred():
+    characters = "国龘一，。g—的"
+    glyphs = render_glyphs(characters)
+    assert glyphs.shape == (len(characters), 22, 22) and glyphs.dtype == np.uint8
+    assert set(np.unique(glyphs)) == {0, 1}
+    for glyph in glyphs:
+        above, below, left, right = margins(glyph)
+        assert abs(above - below) <= 1 and abs(left - right) <= 1
+
+
+def test_a_glyph_is_the_fonts_drawing():
+    font = ImageFont.truetype(LATIN, 22)
+    image = Image.new("1", (80, 80))
+    draw = ImageDraw.Draw(image)
+    draw.fontmode = "1"
+    draw.text((30, 30), "R", fill=1, font=font)
+    drawn = np.asarray(image.crop(image.getbbox()))
+    top, bottom, left, right = margins(glyph := render_glyphs("R", font=LATIN)[0])
+    np.testing.assert_array_equal(glyph[top : 22 - bottom, left : 22 - right], drawn)
+
+
+@pytest.mark.parametrize("size", [11, 22, 40])
+def test_no_stroke_is_cut_off(size):
+    # Two and three squares wide in the font: what does not fit is drawn smaller, whole.
+    for glyph in render_glyphs("⸺⸻", size):
+        rows = np.flatnonzero(glyph.any(axis=1))
+        assert rows.size and (glyph[rows].sum(axis=1) >= size - 4).all()
+    # Ink at the border has its end there: as many pixels as in a bitmap with room around it.
+    font = ImageFont.truetype(LATIN, size)
+    for character in "Wg@Ǻ":
+        image = Image.new("1", (4 * size, 4 * size))
+        draw = ImageDraw.Draw(image)
+        draw.fontmode = "1"
+        draw.text((size, size), character, fill=1, font=font)
+        if max(image.crop(image.getbbox()).size) <= size:
+            assert render_glyphs(character, size, LATIN).sum() == np.asarray(image).sum()
+
+
+def test_special_tokens_and_spaces_are_blank():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        glyphs = render_glyphs(["<pad>", "<unk>", "<s>", "</s>", " ", "\u3000", "人"])
+    assert not glyphs[:6].any() and glyphs[6].any()
+
+
+def test_lacking_characters_are_named_and_share_a_glyph():
+    with pytest.warns(UserWarning, match=r"lacks 2 of 4 characters.*国 \(U\+56FD\), 家 \(U\+5BB6\)"):
+        glyphs = render_glyphs("A国家□", font=LATIN)
+    assert glyphs[1].any()
+    np.testing.assert_array_equal(glyphs[1], glyphs[2])
+    assert (glyphs[1] != glyphs[3]).any()
+
+
+def test_different_characters_have_different_glyphs():
+    common = [chr(code) for code in range(0x4E00, 0x4E00 + 500)]
+    assert len({glyph.tobytes() for glyph in render_glyphs(common)}) == 500
+
+
+def test_the_simplified_chinese_face_is_taken():
+    from noto_cjk_sans_otc import FONT_PATH
+
+    drawn = {}
+    for index in range(5):
+        face = ImageFont.truetype(str(FONT_PATH), 22, index=index)
+        image = Image.new("1", (66, 66))
+        draw = ImageDraw.Draw(image)
+        draw.fontmode = "1"
+        draw.text((22, 22), "骨", fill=1, font=face)
+        drawn[face.getname()[0][-2:]] = np.asarray(image.crop(image.getbbox()))
+    top, bottom, left, right = margins(glyph := render_glyphs("骨")[0])
+    ink = glyph[top : 22 - bottom, left : 22 - right]
+    np.testing.assert_array_equal(ink, drawn["SC"])
+    assert not np.array_equal(drawn["SC"], drawn["TC"])
+
+
+def test_fonts_that_cannot_be_used_are_named(tmp_path):
+    with pytest.raises(UserError, match="gone.ttf: no such font file"):
+        render_glyphs("人", font=tmp_path / "gone.ttf")
+    (tmp_path / "broken.otf").write_bytes(b"not a font" * 100)
+    with pytest.raises(UserError, match="broken.otf: cannot be read as a TTF, OTF or TTC font"):
+        render_glyphs("人", font=tmp_path / "broken.otf")
+    with pytest.raises(UserError, match="has none of the 2 characters"):
+        render_glyphs("国家", font=LATIN)
+
+
+def test_a_missing_default_font_says_what_to_install(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "noto_cjk_sans_otc", None)
+    with pytest.raises(UserError, match=r"pip install 'kzoo\[glyphs\]'"):
+        render_glyphs("人")
