@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from kzoo.layers.dropout import Dropout
+
 
 @keras.saving.register_keras_serializable("kzoo")
 class MultiHeadAttention(keras.layers.Layer):
@@ -12,10 +14,10 @@ class MultiHeadAttention(keras.layers.Layer):
 
     One kernel `(D, 3·H·d)` holds the query, key and value maps, so that self-attention is one product.
 
-    A cache is the pair of keys and values `(B, H, N, d)` of earlier tokens. Without `cache_index` it is
-    read as it is (the source, in cross-attention); with it the inputs' own keys and values are first
-    written at entries `cache_index … cache_index + L - 1`. What the entries mean is up to the mask: a beam
-    search lets N be steps × beams and masks all but a hypothesis's ancestors.
+    A cache is the pair of keys and values `(B, H, N, d)` of earlier tokens, the keys rotated. Without
+    `cache_index` it is read as it is (the source, in cross-attention); with it the inputs' own keys and
+    values are first written at entries `cache_index … cache_index + L - 1`. What the entries mean is up to
+    the mask: a beam search lets N be steps × beams and masks all but a hypothesis's ancestors.
 
     Args:
         num_heads: int. H.
@@ -28,10 +30,11 @@ class MultiHeadAttention(keras.layers.Layer):
     Call arguments:
         query: `(B, L, D)`.
         value: `(B, N, D)`. What is attended to; the query itself by default.
-        mask: bool, broadcast to `(B, H, L, N)`. `True` where a query may look.
+        attention_mask: bool, broadcast to `(B, H, L, N)`. `True` where a query may look.
         cache: `(keys, values)`, each `(B, H, N, d)`.
         cache_index: int or integer tensor. First entry of the cache to write.
-        positions: `(L,)` or `(B, L)`. Positions of query and key for `rotary`; 0 … L - 1 by default.
+        positions: `(L,)` or `(B, L)`. The query's positions for `rotary`; 0 … L - 1 by default. Keys of a
+            `value` stand at 0 … N - 1.
         return_attention_scores: bool. Defaults to `False`.
         training: bool. Whether dropout is on.
 
@@ -55,7 +58,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.dropout = dropout
         self.rotary = rotary
         self.supports_masking = True
-        self._dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self._dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, query_shape, value_shape=None):
         width, inner = query_shape[-1], self.num_heads * self.key_dim
@@ -72,33 +75,31 @@ class MultiHeadAttention(keras.layers.Layer):
         self,
         query,
         value=None,
-        mask=None,
+        attention_mask=None,
         cache=None,
         cache_index=None,
         positions=None,
         return_attention_scores=False,
         training=None,
     ):
-        if cache is None and value is not None:
-            (q,) = self._project(query, first=0, count=1)
-            keys, values = self.keys_and_values(value)
-        elif cache is not None and cache_index is None:
+        if cache is not None and cache_index is None:
             (q,) = self._project(query, first=0, count=1)
             keys, values = cache
+        elif value is not None:
+            (q,) = self._project(query, first=0, count=1)
+            keys, values = self.keys_and_values(value)
         else:
             q, keys, values = self._project(query, first=0, count=3)
-        if self.rotary is not None:
-            q = self.rotary(q, positions=positions)
-            keys = self.rotary(keys, positions=positions)
+            keys = self._rotate(keys, positions)
+        q = self._rotate(q, positions)
         if cache_index is not None:
             keys = ops.slice_update(cache[0], (0, 0, cache_index, 0), ops.cast(keys, cache[0].dtype))
             values = ops.slice_update(cache[1], (0, 0, cache_index, 0), ops.cast(values, cache[1].dtype))
 
         scores = ops.matmul(q, ops.swapaxes(keys, -1, -2)) * self.key_dim**-0.5  # (B, H, L, N)
-        weights = self._softmax(scores, mask)
-        mixed = ops.matmul(self._dropout(weights, training=training), values)  # (B, H, L, d)
-        mixed = ops.reshape(ops.transpose(mixed, (0, 2, 1, 3)), (*ops.shape(query)[:2], -1))
-        outputs = [self.output_dense(mixed)]
+        weights = self._softmax(scores, attention_mask)
+        mixed = ops.einsum("bhln,bhnd->blhd", self._dropout(weights, training=training), values)
+        outputs = [self.output_dense(ops.reshape(mixed, (*ops.shape(query)[:2], -1)))]
         if return_attention_scores:
             outputs.append(weights)
         if cache_index is not None:
@@ -107,16 +108,22 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def keys_and_values(self, value):
         """Return the pair of keys and values `(B, H, N, d)` of `value` `(B, N, D)`, ready as a cache."""
-        return self._project(value, first=1, count=2)
+        keys, values = self._project(value, first=1, count=2)
+        return self._rotate(keys), values
 
     def _project(self, x, first: int, count: int):
         """Apply `count` of the query, key and value maps from number `first` on: `(B, H, L, d)` each."""
         inner = self.num_heads * self.key_dim
         columns = slice(first * inner, (first + count) * inner)
         x = ops.matmul(x, self.kernel[:, columns]) + self.bias[columns]
-        x = ops.reshape(x, (*ops.shape(x)[:2], count, self.num_heads, self.key_dim))
-        x = ops.transpose(x, (2, 0, 3, 1, 4))
-        return [x[i] for i in range(count)]
+        # Split before the heads are: 0.95 of a training step's time for taking parts of one big transpose.
+        shape = (*ops.shape(x)[:2], self.num_heads, self.key_dim)
+        return [
+            ops.transpose(ops.reshape(part, shape), (0, 2, 1, 3)) for part in ops.split(x, count, axis=-1)
+        ]
+
+    def _rotate(self, x, positions=None):
+        return x if self.rotary is None else self.rotary(x, positions=positions)
 
     def _softmax(self, scores, mask):
         """Softmax over N in float32; masked entries get weight 0."""

@@ -2,6 +2,8 @@
 
 import keras
 
+from kzoo.layers.dropout import Dropout
+
 
 @keras.saving.register_keras_serializable("kzoo")
 class Residual(keras.layers.Layer):
@@ -36,7 +38,7 @@ class Residual(keras.layers.Layer):
         self.dropout = dropout
         self._pre = norm == "pre"
         self.supports_masking = True
-        self._dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self._dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.layer_norm = keras.layers.LayerNormalization(
             epsilon=1e-5, dtype=self.dtype_policy, name="layer_norm"
         )

@@ -91,7 +91,7 @@ class TransformerDecoderLayer(keras.layers.Layer):
         length = ops.arange(ops.shape(inputs)[1], dtype="int32")
         causal = length[None, :] <= length[:, None]  # (T, T)
         x = inputs
-        attended = self.self_attention(self.self_attention_residual.enter(x), mask=causal)
+        attended = self.self_attention(self.self_attention_residual.enter(x), attention_mask=causal)
         x = self.self_attention_residual(x, attended, training=training)
         return self._after_self_attention(x, source_mask, value=source, training=training)
 
@@ -113,7 +113,7 @@ class TransformerDecoderLayer(keras.layers.Layer):
         x = inputs
         attended, cache = self.self_attention(
             self.self_attention_residual.enter(x),
-            mask=mask,
+            attention_mask=mask,
             cache=cache,
             cache_index=cache_index,
             positions=positions,
@@ -128,7 +128,7 @@ class TransformerDecoderLayer(keras.layers.Layer):
     def _after_self_attention(self, x, source_mask, value=None, cache=None, training=None):
         mask = None if source_mask is None else source_mask[:, None, None, :]  # (B, 1, 1, S)
         attended = self.cross_attention(
-            self.cross_attention_residual.enter(x), value=value, mask=mask, cache=cache
+            self.cross_attention_residual.enter(x), value=value, attention_mask=mask, cache=cache
         )
         x = self.cross_attention_residual(x, attended, training=training)
         return self.feedforward_residual(

@@ -74,7 +74,7 @@ class TransformerEncoderLayer(keras.layers.Layer):
     def call(self, inputs, mask=None, training=None):
         mask = None if mask is None else mask[:, None, None, :]  # (B, 1, 1, S)
         x = inputs
-        attended = self.attention(self.attention_residual.enter(x), mask=mask)
+        attended = self.attention(self.attention_residual.enter(x), attention_mask=mask)
         x = self.attention_residual(x, attended, training=training)
         return self.feedforward_residual(
             x, self.feedforward(self.feedforward_residual.enter(x)), training=training

@@ -43,7 +43,7 @@ def test_equals_the_formula(random):
     layer = MultiHeadAttention(2, 4)
     layer(query, value)
     filled(layer, random)
-    output, weights = layer(query, value, mask=mask, return_attention_scores=True)
+    output, weights = layer(query, value, attention_mask=mask, return_attention_scores=True)
     expected, expected_weights = attention(layer, query, value, mask)
     np.testing.assert_allclose(ops.convert_to_numpy(output), expected, atol=1e-5)
     np.testing.assert_allclose(ops.convert_to_numpy(weights), expected_weights, atol=1e-6)
@@ -53,7 +53,9 @@ def test_ignores_padding(random):
     x = random.normal(size=(2, 5, 8)).astype("float32")
     mask = np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]], bool)
     layer = MultiHeadAttention(2, 4)
-    assert_ignores_padding(lambda x, m: layer(x, mask=m[:, None, None]), x, mask, outputs_masked=True)
+    assert_ignores_padding(
+        lambda x, m: layer(x, attention_mask=m[:, None, None]), x, mask, outputs_masked=True
+    )
 
 
 def test_cache_gives_what_the_whole_sequence_gives(random):
@@ -62,12 +64,12 @@ def test_cache_gives_what_the_whole_sequence_gives(random):
         layer = MultiHeadAttention(2, 4, rotary=rotary)
         layer(x)
         filled(layer, random)
-        whole = ops.convert_to_numpy(layer(x, mask=np.tril(np.ones((5, 5), bool))))
+        whole = ops.convert_to_numpy(layer(x, attention_mask=np.tril(np.ones((5, 5), bool))))
         cache = (np.zeros((2, 2, 5, 4), "float32"), np.zeros((2, 2, 5, 4), "float32"))
         for step in range(5):
             word, cache = layer(
                 x[:, step : step + 1],
-                mask=(np.arange(5) <= step)[None, None, None],
+                attention_mask=(np.arange(5) <= step)[None, None, None],
                 cache=cache,
                 cache_index=step,
                 positions=np.array([step], "int32"),
@@ -80,7 +82,18 @@ def test_a_read_only_cache_is_the_source(random):
         random.normal(size=(2, 3, 8)).astype("float32"),
         random.normal(size=(2, 6, 8)).astype("float32"),
     )
-    layer = MultiHeadAttention(2, 4)
-    expected = ops.convert_to_numpy(layer(query, value))
-    cached = layer(query, cache=layer.keys_and_values(value))
-    np.testing.assert_allclose(ops.convert_to_numpy(cached), expected, atol=1e-6)
+    for rotary in (None, RoPEEmbedding()):
+        layer = MultiHeadAttention(2, 4, rotary=rotary)
+        expected = ops.convert_to_numpy(layer(query, value))
+        cached = layer(query, cache=layer.keys_and_values(value))
+        np.testing.assert_allclose(ops.convert_to_numpy(cached), expected, atol=1e-6)
+
+
+def test_rotary_attention_knows_only_distances(random):
+    """Query, key and value three positions on, the cache's keys with them: the same weights."""
+    x = random.normal(size=(2, 4, 8)).astype("float32")
+    layer = MultiHeadAttention(2, 4, rotary=RoPEEmbedding())
+    here, there = (
+        ops.convert_to_numpy(layer(x, positions=np.arange(4, dtype="int32") + shift)) for shift in (0, 3)
+    )
+    np.testing.assert_allclose(here, there, atol=1e-5)

@@ -1,0 +1,82 @@
+"""Dropout whose random numbers cost next to nothing."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class Dropout(keras.layers.Layer):
+    """Dropout: sets each number to 0 with probability `rate` and divides the others by 1 - `rate`.
+
+    `keras.layers.Dropout` draws a number from a random generator for every element, which took a fifth of a
+    small Transformer's training step on a processor. Here an element is dropped by a hash of its place and
+    of a key that is new at every call, which XLA computes in the loop that drops it: a step took 0.79 of
+    the time, 1.01 of a step's without dropout. The same seed drops the same elements on every backend.
+
+    Args:
+        rate: float, at least 0 and less than 1; exact to 2^-32.
+        seed: int. Drawn from Python's `random` by default, which `keras.utils.set_random_seed` fixes.
+        **kwargs: other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: of any shape, with fewer than 2^31 elements.
+        training: bool. Whether dropout is on. Defaults to `False`.
+
+    Returns:
+        The shape of `inputs`.
+
+    Example:
+
+    >>> Dropout(0.5)(np.ones(1000), training=True).shape
+    (1000,)
+
+    Reference:
+        Srivastava et al. 2014, "Dropout: A Simple Way to Prevent Neural Networks from Overfitting".
+        https://jmlr.org/papers/v15/srivastava14a.html
+    """
+
+    def __init__(self, rate: float, seed: int | None = None, **kwargs):
+        super().__init__(**kwargs)
+        if not 0 <= rate < 1:
+            raise ValueError(f"rate is at least 0 and less than 1, not {rate}")
+        self.rate = rate
+        self.seed = seed
+        self.supports_masking = True
+        if rate > 0:
+            self.seed_generator = keras.random.SeedGenerator(seed)
+
+    def build(self, inputs_shape):
+        pass
+
+    def call(self, inputs, training=False):
+        if not training or self.rate == 0:
+            return inputs
+        seed = ops.cast(self.seed_generator.next(), "int32")  # the seed and the number of the call
+        first_key = scramble(seed[0])
+        second_key = scramble(ops.bitwise_xor(seed[1], first_key))
+        places = ops.reshape(ops.arange(ops.size(inputs), dtype="int32"), ops.shape(inputs))
+        numbers = scramble(ops.bitwise_xor(scramble(ops.bitwise_xor(places, first_key)), second_key))
+        lowest_kept = round(self.rate * 2**32) - 2**31  # of all int32 numbers
+        return ops.where(numbers >= lowest_kept, inputs / (1 - self.rate), 0)
+
+    def compute_output_shape(self, inputs_shape):
+        return inputs_shape
+
+    def get_config(self):
+        return {**super().get_config(), "rate": self.rate, "seed": self.seed}
+
+
+def scramble(x):
+    """Map int32 numbers one to one onto int32 numbers, such that each bit depends on every bit of `x`.
+
+    Constants: Wellons 2018, "Prospecting for Hash Functions" (his `lowbias32`).
+    https://nullprogram.com/blog/2018/07/31/
+    """
+    x = ops.bitwise_xor(x, high_bits(x, 16)) * 0x7FEB352D
+    x = ops.bitwise_xor(x, high_bits(x, 17)) * (0x846CA68B - 2**32)
+    return ops.bitwise_xor(x, high_bits(x, 16))
+
+
+def high_bits(x, count: int):
+    """Return the highest `count` bits of int32 `x`, as a number of at least 0."""
+    return ops.bitwise_and(ops.right_shift(x, 32 - count), 2**count - 1)
