@@ -17,11 +17,18 @@ class DirectionScores(keras.callbacks.Callback):
         text: for each language its sentences, all aligned.
         pairs: (source, target) directions.
         truncate: cut sentences that the model cannot read whole; an error otherwise.
+        lowercase: score without regard to case, for models that write lower case.
     """
 
-    def __init__(self, text: dict[str, list[str]], pairs: list[tuple[str, str]], truncate: bool = False):
+    def __init__(
+        self,
+        text: dict[str, list[str]],
+        pairs: list[tuple[str, str]],
+        truncate: bool = False,
+        lowercase: bool = False,
+    ):
         super().__init__()
-        self.text, self.pairs, self.truncate = text, pairs, truncate
+        self.text, self.pairs, self.truncate, self.lowercase = text, pairs, truncate, lowercase
 
     def on_epoch_end(self, epoch, logs=None):
         start, scores = time.perf_counter(), {}
@@ -29,7 +36,7 @@ class DirectionScores(keras.callbacks.Callback):
             translations = self.model.translate(
                 self.text[source], source, target, beam_size=1, truncate=self.truncate
             )
-            metric = bleu_metric(target)
+            metric = bleu_metric(target, self.lowercase)
             scores[source, target] = metric.corpus_score(translations, [self.text[target]]).score
             logs[f"val_bleu_{source}_{target}"] = scores[source, target]
         between = [score for (source, target), score in scores.items() if source != target]

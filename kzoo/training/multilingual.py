@@ -39,7 +39,7 @@ class MultilingualTask:
         """Return the compiled translator, with the subwords of the run in `folder`, learned if need be."""
         recipe = self.recipe
         tokenizers = {
-            language: learned_subwords(folder, language, text, recipe.vocabulary_size)
+            language: learned_subwords(folder, language, text, recipe.vocabulary_size, recipe.text, language)
             for language, text in self.train.items()
         }
         translator = build(recipe.preset, tokenizers, **recipe.model)
@@ -72,7 +72,9 @@ class MultilingualTask:
         )
 
     def score(self) -> keras.callbacks.Callback:
-        """Return the callback that scores an epoch's model on the validation split, direction by direction."""
+        """Return the callback that scores each direction of an epoch's model on the validation split."""
         count = self.recipe.validation_sentences or None
         text = {language: sentences[:count] for language, sentences in self.validation.items()}
-        return DirectionScores(text, self.pairs, self.recipe.truncate)
+        return DirectionScores(
+            text, self.pairs, self.recipe.truncate, lowercase=self.recipe.text == "lowercased"
+        )

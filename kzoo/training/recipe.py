@@ -27,6 +27,7 @@ class Recipe:
         validation_sentences: int. Multilingual: how many of the validation split are scored in each
             direction after an epoch; 0: all.
         validation: split that chooses the best checkpoint.
+        text: multilingual: `"raw"`, or `"lowercased"`: Moses-normalized and tokenized, in lower case.
         vocabulary_size: int. Subwords, of both languages together if `joint_vocabulary`, else of each.
         joint_vocabulary: one vocabulary for both languages.
         tokens: int. Most words of a batch on either side, padding included.
@@ -63,6 +64,7 @@ class Recipe:
     val: list[str] = field(default_factory=list)
     test: list[str] = field(default_factory=list)
     validation: str = "val"
+    text: str = "raw"
     vocabulary_size: int = 8000
     joint_vocabulary: bool = True
     tokens: int = 2048
@@ -106,6 +108,7 @@ AT_LEAST = {
 }
 ONE_OF = {
     "precision": ("float32", "mixed_bfloat16", "mixed_float16"),
+    "text": ("raw", "lowercased"),
     "optimizer": ("noam", "adam", "sgd"),
 }
 

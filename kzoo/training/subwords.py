@@ -3,10 +3,12 @@
 from pathlib import Path
 
 from kzoo.files import whole_file
-from kzoo.text import SubwordTokenizer, train_subwords
+from kzoo.text import MosesSubwordTokenizer, SubwordTokenizer, moses_text, train_subwords
 
 
-def learned_subwords(folder: Path, name: str, sentences: list[str], size: int) -> SubwordTokenizer:
+def learned_subwords(
+    folder: Path, name: str, sentences: list[str], size: int, text: str = "raw", language: str = ""
+) -> SubwordTokenizer:
     """Return the run's tokenizer of this name.
 
     Args:
@@ -14,9 +16,24 @@ def learned_subwords(folder: Path, name: str, sentences: list[str], size: int) -
         name: such as a language.
         sentences: what it is learned from if the run has none yet.
         size: int. Its subwords.
+        text: `"raw"`, or `"lowercased"`: in Moses's form and lower case.
+        language: code, for Moses.
     """
     path = folder / f"subwords.{name}.model"
+    prepare, make = FORMS[text]
     if not path.exists():
         with whole_file(path) as file:
-            file.write_bytes(train_subwords(sentences, size))
-    return SubwordTokenizer(path.read_bytes(), config_file=f"{name}_tokenizer.json")
+            file.write_bytes(train_subwords([prepare(s, language) for s in sentences], size))
+    return make(path.read_bytes(), language, f"{name}_tokenizer.json")
+
+
+FORMS = {
+    "raw": (
+        lambda sentence, language: sentence,
+        lambda proto, language, file: SubwordTokenizer(proto, config_file=file),
+    ),
+    "lowercased": (
+        moses_text,
+        lambda proto, language, file: MosesSubwordTokenizer(proto, language, config_file=file),
+    ),
+}
