@@ -19,12 +19,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="A Keras 3 model zoo for machine translation.",
 )
-plots = typer.Typer(no_args_is_help=True, help="Draw the pictures of the PoPE paper.")
+plots = typer.Typer(no_args_is_help=True, help="Draw the papers' pictures.")
 app.add_typer(plots, name="plot")
 
 Preset = Annotated[str, typer.Argument(help="A trained preset: a name on the shelf, or a folder.")]
 Beam = Annotated[int, typer.Option("--beam", min=1, help="Hypotheses that are followed; 1 is greedy.")]
 Penalty = Annotated[float, typer.Option(help="α: scores are log P / length^α.")]
+From = Annotated[str | None, typer.Option("--from", help="Language of the text; for multilingual presets.")]
+To = Annotated[str | None, typer.Option("--to", help="Language wanted; for multilingual presets.")]
+Truncate = Annotated[bool, typer.Option(help="Cut sentences that the model cannot read whole.")]
 GNMTPenalty = Annotated[float | None, typer.Option("--gnmt", help="α of GNMT's penalty, in its place.")]
 
 
@@ -80,21 +83,33 @@ def evaluate(
     split: Annotated[
         list[str] | None, typer.Option(help="May be given again; all test sets by default.")
     ] = None,
+    files: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(help="Your own text and its reference, a sentence a line, in place of a corpus."),
+    ] = None,
+    source: From = None,
+    target: To = None,
     beam_size: Beam = 5,
     length_penalty: Penalty = 1.0,
     gnmt: GNMTPenalty = None,
+    truncate: Truncate = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the scores.")] = None,
 ):
-    """Translate a corpus's splits and score them with sacreBLEU."""
-    from kzoo.data.corpora import open_corpus
-    from kzoo.presets.shelf import load, locate
+    """Translate a corpus's splits, or your own files, and score them with sacreBLEU."""
+    from kzoo.data.corpora import open_corpus, open_files
+    from kzoo.presets.shelf import direction, load, locate
 
-    data = open_corpus(corpus)
+    if files and split:
+        raise UserError("--files and --split exclude each other: give one of them")
+    data = open_files(test=files) if files else open_corpus(corpus)
     locate(preset)
     for name in split or []:
         data.languages_in(name)
     _start_backend()
-    translator = load(preset)
+    translator = direction(load(preset), source, target)
+    if files:
+        corpus = "files"
+        data = open_files(test=files, languages=(translator.source_language, translator.target_language))
     source, target = translator.source_language, translator.target_language
     splits = split or [
         name
@@ -111,7 +126,15 @@ def evaluate(
     total = sum(len(data.sentences(name, source)) for name in splits)
     with _progress("translating", total) as advance:
         scores, _ = evaluate_splits(
-            translator, data, splits, source, target, beam_size, _penalty(length_penalty, gnmt), advance
+            translator,
+            data,
+            splits,
+            source,
+            target,
+            beam_size,
+            _penalty(length_penalty, gnmt),
+            truncate,
+            advance,
         )
     print(score_table(scores))
     if output:
@@ -124,7 +147,9 @@ def evaluate(
 def translate(
     preset: Preset,
     text: Annotated[list[str] | None, typer.Argument(help="Sentences; standard input by default.")] = None,
-    source: Annotated[Path | None, typer.Option("--input", "-i", help="A file, a sentence a line.")] = None,
+    source: From = None,
+    target: To = None,
+    file: Annotated[Path | None, typer.Option("--input", "-i", help="A file, a sentence a line.")] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to; standard output by default.")
     ] = None,
@@ -132,26 +157,26 @@ def translate(
     length_penalty: Penalty = 1.0,
     gnmt: GNMTPenalty = None,
     n_best: Annotated[int, typer.Option(min=1, help="Translations of each sentence, with their scores.")] = 1,
-    truncate: Annotated[bool, typer.Option(help="Cut sentences that the model cannot read whole.")] = False,
+    truncate: Truncate = False,
 ):
     """Translate a sentence, a file or standard input."""
     from kzoo.data.text_files import decode_lines, read_lines
-    from kzoo.presets.shelf import load, locate
+    from kzoo.presets.shelf import direction, load, locate
 
     locate(preset)
-    if text and source is not None:
+    if text and file is not None:
         raise UserError("sentences and --input exclude each other: give one of them")
     if n_best > beam_size:
         raise UserError(f"{n_best} best translations need --beam {n_best} at least, not {beam_size}")
-    if source is not None:
-        sentences = read_lines(source).sentences
+    if file is not None:
+        sentences = read_lines(file).sentences
     elif text:
         sentences = decode_lines("\n".join(text).encode("utf-8", "surrogateescape"), "the arguments")
     else:
         sentences = decode_lines(sys.stdin.buffer.read(), "standard input")
     _start_backend()
-    translator = load(preset)
-    with _progress("translating", len(sentences), shown=source is not None) as advance:
+    translator = direction(load(preset), source, target)
+    with _progress("translating", len(sentences), shown=file is not None) as advance:
         results = translator.n_best(
             sentences,
             n_best,
@@ -232,6 +257,41 @@ def plot_curves(
     from kzoo.evaluation.learning_curves import plot_learning_curves, read_labels
 
     plot_learning_curves(read_labels(histories), path)
+
+
+@plots.command("bridge")
+def plot_bridge(
+    path: Picture,
+    preset: Preset,
+    sentences: Annotated[list[str], typer.Argument(help="LANGUAGE=SENTENCE each.")],
+):
+    """The attention bridge's heads over the words of sentences, one a language."""
+    from kzoo.presets.shelf import load, locate
+
+    texts = [sentence.partition("=") for sentence in sentences]
+    for code, separator, text in texts:
+        if not (code and separator and text.strip()):
+            raise UserError(f"{code!r} is not LANGUAGE=SENTENCE, as in 'de=Ein Hund rennt.'")
+    locate(preset)
+    _start_backend()
+    from kzoo.evaluation.bridge_plots import plot_bridge as plot
+
+    translator = load(preset)
+    if not hasattr(translator, "bridge_attention"):
+        raise UserError(f"preset {preset} has no attention bridge")
+    plot({f"{code}: {text}": translator.bridge_attention(text, code) for code, _, text in texts}, path)
+
+
+@plots.command("directions")
+def plot_directions(
+    path: Picture,
+    scores: Annotated[Path, typer.Argument(help="JSON file with the scores of a multilingual model.")],
+):
+    """BLEU by direction, those unseen in training marked."""
+    from kzoo.evaluation.directions import plot_directions as plot
+    from kzoo.evaluation.directions import read_directions
+
+    plot(*read_directions(scores), path)
 
 
 def _start_backend():

@@ -73,6 +73,7 @@ def evaluate(
     target: str,
     beam_size: int = 5,
     length_penalty=1.0,
+    truncate: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[list[SplitScores], dict[str, list[str]]]:
     """Translate splits of a corpus and score them, each and (if there are several) all together.
@@ -85,6 +86,7 @@ def evaluate(
         target: language.
         beam_size: int.
         length_penalty: as in `Translator.translate`.
+        truncate: as in `Translator.translate`.
         progress: called with a number of sentences whenever so many more are translated.
 
     Returns:
@@ -94,7 +96,11 @@ def evaluate(
     for split in splits:
         sentences, expected = corpus.pairs(split, source, target)
         translated[split] = translator.translate(
-            sentences, beam_size=beam_size, length_penalty=length_penalty, progress=progress
+            sentences,
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            truncate=truncate,
+            progress=progress,
         )
         references += expected
         scores.append(score_translations(split, translated[split], expected, target))

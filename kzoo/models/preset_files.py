@@ -7,6 +7,7 @@ from pathlib import Path
 import keras
 from keras_hub.models import Backbone
 
+from kzoo.errors import UserError
 from kzoo.files import whole_folder
 
 TRANSLATOR_FILE = "translator.json"
@@ -50,5 +51,18 @@ def read_preset(folder: str | os.PathLike) -> tuple[Backbone, list, dict]:
 
 
 def read_settings(folder: str | os.PathLike) -> dict:
-    """Return the settings of a preset: its translator's class, its tokenizers' files and its languages."""
-    return json.loads((Path(folder) / TRANSLATOR_FILE).read_text())
+    """Return the settings of a preset: its translator's class, its tokenizers' files and its languages.
+
+    Raises:
+        UserError: the file is missing or is none of the zoo's.
+    """
+    path = Path(folder) / TRANSLATOR_FILE
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+        return {"class": settings["class"], "tokenizers": settings["tokenizers"], **settings}
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        raise UserError(
+            f"{path} is not the settings of a kzoo preset: it lacks class or tokenizers"
+        ) from None

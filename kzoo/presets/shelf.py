@@ -126,6 +126,33 @@ def load(name_or_folder: str | Path):
     return translator
 
 
+def direction(translator, source: str | None = None, target: str | None = None):
+    """Return a trained translator as one of a single direction, with `translate` and its two languages.
+
+    Args:
+        translator: what `load` returned.
+        source: language of the text; a multilingual translator needs it.
+        target: language wanted; the same.
+
+    Raises:
+        UserError: a multilingual translator without the two, or languages that the translator lacks.
+    """
+    if hasattr(translator, "between"):
+        if source is None or target is None:
+            raise UserError(
+                f"this preset translates among {', '.join(translator.languages)}: say between which two, "
+                "with --from and --to"
+            )
+        return translator.between(source, target)
+    for given, own in ((source, translator.source_language), (target, translator.target_language)):
+        if given not in (None, own):
+            raise UserError(
+                f"this preset translates from {translator.source_language} to {translator.target_language}, "
+                f"not with {given!r}"
+            )
+    return translator
+
+
 def locate(name_or_folder: str | Path) -> Path:
     """Return the folder of a trained preset.
 

@@ -1,0 +1,149 @@
+"""BLEU of every direction of a multilingual translator: scored, as a table, and as a picture."""
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+from kzoo.data.corpora import Corpus
+from kzoo.errors import UserError
+from kzoo.evaluation.figures import picture
+from kzoo.evaluation.scores import SplitScores, score_translations
+from kzoo.files import whole_file
+
+
+def evaluate_directions(
+    translator,
+    corpus: Corpus,
+    split: str,
+    directions: Iterable[tuple[str, str]],
+    beam_size: int = 5,
+    length_penalty=1.0,
+    progress: Callable[[int], None] | None = None,
+) -> dict[tuple[str, str], SplitScores]:
+    """Translate a split in each direction and score it.
+
+    Args:
+        translator: a `MultilingualTranslator`.
+        corpus: has the split in all the languages.
+        split: its name.
+        directions: (source, target) pairs.
+        beam_size: int.
+        length_penalty: as in `Translator.translate`.
+        progress: called with a number of sentences whenever so many more are translated.
+    """
+    scores = {}
+    for source, target in directions:
+        sentences, references = corpus.pairs(split, source, target)
+        translations = translator.translate(
+            sentences, source, target, beam_size=beam_size, length_penalty=length_penalty, progress=progress
+        )
+        scores[source, target] = score_translations(split, translations, references, target)
+    return scores
+
+
+def write_directions(
+    scores: dict[tuple[str, str], SplitScores],
+    path: str | os.PathLike,
+    unseen: Iterable[tuple[str, str]] = (),
+    **about,
+):
+    """Write the scores of directions as JSON, complete or not at all.
+
+    Args:
+        scores: what `evaluate_directions` returned.
+        path: the file.
+        unseen: directions without a pair in training.
+        **about: what else it should say, such as `beam_size=5`.
+    """
+    unseen = set(unseen)
+    rows = [
+        {"source": source, "target": target, "unseen": (source, target) in unseen, **asdict(score)}
+        for (source, target), score in scores.items()
+    ]
+    with whole_file(path) as file:
+        file.write_text(json.dumps({**about, "scores": rows}, indent=2) + "\n", encoding="utf-8")
+
+
+def read_directions(path: str | os.PathLike) -> tuple[dict[tuple[str, str], float], list[tuple[str, str]]]:
+    """Return BLEU by direction, and the unseen directions, of a file that `write_directions` wrote.
+
+    Raises:
+        UserError: it is no such file.
+    """
+    try:
+        rows = json.loads(Path(path).read_text(encoding="utf-8"))["scores"]
+        bleu = {(row["source"], row["target"]): row["bleu"] for row in rows}
+        return bleu, [(row["source"], row["target"]) for row in rows if row["unseen"]]
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        raise UserError(f"{path} has no scores by direction") from None
+
+
+def direction_table(bleu: dict[tuple[str, str], float], unseen: Iterable[tuple[str, str]] = ()) -> str:
+    """Return BLEU by direction as a Markdown table, source by row; unseen directions in italics.
+
+    Example:
+
+    >>> print(direction_table({("en", "de"): 30.0, ("de", "en"): 32.5}, unseen=[("de", "en")]))
+    | from \\ to | de | en |
+    | --- | ---: | ---: |
+    | de |  | *32.5* |
+    | en | 30.0 |  |
+    """
+    codes, unseen = _languages(bleu), set(unseen)
+    lines = [f"| from \\ to | {' | '.join(codes)} |", "| --- |" + " ---: |" * len(codes)]
+    for source in codes:
+        cells = [_cell(bleu.get((source, target)), (source, target) in unseen) for target in codes]
+        lines.append(f"| {source} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def plot_directions(
+    bleu: dict[tuple[str, str], float], unseen: Iterable[tuple[str, str]], path: str | os.PathLike
+):
+    """Draw BLEU by direction as a matrix; directions unseen in training have a dashed frame.
+
+    Args:
+        bleu: for each (source, target) direction its BLEU.
+        unseen: directions.
+        path: PNG, SVG or PDF file.
+    """
+    codes, unseen = _languages(bleu), set(unseen)
+    with picture(path, size=(0.9 * len(codes) + 1.2, 0.8 * len(codes) + 0.9)) as figure:
+        axes = figure.subplots()
+        values = [[bleu.get((source, target), float("nan")) for target in codes] for source in codes]
+        image = axes.imshow(values, cmap="Blues", vmin=0)
+        middle = max(bleu.values()) / 2
+        for (source, target), score in bleu.items():
+            x, y = codes.index(target), codes.index(source)
+            axes.text(
+                x, y, f"{score:.1f}", ha="center", va="center", color="white" if score > middle else "#222222"
+            )
+            if (source, target) in unseen:
+                frame = {"fill": False, "edgecolor": "#D55E00", "linestyle": "--", "linewidth": 1.4}
+                axes.add_patch(_rectangle(x, y, **frame))
+        axes.set_xticks(range(len(codes)), codes)
+        axes.set_yticks(range(len(codes)), codes)
+        axes.set_xlabel("to")
+        axes.set_ylabel("from")
+        axes.set_title("BLEU by direction" + (" (dashed: not trained on)" if unseen else ""))
+        figure.colorbar(image, shrink=0.8)
+
+
+def _rectangle(x: int, y: int, **style):
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, **style)
+
+
+def _languages(bleu: dict[tuple[str, str], float]) -> list[str]:
+    return sorted({code for direction in bleu for code in direction})
+
+
+def _cell(score: float | None, unseen: bool) -> str:
+    if score is None:
+        return ""
+    return f"*{score:.1f}*" if unseen else f"{score:.1f}"
