@@ -1,0 +1,189 @@
+"""The glyph encoder: a character's vector computed from its bitmap, in five architectures."""
+
+from typing import NamedTuple
+
+import keras
+from keras import ops
+from keras.initializers import RandomNormal
+from keras.layers import Dense
+
+from kzoo.layers.glyph_convolutions import SIZE, GlyphConvolutions
+
+
+class Architecture(NamedTuple):
+    """What stands between pixels and vector."""
+
+    convolutions: bool
+    num_features: int | None  # `None`: as many as the vector is wide
+    inner_activation: str
+    output_activation: str | None  # `None`: the features are the vector
+
+
+# Table 1, with the number of features that the paper chose.
+ARCHITECTURES = {
+    "cnn_fc_relu": Architecture(True, 1024, "linear", "relu"),
+    "cnn_softmax_fc": Architecture(True, 4096, "softmax", "linear"),
+    "cnn_relu": Architecture(True, None, "relu", None),
+    "fc_1": Architecture(False, None, "linear", None),
+    "fc_2": Architecture(False, 1024, "relu", "linear"),
+}
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class GlyphCharEncoder(keras.layers.Layer):
+    """Character vectors from 22×22 bitmaps.
+
+        cnn_fc_relu     ReLU(FC(norm(CNN(glyph))))
+        cnn_softmax_fc  FC(softmax(norm(CNN(glyph))))
+        cnn_relu        ReLU(norm(CNN(glyph)))
+        fc_1            norm(FC(glyph))
+        fc_2            FC(ReLU(norm(FC(glyph))))
+
+    The CNN (Table 2) is conv 3×3×32, ReLU, max-pool 2, conv 3×3×32, ReLU, max-pool 2, conv 4×4×F, nothing
+    padded: 22 → 20 → 10 → 8 → 4 → 1. `norm` is batch normalization of the F features.
+
+    What the paper leaves open, and what is taken here: batch normalization stands once, on the F features;
+    `fc_1` and `fc_2` end without a nonlinearity; `fc_2` has the F of `cnn_fc_relu`.
+
+    Args:
+        output_dim: int. D. Defaults to `512`.
+        architecture: a key of `ARCHITECTURES`. Defaults to `"cnn_fc_relu"`.
+        num_features: int. F; by default 1,024, and 4,096 for `cnn_softmax_fc`. `cnn_relu` and `fc_1` have
+            F = D.
+        **kwargs: other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        glyphs: `(…, 22, 22)`. 1 where there is ink, 0 elsewhere.
+        training: bool. Whether the batch's own statistics normalize, and move the stored ones.
+        mask: `(…)`. `False` at padding, which the statistics leave out.
+
+    Returns:
+        `(…, D)`.
+
+    Raises:
+        ValueError: an unknown architecture, an F that it cannot have, glyphs of another size.
+
+    Example:
+
+    >>> glyphs = np.zeros((2, 7, 22, 22))
+    >>> GlyphCharEncoder(output_dim=64, architecture="cnn_relu")(glyphs).shape
+    (2, 7, 64)
+
+    Reference:
+        Broscheit et al. 2018, "Learning Distributional Token Representations from Visual Features", Tables 1
+        and 2. https://aclanthology.org/W18-3025
+    """
+
+    def __init__(
+        self,
+        output_dim: int = 512,
+        architecture: str = "cnn_fc_relu",
+        num_features: int | None = None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        if architecture not in ARCHITECTURES:
+            raise ValueError(f"architecture is one of {tuple(ARCHITECTURES)}, not {architecture!r}")
+        chosen = ARCHITECTURES[architecture]
+        if chosen.num_features is None and num_features not in (None, output_dim):
+            raise ValueError(f"{architecture} has F = D = {output_dim}, not F = {num_features}")
+        self.output_dim = output_dim
+        self.architecture = architecture
+        self.num_features = num_features or chosen.num_features or output_dim
+        self._inner_activation = keras.activations.get(chosen.inner_activation)
+
+        inside = {"dtype": self.dtype_policy}
+        self.convolutions = GlyphConvolutions(**inside, name="cnn") if chosen.convolutions else None
+        # A 4×4 convolution of a 4×4 image is a fully connected map, and faster as one.
+        self.features_map = Dense(self.num_features, **inside, name="features")
+        softmax = chosen.inner_activation == "softmax"
+        self.output_map = chosen.output_activation and Dense(
+            output_dim,
+            activation=chosen.output_activation,
+            # A softmax mixes thousands of rows: of deviation 1 they make vectors of a lookup's size.
+            kernel_initializer=RandomNormal(stddev=1.0) if softmax else "glorot_uniform",
+            **inside,
+            name="output",
+        )
+
+    def build(self, glyphs_shape):
+        shape = (None, SIZE * SIZE)
+        if self.convolutions is not None:
+            self.convolutions.build((None, SIZE, SIZE))
+            shape = self.convolutions.compute_output_shape((None,))
+        self.features_map.build(shape)
+        if self.output_map is not None:
+            self.output_map.build((None, self.num_features))
+        F = (self.num_features,)
+        self.gamma = self.add_weight(F, "ones", autocast=False, name="gamma")
+        self.beta = self.add_weight(F, "zeros", autocast=False, name="beta")
+        stored = {"autocast": False, "trainable": False}
+        self.moving_mean = self.add_weight(F, "zeros", **stored, name="moving_mean")
+        self.moving_variance = self.add_weight(F, "ones", **stored, name="moving_variance")
+
+    def call(self, glyphs, training=None, mask=None):
+        if tuple(glyphs.shape[-2:]) != (SIZE, SIZE):
+            raise ValueError(f"glyphs are {SIZE}×{SIZE} pixels, these have the shape {tuple(glyphs.shape)}")
+        shape = ops.shape(glyphs)[:-2]
+        glyphs = ops.reshape(glyphs, (-1, SIZE, SIZE))
+        counts = ops.ones_like(glyphs[:, 0, 0]) if mask is None else ops.reshape(mask, (-1,))
+        vectors, moments = self.encode(glyphs, counts if self.learns(training) else None)
+        if self.learns(training):
+            self.update_moments(moments)
+        return ops.reshape(vectors, (*shape, self.output_dim))
+
+    def learns(self, training) -> bool:
+        """Return whether a call with this `training` takes and moves the statistics."""
+        return bool(training) and self.trainable
+
+    def encode(self, glyphs, counts=None):
+        """Return vectors `(N, D)` of `glyphs` `(N, 22, 22)`, and their moments; nothing is stored.
+
+        The moments are those of the batch, where glyph n counts `counts[n]` times; without `counts` the
+        stored ones.
+        """
+        features = self._features(glyphs)
+        moments = self.moving_mean, self.moving_variance
+        if counts is not None:
+            moments = weighted_moments(features, counts)
+        features = self._activate(features, moments)
+        return (features if self.output_map is None else self.output_map(features)), moments
+
+    def activations(self, glyphs):
+        """Return the features `(N, F)` of `glyphs` `(N, 22, 22)` after their nonlinearity, as in Figure 1."""
+        return self._activate(self._features(glyphs), (self.moving_mean, self.moving_variance))
+
+    def update_moments(self, moments, momentum=0.99):
+        """Move the stored moments towards those of a batch."""
+        for stored, new in zip((self.moving_mean, self.moving_variance), moments, strict=True):
+            stored.assign(momentum * stored + (1 - momentum) * new)
+
+    def _features(self, glyphs):
+        pixels = ops.cast(ops.reshape(glyphs, (-1, SIZE * SIZE)), self.compute_dtype)
+        inputs = pixels if self.convolutions is None else self.convolutions(glyphs)
+        return ops.cast(self.features_map(inputs), "float32")
+
+    def _activate(self, features, moments):
+        mean, variance = moments
+        normal = (features - mean) * ops.rsqrt(variance + 1e-3) * self.gamma + self.beta
+        return ops.cast(self._inner_activation(normal), self.compute_dtype)
+
+    def compute_output_shape(self, glyphs_shape):
+        return (*glyphs_shape[:-2], self.output_dim)
+
+    def get_config(self):
+        config = {
+            "output_dim": self.output_dim,
+            "architecture": self.architecture,
+            "num_features": self.num_features,
+        }
+        return {**super().get_config(), **config}
+
+
+def weighted_moments(features, counts):
+    """Return the mean and variance `(F,)` of `features` `(N, F)`, row n counted `counts[n]` times."""
+    counts = ops.cast(counts, features.dtype)[:, None]
+    total = ops.maximum(ops.sum(counts), 1)
+    mean = ops.sum(counts * features, axis=0) / total
+    return mean, ops.sum(counts * ops.square(features - mean), axis=0) / total

@@ -1,0 +1,114 @@
+"""A conditional random field over a chain of tags: its likelihood and its best sequence."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class LinearChainCRF(keras.layers.Layer):
+    """Linear-chain conditional random field.
+
+        score(y) = start[y_1] + Σ_t potentials[t, y_t] + Σ_t transitions[y_t, y_t+1] + end[y_n]
+        p(y) = exp(score(y)) / Σ_y' exp(score(y'))
+
+    Args:
+        num_tags: int. K.
+        **kwargs: other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        potentials: `(B, L, K)`. How well each tag fits each place.
+        mask: bool `(B, L)`. `False` at padding, which stands at the end and takes no part.
+
+    Returns:
+        int32 `(B, L)`: the most likely sequence of tags (Viterbi); 0 at masked places.
+
+    Example:
+
+    >>> crf = LinearChainCRF(num_tags=3)
+    >>> potentials = keras.random.normal((2, 5, 3))
+    >>> crf(potentials).shape
+    (2, 5)
+    >>> crf.negative_log_likelihood(potentials, np.zeros((2, 5), "int32")).shape
+    (2,)
+
+    Reference:
+        Lafferty et al. 2001, "Conditional Random Fields: Probabilistic Models for Segmenting and Labeling
+        Sequence Data".
+    """
+
+    def __init__(self, num_tags: int, **kwargs):
+        super().__init__(**kwargs)
+        self.num_tags = num_tags
+        self.supports_masking = True
+
+    def build(self, potentials_shape=None):
+        K = self.num_tags
+        self.transitions = self.add_weight((K, K), "zeros", autocast=False, name="transitions")
+        self.start = self.add_weight((K,), "zeros", autocast=False, name="start")
+        self.end = self.add_weight((K,), "zeros", autocast=False, name="end")
+
+    def call(self, potentials, mask=None):
+        potentials, mask, inside = self._by_place(potentials, mask)
+        itself = ops.zeros_like(potentials[0], dtype="int32") + ops.arange(self.num_tags, dtype="int32")
+
+        def forward(state, place):
+            scores, _ = state
+            potential, inside = place
+            through = scores[:, :, None] + self.transitions  # (B, K before, K after)
+            best = ops.max(through, axis=1) + potential
+            before = ops.cast(ops.argmax(through, axis=1), "int32")
+            state = ops.where(inside, best, scores), ops.where(inside, before, itself)
+            return state, state
+
+        def backward(tag, before):
+            tag = ops.take_along_axis(before, tag[:, None], axis=1)[:, 0]
+            return tag, tag
+
+        first = self.start + potentials[0], itself
+        (scores, _), (_, before) = ops.scan(forward, first, (potentials[1:], inside[1:]))
+        last = ops.cast(ops.argmax(scores + self.end, axis=-1), "int32")  # (B,)
+        _, tags = ops.scan(backward, last, before, reverse=True)
+        tags = ops.transpose(ops.concatenate([tags, last[None]], axis=0))  # (B, L)
+        return ops.where(mask, tags, 0)
+
+    def negative_log_likelihood(self, potentials, tags, mask=None):
+        """Return -log p(tags) of each sequence, `(B,)`, in float32; 0 where all is masked.
+
+        Args:
+            potentials: `(B, L, K)`.
+            tags: int `(B, L)`; anything at masked places.
+            mask: bool `(B, L)`. `False` at padding, which stands at the end.
+        """
+        potentials, mask, inside = self._by_place(potentials, mask)
+        chosen = ops.one_hot(ops.transpose(tags), self.num_tags, dtype="float32")  # (L, B, K)
+
+        def forward(state, place):
+            totals, score, previous = state
+            potential, inside, tag = place
+            through = ops.logsumexp(totals[:, :, None] + self.transitions, axis=1) + potential
+            gain = ops.sum(tag * (potential + ops.matmul(previous, self.transitions)), axis=-1, keepdims=True)
+            state = (
+                ops.where(inside, through, totals),
+                ops.where(inside, score + gain, score),
+                ops.where(inside, tag, previous),
+            )
+            return state, state
+
+        totals = self.start + potentials[0]
+        first = totals, ops.sum(chosen[0] * totals, axis=-1, keepdims=True), chosen[0]
+        (totals, score, last), _ = ops.scan(forward, first, (potentials[1:], inside[1:], chosen[1:]))
+        score = score[:, 0] + ops.sum(last * self.end, axis=-1)
+        loss = ops.logsumexp(totals + self.end, axis=-1) - score
+        return ops.where(mask[:, 0], loss, 0)
+
+    def _by_place(self, potentials, mask):
+        """Return float32 potentials `(L, B, K)`, the mask `(B, L)`, and it once more as `(L, B, 1)`."""
+        potentials = ops.cast(potentials, "float32")
+        mask = ops.ones_like(potentials[..., 0], dtype="bool") if mask is None else ops.cast(mask, "bool")
+        return ops.transpose(potentials, (1, 0, 2)), mask, ops.transpose(mask)[..., None]
+
+    def compute_output_spec(self, potentials, mask=None):
+        return keras.KerasTensor(potentials.shape[:-1], dtype="int32")
+
+    def get_config(self):
+        return {**super().get_config(), "num_tags": self.num_tags}

@@ -1,0 +1,129 @@
+"""The glyph embedding against its encoder on every token; baked and unbaked; in training and after."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
+
+V = 40
+
+
+@pytest.fixture
+def glyphs(random):
+    drawn = (random.random((V, 22, 22)) > 0.7).astype("uint8")
+    drawn[:4] = 0  # special tokens
+    return drawn
+
+
+def make(glyphs, architecture="cnn_fc_relu", dim=6):
+    embedding = GlyphEmbedding(glyphs, GlyphCharEncoder(dim, architecture, dim))
+    embedding.build()
+    return embedding
+
+
+# Few distinct characters, and more than a third of the tokens.
+REPEATED = np.array([[5, 6, 5, 5, 2, 0], [6, 6, 7, 5, 3, 0]], "int32")
+VARIED = np.arange(4, 34, dtype="int32").reshape(3, 10)
+
+
+@pytest.mark.parametrize("ids", [REPEATED, VARIED], ids=["repeated", "varied"])
+def test_training_equals_the_encoder_on_every_token(ids, glyphs):
+    embedding = make(glyphs)
+    peer = GlyphCharEncoder(6, "cnn_fc_relu", 6)
+    peer.build((None, 22, 22))
+    peer.set_weights(embedding.encoder.get_weights())
+    expected = ops.convert_to_numpy(peer(glyphs[ids], training=True, mask=ids > 3))
+    np.testing.assert_allclose(ops.convert_to_numpy(embedding(ids, training=True)), expected, atol=1e-5)
+    for one, other in zip(embedding.encoder.get_weights(), peer.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_padding_does_not_change_the_statistics(glyphs):
+    one, other = make(glyphs), make(glyphs)
+    other.set_weights(one.get_weights())
+    padded = np.pad(VARIED, ((0, 2), (0, 7)))
+    np.testing.assert_allclose(
+        ops.convert_to_numpy(other(padded, training=True))[:3, :10],
+        ops.convert_to_numpy(one(VARIED, training=True)),
+        atol=1e-5,
+    )
+    np.testing.assert_allclose(one.encoder.moving_mean, other.encoder.moving_mean, atol=1e-6)
+
+
+@pytest.mark.parametrize("architecture", ["cnn_softmax_fc", "fc_2"])
+def test_baked_equals_unbaked(architecture, glyphs):
+    embedding = make(glyphs, architecture)
+    embedding(VARIED, training=True)
+    unbaked = ops.convert_to_numpy(embedding(VARIED))
+    table = ops.convert_to_numpy(embedding.bake())
+    assert table.shape == (V, 6)
+    np.testing.assert_allclose(table[VARIED], unbaked, atol=1e-5)
+    np.testing.assert_array_equal(ops.convert_to_numpy(embedding(VARIED)), table[VARIED])
+
+
+def test_training_empties_the_table(glyphs, random, tmp_path):
+    ids = keras.Input((None,), dtype="int32")
+    embedding = make(glyphs)
+    model = keras.Model(ids, embedding(ids))
+    model.compile(optimizer=keras.optimizers.SGD(0.1), loss="mse", jit_compile=True)
+    table = ops.convert_to_numpy(embedding.bake())
+    before = embedding.encoder.get_weights()
+    model.train_on_batch(VARIED, random.normal(size=(3, 10, 6)))
+    assert all((a != b).any() for a, b in zip(before, embedding.encoder.get_weights(), strict=True))
+    trained = model.predict_on_batch(VARIED)
+    expected = ops.convert_to_numpy(embedding.encoder(glyphs[VARIED]))
+    np.testing.assert_allclose(trained, expected, atol=1e-5)
+    assert np.abs(trained - table[VARIED]).max() > 1e-3
+
+    # A loaded model needs neither font nor glyphs.
+    embedding.bake()
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(ops.convert_to_numpy(loaded(VARIED)), trained, atol=1e-5)
+
+
+def test_a_character_never_seen_in_training_has_a_vector(glyphs):
+    embedding = make(glyphs)
+    embedding(VARIED, training=True)
+    unseen, blank = ops.convert_to_numpy(embedding(np.array([V - 1, 0])))
+    assert np.isfinite(unseen).all() and (unseen != blank).any()
+
+
+def test_a_fixed_encoder_serves_its_table_in_training(glyphs):
+    embedding = make(glyphs)
+    table = ops.convert_to_numpy(embedding.bake())
+    embedding.trainable = False
+    np.testing.assert_array_equal(ops.convert_to_numpy(embedding(VARIED, training=True)), table[VARIED])
+    assert int(ops.convert_to_numpy(embedding.baked)) == 1
+
+
+def test_a_configuration_and_weights_make_it_again(glyphs):
+    embedding = make(glyphs)
+    again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(embedding))
+    again.set_weights(embedding.get_weights())
+    np.testing.assert_allclose(
+        ops.convert_to_numpy(again(VARIED)), ops.convert_to_numpy(embedding(VARIED)), atol=1e-6
+    )
+    assert again.get_config() == embedding.get_config()
+
+
+def test_half_precision_is_near(glyphs):
+    embedding = make(glyphs)
+    half = GlyphEmbedding(
+        V, GlyphCharEncoder(6, num_features=6, dtype="mixed_bfloat16"), dtype="mixed_bfloat16"
+    )
+    half.build()
+    half.set_weights(embedding.get_weights())
+    expected = ops.convert_to_numpy(embedding(VARIED))
+    half.bake()
+    output = half(VARIED)
+    assert keras.backend.standardize_dtype(output.dtype) == "bfloat16"
+    np.testing.assert_allclose(ops.convert_to_numpy(ops.cast(output, "float32")), expected, atol=0.1)
+
+
+@pytest.mark.parametrize("shape", [(4, 20, 20), (22, 22), (4, 22, 22, 1)])
+def test_a_table_that_does_not_fit_is_named(shape):
+    with pytest.raises(ValueError, match=r"a glyph table is \(V, 22, 22\), this one has the shape"):
+        GlyphEmbedding(np.zeros(shape), GlyphCharEncoder(6))

@@ -1,0 +1,92 @@
+"""The random field against brute force over all sequences of tags."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+from scipy.special import logsumexp
+
+from kzoo.layers import LinearChainCRF
+
+LENGTHS = (4, 1, 3)
+MASK = np.arange(4) < np.array(LENGTHS)[:, None]
+
+
+@pytest.fixture
+def crf(random):
+    crf = LinearChainCRF(3)
+    crf.build()
+    crf.set_weights([random.normal(size=w.shape) for w in crf.get_weights()])
+    return crf
+
+
+@pytest.fixture
+def potentials(random):
+    return (random.normal(size=(3, 4, 3)) * 2).astype("float32")
+
+
+def all_scores(crf, potentials):
+    """Return the score of every sequence of tags of one sentence, from the definition."""
+    transitions, start, end = crf.get_weights()
+    scores = {}
+    for tags in itertools.product(range(crf.num_tags), repeat=len(potentials)):
+        score = start[tags[0]] + end[tags[-1]] + sum(p[tag] for p, tag in zip(potentials, tags, strict=True))
+        scores[tags] = score + sum(transitions[a, b] for a, b in itertools.pairwise(tags))
+    return scores
+
+
+def test_likelihood_equals_brute_force(crf, potentials, random):
+    tags = random.integers(0, 3, (3, 4))
+    loss = ops.convert_to_numpy(crf.negative_log_likelihood(potentials, tags, MASK))
+    for row, length in enumerate(LENGTHS):
+        scores = all_scores(crf, potentials[row, :length])
+        expected = logsumexp(list(scores.values())) - scores[tuple(tags[row, :length])]
+        np.testing.assert_allclose(loss[row], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_probabilities_sum_to_one(crf, potentials):
+    tags = np.array(list(itertools.product(range(3), repeat=4)))
+    same = np.repeat(potentials[:1], len(tags), axis=0)
+    loss = ops.convert_to_numpy(crf.negative_log_likelihood(same, tags))
+    np.testing.assert_allclose(np.exp(-loss).sum(), 1, rtol=1e-5)
+
+
+def test_viterbi_equals_brute_force(crf, random):
+    for _ in range(5):
+        potentials = random.normal(size=(3, 4, 3)).astype("float32")
+        tags = ops.convert_to_numpy(crf(potentials, mask=MASK))
+        for row, length in enumerate(LENGTHS):
+            scores = all_scores(crf, potentials[row, :length])
+            assert tuple(tags[row, :length]) == max(scores, key=scores.get)
+            assert not tags[row, length:].any()
+
+
+def test_padding_changes_nothing(crf, potentials, random):
+    tags = random.integers(0, 3, (3, 4))
+    noise = np.where(MASK[..., None], 0, 7).astype("float32")
+    np.testing.assert_allclose(
+        crf.negative_log_likelihood(potentials + noise, np.where(MASK, tags, 2), MASK),
+        crf.negative_log_likelihood(potentials, np.where(MASK, tags, 0), MASK),
+        atol=1e-5,
+    )
+    empty = np.zeros((3, 4), bool)
+    assert not np.any(ops.convert_to_numpy(crf.negative_log_likelihood(potentials, tags, empty)))
+    assert not np.any(ops.convert_to_numpy(crf(potentials, mask=empty)))
+
+
+def test_one_place(crf, potentials):
+    transitions, start, end = crf.get_weights()
+    scores = start + potentials[:, 0] + end
+    np.testing.assert_array_equal(ops.convert_to_numpy(crf(potentials[:, :1]))[:, 0], scores.argmax(axis=-1))
+    loss = crf.negative_log_likelihood(potentials[:, :1], np.zeros((3, 1), int))
+    np.testing.assert_allclose(loss, logsumexp(scores, axis=-1) - scores[:, 0], rtol=1e-5)
+
+
+def test_a_configuration_and_weights_make_it_again(crf, potentials):
+    again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(crf))
+    again.set_weights(crf.get_weights())
+    np.testing.assert_array_equal(again(potentials), crf(potentials))
+    assert again.get_config() == crf.get_config()
+    assert crf(keras.KerasTensor((None, 7, 3))).shape == (None, 7)
