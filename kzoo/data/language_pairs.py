@@ -10,6 +10,7 @@ def language_pairs(
     centre: str | None = None,
     left_out: str | None = None,
     monolingual: bool = False,
+    only: Sequence[str] = (),
 ) -> list[tuple[str, str]]:
     """Return the (source, target) pairs among languages, both directions of each.
 
@@ -18,6 +19,7 @@ def language_pairs(
         centre: only pairs that this language is part of.
         left_out: two languages, as `"de-fr"`, between which there is no pair in either direction.
         monolingual: also each language with itself: a sentence to itself.
+        only: directions, as `"en-de"`, in place of all that the other arguments choose.
 
     Raises:
         UserError: an unknown or repeated language, or no pair at all.
@@ -31,14 +33,12 @@ def language_pairs(
     for language in languages:
         if languages.count(language) > 1:
             raise UserError(f"language {language!r} is named {languages.count(language)} times: name it once")
-    apart = set(left_out.split("-")) if left_out else set()
-    if left_out and len(left_out.split("-")) != 2:
-        raise UserError(f"left_out is {left_out!r}, not two languages as in de-fr")
-    for language in (*([centre] if centre else []), *sorted(apart)):
-        if language not in languages:
-            raise UserError(
-                f"no language {language!r} among {', '.join(languages)}; {nearest(language, languages)}"
-            )
+    named = [_two(pair, languages) for pair in only]
+    if named:
+        return named
+    apart = set(_two(left_out, languages)) if left_out else set()
+    if centre:
+        _check(centre, languages)
     pairs = [
         (source, target)
         for source in languages
@@ -49,3 +49,19 @@ def language_pairs(
     if not any(source != target for source, target in pairs):
         raise UserError(f"{', '.join(languages) or 'no language'}: no language pair is left to train on")
     return pairs
+
+
+def _two(pair: str, languages: list[str]) -> tuple[str, str]:
+    """Return the two languages of a pair such as `"de-fr"`."""
+    source, separator, target = pair.partition("-")
+    if not (source and separator and target):
+        raise UserError(f"{pair!r} is not two languages, as in de-fr")
+    return _check(source, languages), _check(target, languages)
+
+
+def _check(language: str, languages: list[str]) -> str:
+    if language not in languages:
+        raise UserError(
+            f"no language {language!r} among {', '.join(languages)}; {nearest(language, languages)}"
+        )
+    return language

@@ -13,6 +13,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "attention_bridge": ["AttentionBridge"],
         "by_language": ["ByLanguage"],
         "convolutional_encoder": ["ConvolutionalEncoder"],
+        "dropout": ["Dropout"],
         "glyph_char_encoder": ["GlyphCharEncoder"],
         "glyph_embedding": ["GlyphEmbedding"],
         "linear_chain_crf": ["LinearChainCRF"],

@@ -9,6 +9,7 @@ from kzoo.layers import (
     AttentionBridge,
     ByLanguage,
     ConvolutionalEncoder,
+    Dropout,
     RecurrentDecoder,
     RecurrentEncoder,
     TransformerEncoder,
@@ -108,10 +109,10 @@ class AttentionBridgeBackbone(Backbone):
         self._absent = np.where(np.arange(max(sizes)) < np.array(sizes)[:, None], 0.0, NEVER)
 
         self.embedding = keras.layers.Embedding(sum(sizes), embedding_dim, dtype=dtype, name="embedding")
-        self.source_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="source_dropout")
-        self.target_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="target_dropout")
-        self.encoded_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="encoded_dropout")
-        self.output_dropout = keras.layers.Dropout(dropout, dtype=dtype, name="output_dropout")
+        self.source_dropout = Dropout(dropout, dtype=dtype, name="source_dropout")
+        self.target_dropout = Dropout(dropout, dtype=dtype, name="target_dropout")
+        self.encoded_dropout = Dropout(dropout, dtype=dtype, name="encoded_dropout")
+        self.output_dropout = Dropout(dropout, dtype=dtype, name="output_dropout")
         self.encoders = ByLanguage(
             [ENCODERS[encoder](width, dtype=dtype, name=f"encoder_{i}") for i in languages],
             dtype=dtype,

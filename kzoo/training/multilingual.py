@@ -26,7 +26,11 @@ class MultilingualTask:
     def __init__(self, recipe: Recipe, corpus: Corpus):
         self.recipe = recipe
         self.pairs = language_pairs(
-            recipe.languages, recipe.centre or None, recipe.left_out or None, recipe.monolingual
+            recipe.languages,
+            recipe.centre or None,
+            recipe.left_out or None,
+            recipe.monolingual,
+            recipe.directions,
         )
         for source, target in self.pairs:
             corpus.pairs("train", source, target)  # aligned, or an error that names both files

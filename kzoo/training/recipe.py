@@ -22,6 +22,7 @@ class Recipe:
         centre: multilingual: only pairs that this language is part of; empty: all pairs.
         left_out: multilingual: two languages, as `"de-fr"`, without a pair in either direction.
         monolingual: multilingual: also each language with itself.
+        directions: multilingual: such as `["en-de"]`, in place of what the three before choose.
         pair_weights: multilingual: for each pair, as `"de-fr"`, its part of the batches; by turns if empty.
         batches_per_epoch: int. Multilingual: batches until the next validation; 0: one pass over all pairs.
         validation_sentences: int. Multilingual: how many of the validation split are scored in each
@@ -56,6 +57,7 @@ class Recipe:
     centre: str = ""
     left_out: str = ""
     monolingual: bool = False
+    directions: list[str] = field(default_factory=list)
     pair_weights: dict = field(default_factory=dict)
     batches_per_epoch: int = 0
     validation_sentences: int = 0

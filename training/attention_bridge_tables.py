@@ -1,0 +1,214 @@
+"""The attention bridge paper's tables: BLEU by direction, a pair left out, sentence embeddings, the penalty.
+
+    python training/attention_bridge_tables.py table1 --size tiny
+    python training/attention_bridge_tables.py figure1 --size tiny
+    python training/attention_bridge_tables.py table2 --size tiny
+    python training/attention_bridge_tables.py table3 --size tiny
+
+Each run is a folder under `--runs`; what is finished is not done again, what was stopped goes on. Prints
+Markdown tables and writes the results as JSON beside the runs. `--size base` has the numbers of the paper and
+wants a GPU.
+
+Reproduces Vázquez et al. 2019, Tables 1 to 3 and Figure 1, on Multi30k's test_2016_flickr. The paper's scores
+are lowercased; both are written, and the tables show the lowercased ones.
+"""
+
+import dataclasses
+import json
+from itertools import permutations
+from pathlib import Path
+from statistics import mean
+from typing import Annotated
+
+import typer
+
+from kzoo.data import open_corpus
+from kzoo.data.language_pairs import language_pairs
+from kzoo.evaluation.directions import direction_table, evaluate_directions, plot_directions, write_directions
+from kzoo.evaluation.senteval import SEEDS, evaluate_embeddings, senteval_table, write_senteval
+from kzoo.models.glove import GloVe, bag_of_vectors, co_occurrences, glove_examples
+from kzoo.presets import load
+from kzoo.training import Recipe, read_recipe, train
+
+LANGUAGES = ("en", "de", "fr", "cs")
+SPLIT = "test_2016_flickr"
+# The six settings of Table 1, as what they change in the recipe of the whole many-to-many model.
+SETTINGS = {
+    "bilingual": {"model": {"bridge": False}},
+    "bilingual_bridge": {},
+    "centre_en": {"centre": "en", "monolingual": False},
+    "centre_en_mono": {"centre": "en", "monolingual": True},
+    "m2m": {"monolingual": False},
+    "m2m_mono": {"monolingual": True},
+}
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
+Size = Annotated[str, typer.Option(help="tiny or base.")]
+Runs = Annotated[Path, typer.Option(help="Where the runs are.")]
+Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, as epochs=15.")]
+Seed = Annotated[int, typer.Option(help="Of every run.")]
+RUNS = Path("runs/attention_bridge")
+
+
+@app.command()
+def table1(
+    size: Size = "tiny",
+    runs: Runs = RUNS,
+    seed: Seed = 1,
+    settings: Annotated[str, typer.Option(help="Of the six, with commas.")] = ",".join(SETTINGS),
+    directions: Annotated[str, typer.Option(help="Of the bilingual models, with commas; all twelve.")] = "",
+    overrides: Overrides = None,
+):
+    """BLEU of every direction in the paper's six settings."""
+    recipe = whole_recipe(size, seed, overrides)
+    for name in settings.split(","):
+        if name.startswith("bilingual"):
+            chosen = (
+                directions.split(",") if directions else ["-".join(p) for p in permutations(LANGUAGES, 2)]
+            )
+            scores = {}
+            for direction in chosen:
+                scores |= scores_of(
+                    bilingual(recipe, name, direction, size), runs / f"{name}_{direction}_{size}"
+                )
+        else:
+            values = dataclasses.replace(recipe, **SETTINGS[name])
+            scores = scores_of(values, runs / f"{name}_{size}")
+            plot_directions(
+                {d: row["bleu_lowercased"] for d, row in scores.items()},
+                [d for d, row in scores.items() if row["unseen"]],
+                runs / f"{name}_{size}.png",
+            )
+        print_directions(name, scores)
+
+
+@app.command()
+def figure1(size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, overrides: Overrides = None):
+    """Zero-shot BLEU of six models, each trained on all pairs but one, with monolingual pairs."""
+    recipe = whole_recipe(size, seed, overrides)
+    whole = scores_of(dataclasses.replace(recipe, **SETTINGS["m2m_mono"]), runs / f"m2m_mono_{size}")
+    lines = ["| direction | pair left out | pair trained on |", "| --- | ---: | ---: |"]
+    for number, source in enumerate(LANGUAGES):
+        for target in LANGUAGES[number + 1 :]:
+            values = dataclasses.replace(recipe, monolingual=True, left_out=f"{source}-{target}")
+            scores = scores_of(values, runs / f"without_{source}_{target}_{size}")
+            for pair in ((source, target), (target, source)):
+                both = (scores[pair]["bleu_lowercased"], whole[pair]["bleu_lowercased"])
+                lines.append(f"| {'-'.join(pair)} | {both[0]:.1f} | {both[1]:.1f} |")
+    print("\n".join(lines))
+
+
+@app.command()
+def table2(
+    size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, seeds: int = 5, overrides: Overrides = None
+):
+    """SentEval scores of the many-to-many model's English embeddings, beside bags of GloVe vectors."""
+    recipe = whole_recipe(size, seed, overrides)
+    names = {"m2m_mono": SETTINGS["m2m_mono"], "centre_en_mono": SETTINGS["centre_en_mono"]}
+    for name, changes in names.items():
+        scores_of(dataclasses.replace(recipe, **changes), runs / f"{name}_{size}")
+    translators = {name: load(runs / f"{name}_{size}") for name in names}
+    embedders = {"GloVe-BoW": glove_bag(recipe, translators["m2m_mono"])}
+    for name, translator in translators.items():
+        embedders |= bridge_embedders(name, translator)
+    print_senteval(embedders, seeds, runs / f"table2_{size}.json")
+
+
+@app.command()
+def table3(
+    size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, seeds: int = 5, overrides: Overrides = None
+):
+    """The many-to-many model with monolingual pairs, with the bridge's penalty and without it."""
+    recipe = dataclasses.replace(whole_recipe(size, seed, overrides), monolingual=True)
+    embedders, lines = {}, ["| penalty | mean BLEU of the twelve directions |", "| --- | ---: |"]
+    for name, weight in (("with", 1.0), ("without", 0.0)):
+        folder = runs / ("m2m_mono" if weight else "m2m_mono_no_penalty")
+        folder = folder.with_name(f"{folder.name}_{size}")
+        model = recipe.model if weight else {**recipe.model, "penalty_weight": weight}
+        scores = scores_of(dataclasses.replace(recipe, model=model), folder)
+        lines.append(f"| {name} | {mean(row['bleu_lowercased'] for row in scores.values()):.1f} |")
+        embedders |= bridge_embedders(f"{name} penalty", load(folder))
+    print("\n".join(lines))
+    print_senteval(embedders, seeds, runs / f"table3_{size}.json")
+
+
+def whole_recipe(size: str, seed: int, overrides: list[str] | None) -> Recipe:
+    """Return the recipe of the many-to-many model with monolingual pairs."""
+    name = f"attention_bridge_m2m{'' if size == 'base' else '_' + size}.toml"
+    return dataclasses.replace(read_recipe(Path(__file__).parent / name, overrides or []), seed=seed)
+
+
+def bilingual(recipe: Recipe, name: str, direction: str, size: str) -> Recipe:
+    """Return the recipe of the model of one direction, with bridge or without."""
+    return dataclasses.replace(
+        recipe,
+        preset="attention_bridge_bilingual" + ("" if size == "base" else "_" + size),
+        languages=direction.split("-"),
+        directions=[direction],
+        model={**recipe.model, **SETTINGS[name].get("model", {})},
+    )
+
+
+def scores_of(recipe: Recipe, folder: Path) -> dict[tuple[str, str], dict]:
+    """Train and score one run in all directions between its languages, or read the scores that it has."""
+    path = folder / "scores.json"
+    wanted = json.loads(json.dumps(dataclasses.asdict(recipe)))
+    if not path.exists() or json.loads(path.read_text())["recipe"] != wanted:
+        train(recipe, folder)
+        seen = language_pairs(
+            recipe.languages,
+            recipe.centre or None,
+            recipe.left_out or None,
+            recipe.monolingual,
+            recipe.directions,
+        )
+        tried = seen if recipe.directions else list(permutations(recipe.languages, 2))
+        scores = evaluate_directions(
+            load(folder), open_corpus(recipe.corpus), SPLIT, tried, recipe.beam_size, recipe.length_penalty
+        )
+        write_directions(scores, path, set(tried) - set(seen), recipe=dataclasses.asdict(recipe))
+    return {(row["source"], row["target"]): row for row in json.loads(path.read_text())["scores"]}
+
+
+def print_directions(name: str, scores: dict[tuple[str, str], dict]):
+    """Print a setting's matrix of lowercased BLEU, unseen directions in italics."""
+    bleu = {direction: row["bleu_lowercased"] for direction, row in scores.items()}
+    print(f"\n{name} (BLEU, lowercased)\n")
+    print(direction_table(bleu, [direction for direction, row in scores.items() if row["unseen"]]))
+    print(f"\n`{next(iter(scores.values()))['signatures']['bleu_lowercased']}`")
+
+
+def glove_bag(recipe: Recipe, translator):
+    """Return the bag of GloVe vectors, trained on the same English sentences in the same subwords."""
+    tokenizer = translator.tokenizers["en"]
+    words = tokenizer(open_corpus(recipe.corpus).sentences("train", "en"))
+    glove = GloVe(tokenizer.vocabulary_size(), dim=translator.backbone.matrix_shape[1], seed=recipe.seed)
+    examples = glove_examples(co_occurrences(words, tokenizer.vocabulary_size()))
+    glove.fit(**examples, batch_size=4096, epochs=15, verbose=0)
+    return bag_of_vectors(glove.vectors(), tokenizer)
+
+
+def bridge_embedders(name: str, translator) -> dict:
+    """Return the two ways to embed English sentences with a bridge: M flattened, and the mean of its rows."""
+    return {
+        f"{name}, {pooling}": lambda texts, pooling=pooling: translator.embed(
+            texts, "en", pooling, truncate=True
+        )
+        for pooling in ("flatten", "mean")
+    }
+
+
+def print_senteval(embedders: dict, seeds: int, path: Path):
+    """Score sentence embeddings on all SentEval tasks whose files are there; print and write the table."""
+    columns = {
+        name: evaluate_embeddings(
+            embed, seeds=SEEDS[:seeds], progress=lambda task, name=name: print(name, task)
+        )
+        for name, embed in embedders.items()
+    }
+    write_senteval(columns, path, seeds=seeds)
+    print(senteval_table(columns))
+
+
+if __name__ == "__main__":
+    app()
