@@ -6,6 +6,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "batches": ["Batches"],
+        "conllu": ["read_conllu"],
         "corpora": ["CORPORA", "Corpus", "open_corpus", "open_files"],
         "language_pairs": ["language_pairs"],
         "pair_batches": ["PairBatches"],

@@ -6,7 +6,10 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "bridge_plots": ["plot_bridge"],
+        "character_frequency": ["frequency_buckets", "score_by_frequency"],
         "directions": ["direction_table", "evaluate_directions", "plot_directions"],
         "scores": ["SplitScores", "evaluate", "score_table", "score_translations"],
+        "tagging": ["TaggingScores", "score_tagging"],
+        "word_similarity": ["WordPair", "open_word_pairs", "read_word_pairs", "score_word_similarity"],
     },
 )

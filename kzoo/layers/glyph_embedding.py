@@ -62,9 +62,10 @@ class GlyphEmbedding(keras.layers.Layer):
             glyphs = len(self._drawn)
         self.vocabulary_size = glyphs
         self.encoder = encoder
+        self.output_dim = encoder.output_dim
 
     def build(self, ids_shape=None):
-        V, D = self.vocabulary_size, self.encoder.output_dim
+        V, D = self.vocabulary_size, self.output_dim
         fixed = {"trainable": False, "autocast": False}
         self.glyphs = self.add_weight((V, SIZE, SIZE), "zeros", "uint8", **fixed, name="glyphs")
         self.table = self.add_weight((V, D), "zeros", **fixed, name="table")
@@ -86,7 +87,7 @@ class GlyphEmbedding(keras.layers.Layer):
                 lambda: ops.cast(ops.take(self.table, flat, axis=0), self.compute_dtype),
                 lambda: self._encode(flat, learning=False)[0],
             )
-        return ops.reshape(vectors, (*ops.shape(ids), self.encoder.output_dim))
+        return ops.reshape(vectors, (*ops.shape(ids), self.output_dim))
 
     def bake(self):
         """Compute the table `(V, D)` of all characters' vectors, unless it is there; return it.
@@ -129,7 +130,7 @@ class GlyphEmbedding(keras.layers.Layer):
         return ops.cond(suffices, lambda: encode(few), lambda: encode(N))
 
     def compute_output_shape(self, ids_shape):
-        return (*ids_shape, self.encoder.output_dim)
+        return (*ids_shape, self.output_dim)
 
     def get_config(self):
         encoder = keras.saving.serialize_keras_object(self.encoder)

@@ -48,12 +48,13 @@ class LinearChainCRF(keras.layers.Layer):
         self.end = self.add_weight((K,), "zeros", autocast=False, name="end")
 
     def call(self, potentials, mask=None):
-        potentials, mask, inside = self._by_place(potentials, mask)
+        mask, places = self._by_place(potentials, mask)
+        potentials = places[..., : self.num_tags]
         itself = ops.zeros_like(potentials[0], dtype="int32") + ops.arange(self.num_tags, dtype="int32")
 
         def forward(state, place):
             scores, _ = state
-            potential, inside = place
+            potential, inside = place[:, : self.num_tags], place[:, self.num_tags :] > 0
             through = scores[:, :, None] + self.transitions  # (B, K before, K after)
             best = ops.max(through, axis=1) + potential
             before = ops.cast(ops.argmax(through, axis=1), "int32")
@@ -65,7 +66,7 @@ class LinearChainCRF(keras.layers.Layer):
             return tag, tag
 
         first = self.start + potentials[0], itself
-        (scores, _), (_, before) = ops.scan(forward, first, (potentials[1:], inside[1:]))
+        (scores, _), (_, before) = ops.scan(forward, first, places[1:])
         last = ops.cast(ops.argmax(scores + self.end, axis=-1), "int32")  # (B,)
         _, tags = ops.scan(backward, last, before, reverse=True)
         tags = ops.transpose(ops.concatenate([tags, last[None]], axis=0))  # (B, L)
@@ -79,12 +80,15 @@ class LinearChainCRF(keras.layers.Layer):
             tags: int `(B, L)`; anything at masked places.
             mask: bool `(B, L)`. `False` at padding, which stands at the end.
         """
-        potentials, mask, inside = self._by_place(potentials, mask)
-        chosen = ops.one_hot(ops.transpose(tags), self.num_tags, dtype="float32")  # (L, B, K)
+        chosen = ops.one_hot(tags, self.num_tags, dtype="float32")  # (B, L, K)
+        mask, places = self._by_place(potentials, mask, chosen)
+
+        def split(place):
+            return place[:, : self.num_tags], place[:, self.num_tags, None] > 0, place[:, -self.num_tags :]
 
         def forward(state, place):
             totals, score, previous = state
-            potential, inside, tag = place
+            potential, inside, tag = split(place)
             through = ops.logsumexp(totals[:, :, None] + self.transitions, axis=1) + potential
             gain = ops.sum(tag * (potential + ops.matmul(previous, self.transitions)), axis=-1, keepdims=True)
             state = (
@@ -94,18 +98,23 @@ class LinearChainCRF(keras.layers.Layer):
             )
             return state, state
 
-        totals = self.start + potentials[0]
-        first = totals, ops.sum(chosen[0] * totals, axis=-1, keepdims=True), chosen[0]
-        (totals, score, last), _ = ops.scan(forward, first, (potentials[1:], inside[1:], chosen[1:]))
+        potential, _, tag = split(places[0])
+        totals = self.start + potential
+        first = totals, ops.sum(tag * totals, axis=-1, keepdims=True), tag
+        (totals, score, last), _ = ops.scan(forward, first, places[1:])
         score = score[:, 0] + ops.sum(last * self.end, axis=-1)
         loss = ops.logsumexp(totals + self.end, axis=-1) - score
         return ops.where(mask[:, 0], loss, 0)
 
-    def _by_place(self, potentials, mask):
-        """Return float32 potentials `(L, B, K)`, the mask `(B, L)`, and it once more as `(L, B, 1)`."""
+    def _by_place(self, potentials, mask, *others):
+        """Return the mask `(B, L)`, and for each place potentials, mask and others as `(L, B, features)`.
+
+        They are one tensor because Keras's scan over several of unknown length fails on TensorFlow.
+        """
         potentials = ops.cast(potentials, "float32")
         mask = ops.ones_like(potentials[..., 0], dtype="bool") if mask is None else ops.cast(mask, "bool")
-        return ops.transpose(potentials, (1, 0, 2)), mask, ops.transpose(mask)[..., None]
+        inside = ops.cast(mask, "float32")[..., None]
+        return mask, ops.transpose(ops.concatenate([potentials, inside, *others], axis=-1), (1, 0, 2))
 
     def compute_output_spec(self, potentials, mask=None):
         return keras.KerasTensor(potentials.shape[:-1], dtype="int32")

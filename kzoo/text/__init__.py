@@ -7,6 +7,8 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submod_attrs={
         "character_tokenizer": ["CharacterTokenizer", "learn_characters"],
         "glyphs": ["render_glyphs"],
+        "moses_tokenizer": ["MosesSubwordTokenizer", "moses_text"],
+        "segment_tags": ["segments_to_tags", "tags_to_segments"],
         "tokenizers": ["END", "PAD", "START", "UNKNOWN", "SubwordTokenizer", "train_subwords"],
     },
 )

@@ -84,6 +84,16 @@ def test_one_place(crf, potentials):
     np.testing.assert_allclose(loss, logsumexp(scores, axis=-1) - scores[:, 0], rtol=1e-5)
 
 
+def test_compiled_for_any_length(crf, random):
+    symbols = keras.Input((None, 3)), keras.Input((None,), dtype="bool")
+    model = keras.Model(symbols, crf(symbols[0], mask=symbols[1]))
+    for length in (4, 6, 9):  # from the second on, compiled with an unknown length
+        potentials = random.normal(size=(2, length, 3)).astype("float32")
+        mask = np.arange(length) < np.array([[length], [3]])
+        expected = ops.convert_to_numpy(crf(potentials, mask=mask))
+        np.testing.assert_array_equal(model.predict_on_batch((potentials, mask)), expected)
+
+
 def test_a_configuration_and_weights_make_it_again(crf, potentials):
     again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(crf))
     again.set_weights(crf.get_weights())

@@ -1,0 +1,76 @@
+"""Sentences of rare and of frequent characters: the buckets of the glyph paper's Table 5."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from kzoo.errors import UserError
+from kzoo.evaluation.scores import SplitScores, score_translations
+
+BUCKETS = ("low", "mid", "high")
+
+
+def frequency_buckets(sentences: Sequence[str], training_sentences: Iterable[str]) -> list[str]:
+    """Return the bucket of each sentence: `"low"`, `"mid"` or `"high"`.
+
+    A sentence's score is the mean of how often its characters occur in the training text, white space left
+    out. The lowest quarter of the sentences is low, the highest is high, the two between are mid; of equal
+    ones the earlier is the lower.
+
+    Args:
+        sentences: the test set's source.
+        training_sentences: the training set's source.
+
+    Example:
+
+    >>> frequency_buckets(["龘", "的我", "的", "我"], ["我的", "的"])
+    ['low', 'mid', 'high', 'mid']
+
+    Reference:
+        Broscheit et al. 2018, "Learning Distributional Token Representations from Visual Features", Table 5.
+        https://aclanthology.org/W18-3025
+    """
+    counts = Counter(character for sentence in training_sentences for character in sentence)
+    means = []
+    for sentence in sentences:
+        frequencies = [counts[character] for character in sentence if not character.isspace()]
+        means.append(np.mean(frequencies) if frequencies else 0.0)
+    buckets = np.full(len(means), "mid", dtype=object)
+    order = np.argsort(means, kind="stable")
+    quarter = len(means) // 4
+    buckets[order[:quarter]] = "low"
+    buckets[order[len(means) - quarter :]] = "high"
+    return buckets.tolist()
+
+
+def score_by_frequency(
+    translations: Sequence[str], references: Sequence[str], buckets: Sequence[str], language: str
+) -> list[SplitScores]:
+    """Return the scores of each bucket, low first.
+
+    Args:
+        translations: one for each reference.
+        references: true translations.
+        buckets: as `frequency_buckets` returns them for the source sentences.
+        language: the target, as in `score_translations`.
+
+    Raises:
+        UserError: unequally many of them, or a bucket without a sentence.
+    """
+    if not len(translations) == len(references) == len(buckets):
+        raise UserError(
+            f"{len(translations)} translations, {len(references)} references and {len(buckets)} buckets: "
+            "there must be equally many"
+        )
+    scores = []
+    for bucket in BUCKETS:
+        chosen = [i for i, name in enumerate(buckets) if name == bucket]
+        if not chosen:
+            raise UserError(f"no sentence is in bucket {bucket}: quartiles need at least four sentences")
+        scores.append(
+            score_translations(
+                bucket, [translations[i] for i in chosen], [references[i] for i in chosen], language
+            )
+        )
+    return scores

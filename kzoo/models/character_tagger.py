@@ -1,0 +1,177 @@
+"""The tagger of the glyph paper: characters in, words with their parts of speech out."""
+
+from collections.abc import Sequence
+
+import keras
+import numpy as np
+from keras import ops
+
+from kzoo.errors import UserError
+from kzoo.layers import LinearChainCRF
+from kzoo.text.segment_tags import Segment, segments_to_tags, tags_to_segments
+from kzoo.text.tokenizers import PAD
+
+LENGTH_STEP = 32  # lengths are padded to multiples of this, so that few shapes are compiled
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class CharacterTagger(keras.Model):
+    """Joint segmentation and tagging of characters: a dilated CNN and a conditional random field.
+
+        x ← x + Dropout(ReLU(conv_d(x)))   for the dilations d = 1, 2, 4, …
+        potentials = FC(x)
+
+    The convolutions have kernel 3 and are as wide as the embedding (512 in the paper, three of them). The
+    paper says that dilation grows from layer to layer, not how; and two rates of dropout, not where: here
+    0.1 on the embeddings, 0.5 on each convolution.
+
+    It trains on the random field's negative log likelihood, which needs no `loss` in `compile`. The paper's
+    optimizer is `keras.optimizers.Adagrad(0.1)`. To keep an embedding fixed, set its `trainable` to `False`.
+
+    Args:
+        embedding: maps character numbers to vectors: `keras.layers.Embedding` or `GlyphEmbedding`.
+        tags: the tags of the BI scheme, such as `["B-NOUN", "I-NOUN"]`; a tag's number is its place.
+        tokenizer: `CharacterTokenizer`, whose numbers the embedding takes.
+        num_layers: int. Convolutions.
+        embedding_dropout: float.
+        dropout: float.
+        **kwargs: other arguments of `keras.Model`.
+
+    Call arguments:
+        inputs: int `(B, L)`. Character numbers, 0 for padding at the end.
+        training: bool. Whether dropout is on.
+
+    Returns:
+        `{"potentials": (B, L, K), "tags": int32 (B, L)}`, the tags being the most likely sequence.
+
+    Example:
+
+    >>> tokenizer = CharacterTokenizer(learn_characters(["学生来"]))
+    >>> embedding = keras.layers.Embedding(tokenizer.vocabulary_size(), 512)
+    >>> tagger = CharacterTagger(embedding, ["B-NOUN", "I-NOUN", "B-VERB"], tokenizer)
+    >>> tagger.compile(keras.optimizers.Adagrad(0.1))
+    >>> ids, tags = tagger.arrays([[("学生", "NOUN"), ("来", "VERB")]])
+    >>> history = tagger.fit(ids, tags, epochs=20, verbose=0)
+    >>> tagger.tag(["学生来"])
+    [[('学生', 'NOUN'), ('来', 'VERB')]]
+
+    Reference:
+        Broscheit et al. 2018, "Learning Distributional Token Representations from Visual Features",
+        https://aclanthology.org/W18-3025; after Strubell et al. 2017, "Fast and Accurate Entity Recognition
+        with Iterated Dilated Convolutions", https://arxiv.org/abs/1702.02098
+    """
+
+    def __init__(
+        self,
+        embedding,
+        tags: Sequence[str],
+        tokenizer,
+        num_layers: int = 3,
+        embedding_dropout: float = 0.1,
+        dropout: float = 0.5,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.embedding = embedding
+        self.tag_names = list(tags)
+        self.tokenizer = tokenizer
+        self._rates = {"embedding_dropout": embedding_dropout, "dropout": dropout}
+        width = embedding.output_dim
+        self.dilations = [2**i for i in range(num_layers)]
+        # A convolution is a fully connected map of a place and its two neighbours.
+        self.convolutions = [keras.layers.Dense(width, "relu", name=f"conv_{d}") for d in self.dilations]
+        self.embedding_dropout = keras.layers.Dropout(embedding_dropout)
+        self.dropouts = [keras.layers.Dropout(dropout) for _ in self.dilations]
+        self.potentials = keras.layers.Dense(len(self.tag_names), name="potentials")
+        self.crf = LinearChainCRF(len(self.tag_names), name="crf")
+        self.accuracy = keras.metrics.Mean("accuracy")
+
+        if not embedding.built:
+            embedding.build(None)
+        for convolution in self.convolutions:
+            convolution.build((None, 3 * width))
+        self.potentials.build((None, width))
+        self.crf.build()
+        self.built = True
+
+    def call(self, inputs, training=None):
+        mask = ops.not_equal(inputs, PAD)
+        x = self.embedding_dropout(self.embedding(inputs, training=training), training=training)
+        inside = ops.cast(mask, x.dtype)[..., None]
+        for dilation, convolution, dropout in zip(
+            self.dilations, self.convolutions, self.dropouts, strict=True
+        ):
+            x = x * inside  # what stands beyond the end is zero, as before the beginning
+            length = ops.shape(x)[1]
+            wide = ops.pad(x, ((0, 0), (dilation, dilation), (0, 0)))
+            around = [wide[:, i * dilation : i * dilation + length] for i in range(3)]
+            x = x + dropout(convolution(ops.concatenate(around, axis=-1)), training=training)
+        potentials = self.potentials(x)
+        return {"potentials": potentials, "tags": self.crf(potentials, mask=mask)}
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        mask = ops.not_equal(x, PAD)
+        loss = self.crf.negative_log_likelihood(y_pred["potentials"], y, mask)  # (B,)
+        sentences = ops.sum(ops.cast(mask[:, 0], "float32"))
+        return ops.sum(loss) / ops.maximum(sentences, 1)
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        correct = ops.equal(y_pred["tags"], ops.cast(y, "int32"))
+        self.accuracy.update_state(correct, sample_weight=ops.not_equal(x, PAD))
+        return self.get_metrics_result()
+
+    def arrays(self, sentences: Sequence[Sequence[Segment]]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the character numbers and the tags' numbers, `(N, L)` each, of sentences of tagged words.
+
+        Raises:
+            UserError: a tag that the model does not have.
+        """
+        texts, tags = zip(*(segments_to_tags(sentence) for sentence in sentences), strict=True)
+        numbers = {name: number for number, name in enumerate(self.tag_names)}
+        for number, tag in ((n, tag) for n, row in enumerate(tags, 1) for tag in row):
+            if tag not in numbers:
+                raise UserError(f"sentence {number} has the tag {tag}, the tagger knows {self.tag_names}")
+        return self._ids(texts), _padded([[numbers[tag] for tag in row] for row in tags])
+
+    def tag(self, texts: Sequence[str], batch_size: int = 32) -> list[list[Segment]]:
+        """Return the tagged words of each text."""
+        results = [[] for _ in texts]
+        order = sorted((i for i in range(len(texts)) if texts[i]), key=lambda i: -len(texts[i]))
+        for first in range(0, len(order), batch_size):
+            chosen = order[first : first + batch_size]
+            # Rows of nothing fill the last batch, whose shape would be compiled anew.
+            rows = [texts[i] for i in chosen] + [""] * (batch_size - len(chosen))
+            tags = self.predict_on_batch(self._ids(rows))["tags"]
+            for i, row in zip(chosen, tags, strict=False):
+                names = [self.tag_names[number] for number in row[: len(texts[i])]]
+                results[i] = tags_to_segments(texts[i], names)
+        return results
+
+    def _ids(self, texts: Sequence[str]) -> np.ndarray:
+        return _padded(self.tokenizer(texts))
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "embedding": keras.saving.serialize_keras_object(self.embedding),
+            "tags": self.tag_names,
+            "tokenizer": keras.saving.serialize_keras_object(self.tokenizer),
+            "num_layers": len(self.dilations),
+            **self._rates,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        config = dict(config)
+        for part in ("embedding", "tokenizer"):
+            config[part] = keras.saving.deserialize_keras_object(config[part])
+        return cls(**config)
+
+
+def _padded(rows: Sequence[Sequence[int]]) -> np.ndarray:
+    longest = max(map(len, rows), default=0)
+    length = LENGTH_STEP * max(-(-longest // LENGTH_STEP), 1)
+    array = np.full((len(rows), length), PAD, "int32")
+    for i, row in enumerate(rows):
+        array[i, : len(row)] = row
+    return array

@@ -1,0 +1,40 @@
+"""Joint segmentation and tagging as one tag a character, in the BI scheme: B-NOUN I-NOUN B-VERB."""
+
+from collections.abc import Iterable, Sequence
+
+Segment = tuple[str, str]  # a word and its tag
+
+
+def segments_to_tags(segments: Iterable[Segment]) -> tuple[str, list[str]]:
+    """Return the characters of tagged words, and a tag for each: `B-` on a word's first, `I-` on its others.
+
+    Example:
+
+    >>> segments_to_tags([("学生", "NOUN"), ("来", "VERB")])
+    ('学生来', ['B-NOUN', 'I-NOUN', 'B-VERB'])
+    """
+    characters, tags = [], []
+    for word, tag in segments:
+        characters.append(word)
+        tags += [f"B-{tag}"] + [f"I-{tag}"] * (len(word) - 1)
+    return "".join(characters), tags
+
+
+def tags_to_segments(characters: Sequence[str], tags: Sequence[str]) -> list[Segment]:
+    """Return the tagged words: the inverse of `segments_to_tags`.
+
+    An `I-` that continues no word of its own tag begins one, as in CoNLL's evaluation.
+
+    Example:
+
+    >>> tags_to_segments("学生来", ["I-NOUN", "I-NOUN", "I-VERB"])
+    [('学生', 'NOUN'), ('来', 'VERB')]
+    """
+    segments = []
+    for character, tag in zip(characters, tags, strict=True):
+        place, _, name = tag.partition("-")
+        if place == "I" and segments and segments[-1][1] == name:
+            segments[-1] = (segments[-1][0] + character, name)
+        else:
+            segments.append((character, name))
+    return segments

@@ -1,0 +1,105 @@
+"""The tagger: its convolutions against Keras's, its loss against the random field, learning, and files."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from kzoo.errors import UserError
+from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
+from kzoo.models.character_tagger import CharacterTagger
+from kzoo.text import CharacterTokenizer
+
+LETTERS = "abcdefghij"
+TAGS = ["B-N", "I-N", "B-V"]
+
+
+def make(embedding=None, **settings):
+    tokenizer = CharacterTokenizer(LETTERS)
+    embedding = embedding or keras.layers.Embedding(tokenizer.vocabulary_size(), 8)
+    return CharacterTagger(embedding, TAGS, tokenizer, **settings)
+
+
+def glyph_embedding(random):
+    glyphs = (random.random((4 + len(LETTERS), 22, 22)) > 0.7).astype("uint8")
+    glyphs[:4] = 0
+    return GlyphEmbedding(glyphs, GlyphCharEncoder(8, "fc_1"))
+
+
+def sentences(random, count):
+    """Words of two letters are N, of one letter V; which letters stand in which word is fixed."""
+    words = [("ab", "N"), ("cd", "N"), ("ea", "N"), ("f", "V"), ("g", "V"), ("b", "V")]
+    return [[words[i] for i in random.integers(0, len(words), random.integers(1, 6))] for _ in range(count)]
+
+
+def test_the_network_is_dilated_convolutions(random):
+    tagger = make()
+    ids = np.zeros((2, 9), "int32")
+    ids[0, :9] = random.integers(4, 14, 9)
+    ids[1, :5] = random.integers(4, 14, 5)
+    x = ops.convert_to_numpy(tagger.embedding(ids))
+    for dilation, layer in zip((1, 2, 4), tagger.convolutions, strict=True):
+        peer = keras.layers.Conv1D(8, 3, padding="same", dilation_rate=dilation, activation="relu")
+        peer.build((None, None, 8))
+        kernel, bias = layer.get_weights()
+        peer.set_weights([kernel.reshape(3, 8, 8), bias])
+        x = np.where(ids[..., None] > 0, x, 0)
+        x = x + ops.convert_to_numpy(peer(x))
+    kernel, bias = tagger.potentials.get_weights()
+    potentials = ops.convert_to_numpy(tagger(ids)["potentials"])
+    np.testing.assert_allclose(potentials[ids > 0], (x @ kernel + bias)[ids > 0], atol=1e-5)
+
+
+def test_padding_and_neighbours_change_nothing():
+    tagger = make()
+    texts = ["abcdefg", "bb", "", "ghi"]
+    alone = [tagger.tag([text], batch_size=1)[0] for text in texts]
+    assert tagger.tag(texts) == alone
+    assert ["".join(word for word, _ in words) for words in alone] == texts
+
+
+@pytest.mark.parametrize("kind", ["lookup", "glyph"])
+def test_it_learns_words_and_tags(kind, random):
+    keras.utils.set_random_seed(1)
+    tagger = make(glyph_embedding(random) if kind == "glyph" else None, dropout=0.1)
+    tagger.compile(keras.optimizers.Adagrad(0.1))
+    train, test = sentences(random, 128), sentences(random, 20)
+    ids, tags = tagger.arrays(train)
+    history = tagger.fit(ids, tags, batch_size=32, epochs=6, verbose=0)
+    assert history.history["loss"][-1] < history.history["loss"][0] / 3
+    assert tagger.tag(["".join(word for word, _ in words) for words in test]) == test
+    ids, tags = tagger.arrays(test)
+    loss, accuracy = tagger.evaluate(ids, tags, verbose=0)
+    assert accuracy == 1
+    expected = ops.mean(tagger.crf.negative_log_likelihood(tagger(ids)["potentials"], tags, mask=ids > 0))
+    assert loss == pytest.approx(float(expected), rel=1e-3, abs=1e-4)
+    np.testing.assert_array_equal(tagger.predict(ids, verbose=0)["tags"], tags)
+
+
+def test_a_fixed_encoder_stays_and_an_adapted_one_moves(random):
+    for trainable in (False, True):
+        embedding = glyph_embedding(random)
+        embedding.trainable = trainable
+        tagger = make(embedding)
+        tagger.compile(keras.optimizers.Adagrad(0.1), run_eagerly=True)
+        before = [np.array(w) for w in embedding.encoder.get_weights()]
+        potentials = tagger.potentials.get_weights()[0]
+        tagger.train_on_batch(*tagger.arrays(sentences(random, 8)))
+        moved = [(a != b).any() for a, b in zip(before, embedding.encoder.get_weights(), strict=True)]
+        assert all(moved) if trainable else not any(moved)
+        assert (potentials != tagger.potentials.get_weights()[0]).any()
+
+
+def test_a_saved_tagger_is_the_same(random, tmp_path):
+    tagger = make(glyph_embedding(random))
+    tagger.save(tmp_path / "tagger.keras")
+    loaded = keras.saving.load_model(tmp_path / "tagger.keras")
+    ids, _ = tagger.arrays(sentences(random, 3))
+    expected = ops.convert_to_numpy(tagger(ids)["potentials"])
+    np.testing.assert_allclose(ops.convert_to_numpy(loaded(ids)["potentials"]), expected, atol=1e-5)
+    assert loaded.tag(["abf"]) == tagger.tag(["abf"])
+
+
+def test_an_unknown_tag_is_named():
+    with pytest.raises(UserError, match="sentence 2 has the tag B-X, the tagger knows"):
+        make().arrays([[("a", "V")], [("b", "X")]])

@@ -1,0 +1,21 @@
+"""The BI scheme: there and back, and what no scheme writes."""
+
+import itertools
+
+from kzoo.text import segments_to_tags, tags_to_segments
+
+
+def test_there_and_back():
+    for lengths in itertools.product((1, 2, 3), repeat=3):
+        for tags in itertools.product("NV", repeat=3):
+            words = [("字" * length, tag) for length, tag in zip(lengths, tags, strict=True)]
+            characters, places = segments_to_tags(words)
+            assert characters == "字" * sum(lengths)
+            assert [tag[0] for tag in places].count("B") == 3
+            assert tags_to_segments(characters, places) == words
+
+
+def test_a_continuation_of_nothing_begins_a_word():
+    tags = ["I-N", "I-N", "I-V", "B-V", "I-N"]
+    assert tags_to_segments("abcde", tags) == [("ab", "N"), ("c", "V"), ("d", "V"), ("e", "N")]
+    assert tags_to_segments("", []) == []
