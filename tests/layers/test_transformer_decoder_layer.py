@@ -48,7 +48,7 @@ def test_step_by_step_equals_at_once(rotary, source_and_target):
         [ops.convert_to_numpy(layer(hypotheses[:, :, k], source, source_mask=MASK)) for k in range(2)], axis=2
     )
     source_cache = layer.source_cache(source)
-    cache = (np.zeros((2, 2, 10, 4), "float32"), np.zeros((2, 2, 10, 4), "float32"))
+    cache = (np.zeros((2, 2, 4, 10), "float32"), np.zeros((2, 2, 10, 4), "float32"))
     ancestry = np.zeros((2, 1, 2, 10), bool)
     for step in range(5):
         ancestry[:, :, [0, 1], [2 * step, 2 * step + 1]] = True
