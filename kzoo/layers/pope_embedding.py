@@ -35,7 +35,9 @@ class PoPEEmbedding(keras.layers.Layer):
         `(B, L, D)`: the encoding, to be added to the inputs.
 
     Raises:
-        ValueError: a length, known before the computation, over `max_length`.
+        ValueError: a length, known before the computation, over `max_length`. `positions`, and a length or
+            `start_index` known only in the computation, are not checked: a compiled loop cannot raise. Whoever
+            makes them keeps them under `max_length`, as the backbone's limits do.
 
     Example:
 
