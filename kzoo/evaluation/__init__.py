@@ -8,6 +8,13 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "bridge_plots": ["plot_bridge"],
         "character_frequency": ["frequency_buckets", "score_by_frequency"],
         "directions": ["direction_table", "evaluate_directions", "plot_directions"],
+        "glyph_plots": [
+            "nearest_characters",
+            "plot_activations",
+            "plot_glyphs",
+            "plot_nearest",
+            "top_activations",
+        ],
         "scores": ["SplitScores", "evaluate", "score_table", "score_translations"],
         "tagging": ["TaggingScores", "score_tagging"],
         "word_similarity": ["WordPair", "open_word_pairs", "read_word_pairs", "score_word_similarity"],

@@ -1,0 +1,189 @@
+"""Pictures of glyphs: a vocabulary's table, the nearest characters, and what a softmax encoder looks at.
+
+Reference: Broscheit et al. 2018, "Learning Distributional Token Representations from Visual Features",
+https://aclanthology.org/W18-3025
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from kzoo.errors import UserError
+from kzoo.evaluation.figures import picture
+
+GAP = 2  # pixels between glyphs
+
+
+def plot_glyphs(glyphs: np.ndarray, path: str | Path, columns: int = 40) -> None:
+    """Draw a table of glyphs, row by row.
+
+    Args:
+        glyphs: `(N, 22, 22)`, as `kzoo.text.render_glyphs` returns them.
+        path: picture to write, .png, .svg or .pdf.
+        columns: glyphs in a row.
+
+    Raises:
+        UserError: no glyphs, or a file that cannot be written.
+    """
+    if not len(glyphs):
+        raise UserError("there are no glyphs to draw")
+    image = _tiled(glyphs, columns)
+    inches = 6.6
+    with picture(path, size=(inches, inches * image.shape[0] / image.shape[1])) as figure:
+        _show(figure, image)
+
+
+def nearest_characters(
+    character: str, characters: Sequence[str], vectors: np.ndarray, count: int = 10
+) -> list[tuple[str, float]]:
+    """Return the characters whose vectors are nearest to one's by cosine, the nearest first, and the cosines.
+
+    Args:
+        character: one of `characters`.
+        characters: a vocabulary; entries that are not one character are passed over.
+        vectors: `(V, D)`, such as `GlyphEmbedding.bake()` returns.
+        count: how many.
+
+    Raises:
+        UserError: the character is not in the vocabulary.
+
+    Example:
+
+    >>> nearest_characters("人", ["人", "入", "口"], np.array([[1, 0], [0.9, 0.1], [0, 1]]), count=1)
+    [('入', 0.993...)]
+    """
+    if character not in characters:
+        raise UserError(f"{character!r} is not in the vocabulary of {len(characters):,} characters")
+    vectors = np.asarray(vectors, "float64")
+    directions = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    cosines = directions @ directions[list(characters).index(character)]
+    order = np.argsort(-cosines, kind="stable")
+    others = [i for i in order if len(characters[i]) == 1 and characters[i] != character]
+    return [(characters[i], float(cosines[i])) for i in others[:count]]
+
+
+def plot_nearest(
+    queries: Sequence[str],
+    characters: Sequence[str],
+    glyphs: np.ndarray,
+    encoders: Mapping[str, np.ndarray],
+    path: str | Path,
+    count: int = 10,
+) -> None:
+    """Draw each query and the characters nearest to it, a row for each encoder.
+
+    Args:
+        queries: characters.
+        characters: the vocabulary.
+        glyphs: `(V, 22, 22)`. Their bitmaps.
+        encoders: the vectors `(V, D)` of each encoder, by its name.
+        path: picture to write, .png, .svg or .pdf.
+        count: how many neighbours.
+
+    Raises:
+        UserError: a query that is not in the vocabulary, no query, or a file that cannot be written.
+    """
+    rows, labels = [], []
+    number = {character: i for i, character in enumerate(characters)}
+    for query in queries:
+        for name, vectors in encoders.items():
+            near = nearest_characters(query, characters, vectors, count)
+            rows.append([number[query], *(number[character] for character, _ in near)])
+            labels.append(name)
+    title = f"The {count} nearest characters, the query at the left"
+    _plot_rows(rows, labels, glyphs, path, title)
+
+
+def top_activations(
+    sentences: Sequence[str], characters: Sequence[str], activations: np.ndarray, top: int = 3
+) -> dict[int, list[str]]:
+    """Return, for each softmax feature, the characters that have it among their strongest.
+
+    The paper's Figure 1 shows the top 3 of the characters of 350 random training sentences. Features that
+    most characters share come first; of a feature's characters those that it is strongest in.
+
+    Args:
+        sentences: the text whose characters are looked at.
+        characters: the vocabulary.
+        activations: `(V, F)`, as `GlyphCharEncoder.activations` returns them.
+        top: int. Features of a character.
+    """
+    present = {character for sentence in sentences for character in sentence}
+    chosen = [i for i, character in enumerate(characters) if character in present]
+    strongest = np.argsort(-activations[chosen], axis=1, kind="stable")[:, :top]
+    frequent = Counter(strongest.ravel().tolist()).most_common()
+    result = {}
+    for feature, _ in frequent:
+        members = [i for i, features in zip(chosen, strongest, strict=True) if feature in features]
+        members.sort(key=lambda i: -activations[i, feature])
+        result[feature] = [characters[i] for i in members]
+    return result
+
+
+def plot_activations(
+    features: Mapping[int, Sequence[str]],
+    characters: Sequence[str],
+    glyphs: np.ndarray,
+    path: str | Path,
+    rows: int = 20,
+    columns: int = 24,
+) -> None:
+    """Draw the characters of the first features of `top_activations`, a row a feature: the paper's Figure 1.
+
+    Args:
+        features: as `top_activations` returns them.
+        characters: the vocabulary.
+        glyphs: `(V, 22, 22)`. Their bitmaps.
+        path: picture to write, .png, .svg or .pdf.
+        rows: most features.
+        columns: most characters of a feature.
+
+    Raises:
+        UserError: no features, or a file that cannot be written.
+    """
+    number = {character: i for i, character in enumerate(characters)}
+    shown = list(features)[:rows]
+    drawn = [[number[character] for character in features[feature][:columns]] for feature in shown]
+    labels = [f"feature {feature}" for feature in shown]
+    _plot_rows(drawn, labels, glyphs, path, "Characters that have a softmax feature among their strongest")
+
+
+def _plot_rows(rows: list[list[int]], labels: list[str], glyphs: np.ndarray, path: str | Path, title: str):
+    """Draw rows of numbered glyphs with a label each."""
+    if not rows:
+        raise UserError("there are no characters to draw")
+    columns = max(map(len, rows))
+    table = np.zeros((len(rows), columns, *glyphs.shape[1:]), "uint8")
+    for row, numbers in zip(table, rows, strict=True):
+        row[: len(numbers)] = glyphs[numbers]
+    image = _tiled(table.reshape(-1, *glyphs.shape[1:]), columns)
+    with picture(path, size=(6.6, 0.5 + 5.4 * image.shape[0] / image.shape[1])) as figure:
+        figure.suptitle(title)
+        axes = _show(figure, image)
+        cell = glyphs.shape[1] + GAP
+        axes.set_yticks([GAP + cell * i + glyphs.shape[1] / 2 for i in range(len(rows))], labels)
+        axes.tick_params(length=0)
+
+
+def _tiled(glyphs: np.ndarray, columns: int) -> np.ndarray:
+    """Return one image of `(N, h, w)` glyphs, row by row, a gap around each."""
+    columns = min(columns, len(glyphs))
+    height, width = (size + GAP for size in glyphs.shape[1:])
+    rows = -(-len(glyphs) // columns)
+    image = np.zeros((rows * height + GAP, columns * width + GAP), "uint8")
+    for i, glyph in enumerate(glyphs):
+        y, x = GAP + i // columns * height, GAP + i % columns * width
+        image[y : y + height - GAP, x : x + width - GAP] = glyph
+    return image
+
+
+def _show(figure: Figure, image: np.ndarray):
+    axes = figure.subplots()
+    axes.imshow(image, cmap="binary", vmin=0, vmax=1, interpolation="antialiased")
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.spines[:].set_visible(False)
+    return axes
