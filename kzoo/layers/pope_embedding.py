@@ -36,8 +36,8 @@ class PoPEEmbedding(keras.layers.Layer):
 
     Raises:
         ValueError: a length, known before the computation, over `max_length`. `positions`, and a length or
-            `start_index` known only in the computation, are not checked: a compiled loop cannot raise. Whoever
-            makes them keeps them under `max_length`, as the backbone's limits do.
+            `start_index` known only in the computation, are not checked, for a compiled loop cannot raise:
+            whoever makes them keeps them below `max_length`, as the translator does.
 
     Example:
 
