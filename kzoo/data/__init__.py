@@ -10,5 +10,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "corpora": ["CORPORA", "Corpus", "open_corpus", "open_files"],
         "language_pairs": ["language_pairs"],
         "pair_batches": ["PairBatches"],
+        "senteval": ["SENTEVAL_TASKS", "senteval_examples", "senteval_tasks"],
     },
 )

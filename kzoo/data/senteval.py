@@ -1,0 +1,295 @@
+"""SentEval's tasks, read from the files that their publishers give: sentences or pairs, and what to predict.
+
+`kzoo.evaluation.senteval` scores sentence embeddings with them.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from kzoo.data.download import unpack
+from kzoo.data.text_files import decode_lines, read_lines
+from kzoo.errors import UserError, nearest
+
+# The five sets of STS 2015 and their pairs, in the order of the file; about half of the pairs have no score.
+STS_2015_SETS = {
+    "answers-forums": 2000,
+    "answers-students": 1500,
+    "belief": 2000,
+    "headlines": 1500,
+    "images": 1500,
+}
+ENTAILMENT = ("contradiction", "neutral", "entailment")
+
+
+class Examples(NamedTuple):
+    """The examples of one split.
+
+    `texts` is one list of sentences, or two that are aligned; `targets` are classes (int from 0) or scores
+    (float), as many.
+    """
+
+    texts: tuple[list[str], ...]
+    targets: list[int] | list[float]
+
+
+@dataclass(frozen=True)
+class _Files:
+    """The files of a task, by split, each perhaps with `.gz` at its end, and how one is read."""
+
+    names: dict[str, str]
+    read: Callable[[Path], Examples | dict[str, Examples]]
+
+
+def senteval_examples(task: str) -> dict[str, Examples]:
+    """Return the examples of one of SentEval's tasks, by split.
+
+    The files are read from the folder `senteval` in the folder that the environment variable `KZOO_DATA`
+    names, the probing tasks' from `senteval/probing`.
+
+    Args:
+        task: a key of `SENTEVAL_TASKS`.
+
+    Returns:
+        The splits: `"all"` where the task is cross-validated, otherwise `"train"`, `"val"` (not for TREC) and
+        `"test"`; for `STS-2015-cosine` its five sets.
+
+    Raises:
+        UserError: no such task; a file that is missing, or a line in it that lacks a column or has another
+            value than it should (with the line).
+
+    Example:
+        >>> senteval_examples("TREC")["test"].texts[0][0]
+        'How far is it from Denver to Aspen ?'
+    """
+    if task not in SENTEVAL_TASKS:
+        raise UserError(f"unknown SentEval task {task!r}: {nearest(task, list(SENTEVAL_TASKS))}")
+    folder = _folder()
+    files = SENTEVAL_TASKS[task]
+    splits = {}
+    for split, name in files.names.items():
+        path = _find(folder, name)
+        if path is None:
+            raise UserError(f"task {task}: neither {folder / name} nor {name}.gz beside it exists")
+        read = files.read(path)
+        splits |= read if isinstance(read, dict) else {split: read}
+    for split, examples in splits.items():
+        if not examples.targets:
+            raise UserError(
+                f"task {task}: {folder / next(iter(files.names.values()))} has no {split} example"
+            )
+    return splits
+
+
+def senteval_tasks() -> list[str]:
+    """Return the names of the tasks whose files are there, in the order of `SENTEVAL_TASKS`."""
+    folder = _folder()
+    return [
+        task
+        for task, files in SENTEVAL_TASKS.items()
+        if all(_find(folder, name) for name in files.names.values())
+    ]
+
+
+def _folder() -> Path:
+    """Return KZOO_DATA's folder `senteval`."""
+    given = os.environ.get("KZOO_DATA", "")
+    folder = Path(given).expanduser() / "senteval"
+    if not given or not folder.is_dir():
+        raise UserError(
+            f"KZOO_DATA is {given!r}: set it to a folder that holds senteval/ with SentEval's files"
+        )
+    return folder
+
+
+def _find(folder: Path, name: str) -> Path | None:
+    files = (folder / f"{name}.gz", folder / name)
+    return next((file for file in files if file.is_file()), None)
+
+
+def _labelled(path: Path) -> Examples:
+    """Read lines of a class, a space and a tokenized sentence."""
+    sentences, labels = [], []
+    for number, line in enumerate(_lines(path), 1):
+        label, space, sentence = line.partition(" ")
+        if not label.isdigit() or not space:
+            raise UserError(f"{path}, line {number}: {line[:40]!r} is not a class, a space and a sentence")
+        labels.append(int(label))
+        sentences.append(sentence.strip())
+    return Examples((sentences,), labels)
+
+
+def _lines(path: Path) -> list[str]:
+    """Return the lines of a file in UTF-8 or, as MR, SUBJ and TREC were published, Windows-1252."""
+    data = path.read_bytes()
+    if path.suffix == ".gz":
+        data, broken = unpack(data)
+        if broken:
+            raise UserError(f"{path}: broken gzip file ({broken})")
+    with contextlib.suppress(UserError):
+        return decode_lines(data, str(path))
+    try:
+        return decode_lines(data.decode("cp1252").encode(), str(path))
+    except UnicodeDecodeError as error:
+        number = data.count(b"\n", 0, error.start) + 1
+        raise UserError(f"{path}, line {number}: neither UTF-8 nor Windows-1252") from None
+
+
+def _table(first: str, second: str, target: str, value: Callable[[str], float | None]):
+    """Return a reader of a table with a header row.
+
+    Args:
+        first: the header of the column of first sentences.
+        second: of second sentences.
+        target: of what is to be predicted.
+        value: turns its text into a target, or None where the example is left out.
+    """
+
+    def read(path: Path) -> Examples:
+        rows = [line.split("\t") for line in read_lines(path).sentences]
+        header = rows[0] if rows else []
+        for column in (first, second, target):
+            if column not in header:
+                seen = ", ".join(header) or "nothing"
+                raise UserError(f"{path}, line 1: no column {column!r} (the header has {seen})")
+        columns = [header.index(column) for column in (first, second, target)]
+        return _pairs(path, rows[1:], *columns, value, line=2, width=len(header))
+
+    return read
+
+
+def _columns(first: int, second: int, target: int, value: Callable[[str], float | None]):
+    """Return a reader of a table without a header row; columns are counted from 0."""
+
+    def read(path: Path) -> Examples:
+        rows = [line.split("\t") for line in read_lines(path).sentences]
+        return _pairs(path, rows, first, second, target, value)
+
+    return read
+
+
+def _pairs(path, rows, first, second, target, value, line=1, width=0) -> Examples:
+    """Return the examples in rows of a table that starts at a line of a file."""
+    width = width or 1 + max(first, second, target)
+    pairs, targets = ([], []), []
+    for number, row in enumerate(rows, line):
+        if len(row) < width:
+            raise UserError(f"{path}, line {number}: {len(row)} columns, not {width}, parted by tabs")
+        try:
+            found = value(row[target].strip())
+        except ValueError:
+            where = f"{path}, line {number}, column {target + 1}"
+            raise UserError(f"{where}: {row[target]!r} is no target of this task") from None
+        if found is not None:
+            pairs[0].append(row[first].strip())
+            pairs[1].append(row[second].strip())
+            targets.append(found)
+    return Examples(pairs, targets)
+
+
+def _entailment(text: str) -> int | None:
+    """Return the class of an entailment judgment; SNLI has "-" where its annotators disagree."""
+    return None if text == "-" else ENTAILMENT.index(text.lower())
+
+
+def _score(text: str) -> float | None:
+    """Return a score; STS 2015 leaves it empty where its annotators disagree."""
+    if text and not 0 <= float(text) <= 5:
+        raise ValueError
+    return float(text) if text else None
+
+
+def _binary(text: str) -> int:
+    return ("0", "1").index(text)
+
+
+_scored = _columns(1, 2, 0, _score)
+
+
+def _sts_2015_sets(path: Path) -> dict[str, Examples]:
+    """Read the five sets of STS 2015's test; what follows them in the file is train and validation again."""
+    rows = [line.split("\t") for line in read_lines(path).sentences]
+    needed = sum(STS_2015_SETS.values())
+    if len(rows) < needed:
+        raise UserError(f"{path}: {len(rows):,} lines, but the sets of STS 2015 have {needed:,}")
+    sets, start = {}, 0
+    for name, size in STS_2015_SETS.items():
+        sets[name] = _pairs(path, rows[start : start + size], 1, 2, 0, _score, line=start + 1)
+        start += size
+    return sets
+
+
+def _sts_2015(path: Path) -> Examples:
+    """Read a split of STS 2015, of the test its five sets."""
+    if ".test." not in path.name:
+        return _scored(path)
+    sets = _sts_2015_sets(path).values()
+    texts = tuple([text for examples in sets for text in examples.texts[side]] for side in (0, 1))
+    return Examples(texts, [score for examples in sets for score in examples.targets])
+
+
+def _probing(path: Path) -> dict[str, Examples]:
+    """Read lines of a split (tr, va or te), a label and a sentence; the classes are train's sorted labels."""
+    names = {"tr": "train", "va": "val", "te": "test"}
+    found = {split: ([], []) for split in names.values()}
+    for number, line in enumerate(read_lines(path).sentences, 1):
+        row = line.split("\t")
+        if len(row) < 3:
+            raise UserError(f"{path}, line {number}: {len(row)} columns, not 3 (split, label, sentence)")
+        if row[0] not in names:
+            raise UserError(f"{path}, line {number}: split {row[0]!r} is none of {', '.join(names)}")
+        labels, sentences = found[names[row[0]]]
+        labels.append(row[1])
+        sentences.append(row[-1].strip())
+    classes = {label: index for index, label in enumerate(sorted(set(found["train"][0])))}
+    for split, (labels, _) in found.items():
+        if unknown := sorted(set(labels) - set(classes)):
+            raise UserError(f"{path}: label {unknown[0]!r} of split {split} is not in split train")
+    return {
+        split: Examples((sentences,), [classes[label] for label in labels])
+        for split, (labels, sentences) in found.items()
+    }
+
+
+def _splits(pattern: str, train="train", val="val", test="test") -> dict[str, str]:
+    names = {"train": train, "val": val, "test": test}
+    return {split: pattern.format(name) for split, name in names.items() if name}
+
+
+_sick = {"train": "SICK_train.txt", "val": "SICK_trial.txt", "test": "SICK_test_annotated.txt"}
+
+PROBING_TASKS = {
+    "Length": "sentence_length",
+    "WordContent": "word_content",
+    "Depth": "tree_depth",
+    "TopConstituents": "top_constituents",
+    "BigramShift": "bigram_shift",
+    "Tense": "past_present",
+    "SubjNumber": "subj_number",
+    "ObjNumber": "obj_number",
+    "OddManOut": "odd_man_out",
+    "CoordinationInversion": "coordination_inversion",
+}
+
+SENTEVAL_TASKS: dict[str, _Files] = {
+    "MR": _Files({"all": "rt-polarity.all"}, _labelled),
+    "CR": _Files({"all": "custrev.all"}, _labelled),
+    "SUBJ": _Files({"all": "subj.all"}, _labelled),
+    "MPQA": _Files({"all": "mpqa.all"}, _labelled),
+    "SST-2": _Files(_splits("stsa.binary.{}", val="dev"), _labelled),
+    "SST-5": _Files(_splits("stsa.fine.{}", val="dev"), _labelled),
+    "TREC": _Files(_splits("TREC.{}.all", val=""), _labelled),
+    "MRPC": _Files(_splits("msr-para-{}.tsv"), _table("#1 String", "#2 String", "Quality", _binary)),
+    "SICK-E": _Files(_sick, _table("sentence_A", "sentence_B", "entailment_judgment", _entailment)),
+    "SNLI": _Files(
+        _splits("snli_1.0_{}.txt", val="dev"), _table("sentence1", "sentence2", "gold_label", _entailment)
+    ),
+    "SICK-R": _Files(_sick, _table("sentence_A", "sentence_B", "relatedness_score", _score)),
+    "STS-B": _Files(_splits("sts-{}.csv", val="dev"), _columns(5, 6, 4, _score)),
+    "STS-2015": _Files(_splits("sts-2015.{}.tsv"), _sts_2015),
+    "STS-2015-cosine": _Files({"test": "sts-2015.test.tsv"}, _sts_2015_sets),
+    **{task: _Files({"all": f"probing/{name}.txt"}, _probing) for task, name in PROBING_TASKS.items()},
+}

@@ -1,0 +1,216 @@
+"""SentEval: how much sentence embeddings know, by what simple classifiers can read from them.
+
+It takes any function from sentences to vectors, such as `model.embed` with its language given.
+"""
+
+import dataclasses
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kzoo.data.senteval import PROBING_TASKS, Examples, senteval_examples, senteval_tasks
+from kzoo.errors import UserError
+from kzoo.evaluation import senteval_tasks as protocols
+from kzoo.files import whole_file
+
+Embed = Callable[[list[str]], np.ndarray]  # N sentences → float (N, E)
+SEEDS = (1111, 1112, 1113, 1114, 1115)  # SentEval's own, and the next four
+
+
+@dataclass(frozen=True)
+class TaskScores:
+    """The scores of one task.
+
+    Args:
+        task: its name.
+        scores: by the name of the score, the first one the task's own: one number a seed, or one alone where
+            the protocol draws no random number. `accuracy` and `f1` are percent.
+    """
+
+    task: str
+    scores: dict[str, list[float]]
+
+    def mean(self, score: str) -> float:
+        """Return the mean over the seeds."""
+        return float(np.mean(self.scores[score]))
+
+    def spread(self, score: str) -> float | None:
+        """Return the sample standard deviation over the seeds; None where there is one number."""
+        values = self.scores[score]
+        return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def evaluate_embeddings(
+    embed: Embed,
+    tasks: Sequence[str] | None = None,
+    seeds: Sequence[int] = SEEDS,
+    progress: Callable[[str], None] | None = None,
+) -> list[TaskScores]:
+    """Score sentence embeddings on SentEval's tasks, with its protocols.
+
+    MR, CR, SUBJ, MPQA: nested 10-fold cross-validation. TREC, MRPC: 10 folds of the training set choose the
+    regularization. SST-2, SST-5, SICK-E: the validation set does. SICK-R, STS-B, STS-2015: relatedness of
+    pairs. SNLI and the probing tasks: SentEval's network, in Keras. `STS-2015-cosine`: nothing is trained.
+    Sentences are embedded once for a task, whatever the number of seeds; an empty one as ".", as in SentEval.
+
+    Args:
+        embed: function of N sentences that returns their vectors `(N, E)`.
+        tasks: names, keys of `kzoo.data.senteval.SENTEVAL_TASKS`; by default all whose files are there.
+        seeds: of the folds and of the networks' training.
+        progress: called with a task's name when it is scored.
+
+    Returns:
+        The scores, a task each.
+
+    Raises:
+        UserError: as `kzoo.data.senteval.senteval_examples`; or the vectors have another shape or are not
+            finite.
+
+    Example:
+
+    >>> scores = evaluate_embeddings(lambda texts: model.embed(texts, "en"), ["MR", "SICK-R"])
+    >>> print(senteval_table({"bridge": scores}))
+    """
+    results = []
+    for task in senteval_tasks() if tasks is None else tasks:
+        splits = senteval_examples(task)
+        results.append(TaskScores(task, _protocol(task)(_embedded(embed, splits), list(seeds))))
+        if progress is not None:
+            progress(task)
+    return results
+
+
+def senteval_table(columns: dict[str, list[TaskScores]]) -> str:
+    """Return the scores as a Markdown table, several models side by side: mean ± spread.
+
+    Args:
+        columns: the models' scores, by the names that head their columns.
+    """
+    by_model = [{task.task: task for task in scores} for scores in columns.values()]
+    rows = [(task.task, score) for scores in columns.values() for task in scores for score in task.scores]
+    lines = [f"| task | score | {' | '.join(columns)} |", f"| --- | --- |{' ---: |' * len(columns)}"]
+    for task, score in dict.fromkeys(rows):
+        cells = [_cell(scores[task], score) if task in scores else "–" for scores in by_model]
+        lines.append(f"| {task} | {score} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def write_senteval(columns: dict[str, list[TaskScores]], path: str | os.PathLike, **about):
+    """Write the scores of models as JSON, complete or not at all.
+
+    Args:
+        columns: the models' scores, by name.
+        path: the file.
+        **about: what else it should say, such as `seeds=5`.
+    """
+    models = {name: [dataclasses.asdict(task) for task in scores] for name, scores in columns.items()}
+    with whole_file(path) as file:
+        file.write_text(json.dumps({**about, "models": models}, indent=2) + "\n", encoding="utf-8")
+
+
+def _cell(task: TaskScores, score: str) -> str:
+    digits = 1 if score in ("accuracy", "f1") else 3
+    spread = task.spread(score)
+    return f"{task.mean(score):.{digits}f}" + ("" if spread is None else f" ± {spread:.{digits}f}")
+
+
+# A split's vectors, one array for each list of sentences, and its targets.
+_Vectors = tuple[list[np.ndarray], np.ndarray]
+
+
+def _embedded(embed: Embed, splits: dict[str, Examples]) -> dict[str, _Vectors]:
+    """Return the splits with vectors for sentences; each different sentence is embedded once."""
+    every = (text or "." for examples in splits.values() for texts in examples.texts for text in texts)
+    row = {text: number for number, text in enumerate(dict.fromkeys(every))}
+    vectors = np.asarray(embed(list(row)), "float32")
+    if vectors.ndim != 2 or len(vectors) != len(row):
+        raise UserError(f"embed gave an array of shape {vectors.shape} for {len(row)} sentences, not (N, E)")
+    if not np.isfinite(vectors).all():
+        bad = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
+        raise UserError(f"embed gave a vector that is not finite for {list(row)[bad]!r}")
+    return {
+        split: (
+            [vectors[[row[text or "."] for text in texts]] for texts in examples.texts],
+            np.array(examples.targets),
+        )
+        for split, examples in splits.items()
+    }
+
+
+def _protocol(task: str) -> Callable[[dict[str, _Vectors], list[int]], dict[str, list[float]]]:
+    return _PROTOCOLS.get(task, _probing if task in PROBING_TASKS else _validated)
+
+
+def _features(split: _Vectors) -> protocols.Split:
+    """Return the features of sentences, their vectors, or of pairs."""
+    vectors, targets = split
+    return (vectors[0] if len(vectors) == 1 else protocols.pair_features(*vectors)), targets
+
+
+def _nested(splits, seeds):
+    return protocols.nested_cross_validation(_features(splits["all"]), seeds)
+
+
+def _trec(splits, seeds):
+    return protocols.cross_validated_training(_features(splits["train"]), _features(splits["test"]), seeds)
+
+
+def _mrpc(splits, seeds):
+    # SentEval's training set is the publishers' own, which the files here part into two.
+    parts = [_features(splits[split]) for split in ("train", "val")]
+    train = tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return protocols.cross_validated_training(train, _features(splits["test"]), seeds, f1=True)
+
+
+def _validated(splits, seeds):
+    return protocols.validated_training(*(_features(splits[split]) for split in ("train", "val", "test")))
+
+
+def _relatedness(splits, seeds):
+    return protocols.relatedness(*(_features(splits[split]) for split in ("train", "val", "test")))
+
+
+def _cosine(splits, seeds):
+    return protocols.cosine_similarity([(*vectors, scores) for vectors, scores in splits.values()])
+
+
+def _snli(splits, seeds):
+    """Train on u, v, |u − v| and u · v, batch by batch: all at once they would not fit into memory."""
+    from kzoo.evaluation.senteval_probing import probe
+
+    def lazy(split: _Vectors):
+        (first, second), labels = split
+
+        def features(rows):
+            u, v = first[rows], second[rows]
+            return np.concatenate([u, v, protocols.pair_features(u, v)], axis=1)
+
+        return features, labels
+
+    parts = [lazy(splits[split]) for split in ("train", "val", "test")]
+    return probe(*parts, seeds, hidden_units=0, strengths=[1e-9])
+
+
+def _probing(splits, seeds, **kwargs):
+    from kzoo.evaluation.senteval_probing import probe
+
+    parts = [(splits[s][0][0].__getitem__, splits[s][1]) for s in ("train", "val", "test")]
+    return probe(*parts, seeds, **kwargs)
+
+
+def _word_content(splits, seeds):
+    return _probing(splits, seeds, hidden_units=0)  # 1,000 words: SentEval takes no hidden layer
+
+
+_PROTOCOLS = {
+    **dict.fromkeys(("MR", "CR", "SUBJ", "MPQA"), _nested),
+    "TREC": _trec,
+    "MRPC": _mrpc,
+    "SNLI": _snli,
+    **dict.fromkeys(("SICK-R", "STS-B", "STS-2015"), _relatedness),
+    "STS-2015-cosine": _cosine,
+    "WordContent": _word_content,
+}

@@ -1,0 +1,112 @@
+"""SentEval's classifier in Keras: a network with one hidden layer for the probing tasks, none for SNLI."""
+
+from collections.abc import Callable
+
+import keras
+import numpy as np
+
+STRENGTHS = [1e-5, 1e-4, 1e-3, 1e-2]
+BATCH_SIZE = 64
+PASSES = 4  # over the training set between two looks at the validation set
+PATIENCE = 5  # looks without a better accuracy
+
+# Rows' features, computed when they are asked for, and the classes of all rows.
+Split = tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]
+
+
+def probe(
+    train: Split,
+    validation: Split,
+    test: Split,
+    seeds: list[int],
+    hidden_units: int = 200,
+    dropout: float = 0.1,
+    strengths: list[float] = STRENGTHS,
+) -> dict[str, list[float]]:
+    """Train SentEval's classifier; the validation set chooses when to stop and the regularization.
+
+    Adam, 64 examples a batch; every four passes the validation set is looked at, until its accuracy has not
+    risen five times; 200 passes at most.
+
+    Args:
+        train: a function from row numbers to features `(rows, F)`, and the classes of all rows.
+        validation: the same.
+        test: the same.
+        seeds: of the initial weights, the order of examples and the dropout.
+        hidden_units: int. Sigmoid units of the hidden layer; 0 for a logistic regression.
+        dropout: float. Rate, before the sigmoid.
+        strengths: the weights of the L2 penalty, ‖W‖² / 2 times it, to choose from.
+
+    Returns:
+        `"accuracy"`: percent, a seed.
+    """
+    classes = int(max(labels.max() for _, labels in (train, validation, test))) + 1
+    accuracies = []
+    for seed in seeds:
+        best = -1.0
+        for strength in strengths:
+            model = _network(classes, hidden_units, dropout, strength, seed)
+            stop = keras.callbacks.EarlyStopping(
+                "val_accuracy", mode="max", patience=PATIENCE, restore_best_weights=True
+            )
+            history = model.fit(
+                _Batches(train, seed=seed, passes=PASSES),
+                validation_data=_Batches(validation),
+                epochs=200 // PASSES,
+                callbacks=[stop],
+                shuffle=False,
+                verbose=0,
+            )
+            reached = max(history.history["val_accuracy"])
+            if reached > best:
+                best = reached
+                accuracy = model.evaluate(_Batches(test), verbose=0, return_dict=True)["accuracy"]
+        accuracies.append(100 * float(accuracy))
+    return {"accuracy": accuracies}
+
+
+def _network(classes: int, hidden_units: int, dropout: float, strength: float, seed: int) -> keras.Model:
+    def dense(units: int, offset: int) -> keras.layers.Dense:
+        # Keras's penalty is not halved. The biases count, as in Adam with weight decay in SentEval.
+        penalty = keras.regularizers.L2(strength / 2)
+        initial = keras.initializers.GlorotUniform(seed=seed + offset)
+        return keras.layers.Dense(
+            units, kernel_initializer=initial, kernel_regularizer=penalty, bias_regularizer=penalty
+        )
+
+    layers = [dense(classes, 1)]
+    if hidden_units:
+        noise = keras.layers.Dropout(dropout, seed=seed)
+        layers = [dense(hidden_units, 0), noise, keras.layers.Activation("sigmoid"), *layers]
+    model = keras.Sequential(layers)
+    model.compile(
+        optimizer=keras.optimizers.Adam(),
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        metrics=["accuracy"],
+    )
+    return model
+
+
+class _Batches(keras.utils.PyDataset):
+    """Batches of features and classes: shuffled passes with a seed, one pass in order without."""
+
+    def __init__(self, split: Split, seed: int | None = None, passes: int = 1):
+        super().__init__()
+        self.features, self.labels = split
+        self.passes = passes
+        self.random = None if seed is None else np.random.default_rng(seed)
+        self.on_epoch_end()
+
+    def on_epoch_end(self):
+        rows = np.arange(len(self.labels))
+        orders = [rows if self.random is None else self.random.permutation(rows) for _ in range(self.passes)]
+        self.batches = [
+            order[i : i + BATCH_SIZE] for order in orders for i in range(0, len(rows), BATCH_SIZE)
+        ]
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __getitem__(self, index: int):
+        rows = self.batches[index]
+        return self.features(rows), self.labels[rows]

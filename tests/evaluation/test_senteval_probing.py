@@ -1,0 +1,45 @@
+"""SentEval's network: its parts, and that it learns what a linear classifier cannot."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from kzoo.evaluation.senteval_probing import _Batches, _network, probe
+
+
+def split(random, count):
+    """Points, and whether their two coordinates have the same sign."""
+    points = random.uniform(-6, 6, size=(count, 2)).astype("float32")
+    return points.__getitem__, (points.prod(axis=1) > 0).astype(int)
+
+
+def test_learns_what_no_linear_classifier_can(random):
+    splits = [split(random, count) for count in (640, 200, 200)]
+    assert probe(*splits, seeds=[1], strengths=[1e-5])["accuracy"][0] > 85
+    assert probe(*splits, seeds=[1], hidden_units=0, strengths=[1e-5])["accuracy"][0] < 65
+
+
+def test_network_is_its_formula(random):
+    model = _network(3, 200, 0.1, 0.5, seed=1)
+    x = random.normal(size=(4, 6)).astype("float32")
+    logits = ops.convert_to_numpy(model(x))
+    assert [type(layer).__name__ for layer in model.layers] == ["Dense", "Dropout", "Activation", "Dense"]
+    w1, b1, w2, b2 = (ops.convert_to_numpy(w) for w in model.weights)
+    assert w1.shape == (6, 200)
+    np.testing.assert_allclose(logits, 1 / (1 + np.exp(-(x @ w1 + b1))) @ w2 + b2, atol=1e-5)
+    # Half the squared norm, so that its gradient is SentEval's weight decay.
+    penalty = sum(float(ops.convert_to_numpy(loss)) for loss in model.losses)
+    np.testing.assert_allclose(penalty, 0.5 * sum((w**2).sum() for w in (w1, b1, w2, b2)) / 2, rtol=1e-5)
+    assert model.layers[1].rate == 0.1
+
+
+def test_batches_pass_over_all_rows():
+    labels = np.arange(150) % 3
+    batches = _Batches((lambda rows: rows[:, None], labels), seed=5, passes=4)
+    seen = np.concatenate([batches[i][0][:, 0] for i in range(len(batches))])
+    assert len(batches) == 4 * 3
+    assert (np.bincount(seen) == 4).all()
+    first = batches.batches[0]
+    batches.on_epoch_end()
+    assert (first != batches.batches[0]).any()
+    assert isinstance(batches, keras.utils.PyDataset)

@@ -1,0 +1,147 @@
+"""SentEval whole: small files of every kind in, a table out; and the real files."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kzoo.data import senteval as files
+from kzoo.errors import UserError
+from kzoo.evaluation import (
+    TaskScores,
+    evaluate_embeddings,
+    senteval_probing,
+    senteval_table,
+    senteval_tasks,
+    write_senteval,
+)
+
+WORDS = ("bad", "good", "dog", "cat", "runs", "sleeps")
+
+
+def embed(texts: list[str]) -> np.ndarray:
+    """Count a few words."""
+    return np.array([[text.split().count(word) for word in WORDS] for text in texts], "float32")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """A small file of every kind: "good" is class 1, pairs are related as far as their words are the same."""
+    random = np.random.default_rng(3)
+    monkeypatch.setenv("KZOO_DATA", str(tmp_path))
+    monkeypatch.setattr(senteval_tasks, "FOLDS", 3)
+    folder = tmp_path / "senteval"
+    (folder / "probing").mkdir(parents=True)
+
+    labels = random.integers(0, 2, 60)
+    sentences = [f"the {random.choice(WORDS[2:4])} is {WORDS[label]}" for label in labels]
+    labelled = "\n".join(f"{label} {text}" for label, text in zip(labels, sentences, strict=True))
+    (folder / "custrev.all").write_text(labelled + "\n0 \n")
+    for split in ("train", "dev", "test"):
+        (folder / f"stsa.binary.{split}").write_text(labelled)
+        (folder / f"TREC.{split}.all").write_text(labelled)
+    rows = [f"{s}\t{y}\t{t}" for s in ("tr", "va", "te") for y, t in zip(labels, sentences, strict=True)]
+    (folder / "probing" / "past_present.txt").write_text("\n".join(rows * 10))
+
+    pairs = [tuple(" ".join(random.choice(WORDS[2:], 2)) for _ in range(2)) for _ in range(60)]
+    same = [len(set(a.split()) & set(b.split())) for a, b in pairs]
+    judgments = [files.ENTAILMENT[min(n, 2)] for n in same]
+    for name, sick, msr in (
+        ("train", "train", "train"),
+        ("dev", "trial", "val"),
+        ("test", "test_annotated", "test"),
+    ):
+        table = zip(pairs, same, judgments, strict=True)
+        lines = [f"{a}\t{b}\t{1 + 2 * n}\t{judgment}\t{int(n > 0)}" for (a, b), n, judgment in table]
+        header = "sentence_A\tsentence_B\trelatedness_score\tentailment_judgment\tQuality\n"
+        (folder / f"SICK_{sick}.txt").write_text(header + "\n".join(lines))
+        header = "#1 String\t#2 String\tx\tx\tQuality\n"
+        (folder / f"msr-para-{msr}.tsv").write_text(header + "\n".join(lines))
+        header = "sentence1\tsentence2\tx\tgold_label\tx\n"
+        (folder / f"snli_1.0_{name}.txt").write_text(header + "\n".join(lines))
+    return folder
+
+
+def test_small_files_of_every_kind(folder, monkeypatch, tmp_path):
+    probe = senteval_probing.probe
+    monkeypatch.setattr(
+        senteval_probing, "probe", lambda *args, **kwargs: probe(*args, **{**kwargs, "strengths": [1e-5]})
+    )
+    done = []
+    scores = evaluate_embeddings(embed, seeds=[1111], progress=done.append)
+    assert done == ["CR", "SST-2", "TREC", "MRPC", "SICK-E", "SNLI", "SICK-R", "Tense"]
+    assert [task.task for task in scores] == done
+    by_name = {task.task: task for task in scores}
+    assert by_name["CR"].mean("accuracy") > 95
+    for task in ("SST-2", "TREC", "Tense"):
+        assert by_name[task].mean("accuracy") == 100
+    for task in ("SICK-E", "SNLI", "MRPC"):
+        assert by_name[task].mean("accuracy") > 80
+    assert by_name["MRPC"].mean("f1") > 80
+    assert by_name["SICK-R"].mean("pearson") > 0.9
+
+    # Random folds have a spread over the seeds; a fixed split has one number.
+    folds, fixed = evaluate_embeddings(embed, ["CR", "SST-2"], seeds=[1111, 1112])
+    assert folds.scores["accuracy"][:1] == by_name["CR"].scores["accuracy"]
+    assert len(folds.scores["accuracy"]) == 2
+    assert fixed == by_name["SST-2"]
+    assert fixed.spread("accuracy") is None
+
+    write_senteval({"words": scores}, tmp_path / "scores.json", seeds=1)
+    content = json.loads((tmp_path / "scores.json").read_text())
+    assert content["seeds"] == 1
+    assert content["models"]["words"][1] == {"task": "SST-2", "scores": {"accuracy": [100.0]}}
+
+
+def test_each_sentence_is_embedded_once(folder):
+    calls = []
+
+    def counted(texts):
+        calls.append(list(texts))
+        return embed(texts)
+
+    evaluate_embeddings(counted, ["CR"], seeds=[1, 2])
+    (texts,) = calls
+    assert len(texts) == len(set(texts))
+    assert "." in texts  # for the empty sentence
+    assert "" not in texts
+
+
+def test_table_has_models_side_by_side():
+    first = [TaskScores("MR", {"accuracy": [70.0, 71.0, 72.0]}), TaskScores("SICK-R", {"pearson": [0.7512]})]
+    second = [TaskScores("MR", {"accuracy": [60.0, 60.0]}), TaskScores("CR", {"accuracy": [80.0]})]
+    assert senteval_table({"bridge": first, "bag": second}).splitlines() == [
+        "| task | score | bridge | bag |",
+        "| --- | --- | ---: | ---: |",
+        "| MR | accuracy | 71.0 ± 1.0 | 60.0 ± 0.0 |",
+        "| SICK-R | pearson | 0.751 | – |",
+        "| CR | accuracy | – | 80.0 |",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        (lambda texts: np.zeros((len(texts), 3, 2)), "shape"),
+        (lambda texts: np.zeros((len(texts) - 1, 3)), "shape"),
+        (lambda texts: np.full((len(texts), 3), np.nan), "not finite"),
+    ],
+)
+def test_wrong_vectors(folder, wrong, expected):
+    with pytest.raises(UserError, match=expected):
+        evaluate_embeddings(wrong, ["CR"])
+
+
+def test_word_counts_on_real_files():
+    if not (Path(os.environ.get("KZOO_DATA", "")) / "senteval").is_dir():
+        pytest.skip("KZOO_DATA names no folder that holds senteval/")
+
+    def letters(texts):
+        alphabet = "abcdefghijklmnopqrstuvwxyz"
+        return np.array([[text.lower().count(letter) for letter in alphabet] for text in texts], "float32")
+
+    (cosine,) = evaluate_embeddings(letters, ["STS-2015-cosine"])
+    assert 0.2 < cosine.mean("pearson") < 0.8
+    assert 0.2 < cosine.mean("spearman") < 0.8

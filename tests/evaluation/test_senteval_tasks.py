@@ -1,0 +1,114 @@
+"""SentEval's protocols against the same computation written out with scikit-learn and SciPy."""
+
+import numpy as np
+import pytest
+import scipy.stats
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+
+from kzoo.evaluation import senteval_tasks
+from kzoo.evaluation.senteval_tasks import (
+    cosine_similarity,
+    cross_validated_training,
+    nested_cross_validation,
+    pair_features,
+    relatedness,
+    validated_training,
+)
+
+
+def examples(random, count: int, classes: int, width: int = 6):
+    """Features, and classes that they tell in part."""
+    features = random.normal(size=(count, width)).astype("float32") * 0.3
+    signal = features @ random.normal(size=(width, classes)) * 5 + random.gumbel(size=(count, classes))
+    return features, signal.argmax(axis=1)
+
+
+def searched(strengths, folds):
+    """scikit-learn's own search for the strength."""
+    model = LogisticRegression(tol=1e-7, max_iter=5000)
+    return GridSearchCV(model, {"C": strengths}, cv=folds)
+
+
+def test_nested_cross_validation(random, monkeypatch):
+    monkeypatch.setattr(senteval_tasks, "FOLDS", 4)
+    features, labels = examples(random, 240, 2)
+    found = nested_cross_validation((features, labels), [1111, 7])
+    for accuracy, seed in zip(found["accuracy"], (1111, 7), strict=True):
+        folds = StratifiedKFold(4, shuffle=True, random_state=seed)
+        expected = cross_val_score(
+            searched(senteval_tasks.STRENGTHS, folds), features.astype("float64"), labels, cv=folds
+        )
+        assert accuracy == pytest.approx(100 * expected.mean(), abs=100 / 240)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_cross_validated_training(random, classes):
+    features, labels = examples(random, 400, classes)
+    train, test = (features[:300], labels[:300]), (features[300:], labels[300:])
+    found = cross_validated_training(train, test, [1111], f1=classes == 2)
+    folds = StratifiedKFold(10, shuffle=True, random_state=1111)
+    model = searched(senteval_tasks.STRENGTHS_WITHOUT_VALIDATION, folds).fit(*train)
+    assert found["accuracy"] == [pytest.approx(100 * model.score(*test), abs=1)]
+    if classes == 2:
+        assert found["f1"] == [pytest.approx(100 * f1_score(test[1], model.predict(test[0])), abs=1)]
+
+
+def test_validated_training(random):
+    features, labels = examples(random, 500, 3)
+    splits = [(features[part], labels[part]) for part in (slice(300), slice(300, 400), slice(400, 500))]
+    models = [
+        LogisticRegression(C=strength, tol=1e-7, max_iter=5000).fit(*splits[0])
+        for strength in senteval_tasks.STRENGTHS
+    ]
+    best = max(models, key=lambda model: model.score(*splits[1]))
+    assert validated_training(*splits)["accuracy"] == [pytest.approx(100 * best.score(*splits[2]), abs=1)]
+
+
+def test_relatedness(random):
+    """The targets by Eq. 15 of Tai et al., the regression by scikit-learn on weighted copies."""
+    features = random.normal(size=(400, 4)).astype("float32")
+    scores = np.clip(3 + features @ [0.8, -0.5, 0.3, 0] + random.normal(size=400) * 0.3, 1, 5)
+    scores[:2] = 1, 5
+    splits = [(features[part], scores[part]) for part in (slice(250), slice(250, 320), slice(320, 400))]
+
+    def predictions(strength):
+        rows, classes, weights = [], [], []
+        for row, score in enumerate(splits[0][1]):
+            floor = int(np.floor(score))
+            for value, weight in ((floor + 1, score - floor), (floor, floor - score + 1)):
+                if weight > 0:
+                    rows.append(row), classes.append(value), weights.append(weight)
+        model = LogisticRegression(C=strength, tol=1e-7, max_iter=5000)
+        model.fit(features[rows].astype("float64"), classes, weights)
+        return [model.predict_proba(part) @ np.arange(1, 6) for part, _ in splits[1:]]
+
+    tried = [predictions(strength) for strength in senteval_tasks.STRENGTHS]
+    _, best = max(tried, key=lambda p: scipy.stats.pearsonr(p[0], splits[1][1])[0])
+    found = relatedness(*splits)
+    assert found["pearson"] == [pytest.approx(scipy.stats.pearsonr(best, splits[2][1])[0], abs=2e-3)]
+    assert found["spearman"] == [pytest.approx(scipy.stats.spearmanr(best, splits[2][1])[0], abs=5e-3)]
+    assert found["mse"] == [pytest.approx(np.mean((best - splits[2][1]) ** 2), abs=5e-3)]
+
+
+def test_cosine_similarity(random):
+    sets = [(random.normal(size=(n, 3)), random.normal(size=(n, 3)), random.random(n)) for n in (20, 60)]
+    pearson, spearman = [], []
+    for first, second, scores in sets:
+        cosines = [u @ v / np.sqrt(u @ u * (v @ v)) for u, v in zip(first, second, strict=True)]
+        pearson.append(scipy.stats.pearsonr(cosines, scores)[0])
+        spearman.append(scipy.stats.spearmanr(cosines, scores)[0])
+    found = cosine_similarity(sets)
+    assert found["pearson"] == [pytest.approx(0.25 * pearson[0] + 0.75 * pearson[1])]
+    assert found["spearman"] == [pytest.approx(0.25 * spearman[0] + 0.75 * spearman[1])]
+
+
+def test_equal_vectors_score_zero():
+    zeros = np.zeros((5, 2))
+    assert cosine_similarity([(zeros, zeros, np.arange(5.0))]) == {"pearson": [0.0], "spearman": [0.0]}
+
+
+def test_pair_features():
+    found = pair_features(np.array([[1.0, -2.0]]), np.array([[3.0, 4.0]]))
+    np.testing.assert_array_equal(found, [[2, 6, 3, -8]])
