@@ -37,6 +37,8 @@ def language_pairs(
     if named:
         return named
     apart = set(_two(left_out, languages)) if left_out else set()
+    if len(apart) == 1:
+        raise UserError(f"left_out is {left_out!r}, the same language twice: name two, as in de-fr")
     if centre:
         _check(centre, languages)
     pairs = [

@@ -1,0 +1,53 @@
+"""Language pairs: which there are, and what is no choice of them."""
+
+import itertools
+
+import pytest
+
+from kzoo.data.language_pairs import language_pairs
+from kzoo.errors import UserError
+
+LANGUAGES = ["en", "de", "fr", "cs"]
+ALL = set(itertools.permutations(LANGUAGES, 2))
+SAME = {(language, language) for language in LANGUAGES}
+
+
+@pytest.mark.parametrize("monolingual", [False, True])
+def test_the_settings_of_table_1_and_figure_1(monolingual):
+    centred = {pair for pair in ALL if "en" in pair}
+    settings = [({}, ALL), ({"centre": "en"}, centred)]
+    for a, b in itertools.combinations(LANGUAGES, 2):
+        settings.append(({"left_out": f"{a}-{b}"}, ALL - {(a, b), (b, a)}))
+    for arguments, expected in settings:
+        pairs = language_pairs(LANGUAGES, monolingual=monolingual, **arguments)
+        assert len(pairs) == len(set(pairs))
+        assert set(pairs) == expected | (SAME if monolingual else set())
+
+
+def test_centre_and_left_out_together():
+    assert set(language_pairs(["en", "de", "fr"], "en", "en-de")) == {("en", "fr"), ("fr", "en")}
+
+
+def test_pairs_can_be_named_one_by_one():
+    assert language_pairs(["en", "de", "fr"], only=["de-en", "fr-fr"]) == [("de", "en"), ("fr", "fr")]
+    with pytest.raises(UserError, match="no language 'it' among en, de"):
+        language_pairs(["en", "de"], only=["en-it"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((["en", "de", "en"],), "language 'en' is named 2 times: name it once"),
+        ((LANGUAGES, "eng"), "no language 'eng' among en, de, fr, cs; did you mean en?"),
+        ((LANGUAGES, None, "de-it"), "no language 'it' among en, de, fr, cs; known: cs, de, en, fr"),
+        ((LANGUAGES, None, "de"), "'de' is not two languages, as in de-fr"),
+        ((LANGUAGES, None, "de-de"), "left_out is 'de-de', the same language twice: name two, as in de-fr"),
+        ((["en"],), "en: no language pair is left to train on"),
+        ((["en", "de"], None, "en-de", True), "en, de: no language pair is left to train on"),
+        (([],), "no language: no language pair is left to train on"),
+    ],
+)
+def test_bad_input_is_named(arguments, message):
+    with pytest.raises(UserError) as error:
+        language_pairs(*arguments)
+    assert str(error.value) == message

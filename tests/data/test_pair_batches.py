@@ -1,0 +1,158 @@
+"""Batches of language pairs: all sentences, by turns or by weights, in shapes that the pairs share."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from kzoo.data import PairBatches
+from kzoo.data.language_pairs import language_pairs
+from kzoo.errors import UserError
+from kzoo.text.tokenizers import END, START
+
+LANGUAGES = ["en", "de", "fr"]
+PAIRS = language_pairs(LANGUAGES)
+
+
+def corpus(count=40):
+    """Return aligned sentences: the first word is 10 times the line plus the language's number."""
+    random = np.random.default_rng(1)
+    return {
+        language: [
+            [100 + 10 * line + number, *random.integers(4, 9, random.integers(0, 12))]
+            for line in range(count)
+        ]
+        for number, language in enumerate(LANGUAGES)
+    }
+
+
+def pair_of(inputs):
+    """Return the one pair of a batch's inputs."""
+    numbers = [set(inputs[f"{side}_language"].tolist()) for side in ("source", "target")]
+    assert all(len(of_side) == 1 for of_side in numbers)
+    return tuple(LANGUAGES[of_side.pop()] for of_side in numbers)
+
+
+def epoch(batches):
+    """Return for each batch of an epoch its pair, its shape and its sentences without padding."""
+    found = []
+    for i in range(len(batches)):
+        inputs, labels, weights = batches[i]
+        np.testing.assert_array_equal(weights, labels != 0)
+        rows = [
+            tuple(tuple(int(word) for word in side[side != 0]) for side in row)
+            for row in zip(inputs["source"], inputs["target"], labels, strict=True)
+            if row[0].any()
+        ]
+        found.append((pair_of(inputs), inputs["source"].shape, rows))
+    return found
+
+
+def expected_rows(words, source, target):
+    sides = zip(words[source], words[target], strict=True)
+    return sorted(((*s, END), (START, *t), (*t, END)) for s, t in sides)
+
+
+def test_an_epoch_holds_every_sentence_of_every_pair_once():
+    words = corpus()
+    found = epoch(PairBatches(words, PAIRS, LANGUAGES, tokens=60, num_shapes=3))
+    for pair in PAIRS:
+        rows = [row for of, _, rows in found if of == pair for row in rows]
+        assert sorted(rows) == expected_rows(words, *pair)
+
+
+@pytest.mark.parametrize("num_batches", [7, 25, 150])
+def test_short_and_long_epochs_leave_no_sentence_behind(num_batches):
+    """A pass ends before the next begins: after any epoch all sentences were seen equally often, or one less."""
+    words = corpus()
+    batches = PairBatches(words, PAIRS, LANGUAGES, tokens=60, num_shapes=3, num_batches=num_batches)
+    seen = {pair: Counter(dict.fromkeys(expected_rows(words, *pair), 0)) for pair in PAIRS}
+    for _ in range(9):
+        found = epoch(batches)
+        assert abs(len(found) - num_batches) <= len(PAIRS)  # rounding
+        for pair, _, rows in found:
+            seen[pair].update(rows)
+        for counts in seen.values():
+            assert max(counts.values()) - min(counts.values()) <= 1
+        batches.on_epoch_end()
+    assert all(len(counts) == 40 for counts in seen.values())
+
+
+def test_pairs_of_equal_size_strictly_alternate():
+    batches = PairBatches(corpus(), PAIRS, LANGUAGES, sentences=8, num_shapes=1)
+    assert [pair for pair, _, _ in epoch(batches)] == PAIRS * 5
+
+
+def test_unequal_pairs_are_spread_evenly():
+    """Twelve batches of one pair and four of the other: in every quarter of the epoch three and one."""
+    words = corpus(96)
+    sides = {("en", "de"): [words["en"], words["de"]], ("fr", "en"): [words["fr"][:32], words["en"][:32]]}
+    found = epoch(PairBatches(sides, list(sides), LANGUAGES, sentences=8, num_shapes=1))
+    assert len(found) == 16
+    for quarter in range(4):
+        pairs = Counter(pair for pair, _, _ in found[4 * quarter : 4 * quarter + 4])
+        assert pairs == {("en", "de"): 3, ("fr", "en"): 1}
+    for pair, (source, target) in sides.items():
+        rows = [row for of, _, rows in found if of == pair for row in rows]
+        assert sorted(rows) == expected_rows({"s": source, "t": target}, "s", "t")
+
+
+def test_weights_give_each_pair_its_share():
+    weights = dict(zip(PAIRS, (5, 1, 1, 1, 1, 1), strict=True))
+    batches = PairBatches(corpus(), PAIRS, LANGUAGES, weights, sentences=8, num_shapes=2, num_batches=40)
+    counts = Counter(pair for pair, _, _ in epoch(batches))
+    assert counts == {pair: 4 * weight for pair, weight in weights.items()}
+    assert len(batches) == 40
+    with pytest.raises(UserError, match="every pair needs a weight over 0; en-fr, fr-de has none"):
+        PairBatches(corpus(), PAIRS, LANGUAGES, {**weights, ("en", "fr"): 0, ("fr", "de"): -1})
+
+
+def test_all_pairs_share_few_shapes():
+    batches = PairBatches(corpus(), PAIRS, LANGUAGES, tokens=60, num_shapes=3)
+    found = epoch(batches)
+    shapes = {pair: {shape for of, shape, _ in found if of == pair} for pair in PAIRS}
+    assert set().union(*shapes.values()) == set(batches.batches[0].shapes)
+    assert len(batches.batches[0].shapes) == 3
+    assert all(rows * length <= 60 for rows, length in batches.batches[0].shapes)
+    assert all(len(of_pair) > 1 for of_pair in shapes.values())
+    rows = {shape[0] for _, shape, _ in epoch(PairBatches(corpus(), PAIRS, LANGUAGES, sentences=8))}
+    assert rows == {8}
+
+
+def test_first_two_batches_differ():
+    """On both axes, with shapes of different rows."""
+    for seed in range(10):
+        found = epoch(PairBatches(corpus(), PAIRS, LANGUAGES, tokens=60, num_shapes=3, seed=seed))
+        (a, b), (c, d) = found[0][1], found[1][1]
+        assert a != c
+        assert b != d
+
+
+def test_order_is_fixed_by_seed_and_epoch():
+    first, again, other = (
+        PairBatches(corpus(), PAIRS, LANGUAGES, tokens=60, num_shapes=3, num_batches=20, seed=seed)
+        for seed in (1, 1, 2)
+    )
+    assert epoch(first) == epoch(again)
+    assert epoch(first) != epoch(other)
+    first.on_epoch_end()
+    first.on_epoch_end()
+    assert epoch(first) != epoch(again)
+    again.start_epoch(2)
+    assert epoch(first) == epoch(again)
+
+
+def test_num_words_is_the_target_words_of_an_epoch():
+    words = corpus()
+    batches = PairBatches(words, PAIRS, LANGUAGES, tokens=60)
+    targets = [sentence for _, target in PAIRS for sentence in words[target]]
+    assert batches.num_words == sum(len(sentence) + 1 for sentence in targets)
+    assert sum(len(labels) for _, _, rows in epoch(batches) for _, _, labels in rows) == batches.num_words
+
+
+def test_bad_input_is_named():
+    words = corpus()
+    with pytest.raises(UserError, match="40 source sentences but 39 target sentences"):
+        PairBatches({**words, "de": words["de"][:39]}, PAIRS, LANGUAGES)
+    with pytest.raises(UserError, match="subwords with its end symbol, the limit is 5"):
+        PairBatches(words, PAIRS, LANGUAGES, max_length=5)

@@ -1,0 +1,170 @@
+"""The attention bridge against NumPy written from Eq. 1 to 3, on one device and on two."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from check_layer import assert_ignores_padding, check_layer
+from keras import ops
+
+from kzoo.layers import AttentionBridge
+
+MASK = np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [0, 0, 0, 0, 0]], bool)
+
+
+def bridge(H, maps):
+    """Return M and A of one sentence: H `(n, d)`; maps are W₁ᵀ, W₂ᵀ, or each with its bias."""
+    inner, outer = maps[: len(maps) // 2], maps[len(maps) // 2 :]
+    hidden = np.maximum(H @ inner[0] + sum(inner[1:]), 0)
+    scores = (hidden @ outer[0] + sum(outer[1:])).T
+    A = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
+    return A @ H, A
+
+
+def penalty(A):
+    return np.linalg.norm(A @ A.T - np.eye(len(A)), "fro") ** 2
+
+
+def made(random, **settings):
+    """Return a bridge with random weights, biases too, of 3 heads, and inputs for `MASK`."""
+    layer = AttentionBridge(num_heads=3, hidden_dim=6, **settings)
+    x = random.normal(size=(3, 5, 4)).astype("float32")
+    layer(x)
+    layer.set_weights([random.normal(size=w.shape) for w in layer.get_weights()])
+    return layer, x
+
+
+def test_behaves_as_a_layer(random, tmp_path):
+    x = random.normal(size=(3, 5, 4)).astype("float32")
+    check_layer(AttentionBridge(num_heads=3, hidden_dim=16), {"inputs": x, "mask": MASK}, tmp_path)
+
+
+@pytest.mark.parametrize("use_bias", [False, True])
+def test_equals_the_equations(use_bias, random):
+    """Each sentence on its own, without its padding."""
+    layer, x = made(random, use_bias=use_bias)
+    M, A = (ops.convert_to_numpy(y) for y in layer(x, mask=MASK, return_attention_scores=True))
+    for sentence, mask, matrix, scores in zip(x[:2], MASK, M, A, strict=False):
+        expected_matrix, expected_scores = bridge(sentence[mask], layer.get_weights())
+        np.testing.assert_allclose(matrix, expected_matrix, atol=1e-5)
+        np.testing.assert_allclose(scores[:, mask], expected_scores, atol=1e-6)
+        np.testing.assert_array_equal(scores[:, ~mask], 0)
+    matrix, scores = layer.attend(x, MASK)
+    np.testing.assert_array_equal(ops.convert_to_numpy(matrix), M)
+    np.testing.assert_array_equal(ops.convert_to_numpy(scores), A)
+
+
+def test_penalty_is_a_mean_over_sentences(random):
+    """A row without words is no sentence; without a mask all rows are."""
+    layer, x = made(random, penalty_weight=0.5)
+    each = [penalty(bridge(H[m], layer.get_weights())[1]) for H, m in zip(x[:2], MASK, strict=False)]
+    layer(x, mask=MASK)
+    np.testing.assert_allclose(ops.convert_to_numpy(layer.losses[0]), 0.5 * np.mean(each), rtol=1e-5)
+    layer(x)
+    each = [penalty(bridge(H, layer.get_weights())[1]) for H in x]
+    np.testing.assert_allclose(ops.convert_to_numpy(layer.losses[0]), 0.5 * np.mean(each), rtol=1e-5)
+    layer(x, mask=np.zeros_like(MASK))
+    assert float(layer.losses[0]) == 0
+
+
+def test_the_authors_code_does_not_square_the_norm(random):
+    layer, x = made(random, use_bias=True, squared=False)
+    each = [np.sqrt(penalty(bridge(H[m], layer.get_weights())[1])) for H, m in zip(x[:2], MASK, strict=False)]
+    layer(x, mask=MASK)
+    np.testing.assert_allclose(ops.convert_to_numpy(layer.losses[0]), np.mean(each), rtol=1e-5)
+
+
+def test_translation_adds_no_penalty(random):
+    layer = AttentionBridge(num_heads=3, hidden_dim=6)
+    layer.build((3, 5, 4))
+    layer.attend(random.normal(size=(3, 5, 4)).astype("float32"), MASK)
+    assert layer.losses == []
+
+
+def test_ignores_padding(random):
+    layer, x = made(random)
+    assert_ignores_padding(lambda x, m: layer(x, mask=m), x[:2], MASK[:2], outputs_masked=False)
+
+
+# Prints what a model with a bridge loses in four batches of 8 sentences, on one device and on two.
+PROGRAM = """
+import contextlib, json, sys
+import keras, numpy as np
+from kzoo.layers import AttentionBridge
+
+random = np.random.default_rng(1)
+x, y = random.integers(1, 9, (32, 5)).astype("int32"), random.normal(size=(32, 3, 4)).astype("float32")
+x[np.arange(5) >= random.integers(1, 6, (32, 1))] = 0
+weights = [random.normal(size=shape).astype("float32") for shape in ((9, 4), (4, 6), (6, 3))]
+
+def losses(scope):
+    with scope:
+        words = keras.Input((5,), dtype="int32")
+        embedded = keras.layers.Embedding(9, 4)(words)
+        bridge = AttentionBridge(num_heads=3, hidden_dim=6)
+        model = keras.Model(words, bridge(embedded, mask=keras.ops.not_equal(words, 0)))
+        model.compile(keras.optimizers.SGD(0.1), "mse", jit_compile=False)
+    model.set_weights(weights)
+    return model.fit(x, y, batch_size=8, epochs=3, shuffle=False, verbose=0).history["loss"]
+
+found = [losses(contextlib.nullcontext())]
+if keras.backend.backend() == "tensorflow":
+    import tensorflow as tf
+    cpu = tf.config.list_logical_devices("CPU")
+    assert len(cpu) == 2
+    found.append(losses(tf.distribute.MirroredStrategy(cpu).scope()))
+else:
+    assert len(keras.distribution.list_devices()) == 2
+    keras.distribution.set_distribution(keras.distribution.DataParallel())
+    found.append(losses(contextlib.nullcontext()))
+print(json.dumps(found))
+"""
+TWO_DEVICES = """
+import tensorflow as tf
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
+)
+"""
+
+
+@pytest.fixture(scope="module")
+def device_losses():
+    """By backend, losses on one device and on two; each backend in a process of its own, at once."""
+    flags = "--xla_force_host_platform_device_count=2"
+    running = {
+        backend: subprocess.Popen(
+            [sys.executable, "-c", program],
+            env={**os.environ, "KERAS_BACKEND": backend, "XLA_FLAGS": flags},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for backend, program in (("tensorflow", TWO_DEVICES + PROGRAM), ("jax", PROGRAM))
+        if importlib.util.find_spec(backend)
+    }
+    found = {}
+    for backend, process in running.items():
+        out, err = process.communicate()
+        assert process.returncode == 0, err[-2000:]
+        found[backend] = np.array(json.loads(out.splitlines()[-1]))
+    return found
+
+
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+def test_two_devices_lose_what_one_loses(backend, device_losses):
+    """TensorFlow's MirroredStrategy and JAX's DataParallel: penalty and loss, as it trains."""
+    if backend not in device_losses:
+        pytest.skip(f"{backend} is not installed")
+    one, two = device_losses[backend]
+    assert one[-1] < one[0]
+    np.testing.assert_allclose(two, one, rtol=1e-5)
+
+
+def test_backends_lose_the_same(device_losses):
+    if len(device_losses) < 2:
+        pytest.skip("only one backend is installed")
+    np.testing.assert_allclose(device_losses["tensorflow"], device_losses["jax"], rtol=1e-5)

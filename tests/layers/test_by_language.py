@@ -1,0 +1,93 @@
+"""One layer of several by number: what it computes, whom it teaches, how often it is traced."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from kzoo.layers import ByLanguage
+
+
+@keras.saving.register_keras_serializable("kzoo_tests")
+class Counted(keras.layers.Dense):
+    """A dense layer that counts how often its Python code runs."""
+
+    runs = 0
+
+    def call(self, inputs, training=None):
+        Counted.runs += 1
+        return super().call(inputs)
+
+
+def language(number, rows=2):
+    return np.full(rows, number, "int32")
+
+
+@pytest.fixture
+def routed():
+    """A model around three layers, compiled, and inputs for it."""
+    number, x = keras.Input((), dtype="int32"), keras.Input((5, 4))
+    layer = ByLanguage([Counted(3, name=f"dense_{i}") for i in range(3)])
+    model = keras.Model([number, x], layer(number, x))
+    model.compile(keras.optimizers.SGD(0.1), "mse", jit_compile=keras.backend.backend() == "jax")
+    return model, layer, np.random.default_rng(1).normal(size=(2, 5, 4)).astype("float32")
+
+
+def test_computes_what_the_language_s_layer_does(routed):
+    model, layer, x = routed
+    for number, dense in enumerate(layer.layers):
+        expected = x @ dense.get_weights()[0] + dense.get_weights()[1]
+        np.testing.assert_allclose(ops.convert_to_numpy(layer(language(number), x)), expected, atol=1e-5)
+        np.testing.assert_allclose(model.predict_on_batch([language(number), x]), expected, atol=1e-5)
+        chosen = layer.choose(language(number), lambda dense: ops.sum(dense.kernel))
+        np.testing.assert_allclose(float(chosen), dense.get_weights()[0].sum(), rtol=1e-5)
+
+
+def test_other_arguments_reach_the_layer(random):
+    layers = [keras.layers.LSTM(3, return_sequences=True) for _ in range(2)]
+    for lstm in layers:
+        lstm.build((None, 5, 4))
+    x, mask = random.normal(size=(2, 5, 4)).astype("float32"), np.array([[1] * 5, [1, 1, 0, 0, 0]], bool)
+    found = ByLanguage(layers)(language(1), x, mask=mask)
+    expected = layers[1](x, mask=mask)
+    np.testing.assert_allclose(ops.convert_to_numpy(found), ops.convert_to_numpy(expected), atol=1e-6)
+
+
+def test_only_the_language_s_layer_learns(routed):
+    model, layer, x = routed
+    for number in (2, 0, 1):
+        before = [dense.get_weights() for dense in layer.layers]
+        model.train_on_batch([language(number), x], np.ones((2, 5, 3), "float32"))
+        for i, dense in enumerate(layer.layers):
+            for old, new in zip(before[i], dense.get_weights(), strict=True):
+                assert (old != new).any() == (i == number)
+
+
+def test_another_language_traces_nothing(routed):
+    model, _, x = routed
+    model.predict_on_batch([language(0), x])
+    model.train_on_batch([language(0), x], np.ones((2, 5, 3), "float32"))
+    before = Counted.runs
+    for number in (1, 2, 0):
+        model.predict_on_batch([language(number), x])
+        model.train_on_batch([language(number), x], np.ones((2, 5, 3), "float32"))
+    assert Counted.runs == before
+
+
+def test_saved_and_loaded(routed, tmp_path):
+    model, layer, x = routed
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    for number in range(3):
+        np.testing.assert_array_equal(
+            loaded.predict_on_batch([language(number), x]), model.predict_on_batch([language(number), x])
+        )
+    again = ByLanguage.from_config(layer.get_config())
+    assert [type(dense) for dense in again.layers] == [Counted] * 3
+    assert again.get_config() == layer.get_config()
+
+
+def test_shapes_are_known_before_numbers(routed):
+    model, layer, _ = routed
+    assert model.output.shape == (None, 5, 3)
+    assert layer.compute_output_shape((2,), (2, 5, 4)) == (2, 5, 3)

@@ -1,0 +1,91 @@
+"""The recurrent decoder against NumPy written from Luong's equations, and its steps against the whole."""
+
+import keras
+import numpy as np
+from check_layer import check_layer
+from keras import ops
+from test_recurrent_encoder import lstm_cell
+
+from kzoo.layers import RecurrentDecoder
+
+UNITS = (3, 5)
+MASK = np.array([[1, 1, 1, 1], [1, 1, 0, 0]], bool)
+
+
+def decoded(target, memory, initial, weights):
+    """Return a_t at each word of one sentence (Luong et al. 2015, Eq. 5 and 8, Section 3.3).
+
+    Args:
+        target: `(T, E)`. Words.
+        memory: `(n, d)`. What is attended to, without padding.
+        initial: pairs of h and c.
+        weights: those of the LSTMs, three each, then W_a and W_c, transposed as Keras has them.
+    """
+    *cells, keys, combine = weights
+    a, found, pairs = np.zeros(combine.shape[1]), [], list(initial)
+    for word in target:
+        h = np.concatenate([word, a])
+        for i, (h_i, c_i) in enumerate(pairs):
+            pairs[i] = lstm_cell(h, h_i, c_i, cells[3 * i : 3 * i + 3])
+            h = pairs[i][0]
+        scores = np.array([h @ (m @ keys) for m in memory])
+        weights = np.exp(scores) / np.exp(scores).sum()
+        a = np.tanh(np.concatenate([weights @ memory, h]) @ combine)
+        found.append(a)
+    return np.array(found)
+
+
+def made(random):
+    """Return a decoder with random weights, and its inputs."""
+    layer = RecurrentDecoder(UNITS)
+    layer.build((2, 6, 4), (2, 4, 7))
+    layer.set_weights([random.normal(size=w.shape) for w in layer.get_weights()])
+    target, memory = random.normal(size=(2, 6, 4)), random.normal(size=(2, 4, 7))
+    initial = [tuple(random.normal(size=(2, units)).astype("float32") for _ in "hc") for units in UNITS]
+    return layer, target.astype("float32"), memory.astype("float32"), initial
+
+
+def test_equals_luong_s_equations(random):
+    layer, target, memory, initial = made(random)
+    found = ops.convert_to_numpy(layer(target, memory, initial, memory_mask=MASK))
+    for b in range(2):
+        first = [(h[b], c[b]) for h, c in initial]
+        expected = decoded(target[b], memory[b, MASK[b]], first, layer.get_weights())
+        np.testing.assert_allclose(found[b], expected, atol=1e-5)
+    everything = ops.convert_to_numpy(layer(target, memory, initial))
+    np.testing.assert_allclose(everything[0], found[0], atol=1e-6)
+    assert np.abs(everything[1] - found[1]).max() > 1e-3
+
+
+def test_step_by_step_equals_at_once(random):
+    """Two hypotheses a sentence: the target, and the same with other words from the third on."""
+    layer, target, memory, initial = made(random)
+    other = target.copy()
+    other[:, 2:] += 1
+    whole = [ops.convert_to_numpy(layer(x, memory, initial, memory_mask=MASK)) for x in (target, other)]
+    prepared = layer.prepare(memory, MASK)
+    state = layer.start([tuple(np.repeat(part[:, None], 2, axis=1) for part in pair) for pair in initial])
+    for t in range(6):
+        words = np.stack([target[:, t], other[:, t]], axis=1)
+        found, state = layer.step(words, prepared, state)
+        expected = np.stack([x[:, t] for x in whole], axis=1)
+        np.testing.assert_allclose(ops.convert_to_numpy(found), expected, atol=1e-5)
+
+
+@keras.saving.register_keras_serializable("kzoo_tests")
+class FromMean(RecurrentDecoder):
+    """A decoder that begins with the memory's mean, so that all its inputs are arrays."""
+
+    def call(self, inputs, memory, initial=None):
+        mean = ops.mean(memory, axis=1)
+        return super().call(inputs, memory, [(mean, mean)] * len(self.units))
+
+
+def test_behaves_as_a_layer(random, tmp_path, monkeypatch):
+    """Without XLA on TensorFlow, where it does not differentiate a scan."""
+    compiled, xla = keras.Model.compile, keras.backend.backend() == "jax"
+    monkeypatch.setattr(
+        keras.Model, "compile", lambda model, **others: compiled(model, **{**others, "jit_compile": xla})
+    )
+    target, memory = (random.normal(size=(2, n, 4)).astype("float32") for n in (6, 3))
+    check_layer(FromMean((4, 4)), {"inputs": target, "memory": memory}, tmp_path)

@@ -1,0 +1,110 @@
+"""The recurrent encoder against LSTM and GRU written in NumPy, a sentence at a time."""
+
+import gc
+
+import keras
+import numpy as np
+import pytest
+from check_layer import check_layer
+from keras import ops
+
+from kzoo.layers import RecurrentEncoder
+
+MASK = np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]], bool)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def lstm_cell(x, h, c, weights):
+    """Return h and c after one word (Hochreiter and Schmidhuber 1997, with forget gate), in Keras's order."""
+    kernel, recurrent, bias = weights
+    i, f, g, o = np.split(x @ kernel + h @ recurrent + bias, 4, axis=-1)
+    c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+    return sigmoid(o) * np.tanh(c), c
+
+
+def lstm(x, weights):
+    """Return h at each word of a sentence `(n, E)`."""
+    h = c = np.zeros(len(weights[1]))
+    found = []
+    for word in x:
+        h, c = lstm_cell(word, h, c, weights)
+        found.append(h)
+    return np.array(found)
+
+
+def gru(x, weights):
+    """Cho et al. 2014, with the reset gate after the recurrent product."""
+    kernel, recurrent, (bias, recurrent_bias) = weights
+    h, found = np.zeros(len(recurrent)), []
+    for word in x:
+        z, r, g = np.split(word @ kernel + bias, 3)
+        z_h, r_h, g_h = np.split(h @ recurrent + recurrent_bias, 3)
+        z, r = sigmoid(z + z_h), sigmoid(r + r_h)
+        h = z * h + (1 - z) * np.tanh(g + r * g_h)
+        found.append(h)
+    return np.array(found)
+
+
+def encoded(x, network, weights, bidirectional, unidirectional):
+    """Return the words of one sentence `(n, E)` after the whole stack."""
+    weights = iter(weights)
+    for _ in bidirectional:
+        forward, backward = ([next(weights) for _ in range(3)] for _ in range(2))
+        x = np.concatenate([network(x, forward), network(x[::-1], backward)[::-1]], axis=-1)
+    for _ in unidirectional:
+        x = network(x, [next(weights) for _ in range(3)])
+    return x
+
+
+@pytest.mark.parametrize(
+    ("cell", "network", "stack"),
+    [
+        ("lstm", lstm, {"bidirectional": (3, 2), "unidirectional": (4,)}),
+        ("gru", gru, {"bidirectional": (2,), "unidirectional": (4,)}),
+    ],
+)
+def test_equals_the_equations(cell, network, stack, random):
+    """Each sentence on its own, without its padding."""
+    layer = RecurrentEncoder(cell=cell, **stack)
+    x = random.normal(size=(2, 5, 4)).astype("float32")
+    layer.build(x.shape)
+    layer.set_weights([random.normal(size=w.shape) for w in layer.get_weights()])
+    found = ops.convert_to_numpy(layer(x, mask=MASK))
+    assert found.shape == (2, 5, 4)
+    for sentence, mask, words in zip(x, MASK, found, strict=True):
+        expected = encoded(sentence[mask], network, layer.get_weights(), **stack)
+        np.testing.assert_allclose(words[mask], expected, atol=1e-5)
+
+
+def test_behaves_as_a_layer(random, tmp_path):
+    x = random.normal(size=(2, 5, 4)).astype("float32")
+    layer = RecurrentEncoder((2, 2), (3,))
+    check_layer(layer, {"inputs": x, "mask": MASK}, tmp_path)
+    assert RecurrentEncoder((3, 2)).compute_output_shape((2, 5, 4)) == (2, 5, 4)
+
+
+def test_an_unknown_cell_is_named():
+    with pytest.raises(ValueError, match="cell is one of lstm, gru, not 'rnn'"):
+        RecurrentEncoder(cell="rnn")
+
+
+@keras.saving.register_keras_serializable("kzoo_tests")
+class AfterCollection(RecurrentEncoder):
+    """An encoder that is built where Python has just taken back the memory of what is gone."""
+
+    def build(self, inputs_shape):
+        gc.collect(1)
+        super().build(inputs_shape)
+
+
+def test_several_in_one_model_stay_apart_when_loaded(tmp_path):
+    """Keras finds layers that a saved model shares by their addresses, which Python gives out again."""
+    inputs = keras.Input((3, 4))
+    model = keras.Model(inputs, [AfterCollection((2, 2))(inputs) for _ in range(8)])
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    for ours, theirs in zip(model.get_weights(), loaded.get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
