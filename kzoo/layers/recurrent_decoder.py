@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from kzoo.layers.dropout import Dropout
+
 
 @keras.saving.register_keras_serializable("kzoo")
 class RecurrentDecoder(keras.layers.Layer):
@@ -16,6 +18,8 @@ class RecurrentDecoder(keras.layers.Layer):
 
     Args:
         units: ints. Units of each LSTM; a_t has as many as the last.
+        dropout: float. Rate on what passes from each LSTM to the next; for all words of a sentence the same
+            numbers are dropped (Gal and Ghahramani 2016). Defaults to `0`.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -23,6 +27,7 @@ class RecurrentDecoder(keras.layers.Layer):
         memory: `(B, N, d)`. What is attended to: encoded words, or a bridge's M.
         initial: list of pairs `(h, c)`, `(B, units)` each, one for every LSTM.
         memory_mask: bool `(B, N)`. `True` where there is something. Everywhere by default.
+        training: bool. Whether dropout is on.
 
     Returns:
         `(B, T, units[-1])`: the attentional vectors.
@@ -39,9 +44,10 @@ class RecurrentDecoder(keras.layers.Layer):
         https://arxiv.org/abs/1508.04025
     """
 
-    def __init__(self, units=(512, 512), **kwargs):
+    def __init__(self, units=(512, 512), dropout: float = 0.0, **kwargs):
         super().__init__(**kwargs)
         self.units = tuple(units)
+        self.dropout = dropout
 
     def build(self, inputs_shape, memory_shape, initial_shape=None):
         width, dtype = self.units[-1], self.dtype_policy
@@ -52,6 +58,9 @@ class RecurrentDecoder(keras.layers.Layer):
         for cell in self.cells:
             cell.build(below)
             below = (below[0], cell.units)
+        self._dropouts = [
+            Dropout(self.dropout, dtype=dtype, name=f"dropout_{i}") for i in range(len(self.units) - 1)
+        ]
         self.keys = keras.layers.Dense(width, use_bias=False, dtype=dtype, name="keys")
         self.keys.build(memory_shape)
         self.combine = keras.layers.Dense(
@@ -59,12 +68,17 @@ class RecurrentDecoder(keras.layers.Layer):
         )
         self.combine.build((*inputs_shape[:-1], memory_shape[-1] + width))
 
-    def call(self, inputs, memory, initial, memory_mask=None):
+    def call(self, inputs, memory, initial, memory_mask=None, training=None):
         prepared = self.prepare(memory, memory_mask)
+        # Drawn outside of the loop, whose steps would all draw the same.
+        kept = [
+            dropout(ops.ones_like(pair[0][:, None]), training=training)  # (B, 1, units)
+            for dropout, pair in zip(self._dropouts, initial[:-1], strict=True)
+        ]
         state = self.start([tuple(part[:, None] for part in pair) for pair in initial])
 
         def next_word(state, word):
-            _, state = self.step(word[:, None], prepared, state)
+            _, state = self.step(word[:, None], prepared, state, kept)
             return state, state  # TensorFlow's scan collects what is shaped as the state
 
         words = ops.transpose(ops.cast(inputs, self.compute_dtype), (1, 0, 2))  # (T, B, E)
@@ -83,13 +97,14 @@ class RecurrentDecoder(keras.layers.Layer):
         pairs = [tuple(ops.cast(part, self.compute_dtype) for part in pair) for pair in initial]
         return {"cells": pairs, "fed_back": ops.zeros_like(pairs[-1][0])}
 
-    def step(self, inputs, prepared: dict, state: dict):
+    def step(self, inputs, prepared: dict, state: dict, kept=None):
         """Read one word of each of K hypotheses.
 
         Args:
             inputs: `(B, K, E)`. Embedded words.
             prepared: what `prepare` returned for the B sentences.
             state: `{"cells": pairs of (B, K, units), "fed_back": (B, K, units[-1])}`.
+            kept: in training, what the outputs of all LSTMs but the last are multiplied by, `(B, K, units)`.
 
         Returns:
             The attentional vectors `(B, K, units[-1])`, and the state.
@@ -98,8 +113,12 @@ class RecurrentDecoder(keras.layers.Layer):
         x = ops.concatenate([ops.cast(inputs, self.compute_dtype), state["fed_back"]], axis=-1)
         x = ops.reshape(x, (-1, x.shape[-1]))  # the cells know one axis of rows
         pairs = []
-        for cell, units, pair in zip(self.cells, self.units, state["cells"], strict=True):
+        for number, (cell, units, pair) in enumerate(
+            zip(self.cells, self.units, state["cells"], strict=True)
+        ):
             x, pair = cell(x, [ops.reshape(part, (-1, units)) for part in pair])
+            if kept and number < len(kept):
+                x = x * ops.reshape(kept[number], (-1, units))
             pairs.append(tuple(ops.reshape(part, (*hypotheses, units)) for part in pair))
         h = pairs[-1][0]  # (B, K, u)
         scores = ops.cast(ops.matmul(h, ops.swapaxes(prepared["keys"], 1, 2)), "float32")  # (B, K, N)
@@ -113,4 +132,4 @@ class RecurrentDecoder(keras.layers.Layer):
         return (*inputs_shape[:-1], self.units[-1])
 
     def get_config(self):
-        return {**super().get_config(), "units": self.units}
+        return {**super().get_config(), "units": self.units, "dropout": self.dropout}

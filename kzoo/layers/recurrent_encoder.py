@@ -2,7 +2,10 @@
 
 import keras
 
+from kzoo.layers.dropout import Dropout
+
 CELLS = {"lstm": keras.layers.LSTM, "gru": keras.layers.GRU}
+STATES = {"lstm": 2, "gru": 1}  # an LSTM has h and c
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -13,14 +16,18 @@ class RecurrentEncoder(keras.layers.Layer):
         bidirectional: ints. Units of each bidirectional network, in each direction.
         unidirectional: ints. Units of each network on top of them. None by default.
         cell: `"lstm"` or `"gru"`. Defaults to `"lstm"`.
+        dropout: float. Rate on the input of every network. Defaults to `0`.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
         inputs: `(B, S, E)`.
         mask: bool `(B, S)`. `True` at words, `False` at padding. All words by default.
+        return_states: bool. Defaults to `False`.
+        training: bool. Whether dropout is on.
 
     Returns:
-        `(B, S, D)`: D is the last network's units, both directions together.
+        `(B, S, D)`: D is the last network's units, both directions together. Then, if they are asked for, the
+        states after the last word, of all networks: a list of `(B, units)`.
 
     Example:
 
@@ -33,46 +40,67 @@ class RecurrentEncoder(keras.layers.Layer):
         Cho et al. 2014 (GRU). https://arxiv.org/abs/1406.1078
     """
 
-    def __init__(self, bidirectional=(256, 256), unidirectional=(), cell: str = "lstm", **kwargs):
+    def __init__(
+        self, bidirectional=(256, 256), unidirectional=(), cell: str = "lstm", dropout=0.0, **kwargs
+    ):
         super().__init__(**kwargs)
         if cell not in CELLS:
             raise ValueError(f"cell is one of {', '.join(CELLS)}, not {cell!r}")
         self.bidirectional = tuple(bidirectional)
         self.unidirectional = tuple(unidirectional)
         self.cell = cell
+        self.dropout = dropout
         self.supports_masking = True
 
     def build(self, inputs_shape):
         def network(units, name):
-            return CELLS[self.cell](units, return_sequences=True, dtype=self.dtype_policy, name=name)
-
-        self.networks = [
-            keras.layers.Bidirectional(
-                network(units, f"both_{i}"), dtype=self.dtype_policy, name=f"bidirectional_{i}"
+            return CELLS[self.cell](
+                units, return_sequences=True, return_state=True, dtype=self.dtype_policy, name=name
             )
-            for i, units in enumerate(self.bidirectional)
+
+        copied = [network(units, f"both_{i}") for i, units in enumerate(self.bidirectional)]
+        self.networks = [
+            keras.layers.Bidirectional(both, dtype=self.dtype_policy, name=f"bidirectional_{i}")
+            for i, both in enumerate(copied)
         ]
+        # Bidirectional copies its layer. Keras, loading a model, knows copied layers by their addresses: one
+        # that did not live on would be taken for the next there. The function hides them from Keras.
+        self._copied = lambda: copied
         self.networks += [
             network(units, f"unidirectional_{i}") for i, units in enumerate(self.unidirectional)
         ]
+        self._dropouts = [
+            Dropout(self.dropout, dtype=self.dtype_policy, name=f"dropout_{i}")
+            for i in range(len(self.networks))
+        ]
         for layer in self.networks:
             layer.build(inputs_shape)
-            inputs_shape = layer.compute_output_shape(inputs_shape)
+            inputs_shape = layer.compute_output_shape(inputs_shape)[0]
 
-    def call(self, inputs, mask=None):
-        x = inputs
-        for network in self.networks:
-            x = network(x, mask=mask)
-        return x
+    def call(self, inputs, mask=None, return_states=False, training=None):
+        x, states = inputs, []
+        for network, dropout in zip(self.networks, self._dropouts, strict=True):
+            x, *last = network(dropout(x, training=training), mask=mask)
+            states += last
+        return (x, states) if return_states else x
 
     def compute_output_shape(self, inputs_shape):
         width = self.unidirectional[-1] if self.unidirectional else 2 * self.bidirectional[-1]
         return (*inputs_shape[:-1], width)
+
+    def compute_output_spec(self, inputs, mask=None, return_states=False, training=None):
+        outputs = keras.KerasTensor(self.compute_output_shape(inputs.shape), self.compute_dtype)
+        if not return_states:
+            return outputs
+        units = [u for u in self.bidirectional for _ in range(2 * STATES[self.cell])]
+        units += [u for u in self.unidirectional for _ in range(STATES[self.cell])]
+        return outputs, [keras.KerasTensor((inputs.shape[0], u), self.compute_dtype) for u in units]
 
     def get_config(self):
         config = {
             "bidirectional": self.bidirectional,
             "unidirectional": self.unidirectional,
             "cell": self.cell,
+            "dropout": self.dropout,
         }
         return {**super().get_config(), **config}

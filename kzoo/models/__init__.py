@@ -4,19 +4,25 @@ Imported whole, so that Keras knows every class that a saved model may name.
 """
 
 from kzoo.models.attention_bridge_backbone import AttentionBridgeBackbone
+from kzoo.models.character_tagger import CharacterTagger
+from kzoo.models.glove import GloVe
 from kzoo.models.label_smoothed_cross_entropy import LabelSmoothedCrossEntropy
 from kzoo.models.multilingual_translator import MultilingualTranslator
 from kzoo.models.noam_schedule import NoamSchedule
+from kzoo.models.recurrent_backbone import RecurrentBackbone
 from kzoo.models.sentence_cross_entropy import SentenceCrossEntropy
 from kzoo.models.transformer_backbone import TransformerBackbone
 from kzoo.models.translator import Hypothesis, Translator
 
 __all__ = [
     "AttentionBridgeBackbone",
+    "CharacterTagger",
+    "GloVe",
     "Hypothesis",
     "LabelSmoothedCrossEntropy",
     "MultilingualTranslator",
     "NoamSchedule",
+    "RecurrentBackbone",
     "SentenceCrossEntropy",
     "TransformerBackbone",
     "Translator",

@@ -38,7 +38,7 @@ class MultilingualTranslator(keras.Model):
     """
 
     def __init__(self, backbone, tokenizers: dict, **kwargs):
-        super().__init__(**kwargs)
+        super().__init__(**{"dtype": backbone.dtype_policy, **kwargs})  # which decides on loss scaling
         self.backbone = backbone
         self.tokenizers = dict(tokenizers)
         self._searches = BatchedSearch(self, backbone.max_length, jit_compile=uses_xla(backbone))
@@ -137,7 +137,7 @@ class MultilingualTranslator(keras.Model):
         Raises:
             UserError: as `translate`; or the model has no bridge.
         """
-        poolings = {"flatten": lambda m: m.reshape(len(m), -1), "mean": lambda m: m.mean(axis=1)}
+        poolings = {"flatten": lambda m: m.reshape(len(m), m.shape[1] * m.shape[2]), "mean": lambda m: m.mean(axis=1)}
         if pooling not in poolings:
             raise UserError(f"pooling is one of {', '.join(poolings)}, not {pooling!r}")
         texts = [texts] if isinstance(texts, str) else list(texts)

@@ -57,7 +57,7 @@ class Translator(keras.Model):
         target_language: str | None = None,
         **kwargs,
     ):
-        super().__init__(**kwargs)
+        super().__init__(**{"dtype": backbone.dtype_policy, **kwargs})  # which decides on loss scaling
         self.backbone = backbone
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer or source_tokenizer

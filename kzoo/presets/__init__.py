@@ -14,6 +14,12 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "attention_bridge_m2m",
             "attention_bridge_m2m_tiny",
         ],
+        "glyph": [
+            "glyph_zh_en",
+            "glyph_zh_en_tiny",
+            "lookup_zh_en",
+            "lookup_zh_en_tiny",
+        ],
         "pope": [
             "learned_base",
             "learned_tiny",

@@ -16,6 +16,12 @@ BUILDERS = {
         "attention_bridge_m2m",
         "attention_bridge_m2m_tiny",
     ),
+    "glyph": (
+        "glyph_zh_en",
+        "glyph_zh_en_tiny",
+        "lookup_zh_en",
+        "lookup_zh_en_tiny",
+    ),
     "pope": (
         "learned_base",
         "learned_tiny",
@@ -27,8 +33,13 @@ BUILDERS = {
         "sine_tiny",
     ),
 }
-# The module whose recipe a trained translator is compiled with, by the translator's class.
-FAMILIES = {"Translator": "pope", "MultilingualTranslator": "attention_bridge"}
+# The module whose recipe a trained translator is compiled with, by its backbone's class.
+FAMILIES = {
+    "AttentionBridgeBackbone": "attention_bridge",
+    "RecurrentBackbone": "glyph",
+    "TransformerBackbone": "pope",
+}
+TRANSLATORS = ("Translator", "MultilingualTranslator")
 
 
 def list_presets(pattern: str = "*") -> list[str]:
@@ -118,11 +129,12 @@ def load(name_or_folder: str | Path):
 
     folder = locate(name_or_folder)
     kind = read_settings(folder)["class"]
-    if kind not in FAMILIES:
+    if kind not in TRANSLATORS:
         raise UserError(f"{folder} holds a translator of class {kind!r}, which this kzoo does not know")
     translator_class = getattr(importlib.import_module("kzoo.models"), kind)
     translator = translator_class.from_preset(folder)
-    importlib.import_module(f"kzoo.presets.{FAMILIES[kind]}").compile_translator(translator)
+    family = FAMILIES[type(translator.backbone).__name__]
+    importlib.import_module(f"kzoo.presets.{family}").compile_translator(translator)
     return translator
 
 

@@ -8,11 +8,11 @@ from kzoo.data import Batches, Corpus
 from kzoo.models import LabelSmoothedCrossEntropy
 from kzoo.models.xla import uses_xla
 from kzoo.presets import build
-from kzoo.text import SubwordTokenizer
+from kzoo.training.language_model import train_language_model
 from kzoo.training.optimizers import make_optimizer
 from kzoo.training.recipe import Recipe
-from kzoo.training.subwords import learned_subwords
 from kzoo.training.translation_score import TranslationScore
+from kzoo.training.vocabularies import learned_characters, learned_subwords
 
 
 class BilingualTask:
@@ -31,7 +31,7 @@ class BilingualTask:
     def build(self, folder: Path) -> keras.Model:
         """Return the compiled translator, with the subwords of the run in `folder`, learned if need be."""
         recipe = self.recipe
-        translator = build(recipe.preset, *self._tokenizers(folder), **recipe.model)
+        translator = build(recipe.preset, *self._tokenizers(folder), dtype=recipe.precision, **recipe.model)
         translator.source_language, translator.target_language = recipe.source, recipe.target
         translator.compile(
             optimizer=make_optimizer(recipe, translator.backbone.get_config()["width"]),
@@ -41,9 +41,11 @@ class BilingualTask:
         translator.tokenize_source(self.validation[0], recipe.truncate)  # too long a sentence shows now
         return translator
 
-    def _tokenizers(self, folder: Path) -> list[SubwordTokenizer]:
+    def _tokenizers(self, folder: Path) -> list:
         source, target = self.pairs
         size = self.recipe.vocabulary_size
+        if self.recipe.source_characters:
+            return [learned_characters(folder, source), learned_subwords(folder, "target", target, size)]
         if self.recipe.joint_vocabulary:
             return [learned_subwords(folder, "joint", source + target, size)]
         return [
@@ -53,13 +55,20 @@ class BilingualTask:
 
     def batches(self, translator: keras.Model) -> Batches:
         """Return the training batches."""
-        recipe, most = self.recipe, translator.backbone.max_length
-        sides = [
-            tokenizer(text)
-            for tokenizer, text in zip(
-                (translator.source_tokenizer, translator.target_tokenizer), self.pairs, strict=True
+        return self._batches(translator, self.pairs)
+
+    def prepare(self, translator: keras.Model, batches: Batches, folder: Path, verbose):
+        """Train what comes before the translator: its decoder as a language model, if the recipe says so."""
+        if self.recipe.language_model_epochs:
+            validation = self._batches(translator, self.validation)
+            train_language_model(
+                translator, batches, validation, self.recipe.language_model_epochs, folder, verbose
             )
-        ]
+
+    def _batches(self, translator: keras.Model, pairs: tuple[list[str], list[str]]) -> Batches:
+        recipe, most = self.recipe, translator.backbone.max_length
+        tokenizers = (translator.source_tokenizer, translator.target_tokenizer)
+        sides = [tokenizer(text) for tokenizer, text in zip(tokenizers, pairs, strict=True)]
         if recipe.truncate:
             sides = [[words[: most - 1] for words in side] for side in sides]
         return Batches(*sides, recipe.tokens, recipe.num_shapes, recipe.seed, max_length=most)

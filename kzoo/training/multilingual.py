@@ -12,7 +12,7 @@ from kzoo.presets import build
 from kzoo.training.direction_scores import DirectionScores
 from kzoo.training.optimizers import make_optimizer
 from kzoo.training.recipe import Recipe
-from kzoo.training.subwords import learned_subwords
+from kzoo.training.vocabularies import learned_subwords
 
 
 class MultilingualTask:
@@ -46,7 +46,7 @@ class MultilingualTask:
             language: learned_subwords(folder, language, text, recipe.vocabulary_size, recipe.text, language)
             for language, text in self.train.items()
         }
-        translator = build(recipe.preset, tokenizers, **recipe.model)
+        translator = build(recipe.preset, tokenizers, dtype=recipe.precision, **recipe.model)
         translator.compile(
             optimizer=make_optimizer(recipe, translator.backbone.get_config()["width"]),
             loss=SentenceCrossEntropy(recipe.label_smoothing),
@@ -74,6 +74,9 @@ class MultilingualTask:
             recipe.seed,
             most,
         )
+
+    def prepare(self, translator: keras.Model, batches: PairBatches, folder: Path, verbose):
+        """Nothing comes before the translator."""
 
     def score(self) -> keras.callbacks.Callback:
         """Return the callback that scores each direction of an epoch's model on the validation split."""

@@ -31,6 +31,8 @@ class Recipe:
         text: multilingual: `"raw"`, or `"lowercased"`: Moses-normalized and tokenized, in lower case.
         vocabulary_size: int. Subwords, of both languages together if `joint_vocabulary`, else of each.
         joint_vocabulary: one vocabulary for both languages.
+        source_characters: the source's words are its characters, `vocabulary_size` counts the target's alone.
+        language_model_epochs: int. Epochs in which a recurrent decoder first learns the target alone.
         tokens: int. Most words of a batch on either side, padding included.
         sentences: int. Multilingual: rows of every batch, in place of `tokens`; 0: as `tokens` says.
         num_shapes: int. Most batch shapes.
@@ -38,7 +40,8 @@ class Recipe:
         epochs: int. Most epochs.
         steps: int. Most updates of the weights; 0 sets no limit.
         patience: int. Epochs without a better validation BLEU before training stops; 0 never stops.
-        optimizer: `"noam"`, Adam on Noam's schedule; `"adam"` or `"sgd"` at a constant rate.
+        optimizer: `"noam"`, Adam on Noam's schedule; `"adam"` or `"sgd"` at a constant rate; `"halving"`,
+            Adam at a constant rate for four epochs, then at half of it after each.
         rate: float. Constant learning rate.
         warmup_steps, rate_factor: Noam's schedule.
         label_smoothing: float.
@@ -69,6 +72,8 @@ class Recipe:
     text: str = "raw"
     vocabulary_size: int = 8000
     joint_vocabulary: bool = True
+    source_characters: bool = False
+    language_model_epochs: int = 0
     tokens: int = 2048
     sentences: int = 0
     num_shapes: int = 7
@@ -97,6 +102,7 @@ AT_LEAST = {
     "batches_per_epoch": 0,
     "validation_sentences": 0,
     "rate": 0,
+    "language_model_epochs": 0,
     "epochs": 1,
     "steps": 0,
     "patience": 0,
@@ -111,7 +117,7 @@ AT_LEAST = {
 ONE_OF = {
     "precision": ("float32", "mixed_bfloat16", "mixed_float16"),
     "text": ("raw", "lowercased"),
-    "optimizer": ("noam", "adam", "sgd"),
+    "optimizer": ("noam", "adam", "halving", "sgd"),
 }
 
 

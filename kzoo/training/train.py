@@ -16,6 +16,7 @@ from kzoo.presets import builder
 from kzoo.training.bilingual import BilingualTask
 from kzoo.training.checkpoints import Checkpoints
 from kzoo.training.multilingual import MultilingualTask
+from kzoo.training.optimizers import rate_callbacks
 from kzoo.training.recipe import Recipe
 
 
@@ -42,13 +43,14 @@ def train(recipe: Recipe, folder: str | Path, verbose: str | int = "auto") -> ke
     task = make_task(recipe, recipe_corpus(recipe))
     _claim(folder, recipe)
     keras.utils.set_random_seed(recipe.seed)
-    keras.config.set_dtype_policy(recipe.precision)
     translator = task.build(folder)
     batches = task.batches(translator)
 
     checkpoints = Checkpoints(folder / "checkpoints", keep_best=recipe.average)
     checkpoints.set_model(translator)
     epoch = checkpoints.restore()
+    if epoch == 0:
+        task.prepare(translator, batches, folder, verbose)
     batches.start_epoch(epoch)
     done = recipe.steps and int(translator.optimizer.iterations) >= recipe.steps
     if not done and not _out_of_patience(checkpoints.history, recipe.patience):
@@ -59,6 +61,7 @@ def train(recipe: Recipe, folder: str | Path, verbose: str | int = "auto") -> ke
             shuffle=False,
             verbose=verbose,
             callbacks=[
+                *rate_callbacks(recipe),
                 MostSteps(recipe.steps),
                 Speed(batches),
                 task.score(),
@@ -155,7 +158,7 @@ def _claim(folder: Path, recipe: Recipe):
                 "give another folder, or the recipe that the run began with"
             )
     else:
-        for stale in folder.glob("subwords.*.model"):
+        for stale in (*folder.glob("subwords.*.model"), *folder.glob("characters.json")):
             stale.unlink()
     with whole_file(path) as file:
         file.write_text(json.dumps(wanted, indent=2) + "\n")

@@ -1,9 +1,17 @@
-"""A run's subword vocabularies: learned once, then read from its folder."""
+"""A run's vocabularies: learned once, then read from its folder."""
 
+import json
 from pathlib import Path
 
 from kzoo.files import whole_file
-from kzoo.text import MosesSubwordTokenizer, SubwordTokenizer, moses_text, train_subwords
+from kzoo.text import (
+    CharacterTokenizer,
+    MosesSubwordTokenizer,
+    SubwordTokenizer,
+    learn_characters,
+    moses_text,
+    train_subwords,
+)
 
 
 def learned_subwords(
@@ -25,6 +33,15 @@ def learned_subwords(
         with whole_file(path) as file:
             file.write_bytes(train_subwords([prepare(s, language) for s in sentences], size))
     return make(path.read_bytes(), language, f"{name}_tokenizer.json")
+
+
+def learned_characters(folder: Path, sentences: list[str]) -> CharacterTokenizer:
+    """Return the run's tokenizer of source characters; it learns those of `sentences` if it has none yet."""
+    path = folder / "characters.json"
+    if not path.exists():
+        with whole_file(path) as file:
+            file.write_text(json.dumps("".join(learn_characters(sentences)), ensure_ascii=False), "utf-8")
+    return CharacterTokenizer(json.loads(path.read_text("utf-8")), config_file="source_tokenizer.json")
 
 
 FORMS = {

@@ -1,0 +1,162 @@
+"""The recurrent encoder–decoder with Luong's attention, from words or from characters' glyphs."""
+
+import keras
+from keras import ops
+from keras_hub.models import Backbone
+
+from kzoo.layers import Dropout, RecurrentDecoder, RecurrentEncoder
+from kzoo.models.source_embeddings import source_embedding_layer
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class RecurrentBackbone(Backbone):
+    """Bidirectional and one-directional LSTMs that read, LSTMs with attention that write.
+
+    Inputs are `{"source": (B, S), "target": (B, T)}`, int32 word numbers with 0 for padding; the target
+    begins with the start symbol. The output is the logits `(B, T, V)` of each next word.
+
+    The decoder's states begin as a learned projection of the encoder's last states.
+
+    For decoding, `encode`, `start` and `decode_step` keep the contract of `kzoo.decoding`.
+
+    Args:
+        source_vocabulary_size: int. Words, or characters, of the source.
+        target_vocabulary_size: int. V.
+        source_embedding: `"lookup"`, or `"glyph"`: vectors computed from the characters' bitmaps.
+        glyph_options: dict. Arguments of `GlyphCharEncoder`, such as `{"architecture": "fc_2"}`.
+        embedding_dim: int. Width of the embeddings of both sides.
+        bidirectional: ints. Units of each bidirectional LSTM of the encoder, in each direction.
+        unidirectional: ints. Units of each LSTM on top of them.
+        decoder_units: ints. Units of each LSTM of the decoder.
+        dropout: float. Rate on the input of every LSTM, and on what predicts.
+        max_length: int. Longest sentence, in words, with its start or end symbol.
+        dtype, name, trainable: as in `keras.Model`.
+
+    Example:
+
+    >>> model = RecurrentBackbone(100, 120, embedding_dim=16, bidirectional=(16,), unidirectional=(32,),
+    ...                           decoder_units=(16, 32))
+    >>> words = {"source": np.ones((2, 5), "int32"), "target": np.ones((2, 7), "int32")}
+    >>> model(words).shape
+    (2, 7, 120)
+
+    Reference:
+        Broscheit et al. 2018, "Learning Distributional Token Representations from Visual Features", Table 3.
+        https://aclanthology.org/W18-3025
+        Luong et al. 2015, "Effective Approaches to Attention-based Neural Machine Translation".
+        https://arxiv.org/abs/1508.04025
+    """
+
+    # TensorFlow's XLA does not compile the gradient of the loop over words.
+    xla_backends = ("jax",)
+
+    def __init__(
+        self,
+        source_vocabulary_size: int,
+        target_vocabulary_size: int,
+        source_embedding: str = "lookup",
+        glyph_options: dict | None = None,
+        embedding_dim: int = 512,
+        bidirectional=(512,),
+        unidirectional=(1024,),
+        decoder_units=(512, 1024),
+        dropout: float = 0.2,
+        max_length: int = 256,
+        dtype=None,
+        name: str | None = None,
+        trainable: bool = True,
+    ):
+        self._settings = {
+            "source_vocabulary_size": source_vocabulary_size,
+            "target_vocabulary_size": target_vocabulary_size,
+            "source_embedding": source_embedding,
+            "glyph_options": dict(glyph_options or {}),
+            "embedding_dim": embedding_dim,
+            "bidirectional": list(bidirectional),
+            "unidirectional": list(unidirectional),
+            "decoder_units": list(decoder_units),
+            "dropout": dropout,
+            "max_length": max_length,
+        }
+        self.max_length = max_length
+        self.source_embedding = source_embedding_layer(
+            source_embedding,
+            source_vocabulary_size,
+            embedding_dim,
+            glyph_options,
+            dtype=dtype,
+            name="source_embedding",
+        )
+        self.target_embedding = keras.layers.Embedding(
+            target_vocabulary_size, embedding_dim, dtype=dtype, name="target_embedding"
+        )
+        self.target_dropout = Dropout(dropout, dtype=dtype, name="target_dropout")
+        self.output_dropout = Dropout(dropout, dtype=dtype, name="output_dropout")
+        self.encoder = RecurrentEncoder(
+            bidirectional, unidirectional, dropout=dropout, dtype=dtype, name="encoder"
+        )
+        self.decoder = RecurrentDecoder(decoder_units, dropout=dropout, dtype=dtype, name="decoder")
+        self.projections = [
+            [keras.layers.Dense(units, dtype=dtype, name=f"initial_{part}_{i}") for part in ("h", "c")]
+            for i, units in enumerate(decoder_units)
+        ]
+        self.output_dense = keras.layers.Dense(target_vocabulary_size, dtype=dtype, name="output")
+
+        source = keras.Input((None,), dtype="int32", name="source")
+        target = keras.Input((None,), dtype="int32", name="target")
+        encoded, initial, mask = self._encoded(source)
+        x = self.decoder(
+            self.target_dropout(self.target_embedding(target)), encoded, initial, memory_mask=mask
+        )
+        super().__init__(
+            inputs={"source": source, "target": target},
+            outputs=self._logits(x),
+            dtype=dtype,
+            name=name,
+            trainable=trainable,
+        )
+
+    def _encoded(self, source):
+        """Return the encoder's outputs `(B, S, D)`, the decoder's first states, and the mask `(B, S)`."""
+        mask = ops.not_equal(source, 0)
+        encoded, states = self.encoder(self.source_embedding(source), mask=mask, return_states=True)
+        last = ops.concatenate(states, axis=-1)
+        return encoded, [tuple(project(last) for project in pair) for pair in self.projections], mask
+
+    def _logits(self, x):
+        return self.output_dense(self.output_dropout(x))
+
+    def encode(self, inputs: dict) -> dict:
+        """Return the memory of the sentences `inputs["source"]` `(B, S)`."""
+        encoded, initial, mask = self._encoded(inputs["source"])
+        return {"prepared": self.decoder.prepare(encoded, mask), "initial": initial}
+
+    def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
+        """Return the state before the first word; all of it follows its hypothesis."""
+        initial = [
+            tuple(ops.repeat(part[:, None], beam_size, axis=1) for part in pair) for pair in memory["initial"]
+        ]
+        return {"reorder": self.decoder.start(initial), "keep": {}}
+
+    def decode_step(self, tokens, step, memory: dict, state: dict):
+        """Return the logits `(B, K, V)` after `tokens` `(B, K)`, and the state."""
+        x, recurrent = self.decoder.step(self.target_embedding(tokens), memory["prepared"], state["reorder"])
+        return self._logits(x), {"reorder": recurrent, "keep": state["keep"]}
+
+    def language_model(self) -> keras.Model:
+        """Return the decoder as a language model, from `{"target": (B, T)}` to logits `(B, T, V)`.
+
+        It shares the decoder's weights: training it trains them. There is no source: the context and the
+        first states are zero.
+        """
+        target = keras.Input((None,), dtype="int32", name="target")
+        x = self.target_dropout(self.target_embedding(target))
+        nothing = ops.zeros_like(x[:, 0, :1])  # (B, 1)
+        width = self.encoder.compute_output_shape((None, None, self._settings["embedding_dim"]))[-1]
+        # Two entries, for Keras warns of a softmax over one.
+        memory = ops.repeat(ops.repeat(nothing[:, None], width, axis=2), 2, axis=1)  # (B, 2, D)
+        initial = [(ops.repeat(nothing, u, axis=-1),) * 2 for u in self._settings["decoder_units"]]
+        return keras.Model({"target": target}, self._logits(self.decoder(x, memory, initial)))
+
+    def get_config(self):
+        return {**super().get_config(), **self._settings}

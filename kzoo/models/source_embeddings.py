@@ -1,0 +1,37 @@
+"""The ways from a source's word numbers to vectors."""
+
+import keras
+
+from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
+
+
+def source_embedding_layer(
+    kind: str, vocabulary_size: int, width: int, glyph_options: dict | None = None, **names
+) -> keras.layers.Layer:
+    """Return the layer that embeds the source.
+
+    Args:
+        kind: `"lookup"` or `"glyph"`.
+        vocabulary_size: int.
+        width: int. D.
+        glyph_options: dict. Arguments of `GlyphCharEncoder`.
+        **names: `dtype` and `name`.
+
+    Raises:
+        ValueError: another kind.
+    """
+    if kind not in SOURCE_EMBEDDINGS:
+        raise ValueError(f"source_embedding is one of {', '.join(SOURCE_EMBEDDINGS)}, not {kind!r}")
+    return SOURCE_EMBEDDINGS[kind](vocabulary_size, width, glyph_options or {}, names)
+
+
+def _lookup(vocabulary_size, width, glyph_options, names):
+    return keras.layers.Embedding(vocabulary_size, width, **names)
+
+
+def _glyph(vocabulary_size, width, glyph_options, names):
+    encoder = GlyphCharEncoder(width, **glyph_options, dtype=names["dtype"], name="glyph_encoder")
+    return GlyphEmbedding(vocabulary_size, encoder, **names)
+
+
+SOURCE_EMBEDDINGS = {"lookup": _lookup, "glyph": _glyph}

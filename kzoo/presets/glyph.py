@@ -1,0 +1,97 @@
+"""The character-to-subword models of the glyph paper: vectors from bitmaps, and from a table beside them."""
+
+import keras
+
+from kzoo.models import LabelSmoothedCrossEntropy, RecurrentBackbone, Translator
+from kzoo.models.xla import uses_xla
+from kzoo.text import render_glyphs
+
+# Broscheit et al. 2018, Table 3.
+BASE = {
+    "embedding_dim": 512,
+    "bidirectional": (512,),
+    "unidirectional": (1024,),
+    "decoder_units": (512, 1024),
+    "dropout": 0.2,
+}
+# For two cores.
+TINY = {
+    "embedding_dim": 128,
+    "bidirectional": (128,),
+    "unidirectional": (256,),
+    "decoder_units": (256,),
+    "dropout": 0.3,
+}
+
+
+def glyph_zh_en(source_tokenizer=None, target_tokenizer=None, architecture="cnn_fc_relu", **overrides):
+    """Characters encoded from their glyphs (Broscheit et al. 2018, Tables 1 to 3).
+
+    Args:
+        source_tokenizer: `CharacterTokenizer`.
+        target_tokenizer: `SubwordTokenizer`.
+        architecture: of the encoder, as `kzoo.layers.GlyphCharEncoder` names them.
+        **overrides: arguments of `RecurrentBackbone`, and those of `recurrent`.
+    """
+    return recurrent(source_tokenizer, target_tokenizer, **{**BASE, **_glyph(architecture), **overrides})
+
+
+def glyph_zh_en_tiny(source_tokenizer=None, target_tokenizer=None, architecture="cnn_fc_relu", **overrides):
+    """Characters encoded from their glyphs, at a size that two cores can train."""
+    return recurrent(source_tokenizer, target_tokenizer, **{**TINY, **_glyph(architecture), **overrides})
+
+
+def lookup_zh_en(source_tokenizer=None, target_tokenizer=None, **overrides):
+    """The paper's baseline EMB: a learned vector for each character."""
+    return recurrent(source_tokenizer, target_tokenizer, **{**BASE, **overrides})
+
+
+def lookup_zh_en_tiny(source_tokenizer=None, target_tokenizer=None, **overrides):
+    """A learned vector for each character, at a size that two cores can train."""
+    return recurrent(source_tokenizer, target_tokenizer, **{**TINY, **overrides})
+
+
+def _glyph(architecture: str) -> dict:
+    return {"source_embedding": "glyph", "glyph_options": {"architecture": architecture}}
+
+
+def recurrent(
+    source_tokenizer=None,
+    target_tokenizer=None,
+    source_vocabulary_size: int = 8457,
+    target_vocabulary_size: int = 32000,
+    font: str | None = None,
+    **settings,
+) -> Translator:
+    """Build a recurrent translator and compile it with the paper's recipe.
+
+    Args:
+        source_tokenizer: `CharacterTokenizer`; its characters' glyphs are drawn here.
+        target_tokenizer: `SubwordTokenizer`.
+        source_vocabulary_size: int. Used where there is no tokenizer.
+        target_vocabulary_size: int. Used where there is no tokenizer.
+        font: as `kzoo.text.render_glyphs` takes it.
+        **settings: arguments of `RecurrentBackbone`.
+    """
+    if source_tokenizer is not None:
+        source_vocabulary_size = source_tokenizer.vocabulary_size()
+    if target_tokenizer is not None:
+        target_vocabulary_size = target_tokenizer.vocabulary_size()
+    backbone = RecurrentBackbone(source_vocabulary_size, target_vocabulary_size, **settings)
+    if source_tokenizer is not None and hasattr(backbone.source_embedding, "glyphs"):
+        backbone.source_embedding.glyphs.assign(render_glyphs(source_tokenizer.get_vocabulary(), font=font))
+    translator = Translator(backbone, source_tokenizer, target_tokenizer)
+    compile_translator(translator)
+    return translator
+
+
+def compile_translator(translator: keras.Model):
+    """Compile with Adam at 1e-3, the rate of the paper's first four epochs.
+
+    A recipe with the optimizer `"halving"` halves it after each later one.
+    """
+    translator.compile(
+        optimizer=keras.optimizers.Adam(1e-3, global_clipnorm=5.0),
+        loss=LabelSmoothedCrossEntropy(0.0),
+        jit_compile=uses_xla(translator.backbone),
+    )

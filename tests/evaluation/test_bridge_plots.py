@@ -1,0 +1,16 @@
+"""The picture of the bridge's heads."""
+
+import numpy as np
+
+from kzoo.evaluation.bridge_plots import plot_bridge
+
+
+def test_a_sentence_in_two_languages_is_drawn(tmp_path):
+    random = np.random.default_rng(0)
+    attention = {
+        "en": (["▁a", "▁dog", "</s>"], random.random((4, 3))),
+        "de": (["▁ein", "▁H", "und", "</s>"], random.random((4, 4))),
+    }
+    plot_bridge(attention, tmp_path / "bridge.svg")
+    text = (tmp_path / "bridge.svg").read_text()
+    assert text.startswith("<?xml")

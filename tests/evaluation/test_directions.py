@@ -1,0 +1,50 @@
+"""BLEU by direction: scored against sacreBLEU itself, written, read, drawn."""
+
+import pytest
+from sacrebleu.metrics import BLEU
+
+from kzoo.data import open_corpus
+from kzoo.errors import UserError
+from kzoo.evaluation.directions import (
+    direction_table,
+    evaluate_directions,
+    plot_directions,
+    read_directions,
+    write_directions,
+)
+
+
+class Echo:
+    """A translator whose every translation is the source."""
+
+    def translate(self, texts, source_language, target_language, **options):
+        return list(texts)
+
+
+def test_directions_are_scored_written_and_read(tmp_path):
+    corpus = open_corpus("scenes")
+    scores = evaluate_directions(Echo(), corpus, "test", [("en", "de"), ("de", "de")])
+    english, german = corpus.pairs("test", "en", "de")
+    assert scores["en", "de"].bleu == pytest.approx(BLEU().corpus_score(english, [german]).score)
+    assert scores["de", "de"].bleu == pytest.approx(100)
+    write_directions(scores, tmp_path / "scores.json", unseen=[("en", "de")], beam_size=1)
+    bleu, unseen = read_directions(tmp_path / "scores.json")
+    assert bleu == {direction: score.bleu for direction, score in scores.items()}
+    assert unseen == [("en", "de")]
+    plot_directions(bleu, unseen, tmp_path / "directions.png")
+    assert (tmp_path / "directions.png").stat().st_size > 1000
+
+
+def test_the_table_marks_unseen_directions():
+    table = direction_table({("en", "de"): 30.04, ("de", "en"): 32.5}, unseen=[("de", "en")])
+    assert table.splitlines()[2:] == ["| de |  | *32.5* |", "| en | 30.0 |  |"]
+
+
+@pytest.mark.parametrize("content", ["{", '{"scores": [{"bleu": 3}]}', "[]"])
+def test_a_file_without_directions_is_refused(content, tmp_path):
+    path = tmp_path / "scores.json"
+    path.write_text(content)
+    with pytest.raises(UserError, match="no scores by direction"):
+        read_directions(path)
+    with pytest.raises(UserError, match="cannot be read"):
+        read_directions(tmp_path / "none.json")

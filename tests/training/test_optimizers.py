@@ -1,0 +1,34 @@
+"""The optimizers that recipes name."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+
+from kzoo.training.optimizers import OPTIMIZERS, halved_rate, make_optimizer, rate_callbacks
+from kzoo.training.recipe import ONE_OF, Recipe
+
+RECIPE = Recipe(preset="pope_tiny", corpus="scenes", source="en", target="de", clip_norm=5.0, rate=0.5)
+
+
+def test_every_optimizer_of_a_recipe_is_there():
+    assert set(OPTIMIZERS) == set(ONE_OF["optimizer"])
+
+
+def test_sgd_clips_the_norm_of_all_gradients_together():
+    optimizer = make_optimizer(dataclasses.replace(RECIPE, optimizer="sgd"), width=8)
+    weights = [keras.Variable(np.zeros(2, "float32")), keras.Variable(np.zeros(1, "float32"))]
+    gradients = [keras.ops.convert_to_tensor(np.array(g, "float32")) for g in ([30.0, 0.0], [40.0])]
+    optimizer.apply(gradients, weights)
+    np.testing.assert_allclose(np.asarray(weights[0]), [-0.5 * 3.0, 0], rtol=1e-5)
+    np.testing.assert_allclose(np.asarray(weights[1]), [-0.5 * 4.0], rtol=1e-5)
+
+
+def test_halving_is_the_paper_s_schedule():
+    rates = [halved_rate(1e-3, epoch) for epoch in range(12)]
+    assert rates[:4] == [1e-3] * 4
+    assert rates[4:7] == pytest.approx([5e-4, 2.5e-4, 1.25e-4])
+    assert rates[11] == 1e-5
+    assert len(rate_callbacks(dataclasses.replace(RECIPE, optimizer="halving"))) == 1
+    assert rate_callbacks(RECIPE) == []
