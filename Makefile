@@ -3,13 +3,19 @@
 PYTHON ?= python3.11
 BIN = .venv/bin
 
-.PHONY: demo test lint setup clean
+.PHONY: demo test test-tensorflow test-jax lint setup clean
 
 demo: setup
 	$(BIN)/kzoo demo
 
+# The two backends beside each other: much of a test's time is one thread compiling.
 test: setup lint
+	$(MAKE) --no-print-directory --output-sync --jobs=2 test-tensorflow test-jax
+
+test-tensorflow: setup
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q
+
+test-jax: setup
 	KERAS_BACKEND=jax $(BIN)/python -m pytest -q tests/layers tests/models tests/decoding tests/training
 
 lint: setup
