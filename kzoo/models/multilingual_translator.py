@@ -137,7 +137,10 @@ class MultilingualTranslator(keras.Model):
         Raises:
             UserError: as `translate`; or the model has no bridge.
         """
-        poolings = {"flatten": lambda m: m.reshape(len(m), m.shape[1] * m.shape[2]), "mean": lambda m: m.mean(axis=1)}
+        poolings = {
+            "flatten": lambda m: m.reshape(len(m), m.shape[1] * m.shape[2]),
+            "mean": lambda m: m.mean(axis=1),
+        }
         if pooling not in poolings:
             raise UserError(f"pooling is one of {', '.join(poolings)}, not {pooling!r}")
         texts = [texts] if isinstance(texts, str) else list(texts)

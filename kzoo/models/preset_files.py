@@ -4,6 +4,7 @@ import json
 import os
 from pathlib import Path
 
+import h5py
 import keras
 from keras_hub.models import Backbone
 
@@ -11,6 +12,7 @@ from kzoo.errors import UserError
 from kzoo.files import whole_folder
 
 TRANSLATOR_FILE = "translator.json"
+WEIGHTS_FILE = "model.weights.h5"  # as keras-hub names it
 
 
 def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers: list, settings: dict):
@@ -23,10 +25,11 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
         settings: what else the translator is made from.
     """
     backbone = translator.backbone
-    half = type(backbone).from_config({**backbone.get_config(), "dtype": "float16"})
-    half.set_weights(backbone.get_weights())
+    full = type(backbone).from_config({**backbone.get_config(), "dtype": "float32"})
+    full.set_weights(backbone.get_weights())
     with whole_folder(folder) as unfinished:
-        half.save_to_preset(str(unfinished))
+        full.save_to_preset(str(unfinished))
+        _halve(unfinished / WEIGHTS_FILE)
         for tokenizer in tokenizers:
             tokenizer.save_to_preset(str(unfinished))
         content = {
@@ -35,6 +38,27 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
             **settings,
         }
         (unfinished / TRANSLATOR_FILE).write_text(json.dumps(content, indent=4) + "\n")
+
+
+def _halve(path: Path):
+    """Rewrite a weights file in float16.
+
+    A model made in float16 would be saved so, but on JAX no LSTM can be: its first weights come from a QR
+    decomposition, which JAX lacks in float16.
+    """
+    whole = path.rename(path.with_suffix(".full"))
+    with h5py.File(whole) as full, h5py.File(path, "w") as half:
+
+        def copy(name, item):
+            if isinstance(item, h5py.Group):
+                made = half.require_group(name)
+            else:
+                dtype = "float16" if item.dtype == "float32" else item.dtype
+                made = half.create_dataset(name, data=item[()].astype(dtype))
+            made.attrs.update(item.attrs)
+
+        full.visititems(copy)
+    whole.unlink()
 
 
 def read_preset(folder: str | os.PathLike) -> tuple[Backbone, list, dict]:

@@ -63,7 +63,7 @@ def test_an_epoch_holds_every_sentence_of_every_pair_once():
 
 @pytest.mark.parametrize("num_batches", [7, 25, 150])
 def test_short_and_long_epochs_leave_no_sentence_behind(num_batches):
-    """A pass ends before the next begins: after any epoch all sentences were seen equally often, or one less."""
+    """A pass ends before the next begins: after any epoch the sentences were seen n or n + 1 times."""
     words = corpus()
     batches = PairBatches(words, PAIRS, LANGUAGES, tokens=60, num_shapes=3, num_batches=num_batches)
     seen = {pair: Counter(dict.fromkeys(expected_rows(words, *pair), 0)) for pair in PAIRS}

@@ -1,0 +1,192 @@
+"""The multilingual translator: text in any language in, text in any other out; sentence embeddings."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from kzoo.data import PairBatches, open_corpus
+from kzoo.data.language_pairs import language_pairs
+from kzoo.errors import UserError
+from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator, SentenceCrossEntropy
+from kzoo.presets import load
+from kzoo.text import SubwordTokenizer, train_subwords
+
+LANGUAGES = ["en", "de", "fr"]
+SIZES = {"en": 200, "de": 230, "fr": 220}
+SENTENCES = ["A man is sleeping.", "", "A woman in a red coat is sitting on the beach.", "Two dogs."]
+
+
+class Traced(SentenceCrossEntropy):
+    """The loss; counts how often its Python code runs."""
+
+    runs = 0
+
+    def call(self, y_true, y_pred):
+        Traced.runs += 1
+        return super().call(y_true, y_pred)
+
+
+@pytest.fixture(scope="module")
+def text():
+    """Short aligned sentences of Scenes."""
+    sides = [open_corpus("scenes").sentences("train", code)[:1500] for code in LANGUAGES]
+    short = [line for line in zip(*sides, strict=True) if max(map(len, line)) < 45]
+    return dict(zip(LANGUAGES, zip(*short[:200], strict=True), strict=True))
+
+
+@pytest.fixture(scope="module")
+def tokenizers(text):
+    return {
+        code: SubwordTokenizer(train_subwords(text[code], size), config_file=f"{code}_tokenizer.json")
+        for code, size in SIZES.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def trained(text, tokenizers):
+    """A small translator after a little training in all directions: bad, but not random."""
+    keras.utils.set_random_seed(1)
+    backbone = AttentionBridgeBackbone(
+        list(SIZES.values()),
+        encoder="cnn",  # which is compiled sooner than the paper's LSTMs
+        embedding_dim=16,
+        width=16,
+        num_decoder_layers=1,
+        num_heads=3,
+        hidden_dim=16,
+        max_length=60,
+    )
+    translator = MultilingualTranslator(backbone, tokenizers)
+    translator.compile(keras.optimizers.Adam(0.02), Traced(), jit_compile=keras.backend.backend() == "jax")
+    batches = PairBatches(
+        {code: tokenizers[code](text[code]) for code in LANGUAGES},
+        language_pairs(LANGUAGES, monolingual=True),
+        LANGUAGES,
+        tokens=2048,
+        num_shapes=2,
+    )
+    translator.losses_by_epoch = translator.fit(batches, epochs=4, shuffle=False, verbose=0).history["loss"]
+    return translator
+
+
+def test_another_pair_traces_nothing(trained):
+    """Of nine pairs in two shapes: Keras builds the loss once; then one trace, or on JAX one a shape."""
+    assert trained.losses_by_epoch[-1] < trained.losses_by_epoch[0] - 5
+    assert Traced.runs == (2 if keras.backend.backend() == "tensorflow" else 3)
+
+
+def test_translations_come_in_order_and_empty_stays_empty(trained):
+    together = trained.translate(SENTENCES, "en", "de", beam_size=2)
+    assert together[1] == ""
+    assert all(together[i] for i in (0, 2, 3))
+    assert together[2] != together[3]
+    alone = [trained.translate(sentence, "en", "de", beam_size=2)[0] for sentence in SENTENCES[2:]]
+    assert together[2:] == alone
+    assert trained.translate([], "en", "de") == []
+
+
+def test_directions_differ_and_share_one_search(trained):
+    found = {code: trained.translate(SENTENCES[:1], "en", code, beam_size=2)[0] for code in LANGUAGES}
+    assert len(set(found.values())) == 3
+    one_way = trained.between("en", "fr")
+    assert one_way.translate(SENTENCES[:1], beam_size=2) == [found["fr"]]
+    best = one_way.n_best(SENTENCES[:1], n=2, beam_size=2)[0]
+    assert best[0].text == found["fr"]
+    assert best[0].score >= best[1].score
+
+
+def test_translation_is_the_model_s_greedy_search(trained):
+    """Against the whole model called anew on the growing target."""
+    source = np.array([[*trained.tokenizers["en"]([SENTENCES[3]])[0], 3]], "int32")
+    words = [2]
+    while words[-1] != 3 and len(words) < 10:  # the tenth must end
+        inputs = {
+            "source": source,
+            "target": np.array([words + [0] * (10 - len(words))], "int32"),
+            "source_language": np.array([0], "int32"),
+            "target_language": np.array([2], "int32"),
+        }
+        logits = trained.predict_on_batch(inputs)[0, len(words) - 1].copy()
+        logits[[0, 2]] = -np.inf
+        words.append(int(logits.argmax()))
+    expected = trained.tokenizers["fr"].detokenize([word for word in words if word > 3])
+    assert trained.translate([SENTENCES[3]], "en", "fr", beam_size=1, max_length=10) == [expected]
+
+
+def test_embeddings_are_the_bridge_s_matrix(trained):
+    flat, mean = (trained.embed(SENTENCES, "en", pooling) for pooling in ("flatten", "mean"))
+    assert flat.shape == (4, 3 * 16)
+    assert flat.dtype == np.float32
+    np.testing.assert_allclose(flat.reshape(4, 3, 16).mean(1), mean, atol=1e-6)
+    np.testing.assert_array_equal(flat[1], 0)
+    source = np.array([[*trained.tokenizers["en"]([SENTENCES[2]])[0], 3]], "int32")
+    matrix, _ = trained.backbone.matrix({"source": source, "source_language": np.array([0], "int32")})
+    np.testing.assert_allclose(flat[2], ops.convert_to_numpy(matrix).reshape(-1), atol=1e-5)
+
+
+def test_embeddings_do_not_depend_on_neighbours(trained):
+    together = trained.embed(SENTENCES, "en")
+    for sentence, embedding in zip(SENTENCES, together, strict=True):
+        np.testing.assert_allclose(trained.embed(sentence, "en")[0], embedding, atol=1e-5)
+    assert np.abs(together[0] - together[3]).max() > 0.01
+    assert trained.embed([], "de").shape == (0, 48)
+
+
+def test_bridge_attention_is_over_the_sentence_s_subwords(trained):
+    pieces, scores = trained.bridge_attention("Two dogs.", "en")
+    assert "".join(pieces) == "▁Two▁dogs.</s>"
+    assert scores.shape == (3, len(pieces))
+    np.testing.assert_allclose(scores.sum(1), 1, rtol=1e-5)
+
+
+def test_bad_input_is_named(trained):
+    wrong = "the model has no language 'ger', only en, de, fr; "
+    for call in (
+        lambda: trained.translate(SENTENCES, "ger", "en"),
+        lambda: trained.translate(SENTENCES, "en", "ger"),
+        lambda: trained.between("en", "ger"),
+        lambda: trained.embed(SENTENCES, "ger"),
+    ):
+        with pytest.raises(UserError, match=wrong):
+            call()
+    with pytest.raises(UserError, match="'den', only en, de, fr; did you mean .*de"):
+        trained.translate(SENTENCES, "den", "en")
+    with pytest.raises(UserError, match="sentence 2 has .* subwords, the model reads at most 59"):
+        trained.translate(["A man.", "man " * 70], "en", "de")
+    with pytest.raises(UserError, match="pooling is one of flatten, mean, not 'max'"):
+        trained.embed(SENTENCES, "en", pooling="max")
+    with pytest.raises(UserError, match="6 best translations need a beam of at least 6, not 5"):
+        trained.n_best(SENTENCES, "en", "de", n=6)
+
+
+def test_without_a_bridge_there_are_no_embeddings(tokenizers):
+    backbone = AttentionBridgeBackbone(
+        list(SIZES.values()), embedding_dim=4, width=4, num_decoder_layers=1, bridge=False
+    )
+    with pytest.raises(
+        UserError, match=r"a model without a bridge \(bridge=False\) has no sentence embeddings"
+    ):
+        MultilingualTranslator(backbone, tokenizers).embed(SENTENCES, "en")
+
+
+def test_saved_and_loaded(trained, tmp_path):
+    trained.save(tmp_path / "translator.keras")
+    loaded = keras.saving.load_model(tmp_path / "translator.keras", {"Traced": Traced})
+    assert loaded.languages == LANGUAGES
+    np.testing.assert_allclose(loaded.embed(SENTENCES, "en"), trained.embed(SENTENCES, "en"), atol=1e-6)
+    assert loaded.translate(SENTENCES, "en", "de", beam_size=2) == trained.translate(
+        SENTENCES, "en", "de", beam_size=2
+    )
+
+
+def test_a_preset_holds_float16_weights_tokenizers_and_languages(trained, tmp_path):
+    trained.save_to_preset(tmp_path / "preset")
+    loaded = load(tmp_path / "preset")
+    assert type(loaded) is MultilingualTranslator
+    assert loaded.languages == LANGUAGES
+    for ours, theirs in zip(trained.get_weights(), loaded.get_weights(), strict=True):
+        np.testing.assert_array_equal(np.float32(np.float16(ours)), theirs)
+    for code in LANGUAGES:
+        assert loaded.tokenize(["Leo."], code) == trained.tokenize(["Leo."], code)
+    np.testing.assert_allclose(loaded.embed(SENTENCES, "en"), trained.embed(SENTENCES, "en"), atol=0.01)

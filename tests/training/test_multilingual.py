@@ -1,0 +1,106 @@
+"""Training several directions at once: a score for each; a killed run goes on to the same weights."""
+
+import csv
+import sys
+
+import numpy as np
+import pytest
+
+from kzoo.data import Corpus, open_corpus
+from kzoo.data.text_files import Text
+from kzoo.errors import UserError
+from kzoo.presets import load
+from kzoo.training import Recipe, train
+
+MODULE = sys.modules["kzoo.training.train"]  # the package's name of it is the function
+DIRECTIONS = ("en_en", "en_de", "de_en", "de_de")
+RECIPE = Recipe(
+    preset="attention_bridge_m2m_tiny",
+    corpus="scenes",
+    languages=["en", "de"],
+    monolingual=True,
+    model={
+        "encoder": "cnn",
+        "embedding_dim": 8,
+        "width": 8,
+        "num_heads": 2,
+        "hidden_dim": 8,
+        "max_length": 64,
+    },
+    vocabulary_size=100,
+    sentences=16,
+    num_shapes=1,
+    batches_per_epoch=10,
+    validation_sentences=4,
+    optimizer="adam",
+    rate=0.01,
+    clip_norm=5.0,
+    epochs=2,
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_scenes():
+    """Scenes, cut to 100 sentences for training and 8 for validation."""
+    scenes = open_corpus("scenes")
+
+    def read(split, language):
+        return Text("scenes", scenes.sentences(split, language)[: 100 if split == "train" else 8])
+
+    few = Corpus("scenes", scenes.languages, scenes.splits, "", "", read)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MODULE, "open_corpus", lambda name: few)
+        yield
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "unbroken"
+    return folder, train(RECIPE, folder, verbose=0)
+
+
+def test_the_history_has_a_score_for_each_direction(unbroken):
+    folder, translator = unbroken
+    rows = list(csv.DictReader((folder / "history.csv").open()))
+    assert [row["epoch"] for row in rows] == ["1", "2"]
+    assert float(rows[1]["loss"]) < float(rows[0]["loss"])
+    for row in rows:
+        scores = {direction: float(row[f"val_bleu_{direction}"]) for direction in DIRECTIONS}
+        np.testing.assert_allclose(float(row["val_bleu"]), (scores["en_de"] + scores["de_en"]) / 2)
+    assert sorted(path.name for path in folder.glob("subwords.*.model")) == [
+        "subwords.de.model",
+        "subwords.en.model",
+    ]
+    preset = load(folder)
+    assert preset.languages == ["en", "de"]
+    np.testing.assert_allclose(preset.get_weights()[0], translator.get_weights()[0], atol=1e-3)
+
+
+def test_a_killed_run_goes_on_to_the_same_weights(unbroken, tmp_path, monkeypatch):
+    """Killed in its second epoch; dropout and the order of batches go on too."""
+    batches_end = MODULE.MostSteps.on_train_batch_end
+
+    def killed(callback, batch, logs=None):
+        batches_end(callback, batch, logs)
+        if int(callback.model.optimizer.iterations) == 13:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(MODULE.MostSteps, "on_train_batch_end", killed)
+        train(RECIPE, tmp_path / "run", verbose=0)
+    assert not (tmp_path / "run" / "preset").exists()
+    translator = train(RECIPE, tmp_path / "run", verbose=0)
+    for ours, theirs in zip(translator.get_weights(), unbroken[1].get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_bad_recipe_leaves_nothing(tmp_path):
+    for wrong, message in (
+        ({"languages": ["en", "it"]}, "no language 'it'"),
+        ({"languages": ["en", "de", "de"]}, "language 'de' is named 2 times"),
+        ({"centre": "fr"}, "no language 'fr' among en, de"),
+        ({"left_out": "en-de"}, "no language pair is left"),
+    ):
+        with pytest.raises(UserError, match=message):
+            train(Recipe(**{**vars(RECIPE), **wrong}), tmp_path / "run", verbose=0)
+        assert not (tmp_path / "run").exists()
