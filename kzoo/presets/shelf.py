@@ -156,6 +156,10 @@ def direction(translator, source: str | None = None, target: str | None = None):
                 "with --from and --to"
             )
         return translator.between(source, target)
+    translator.source_language = translator.source_language or source
+    translator.target_language = translator.target_language or target
+    if translator.source_language is None or translator.target_language is None:
+        raise UserError("this preset does not name its languages: say them with --from and --to")
     for given, own in ((source, translator.source_language), (target, translator.target_language)):
         if given not in (None, own):
             raise UserError(

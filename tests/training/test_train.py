@@ -124,8 +124,8 @@ def test_a_recipe_is_read_and_overridden(tmp_path):
         (RECIPE + 'epochs = "3"', "epochs is '3', not of type int"),
         (RECIPE + "average = 0", "average is 0, at least 1 is needed"),
         (RECIPE + 'precision = "half"', "precision is 'half', not one of float32"),
-        (RECIPE + "train = [1, 2]", "not a list of file names"),
-        ('preset = "pope_tiny"', "lacks corpus, source, target"),
+        (RECIPE + "train = [1, 2]", "not a list of strings"),
+        ('preset = "pope_tiny"', "lacks corpus"),
         ("preset = ", "is not TOML"),
     ],
 )
