@@ -144,6 +144,7 @@ class KzooSide:
         from kzoo.presets import load
 
         self.translator, self.job, self.texts = load(job.preset), job, job.texts()
+        self.translator._searches.many = 1  # as for a large job, whose few sentences these stand for
         if not any(Path(job.folder).iterdir()):
             to_ctranslate2(self.translator, job.folder)
         self.translate(1)

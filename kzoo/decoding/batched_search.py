@@ -1,6 +1,7 @@
 """Many sentences through the beam search: batches of few shapes, each compiled once, several at a time."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,6 +15,9 @@ from kzoo.text.tokenizers import END, PAD
 # 0.93 of the time of batches of 32.
 ROWS = (1, 8, 32, 64)
 LENGTHS = (16, 24, 32, 48, 64, 96, 128, 256)
+# From so many sentences of one padded length on, a search in stages is worth the 20 s more that it takes to
+# compile on two cores.
+MANY = 16384
 
 
 class BatchedSearch:
@@ -25,10 +29,12 @@ class BatchedSearch:
         model: keeps the decoding contract; its memory is made from `{"source": (B, S), …}`.
         max_length: int. Longest input and output that the model can take, in words.
         jit_compile: bool. Whether XLA compiles the search.
+        many: int. Sentences of one padded length from which on they are searched in stages.
     """
 
-    def __init__(self, model, max_length: int, jit_compile: bool):
+    def __init__(self, model, max_length: int, jit_compile: bool, many: int = MANY):
         self.model = model
+        self.many = many
         self.max_length = max_length
         self.jit_compile = jit_compile
         self._searches = {}
@@ -64,7 +70,8 @@ class BatchedSearch:
             source = padded_source(words, numbers, length)
             filled = numbers + numbers[:1] * (len(source) - len(numbers))  # empty rows: as the first
             limit = min(max_length or length + length // 2 + 8, self.max_length)
-            search = self._compiled(*source.shape, beam_size, limit, length_penalty)
+            staged = sentences[length] >= self.many
+            search = self._compiled(*source.shape, beam_size, limit, length_penalty, staged)
             best = search.predict_on_batch(
                 {"source": source, **{name: values[filled] for name, values in others.items()}}
             )
@@ -74,17 +81,18 @@ class BatchedSearch:
                 progress(len(numbers))
 
         batches = batches_by_length(words, self.max_length)
+        sentences = Counter(length for length, numbers in batches for _ in numbers)
         if keras.backend.backend() == "jax":
             threads = 1  # Keras gives the weights' buffers away for the time of a call
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(search_batch, *zip(*batches, strict=True)) if batches else ())
         return found
 
-    def _compiled(self, rows, length, beam_size, max_length, length_penalty) -> BeamSearch:
-        key = (rows, length, beam_size, max_length, length_penalty)
+    def _compiled(self, rows, length, beam_size, max_length, length_penalty, staged) -> BeamSearch:
+        key = (rows, length, beam_size, max_length, length_penalty, staged)
         with self._lock:
             if key not in self._searches:
-                search = BeamSearch(self.model, beam_size, max_length, length_penalty)
+                search = BeamSearch(self.model, beam_size, max_length, length_penalty, staged)
                 search.compile(jit_compile=self.jit_compile)
                 self._searches[key] = search
             return self._searches[key]

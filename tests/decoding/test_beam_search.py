@@ -116,7 +116,7 @@ def test_equals_a_plain_search(beam_size, random):
 def test_halved_batches_find_what_single_sentences_find(random):
     """Twenty sentences are halved to ten on the way; each alone never is."""
     model = Table(random, 40, 20)
-    together = search(model, np.arange(20)[:, None], beam_size=3, max_length=12)
+    together = search(model, np.arange(20)[:, None], beam_size=3, max_length=12, staged=True)
     assert len({int((row == END).argmax()) for row in together["tokens"][:, 0]}) > 2
     for sentence in range(20):
         alone = search(model, np.array([[sentence]]), beam_size=3, max_length=12)
@@ -176,7 +176,9 @@ def test_scores_of_a_transformer_s_beam_are_its_log_probabilities(sentences, max
     model = TransformerBackbone(64, num_layers=2, width=16, num_heads=2, feedforward_dim=32)
     model.set_weights([w + random.normal(size=w.shape) * 0.2 for w in model.get_weights()])
     source = random.integers(4, 64, (sentences, 5)).astype("int32")
-    found = search(model, source, beam_size=4, max_length=max_length, length_penalty=Exponent(0.0))
+    found = search(
+        model, source, beam_size=4, max_length=max_length, length_penalty=Exponent(0.0), staged=True
+    )
     assert max(len(words_of(row)) for row in found["tokens"][:, 0]) > max_length // 2
     for sentence in (0, sentences - 1):
         for rank in range(4):
