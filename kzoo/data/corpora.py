@@ -143,11 +143,11 @@ def open_files(
     """Return the user's own files as a corpus.
 
     Args:
-        train: two text files aligned by line, in the order of `languages`, or one `.tsv` file of two
-            columns; UTF-8, each optionally packed (`.gz`).
+        train: text files aligned by line, one a language in the order of `languages`, or one `.tsv` file with
+            as many columns; UTF-8, each optionally packed (`.gz`).
         val: the same for the validation split.
         test: the same for the test split.
-        languages: the codes of the first and the second file or column.
+        languages: the codes of the files or columns, two or more.
 
     Raises:
         UserError: no split at all, a file that does not exist, or neither a pair nor a `.tsv`.
@@ -157,10 +157,11 @@ def open_files(
         >>> corpus.splits
         ('train', 'val')
     """
-    if isinstance(languages, str) or len(languages) != 2 or languages[0] == languages[1]:
-        raise UserError(f"languages is {languages!r}: two different language codes are needed")
+    if isinstance(languages, str) or len(languages) < 2 or len(set(languages)) < len(languages):
+        raise UserError(f"languages is {languages!r}: at least two different language codes are needed")
     given = {"train": train, "val": val, "test": test}
-    files = {split: _file_pair(split, paths) for split, paths in given.items() if paths is not None}
+    count = len(languages)
+    files = {split: _files(split, paths, count) for split, paths in given.items() if paths is not None}
     if not files:
         raise UserError("no files: give at least one of train, val and test")
 
@@ -168,31 +169,36 @@ def open_files(
         column = tuple(languages).index(language)
         paths = files[split]
         if len(paths) == 1:
-            return _read_column(paths[0], column)
+            return _read_column(paths[0], column, count)
         return read_lines(paths[column])
 
     return Corpus("files", tuple(languages), tuple(files), "the user's own", "", read)
 
 
-def _file_pair(split: str, paths: Paths) -> tuple[Path, ...]:
-    """Return the two text files of a split, or the one TSV file, all of which exist."""
+def _files(split: str, paths: Paths, count: int) -> tuple[Path, ...]:
+    """Return the text files of a split, or the one TSV file, all of which exist."""
     if isinstance(paths, str | Path):
         paths = (paths,)
     files = tuple(Path(path).expanduser() for path in paths)
-    if len(files) != 2 and not (len(files) == 1 and files[0].name.endswith((".tsv", ".tsv.gz"))):
+    if len(files) != count and not (len(files) == 1 and files[0].name.endswith((".tsv", ".tsv.gz"))):
         seen = ", ".join(map(str, files)) or "nothing"
-        raise UserError(f"split {split} is {seen}: give two aligned text files or one .tsv (or .tsv.gz) file")
+        number = "two" if count == 2 else count
+        raise UserError(
+            f"split {split} is {seen}: give {number} aligned text files or one .tsv (or .tsv.gz) file"
+        )
     for file in files:
         if not file.is_file():
             raise UserError(f"{file}: no such file (split {split})")
     return files
 
 
-def _read_column(path: Path, column: int) -> Text:
+def _read_column(path: Path, column: int, count: int) -> Text:
     rows = [line.split("\t") for line in read_lines(path).sentences]
     for number, row in enumerate(rows, 1):
-        if len(row) != 2:
-            raise UserError(f"{path}, line {number}: {len(row)} columns instead of 2 (source, tab, target)")
+        if len(row) != count:
+            raise UserError(
+                f"{path}, line {number}: {len(row)} columns instead of {count} (one a language, tabs between)"
+            )
     return Text(str(path), [row[column] for row in rows])
 
 

@@ -59,6 +59,9 @@ class PairBatches(keras.utils.PyDataset):
         shares = {pair: len(batches) for pair, batches in zip(pairs, self.batches, strict=True)}
         num_batches = num_batches or sum(shares.values())
         if weights is not None:
+            unknown = [f"{source}-{target}" for source, target in weights if (source, target) not in shares]
+            if unknown:
+                raise UserError(f"{', '.join(unknown)} has a weight but is none of the pairs trained on")
             shares = {pair: weights.get(pair, 0) for pair in pairs}
             without = [f"{source}-{target}" for (source, target), share in shares.items() if share <= 0]
             if without:

@@ -150,9 +150,15 @@ class MultilingualTranslator(keras.Model):
         return poolings[pooling](matrices)
 
     def bridge_attention(self, text: str, language: str) -> tuple[list[str], np.ndarray]:
-        """Return a sentence's subwords with the end symbol, and the bridge's A `(k, S)` over them."""
-        (_, _, scores) = next(iter(self._matrices([text], language, False)))
+        """Return a sentence's subwords with the end symbol, and the bridge's A `(k, S)` over them.
+
+        Raises:
+            UserError: as `embed`; or an empty sentence.
+        """
         words = self.tokenize([text], language)[0]
+        if not words:
+            raise UserError(f"{text!r} has no word that the bridge could attend to")
+        (_, _, scores) = next(iter(self._matrices([text], language, False)))
         pieces = [self.tokenizers[language].id_to_token(word) for word in words]
         return [*pieces, "</s>"], scores[0, :, : len(pieces) + 1]
 

@@ -140,6 +140,9 @@ class Translator(keras.Model):
             length_penalty = Exponent(float(length_penalty))
         texts = [texts] if isinstance(texts, str) else list(texts)
         words = self.tokenize_source(texts, truncate)
+        for layer in self.backbone.layers:
+            if hasattr(layer, "bake"):
+                layer.bake()  # glyphs are encoded once, not at every sentence
         found = self._searches.search(words, {}, beam_size, length_penalty, max_length, threads, progress)
         return as_hypotheses(found, n, self.target_tokenizer)
 

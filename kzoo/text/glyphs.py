@@ -54,7 +54,7 @@ def render_glyphs(
         named = ", ".join(f"{characters[i]} (U+{ord(characters[i]):04X})" for i in missing[:10])
         more = ", …" if len(missing) > 10 else ""
         warnings.warn(
-            f"{font} lacks {len(missing):,} of {len(drawn):,} characters, they share one glyph: {named}{more}",
+            f"{font} lacks {len(missing):,} of {len(drawn):,} characters; they get one glyph: {named}{more}",
             stacklevel=2,
         )
     glyphs = np.zeros((len(characters), size, size), "uint8")

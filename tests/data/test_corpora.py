@@ -179,7 +179,7 @@ def test_neither_a_pair_nor_a_tsv(tmp_path):
     for paths in (source, str(source), (), (source,), (source, target, source)):
         assert "two aligned text files or one .tsv" in message_of(open_files, train=paths)
     assert "at least one of train, val and test" in message_of(open_files)
-    for languages in ("ende", ("en",), ("en", "en"), ("en", "de", "fr")):
+    for languages in ("ende", ("en",), ("en", "en"), ("en", "de", "en")):
         assert "languages" in message_of(open_files, train=(source, target), languages=languages)
 
 
@@ -461,3 +461,17 @@ def test_the_cache_folder(monkeypatch):
 def test_the_official_address():
     assert corpora.MULTI30K_ADDRESS.startswith("https://raw.githubusercontent.com/multi30k/dataset/")
     assert corpora.MULTI30K_ADDRESS.endswith("/data/task1/raw")
+
+
+def test_own_files_in_three_languages(tmp_path):
+    for language in ("en", "de", "fr"):
+        (tmp_path / f"train.{language}").write_text(f"{language} one\n{language} two\n")
+    files = [tmp_path / f"train.{language}" for language in ("en", "de", "fr")]
+    corpus = open_files(train=files, languages=("en", "de", "fr"))
+    assert corpus.pairs("train", "fr", "en") == (["fr one", "fr two"], ["en one", "en two"])
+    (tmp_path / "train.tsv").write_text("a\tb\tc\nd\te\n")
+    table = open_files(train=tmp_path / "train.tsv", languages=("en", "de", "fr"))
+    assert "line 2: 2 columns instead of 3" in message_of(table.pairs, "train", "en", "de")
+    assert "give 3 aligned text files" in message_of(
+        open_files, train=files[:2], languages=("en", "de", "fr")
+    )
