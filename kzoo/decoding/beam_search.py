@@ -35,7 +35,8 @@ class BeamSearch(keras.Model):
             time, and compiling 4 times as long. Defaults to `False`.
 
     Call arguments:
-        inputs: what the model's `encode` takes, first axes B.
+        inputs: what the model's `encode` takes, first axes B; `"source"` `(B, S)` among it. A sentence that
+            is nothing but padding is done at once and has no outputs.
 
     Returns:
         `{"tokens": int32 (B, K, T), "scores": float32 (B, K)}`, best first: words with their end symbol,
@@ -76,7 +77,7 @@ class BeamSearch(keras.Model):
             "history": ops.full((batch, K, T), PAD, "int32"),
             "finished": ops.full((batch, K, T), PAD, "int32"),
             "finished_scores": ops.full((batch, K), NEVER, "float32"),
-            "num_finished": ops.zeros((batch,), "int32"),
+            "num_finished": K * ops.cast(ops.all(ops.equal(inputs["source"], PAD), axis=1), "int32"),
             "state": self.model.start(memory, K, 1),
         }
         staged = self._halves(loop) and self._state_grows(memory)

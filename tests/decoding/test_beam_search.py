@@ -23,7 +23,7 @@ class Table:
         self.logits = logits.astype("float32")
 
     def encode(self, inputs):
-        return {"number": inputs["source"][:, 0]}
+        return {"number": inputs["source"][:, 0] - 1}
 
     def start(self, memory, beam_size, max_length):
         sentences = ops.shape(memory["number"])[0]
@@ -60,7 +60,7 @@ def words_of(row):
 def test_a_beam_as_wide_as_the_space_is_brute_force(penalty, random):
     sizes, longest = 6, 4
     model = Table(random, sizes, 3)
-    found = search(model, np.array([[0], [1], [2]]), beam_size=64, max_length=longest, length_penalty=penalty)
+    found = search(model, np.array([[1], [2], [3]]), beam_size=64, max_length=longest, length_penalty=penalty)
     words = [w for w in range(sizes) if w not in (PAD, START, END)]
     for sentence in range(3):
         every = [
@@ -104,7 +104,7 @@ def plain_search(model, sentence, beam_size, max_length, penalty):
 def test_equals_a_plain_search(beam_size, random):
     model = Table(random, 40, 4)
     found = search(
-        model, np.arange(4)[:, None], beam_size=beam_size, max_length=9, length_penalty=Exponent(0.9)
+        model, np.arange(1, 5)[:, None], beam_size=beam_size, max_length=9, length_penalty=Exponent(0.9)
     )
     for sentence in range(4):
         expected = plain_search(model, sentence, beam_size, 9, Exponent(0.9))
@@ -116,19 +116,27 @@ def test_equals_a_plain_search(beam_size, random):
 def test_halved_batches_find_what_single_sentences_find(random):
     """Twenty sentences are halved to ten on the way; each alone never is."""
     model = Table(random, 40, 20)
-    together = search(model, np.arange(20)[:, None], beam_size=3, max_length=12, staged=True)
+    together = search(model, np.arange(1, 21)[:, None], beam_size=3, max_length=12, staged=True)
     assert len({int((row == END).argmax()) for row in together["tokens"][:, 0]}) > 2
     for sentence in range(20):
-        alone = search(model, np.array([[sentence]]), beam_size=3, max_length=12)
+        alone = search(model, np.array([[sentence + 1]]), beam_size=3, max_length=12)
         np.testing.assert_array_equal(alone["tokens"][0], together["tokens"][sentence])
         np.testing.assert_allclose(alone["scores"][0], together["scores"][sentence], atol=1e-5)
 
 
+def test_an_empty_sentence_is_done_at_once(random):
+    model = Table(random, 40, 4)
+    found = search(model, np.array([[2], [PAD], [PAD]]), beam_size=3, max_length=12)
+    alone = search(model, np.array([[2]]), beam_size=3, max_length=12)
+    np.testing.assert_array_equal(found["tokens"][0], alone["tokens"][0])
+    assert (found["tokens"][1:] == PAD).all() and (found["scores"][1:] < -1e8).all()
+
+
 def test_a_sentence_does_not_depend_on_its_neighbours(random):
     model = Table(random, 40, 4)
-    together = search(model, np.arange(4)[:, None], beam_size=3, max_length=12)
+    together = search(model, np.arange(1, 5)[:, None], beam_size=3, max_length=12)
     for sentence in range(4):
-        alone = search(model, np.array([[sentence]]), beam_size=3, max_length=12)
+        alone = search(model, np.array([[sentence + 1]]), beam_size=3, max_length=12)
         np.testing.assert_array_equal(alone["tokens"][0], together["tokens"][sentence])
 
 
