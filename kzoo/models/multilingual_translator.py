@@ -7,16 +7,16 @@ from dataclasses import dataclass
 import keras
 import numpy as np
 
-from kzoo.decoding.batched_search import BatchedSearch, batches_by_length, padded_source
+from kzoo.decoding.batched_search import batches_by_length, padded_source
 from kzoo.decoding.length_penalty import Exponent
 from kzoo.errors import UserError, nearest
 from kzoo.models.preset_files import read_preset, write_preset
+from kzoo.models.translation_model import TranslationModel
 from kzoo.models.translator import Hypothesis, as_hypotheses, tokenize_within
-from kzoo.models.xla import uses_xla
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class MultilingualTranslator(keras.Model):
+class MultilingualTranslator(TranslationModel):
     """A model of several languages: translates between any two of them, and embeds sentences.
 
     Args:
@@ -32,38 +32,20 @@ class MultilingualTranslator(keras.Model):
 
     Example:
 
-    >>> translator = kzoo.presets.load("attention_bridge_m2m_tiny_multi30k")
+    >>> translator = kzoo.presets.load("runs/attention_bridge_m2m_tiny")
     >>> translator.translate(["Ein Hund rennt."], source_language="de", target_language="fr")
     ['Un chien court.']
     """
 
     def __init__(self, backbone, tokenizers: dict, **kwargs):
-        super().__init__(**{"dtype": backbone.dtype_policy, **kwargs})  # which decides on loss scaling
-        self.backbone = backbone
+        super().__init__(backbone, **kwargs)
         self.tokenizers = dict(tokenizers)
-        self._searches = BatchedSearch(self, backbone.max_length, jit_compile=uses_xla(backbone))
         self._embeddings = None
-        self.built = True  # as the backbone is
 
     @property
     def languages(self) -> list[str]:
         """The codes of the languages, in the order of their numbers."""
         return list(self.tokenizers)
-
-    def call(self, inputs, training=None):
-        return self.backbone(inputs, training=training)
-
-    def encode(self, inputs: dict) -> dict:
-        """Return the backbone's memory of `inputs`: the first part of the decoding contract."""
-        return self.backbone.encode(inputs)
-
-    def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
-        """Return the backbone's state before the first word: the second part of the decoding contract."""
-        return self.backbone.start(memory, beam_size, max_length)
-
-    def decode_step(self, tokens, step, memory: dict, state: dict):
-        """Return logits and state after the newest words: the third part of the decoding contract."""
-        return self.backbone.decode_step(tokens, step, memory, state)
 
     def translate(
         self, texts: Iterable[str], source_language: str, target_language: str, **options

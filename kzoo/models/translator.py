@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import keras
 
-from kzoo.decoding.batched_search import BatchedSearch
 from kzoo.decoding.length_penalty import Exponent
 from kzoo.errors import UserError
 from kzoo.models.preset_files import read_preset, write_preset
-from kzoo.models.xla import uses_xla
+from kzoo.models.translation_model import TranslationModel
 from kzoo.text.tokenizers import END
 
 
@@ -23,7 +22,7 @@ class Hypothesis:
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class Translator(keras.Model):
+class Translator(TranslationModel):
     """A translation model with its tokenizers: `fit` and `evaluate` on word numbers, `translate` on text.
 
     Args:
@@ -57,29 +56,11 @@ class Translator(keras.Model):
         target_language: str | None = None,
         **kwargs,
     ):
-        super().__init__(**{"dtype": backbone.dtype_policy, **kwargs})  # which decides on loss scaling
-        self.backbone = backbone
+        super().__init__(backbone, **kwargs)
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer or source_tokenizer
         self.source_language = source_language
         self.target_language = target_language
-        self._searches = BatchedSearch(self, backbone.max_length, uses_xla(backbone))
-        self.built = True  # as the backbone is
-
-    def call(self, inputs, training=None):
-        return self.backbone(inputs, training=training)
-
-    def encode(self, inputs: dict) -> dict:
-        """Return the backbone's memory of `inputs`: the first part of the decoding contract."""
-        return self.backbone.encode(inputs)
-
-    def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
-        """Return the backbone's state before the first word: the second part of the decoding contract."""
-        return self.backbone.start(memory, beam_size, max_length)
-
-    def decode_step(self, tokens, step, memory: dict, state: dict):
-        """Return logits and state after the newest words: the third part of the decoding contract."""
-        return self.backbone.decode_step(tokens, step, memory, state)
 
     def translate(
         self,

@@ -1,0 +1,42 @@
+"""What every translator is: a backbone with its compiled searches, and Keras's calls passed on to it."""
+
+import keras
+
+from kzoo.decoding.batched_search import BatchedSearch
+from kzoo.models.xla import uses_xla
+
+
+class TranslationModel(keras.Model):
+    """A backbone that keeps the decoding contract of `kzoo.decoding`, as a model that text can be put around.
+
+    Args:
+        backbone: such as `TransformerBackbone`.
+        **kwargs: other arguments of `keras.Model`.
+
+    Call arguments:
+        inputs: as the backbone's.
+
+    Returns:
+        Logits `(B, T, V)`.
+    """
+
+    def __init__(self, backbone, **kwargs):
+        super().__init__(**{"dtype": backbone.dtype_policy, **kwargs})  # which decides on loss scaling
+        self.backbone = backbone
+        self._searches = BatchedSearch(self, backbone.max_length, uses_xla(backbone))
+        self.built = True  # as the backbone is
+
+    def call(self, inputs, training=None):
+        return self.backbone(inputs, training=training)
+
+    def encode(self, inputs: dict) -> dict:
+        """Return the backbone's memory of `inputs`: the first part of the decoding contract."""
+        return self.backbone.encode(inputs)
+
+    def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
+        """Return the backbone's state before the first word: the second part of the decoding contract."""
+        return self.backbone.start(memory, beam_size, max_length)
+
+    def decode_step(self, tokens, step, memory: dict, state: dict):
+        """Return logits and state after the newest words: the third part of the decoding contract."""
+        return self.backbone.decode_step(tokens, step, memory, state)
