@@ -38,7 +38,7 @@ def test_chinese_takes_the_chinese_tokenizer():
 class Copier:
     """A translator whose translations are the sentences."""
 
-    def translate(self, texts, beam_size, length_penalty, progress):
+    def translate(self, texts, beam_size, length_penalty, truncate, progress):
         return texts
 
 

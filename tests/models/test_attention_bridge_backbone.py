@@ -53,6 +53,7 @@ def test_step_by_step_equals_at_once(model):
         )
 
 
+@pytest.mark.parametrize("model", [True], indirect=True, ids=["bridge"])
 def test_greedy_search_is_the_whole_model_called_anew(model):
     """In every pair of languages, by one compiled search."""
     length = 6
