@@ -31,8 +31,8 @@ class BeamSearch(keras.Model):
         max_length: int. T, the most words of an output, its end symbol included.
         length_penalty: function from a length, end symbol included, to what log P is divided by.
         staged: bool. Search a large batch in several loops: it is halved when half of its sentences are done,
-            and the state's room for words grows in stages. With 64 sentences and beam 5 that took 0.7 of the
-            time, and compiling 4 times as long. Defaults to `False`.
+            and the state's room for words grows in stages. Halving took 0.83 of the time, stages 0.87;
+            compiling takes three times as long. Defaults to `False`.
 
     Call arguments:
         inputs: what the model's `encode` takes, first axes B; `"source"` `(B, S)` among it. A sentence that

@@ -83,7 +83,9 @@ def read_settings(folder: str | os.PathLike) -> dict:
     path = Path(folder) / TRANSLATOR_FILE
     try:
         settings = json.loads(path.read_text(encoding="utf-8"))
-        return {"class": settings["class"], "tokenizers": settings["tokenizers"], **settings}
+        if not {"class", "tokenizers"} <= set(settings):
+            raise KeyError
+        return settings
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):

@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import importlib.util
 import json
+import shutil
 import time
 from pathlib import Path
 
@@ -157,8 +158,9 @@ def _claim(folder: Path, recipe: Recipe):
                 f"{folder} holds a run with another {', '.join(differing)}: "
                 "give another folder, or the recipe that the run began with"
             )
-    else:
+    elif not path.exists() or json.loads(path.read_text()) != wanted:
         for stale in (*folder.glob("subwords.*.model"), *folder.glob("characters.json")):
             stale.unlink()
+        shutil.rmtree(folder / "language_model", ignore_errors=True)
     with whole_file(path) as file:
         file.write_text(json.dumps(wanted, indent=2) + "\n")

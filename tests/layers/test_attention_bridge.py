@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import keras
 import numpy as np
 import pytest
 from check_layer import assert_ignores_padding, check_layer
@@ -168,3 +169,13 @@ def test_backends_lose_the_same(device_losses):
     if len(device_losses) < 2:
         pytest.skip("only one backend is installed")
     np.testing.assert_allclose(device_losses["tensorflow"], device_losses["jax"], rtol=1e-5)
+
+
+def test_scores_can_be_asked_for_in_a_functional_model():
+    inputs = keras.Input((5, 8))
+    matrix, scores = AttentionBridge(3, 4)(inputs, return_attention_scores=True)
+    assert (matrix.shape, scores.shape) == ((None, 3, 8), (None, 3, 5))
+    x = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
+    found = keras.Model(inputs, [matrix, scores])(x)
+    expected = ops.matmul(found[1], x)
+    np.testing.assert_allclose(ops.convert_to_numpy(found[0]), ops.convert_to_numpy(expected), atol=1e-5)
