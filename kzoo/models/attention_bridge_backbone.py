@@ -14,6 +14,7 @@ from kzoo.layers import (
     RecurrentEncoder,
     TransformerEncoder,
 )
+from kzoo.models.source_embeddings import unit_normal
 
 # Sentence encoders that give D features a word.
 ENCODERS = {
@@ -108,7 +109,9 @@ class AttentionBridgeBackbone(Backbone):
         # Logits of all languages have one width; words that a language lacks are never predicted.
         self._absent = np.where(np.arange(max(sizes)) < np.array(sizes)[:, None], 0.0, NEVER)
 
-        self.embedding = keras.layers.Embedding(sum(sizes), embedding_dim, dtype=dtype, name="embedding")
+        self.embedding = keras.layers.Embedding(
+            sum(sizes), embedding_dim, unit_normal(), dtype=dtype, name="embedding"
+        )
         self.source_dropout = Dropout(dropout, dtype=dtype, name="source_dropout")
         self.target_dropout = Dropout(dropout, dtype=dtype, name="target_dropout")
         self.encoded_dropout = Dropout(dropout, dtype=dtype, name="encoded_dropout")

@@ -5,7 +5,7 @@ from keras import ops
 from keras_hub.models import Backbone
 
 from kzoo.layers import Dropout, RecurrentDecoder, RecurrentEncoder
-from kzoo.models.source_embeddings import source_embedding_layer
+from kzoo.models.source_embeddings import source_embedding_layer, unit_normal
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -88,7 +88,7 @@ class RecurrentBackbone(Backbone):
             name="source_embedding",
         )
         self.target_embedding = keras.layers.Embedding(
-            target_vocabulary_size, embedding_dim, dtype=dtype, name="target_embedding"
+            target_vocabulary_size, embedding_dim, unit_normal(), dtype=dtype, name="target_embedding"
         )
         self.target_dropout = Dropout(dropout, dtype=dtype, name="target_dropout")
         self.output_dropout = Dropout(dropout, dtype=dtype, name="output_dropout")

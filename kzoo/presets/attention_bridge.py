@@ -22,7 +22,7 @@ TINY = {
     "num_decoder_layers": 1,
     "num_heads": 10,
     "hidden_dim": 256,
-    "dropout": 0.2,
+    "dropout": 0.1,
 }
 
 
