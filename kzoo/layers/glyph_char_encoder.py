@@ -128,7 +128,7 @@ class GlyphCharEncoder(keras.layers.Layer):
         shape = ops.shape(glyphs)[:-2]
         glyphs = ops.reshape(glyphs, (-1, SIZE, SIZE))
         counts = ops.ones_like(glyphs[:, 0, 0]) if mask is None else ops.reshape(mask, (-1,))
-        vectors, moments = self.encode(glyphs, counts if self.learns(training) else None)
+        vectors, moments = self.vectors(self.features(glyphs), counts if self.learns(training) else None)
         if self.learns(training):
             self.update_moments(moments)
         return ops.reshape(vectors, (*shape, self.output_dim))
@@ -137,13 +137,18 @@ class GlyphCharEncoder(keras.layers.Layer):
         """Return whether a call with this `training` takes and moves the statistics."""
         return bool(training) and self.trainable
 
-    def encode(self, glyphs, counts=None):
-        """Return vectors `(N, D)` of `glyphs` `(N, 22, 22)`, and their moments; nothing is stored.
+    def features(self, glyphs):
+        """Return what is normalized, float32 `(N, F)`, of `glyphs` `(N, 22, 22)`."""
+        pixels = ops.cast(ops.reshape(glyphs, (-1, SIZE * SIZE)), self.compute_dtype)
+        inputs = pixels if self.convolutions is None else self.convolutions(glyphs)
+        return ops.cast(self.features_map(inputs), "float32")
 
-        The moments are those of the batch, where glyph n counts `counts[n]` times; without `counts` the
+    def vectors(self, features, counts=None):
+        """Return the vectors `(N, D)` of `features` `(N, F)`, and their moments; nothing is stored.
+
+        The moments are those of the batch, where row n counts `counts[n]` times; without `counts` the
         stored ones.
         """
-        features = self._features(glyphs)
         moments = self.moving_mean, self.moving_variance
         if counts is not None:
             moments = weighted_moments(features, counts)
@@ -152,17 +157,12 @@ class GlyphCharEncoder(keras.layers.Layer):
 
     def activations(self, glyphs):
         """Return the features `(N, F)` of `glyphs` `(N, 22, 22)` after their nonlinearity, as in Figure 1."""
-        return self._activate(self._features(glyphs), (self.moving_mean, self.moving_variance))
+        return self._activate(self.features(glyphs), (self.moving_mean, self.moving_variance))
 
     def update_moments(self, moments, momentum=0.99):
         """Move the stored moments towards those of a batch."""
         for stored, new in zip((self.moving_mean, self.moving_variance), moments, strict=True):
             stored.assign(momentum * stored + (1 - momentum) * new)
-
-    def _features(self, glyphs):
-        pixels = ops.cast(ops.reshape(glyphs, (-1, SIZE * SIZE)), self.compute_dtype)
-        inputs = pixels if self.convolutions is None else self.convolutions(glyphs)
-        return ops.cast(self.features_map(inputs), "float32")
 
     def _activate(self, features, moments):
         mean, variance = moments

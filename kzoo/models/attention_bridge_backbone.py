@@ -102,7 +102,7 @@ class AttentionBridgeBackbone(Backbone):
             "dropout": dropout,
             "max_length": max_length,
         }
-        self.max_length = max_length
+        self.max_length, self.width = max_length, width
         sizes, languages = list(vocabulary_sizes), range(len(vocabulary_sizes))
         # One table for all languages, each at its offset, so that looking up a word needs no branch.
         self._offsets = np.cumsum([0, *sizes[:-1]]).astype("int32")

@@ -78,7 +78,7 @@ class RecurrentBackbone(Backbone):
             "dropout": dropout,
             "max_length": max_length,
         }
-        self.max_length = max_length
+        self.max_length, self.width = max_length, decoder_units[-1]
         self.source_embedding = source_embedding_layer(
             source_embedding,
             source_vocabulary_size,

@@ -7,6 +7,7 @@ from keras_hub.models import Backbone
 
 from kzoo.layers import PoPEEmbedding, RoPEEmbedding, TransformerDecoderLayer, TransformerEncoderLayer
 from kzoo.layers.dropout import Dropout
+from kzoo.models.source_embeddings import source_embedding_layer
 
 # Encodings that are added to the embeddings. Rotary positions act inside the attention instead.
 ADDED_POSITIONS = {
@@ -38,6 +39,9 @@ class TransformerBackbone(Backbone):
         feedforward_dim: int. Inner width of the feed-forward networks.
         dropout: float. Rate on embeddings and on each sublayer's output.
         norm: `"post"` (Vaswani's) or `"pre"`, where layer normalization stands.
+        source_embedding: `"lookup"`, or `"glyph"`: vectors computed from the source's bitmaps, which needs a
+            `target_vocabulary_size`.
+        glyph_options: dict. Arguments of `GlyphCharEncoder`, such as `{"architecture": "fc_2"}`.
         max_length: int. Longest sentence, in words, with its start or end symbol.
         dtype, name, trainable: as in `keras.Model`.
 
@@ -66,6 +70,8 @@ class TransformerBackbone(Backbone):
         feedforward_dim: int = 2048,
         dropout: float = 0.1,
         norm: str = "post",
+        source_embedding: str = "lookup",
+        glyph_options: dict | None = None,
         max_length: int = 256,
         dtype=None,
         name: str | None = None,
@@ -73,6 +79,8 @@ class TransformerBackbone(Backbone):
     ):
         if position_encoding not in POSITION_ENCODINGS:
             raise ValueError(f"position_encoding is one of {POSITION_ENCODINGS}, not {position_encoding!r}")
+        if source_embedding != "lookup" and target_vocabulary_size is None:
+            raise ValueError(f"source_embedding={source_embedding!r} needs a target_vocabulary_size")
         if width % num_heads:
             raise ValueError(f"num_heads={num_heads} must divide width={width}")
         self._settings = {
@@ -86,9 +94,11 @@ class TransformerBackbone(Backbone):
             "feedforward_dim": feedforward_dim,
             "dropout": dropout,
             "norm": norm,
+            "source_embedding": source_embedding,
+            "glyph_options": dict(glyph_options or {}),
             "max_length": max_length,
         }
-        self.max_length = max_length
+        self.max_length, self.width = max_length, width
 
         def embedding(size, name):
             initializer = keras.initializers.RandomNormal(stddev=width**-0.5)
@@ -125,13 +135,24 @@ class TransformerBackbone(Backbone):
                 else None
             )
 
-        joint = target_vocabulary_size is None
-        self.source_embedding = embedding(
-            source_vocabulary_size, "embedding" if joint else "source_embedding"
-        )
-        self.target_embedding = (
-            self.source_embedding if joint else embedding(target_vocabulary_size, "target_embedding")
-        )
+        # Looked-up vectors are scaled by √D (Section 3.4); those computed from glyphs have that size.
+        self._source_scale = width**0.5 if source_embedding == "lookup" else 1.0
+        if target_vocabulary_size is None:
+            self.source_embedding = self.target_embedding = embedding(source_vocabulary_size, "embedding")
+        else:
+            self.target_embedding = embedding(target_vocabulary_size, "target_embedding")
+            self.source_embedding = (
+                embedding(source_vocabulary_size, "source_embedding")
+                if source_embedding == "lookup"
+                else source_embedding_layer(
+                    source_embedding,
+                    source_vocabulary_size,
+                    width,
+                    glyph_options,
+                    dtype=dtype,
+                    name="source_embedding",
+                )
+            )
         self.source_positions = positions("source_positions")
         self.target_positions = positions("target_positions")
         self.source_dropout = Dropout(dropout, dtype=dtype, name="source_dropout")
@@ -144,7 +165,7 @@ class TransformerBackbone(Backbone):
         source = keras.Input((None,), dtype="int32", name="source")
         target = keras.Input((None,), dtype="int32", name="target")
         source_mask = ops.not_equal(source, 0)
-        x = self._embed(target, self.target_embedding, self.target_positions, self.target_dropout)
+        x = self._embed_target(target)
         encoded = self._encode(source, source_mask)
         for layer in self.decoder_layers:
             x = layer(x, encoded, source_mask=source_mask)
@@ -156,14 +177,13 @@ class TransformerBackbone(Backbone):
             trainable=trainable,
         )
 
-    def _embed(self, words, embedding, position_layer, dropout, positions=None):
-        x = embedding(words) * self._settings["width"] ** 0.5  # (B, L, D)
-        if position_layer is not None:
-            x = x + ops.cast(position_layer(x, positions=positions), x.dtype)
-        return dropout(x)
+    def _embed_target(self, words, positions=None):
+        x = self.target_embedding(words) * self.width**0.5  # (B, T, D)
+        return self.target_dropout(_with_positions(x, self.target_positions, positions))
 
     def _encode(self, source, source_mask):
-        x = self._embed(source, self.source_embedding, self.source_positions, self.source_dropout)
+        x = self.source_embedding(source) * self._source_scale  # (B, S, D)
+        x = self.source_dropout(_with_positions(x, self.source_positions))
         for layer in self.encoder_layers:
             x = layer(x, mask=source_mask)
         return x if self.encoder_norm is None else self.encoder_norm(x)
@@ -210,9 +230,7 @@ class TransformerBackbone(Backbone):
         )
         ancestry = ops.slice_update(ancestry, (0, 0, first_entry), itself)
 
-        x = self._embed(
-            tokens, self.target_embedding, self.target_positions, self.target_dropout, positions=positions
-        )
+        x = self._embed_target(tokens, positions)
         caches = []
         for layer, source_cache, cache in zip(
             self.decoder_layers, memory["layers"], state["keep"]["cache"], strict=True
@@ -225,3 +243,9 @@ class TransformerBackbone(Backbone):
 
     def get_config(self):
         return {**super().get_config(), **self._settings}
+
+
+def _with_positions(x, position_layer, positions=None):
+    if position_layer is None:
+        return x
+    return x + ops.cast(position_layer(x, positions=positions), x.dtype)

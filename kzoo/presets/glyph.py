@@ -78,11 +78,22 @@ def recurrent(
     if target_tokenizer is not None:
         target_vocabulary_size = target_tokenizer.vocabulary_size()
     backbone = RecurrentBackbone(source_vocabulary_size, target_vocabulary_size, **settings)
-    if source_tokenizer is not None and hasattr(backbone.source_embedding, "glyphs"):
-        backbone.source_embedding.glyphs.assign(render_glyphs(source_tokenizer.get_vocabulary(), font=font))
+    draw_glyphs(backbone, source_tokenizer, font)
     translator = Translator(backbone, source_tokenizer, target_tokenizer)
     compile_translator(translator)
     return translator
+
+
+def draw_glyphs(backbone: keras.Model, tokenizer, font: str | None = None):
+    """Give a backbone that reads glyphs those of its characters; leave any other as it is.
+
+    Args:
+        backbone: its `source_embedding` counts.
+        tokenizer: `CharacterTokenizer`, or `None`.
+        font: as `kzoo.text.render_glyphs` takes it.
+    """
+    if tokenizer is not None and hasattr(backbone.source_embedding, "glyphs"):
+        backbone.source_embedding.glyphs.assign(render_glyphs(tokenizer.get_vocabulary(), font=font))
 
 
 def compile_translator(translator: keras.Model):

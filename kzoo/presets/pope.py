@@ -4,6 +4,7 @@ import keras
 
 from kzoo.models import LabelSmoothedCrossEntropy, NoamSchedule, TransformerBackbone, Translator
 from kzoo.models.xla import uses_xla
+from kzoo.presets.glyph import draw_glyphs
 
 # Vaswani et al. 2017, Table 3, row "base": the paper's models.
 BASE = {
@@ -81,14 +82,20 @@ def learned_tiny(source_tokenizer=None, target_tokenizer=None, **overrides) -> T
 
 
 def transformer(
-    source_tokenizer=None, target_tokenizer=None, source_vocabulary_size: int = 8000, **settings
+    source_tokenizer=None,
+    target_tokenizer=None,
+    source_vocabulary_size: int = 8000,
+    font: str | None = None,
+    **settings,
 ) -> Translator:
     """Build a Transformer translator and compile it with Vaswani's recipe.
 
     Args:
-        source_tokenizer: `SubwordTokenizer` of the source, or of both languages.
+        source_tokenizer: `SubwordTokenizer` of the source, or of both languages; `CharacterTokenizer` for
+            `source_embedding="glyph"`.
         target_tokenizer: of the target; `None`: one joint vocabulary.
         source_vocabulary_size: int. Used where there is no tokenizer.
+        font: for `source_embedding="glyph"`, as `kzoo.text.render_glyphs` takes it.
         **settings: arguments of `TransformerBackbone`.
     """
     if source_tokenizer is not None:
@@ -96,6 +103,7 @@ def transformer(
     if target_tokenizer is not None:
         settings["target_vocabulary_size"] = target_tokenizer.vocabulary_size()
     backbone = TransformerBackbone(source_vocabulary_size, **settings)
+    draw_glyphs(backbone, source_tokenizer, font)
     translator = Translator(backbone, source_tokenizer, target_tokenizer)
     compile_translator(translator)
     return translator
@@ -103,7 +111,7 @@ def transformer(
 
 def compile_translator(translator: keras.Model):
     """Compile with Vaswani's recipe: Noam's schedule with 4,000 warm-up steps, label smoothing 0.1."""
-    compile_noam(translator, width=translator.backbone.get_config()["width"])
+    compile_noam(translator, width=translator.backbone.width)
 
 
 def compile_noam(

@@ -6,6 +6,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "character_tokenizer": ["CharacterTokenizer", "learn_characters"],
+        "chinese_characters": ["common_chinese_characters"],
         "glyphs": ["render_glyphs"],
         "moses_tokenizer": ["MosesSubwordTokenizer", "moses_text"],
         "segment_tags": ["segments_to_tags", "tags_to_segments"],

@@ -34,7 +34,7 @@ class BilingualTask:
         translator = build(recipe.preset, *self._tokenizers(folder), dtype=recipe.precision, **recipe.model)
         translator.source_language, translator.target_language = recipe.source, recipe.target
         translator.compile(
-            optimizer=make_optimizer(recipe, translator.backbone.get_config()["width"]),
+            optimizer=make_optimizer(recipe, translator.backbone.width),
             loss=LabelSmoothedCrossEntropy(recipe.label_smoothing),
             jit_compile=uses_xla(translator.backbone),
         )
@@ -45,7 +45,8 @@ class BilingualTask:
         source, target = self.pairs
         size = self.recipe.vocabulary_size
         if self.recipe.source_characters:
-            return [learned_characters(folder, source), learned_subwords(folder, "target", target, size)]
+            characters = learned_characters(folder, source, self.recipe.source_characters)
+            return [characters, learned_subwords(folder, "target", target, size)]
         if self.recipe.joint_vocabulary:
             return [learned_subwords(folder, "joint", source + target, size)]
         return [

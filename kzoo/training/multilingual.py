@@ -48,7 +48,7 @@ class MultilingualTask:
         }
         translator = build(recipe.preset, tokenizers, dtype=recipe.precision, **recipe.model)
         translator.compile(
-            optimizer=make_optimizer(recipe, translator.backbone.get_config()["width"]),
+            optimizer=make_optimizer(recipe, translator.backbone.width),
             loss=SentenceCrossEntropy(recipe.label_smoothing),
             jit_compile=uses_xla(translator.backbone),
         )

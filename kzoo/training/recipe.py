@@ -31,7 +31,9 @@ class Recipe:
         text: multilingual: `"raw"`, or `"lowercased"`: Moses-normalized and tokenized, in lower case.
         vocabulary_size: int. Subwords, of both languages together if `joint_vocabulary`, else of each.
         joint_vocabulary: one vocabulary for both languages.
-        source_characters: the source's words are its characters, `vocabulary_size` counts the target's alone.
+        source_characters: `"seen"`: the source's words are its characters, those of the training text;
+            `"common"`: these and the other common Chinese ones, for a model that reads glyphs. Then
+            `vocabulary_size` counts the target's alone.
         language_model_epochs: int. Epochs in which a recurrent decoder first learns the target alone.
         tokens: int. Most words of a batch on either side, padding included.
         sentences: int. Multilingual: rows of every batch, in place of `tokens`; 0: as `tokens` says.
@@ -72,7 +74,7 @@ class Recipe:
     text: str = "raw"
     vocabulary_size: int = 8000
     joint_vocabulary: bool = True
-    source_characters: bool = False
+    source_characters: str = ""
     language_model_epochs: int = 0
     tokens: int = 2048
     sentences: int = 0
@@ -117,6 +119,7 @@ AT_LEAST = {
 ONE_OF = {
     "precision": ("float32", "mixed_bfloat16", "mixed_float16"),
     "text": ("raw", "lowercased"),
+    "source_characters": ("", "seen", "common"),
     "optimizer": ("noam", "adam", "halving", "sgd"),
 }
 

@@ -8,6 +8,7 @@ from kzoo.text import (
     CharacterTokenizer,
     MosesSubwordTokenizer,
     SubwordTokenizer,
+    common_chinese_characters,
     learn_characters,
     moses_text,
     train_subwords,
@@ -35,12 +36,21 @@ def learned_subwords(
     return make(path.read_bytes(), language, f"{name}_tokenizer.json")
 
 
-def learned_characters(folder: Path, sentences: list[str]) -> CharacterTokenizer:
-    """Return the run's tokenizer of source characters; it learns those of `sentences` if it has none yet."""
+def learned_characters(folder: Path, sentences: list[str], which: str) -> CharacterTokenizer:
+    """Return the run's tokenizer of source characters.
+
+    Args:
+        folder: the run; the vocabulary stands there as `characters.json`.
+        sentences: what it is learned from if the run has none yet.
+        which: `"seen"`: the characters of `sentences`; `"common"`: these, then the other common Chinese ones.
+    """
     path = folder / "characters.json"
     if not path.exists():
+        characters = learn_characters(sentences)
+        if which == "common":
+            characters = list(dict.fromkeys([*characters, *common_chinese_characters()]))
         with whole_file(path) as file:
-            file.write_text(json.dumps("".join(learn_characters(sentences)), ensure_ascii=False), "utf-8")
+            file.write_text(json.dumps("".join(characters), ensure_ascii=False), "utf-8")
     return CharacterTokenizer(json.loads(path.read_text("utf-8")), config_file="source_tokenizer.json")
 
 
