@@ -1,0 +1,148 @@
+"""Training a tagger on a translator's character vectors, as the glyph paper does.
+
+`training/glyph_tables.py` calls it for Table 6.
+"""
+
+from collections.abc import Sequence
+
+import keras
+import numpy as np
+
+from kzoo.layers import GlyphEmbedding
+from kzoo.models import CharacterTagger
+from kzoo.text import CharacterTokenizer, render_glyphs, segments_to_tags
+from kzoo.text.character_tokenizer import SPECIAL
+from kzoo.text.segment_tags import Segment
+
+Sentence = Sequence[Segment]
+
+
+def tagger_from(
+    translator, sentences: Sequence[Sentence], adapted: bool = True, font=None
+) -> CharacterTagger:
+    """Return an untrained tagger that begins with a translator's character vectors.
+
+    Its characters are the translator's, then those that only `sentences` have; for these a lookup embedding
+    has a random vector, a glyph encoder the one of their picture.
+
+    Args:
+        translator: its source words are characters.
+        sentences: lists of (word, tag): the training text, whose tags are the tagger's.
+        adapted: whether training moves what computes the vectors; `False`: it stays as it is.
+        font: as `kzoo.text.render_glyphs` takes it.
+    """
+    texts, tags = zip(*(segments_to_tags(sentence) for sentence in sentences), strict=True)
+    known = translator.source_tokenizer.get_vocabulary()[len(SPECIAL) :]
+    tokenizer = CharacterTokenizer(list(dict.fromkeys([*known, *sorted(set("".join(texts)))])))
+    source = translator.backbone.source_embedding
+    if isinstance(source, GlyphEmbedding):
+        embedding = _glyphs(source, tokenizer.get_vocabulary(), font)
+    else:
+        embedding = _lookup(source, tokenizer.vocabulary_size())
+    embedding.trainable = adapted
+    return CharacterTagger(embedding, sorted({tag for row in tags for tag in row}), tokenizer)
+
+
+def _glyphs(source: GlyphEmbedding, characters: list[str], font) -> GlyphEmbedding:
+    encoder = type(source.encoder).from_config(source.encoder.get_config())
+    embedding = GlyphEmbedding(render_glyphs(characters, font=font), encoder)
+    embedding.build()
+    encoder.set_weights(source.encoder.get_weights())
+    return embedding
+
+
+def _lookup(source: keras.layers.Embedding, size: int) -> keras.layers.Embedding:
+    embedding = keras.layers.Embedding(size, source.output_dim, source.embeddings_initializer)
+    embedding.build()
+    new = embedding.embeddings[source.input_dim :]
+    embedding.embeddings.assign(keras.ops.concatenate([source.embeddings, new]))
+    return embedding
+
+
+def train_tagger(
+    tagger: CharacterTagger,
+    sentences: Sequence[Sentence],
+    validation: Sequence[Sentence],
+    epochs: int = 50,
+    batch_size: int = 32,
+    seed: int = 1,
+    verbose: str | int = "auto",
+) -> list[float]:
+    """Train a tagger with the paper's Adagrad at 0.1; it ends with the weights of its best epoch.
+
+    Args:
+        tagger: what to train.
+        sentences: lists of (word, tag).
+        validation: the same; the accuracy of their characters' tags chooses the epoch.
+        epochs: int.
+        batch_size: int. Sentences of a batch.
+        seed: int. Fixes the order of batches and what dropout drops.
+        verbose: as in `keras.Model.fit`.
+
+    Returns:
+        The validation accuracy of each epoch, from 0 to 1.
+
+    Raises:
+        UserError: the validation sentences have a tag that the tagger lacks.
+
+    Reference:
+        Broscheit et al. 2018, Section 4.2.
+    """
+    keras.utils.set_random_seed(seed)
+    tagger.compile(keras.optimizers.Adagrad(0.1))
+    best = keras.callbacks.EarlyStopping(
+        "val_accuracy", mode="max", patience=epochs, restore_best_weights=True
+    )
+    history = tagger.fit(
+        TaggedBatches(tagger, sentences, batch_size, seed),
+        validation_data=TaggedBatches(tagger, validation, batch_size),
+        epochs=epochs,
+        shuffle=False,
+        callbacks=[best],
+        verbose=verbose,
+    )
+    return history.history["val_accuracy"]
+
+
+class TaggedBatches(keras.utils.PyDataset):
+    """Sentences of like length in batches of equally many rows, in another order every epoch.
+
+    Args:
+        tagger: whose numbers the batches have.
+        sentences: lists of (word, tag).
+        batch_size: int. Rows; the last ones of the longest batch may be empty.
+        seed: int. Fixes the orders; `None`: shortest first, always.
+
+    Returns (a batch):
+        Character numbers and tag numbers, `(B, L)` each.
+    """
+
+    def __init__(
+        self, tagger: CharacterTagger, sentences: Sequence[Sentence], batch_size: int, seed: int | None = None
+    ):
+        super().__init__()
+        self.tagger, self.batch_size, self.seed, self.epoch = tagger, batch_size, seed, 0
+        self.sentences = sorted(sentences, key=lambda sentence: sum(len(word) for word, _ in sentence))
+        self._order = self._draw()
+
+    def _draw(self) -> np.ndarray:
+        batches = np.arange(len(self))
+        return (
+            batches
+            if self.seed is None
+            else np.random.default_rng([self.seed, self.epoch]).permutation(batches)
+        )
+
+    def __len__(self) -> int:
+        return -(-len(self.sentences) // self.batch_size)
+
+    def __getitem__(self, index: int):
+        first = self._order[index] * self.batch_size
+        rows = self.sentences[first : first + self.batch_size]
+        ids, tags = self.tagger.arrays(rows)
+        empty = ((0, self.batch_size - len(rows)), (0, 0))
+        return np.pad(ids, empty), np.pad(tags, empty)
+
+    def on_epoch_end(self):
+        self.epoch += 1
+        self._order = self._draw()

@@ -1,0 +1,71 @@
+"""Taggers on a translator's vectors: what they begin with, what training moves, how batches are made."""
+
+import keras
+import numpy as np
+import pytest
+
+from kzoo.presets import glyph_zh_en_tiny, lookup_zh_en_tiny
+from kzoo.text import CharacterTokenizer
+from kzoo.training.tagging import TaggedBatches, tagger_from, train_tagger
+
+SMALL = {
+    "target_vocabulary_size": 20,
+    "embedding_dim": 8,
+    "bidirectional": (8,),
+    "unidirectional": (),
+    "decoder_units": (8,),
+}
+SENTENCES = [
+    [("学生", "NOUN"), ("来", "VERB")],
+    [("我", "PRON"), ("看", "VERB"), ("书", "NOUN")],
+    [("人", "NOUN")],
+] * 4
+TRANSLATED = "学生我看书"  # 来 and 人 are the treebank's alone
+
+
+def translator(kind):
+    pytest.importorskip("noto_cjk_sans_otc", reason="the glyphs' font is not installed")
+    keras.utils.set_random_seed(1)
+    tokenizer = CharacterTokenizer(list(TRANSLATED))
+    if kind == "lookup":
+        return lookup_zh_en_tiny(tokenizer, **SMALL)
+    return glyph_zh_en_tiny(tokenizer, architecture="fc_1", **SMALL)
+
+
+@pytest.mark.parametrize("kind", ["lookup", "glyph"])
+def test_begins_with_the_translators_vectors(kind):
+    model = translator(kind)
+    tagger = tagger_from(model, SENTENCES)
+    theirs = model.backbone.source_embedding(np.array(model.source_tokenizer([TRANSLATED])))
+    ours = tagger.embedding(np.array(tagger.tokenizer([TRANSLATED])))
+    np.testing.assert_allclose(
+        keras.ops.convert_to_numpy(ours), keras.ops.convert_to_numpy(theirs), atol=1e-6
+    )
+    assert tagger.tokenizer.token_to_id("来") >= model.source_tokenizer.vocabulary_size()
+    assert tagger.tag_names == ["B-NOUN", "B-PRON", "B-VERB", "I-NOUN"]
+
+
+@pytest.mark.parametrize("kind", ["lookup", "glyph"])
+@pytest.mark.parametrize("adapted", [True, False])
+def test_only_an_adapted_embedding_moves(kind, adapted):
+    tagger = tagger_from(translator(kind), SENTENCES, adapted)
+    ids = np.array(tagger.tokenizer([TRANSLATED]))
+    before = keras.ops.convert_to_numpy(tagger.embedding(ids))
+    accuracy = train_tagger(tagger, SENTENCES, SENTENCES, epochs=2, batch_size=4, verbose=0)
+    after = keras.ops.convert_to_numpy(tagger.embedding(ids))
+    assert len(accuracy) == 2
+    assert np.allclose(before, after) is not adapted
+
+
+def test_batches_hold_every_sentence_once():
+    tagger = tagger_from(translator("lookup"), SENTENCES)
+    batches = TaggedBatches(tagger, SENTENCES, batch_size=5, seed=1)
+    orders = []
+    for _ in range(2):
+        rows = [row for i in range(len(batches)) for row in batches[i][0]]
+        assert {len(batches[i][0]) for i in range(len(batches))} == {5}
+        texts = [text for text in tagger.tokenizer.detokenize(rows) if text]
+        assert sorted(texts) == sorted("".join(word for word, _ in s) for s in SENTENCES)
+        orders.append(texts)
+        batches.on_epoch_end()
+    assert orders[0] != orders[1]

@@ -1,0 +1,288 @@
+"""The glyph paper's tables: translation, also by character frequency, tagging, word similarity, and Figure 1.
+
+    python training/glyph_tables.py table4 --size tiny
+    python training/glyph_tables.py table5 --size tiny
+    python training/glyph_tables.py table6 --size tiny
+    python training/glyph_tables.py table7 --size tiny
+    python training/glyph_tables.py figure1 --size tiny
+
+Each run is a folder under `--runs`; what is finished is not done again, what was stopped goes on. Prints
+Markdown tables and writes the results as JSON beside the runs.
+
+Reproduces Broscheit et al. 2018, Tables 4 to 7 and Figure 1. `--size tiny` translates Tatoeba and tags
+Universal Dependencies; `--size base` translates WMT 2017, tags the Chinese Treebank 5.0 (the folder
+KZOO_DATA/ctb5) and wants a GPU.
+"""
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+from statistics import mean
+from typing import Annotated
+
+import numpy as np
+import typer
+from keras import ops
+
+from kzoo.data import open_corpus
+from kzoo.data.conllu import read_conllu
+from kzoo.evaluation import (
+    evaluate,
+    frequency_buckets,
+    plot_activations,
+    plot_glyphs,
+    plot_nearest,
+    score_by_frequency,
+    score_tagging,
+    score_translations,
+    top_activations,
+)
+from kzoo.evaluation.scores import write_scores
+from kzoo.evaluation.word_similarity import WORD_PAIRS, open_word_pairs, score_word_similarity
+from kzoo.files import whole_file
+from kzoo.presets import load
+from kzoo.text import render_glyphs
+from kzoo.training import Recipe, read_recipe, train
+from kzoo.training.tagging import tagger_from, train_tagger
+
+CHOSEN = "EMB,cnn_fc_relu,fc_2,cnn_softmax_fc"
+FEATURES = (256, 512, 1024, 2048, 4096)  # F in Table 4
+SWEPT = ("cnn_fc_relu", "cnn_softmax_fc")
+# Universal Dependencies: what taggers are trained on, and one test in two scripts.
+TREEBANKS = ("zh_gsdsimp-ud-dev", "zh_pud-ud-test", "zh_hk-ud-test", "zh_cfl-ud-test")
+TAGGED_TESTS = {"simplified": "zh_gsdsimp-ud-test", "traditional": "zh_gsd-ud-test"}
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
+Size = Annotated[str, typer.Option(help="tiny or base.")]
+Runs = Annotated[Path, typer.Option(help="Where the runs are.")]
+Encoders = Annotated[
+    str, typer.Option(help="EMB and architectures, with commas; cnn_fc_relu:256 has F = 256.")
+]
+Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, as epochs=15.")]
+RUNS = Path("runs/glyph")
+
+
+@app.command()
+def table4(
+    size: Size = "tiny",
+    runs: Runs = RUNS,
+    encoders: Encoders = CHOSEN,
+    sweep: Annotated[bool, typer.Option(help="Every architecture, and every F of Table 4.")] = False,
+    overrides: Overrides = None,
+):
+    """BLEU of every encoder, and the perplexity of its decoder before it saw a source."""
+    if sweep:
+        swept = [f"{architecture}:{F}" for architecture in SWEPT for F in FEATURES]
+        encoders = ",".join(["EMB", "cnn_relu", "fc_1", "fc_2", *swept])
+    lines = [
+        "| encoder | validation | test | test, lowercased | perplexity |",
+        "| --- " + "| ---: " * 4 + "|",
+    ]
+    for name in encoders.split(","):
+        validation, test = scores_of(recipe_of(name, size, overrides), folder_of(name, size, runs))
+        model = json.loads((folder_of(name, size, runs) / "language_model/language_model.json").read_text())
+        lines.append(
+            f"| {name} | {validation['bleu']:.1f} | {test['bleu']:.1f} | {test['bleu_lowercased']:.1f} "
+            f"| {model['perplexity']:.1f} |"
+        )
+    print("\n".join([*lines, "", f"`{test['signatures']['bleu']}`"]))
+
+
+@app.command()
+def table5(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, overrides: Overrides = None):
+    """BLEU of the test sentences with rare, middling and frequent characters."""
+    lines = ["| encoder | full | low | mid | high |", "| --- " + "| ---: " * 4 + "|"]
+    results = {}
+    for name in encoders.split(","):
+        recipe, folder = recipe_of(name, size, overrides), folder_of(name, size, runs)
+        scores_of(recipe, folder)
+        translations = json.loads((folder / "translations.json").read_text())["test"]
+        corpus = open_corpus(recipe.corpus)
+        source, references = corpus.pairs("test", recipe.source, recipe.target)
+        buckets = frequency_buckets(source, corpus.sentences("train", recipe.source))
+        scores = [
+            score_translations("full", translations, references, recipe.target),
+            *score_by_frequency(translations, references, buckets, recipe.target),
+        ]
+        results[name] = [dataclasses.asdict(score) for score in scores]
+        lines.append(f"| {name} | " + " | ".join(f"{score.bleu:.1f}" for score in scores) + " |")
+    write_json(results, runs / f"table5_{size}.json")
+    print("\n".join(lines))
+
+
+@app.command()
+def table6(
+    size: Size = "tiny",
+    runs: Runs = RUNS,
+    encoders: Encoders = CHOSEN,
+    epochs: int = 50,
+    seeds: Annotated[int, typer.Option(help="Runs that a score is the mean of.")] = 2,
+    overrides: Overrides = None,
+):
+    """F1 of joint segmentation and tagging, the vectors fixed or adapted."""
+    sentences, validation, tests = TAGGED[size]()
+    path = runs / f"table6_{size}.json"
+    results = json.loads(path.read_text()) if path.exists() else {}
+    for name in encoders.split(","):
+        recipe, folder = recipe_of(name, size, overrides), folder_of(name, size, runs)
+        scores_of(recipe, folder)
+        for way in ("fixed", "adapted"):
+            for seed in range(1, seeds + 1):
+                key = f"{name}, {way}, {epochs} epochs, seed {seed}"
+                if key not in results:
+                    tagger = tagger_from(load(folder), sentences, adapted=way == "adapted")
+                    accuracy = train_tagger(tagger, sentences, validation, epochs, seed=seed, verbose=2)
+                    scores = {
+                        test: dataclasses.asdict(score_tagging(tagged(tagger, true), true))
+                        for test, true in tests.items()
+                    }
+                    results[key] = {"accuracy": max(accuracy), **scores}
+                    write_json(results, path)
+    lines = [f"| encoder | vectors | {' | '.join(tests)} |", "| --- | --- " + "| ---: " * len(tests) + "|"]
+    for name in encoders.split(","):
+        for way in ("fixed", "adapted"):
+            keys = [f"{name}, {way}, {epochs} epochs, seed {seed}" for seed in range(1, seeds + 1)]
+            cells = [f"{mean(results[key][test]['f1'] for key in keys):.1f}" for test in tests]
+            lines.append(f"| {name} | {way} | {' | '.join(cells)} |")
+    print("\n".join(lines))
+
+
+@app.command()
+def table7(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, overrides: Overrides = None):
+    """Spearman's correlation of the vectors' cosines with people's scores of word similarity."""
+    lines = [
+        "| words | encoder | seen | unseen without | unseen with |",
+        "| --- | --- " + "| ---: " * 3 + "|",
+    ]
+    results = {}
+    for words in WORD_PAIRS:
+        pairs = open_word_pairs(words)
+        for name in encoders.split(","):
+            recipe, folder = recipe_of(name, size, overrides), folder_of(name, size, runs)
+            scores_of(recipe, folder)
+            seen = set("".join(open_corpus(recipe.corpus).sentences("train", recipe.source)))
+            asked = sorted({character for pair in pairs for character in pair.first + pair.second})
+            scores = score_word_similarity(pairs, character_vectors(load(folder), asked, seen), seen)
+            results[f"{words}, {name}"] = dataclasses.asdict(scores)
+            columns = (scores.seen, scores.unseen_without, scores.unseen_with)
+            cells = [f"{column.spearman:.1f} ({column.pairs})" for column in columns]
+            lines.append(f"| {words} | {name} | {' | '.join(cells)} |")
+    write_json(results, runs / f"table7_{size}.json")
+    print("\n".join(lines))
+
+
+@app.command()
+def figure1(size: Size = "tiny", runs: Runs = RUNS, overrides: Overrides = None):
+    """Draw what the softmax encoder's features stand for, the glyph table, and nearest characters."""
+    folders = {}
+    for name in CHOSEN.split(","):
+        folders[name] = folder_of(name, size, runs)
+        scores_of(recipe_of(name, size, overrides), folders[name])
+    translators = {name: load(folder) for name, folder in folders.items()}
+    softmax = translators["cnn_softmax_fc"]
+    characters = softmax.source_tokenizer.get_vocabulary()
+    embedding = softmax.backbone.source_embedding
+    glyphs = ops.convert_to_numpy(embedding.glyphs)
+    recipe = recipe_of("cnn_softmax_fc", size, overrides)
+    training = open_corpus(recipe.corpus).sentences("train", recipe.source)
+    chosen = np.random.default_rng(recipe.seed).choice(training, 350, replace=False)
+    activations = ops.convert_to_numpy(embedding.encoder.activations(glyphs))
+    plot_activations(
+        top_activations(chosen, characters, activations), characters, glyphs, runs / f"figure1_{size}.png"
+    )
+    seen = sorted(set("".join(training)))
+    plot_glyphs(render_glyphs(seen[-800:]), runs / f"glyphs_{size}.png")
+    numbers = [characters.index(character) for character in seen]
+    vectors = {
+        name: np.stack(list(character_vectors(translator, seen, set(seen)).values()))
+        for name, translator in translators.items()
+    }
+    plot_nearest("人们妈河银说", seen, glyphs[numbers], vectors, runs / f"nearest_{size}.png")
+    print(f"pictures in {runs}: figure1_{size}.png, glyphs_{size}.png, nearest_{size}.png")
+
+
+def recipe_of(name: str, size: str, overrides: list[str] | None) -> Recipe:
+    """Return the recipe of an encoder: `EMB`, an architecture, or `cnn_fc_relu:256`."""
+    suffix = "" if size == "base" else f"_{size}"
+    recipe = read_recipe(Path(__file__).parent / f"glyph_zh_en{suffix}.toml", overrides or [])
+    if name == "EMB":
+        return dataclasses.replace(recipe, preset=f"lookup_zh_en{suffix}", source_characters="seen")
+    architecture, _, features = name.partition(":")
+    options = {"num_features": int(features)} if features else {}
+    glyph = (
+        {"glyph_options": {"architecture": architecture, **options}} if features else {"architecture": name}
+    )
+    return dataclasses.replace(recipe, model={**recipe.model, **glyph})
+
+
+def folder_of(name: str, size: str, runs: Path) -> Path:
+    return runs / f"{name.replace(':', '_')}_{size}"
+
+
+def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
+    """Train a translator, translate validation and test and score both; or read the scores that it has."""
+    path = folder / "scores.json"
+    wanted = json.loads(json.dumps(dataclasses.asdict(recipe)))
+    if not path.exists() or json.loads(path.read_text())["recipe"] != wanted:
+        train(recipe, folder)
+        scores, translations = evaluate(
+            load(folder),
+            open_corpus(recipe.corpus),
+            [recipe.validation, "test"],
+            recipe.source,
+            recipe.target,
+            recipe.beam_size,
+            recipe.length_penalty,
+            recipe.truncate,
+        )
+        write_json(translations, folder / "translations.json")
+        write_scores(scores, path, recipe=dataclasses.asdict(recipe))
+    return json.loads(path.read_text())["scores"][:2]
+
+
+def universal_dependencies():
+    """Return training and validation sentences and the tests; every tenth sentence is for validation."""
+    folder = Path(os.environ["KZOO_DATA"]) / "ud_chinese"
+    tests = {name: read_conllu(folder / f"{file}.conllu.gz") for name, file in TAGGED_TESTS.items()}
+    known = {"".join(word for word, _ in sentence) for true in tests.values() for sentence in true}
+    everything = [s for file in TREEBANKS for s in read_conllu(folder / f"{file}.conllu.gz")]
+    fresh = [sentence for sentence in everything if "".join(word for word, _ in sentence) not in known]
+    return [s for i, s in enumerate(fresh) if i % 10], fresh[::10], tests
+
+
+def chinese_treebank():
+    """Return training and validation sentences and the test, in the split of Jiang et al. 2008."""
+    from kzoo.data.ctb5 import read_ctb5
+
+    folder = Path(os.environ["KZOO_DATA"]) / "ctb5"
+    return read_ctb5(folder, "train"), read_ctb5(folder, "dev"), {"test": read_ctb5(folder, "test")}
+
+
+TAGGED = {"tiny": universal_dependencies, "base": chinese_treebank}
+
+
+def tagged(tagger, sentences):
+    """Return the tagger's words and tags of the characters of tagged sentences."""
+    return tagger.tag(["".join(word for word, _ in sentence) for sentence in sentences])
+
+
+def character_vectors(translator, characters: list[str], seen: set[str]) -> dict[str, np.ndarray]:
+    """Return the vectors of characters: all of them from a glyph encoder, the seen ones from a table."""
+    source = translator.backbone.source_embedding
+    if hasattr(source, "encoder"):
+        return dict(
+            zip(characters, ops.convert_to_numpy(source.encoder(render_glyphs(characters))), strict=True)
+        )
+    known = [character for character in characters if character in seen]
+    numbers = [translator.source_tokenizer.token_to_id(character) for character in known]
+    return dict(zip(known, ops.convert_to_numpy(source.embeddings)[numbers], strict=True))
+
+
+def write_json(values, path: Path):
+    with whole_file(path) as file:
+        file.write_text(json.dumps(values, ensure_ascii=False, indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    app()
