@@ -28,7 +28,7 @@ from kzoo.evaluation.directions import direction_table, evaluate_directions, plo
 from kzoo.evaluation.senteval import SEEDS, evaluate_embeddings, senteval_table, write_senteval
 from kzoo.models.glove import GloVe, bag_of_vectors, co_occurrences, glove_examples
 from kzoo.presets import load
-from kzoo.training import Recipe, read_recipe, train
+from kzoo.training import Recipe, make_recipe, read_recipe, train
 
 LANGUAGES = ("en", "de", "fr", "cs")
 SPLIT = "test_2016_flickr"
@@ -152,8 +152,7 @@ def bilingual(recipe: Recipe, name: str, direction: str, size: str) -> Recipe:
 def scores_of(recipe: Recipe, folder: Path) -> dict[tuple[str, str], dict]:
     """Train and score one run in all directions between its languages, or read the scores that it has."""
     path = folder / "scores.json"
-    wanted = json.loads(json.dumps(dataclasses.asdict(recipe)))
-    if not path.exists() or json.loads(path.read_text())["recipe"] != wanted:
+    if not path.exists() or make_recipe(json.loads(path.read_text())["recipe"]) != recipe:
         train(recipe, folder)
         seen = language_pairs(
             recipe.languages,

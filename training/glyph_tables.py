@@ -43,7 +43,7 @@ from kzoo.evaluation.word_similarity import WORD_PAIRS, open_word_pairs, score_w
 from kzoo.files import whole_file
 from kzoo.presets import load
 from kzoo.text import render_glyphs
-from kzoo.training import Recipe, read_recipe, train
+from kzoo.training import Recipe, make_recipe, read_recipe, train
 from kzoo.training.tagging import tagger_from, train_tagger
 
 CHOSEN = "EMB,cnn_fc_relu,fc_2,cnn_softmax_fc"
@@ -223,8 +223,7 @@ def folder_of(name: str, size: str, runs: Path) -> Path:
 def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
     """Train a translator, translate validation and test and score both; or read the scores that it has."""
     path = folder / "scores.json"
-    wanted = json.loads(json.dumps(dataclasses.asdict(recipe)))
-    if not path.exists() or json.loads(path.read_text())["recipe"] != wanted:
+    if not path.exists() or make_recipe(json.loads(path.read_text())["recipe"]) != recipe:
         train(recipe, folder)
         scores, translations = evaluate(
             load(folder),

@@ -21,7 +21,7 @@ from kzoo.data import open_corpus
 from kzoo.evaluation import evaluate, score_table
 from kzoo.evaluation.scores import write_scores
 from kzoo.presets import load
-from kzoo.training import Recipe, read_recipe, train
+from kzoo.training import Recipe, make_recipe, read_recipe, train
 
 TESTS = ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco"]
 PAPER = {"pope": "40.7"}
@@ -51,8 +51,7 @@ def main(
 def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
     """Train and score one run, or read the scores that it has."""
     path = folder / "scores.json"
-    wanted = json.loads(json.dumps(dataclasses.asdict(recipe)))
-    if not path.exists() or json.loads(path.read_text())["recipe"] != wanted:
+    if not path.exists() or make_recipe(json.loads(path.read_text())["recipe"]) != recipe:
         train(recipe, folder)
         scores, _ = evaluate(
             load(folder),

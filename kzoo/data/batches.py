@@ -25,11 +25,13 @@ class Batches(keras.utils.PyDataset):
         shuffle: bool. `False`: shortest first, every epoch alike.
         max_length: int. Longest sentence, with its start or end. `None`: any.
         shapes: the batches' (rows, length) pairs, shortest first, in place of those that are chosen here.
+        images: `(N, …)`. An image for each pair, such as features on disk. `None`: text only.
         **kwargs: `workers` and other arguments of `keras.utils.PyDataset`.
 
     Returns (a batch):
         `({"source": (B, L), "target": (B, L)}, labels (B, L), weights (B, L))`. A source ends with the end
-        symbol, a target begins with the start symbol, labels are the target's next words.
+        symbol, a target begins with the start symbol, labels are the target's next words. With images also
+        `"image": (B, …)`.
 
     Raises:
         UserError: no pairs, unequally many sentences, or one longer than `max_length` or `tokens`.
@@ -45,10 +47,13 @@ class Batches(keras.utils.PyDataset):
         shuffle: bool = True,
         max_length: int | None = None,
         shapes: list[tuple[int, int]] | None = None,
+        images: np.ndarray | None = None,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        self.source, self.target = source, target
+        if images is not None and len(images) != len(source):
+            raise UserError(f"{len(source):,} sentence pairs but {len(images):,} images: one each is needed")
+        self.source, self.target, self.images = source, target, images
         self.seed, self.shuffle = seed, shuffle
         self.epoch = 0
         self.shapes = shapes or batch_shapes([(source, target)], tokens, None, num_shapes, max_length)
@@ -77,7 +82,11 @@ class Batches(keras.utils.PyDataset):
             source[row, : len(s) + 1] = [*s, END]
             target[row, : len(t) + 1] = [START, *t]
             labels[row, : len(t) + 1] = [*t, END]
-        return {"source": source, "target": target}, labels, (labels != PAD).astype("float32")
+        inputs = {"source": source, "target": target}
+        if self.images is not None:
+            inputs["image"] = np.zeros((rows, *self.images.shape[1:]), self.images.dtype)
+            inputs["image"][: len(pairs)] = self.images[pairs]
+        return inputs, labels, (labels != PAD).astype("float32")
 
     def on_epoch_end(self):
         self.start_epoch(self.epoch + 1)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from kzoo.data.checksums import MULTI30K
 from kzoo.data.download import cache_folder, download
 from kzoo.data.text_files import Text, read_lines
@@ -31,6 +33,7 @@ class Corpus:
         citation: whom to cite, one line; empty if nobody asks for it.
         read: `read(split, language)` returns the `Text`; called with existing splits and languages only.
         absent: the (split, language) combinations that do not exist.
+        read_images: `read_images(split)` returns an image for each line; `None`: there are none.
     """
 
     name: str
@@ -40,6 +43,7 @@ class Corpus:
     citation: str
     read: Callable[[str, str], Text] = field(repr=False)
     absent: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
+    read_images: Callable[[str], np.ndarray] | None = field(default=None, repr=False)
 
     def sentences(self, split: str, language: str) -> list[str]:
         """Return the sentences of one language of one split, in file order, empty ones included.
@@ -83,6 +87,17 @@ class Corpus:
             )
         return left.sentences, right.sentences
 
+    def images(self, split: str) -> np.ndarray:
+        """Return the images of a split `(N, …)`, in the order of its sentences.
+
+        Raises:
+            UserError: no such split, or a corpus without images.
+        """
+        self.languages_in(split)
+        if self.read_images is None:
+            raise UserError(f"corpus {self.name} has no images")
+        return self.read_images(split)
+
     def languages_in(self, split: str) -> tuple[str, ...]:
         """Return the languages that a split exists in; `UserError` if there is no such split."""
         if split not in self.splits:
@@ -112,9 +127,9 @@ class Corpus:
 def open_corpus(name: str) -> Corpus:
     """Return a corpus by its name.
 
-    `multi30k` and `tatoeba_zh_en` are read from the folder that the environment variable `KZOO_DATA`
-    names, as `NAME/SPLIT.LANGUAGE.gz`; what it lacks of `multi30k` is downloaded once and kept in
-    `KZOO_CACHE` (`~/.cache/kzoo`). `scenes` is generated.
+    `multi30k`, `wmt17_zh_en` and `tatoeba_zh_en` are read from the folder that the environment variable
+    `KZOO_DATA` names, as `NAME/SPLIT.LANGUAGE.gz`; what it lacks of the first two is downloaded once and kept
+    in `KZOO_CACHE` (`~/.cache/kzoo`): 420 MB for `wmt17_zh_en`. `scenes` is generated.
 
     Args:
         name: a key of `CORPORA`.
@@ -225,6 +240,23 @@ def _multi30k() -> Corpus:
     )
 
 
+def _wmt17_zh_en() -> Corpus:
+    from kzoo.data.wmt17 import LANGUAGES, read_wmt17
+
+    def read(split: str, language: str) -> Text:
+        own = _own_file(f"wmt17_zh_en/{split}.{language}.gz")
+        return read_wmt17(split, language) if own is None else read_lines(own)
+
+    return Corpus(
+        name="wmt17_zh_en",
+        languages=LANGUAGES,
+        splits=("train", "val", "test"),
+        licence="research; for other uses ask the owners of its parts (statmt.org/wmt17)",
+        citation="Bojar et al. 2017 (WMT 2017); selection of Broscheit et al. 2018",
+        read=read,
+    )
+
+
 def _tatoeba_zh_en() -> Corpus:
     def read(split: str, language: str) -> Text:
         own = _own_file(f"tatoeba_zh_en/{split}.{language}.gz")
@@ -248,14 +280,28 @@ def _tatoeba_zh_en() -> Corpus:
 def _scenes() -> Corpus:
     from kzoo.data.scenes import LANGUAGES, scenes
 
+    def pictures(split: str) -> np.ndarray:
+        from kzoo.data.scenes.picture import pictures
+
+        return pictures(split)
+
     def read(split: str, language: str) -> Text:
         return Text(f"scenes/{split}", [scene.sentence(language) for scene in scenes(split)])
 
-    return Corpus("scenes", tuple(LANGUAGES), ("train", "val", "test"), "as kzoo itself", "", read)
+    return Corpus(
+        name="scenes",
+        languages=tuple(LANGUAGES),
+        splits=("train", "val", "test"),
+        licence="as kzoo itself",
+        citation="",
+        read=read,
+        read_images=pictures,
+    )
 
 
 CORPORA: dict[str, Callable[[], Corpus]] = {
     "multi30k": _multi30k,
+    "wmt17_zh_en": _wmt17_zh_en,
     "tatoeba_zh_en": _tatoeba_zh_en,
     "scenes": _scenes,
 }

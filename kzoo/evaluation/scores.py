@@ -80,7 +80,7 @@ def evaluate(
 
     Args:
         translator: has `translate`.
-        corpus: has the splits in both languages.
+        corpus: has the splits in both languages; and images, if the translator reads them.
         splits: their names.
         source: language.
         target: language.
@@ -95,12 +95,14 @@ def evaluate(
     scores, translated, references = [], {}, []
     for split in splits:
         sentences, expected = corpus.pairs(split, source, target)
+        shown = {"images": corpus.images(split)} if getattr(translator, "image_shape", None) else {}
         translated[split] = translator.translate(
             sentences,
             beam_size=beam_size,
             length_penalty=length_penalty,
             truncate=truncate,
             progress=progress,
+            **shown,
         )
         references += expected
         scores.append(score_translations(split, translated[split], expected, target))

@@ -1,8 +1,10 @@
 """One layer of the Transformer's encoder."""
 
 import keras
+from keras import ops
 
 from kzoo.layers.feed_forward import FeedForward
+from kzoo.layers.image_text_attention import ImageTextAttention
 from kzoo.layers.multi_head_attention import MultiHeadAttention
 from kzoo.layers.residual import Residual
 
@@ -10,6 +12,9 @@ from kzoo.layers.residual import Residual
 @keras.saving.register_keras_serializable("kzoo")
 class TransformerEncoderLayer(keras.layers.Layer):
     """Self-attention and feed-forward network, each in a residual connection.
+
+    With a picture, image-text attention stands between them: the mean over the picture's R regions of what
+    they attend to among the words is added to every word (Ma et al. 2020, Eq. 3).
 
     Args:
         num_heads: int. H; must divide D.
@@ -21,6 +26,8 @@ class TransformerEncoderLayer(keras.layers.Layer):
 
     Call arguments:
         inputs: `(B, S, D)`.
+        image: `(B, D_img)` or `(B, R, D_img)`, features of a picture. A layer that was built with one needs
+            one. None by default.
         mask: bool `(B, S)`. `True` at words, `False` at padding. All words by default.
         training: bool. Whether dropout is on.
 
@@ -35,6 +42,8 @@ class TransformerEncoderLayer(keras.layers.Layer):
 
     Reference:
         Vaswani et al. 2017, "Attention Is All You Need", Section 3.1. https://arxiv.org/abs/1706.03762
+        Ma et al. 2020, "Fusion of Image-text attention for Transformer-based Multimodal Machine Translation".
+        https://doi.org/10.1109/IALP48816.2019.9037732
     """
 
     def __init__(
@@ -54,7 +63,7 @@ class TransformerEncoderLayer(keras.layers.Layer):
         self.rotary = rotary
         self.supports_masking = True
 
-    def build(self, inputs_shape):
+    def build(self, inputs_shape, image_shape=None):
         dtype = self.dtype_policy
         self.attention = MultiHeadAttention(
             self.num_heads,
@@ -70,17 +79,31 @@ class TransformerEncoderLayer(keras.layers.Layer):
         )
         for layer in (self.attention, self.attention_residual, self.feedforward, self.feedforward_residual):
             layer.build(inputs_shape)
+        self.image_attention = None
+        if image_shape is not None:
+            self.image_attention = ImageTextAttention(
+                self.num_heads, inputs_shape[-1] // self.num_heads, dtype=dtype, name="image_attention"
+            )
+            self.image_attention.build(inputs_shape, image_shape)
+            self.image_residual = Residual(self.norm, self.dropout, dtype=dtype, name="image_residual")
+            self.image_residual.build(inputs_shape)
 
-    def call(self, inputs, mask=None, training=None):
-        mask = None if mask is None else mask[:, None, None, :]  # (B, 1, 1, S)
+    def call(self, inputs, image=None, mask=None, training=None):
         x = inputs
-        attended = self.attention(self.attention_residual.enter(x), attention_mask=mask)
+        attended = self.attention(
+            self.attention_residual.enter(x),
+            attention_mask=None if mask is None else mask[:, None, None, :],  # (B, 1, 1, S)
+        )
         x = self.attention_residual(x, attended, training=training)
+        if self.image_attention is not None:
+            shown = self.image_attention(self.image_residual.enter(x), image, text_mask=mask)  # (B, R, D)
+            shown = ops.broadcast_to(ops.mean(shown, axis=1, keepdims=True), ops.shape(x))
+            x = self.image_residual(x, shown, training=training)
         return self.feedforward_residual(
             x, self.feedforward(self.feedforward_residual.enter(x)), training=training
         )
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, inputs_shape, image_shape=None):
         return inputs_shape
 
     def get_config(self):

@@ -5,8 +5,14 @@ from keras import ops
 from keras_hub.layers import PositionEmbedding, SinePositionEncoding
 from keras_hub.models import Backbone
 
-from kzoo.layers import PoPEEmbedding, RoPEEmbedding, TransformerDecoderLayer, TransformerEncoderLayer
-from kzoo.layers.dropout import Dropout
+from kzoo.layers import (
+    Dropout,
+    PictureEncoder,
+    PoPEEmbedding,
+    RoPEEmbedding,
+    TransformerDecoderLayer,
+    TransformerEncoderLayer,
+)
 from kzoo.models.source_embeddings import source_embedding_layer
 
 # Encodings that are added to the embeddings. Rotary positions act inside the attention instead.
@@ -24,7 +30,8 @@ class TransformerBackbone(Backbone):
 
     Inputs are `{"source": (B, S), "target": (B, T)}`, int32 word numbers with 0 for padding; the target
     begins with the start symbol. The output is the logits `(B, T, V)` of each next word. The output map is
-    the target's embedding table (Vaswani et al. 2017, Section 3.4).
+    the target's embedding table (Vaswani et al. 2017, Section 3.4). With an `image_shape` there is a third
+    input, `"image"`: the encoder's layers let the picture attend to the words.
 
     For decoding, `encode`, `start` and `decode_step` keep the contract of `kzoo.decoding`.
 
@@ -42,6 +49,9 @@ class TransformerBackbone(Backbone):
         source_embedding: `"lookup"`, or `"glyph"`: vectors computed from the source's bitmaps, which needs a
             `target_vocabulary_size`.
         glyph_options: dict. Arguments of `GlyphCharEncoder`, such as `{"architecture": "fc_2"}`.
+        image_shape: ints. Shape of a sentence's image: `(D_img,)`, features of the whole; `(R, D_img)`, of R
+            regions; or `(h, w, 3)`, a picture, which a small convolutional network reads. `None`, the
+            default: text only.
         max_length: int. Longest sentence, in words, with its start or end symbol.
         dtype, name, trainable: as in `keras.Model`.
 
@@ -54,6 +64,8 @@ class TransformerBackbone(Backbone):
 
     Reference:
         Vaswani et al. 2017, "Attention Is All You Need". https://arxiv.org/abs/1706.03762
+        Ma et al. 2020, "Fusion of Image-text attention for Transformer-based Multimodal Machine Translation".
+        https://doi.org/10.1109/IALP48816.2019.9037732
     """
 
     xla_backends = ("tensorflow", "jax")
@@ -72,6 +84,7 @@ class TransformerBackbone(Backbone):
         norm: str = "post",
         source_embedding: str = "lookup",
         glyph_options: dict | None = None,
+        image_shape=None,
         max_length: int = 256,
         dtype=None,
         name: str | None = None,
@@ -96,6 +109,7 @@ class TransformerBackbone(Backbone):
             "norm": norm,
             "source_embedding": source_embedding,
             "glyph_options": dict(glyph_options or {}),
+            "image_shape": None if image_shape is None else list(image_shape),
             "max_length": max_length,
         }
         self.max_length, self.width = max_length, width
@@ -162,15 +176,23 @@ class TransformerBackbone(Backbone):
         self.encoder_norm = last_norm("encoder_norm")
         self.decoder_norm = last_norm("decoder_norm")
 
-        source = keras.Input((None,), dtype="int32", name="source")
-        target = keras.Input((None,), dtype="int32", name="target")
-        source_mask = ops.not_equal(source, 0)
-        x = self._embed_target(target)
-        encoded = self._encode(source, source_mask)
+        self.picture_encoder = None
+        if image_shape is not None and len(image_shape) == 3:
+            self.picture_encoder = PictureEncoder(dtype=dtype, name="picture_encoder")
+
+        inputs = {
+            "source": keras.Input((None,), dtype="int32", name="source"),
+            "target": keras.Input((None,), dtype="int32", name="target"),
+        }
+        if image_shape is not None:
+            inputs["image"] = keras.Input(tuple(image_shape), name="image")
+        source_mask = ops.not_equal(inputs["source"], 0)
+        x = self._embed_target(inputs["target"])
+        encoded = self._encode(inputs, source_mask)
         for layer in self.decoder_layers:
             x = layer(x, encoded, source_mask=source_mask)
         super().__init__(
-            inputs={"source": source, "target": target},
+            inputs=inputs,
             outputs=self._logits(x),
             dtype=dtype,
             name=name,
@@ -181,11 +203,14 @@ class TransformerBackbone(Backbone):
         x = self.target_embedding(words) * self.width**0.5  # (B, T, D)
         return self.target_dropout(_with_positions(x, self.target_positions, positions))
 
-    def _encode(self, source, source_mask):
-        x = self.source_embedding(source) * self._source_scale  # (B, S, D)
+    def _encode(self, inputs, source_mask):
+        image = inputs.get("image")
+        if self.picture_encoder is not None:
+            image = self.picture_encoder(image)
+        x = self.source_embedding(inputs["source"]) * self._source_scale  # (B, S, D)
         x = self.source_dropout(_with_positions(x, self.source_positions))
         for layer in self.encoder_layers:
-            x = layer(x, mask=source_mask)
+            x = layer(x, image=image, mask=source_mask)
         return x if self.encoder_norm is None else self.encoder_norm(x)
 
     def _logits(self, x):
@@ -193,9 +218,12 @@ class TransformerBackbone(Backbone):
         return self.target_embedding(x, reverse=True)
 
     def encode(self, inputs: dict) -> dict:
-        """Return the memory of the sentences `inputs["source"]` `(B, S)`: each layer's keys and values."""
+        """Return the memory of the sentences `inputs["source"]` `(B, S)`: each layer's keys and values.
+
+        A model with an `image_shape` takes `inputs["image"]` too.
+        """
         mask = ops.not_equal(inputs["source"], 0)
-        encoded = self._encode(inputs["source"], mask)
+        encoded = self._encode(inputs, mask)
         dtype = self.decoder_layers[0].compute_dtype
         caches = [layer.source_cache(encoded) for layer in self.decoder_layers]
         return {

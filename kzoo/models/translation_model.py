@@ -26,6 +26,12 @@ class TranslationModel(keras.Model):
         self._searches = BatchedSearch(self, backbone.max_length, uses_xla(backbone))
         self.built = True  # as the backbone is
 
+    @property
+    def image_shape(self) -> tuple[int, ...] | None:
+        """The shape of the image that comes with a sentence; `None`: the model reads text only."""
+        shape = self.backbone.get_config().get("image_shape")
+        return None if shape is None else tuple(shape)
+
     def call(self, inputs, training=None):
         return self.backbone(inputs, training=training)
 

@@ -8,6 +8,7 @@ import keras
 
 from kzoo.decoding.length_penalty import Exponent
 from kzoo.errors import UserError
+from kzoo.models.image_inputs import image_rows
 from kzoo.models.preset_files import read_preset, write_preset
 from kzoo.models.translation_model import TranslationModel
 from kzoo.text.tokenizers import END
@@ -71,6 +72,7 @@ class Translator(TranslationModel):
         truncate: bool = False,
         threads: int = 2,
         progress=None,
+        images=None,
     ) -> list[str]:
         """Translate sentences.
 
@@ -83,17 +85,19 @@ class Translator(TranslationModel):
             truncate: bool. Cut sentences that are longer than the model can read; an error otherwise.
             threads: int. Batches decoded at a time; always one on JAX.
             progress: function called with the number of sentences after each batch.
+            images: for a model with an `image_shape`, an image for each sentence: an array
+                `(N, *image_shape)`, or paths of files for a model that reads pictures.
 
         Returns:
             The translations, in the order of `texts`.
 
         Raises:
-            UserError: a sentence longer than the model's maximum.
+            UserError: a sentence longer than the model's maximum; images that do not fit.
         """
         return [
             best[0].text
             for best in self.n_best(
-                texts, 1, beam_size, length_penalty, max_length, truncate, threads, progress
+                texts, 1, beam_size, length_penalty, max_length, truncate, threads, progress, images
             )
         ]
 
@@ -107,6 +111,7 @@ class Translator(TranslationModel):
         truncate: bool = False,
         threads: int = 2,
         progress=None,
+        images=None,
     ) -> list[list[Hypothesis]]:
         """Return the `n` best translations of each sentence, best first, with their scores.
 
@@ -124,7 +129,9 @@ class Translator(TranslationModel):
         for layer in self.backbone.layers:
             if hasattr(layer, "bake"):
                 layer.bake()  # glyphs are encoded once, not at every sentence
-        found = self._searches.search(words, {}, beam_size, length_penalty, max_length, threads, progress)
+        images = image_rows(images, len(texts), self.image_shape)
+        others = {} if images is None else {"image": images}
+        found = self._searches.search(words, others, beam_size, length_penalty, max_length, threads, progress)
         return as_hypotheses(found, n, self.target_tokenizer)
 
     def tokenize_source(self, texts: list[str], truncate: bool = False) -> list[list[int]]:

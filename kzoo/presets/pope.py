@@ -121,6 +121,7 @@ def compile_noam(
     rate_factor: float = 1.0,
     label_smoothing: float = 0.1,
     clip_norm: float | None = None,
+    beta_2: float = 0.98,
 ):
     """Compile with Adam on Noam's schedule and label smoothing (Vaswani et al. 2017, Sections 5.3 and 5.4).
 
@@ -131,12 +132,13 @@ def compile_noam(
         rate_factor: float. What the rate is multiplied by.
         label_smoothing: float. ε of the loss.
         clip_norm: float. Largest norm of all gradients together; `None` does not clip.
+        beta_2: float. Of Adam.
     """
     translator.compile(
         optimizer=keras.optimizers.Adam(
             NoamSchedule(width, warmup_steps, rate_factor),
             beta_1=0.9,
-            beta_2=0.98,
+            beta_2=beta_2,
             epsilon=1e-9,
             global_clipnorm=clip_norm,
         ),

@@ -22,6 +22,12 @@ BUILDERS = {
         "lookup_zh_en",
         "lookup_zh_en_tiny",
     ),
+    "image_text": (
+        "image_text_base",
+        "image_text_tiny",
+        "text_only_base",
+        "text_only_tiny",
+    ),
     "pope": (
         "learned_base",
         "learned_tiny",

@@ -27,6 +27,7 @@ class BilingualTask:
         self.recipe = recipe
         self.pairs = corpus.pairs("train", recipe.source, recipe.target)
         self.validation = corpus.pairs(recipe.validation, recipe.source, recipe.target)
+        self.corpus, self.images = corpus, {}
 
     def build(self, folder: Path) -> keras.Model:
         """Return the compiled translator, with the subwords of the run in `folder`, learned if need be."""
@@ -38,6 +39,8 @@ class BilingualTask:
             loss=LabelSmoothedCrossEntropy(recipe.label_smoothing),
             jit_compile=uses_xla(translator.backbone),
         )
+        if translator.image_shape:
+            self.images = {split: self.corpus.images(split) for split in ("train", recipe.validation)}
         translator.tokenize_source(self.validation[0], recipe.truncate)  # too long a sentence shows now
         return translator
 
@@ -56,24 +59,32 @@ class BilingualTask:
 
     def batches(self, translator: keras.Model) -> Batches:
         """Return the training batches."""
-        return self._batches(translator, self.pairs)
+        return self._batches(translator, self.pairs, "train")
 
     def prepare(self, translator: keras.Model, batches: Batches, folder: Path, verbose):
         """Train what comes before the translator: its decoder as a language model, if the recipe says so."""
         if self.recipe.language_model_epochs:
-            validation = self._batches(translator, self.validation)
+            validation = self._batches(translator, self.validation, self.recipe.validation)
             train_language_model(
                 translator, batches, validation, self.recipe.language_model_epochs, folder, verbose
             )
 
-    def _batches(self, translator: keras.Model, pairs: tuple[list[str], list[str]]) -> Batches:
+    def _batches(self, translator: keras.Model, pairs: tuple[list[str], list[str]], split: str) -> Batches:
         recipe, most = self.recipe, translator.backbone.max_length
         tokenizers = (translator.source_tokenizer, translator.target_tokenizer)
         sides = [tokenizer(text) for tokenizer, text in zip(tokenizers, pairs, strict=True)]
         if recipe.truncate:
             sides = [[words[: most - 1] for words in side] for side in sides]
-        return Batches(*sides, recipe.tokens, recipe.num_shapes, recipe.seed, max_length=most)
+        return Batches(
+            *sides,
+            recipe.tokens,
+            recipe.num_shapes,
+            recipe.seed,
+            max_length=most,
+            images=self.images.get(split),
+        )
 
     def score(self) -> keras.callbacks.Callback:
         """Return the callback that scores an epoch's model on the validation split."""
-        return TranslationScore(*self.validation, self.recipe.target, self.recipe.truncate)
+        images = self.images.get(self.recipe.validation)
+        return TranslationScore(*self.validation, self.recipe.target, self.recipe.truncate, images)

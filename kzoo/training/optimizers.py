@@ -19,7 +19,9 @@ def make_optimizer(recipe: Recipe, width: int) -> keras.optimizers.Optimizer:
 def _noam(recipe, width, clip_norm):
     """Vaswani et al. 2017, Section 5.3."""
     rate = NoamSchedule(width, recipe.warmup_steps, recipe.rate_factor)
-    return keras.optimizers.Adam(rate, beta_1=0.9, beta_2=0.98, epsilon=1e-9, global_clipnorm=clip_norm)
+    return keras.optimizers.Adam(
+        rate, beta_1=0.9, beta_2=recipe.beta_2, epsilon=1e-9, global_clipnorm=clip_norm
+    )
 
 
 def _adam(recipe, width, clip_norm):

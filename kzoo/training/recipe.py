@@ -46,6 +46,7 @@ class Recipe:
             Adam at a constant rate for four epochs, then at half of it after each.
         rate: float. Constant learning rate.
         warmup_steps, rate_factor: Noam's schedule.
+        beta_2: of Adam with Noam's schedule.
         label_smoothing: float.
         clip_norm: float. Largest norm of all gradients together; 0 does not clip.
         precision: Keras dtype policy: `"float32"`, `"mixed_bfloat16"`, `"mixed_float16"`.
@@ -87,6 +88,7 @@ class Recipe:
     rate: float = 1e-3
     warmup_steps: int = 4000
     rate_factor: float = 1.0
+    beta_2: float = 0.98
     label_smoothing: float = 0.1
     clip_norm: float = 0.0
     precision: str = "float32"
@@ -110,6 +112,7 @@ AT_LEAST = {
     "patience": 0,
     "warmup_steps": 1,
     "rate_factor": 0,
+    "beta_2": 0,
     "label_smoothing": 0,
     "clip_norm": 0,
     "average": 1,

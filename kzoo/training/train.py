@@ -18,7 +18,7 @@ from kzoo.training.bilingual import BilingualTask
 from kzoo.training.checkpoints import Checkpoints
 from kzoo.training.multilingual import MultilingualTask
 from kzoo.training.optimizers import rate_callbacks
-from kzoo.training.recipe import Recipe
+from kzoo.training.recipe import Recipe, make_recipe
 
 
 def train(recipe: Recipe, folder: str | Path, verbose: str | int = "auto") -> keras.Model:
@@ -151,8 +151,8 @@ def _claim(folder: Path, recipe: Recipe):
     wanted = dataclasses.asdict(recipe)
     path = folder / "recipe.json"
     if any((folder / "checkpoints").glob("epoch_*")):
-        present = json.loads(path.read_text())
-        differing = [key for key in wanted if key != "epochs" and present.get(key) != wanted[key]]
+        present = dataclasses.asdict(make_recipe(json.loads(path.read_text()), where=str(path)))
+        differing = [key for key in wanted if key != "epochs" and present[key] != wanted[key]]
         if differing:
             raise UserError(
                 f"{folder} holds a run with another {', '.join(differing)}: "

@@ -17,15 +17,19 @@ class TranslationScore(keras.callbacks.Callback):
         target: their references.
         language: of the references, which decides BLEU's tokenizer.
         truncate: cut sentences that the model cannot read whole; an error otherwise.
+        images: of the source sentences, for a model that reads them.
     """
 
-    def __init__(self, source: list[str], target: list[str], language: str, truncate: bool = False):
+    def __init__(
+        self, source: list[str], target: list[str], language: str, truncate: bool = False, images=None
+    ):
         super().__init__()
         self.source, self.target = source, target
-        self.metric, self.truncate = bleu_metric(language), truncate
+        self.metric, self.truncate, self.images = bleu_metric(language), truncate, images
 
     def on_epoch_end(self, epoch, logs=None):
         start = time.perf_counter()
-        translations = self.model.translate(self.source, beam_size=1, truncate=self.truncate)
+        shown = {} if self.images is None else {"images": self.images}
+        translations = self.model.translate(self.source, beam_size=1, truncate=self.truncate, **shown)
         logs["val_bleu"] = self.metric.corpus_score(translations, [self.target]).score
         logs["val_seconds"] = time.perf_counter() - start

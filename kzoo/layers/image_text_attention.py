@@ -1,0 +1,102 @@
+"""Image-text attention: what the picture asks of the words."""
+
+import keras
+from keras import ops
+
+from kzoo.layers.dropout import Dropout
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class ImageTextAttention(keras.layers.Layer):
+    """Multi-head attention with the image as the query and the text as key and value.
+
+        softmax(Q_img K_textᵀ / sqrt(d)) V_text    in each of H heads, concatenated and projected   (Eq. 3)
+
+    The image keeps its own width: its map into the heads, `(D_img, H·d)`, is apart from the joint kernel
+    `(D, 2·H·d)` of the text's key and value maps.
+
+    Args:
+        num_heads: int. H.
+        key_dim: int. d, the width of a head.
+        dropout: float. Rate on the attention weights. Defaults to `0`.
+        **kwargs: other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        text: `(B, S, D)`. The words.
+        image: `(B, R, D_img)`, the features of R regions of a picture, or `(B, D_img)`, one of the whole,
+            which counts as one region.
+        text_mask: bool `(B, S)`. `True` at words, `False` at padding. All words by default. A row without a
+            word is attended to evenly.
+        return_attention_scores: bool. Defaults to `False`.
+        training: bool. Whether dropout is on.
+
+    Returns:
+        `(B, R, D)`; then `(B, H, R, S)` weights if they are asked for.
+
+    Raises:
+        ValueError: an image of another rank.
+
+    Example:
+
+    >>> words, picture = keras.random.normal((2, 10, 64)), keras.random.normal((2, 4096))
+    >>> ImageTextAttention(num_heads=4, key_dim=16)(words, picture).shape
+    (2, 1, 64)
+
+    Reference:
+        Ma et al. 2020, "Fusion of Image-text attention for Transformer-based Multimodal Machine Translation".
+        https://doi.org/10.1109/IALP48816.2019.9037732
+    """
+
+    def __init__(self, num_heads: int, key_dim: int, dropout: float = 0.0, **kwargs):
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.dropout = dropout
+        self._dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+
+    def build(self, text_shape, image_shape):
+        if len(image_shape) not in (2, 3):
+            raise ValueError(
+                f"an image is (B, R, D_img), or (B, D_img) without regions; this one has the shape "
+                f"{tuple(image_shape)}"
+            )
+        inner, dtype = self.num_heads * self.key_dim, self.dtype_policy
+        self.query_dense = keras.layers.Dense(inner, dtype=dtype, name="query")
+        self.query_dense.build(image_shape)
+        self.key_value_dense = keras.layers.Dense(2 * inner, dtype=dtype, name="key_value")
+        self.key_value_dense.build(text_shape)
+        self.output_dense = keras.layers.Dense(text_shape[-1], dtype=dtype, name="output")
+        self.output_dense.build((text_shape[0], 1, inner))
+
+    def call(self, text, image, text_mask=None, return_attention_scores=False, training=None):
+        if len(image.shape) == 2:
+            image = image[:, None, :]
+        q = self._split_heads(self.query_dense(image))  # (B, R, H, d)
+        keys, values = (self._split_heads(x) for x in ops.split(self.key_value_dense(text), 2, axis=-1))
+
+        scores = ops.cast(ops.einsum("brhd,bshd->bhrs", q, keys) * self.key_dim**-0.5, "float32")
+        if text_mask is not None:
+            scores = ops.where(text_mask[:, None, None, :], scores, -1e9)
+        weights = ops.cast(ops.softmax(scores, axis=-1), self.compute_dtype)  # (B, H, R, S)
+        mixed = ops.einsum("bhrs,bshd->brhd", self._dropout(weights, training=training), values)
+        output = self.output_dense(ops.reshape(mixed, (*ops.shape(mixed)[:2], -1)))
+        return (output, weights) if return_attention_scores else output
+
+    def _split_heads(self, x):
+        return ops.reshape(x, (*ops.shape(x)[:2], self.num_heads, self.key_dim))
+
+    def compute_output_spec(self, text, image, text_mask=None, return_attention_scores=False, training=None):
+        output = keras.KerasTensor(self.compute_output_shape(text.shape, image.shape), self.compute_dtype)
+        shape = (text.shape[0], self.num_heads, output.shape[1], text.shape[1])
+        scores = keras.KerasTensor(shape, self.compute_dtype)
+        return (output, scores) if return_attention_scores else output
+
+    def compute_mask(self, inputs, mask=None):
+        return None  # regions have no padding
+
+    def compute_output_shape(self, text_shape, image_shape):
+        return (text_shape[0], 1 if len(image_shape) == 2 else image_shape[1], text_shape[-1])
+
+    def get_config(self):
+        config = {"num_heads": self.num_heads, "key_dim": self.key_dim, "dropout": self.dropout}
+        return {**super().get_config(), **config}

@@ -1,0 +1,133 @@
+"""Transformers that read a picture with every sentence: wiring, translation, training, bad input."""
+
+import keras
+import numpy as np
+import pytest
+from PIL import Image
+
+from kzoo.data import Batches
+from kzoo.errors import UserError
+from kzoo.models import TransformerBackbone
+from kzoo.models.image_inputs import image_rows, read_picture
+from kzoo.presets import image_text_tiny, text_only_tiny
+from kzoo.text import CharacterTokenizer
+
+SIZES = {"num_layers": 2, "width": 16, "num_heads": 2, "feedforward_dim": 32, "norm": "pre"}
+SHAPES = {"features": (10,), "regions": (5, 10), "picture": (16, 16, 3)}
+WORDS = {
+    "source": np.array([[4, 5, 3, 0], [6, 3, 0, 0]], "int32"),
+    "target": np.array([[2, 5, 6], [2, 7, 0]], "int32"),
+}
+
+
+def images(shape, seed=0, count=2):
+    return np.random.default_rng(seed).integers(0, 255, (count, *shape)).astype("float32")
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_without_its_output_the_attention_leaves_the_text_model(kind):
+    keras.utils.set_random_seed(1)
+    plain, shown = (
+        TransformerBackbone(20, **SIZES),
+        TransformerBackbone(20, image_shape=SHAPES[kind], **SIZES),
+    )
+    theirs = {weight.path: weight for weight in plain.weights}
+    for weight in shown.weights:
+        if weight.path in theirs:
+            weight.assign(theirs.pop(weight.path))
+    assert not theirs
+    image = images(SHAPES[kind])
+    expected = keras.ops.convert_to_numpy(plain(WORDS))
+    different = keras.ops.convert_to_numpy(shown({**WORDS, "image": image}))
+    for layer in shown.encoder_layers:
+        layer.image_attention.output_dense.kernel.assign(
+            keras.ops.zeros_like(layer.image_attention.output_dense.kernel)
+        )
+    same = keras.ops.convert_to_numpy(shown({**WORDS, "image": image}))
+    np.testing.assert_array_equal(same, expected)
+    assert np.abs(different - expected).max() > 1e-3
+
+
+def test_saves_its_image_shape(tmp_path):
+    model = TransformerBackbone(20, image_shape=SHAPES["picture"], **SIZES)
+    inputs = {**WORDS, "image": images(SHAPES["picture"])}
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(
+        keras.ops.convert_to_numpy(loaded(inputs)), keras.ops.convert_to_numpy(model(inputs)), atol=1e-6
+    )
+
+
+@pytest.fixture(scope="module")
+def translator():
+    """A model that learned to write the colour of the picture, which the text does not tell."""
+    keras.utils.set_random_seed(1)
+    tokenizer = CharacterTokenizer(list("abrg"))
+    translator = image_text_tiny(
+        tokenizer, tokenizer, image_shape=(8, 8, 3), **{**SIZES, "num_layers": 1}, dropout=0.0, max_length=16
+    )
+    translator.compile(
+        keras.optimizers.Adam(1e-2), translator.loss, jit_compile=keras.backend.backend() == "jax"
+    )
+    colours = np.zeros((64, 8, 8, 3), "uint8")
+    red = np.arange(64) % 2 == 0
+    colours[red, ..., 0] = colours[~red, ..., 1] = 255
+    text = ["ab", "ba"] * 16 + ["ba", "ab"] * 16
+    words = tokenizer(["r" if is_red else "g" for is_red in red])
+    batches = Batches(tokenizer(text), words, tokens=128, num_shapes=1, images=colours)
+    translator.fit(batches, epochs=40, shuffle=False, verbose=0)
+    return translator, text, colours, red
+
+
+def test_translates_what_the_picture_shows(translator):
+    model, text, colours, red = translator
+    expected = ["r" if is_red else "g" for is_red in red]
+    assert model.translate(text, beam_size=2, images=colours) == expected
+    assert model.translate(text, beam_size=2, images=colours[::-1]) == expected[::-1]
+
+
+def test_reads_image_files(translator, tmp_path):
+    model, text, colours, red = translator
+    paths = [tmp_path / f"{i}.png" for i in range(4)]
+    for path, colour in zip(paths, colours, strict=False):
+        Image.fromarray(colour).resize((32, 32)).save(path)
+    assert model.translate(text[:4], images=paths) == ["r", "g", "r", "g"]
+    paths[2].write_bytes(paths[2].read_bytes()[:20])
+    with pytest.raises(UserError, match=r"2\.png is no image"):
+        model.translate(text[:4], images=paths)
+    with pytest.raises(UserError, match=r"9\.png: no such image"):
+        model.translate(text[:1], images=[tmp_path / "9.png"])
+
+
+def test_pictures_are_turned_and_coloured(tmp_path):
+    upright = np.zeros((4, 8), "uint8")
+    upright[:, 4:] = 200
+    exif = Image.Exif()
+    exif[0x0112] = 3  # upside down
+    Image.fromarray(upright).save(tmp_path / "turned.png", exif=exif)
+    picture = read_picture(tmp_path / "turned.png", (4, 8))
+    np.testing.assert_array_equal(picture, np.repeat(upright[::-1, ::-1, None], 3, axis=2))
+
+
+def test_batches_carry_their_images():
+    pictures = images((3,), count=5)
+    source = [[4] * (i + 1) for i in range(5)]
+    batches = Batches(source, source, tokens=24, num_shapes=2, images=pictures)
+    for inputs, _, weights in (batches[i] for i in range(len(batches))):
+        for row, image, weight in zip(inputs["source"], inputs["image"], weights, strict=True):
+            words = int((row == 4).sum())
+            np.testing.assert_array_equal(image, pictures[words - 1] if weight.any() else np.zeros(3))
+
+
+def test_bad_images_are_named(translator):
+    model, text, colours, _ = translator
+    with pytest.raises(UserError, match="reads an image .* with every sentence"):
+        model.translate(text[:2])
+    with pytest.raises(UserError, match="2 sentences but 3 images"):
+        model.translate(text[:2], images=colours[:3])
+    with pytest.raises(UserError, match=r"shape \(4, 4, 3\), the model reads \(8, 8, 3\)"):
+        model.translate(text[:2], images=colours[:2, :4, :4])
+    with pytest.raises(UserError, match="5 images: one each"):
+        Batches([[4]] * 4, [[4]] * 4, images=colours[:5])
+    with pytest.raises(UserError, match="text only"):
+        image_rows(colours, 64, text_only_tiny(source_vocabulary_size=10).image_shape)
