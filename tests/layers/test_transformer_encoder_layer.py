@@ -24,6 +24,25 @@ def test_post_norm_is_vaswani_s_order(random):
     np.testing.assert_allclose(ops.convert_to_numpy(layer(x)), expected, atol=1e-4)
 
 
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_with_an_image_behaves_as_a_layer(norm, random, tmp_path):
+    x, image = (random.normal(size=shape).astype("float32") for shape in ((2, 5, 8), (2, 3, 6)))
+    mask = np.array([[1] * 5, [1, 1, 1, 0, 0]], bool)
+    inputs = {"inputs": x, "image": image, "mask": mask}
+    check_layer(TransformerEncoderLayer(2, 16, norm=norm), inputs, tmp_path)
+
+
+def test_the_image_stands_between_attention_and_feedforward(random):
+    x, image = (random.normal(size=shape).astype("float32") for shape in ((2, 5, 8), (2, 3, 6)))
+    layer = TransformerEncoderLayer(2, 16, norm="post")
+    result = ops.convert_to_numpy(layer(x, image=image))
+    attended = normalized(x + ops.convert_to_numpy(layer.attention(x)))
+    regions = ops.convert_to_numpy(layer.image_attention(attended, image))  # (B, R, D)
+    shown = normalized(attended + regions.mean(axis=1)[:, None])
+    expected = normalized(shown + ops.convert_to_numpy(layer.feedforward(shown)))
+    np.testing.assert_allclose(result, expected, atol=1e-4)
+
+
 def test_ignores_padding(random):
     x, mask = random.normal(size=(2, 5, 8)).astype("float32"), np.array([[1] * 5, [1, 1, 1, 0, 0]], bool)
     layer = TransformerEncoderLayer(2, 16)
