@@ -1,8 +1,11 @@
 """The glyph paper's translation models: its numbers, counted by hand; characters drawn into the model."""
 
+import keras
 import numpy as np
+import pytest
 
-from kzoo.presets import glyph_zh_en_tiny, lookup_zh_en
+from kzoo.data import Batches
+from kzoo.presets import glyph_zh_en_tiny, lookup_zh_en, pope_tiny
 from kzoo.text import CharacterTokenizer, SubwordTokenizer, render_glyphs, train_subwords
 
 
@@ -30,3 +33,31 @@ def test_a_vocabulary_s_glyphs_are_drawn_into_the_model():
     np.testing.assert_array_equal(drawn, render_glyphs(characters.get_vocabulary()))
     assert drawn[:4].sum() == 0
     assert drawn[4].sum() > 0
+
+
+def test_a_transformer_reads_glyphs_with_legendre_positions():
+    keras.utils.set_random_seed(1)
+    characters = CharacterTokenizer(list("人口日月山水"))
+    sizes = {"num_layers": 1, "width": 32, "num_heads": 2, "feedforward_dim": 64, "max_length": 16}
+    model = pope_tiny(
+        characters,
+        characters,
+        source_embedding="glyph",
+        glyph_options={"architecture": "cnn_relu"},
+        dropout=0.0,
+        **sizes,
+    )
+    model.compile(keras.optimizers.Adam(5e-3), model.loss, jit_compile=model.jit_compile)
+    words = characters(["人口", "日月山", "水人", "月口日", "山水"] * 8)
+    batches = Batches(words, words, tokens=160, num_shapes=1)
+    history = model.fit(batches, epochs=20, shuffle=False, verbose=0)
+    assert history.history["loss"][-1] < 0.6 * history.history["loss"][0]
+    inputs, _, _ = batches[0]
+    computed = keras.ops.convert_to_numpy(model(inputs))
+    model.backbone.source_embedding.bake()
+    np.testing.assert_allclose(keras.ops.convert_to_numpy(model(inputs)), computed, atol=1e-5)
+
+
+def test_glyphs_need_a_vocabulary_of_their_own():
+    with pytest.raises(ValueError, match="needs a target_vocabulary_size"):
+        pope_tiny(source_vocabulary_size=10, source_embedding="glyph")

@@ -1,0 +1,325 @@
+"""WMT 2017 Chinese–English: pairs that are cleaned, made-up archives of the same form from a local server."""
+
+import functools
+import gzip
+import hashlib
+import http.server
+import io
+import itertools
+import os
+import tarfile
+import threading
+import zipfile
+
+import pytest
+import sacrebleu.dataset
+from sacrebleu.dataset.fake_sgml import FakeSGMLDataset
+
+from kzoo.data import open_corpus, wmt17
+from kzoo.data.download import download_archive
+from kzoo.data.wmt17 import PARTS, Part, clean_pairs
+from kzoo.errors import UserError
+
+
+def message_of(function, *args) -> str:
+    with pytest.raises(UserError) as caught:
+        function(*args)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# Cleaning
+
+
+@pytest.mark.parametrize(
+    ("chinese", "tidied"),
+    [
+        ("你 好 ， 世 界 。", "你好，世界。"),
+        ("\ufeff 我\u3000用\tPython  3 写 程序\r\n", "我用 Python 3 写程序"),
+        ("他\u200b说 ： “ 好 ”", "他说： “ 好 ”"),
+        ("\U00020000 \U00020001 㐀 〇", "\U00020000\U00020001㐀〇"),
+        ("\uf900 （ a ）", "豈（ a ）"),
+        ("没\x00有\x1b变\x9f化", "没有变化"),
+    ],
+)
+def test_chinese_side(chinese, tidied):
+    assert list(clean_pairs([(chinese, "x")])) == [(tidied, "x")]
+
+
+@pytest.mark.parametrize(
+    ("english", "tidied"),
+    [
+        ("  A  dog ,\ta cat .\r\n", "A dog , a cat ."),
+        ("cafe\u0301", "café"),
+        ("so\u00adft hy\u200bphen\ufeff \x07", "soft hyphen"),
+        ("one\u2028two\x85three\xa0four", "one two three four"),
+        ("你 好", "你 好"),  # only the Chinese side is joined
+    ],
+)
+def test_english_side(english, tidied):
+    assert list(clean_pairs([("字", english)])) == [("字", tidied)]
+
+
+def test_what_is_dropped():
+    kept = [("字" * 200, "w " * 99 + "w"), ("甲", "one"), ("甲", "two"), ("乙", "one"), ("丙 a", "3")]
+    dropped = [
+        ("字" * 201, "x"),
+        ("字", "w " * 101),
+        ("", "x"),
+        ("字", " \ufeff\n"),
+        ("甲 ", " one"),
+        ("甲", "two"),
+    ]
+    assert list(clean_pairs(kept + dropped)) == kept
+    assert list(clean_pairs([("字 " * 200, "x")])) == [("字" * 200, "x")]  # counted when tidied
+
+
+def test_pairs_are_cleaned_as_they_come():
+    endless = ((str(number), str(number)) for number in itertools.count())
+    assert list(itertools.islice(clean_pairs(endless), 3)) == [("0", "0"), ("1", "1"), ("2", "2")]
+
+
+# Training text
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    def log_request(self, code="-", size="-"):
+        self.server.asked.append(self.path)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch, tmp_path):
+    """Serve the folder `served`; note the paths asked for."""
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    (tmp_path / "served").mkdir()
+    handler = functools.partial(Handler, directory=str(tmp_path / "served"))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.asked, server.folder = [], tmp_path / "served"
+        server.address = f"http://127.0.0.1:{server.server_address[1]}"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def tgz(members: dict[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return packed.getvalue()
+
+
+def zipped(members: dict[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return packed.getvalue()
+
+
+NEWS = {
+    "training/news-commentary-v12.de-en.en": b"no\n",
+    "training/news-commentary-v12.zh-en.en": b"News one .\n\nThe same .\n",
+    "training/news-commentary-v12.zh-en.zh": "新闻 一 。\n空\n一样 。\n".encode(),
+}
+CASIA = {
+    "casia2015/": b"",
+    "casia2015/casia2015_ch.txt": "第 一\r\n一样 。".encode(),  # no line feed at the end
+    "casia2015/casia2015_en.txt": b"The first\r\nThe same .",
+    "__MACOSX/casia2015/._casia2015_ch.txt": b"\xff",
+}
+NEU = {"neu2017/NEU_cn.txt": "\u2028三\n".encode(), "neu2017/NEU_en.txt": "thr\u0085ee\n".encode()}
+
+
+@pytest.fixture
+def wmt(server, monkeypatch, tmp_path):
+    """Put archives of the same form in place of the real ones; a function that puts others there."""
+    names = [part.address.rsplit("/", 1)[-1] for part in PARTS]
+
+    def publish(news=NEWS, casia=CASIA, neu=NEU):
+        packed = tgz(news), zipped(casia), zipped(neu)
+        parts = []
+        for part, name, data, pairs in zip(PARTS, names, packed, (3, 2, 1), strict=True):
+            (server.folder / name).write_bytes(data)
+            address, sha256 = f"{server.address}/{name}", hashlib.sha256(data).hexdigest()
+            parts.append(Part(address, sha256, part.members, pairs))
+        monkeypatch.setattr(wmt17, "PARTS", parts)
+        return open_corpus("wmt17_zh_en")
+
+    monkeypatch.setenv("KZOO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("KZOO_DATA", raising=False)
+    publish.cache, publish.names = tmp_path / "cache", names
+    return publish
+
+
+TRAIN = (
+    ["新闻一。", "一样。", "第一", "三"],
+    ["News one .", "The same .", "The first", "thr ee"],
+)
+
+
+def test_training_text_is_downloaded_cleaned_and_kept(server, wmt):
+    corpus = wmt()
+    assert (corpus.languages, corpus.splits) == (("zh", "en"), ("train", "val", "test"))
+    assert corpus.pairs("train", "zh", "en") == TRAIN
+    assert corpus.pairs("train", "en", "zh") == TRAIN[::-1]
+    assert server.asked == [f"/{name}" for name in wmt.names]  # once each
+    kept = [path.relative_to(wmt.cache) for path in wmt.cache.rglob("*") if path.is_file()]
+    assert sorted(map(str, kept)) == ["wmt17_zh_en/train.en.gz", "wmt17_zh_en/train.zh.gz"]
+    text = gzip.decompress((wmt.cache / "wmt17_zh_en" / "train.zh.gz").read_bytes())
+    assert text.decode() == "".join(f"{line}\n" for line in TRAIN[0])
+
+
+def test_the_users_own_folder_comes_first(server, wmt, monkeypatch, tmp_path):
+    corpus = wmt()
+    own = tmp_path / "own" / "wmt17_zh_en"
+    own.mkdir(parents=True)
+    for split, language in itertools.product(("train", "val", "test"), ("zh", "en")):
+        (own / f"{split}.{language}.gz").write_bytes(gzip.compress(f"{split} {language}\n".encode()))
+    monkeypatch.setenv("KZOO_DATA", str(tmp_path / "own"))
+    for split in corpus.splits:
+        assert corpus.pairs(split, "zh", "en") == ([f"{split} zh"], [f"{split} en"])
+    assert server.asked == []
+
+
+def test_a_truncated_archive_leaves_nothing_and_the_others_stay(server, wmt):
+    corpus = wmt()
+    path = server.folder / "neu2017.zip"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-20])
+    message = message_of(corpus.sentences, "train", "zh")
+    assert message.startswith(f"{server.address}/neu2017.zip: truncated or altered")
+    assert f"{len(whole) - 20:,} of {len(whole) - 20:,} bytes" in message
+    assert hashlib.sha256(whole).hexdigest() in message
+    assert os.listdir(wmt.cache) == ["wmt17_archives"]
+    assert sorted(os.listdir(wmt.cache / "wmt17_archives")) == sorted(wmt.names[:2])
+    path.write_bytes(whole)
+    assert corpus.sentences("train", "zh") == TRAIN[0]
+    assert server.asked == [f"/{name}" for name in [*wmt.names, "neu2017.zip"]]
+
+
+EN, ZH = "casia2015/casia2015_en.txt", "casia2015/casia2015_ch.txt"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({EN: b"a\n"}, "2 lines in zh and 1 in en instead of 2 in each"),
+        ({ZH: b"a\nb\nc\n", EN: b"a\nb\nc\n"}, "3 lines in zh and 3 in en instead of 2 in each"),
+        ({EN: None}, "0 members are called casia2015/*_en.txt instead of one; it has casia2015/, " + ZH),
+        ({"casia2015/other_cn.txt": b"a\nb\n"}, "2 members are called casia2015/*_c[hn].txt instead of one"),
+        ({EN: b"a\n\xff\n"}, "not valid UTF-8 in pair 2 (invalid start byte)"),
+    ],
+)
+def test_an_archive_with_other_contents_is_told(server, wmt, change, message):
+    members = {name: data for name, data in (CASIA | change).items() if data is not None}
+    seen = message_of(wmt(casia=members).pairs, "train", "zh", "en")
+    assert seen.startswith(f"{server.address}/casia2015.zip: {message}")
+    assert os.listdir(wmt.cache) == ["wmt17_archives"]  # nothing half written
+
+
+def test_a_missing_member_of_the_tar_file(wmt):
+    members = {name: data for name, data in NEWS.items() if not name.endswith(".zh")}
+    message = message_of(wmt(news=members).sentences, "train", "en")
+    assert "0 members are called */news-commentary-v12.zh-en.zh" in message and "de-en.en" in message
+
+
+def test_no_such_address_and_no_folder_to_write_to(server, wmt):
+    corpus = wmt()
+    (server.folder / "casia2015.zip").unlink()
+    message = message_of(corpus.sentences, "train", "zh")
+    assert "casia2015.zip cannot be downloaded (HTTP status 404)" in message and "KZOO_DATA" in message
+    (server.folder / "file").write_bytes(b"")
+    path = server.folder / "file" / "all.zip"
+    assert message_of(download_archive, server.address, "", path).startswith(f"{path}: cannot be written")
+
+
+def test_a_kept_archive_is_taken_unless_damaged(server, tmp_path):
+    (server.folder / "all.zip").write_bytes(b"abc")
+    path, sha256 = tmp_path / "all.zip", hashlib.sha256(b"abc").hexdigest()
+    for _ in range(2):
+        assert download_archive(f"{server.address}/all.zip", sha256, path).read_bytes() == b"abc"
+    assert server.asked == ["/all.zip"]
+    path.write_bytes(b"ab")
+    assert download_archive(f"{server.address}/all.zip", sha256, path).read_bytes() == b"abc"
+    assert server.asked == ["/all.zip"] * 2
+
+
+def test_a_full_disk_is_no_fault_of_the_network(server, monkeypatch, tmp_path):
+    (server.folder / "all.zip").write_bytes(bytes(100_000))
+
+    class Full(io.BytesIO):
+        def write(self, data):
+            raise OSError(28, "No space left on device")
+
+    path = tmp_path / "all.zip"
+    monkeypatch.setattr("pathlib.Path.open", lambda self, mode: Full())
+    message = message_of(download_archive, f"{server.address}/all.zip", "", path)
+    assert message == f"{path}: cannot be written (No space left on device)"
+
+
+def test_the_official_archives():
+    assert sum(part.pairs for part in PARTS) == 3_277_330  # the paper's number
+    assert all(part.address.startswith("https://") for part in PARTS)
+    assert all(len(part.sha256) == 64 and int(part.sha256, 16) for part in PARTS)
+    real = sacrebleu.dataset.DATASETS
+    assert all("zh-en" in real[name].langpairs for name, _ in wmt17.NEWS.values())
+
+
+# Validation and test text
+
+
+@pytest.fixture
+def news(server, monkeypatch, tmp_path):
+    """Put two sentences in place of sacreBLEU's test set; a function that returns it."""
+    segments = {
+        "src.zh": '<doc docid="1">\n<seg id="1">你 好 &amp;</seg>\n<seg id="2"> 二  </seg>\n</doc>\n',
+        "ref.en": '<doc docid="1">\n<seg id="1">Hello  you</seg>\n<seg id="2">Two</seg>\n</doc>\n',
+    }
+    files = {f"test/newstest2017-zhen-{name}.sgm": text.encode() for name, text in segments.items()}
+    packed = tgz(files)
+    (server.folder / "test.tgz").write_bytes(packed)
+    dataset = FakeSGMLDataset(
+        "wmt17",
+        data=[f"{server.address}/test.tgz"],
+        md5=[hashlib.md5(packed).hexdigest()],
+        langpairs={"zh-en": list(files)},
+    )
+    dataset._outdir = str(tmp_path / "sacrebleu")
+    dataset._rawdir = str(tmp_path / "sacrebleu" / "raw")
+    monkeypatch.setitem(sacrebleu.dataset.DATASETS, "wmt17", dataset)
+    monkeypatch.setattr(wmt17, "NEWS", {"val": ("wmt17/dev", 2002), "test": ("wmt17", 2)})
+    monkeypatch.delenv("KZOO_DATA", raising=False)
+    return dataset
+
+
+def test_test_text_comes_through_sacrebleu(server, news):
+    corpus = open_corpus("wmt17_zh_en")
+    assert corpus.pairs("test", "zh", "en") == (["你 好 &amp;", "二"], ["Hello you", "Two"])  # not cleaned
+    assert corpus.sentences("test", "en") == ["Hello you", "Two"]
+    assert server.asked == ["/test.tgz"]
+
+
+@pytest.mark.parametrize("fault", ["gone", "altered", "not an archive", "broken off"])
+def test_what_sacrebleu_cannot_do_is_one_line(server, news, monkeypatch, fault):
+    if fault == "gone":
+        (server.folder / "test.tgz").unlink()
+        reason = "HTTP Error 404: File not found"
+    elif fault == "altered":  # sacreBLEU leaves the interpreter
+        news.md5, reason = ["0" * 32], "it gave up"
+    elif fault == "not an archive":
+        (server.folder / "test.tgz").write_bytes(b"<html>")
+        news.md5, reason = [hashlib.md5(b"<html>").hexdigest()], "not a gzip file"
+    else:
+        monkeypatch.setitem(wmt17.NEWS, "test", ("wmt17", 3))
+        reason = "has 2 lines instead of 3"
+    message = message_of(open_corpus("wmt17_zh_en").sentences, "test", "en")
+    assert reason in message and "wmt17" in message
+    assert "delete" in message and "KZOO_DATA" in message and "wmt17_zh_en/test.en.gz" in message
