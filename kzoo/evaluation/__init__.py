@@ -5,6 +5,7 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "ambiguous_words": ["AmbiguousScores", "score_ambiguous_words"],
         "bridge_plots": ["plot_bridge"],
         "character_frequency": ["frequency_buckets", "score_by_frequency"],
         "directions": ["direction_table", "evaluate_directions", "plot_directions"],

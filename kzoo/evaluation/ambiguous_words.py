@@ -1,0 +1,66 @@
+"""Do translations get the words right that only the picture tells how to translate?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from kzoo.data.scenes import Scene
+from kzoo.errors import UserError
+
+
+@dataclass(frozen=True)
+class AmbiguousScores:
+    """How many ambiguous words were translated in the sense that the picture shows.
+
+    Args:
+        words: how many there are.
+        right: how many have a form of the right sense in the translation, and none of the other.
+        other: how many have the other sense; what is neither was translated by something else.
+    """
+
+    words: int
+    right: int
+    other: int
+
+    @property
+    def accuracy(self) -> float:
+        """Right ones among all, in percent."""
+        return 100 * self.right / self.words
+
+
+def score_ambiguous_words(
+    scenes: Sequence[Scene], translations: Sequence[str], source: str, target: str
+) -> AmbiguousScores:
+    """Count the ambiguous words of scenes that were translated as the pictures show.
+
+    Both senses of a word are equally frequent in the text, so text alone gets half of them right at best.
+
+    Args:
+        scenes: what was translated.
+        translations: one for each scene.
+        source: language translated from.
+        target: language translated to.
+
+    Raises:
+        UserError: unequally many, or no ambiguous word between these languages.
+
+    Example:
+
+    >>> from kzoo.data.scenes import scenes
+    >>> references = [scene.sentence("de") for scene in scenes("test")]
+    >>> score_ambiguous_words(scenes("test"), references, "en", "de").accuracy
+    100.0
+    """
+    if len(scenes) != len(translations):
+        raise UserError(f"{len(scenes):,} scenes but {len(translations):,} translations: one each is needed")
+    words = [
+        (word, translation)
+        for scene, translation in zip(scenes, translations, strict=True)
+        for word in scene.ambiguous(source, target)
+    ]
+    if not words:
+        raise UserError(f"no word of these {len(scenes):,} scenes is ambiguous from {source} to {target}")
+    right = sum(word.is_right(translation) for word, translation in words)
+    other = sum(
+        replace(word, right=word.wrong, wrong=word.right).is_right(translation) for word, translation in words
+    )
+    return AmbiguousScores(len(words), right, other)

@@ -1,0 +1,49 @@
+"""Ambiguous words: references are all right, those of the other senses all wrong, chance is a half."""
+
+from dataclasses import replace
+
+import pytest
+
+from kzoo.data.scenes import scenes
+from kzoo.data.scenes.scene import _other
+from kzoo.errors import UserError
+from kzoo.evaluation import score_ambiguous_words
+
+
+@pytest.mark.parametrize("source, target", [("en", "de"), ("en", "zh"), ("id", "zh")])
+def test_references_are_right_and_their_twins_wrong(source, target):
+    test = scenes("test")
+    references = [scene.sentence(target) for scene in test]
+    scores = score_ambiguous_words(test, references, source, target)
+    assert scores.words == scores.right > 50
+    assert scores.other == 0
+
+    def twin(scene):
+        both = [place for place in ("subject", "object") if getattr(scene, place)]
+        others = {place: _other(getattr(scene, place)) for place in both}
+        return replace(scene, **{place: other for place, other in others.items() if other})
+
+    scores = score_ambiguous_words(test, [twin(scene).sentence(target) for scene in test], source, target)
+    assert scores.right == 0
+    assert scores.other > 0.9 * scores.words
+
+
+@pytest.mark.parametrize("source, target", [("en", "de"), ("id", "zh")])
+def test_one_sense_for_all_is_chance(source, target):
+    """What a text-only model can do at best: the sense that is more frequent in training."""
+    seen = {}
+    for scene in scenes("train"):
+        for word in scene.ambiguous(source, target):
+            senses = seen.setdefault(word.word, {})
+            senses[word.sense] = senses.get(word.sense, 0) + 1
+    best = {word: max(senses, key=senses.get) for word, senses in seen.items()}
+    tested = [word for scene in scenes("test") for word in scene.ambiguous(source, target)]
+    right = sum(best.get(word.word) == word.sense for word in tested)
+    assert 0.4 < right / len(tested) < 0.6
+
+
+def test_bad_input_is_named():
+    with pytest.raises(UserError, match="1,000 scenes but 2 translations"):
+        score_ambiguous_words(scenes("test"), ["a", "b"], "en", "de")
+    with pytest.raises(UserError, match="ambiguous from de to en"):
+        score_ambiguous_words(scenes("test")[:20], [""] * 20, "de", "en")
