@@ -6,8 +6,8 @@
 Each run is a folder under `--runs`; what is finished is not done again, what was stopped goes on. Prints a
 Markdown table of means and spreads and writes the results as JSON beside the runs.
 
-After Ma et al. 2020, Tables I and II, on made-up pictures that the paper did not have: BLEU and the accuracy on
-words that only the picture tells how to translate, with the right pictures, shuffled ones, and none (grey).
+After Ma et al. 2020, Tables I and II, on made-up pictures that the paper did not have: BLEU and the accuracy
+on words that only the picture tells how to translate, with the right pictures, shuffled ones, or plain grey.
 """
 
 import dataclasses
@@ -98,11 +98,8 @@ def table(results: dict[tuple[str, str], list[dict]]) -> str:
         cells = [spread([row[name] for row in rows]) for name in ("bleu", "chrf2", "accuracy")]
         lines.append(f"| {preset} | {shown} | {len(rows)} | {' | '.join(cells)} |")
     first = next(iter(results.values()))[0]
-    lines += [
-        "",
-        f"{first['words']} ambiguous words in {first['sentences']} sentences; `{first['signatures']['bleu']}`",
-    ]
-    return "\n".join(lines)
+    counts = f"{first['words']} ambiguous words in {first['sentences']} sentences"
+    return "\n".join([*lines, "", f"{counts}; `{first['signatures']['bleu']}`"])
 
 
 def spread(values: list[float]) -> str:

@@ -1,0 +1,50 @@
+"""METEOR: the real program where it is installed; else how it is called and what its absence says."""
+
+import stat
+
+import pytest
+
+from kzoo.errors import UserError
+from kzoo.evaluation import meteor as module
+
+
+@pytest.fixture
+def java(tmp_path, monkeypatch):
+    """A stand-in for Java that keeps its arguments and prints what METEOR prints."""
+    program = tmp_path / "java"
+    program.write_text(
+        f'#!/bin/sh\necho "$@" > {tmp_path}/arguments\ncat "$4" > {tmp_path}/seen\n'
+        'echo "Fragmentation penalty: 0.1"\necho "Final score:            0.4321"\n'
+    )
+    program.chmod(program.stat().st_mode | stat.S_IEXEC)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(module, "find_meteor", lambda: tmp_path / "meteor-1.5.jar")
+    return tmp_path
+
+
+def test_reads_the_final_score(java):
+    assert module.meteor_score(["ein  Hund\n", "zwei"], ["ein Hund", "drei"], "de") == pytest.approx(43.21)
+    assert (java / "seen").read_text() == "ein Hund\nzwei\n"
+    assert (java / "arguments").read_text().split()[-3:] == ["-l", "de", "-norm"]
+    module.meteor_score(["两只狗"], ["一只狗"], "zh")
+    assert (java / "arguments").read_text().split()[-2] == "other"
+
+
+def test_a_failing_run_is_one_line(java):
+    (java / "java").write_text("#!/bin/sh\necho no memory >&2\nexit 3\n")
+    with pytest.raises(UserError, match="METEOR failed.*no memory"):
+        module.meteor_score(["a"], ["a"], "de")
+
+
+def test_without_the_program_it_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(module, "find_meteor", lambda: None)
+    with pytest.raises(UserError, match="needs Java"):
+        module.meteor_score(["a"], ["a"], "de")
+    with pytest.raises(UserError, match="1 translations but 2 references"):
+        module.meteor_score(["a"], ["a", "b"], "de")
+
+
+@pytest.mark.skipif(module.find_meteor() is None, reason="METEOR's jar or Java is not installed")
+def test_equal_sentences_score_highest():
+    same = module.meteor_score(["A dog runs fast ."], ["A dog runs fast ."], "en")
+    assert same > 99 > module.meteor_score(["The cat sat ."], ["A dog runs fast ."], "en")
