@@ -1,0 +1,149 @@
+"""A page that shows two models' translations beside each other, with the pictures: a paper's case study.
+
+`kzoo report` writes it. After Figures 4 and 5 of Ma et al. 2020.
+"""
+
+import base64
+import html
+import io
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from PIL import Image
+
+from kzoo.errors import UserError
+from kzoo.files import whole_file
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
+       color: #1b1b1b; background: #fff; }
+article { display: grid; grid-template-columns: 12rem 1fr; gap: 1.5rem; padding: 1.5rem 0;
+          border-top: 1px solid #ddd; }
+article.plain { grid-template-columns: 1fr; }
+img { width: 12rem; image-rendering: pixelated; border-radius: 4px; }
+dl { display: grid; grid-template-columns: 8rem 1fr; gap: .25rem 1rem; margin: 0; }
+dt { color: #666; } dd { margin: 0; }
+mark { background: #ffe08a; border-radius: 2px; }
+@media (max-width: 40rem) { article, dl { grid-template-columns: 1fr; } }
+"""
+
+
+class Case(NamedTuple):
+    """A sentence, its reference and two translations; `difference` is from 0, equal, to 1."""
+
+    number: int
+    source: str
+    reference: str
+    first: str
+    second: str
+    difference: float
+
+
+def cases(
+    sources: Sequence[str], references: Sequence[str], first: Sequence[str], second: Sequence[str]
+) -> list[Case]:
+    """Return the sentences, those whose two translations differ most first.
+
+    The difference is one minus the share of words (of characters, where there are no spaces) that stand in
+    both translations in the same order.
+
+    Args:
+        sources: the sentences.
+        references: true translations.
+        first: one model's translations.
+        second: another's.
+
+    Raises:
+        UserError: unequally many.
+    """
+    if len({len(sources), len(references), len(first), len(second)}) > 1:
+        raise UserError(
+            f"{len(sources):,} sentences, {len(references):,} references, {len(first):,} and {len(second):,} "
+            "translations: there must be equally many"
+        )
+    rows = [
+        Case(number, *texts, 1 - SequenceMatcher(None, _words(texts[2]), _words(texts[3]), False).ratio())
+        for number, texts in enumerate(zip(sources, references, first, second, strict=True))
+    ]
+    return sorted(rows, key=lambda case: (-case.difference, case.number))
+
+
+def write_report(
+    path: str | Path,
+    title: str,
+    names: tuple[str, str],
+    chosen: Sequence[Case],
+    images: np.ndarray | None = None,
+):
+    """Write the page: one HTML file that needs nothing else.
+
+    Args:
+        path: the file.
+        title: what it is headed.
+        names: of the two models.
+        chosen: as `cases` returns them.
+        images: the pictures `(N, h, w, 3)`, uint8, by `Case.number`; `None`: no pictures are shown.
+
+    Raises:
+        UserError: nothing to show, or a file that cannot be written.
+    """
+    if not chosen:
+        raise UserError("there are no sentences to report")
+    articles = "\n".join(_article(case, names, images) for case in chosen)
+    page = (
+        f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{html.escape(title)}</title>\n'
+        '<meta name="viewport" content="width=device-width">\n'
+        f"<style>{STYLE}</style>\n<h1>{html.escape(title)}</h1>\n"
+        f"<p>{len(chosen):,} sentences, those that the two models translate most differently first.</p>\n"
+        f"{articles}\n</html>\n"
+    )
+    with whole_file(path) as file:
+        file.write_text(page, "utf-8")
+
+
+def _article(case: Case, names: tuple[str, str], images: np.ndarray | None) -> str:
+    first, second = _marked(case.first, case.second)
+    rows = [
+        ("source", html.escape(case.source)),
+        ("reference", html.escape(case.reference)),
+        (names[0], first),
+        (names[1], second),
+    ]
+    terms = "".join(f"<dt>{html.escape(name)}</dt><dd>{text}</dd>" for name, text in rows)
+    if images is None:
+        return f'<article class="plain"><dl>{terms}</dl></article>'
+    alternative = html.escape(f"picture of sentence {case.number + 1}")
+    source = f"data:image/png;base64,{_png(images[case.number])}"
+    return f'<article><img src="{source}" alt="{alternative}"><dl>{terms}</dl></article>'
+
+
+def _marked(first: str, second: str) -> tuple[str, str]:
+    """Return both texts as HTML, the words that the other lacks marked."""
+    sides = _words(first), _words(second)
+    shown = ["", ""]
+    for kind, *bounds in SequenceMatcher(None, *sides, False).get_opcodes():
+        for i in (0, 1):
+            words = sides[i][bounds[2 * i] : bounds[2 * i + 1]]
+            text = html.escape(_joined(words, sides[i]))
+            if text:
+                text = text if kind == "equal" else f"<mark>{text}</mark>"
+                shown[i] += (" " if shown[i] and " " in (first, second)[i].strip() else "") + text
+    return tuple(shown)
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text, or the characters of one without spaces, such as Chinese."""
+    return text.split() if " " in text.strip() else list(text)
+
+
+def _joined(words: list[str], all_words: list[str]) -> str:
+    return ("" if all(len(word) == 1 for word in all_words) else " ").join(words)
+
+
+def _png(picture: np.ndarray) -> str:
+    file = io.BytesIO()
+    Image.fromarray(np.asarray(picture, "uint8")).save(file, "PNG")
+    return base64.b64encode(file.getvalue()).decode()
