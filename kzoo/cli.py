@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from kzoo.errors import UserError
-from kzoo.files import whole_file
+from kzoo.files import check_writable, whole_file
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -103,6 +103,8 @@ def evaluate(
         raise UserError("--files and --split exclude each other: give one of them")
     data = open_files(test=files) if files else open_corpus(corpus)
     locate(preset)
+    if output:
+        check_writable(output)
     for name in split or []:
         data.languages_in(name)
     _start_backend()
@@ -158,6 +160,10 @@ def translate(
     gnmt: GNMTPenalty = None,
     n_best: Annotated[int, typer.Option(min=1, help="Translations of each sentence, with their scores.")] = 1,
     truncate: Truncate = False,
+    image: Annotated[
+        list[Path] | None,
+        typer.Option(help="A sentence's picture, for presets that read one; once for each."),
+    ] = None,
 ):
     """Translate a sentence, a file or standard input."""
     from kzoo.data.text_files import decode_lines, read_lines
@@ -174,8 +180,12 @@ def translate(
         sentences = decode_lines("\n".join(text).encode("utf-8", "surrogateescape"), "the arguments")
     else:
         sentences = decode_lines(sys.stdin.buffer.read(), "standard input")
+    if output:
+        check_writable(output)
     _start_backend()
     translator = direction(load(preset), source, target)
+    if image and getattr(translator, "image_shape", None) is None:
+        raise UserError(f"preset {preset} reads text only: leave --image out")
     with _progress("translating", len(sentences), shown=file is not None) as advance:
         results = translator.n_best(
             sentences,
@@ -184,6 +194,7 @@ def translate(
             _penalty(length_penalty, gnmt),
             truncate=truncate,
             progress=advance,
+            **({"images": image} if image else {}),
         )
     if n_best == 1:
         lines = [hypotheses[0].text for hypotheses in results]
@@ -199,6 +210,46 @@ def translate(
     else:
         with whole_file(output) as file:
             file.write_text(content, encoding="utf-8")
+
+
+@app.command()
+def report(
+    path: Annotated[Path, typer.Argument(help="HTML file.")],
+    first: Annotated[str, typer.Argument(help="A trained preset, such as one that reads text only.")],
+    second: Annotated[str, typer.Argument(help="Another, such as one that reads pictures too.")],
+    corpus: Annotated[str, typer.Option(help="A corpus by name.")] = "scenes",
+    split: str = "test",
+    source: From = None,
+    target: To = None,
+    number: Annotated[int, typer.Option("-n", min=1, help="Most sentences.")] = 50,
+    beam_size: Beam = 5,
+):
+    """Write a page with two presets' translations side by side, where they differ most first."""
+    from kzoo.data.corpora import open_corpus
+    from kzoo.presets.shelf import direction, load, locate
+
+    data = open_corpus(corpus)
+    data.languages_in(split)
+    check_writable(path)
+    for name in (first, second):
+        locate(name)
+    _start_backend()
+    from kzoo.evaluation.report import cases, write_report
+
+    translators = [direction(load(name), source, target) for name in (first, second)]
+    ways = {(translator.source_language, translator.target_language) for translator in translators}
+    if len(ways) > 1:
+        raise UserError(f"{first} and {second} translate between different languages: {sorted(ways)}")
+    sources, references = data.pairs(split, *ways.pop())
+    images = data.images(split) if data.read_images else None
+    translations = []
+    with _progress("translating", 2 * len(sources)) as advance:
+        for translator in translators:
+            shown = {"images": images} if getattr(translator, "image_shape", None) else {}
+            translations.append(translator.translate(sources, beam_size=beam_size, progress=advance, **shown))
+    chosen = cases(sources, references, *translations)[:number]
+    names = tuple(Path(name).name for name in (first, second))
+    write_report(path, f"{names[0]} and {names[1]} on {corpus}, {split}", names, chosen, images)
 
 
 @app.command()

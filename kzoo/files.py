@@ -31,6 +31,23 @@ def whole_file(path: str | os.PathLike) -> Iterator[Path]:
         os.replace(beside, path)
 
 
+def check_writable(path: str | os.PathLike):
+    """Try whether a file can be written, before the work whose result it is to hold.
+
+    Args:
+        path: the file; what it holds stays. Missing folders are made.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    path = Path(path).resolve()
+    if path.is_dir():
+        raise UserError(f"{path}: cannot be written (it is a folder)")
+    if not path.exists() or path.is_file():
+        with _beside(path) as beside:
+            beside.touch()
+
+
 @contextlib.contextmanager
 def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
     """Give an empty folder to fill, and move it to `path` when the block ends without an error.

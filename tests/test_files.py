@@ -5,7 +5,7 @@ import os
 import pytest
 
 from kzoo.errors import UserError
-from kzoo.files import whole_file, whole_folder
+from kzoo.files import check_writable, whole_file, whole_folder
 
 
 def full_disk(*_):
@@ -51,3 +51,17 @@ def test_other_errors_pass_through_and_leave_nothing(tmp_path):
     with pytest.raises(ZeroDivisionError), whole_folder(tmp_path / "folder"):
         raise ZeroDivisionError
     assert os.listdir(tmp_path) == []
+
+
+def test_what_cannot_be_written_shows_before_the_work(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("earlier")
+    check_writable(path)
+    check_writable(tmp_path / "new" / "other")
+    assert path.read_text() == "earlier"
+    assert sorted(os.listdir(tmp_path)) == ["file", "new"]
+    assert os.listdir(tmp_path / "new") == []
+    with pytest.raises(UserError, match="file/below: cannot be written"):
+        check_writable(path / "below")
+    with pytest.raises(UserError, match="it is a folder"):
+        check_writable(tmp_path)

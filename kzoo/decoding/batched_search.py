@@ -9,6 +9,7 @@ import keras
 import numpy as np
 
 from kzoo.decoding.beam_search import BeamSearch
+from kzoo.errors import UserError
 from kzoo.text.tokenizers import END, PAD
 
 # Shapes that decoding is compiled for: sentences and source words are padded up to these. Batches of 64 took
@@ -63,7 +64,12 @@ class BatchedSearch:
 
         Returns:
             For each sentence its words `(K, T)` and scores `(K,)`, best first; `None` for an empty one.
+
+        Raises:
+            UserError: `max_length` is less than 1.
         """
+        if max_length is not None and max_length < 1:
+            raise UserError(f"max_length is {max_length}: a translation has at least one word, its end")
         found = [None] * len(words)
 
         def search_batch(length: int, numbers: list[int]):

@@ -76,6 +76,11 @@ def test_too_long_a_sentence_is_named_or_cut(trained):
     assert trained.translate([long], truncate=True)[0]
 
 
+def test_a_translation_has_at_least_one_word(trained):
+    with pytest.raises(UserError, match="max_length is 0"):
+        trained.translate(["a"], max_length=0)
+
+
 def test_saved_and_loaded(trained, tmp_path):
     expected = trained.translate(SENTENCES)
     trained.save(tmp_path / "translator.keras")
