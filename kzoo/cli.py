@@ -333,6 +333,34 @@ def plot_bridge(
     plot({f"{code}: {text}": translator.bridge_attention(text, code) for code, _, text in texts}, path)
 
 
+@plots.command("image")
+def plot_image(
+    path: Picture,
+    preset: Preset,
+    sentence: str,
+    image: Annotated[Path, typer.Argument(help="The sentence's picture.")],
+    regions: Annotated[bool, typer.Option(help="Where in the picture, a word a panel.")] = False,
+):
+    """What a picture attends to among the words of its sentence."""
+    from kzoo.presets.shelf import load, locate
+
+    locate(preset)
+    check_writable(path)
+    _start_backend()
+    from kzoo.evaluation.image_plots import plot_image_attention, plot_regions
+    from kzoo.models.image_inputs import read_picture
+
+    translator = load(preset)
+    if getattr(translator, "image_shape", None) is None:
+        raise UserError(f"preset {preset} reads text only")
+    words, scores = translator.image_attention(sentence, image)
+    shown = read_picture(image, translator.image_shape[:2])
+    if regions:
+        plot_regions(scores, shown, words, path)
+    else:
+        plot_image_attention(words, scores, path, shown)
+
+
 @plots.command("directions")
 def plot_directions(
     path: Picture,

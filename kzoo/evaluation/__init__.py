@@ -16,6 +16,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "plot_nearest",
             "top_activations",
         ],
+        "image_plots": ["plot_image_attention", "plot_regions"],
         "meteor": ["find_meteor", "meteor_score"],
         "scores": ["SplitScores", "evaluate", "score_table", "score_translations"],
         "senteval": ["TaskScores", "evaluate_embeddings", "senteval_table", "write_senteval"],

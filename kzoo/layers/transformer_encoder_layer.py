@@ -89,19 +89,26 @@ class TransformerEncoderLayer(keras.layers.Layer):
             self.image_residual.build(inputs_shape)
 
     def call(self, inputs, image=None, mask=None, training=None):
-        x = inputs
+        return self.attend(inputs, image, mask, training)[0]
+
+    def attend(self, inputs, image=None, mask=None, training=None):
+        """Return what `call` does, and the image's attention to the words `(B, H, R, S)`, or `None`."""
+        x, scores = inputs, None
         attended = self.attention(
             self.attention_residual.enter(x),
             attention_mask=None if mask is None else mask[:, None, None, :],  # (B, 1, 1, S)
         )
         x = self.attention_residual(x, attended, training=training)
         if self.image_attention is not None:
-            shown = self.image_attention(self.image_residual.enter(x), image, text_mask=mask)  # (B, R, D)
+            shown, scores = self.image_attention(
+                self.image_residual.enter(x), image, text_mask=mask, return_attention_scores=True
+            )  # (B, R, D)
             shown = ops.broadcast_to(ops.mean(shown, axis=1, keepdims=True), ops.shape(x))
             x = self.image_residual(x, shown, training=training)
-        return self.feedforward_residual(
+        x = self.feedforward_residual(
             x, self.feedforward(self.feedforward_residual.enter(x)), training=training
         )
+        return x, scores
 
     def compute_output_shape(self, inputs_shape, image_shape=None):
         return inputs_shape

@@ -203,12 +203,34 @@ class TransformerBackbone(Backbone):
         x = self.target_embedding(words) * self.width**0.5  # (B, T, D)
         return self.target_dropout(_with_positions(x, self.target_positions, positions))
 
-    def _encode(self, inputs, source_mask):
+    def image_attention(self, inputs: dict):
+        """Return what the picture attends to among the words: each encoder layer's weights `(B, H, R, S)`.
+
+        Args:
+            inputs: `{"source": (B, S), "image": (B, …)}`.
+
+        Raises:
+            ValueError: the model reads text only.
+        """
+        if self._settings["image_shape"] is None:
+            raise ValueError("a model without an image_shape has no attention of an image")
+        x, image = self._enter(inputs)
+        mask, scores = ops.not_equal(inputs["source"], 0), []
+        for layer in self.encoder_layers:
+            x, attended = layer.attend(x, image, mask)
+            scores.append(attended)
+        return scores
+
+    def _enter(self, inputs):
+        """Return the embedded source `(B, S, D)`, and the image's features, or `None`."""
         image = inputs.get("image")
         if self.picture_encoder is not None:
             image = self.picture_encoder(image)
-        x = self.source_embedding(inputs["source"]) * self._source_scale  # (B, S, D)
-        x = self.source_dropout(_with_positions(x, self.source_positions))
+        x = self.source_embedding(inputs["source"]) * self._source_scale
+        return self.source_dropout(_with_positions(x, self.source_positions)), image
+
+    def _encode(self, inputs, source_mask):
+        x, image = self._enter(inputs)
         for layer in self.encoder_layers:
             x = layer(x, image=image, mask=source_mask)
         return x if self.encoder_norm is None else self.encoder_norm(x)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import keras
+import numpy as np
 
 from kzoo.decoding.length_penalty import Exponent
 from kzoo.errors import UserError
@@ -133,6 +134,30 @@ class Translator(TranslationModel):
         others = {} if images is None else {"image": images}
         found = self._searches.search(words, others, beam_size, length_penalty, max_length, threads, progress)
         return as_hypotheses(found, n, self.target_tokenizer)
+
+    def image_attention(self, text: str, image) -> tuple[list[str], np.ndarray]:
+        """Return a sentence's subwords with the end symbol, and what the picture attends to among them.
+
+        Args:
+            text: the sentence.
+            image: as one of `translate`'s images.
+
+        Returns:
+            The S subwords, and the weights `(layers, H, R, S)`.
+
+        Raises:
+            UserError: a model that reads text only, an empty sentence, or an image that does not fit.
+        """
+        words = self.tokenize_source([text])[0]
+        if not words:
+            raise UserError(f"{text!r} has no word that a picture could attend to")
+        images = image_rows(
+            [image] if isinstance(image, str | os.PathLike) else image[None], 1, self.image_shape
+        )
+        inputs = {"source": np.array([[*words, END]], "int32"), "image": images}
+        scores = self.backbone.image_attention(inputs)
+        pieces = [self.source_tokenizer.id_to_token(word) for word in words]
+        return [*pieces, "</s>"], np.stack([keras.ops.convert_to_numpy(layer[0]) for layer in scores])
 
     def tokenize_source(self, texts: list[str], truncate: bool = False) -> list[list[int]]:
         """Return the word numbers of source sentences, without start and end.

@@ -109,6 +109,16 @@ def test_pictures_are_turned_and_coloured(tmp_path):
     np.testing.assert_array_equal(picture, np.repeat(upright[::-1, ::-1, None], 3, axis=2))
 
 
+def test_attention_of_the_image_is_a_distribution_over_the_words(translator):
+    model, _, colours, _ = translator
+    words, scores = model.image_attention("ab", colours[0])
+    assert words == ["a", "b", "</s>"]
+    assert scores.shape == (1, 2, 1, 3)  # one layer, two heads, one region of 8×8 pixels
+    np.testing.assert_allclose(scores.sum(axis=-1), 1, atol=1e-5)
+    with pytest.raises(UserError, match="no word"):
+        model.image_attention("", colours[0])
+
+
 def test_batches_carry_their_images():
     pictures = images((3,), count=5)
     source = [[4] * (i + 1) for i in range(5)]

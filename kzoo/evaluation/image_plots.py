@@ -1,0 +1,63 @@
+"""What a picture attends to among the words of a sentence, layer by layer and head by head."""
+
+import os
+
+import numpy as np
+
+from kzoo.evaluation.figures import picture
+
+
+def plot_image_attention(
+    words: list[str], scores: np.ndarray, path: str | os.PathLike, image: np.ndarray | None = None
+):
+    """Draw the attention of the image over the words: a strip a layer, in it a row a head.
+
+    Args:
+        words: the sentence's S subwords.
+        scores: `(layers, H, R, S)`, as `Translator.image_attention` returns them; drawn is the mean over the
+            R regions.
+        path: PNG, SVG or PDF file.
+        image: the picture `(h, w, 3)`, drawn beside; `None`: nothing is.
+    """
+    layers, heads = scores.shape[:2]
+    size = (
+        max(4.5, 0.45 * len(words) + (3.0 if image is not None else 1.0)),
+        layers * (0.2 * heads + 0.35) + 0.8,
+    )
+    with picture(path, size) as figure:
+        left, right = figure.subfigures(1, 2, width_ratios=(1, 3)) if image is not None else (None, figure)
+        if image is not None:
+            axes = left.subplots()
+            axes.imshow(image)
+            axes.set_axis_off()
+        rows = right.subplots(layers, squeeze=False, sharex=True)[:, 0]
+        for number, (axes, layer) in enumerate(zip(rows, scores, strict=True), 1):
+            drawn = axes.imshow(layer.mean(axis=1), cmap="Blues", vmin=0, vmax=1, aspect="auto")
+            axes.set_yticks(range(heads), range(1, heads + 1))
+            axes.set_ylabel(f"layer {number}")
+        rows[-1].set_xticks(range(len(words)), [word.replace("▁", "") or "▁" for word in words], rotation=60)
+        right.colorbar(drawn, ax=rows.tolist(), label="attention", shrink=0.8)
+
+
+def plot_regions(scores: np.ndarray, image: np.ndarray, words: list[str], path: str | os.PathLike):
+    """Draw, for each word, how much each region of the picture attends to it, over the picture.
+
+    Args:
+        scores: `(layers, H, R, S)`; drawn is the mean over layers and heads. R is a square number.
+        image: the picture `(h, w, 3)`.
+        words: the S subwords.
+        path: PNG, SVG or PDF file.
+    """
+    side = round(scores.shape[2] ** 0.5)
+    by_word = scores.mean(axis=(0, 1)).reshape(side, side, len(words))
+    columns = min(len(words), 6)
+    rows = -(-len(words) // columns)
+    with picture(path, (1.3 * columns, 1.5 * rows)) as figure:
+        places = figure.subplots(rows, columns, squeeze=False).ravel()
+        for axes in places:
+            axes.set_axis_off()
+        height, width = image.shape[:2]
+        for axes, word, weights in zip(places, words, np.moveaxis(by_word, -1, 0), strict=False):
+            axes.imshow(image, extent=(0, width, height, 0))
+            axes.imshow(weights, cmap="inferno", alpha=0.55, vmin=0, extent=(0, width, height, 0))
+            axes.set_title(word.replace("▁", "") or "▁")
