@@ -35,6 +35,20 @@ class TranslationModel(keras.Model):
     def call(self, inputs, training=None):
         return self.backbone(inputs, training=training)
 
+    def export(self, filepath, beam_size: int = 5, length_penalty=1.0):
+        """Write a TensorFlow SavedModel that takes text and returns text, search and tokenizers inside.
+
+        Args:
+            filepath: its folder.
+            beam_size: int. Hypotheses that are followed.
+            length_penalty: as in `Translator.translate`.
+
+        Its signatures are those of `kzoo.export.export_saved_model`.
+        """
+        from kzoo.export import export_saved_model
+
+        export_saved_model(self, filepath, beam_size, length_penalty)
+
     def encode(self, inputs: dict) -> dict:
         """Return the backbone's memory of `inputs`: the first part of the decoding contract."""
         return self.backbone.encode(inputs)

@@ -127,13 +127,17 @@ class Translator(TranslationModel):
             length_penalty = Exponent(float(length_penalty))
         texts = [texts] if isinstance(texts, str) else list(texts)
         words = self.tokenize_source(texts, truncate)
-        for layer in self.backbone.layers:
-            if hasattr(layer, "bake"):
-                layer.bake()  # glyphs are encoded once, not at every sentence
+        self.bake()
         images = image_rows(images, len(texts), self.image_shape)
         others = {} if images is None else {"image": images}
         found = self._searches.search(words, others, beam_size, length_penalty, max_length, threads, progress)
         return as_hypotheses(found, n, self.target_tokenizer)
+
+    def bake(self):
+        """Encode the glyphs of all source characters once, where the model reads glyphs."""
+        for layer in self.backbone.layers:
+            if hasattr(layer, "bake"):
+                layer.bake()
 
     def image_attention(self, text: str, image) -> tuple[list[str], np.ndarray]:
         """Return a sentence's subwords with the end symbol, and what the picture attends to among them.

@@ -1,0 +1,283 @@
+"""Features of pictures on the disk: an array that is read where it is asked for, and whose pictures they are.
+
+`NAME.npy` holds a row for each picture, `NAME.json` beside it the pictures' names and what computed the rows.
+Extraction writes them, training and translation open them.
+"""
+
+import contextlib
+import glob
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from kzoo.errors import UserError
+from kzoo.files import whole_file
+
+
+@dataclass(frozen=True)
+class Extractor:
+    """What computed features: those of two extractors cannot take each other's place.
+
+    Args:
+        model: name of the network, such as "vgg19".
+        layer: name of the layer whose output they are.
+        weights: SHA-256 of the file of weights, or "random".
+        seed: of random weights, else `None`.
+    """
+
+    model: str
+    layer: str
+    weights: str
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class FeatureFile:
+    """Features of pictures in the order that was asked for; rows are read from the disk when indexed.
+
+    Args:
+        array: `(N, D_img)` or `(N, R, D_img)`, a row for each picture of the file.
+        names: the file's N pictures.
+        extractor: what computed them.
+        order: int `(n,)`. The rows that were asked for.
+    """
+
+    array: np.ndarray
+    names: tuple[str, ...]
+    extractor: Extractor
+    order: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __getitem__(self, index) -> np.ndarray:
+        """Return a picture's features, or those of several for a slice or an array of numbers."""
+        return np.array(self.array[self.order[index]])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """`(n, D_img)` or `(n, R, D_img)`."""
+        return (len(self), *self.array.shape[1:])
+
+
+def open_features(
+    path: str | os.PathLike,
+    names: Iterable[str] | None = None,
+    extractor: Extractor | None = None,
+    shape: tuple[int, ...] | None = None,
+) -> FeatureFile:
+    """Open a file of features without reading its rows.
+
+    Args:
+        path: the `.npy` file.
+        names: pictures in the order that they are wanted in, repeated or not; all of the file's by default.
+        extractor: what must have computed the features; anything by default.
+        shape: of one picture's features, `(D_img,)` or `(R, D_img)`, as the model takes them; any by default.
+
+    Returns:
+        The features.
+
+    Raises:
+        UserError: no such file, no description beside it, or either is damaged; another number of rows than
+            of names; another extractor or shape; a picture that the file lacks.
+    """
+    path = Path(path)
+    array, description = _read_array(path), _description(path)
+    known, found = description["names"], description["extractor"]
+    if len(array) != len(known):
+        raise UserError(
+            f"{path}: has features of {len(array)} pictures, {path.with_suffix('.json').name} beside it "
+            f"names {len(known)}: the two belong to different extractions, extract again"
+        )
+    if extractor is not None and found != extractor:
+        wanted, have = asdict(extractor), asdict(found)
+        differing = [
+            f"{key} {have[key]!r} instead of {wanted[key]!r}" for key in have if have[key] != wanted[key]
+        ]
+        raise UserError(f"{path}: its features come from another extractor: {', '.join(differing)}")
+    if shape is not None and array.shape[1:] != tuple(shape):
+        raise UserError(
+            f"{path}: a picture's features have the shape {array.shape[1:]}, the model takes {tuple(shape)}: "
+            "extract them from the layer that it was trained with"
+        )
+    return FeatureFile(array, known, found, _order(path, known, names))
+
+
+def write_features(
+    path: str | os.PathLike,
+    arrays: Callable[[list[str]], Iterable[np.ndarray]],
+    names: Iterable[str],
+    extractor: Extractor,
+) -> FeatureFile:
+    """Compute the features of pictures batch by batch and write them.
+
+    What was interrupted goes on where it stopped when it is called again with the same names and extractor;
+    what is complete is not computed again. Other features of that path are replaced at the end.
+
+    Args:
+        path: the `.npy` file.
+        arrays: function of the names that are still to do, which yields their features in this order, in
+            batches `(b, D_img)` or `(b, R, D_img)`.
+        names: the pictures, in the order of the rows.
+        extractor: what computes the features.
+
+    Returns:
+        The features.
+
+    Raises:
+        UserError: a name that stands twice; batches of different shapes, or with more or fewer rows than
+            names; a file that cannot be written.
+    """
+    path, names = Path(path), tuple(names)
+    _check_names(path, names)
+    description = {"names": list(names), "extractor": asdict(extractor)}
+    if _is_complete(path, names, extractor):
+        return open_features(path)
+    # Not `whole_file`: what is written so far must outlive a failure. The key tells whose it is.
+    key = hashlib.sha256(json.dumps(description).encode()).hexdigest()[:16]
+    part = path.with_name(f".{path.name}.{key}.part")
+    with _writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        done = _rows_of(part)
+    if done < len(names):
+        _append(path, part, arrays(list(names[done:])), done, len(names))
+    with _writing(path):
+        # In this order no description ever stands beside another extraction's array.
+        path.with_suffix(".json").unlink(missing_ok=True)
+        os.replace(part, path)
+        for given_up in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+            given_up.unlink()
+    with whole_file(path.with_suffix(".json")) as beside:
+        beside.write_text(json.dumps(description, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return open_features(path)
+
+
+@contextlib.contextmanager
+def _writing(path: Path):
+    """Report what the disk refuses; what the extraction itself raises stays as it is."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from None
+
+
+def _check_names(path: Path, names: tuple[str, ...]):
+    if path.suffix != ".npy":
+        raise UserError(f"{path}: a file of features ends in .npy")
+    if not names:
+        raise UserError(f"{path}: there are no pictures to extract features of")
+    seen = set()
+    for name in names:
+        if name in seen:
+            raise UserError(f"{path}: the picture {name!r} stands twice among the names")
+        seen.add(name)
+
+
+def _is_complete(path: Path, names: tuple[str, ...], extractor: Extractor) -> bool:
+    try:
+        found = open_features(path)
+    except UserError:
+        return False
+    return (found.names, found.extractor) == (names, extractor)
+
+
+def _rows_of(part: Path) -> int:
+    """Return how many whole rows an unfinished array has."""
+    if not part.exists():
+        return 0
+    with part.open("rb") as file:
+        try:
+            shape, dtype = _read_header(file)
+        except ValueError:  # interrupted in the header
+            return 0
+        return (part.stat().st_size - file.tell()) // _row_size(shape, dtype)
+
+
+def _append(path: Path, part: Path, batches: Iterable[np.ndarray], done: int, total: int):
+    """Append batches to the `done` rows of an unfinished array, until it has all."""
+    with _writing(path):
+        file = part.open("r+b" if done else "wb")
+    with file:
+        shape, dtype = _read_header(file) if done else (None, None)
+        if done:
+            file.seek(file.tell() + done * _row_size(shape, dtype))
+            file.truncate()  # a row that was cut short
+        for batch in batches:
+            if shape is None:
+                shape, dtype = (total, *batch.shape[1:]), batch.dtype
+                _write_header(file, shape, dtype)
+            if batch.shape[1:] != shape[1:] or len(shape) not in (2, 3):
+                raise UserError(
+                    f"{path}: the features of a batch have the shape {batch.shape[1:]} a picture, "
+                    f"expected {shape[1:] if len(shape) in (2, 3) else '(D,) or (R, D)'}"
+                )
+            done += len(batch)
+            if done > total:
+                raise UserError(f"{path}: there are features of {done} pictures or more, but {total} names")
+            with _writing(path):
+                file.write(batch.astype(dtype).tobytes())
+                file.flush()
+    if done < total:
+        raise UserError(f"{path}: there are features of {done} pictures, but {total} names")
+
+
+def _write_header(file, shape: tuple[int, ...], dtype: np.dtype):
+    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)
+
+
+def _read_header(file) -> tuple[tuple[int, ...], np.dtype]:
+    np.lib.format.read_magic(file)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    return shape, dtype
+
+
+def _row_size(shape: tuple[int, ...], dtype: np.dtype) -> int:
+    return int(np.prod(shape[1:])) * dtype.itemsize
+
+
+def _read_array(path: Path) -> np.ndarray:
+    if not path.is_file():
+        raise UserError(f"{path}: no such file of features; kzoo features extract writes one")
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError, EOFError):
+        array = None
+    if not isinstance(array, np.ndarray) or array.ndim not in (2, 3) or array.dtype.kind != "f":
+        raise UserError(
+            f"{path}: is cut short or no array of features, (N, D) or (N, R, D) of floats; extract again"
+        )
+    return array
+
+
+def _description(path: Path) -> dict:
+    beside = path.with_suffix(".json")
+    if not beside.is_file():
+        raise UserError(
+            f"{path}: {beside.name} beside it, which names its pictures, is missing; extract again"
+        )
+    try:
+        read = json.loads(beside.read_text(encoding="utf-8"))
+        return {"names": tuple(read["names"]), "extractor": Extractor(**read["extractor"])}
+    except (ValueError, KeyError, TypeError):
+        raise UserError(f"{beside}: does not name the pictures and the extractor; extract again") from None
+
+
+def _order(path: Path, known: tuple[str, ...], names: Iterable[str] | None) -> np.ndarray:
+    if names is None:
+        return np.arange(len(known))
+    rows = {name: row for row, name in enumerate(known)}
+    names = list(names)
+    missing = [name for name in dict.fromkeys(names) if name not in rows]
+    if missing:
+        more = f" and of {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise UserError(
+            f"{path}: has no features of the picture {missing[0]!r}{more}, only of {len(known)} such as "
+            f"{known[0]!r}; extract features of all pictures"
+        )
+    return np.array([rows[name] for name in names], dtype=int)

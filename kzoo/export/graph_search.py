@@ -1,0 +1,121 @@
+"""Sentences through a compiled function in batches of few shapes, inside a TensorFlow graph.
+
+The graph's counterpart of `kzoo.decoding.batched_search`, with the same padded lengths, so that a SavedModel
+translates as `translate` does.
+"""
+
+from collections.abc import Callable
+
+from kzoo.decoding.batched_search import LENGTHS
+from kzoo.text.tokenizers import END
+
+ROWS = (1, 8, 32)  # each is compiled for each length that comes
+
+
+def padded_lengths(most: int) -> list[int]:
+    """Return the lengths that sentences are padded to, in a model that takes at most `most` words."""
+    return [length for length in LENGTHS if length < most] + [most]
+
+
+def in_batches(words, others: dict, empty: dict, most: int, make: Callable[[int], Callable]) -> dict:
+    """Return what a function gives for each sentence; `empty` for those without a word.
+
+    Args:
+        words: ragged int32 `(B, None)`, without start and end; cut to what the model can read.
+        others: other inputs, tensors of a row a sentence.
+        empty: tensors `(B, …)` of the outputs' shapes.
+        most: int. Words that the model can take, with the end symbol.
+        make: function from a padded length L to a compiled function, which takes `{"source": (R, L), …}` and
+            gives outputs `(R, …)`; where their axes are shorter than those of `empty`, the rest stays.
+    """
+    import tensorflow as tf
+
+    counts = tf.cast(words.row_lengths(), tf.int32)
+    results, shorter = empty, 0
+    for length in padded_lengths(most):
+        here = (counts >= tf.maximum(shorter, 1)) & (counts < length)
+        numbers = tf.cast(tf.where(here)[:, 0], tf.int32)
+        results = _length_in_batches(words, others, results, numbers, length, make(length))
+        shorter = length
+    return results
+
+
+def _length_in_batches(words, others, results, numbers, length, function):
+    """Return the results with those of the numbered sentences, all padded to one length."""
+    import tensorflow as tf
+
+    def batch(rows: int):
+        def search(first, results):
+            chosen = numbers[first : first + rows]
+            real = tf.shape(chosen)[0]
+            filled = tf.concat([chosen, tf.repeat(chosen[:1], rows - real)], axis=0)  # as the first
+            beside = {
+                name: tf.ensure_shape(tf.gather(values, filled), (rows, *values.shape[1:]))
+                for name, values in others.items()
+            }
+            found = function({"source": padded_source(tf.gather(words, filled), rows, length), **beside})
+            updated = {name: _put(results[name], chosen, found[name][:real]) for name in results}
+            return first + rows, updated
+
+        return search
+
+    def step(first, results):
+        left = tf.shape(numbers)[0] - first
+        choice = tf.reduce_sum(tf.cast(left > tf.constant(ROWS[:-1]), tf.int32))
+        branches = [lambda rows=rows: batch(rows)(first, results) for rows in ROWS]
+        return tf.switch_case(choice, branches)
+
+    return tf.while_loop(
+        lambda first, results: first < tf.shape(numbers)[0],
+        step,
+        (tf.constant(0), results),
+        shape_invariants=(tf.TensorShape([]), {name: value.shape for name, value in results.items()}),
+    )[1]
+
+
+def by_group(groups, inputs: tuple, empty: tuple, run: Callable) -> tuple:
+    """Return what a function gives for each row, called with the rows of one group at a time.
+
+    Args:
+        groups: int32 `(B,)`. The group of each row.
+        inputs: tensors of a row each.
+        empty: tensors `(B, …)` of the outputs' shapes.
+        run: function from the rows of `inputs` of one group to the outputs' rows.
+    """
+    import tensorflow as tf
+
+    present = tf.unique(groups).y
+
+    def step(i, results):
+        numbers = tf.cast(tf.where(tf.equal(groups, present[i]))[:, 0], tf.int32)
+        found = run(*(tf.gather(values, numbers) for values in inputs))
+        updated = [
+            tf.tensor_scatter_nd_update(result, numbers[:, None], rows)
+            for result, rows in zip(results, found, strict=True)
+        ]
+        return i + 1, tuple(updated)
+
+    return tf.while_loop(
+        lambda i, results: i < tf.shape(present)[0],
+        step,
+        (tf.constant(0), tuple(empty)),
+        shape_invariants=(tf.TensorShape([]), tuple(values.shape for values in empty)),
+    )[1]
+
+
+def padded_source(words, rows: int, length: int):
+    """Return ragged sentences with their end symbols as int32 `(rows, length)`."""
+    import tensorflow as tf
+
+    ended = tf.concat([tf.cast(words, tf.int32), tf.fill([rows, 1], END)], axis=1)
+    return tf.ensure_shape(ended.to_tensor(shape=(rows, length)), (rows, length))
+
+
+def _put(results, numbers, found):
+    """Return `results` `(B, …)` with `found` in the numbered rows; what `found` is shorter by stays."""
+    import tensorflow as tf
+
+    missing = [[0, 0]] + [
+        [0, full - part] for full, part in zip(results.shape[1:], found.shape[1:], strict=True)
+    ]
+    return tf.tensor_scatter_nd_update(results, numbers[:, None], tf.pad(found, missing))

@@ -1,0 +1,92 @@
+"""The tokenizers as parts of a TensorFlow graph, so that a SavedModel takes text and returns text."""
+
+from kzoo.errors import UserError
+from kzoo.text import CharacterTokenizer, SubwordTokenizer
+from kzoo.text.tokenizers import UNKNOWN
+
+
+def graph_tokenizer(tokenizer):
+    """Return a tokenizer that works in the graph, with `tokenize` and `detokenize`.
+
+    Args:
+        tokenizer: `SubwordTokenizer` or `CharacterTokenizer`.
+
+    Raises:
+        UserError: a tokenizer of another kind, such as one that runs Moses's rules in Python.
+    """
+    if type(tokenizer) not in GRAPH_TOKENIZERS:
+        raise UserError(
+            f"a {type(tokenizer).__name__} cannot be put into a SavedModel: only "
+            f"{' and '.join(kind.__name__ for kind in GRAPH_TOKENIZERS)} run in TensorFlow's graph"
+        )
+    return GRAPH_TOKENIZERS[type(tokenizer)](tokenizer)
+
+
+def graph_subwords(tokenizer: SubwordTokenizer):
+    """Return SentencePiece in the graph."""
+    import tensorflow as tf
+    import tensorflow_text
+
+    class GraphSubwords(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.pieces = tensorflow_text.SentencepieceTokenizer(tokenizer.proto)
+
+        def tokenize(self, text):
+            """Return the word numbers `(B, None)` of texts `(B,)`, ragged."""
+            return self.pieces.tokenize(text)
+
+        def detokenize(self, words):
+            """Return the texts `(B,)` of ragged word numbers."""
+            return self.pieces.detokenize(words)
+
+    return GraphSubwords()
+
+
+def graph_characters(tokenizer: CharacterTokenizer):
+    """Return a table of characters in the graph."""
+    import tensorflow as tf
+
+    vocabulary = tokenizer.get_vocabulary()
+
+    class GraphCharacters(tf.Module):
+        def __init__(self):
+            super().__init__()
+            numbers = tf.range(len(vocabulary), dtype=tf.int32)
+            pairs = tf.lookup.KeyValueTensorInitializer(vocabulary, numbers)
+            self.numbers = tf.lookup.StaticHashTable(pairs, default_value=UNKNOWN)
+            self.shown = tf.constant(tokenizer.detokenize([[i] for i in range(len(vocabulary))]))
+
+        def tokenize(self, text):
+            """Return the character numbers `(B, None)` of texts `(B,)`, ragged."""
+            characters = tf.strings.unicode_split(text, "UTF-8")
+            return tf.ragged.map_flat_values(self.numbers.lookup, characters)
+
+        def detokenize(self, words):
+            """Return the texts `(B,)` of ragged character numbers."""
+            return tf.strings.reduce_join(tf.gather(self.shown, words), axis=-1)
+
+    return GraphCharacters()
+
+
+GRAPH_TOKENIZERS = {SubwordTokenizer: graph_subwords, CharacterTokenizer: graph_characters}
+
+
+def graph_languages(codes: list[str]):
+    """Return a table of languages in the graph, whose `numbers` refuses those that are not in it."""
+    import tensorflow as tf
+
+    class GraphLanguages(tf.Module):
+        def __init__(self):
+            super().__init__()
+            pairs = tf.lookup.KeyValueTensorInitializer(codes, tf.range(len(codes), dtype=tf.int32))
+            self.table = tf.lookup.StaticHashTable(pairs, default_value=-1)
+
+        def numbers(self, names):
+            """Return the numbers `(B,)` of language codes `(B,)`."""
+            found = self.table.lookup(names)
+            known = f"unknown language; this model knows {', '.join(codes)}"
+            with tf.control_dependencies([tf.debugging.assert_non_negative(found, message=known)]):
+                return tf.identity(found)
+
+    return GraphLanguages()

@@ -1,0 +1,194 @@
+"""Translators as TensorFlow SavedModels: text in, text out, the whole search inside.
+
+`translator.export(FOLDER)` calls it. What loads one needs tensorflow and tensorflow_text alone.
+"""
+
+import os
+
+import keras
+
+from kzoo.decoding.beam_search import BeamSearch
+from kzoo.decoding.length_penalty import Exponent
+from kzoo.errors import UserError
+from kzoo.export.graph_search import by_group, in_batches, padded_lengths
+from kzoo.export.graph_text import graph_languages, graph_tokenizer
+from kzoo.files import whole_folder
+from kzoo.models.xla import uses_xla
+from kzoo.text.tokenizers import END, PAD
+
+
+def export_saved_model(
+    translator: keras.Model, folder: str | os.PathLike, beam_size: int = 5, length_penalty=1.0
+):
+    """Write a SavedModel.
+
+    Its signatures take texts `(B,)`; B may be 0. Sentences longer than the model can read are cut.
+
+        serving_default   text → translation (B,), score (B,)
+        n_best            text → translation (B, K), score (B, K), best first; "" and -1e9 where there is none
+        embed             text, language → embedding (B, k·D): of a model with an attention bridge
+
+    A model of several languages takes `source_language` and `target_language`, strings `(B,)`, too; one that
+    reads images `image`, float32 `(B, *image_shape)`.
+
+    Args:
+        translator: a `Translator` or a `MultilingualTranslator`.
+        folder: where to; it appears complete or not at all, in place of an earlier one.
+        beam_size: int. K.
+        length_penalty: as in `Translator.translate`.
+
+    Raises:
+        UserError: another backend than TensorFlow, or a tokenizer that cannot run in its graph.
+    """
+    if keras.backend.backend() != "tensorflow":
+        raise UserError(
+            f"a SavedModel is written by TensorFlow, not by {keras.backend.backend()}: "
+            "load the preset with KERAS_BACKEND=tensorflow"
+        )
+    import tensorflow as tf
+
+    if not callable(length_penalty):
+        length_penalty = Exponent(float(length_penalty))
+    make = multilingual_module if hasattr(translator, "languages") else bilingual_module
+    module, signatures = make(translator, TextSearch(translator, beam_size, length_penalty))
+    module.weights = [weight.value for weight in translator.backbone.variables]
+    with whole_folder(folder) as unfinished:
+        tf.saved_model.save(module, str(unfinished), signatures)
+
+
+class TextSearch:
+    """A translator's beam search on ragged words in the graph."""
+
+    def __init__(self, translator, beam_size: int, length_penalty):
+        self.translator, self.beam_size, self.length_penalty = translator, beam_size, length_penalty
+        self.most = translator.backbone.max_length
+        self.limits = {n: min(n + n // 2 + 8, self.most) for n in padded_lengths(self.most)}
+
+    def __call__(self, words, others: dict):
+        """Return the hypotheses of ragged words: texts' words, ragged `(B·K, None)`, and scores `(B, K)`."""
+        import tensorflow as tf
+
+        B, K, T = words.nrows(tf.int32), self.beam_size, self.limits[self.most]
+        empty = {
+            "tokens": tf.ensure_shape(tf.fill([B, K, T], PAD), (None, K, T)),
+            "scores": tf.ensure_shape(tf.fill([B, K], -1e9), (None, K)),
+        }
+        found = in_batches(words, others, empty, self.most, self._compiled)
+        # Nothing becomes nothing, and that is certain.
+        nothing = tf.equal(words.row_lengths(), 0)[:, None]
+        scores = tf.where(nothing, tf.constant([0.0] + [-1e9] * (K - 1)), found["scores"])
+        tokens = tf.reshape(found["tokens"], (B * K, T))
+        ends = tf.reduce_min(tf.where(tf.equal(tokens, END), tf.range(T), T), axis=1)
+        lengths = tf.where(tf.reshape(scores, (-1,)) > -1e8, ends, 0)
+        return tf.RaggedTensor.from_tensor(tokens, lengths=tf.where(lengths < T, lengths, 0)), scores
+
+    def _compiled(self, length: int):
+        import tensorflow as tf
+
+        search = BeamSearch(self.translator, self.beam_size, self.limits[length], self.length_penalty)
+        return tf.function(search, jit_compile=uses_xla(self.translator.backbone), autograph=False)
+
+
+def bilingual_module(translator, search: TextSearch):
+    """Return the module and the signatures of a translator of one direction."""
+    import tensorflow as tf
+
+    translator.bake()
+    module, shape = tf.Module(), translator.image_shape
+    module.source = graph_tokenizer(translator.source_tokenizer)
+    module.target = graph_tokenizer(translator.target_tokenizer)
+    signature = [tf.TensorSpec([None], tf.string, "text")]
+    if shape is not None:
+        signature.append(tf.TensorSpec([None, *shape], tf.float32, "image"))
+
+    @tf.function(input_signature=signature, autograph=False)
+    def hypotheses(text, *image):
+        words = module.source.tokenize(text)[:, : search.most - 1]
+        found, scores = search(words, {"image": image[0]} if image else {})
+        return tf.reshape(module.target.detokenize(found), (-1, search.beam_size)), scores
+
+    return module, _translation_signatures(hypotheses, signature)
+
+
+def multilingual_module(translator, search: TextSearch):
+    """Return the module and the signatures of a translator among several languages."""
+    import tensorflow as tf
+
+    module, K = tf.Module(), search.beam_size
+    module.languages = graph_languages(translator.languages)
+    module.tokenizers = [graph_tokenizer(tokenizer) for tokenizer in translator.tokenizers.values()]
+    signature = [
+        tf.TensorSpec([None], tf.string, name) for name in ("text", "source_language", "target_language")
+    ]
+
+    @tf.function(input_signature=signature, autograph=False)
+    def hypotheses(text, source_language, target_language):
+        codes = [module.languages.numbers(names) for names in (source_language, target_language)]
+
+        def translate(text, source, target):
+            """Translate texts of one source and one target language."""
+            tokenized = [
+                lambda t=tokenizer: t.tokenize(text)[:, : search.most - 1] for tokenizer in module.tokenizers
+            ]
+            words = tf.switch_case(source[0], tokenized)
+            found, scores = search(words, {"source_language": source, "target_language": target})
+            written = [lambda t=tokenizer: t.detokenize(found) for tokenizer in module.tokenizers]
+            return tf.reshape(tf.switch_case(target[0], written), (-1, K)), scores
+
+        empty = (tf.fill([tf.shape(text)[0], K], ""), tf.fill([tf.shape(text)[0], K], -1e9))
+        group = codes[0] * len(module.tokenizers) + codes[1]
+        return by_group(group, (text, *codes), empty, translate)
+
+    return module, {
+        **_translation_signatures(hypotheses, signature),
+        **_embedding_signature(translator, module, search.most),
+    }
+
+
+def _translation_signatures(hypotheses, signature: list) -> dict:
+    """Return the best hypothesis, and all K, as signatures of a function that gives texts and scores."""
+    import tensorflow as tf
+
+    @tf.function(input_signature=signature, autograph=False)
+    def translate(*inputs):
+        texts, scores = hypotheses(*inputs)
+        return {"translation": texts[:, 0], "score": scores[:, 0]}
+
+    @tf.function(input_signature=signature, autograph=False)
+    def n_best(*inputs):
+        texts, scores = hypotheses(*inputs)
+        return {"translation": texts, "score": scores}
+
+    return {"serving_default": translate, "n_best": n_best}
+
+
+def _embedding_signature(translator, module, most: int) -> dict:
+    """Return the signature of M, flattened; none for a model without a bridge."""
+    import tensorflow as tf
+
+    backbone = translator.backbone
+    if backbone.bridge is None:
+        return {}
+    k, D = backbone.matrix_shape
+    signature = [tf.TensorSpec([None], tf.string, name) for name in ("text", "language")]
+
+    def matrices(length: int):
+        return tf.function(
+            lambda inputs: {"embedding": tf.reshape(backbone.matrix(inputs)[0], (-1, k * D))}, autograph=False
+        )
+
+    @tf.function(input_signature=signature, autograph=False)
+    def embed(text, language):
+        def embedded(text, source):
+            tokenized = [
+                lambda t=tokenizer: t.tokenize(text)[:, : most - 1] for tokenizer in module.tokenizers
+            ]
+            words = tf.switch_case(source[0], tokenized)
+            empty = {"embedding": tf.ensure_shape(tf.zeros((tf.shape(text)[0], k * D)), (None, k * D))}
+            return (in_batches(words, {"source_language": source}, empty, most, matrices)["embedding"],)
+
+        numbers = module.languages.numbers(language)
+        (found,) = by_group(numbers, (text, numbers), (tf.zeros((tf.shape(text)[0], k * D)),), embedded)
+        return {"embedding": found}
+
+    return {"embed": embed}

@@ -1,0 +1,211 @@
+"""Files of features: written in batches, resumed, opened in any order; each mismatch is one clear line."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from kzoo.data.image_features import Extractor, open_features, write_features
+from kzoo.errors import UserError
+
+VGG = Extractor("vgg19", "fc2", "random", seed=3)
+NAMES = [f"{i}.jpg" for i in (7, 3, 9, 1, 5, 8, 2)]
+
+
+def in_batches(rows, size=3):
+    """A source of features that keeps what it was asked for in `asked`."""
+
+    def arrays(names):
+        arrays.asked.append(list(names))
+        wanted = rows[[NAMES.index(name) for name in names]]
+        for start in range(0, len(wanted), size):
+            yield wanted[start : start + size]
+
+    arrays.asked = []
+    return arrays
+
+
+@pytest.fixture(params=[(4,), (2, 4)], ids=["whole", "regions"])
+def rows(request, random):
+    return random.normal(size=(len(NAMES), *request.param)).astype("float32")
+
+
+@pytest.fixture
+def written(random, tmp_path):
+    rows = random.normal(size=(len(NAMES), 4)).astype("float32")
+    write_features(tmp_path / "train.npy", in_batches(rows), NAMES, VGG)
+    return tmp_path / "train.npy"
+
+
+def refused(message, *arguments, **options):
+    with pytest.raises(UserError, match=message) as error:
+        open_features(*arguments, **options)
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_written_is_read(rows, tmp_path):
+    features = write_features(tmp_path / "deep" / "train.npy", in_batches(rows), NAMES, VGG)
+    assert isinstance(features.array, np.memmap)
+    assert (features.names, features.extractor, features.shape) == (tuple(NAMES), VGG, rows.shape)
+    np.testing.assert_array_equal(features[:], rows)
+    np.testing.assert_array_equal(np.load(tmp_path / "deep" / "train.npy"), rows)
+    assert sorted(path.name for path in (tmp_path / "deep").iterdir()) == ["train.json", "train.npy"]
+    read = json.loads((tmp_path / "deep" / "train.json").read_text())
+    assert read["names"] == NAMES
+    assert read["extractor"] == {"model": "vgg19", "layer": "fc2", "weights": "random", "seed": 3}
+
+
+def test_rows_come_in_the_order_asked_for(rows, tmp_path):
+    write_features(tmp_path / "train.npy", in_batches(rows), NAMES, VGG)
+    wanted = ["1.jpg", "1.jpg", "7.jpg", "2.jpg"]
+    features = open_features(tmp_path / "train.npy", wanted, VGG, rows.shape[1:])
+    assert (len(features), features.shape) == (4, (4, *rows.shape[1:]))
+    np.testing.assert_array_equal(features[np.arange(4)], rows[[3, 3, 0, 6]])
+    np.testing.assert_array_equal(features[1:3], rows[[3, 0]])
+    np.testing.assert_array_equal(features[-1], rows[6])
+
+
+def test_half_precision_is_kept(rows, tmp_path):
+    features = write_features(tmp_path / "train.npy", in_batches(rows.astype("float16")), NAMES, VGG)
+    assert features.array.dtype == np.float16
+
+
+@pytest.mark.parametrize("cut", [0, 5])
+def test_an_interruption_loses_nothing(rows, tmp_path, cut):
+    path, whole = tmp_path / "train.npy", in_batches(rows)
+
+    def stops(names):
+        for number, batch in enumerate(whole(names)):
+            if number == 2:
+                raise KeyboardInterrupt
+            yield batch
+
+    with pytest.raises(KeyboardInterrupt):
+        write_features(path, stops, NAMES, VGG)
+    assert not path.exists()
+    (part,) = tmp_path.iterdir()
+    part.write_bytes(part.read_bytes()[: part.stat().st_size - cut])  # as when the machine stops in a write
+    np.testing.assert_array_equal(write_features(path, whole, NAMES, VGG)[:], rows)
+    assert whole.asked == [NAMES, NAMES[6 - bool(cut) :]]
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["train.json", "train.npy"]
+
+
+def test_an_interruption_in_the_header_begins_anew(rows, tmp_path):
+    path = tmp_path / "train.npy"
+    with pytest.raises(UserError, match="features of 3 pictures, but 7 names"):
+        write_features(path, lambda names: iter([rows[:3]]), NAMES, VGG)
+    (part,) = tmp_path.iterdir()
+    part.write_bytes(part.read_bytes()[:20])
+    np.testing.assert_array_equal(write_features(path, in_batches(rows), NAMES, VGG)[:], rows)
+
+
+def test_what_is_complete_is_not_computed_again(rows, tmp_path):
+    write_features(tmp_path / "train.npy", in_batches(rows), NAMES, VGG)
+    again = in_batches(rows)
+    write_features(tmp_path / "train.npy", again, NAMES, VGG)
+    assert again.asked == []
+
+
+def test_another_extractor_or_other_names_replace_it(rows, tmp_path):
+    path, other = tmp_path / "train.npy", Extractor("vgg19", "fc2", "random", seed=4)
+    write_features(path, in_batches(rows), NAMES, VGG)
+    write_features(path, in_batches(rows + 1), NAMES, other)
+    assert open_features(path).extractor == other
+    np.testing.assert_array_equal(open_features(path)[:], rows + 1)
+    write_features(path, in_batches(rows), NAMES[::-1], other)
+    np.testing.assert_array_equal(open_features(path)[:], rows[::-1])
+
+
+def test_a_failure_keeps_the_earlier_file(rows, tmp_path):
+    path = tmp_path / "train.npy"
+    write_features(path, in_batches(rows), NAMES, VGG)
+    with pytest.raises(UserError, match="features of 3 pictures, but 6 names"):
+        write_features(path, lambda names: iter([rows[:3]]), NAMES[1:], VGG)
+    assert len(list(tmp_path.iterdir())) == 3  # with what may go on
+    np.testing.assert_array_equal(open_features(path, NAMES, VGG)[:], rows)
+
+
+def test_what_was_given_up_is_removed(rows, tmp_path):
+    path = tmp_path / "train.npy"
+    with pytest.raises(UserError):
+        write_features(path, lambda names: iter([rows[:3]]), NAMES[1:], VGG)
+    write_features(path, in_batches(rows), NAMES, VGG)
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["train.json", "train.npy"]
+
+
+def test_what_the_extraction_raises_is_not_the_files_fault(tmp_path):
+    def arrays(names):
+        raise FileNotFoundError("7.jpg")
+        yield
+
+    with pytest.raises(FileNotFoundError, match=r"7\.jpg"):
+        write_features(tmp_path / "train.npy", arrays, NAMES, VGG)
+
+
+def test_batches_that_do_not_fit_are_refused(random, tmp_path):
+    path = tmp_path / "train.npy"
+    x = random.normal(size=(7, 4)).astype("float32")
+    for batches, message in (
+        ([x, x], "14 pictures or more, but 7 names"),
+        ([x[:3], x[3:, :2]], re.escape("shape (2,) a picture, expected (4,)")),
+        ([x[:, :, None, None]], re.escape("shape (4, 1, 1) a picture, expected (D,) or (R, D)")),
+        ([], "features of 0 pictures, but 7 names"),
+    ):
+        with pytest.raises(UserError, match=message):
+            write_features(path, lambda names, batches=batches: iter(batches), NAMES, VGG)
+        for part in tmp_path.iterdir():
+            part.unlink()
+
+
+def test_names_that_do_not_fit_are_refused(rows, tmp_path):
+    for name, names, message in (
+        ("train.npy", [*NAMES, NAMES[0]], "'7.jpg' stands twice"),
+        ("train.npy", [], "no pictures"),
+        ("train.h5", NAMES, "ends in .npy"),
+    ):
+        with pytest.raises(UserError, match=message):
+            write_features(tmp_path / name, in_batches(rows), names, VGG)
+
+
+def test_a_folder_that_is_a_file_is_refused(rows, tmp_path):
+    (tmp_path / "here").write_text("")
+    with pytest.raises(UserError, match="cannot be written"):
+        write_features(tmp_path / "here" / "train.npy", in_batches(rows), NAMES, VGG)
+
+
+def test_another_count_is_refused(written):
+    np.save(written, np.zeros((5, 4), "float32"))
+    refused("features of 5 pictures, train.json beside it names 7", written)
+
+
+def test_another_width_is_refused(written):
+    refused(re.escape("have the shape (4,), the model takes (4096,)"), written, shape=(4096,))
+    refused(re.escape("have the shape (4,), the model takes (49, 4)"), written, shape=(49, 4))
+
+
+def test_another_extractor_is_refused(written):
+    other = Extractor("vgg19", "block5_pool", "random", seed=1)
+    refused("layer 'fc2' instead of 'block5_pool', seed 3 instead of 1", written, extractor=other)
+
+
+def test_a_missing_picture_is_refused(written):
+    refused("no features of the picture '4.jpg', only of 7 such as '7.jpg'", written, ["7.jpg", "4.jpg"])
+    refused("'4.jpg' and of 1 more", written, ["4.jpg", "6.jpg", "4.jpg"])
+
+
+def test_missing_and_damaged_files_are_refused(written):
+    refused("no such file of features", written.with_name("val.npy"))
+    content, described = written.read_bytes(), written.with_suffix(".json").read_text()
+    for damaged in (content[:-4], content[:30], b"", b"nothing"):
+        written.write_bytes(damaged)
+        refused("is cut short or no array", written)
+    for array in (np.zeros(7), np.zeros((7, 4), int), np.array([{}] * 7)):
+        np.save(written, array)
+        refused("is cut short or no array", written)
+    written.write_bytes(content)
+    for damaged in ("", "[]", "{}", described.replace("layer", "lair")):
+        written.with_suffix(".json").write_text(damaged)
+        refused("train.json: does not name the pictures and the extractor", written)
+    written.with_suffix(".json").unlink()
+    refused("train.json beside it, which names its pictures, is missing", written)

@@ -1,0 +1,155 @@
+"""SavedModels against `translate`, loaded by a process that has neither keras nor kzoo."""
+
+import json
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+from kzoo.errors import UserError
+from kzoo.presets import attention_bridge_m2m_tiny, glyph_zh_en_tiny, image_text_tiny, pope_tiny
+from kzoo.text import CharacterTokenizer, MosesSubwordTokenizer, SubwordTokenizer, train_subwords
+
+if keras.backend.backend() != "tensorflow":
+    pytest.skip("a SavedModel is TensorFlow's", allow_module_level=True)
+
+ENGLISH = [
+    "a man walks.",
+    "two dogs run in the snow.",
+    "",
+    "the man sees a dog.",
+    "dogs.",
+    "a man and two dogs.",
+]
+CHINESE = ["人看狗", "", "两只狗跑。", "雪", "龘人", "人"]
+TRANSFORMER = {"num_layers": 1, "width": 32, "num_heads": 2, "feedforward_dim": 32, "max_length": 16}
+
+# What another program does: read requests, call a signature, print its answers.
+CLIENT = """
+import json, sys, types
+for name in ("keras", "keras_hub", "kzoo"):
+    sys.modules[name] = None
+# tensorflow_text has Keras layers of its own, which a SavedModel does not need.
+sys.modules["tensorflow_text.python.keras"] = types.ModuleType("keras")
+import tensorflow as tf, tensorflow_text
+
+def text(value):
+    if isinstance(value, list):
+        return [text(item) for item in value]
+    return value.decode() if isinstance(value, bytes) else value
+
+model = tf.saved_model.load(sys.argv[1])
+for line in sys.stdin:
+    signature, inputs = json.loads(line)
+    types = {"image": tf.float32}
+    tensors = {k: tf.constant(v, types.get(k, tf.string)) for k, v in inputs.items()}
+    try:
+        found = model.signatures[signature](**tensors)
+    except tf.errors.InvalidArgumentError as error:
+        print(json.dumps({"error": error.message}))
+        continue
+    print(json.dumps({k: text(v.numpy().tolist()) for k, v in found.items()}))
+"""
+
+
+def ask(folder, *requests):
+    """Return the answers of the SavedModel in another process."""
+    lines = "".join(json.dumps(request) + "\n" for request in requests)
+    done = subprocess.run(
+        [sys.executable, "-c", CLIENT, str(folder)], input=lines, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def subwords(**kwargs):
+    return SubwordTokenizer(train_subwords(ENGLISH * 5, 40), **kwargs)
+
+
+def check_translations(answer, best, translator_n_best):
+    """Compare both signatures with what the translator gives."""
+    assert best["translation"] == [hypotheses[0].text for hypotheses in translator_n_best]
+    for texts, scores, expected in zip(
+        answer["translation"], answer["score"], translator_n_best, strict=True
+    ):
+        assert texts[: len(expected)] == [hypothesis.text for hypothesis in expected]
+        np.testing.assert_allclose(scores[: len(expected)], [h.score for h in expected], atol=1e-4)
+
+
+def test_a_transformer_translates_text(tmp_path):
+    keras.utils.set_random_seed(1)
+    translator = pope_tiny(subwords(), **TRANSFORMER)
+    translator.export(tmp_path / "model", beam_size=3)
+    long = "dogs " * 30
+    best, several, none, one, cut = ask(
+        tmp_path / "model",
+        ("serving_default", {"text": ENGLISH}),
+        ("n_best", {"text": ENGLISH}),
+        ("serving_default", {"text": []}),
+        ("serving_default", {"text": ENGLISH[1:2]}),
+        ("serving_default", {"text": [long]}),
+    )
+    check_translations(several, best, translator.n_best(ENGLISH, 3, beam_size=3))
+    assert best["translation"][2] == ""
+    assert none == {"translation": [], "score": []}
+    assert one["translation"] == best["translation"][1:2]
+    assert cut["translation"] == translator.translate([long], beam_size=3, truncate=True)
+
+
+def test_glyphs_translate_characters(tmp_path):
+    pytest.importorskip("noto_cjk_sans_otc", reason="the glyphs' font is not installed")
+    keras.utils.set_random_seed(1)
+    characters = CharacterTokenizer(list("人看狗两只跑。雪"))
+    sizes = {"embedding_dim": 16, "bidirectional": (16,), "unidirectional": (), "decoder_units": (16,)}
+    translator = glyph_zh_en_tiny(characters, subwords(), architecture="fc_1", max_length=16, **sizes)
+    translator.export(tmp_path / "model", beam_size=2)
+    best, several = ask(
+        tmp_path / "model", ("serving_default", {"text": CHINESE}), ("n_best", {"text": CHINESE})
+    )
+    check_translations(several, best, translator.n_best(CHINESE, 2, beam_size=2))
+
+
+def test_pictures_come_with_the_text(tmp_path):
+    keras.utils.set_random_seed(1)
+    translator = image_text_tiny(subwords(), image_shape=(8, 8, 3), **TRANSFORMER)
+    images = np.random.default_rng(0).integers(0, 256, (len(ENGLISH), 8, 8, 3))
+    translator.export(tmp_path / "model", beam_size=2)
+    requests = [(name, {"text": ENGLISH, "image": images.tolist()}) for name in ("serving_default", "n_best")]
+    best, several = ask(tmp_path / "model", *requests)
+    check_translations(several, best, translator.n_best(ENGLISH, 2, beam_size=2, images=images))
+
+
+def test_several_languages_in_one_batch(tmp_path):
+    keras.utils.set_random_seed(1)
+    tokenizers = {code: subwords(config_file=f"{code}_tokenizer.json") for code in ("en", "de", "fr")}
+    sizes = {"embedding_dim": 16, "width": 16, "num_heads": 2, "hidden_dim": 16, "max_length": 16}
+    translator = attention_bridge_m2m_tiny(tokenizers, **sizes)
+    translator.export(tmp_path / "model", beam_size=2)
+    source, target = ["en", "de", "en", "fr", "de", "en"], ["de", "en", "fr", "fr", "en", "de"]
+    languages = {"source_language": source, "target_language": target}
+    best, several, none, unknown, embedded = ask(
+        tmp_path / "model",
+        ("serving_default", {"text": ENGLISH, **languages}),
+        ("n_best", {"text": ENGLISH, **languages}),
+        ("serving_default", {"text": [], "source_language": [], "target_language": []}),
+        ("serving_default", {"text": ["a"], "source_language": ["xx"], "target_language": ["de"]}),
+        ("embed", {"text": ENGLISH, "language": source}),
+    )
+    expected = [
+        translator.n_best([text], s, t, 2, beam_size=2)[0]
+        for text, s, t in zip(ENGLISH, source, target, strict=True)
+    ]
+    check_translations(several, best, expected)
+    assert none == {"translation": [], "score": []}
+    assert "unknown language; this model knows en, de, fr" in unknown["error"]
+    vectors = [translator.embed([text], code)[0] for text, code in zip(ENGLISH, source, strict=True)]
+    np.testing.assert_allclose(embedded["embedding"], vectors, atol=1e-5)
+
+
+def test_what_cannot_be_exported_is_named(tmp_path):
+    moses = MosesSubwordTokenizer(train_subwords(ENGLISH * 5, 40), "en")
+    with pytest.raises(UserError, match="MosesSubwordTokenizer cannot be put into a SavedModel"):
+        pope_tiny(moses, **TRANSFORMER).export(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
