@@ -19,6 +19,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="A Keras 3 model zoo for machine translation.",
 )
+features = typer.Typer(no_args_is_help=True, help="Features of pictures, for models that read images.")
+app.add_typer(features, name="features")
 plots = typer.Typer(no_args_is_help=True, help="Draw the papers' pictures.")
 app.add_typer(plots, name="plot")
 
@@ -93,6 +95,7 @@ def evaluate(
     length_penalty: Penalty = 1.0,
     gnmt: GNMTPenalty = None,
     truncate: Truncate = False,
+    images: Annotated[Path | None, typer.Option(help="Folder with features SPLIT.npy.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the scores.")] = None,
 ):
     """Translate a corpus's splits, or your own files, and score them with sacreBLEU."""
@@ -112,6 +115,8 @@ def evaluate(
     if files:
         corpus = "files"
         data = open_files(test=files, languages=(translator.source_language, translator.target_language))
+    if images:
+        data = data.with_images(images)
     source, target = translator.source_language, translator.target_language
     splits = split or [
         name
@@ -263,6 +268,41 @@ def demo(
     from kzoo.training.demo import demo as run_demo
 
     run_demo(text or [])
+
+
+@features.command("extract")
+def extract(
+    folder: Annotated[Path, typer.Argument(help="Where the pictures are.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help=".npy file; Multi30k's are SPLIT.npy.")],
+    names: Annotated[
+        Path | None, typer.Option(help="Their file names, a line each, as Multi30k's SPLIT.txt; all, sorted.")
+    ] = None,
+    model: Annotated[str, typer.Option(help="A network of keras.applications.")] = "vgg19",
+    layer: Annotated[str, typer.Option(help="Whose output is taken; block5_pool has 49 regions.")] = "fc7",
+    weights: Annotated[str, typer.Option(help="imagenet, a file of weights, or random.")] = "imagenet",
+    batch_size: Annotated[int, typer.Option(min=1)] = 16,
+    replace_corrupt: Annotated[
+        bool, typer.Option(help="Give unreadable pictures the mean feature; an error otherwise.")
+    ] = False,
+):
+    """Write the features of pictures; goes on where it was interrupted."""
+    from kzoo.data.text_files import read_lines
+
+    if not folder.is_dir():
+        raise UserError(f"{folder}: no such folder of pictures")
+    listed = (
+        read_lines(names).sentences
+        if names
+        else sorted(path.name for path in folder.iterdir() if path.is_file())
+    )
+    _start_backend()
+    from kzoo.training.extraction import extract_features
+
+    with _progress("extracting", len(listed)) as advance:
+        found = extract_features(
+            output, folder, listed, model, layer, weights, batch_size, replace_corrupt, advance
+        )
+    print(f"{output}: {found.shape}, {found.extractor.model} {found.extractor.layer}")
 
 
 class Encoding(StrEnum):

@@ -9,6 +9,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "conllu": ["read_conllu"],
         "corpora": ["CORPORA", "Corpus", "open_corpus", "open_files"],
         "ctb5": ["read_ctb5"],
+        "image_features": ["Extractor", "FeatureFile", "open_features", "write_features"],
         "language_pairs": ["language_pairs"],
         "pair_batches": ["PairBatches"],
         "senteval": ["SENTEVAL_TASKS", "senteval_examples", "senteval_tasks"],

@@ -5,13 +5,14 @@ Recipes and the command line open a corpus here; tokenizers and batches take the
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from kzoo.data.checksums import MULTI30K
 from kzoo.data.download import cache_folder, download
+from kzoo.data.image_features import FeatureFile, open_features
 from kzoo.data.text_files import Text, read_lines
 from kzoo.errors import UserError, nearest
 
@@ -87,7 +88,7 @@ class Corpus:
             )
         return left.sentences, right.sentences
 
-    def images(self, split: str) -> np.ndarray:
+    def images(self, split: str) -> "np.ndarray | FeatureFile":
         """Return the images of a split `(N, …)`, in the order of its sentences.
 
         Raises:
@@ -95,8 +96,24 @@ class Corpus:
         """
         self.languages_in(split)
         if self.read_images is None:
-            raise UserError(f"corpus {self.name} has no images")
+            raise UserError(
+                f"corpus {self.name} has no images: give a folder of features, with images=FOLDER"
+            )
         return self.read_images(split)
+
+    def with_images(self, folder: str | os.PathLike) -> "Corpus":
+        """Return the corpus with the features `SPLIT.npy` of a folder as its images.
+
+        Args:
+            folder: as `kzoo features extract` fills it.
+        """
+
+        def read(split: str) -> FeatureFile:
+            listed = _own_file(f"{self.name}/{split}.txt")
+            names = None if listed is None else read_lines(listed).sentences
+            return open_features(Path(folder) / f"{split}.npy", names)
+
+        return replace(self, read_images=read)
 
     def languages_in(self, split: str) -> tuple[str, ...]:
         """Return the languages that a split exists in; `UserError` if there is no such split."""

@@ -26,7 +26,7 @@ class Extractor:
     Args:
         model: name of the network, such as "vgg19".
         layer: name of the layer whose output they are.
-        weights: SHA-256 of the file of weights, or "random".
+        weights: SHA-256 of its weights' values, or "random".
         seed: of random weights, else `None`.
     """
 
@@ -58,6 +58,11 @@ class FeatureFile:
     def __getitem__(self, index) -> np.ndarray:
         """Return a picture's features, or those of several for a slice or an array of numbers."""
         return np.array(self.array[self.order[index]])
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The numbers' type."""
+        return self.array.dtype
 
     @property
     def shape(self) -> tuple[int, ...]:

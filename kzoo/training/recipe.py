@@ -27,6 +27,7 @@ class Recipe:
         batches_per_epoch: int. Multilingual: batches until the next validation; 0: one pass over all pairs.
         validation_sentences: int. Multilingual: how many of the validation split are scored in each
             direction after an epoch; 0: all.
+        images: for a model that reads images: folder with features `SPLIT.npy`; the corpus's own if empty.
         validation: split that chooses the best checkpoint.
         text: multilingual: `"raw"`, or `"lowercased"`: Moses-normalized and tokenized, in lower case.
         vocabulary_size: int. Subwords, of both languages together if `joint_vocabulary`, else of each.
@@ -71,6 +72,7 @@ class Recipe:
     train: list[str] = field(default_factory=list)
     val: list[str] = field(default_factory=list)
     test: list[str] = field(default_factory=list)
+    images: str = ""
     validation: str = "val"
     text: str = "raw"
     vocabulary_size: int = 8000

@@ -87,9 +87,11 @@ def _tensorboard(folder: Path) -> list[keras.callbacks.Callback]:
 def recipe_corpus(recipe: Recipe) -> Corpus:
     """Return the corpus that the recipe names."""
     if recipe.corpus != "files":
-        return open_corpus(recipe.corpus)
-    splits = {name: getattr(recipe, name) or None for name in ("train", "val", "test")}
-    return open_files(**splits, languages=recipe.languages or (recipe.source, recipe.target))
+        corpus = open_corpus(recipe.corpus)
+    else:
+        splits = {name: getattr(recipe, name) or None for name in ("train", "val", "test")}
+        corpus = open_files(**splits, languages=recipe.languages or (recipe.source, recipe.target))
+    return corpus.with_images(recipe.images) if recipe.images else corpus
 
 
 class MostSteps(keras.callbacks.Callback):
