@@ -135,6 +135,8 @@ tf.config.set_logical_device_configuration(
 @pytest.fixture(scope="module")
 def device_losses():
     """By backend, losses on one device and on two; each backend in a process of its own, at once."""
+    if keras.backend.backend() == "jax":
+        pytest.skip("runs once, beside the tests on TensorFlow")
     flags = "--xla_force_host_platform_device_count=2"
     running = {
         backend: subprocess.Popen(

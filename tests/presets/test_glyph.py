@@ -43,7 +43,7 @@ def test_a_transformer_reads_glyphs_with_legendre_positions():
         characters,
         characters,
         source_embedding="glyph",
-        glyph_options={"architecture": "cnn_relu"},
+        glyph_options={"architecture": "fc_1"},
         dropout=0.0,
         **sizes,
     )

@@ -27,7 +27,7 @@ RECIPE = Recipe(
         "hidden_dim": 8,
         "max_length": 64,
     },
-    vocabulary_size=100,
+    vocabulary_size=200,
     sentences=16,
     num_shapes=1,
     batches_per_epoch=10,
@@ -41,11 +41,13 @@ RECIPE = Recipe(
 
 @pytest.fixture(scope="module", autouse=True)
 def few_scenes():
-    """Scenes, cut to 100 sentences for training and 8 for validation."""
+    """Scenes, cut to 100 short sentences for training and 8 for validation."""
     scenes = open_corpus("scenes")
 
     def read(split, language):
-        return Text("scenes", scenes.sentences(split, language)[: 100 if split == "train" else 8])
+        rows = zip(*(scenes.sentences(split, code) for code in scenes.languages), strict=True)
+        short = [row for row in rows if max(map(len, row)) < 35][: 100 if split == "train" else 8]
+        return Text("scenes", [row[scenes.languages.index(language)] for row in short])
 
     few = Corpus("scenes", scenes.languages, scenes.splits, "", "", read)
     with pytest.MonkeyPatch.context() as patch:
