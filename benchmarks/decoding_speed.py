@@ -23,8 +23,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-
 SPLIT = "test_2016_flickr"
 # (workers, threads of each) and (most sentences or words of a batch, which of the two)
 CTRANSLATE2_THREADS = ((2, 1), (1, 2))
@@ -141,12 +139,13 @@ class KzooSide:
     """kzoo's translator, every shape compiled."""
 
     def __init__(self, job: Job):
+        from kzoo.export import export_ctranslate2
         from kzoo.presets import load
 
         self.translator, self.job, self.texts = load(job.preset), job, job.texts()
         self.translator._searches.many = 1  # as for a large job, whose few sentences these stand for
         if not any(Path(job.folder).iterdir()):
-            to_ctranslate2(self.translator, job.folder)
+            export_ctranslate2(self.translator, job.folder)
         self.translate(1)
 
     def translate(self, threads: int) -> list[str]:
@@ -238,96 +237,6 @@ def report(ours, theirs, rounds: list[tuple[Turn, Turn]], warm_up: float, option
             "warm_up": warm_up,
         }
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
-
-
-def to_ctranslate2(translator, folder: str | os.PathLike):
-    """Write a translator as a CTranslate2 model, float32, with its SentencePiece models beside it.
-
-    CTranslate2's `Translator(folder)` takes the pieces of `source.spm`; the end symbol is added there.
-
-    Args:
-        translator: a `kzoo.models.Translator` on a `TransformerBackbone`, rotary positions excepted.
-        folder: where to; it may exist.
-    """
-    from ctranslate2.specs import TransformerSpec
-
-    backbone = translator.backbone
-    settings = backbone.get_config()
-    if settings["position_encoding"] == "rope":
-        raise ValueError("to_ctranslate2 writes added position encodings, not rope")
-    spec = TransformerSpec.from_config(
-        settings["num_layers"], settings["num_heads"], pre_norm=settings["norm"] == "pre"
-    )
-    spec.config.add_source_eos = True
-    spec.config.decoder_start_token = "<s>"
-    spec.config.layer_norm_epsilon = 1e-5
-
-    sides = (
-        (spec.encoder, spec.encoder.embeddings[0], backbone.source_embedding, backbone.source_positions),
-        (spec.decoder, spec.decoder.embeddings, backbone.target_embedding, backbone.target_positions),
-    )
-    for side, embeddings, table, positions in sides:
-        embeddings.weight = array(table.embeddings)  # CTranslate2 multiplies by sqrt(D), as kzoo does
-        side.position_encodings.encodings = position_table(positions, backbone.max_length, settings["width"])
-    spec.decoder.projection.weight = array(backbone.target_embedding.embeddings)
-
-    for layer, ours in zip(spec.encoder.layer, backbone.encoder_layers, strict=True):
-        set_attention(layer.self_attention, ours.attention, ours.attention_residual, parts=(3,))
-        set_feedforward(layer.ffn, ours.feedforward, ours.feedforward_residual)
-    for layer, ours in zip(spec.decoder.layer, backbone.decoder_layers, strict=True):
-        set_attention(layer.self_attention, ours.self_attention, ours.self_attention_residual, parts=(3,))
-        set_attention(layer.attention, ours.cross_attention, ours.cross_attention_residual, parts=(1, 2))
-        set_feedforward(layer.ffn, ours.feedforward, ours.feedforward_residual)
-    if settings["norm"] == "pre":
-        set_norm(spec.encoder.layer_norm, backbone.encoder_norm)
-        set_norm(spec.decoder.layer_norm, backbone.decoder_norm)
-
-    sides = {"source": translator.source_tokenizer, "target": translator.target_tokenizer}
-    register = {"source": spec.register_source_vocabulary, "target": spec.register_target_vocabulary}
-    for side, tokenizer in sides.items():
-        register[side]([tokenizer.id_to_token(i) for i in range(tokenizer.vocabulary_size())])
-        (Path(folder) / f"{side}.spm").write_bytes(tokenizer.proto)
-    spec.validate()
-    spec.save(str(folder))
-
-
-def set_attention(spec, attention, residual, parts: tuple[int, ...]):
-    """Copy an attention: query, key and value maps in products of `parts` maps each, and the output map."""
-    inner = attention.num_heads * attention.key_dim
-    kernel, bias = array(attention.kernel), array(attention.bias)
-    first = 0
-    for linear, count in zip(spec.linear, parts, strict=False):
-        columns = slice(first * inner, (first + count) * inner)
-        linear.weight, linear.bias = np.ascontiguousarray(kernel[:, columns].T), bias[columns]
-        first += count
-    set_dense(spec.linear[-1], attention.output_dense)
-    set_norm(spec.layer_norm, residual.layer_norm)
-
-
-def set_feedforward(spec, feedforward, residual):
-    set_dense(spec.linear_0, feedforward.inner)
-    set_dense(spec.linear_1, feedforward.outer)
-    set_norm(spec.layer_norm, residual.layer_norm)
-
-
-def set_dense(spec, dense):
-    spec.weight, spec.bias = np.ascontiguousarray(array(dense.kernel).T), array(dense.bias)
-
-
-def set_norm(spec, layer_norm):
-    spec.gamma, spec.beta = array(layer_norm.gamma), array(layer_norm.beta)
-
-
-def position_table(layer, max_length: int, width: int) -> np.ndarray:
-    """Return what a position layer adds to the embeddings, `(max_length, D)`; zeros for no layer."""
-    nothing = np.zeros((1, max_length, width), "float32")
-    return nothing[0] if layer is None else array(layer(nothing))[0]
-
-
-def array(tensor) -> np.ndarray:
-    from keras import ops
-
-    return np.asarray(ops.convert_to_numpy(tensor), "float32")
 
 
 if __name__ == "__main__":

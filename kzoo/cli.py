@@ -217,6 +217,44 @@ def translate(
             file.write_text(content, encoding="utf-8")
 
 
+class ExportFormat(StrEnum):
+    """What a trained preset can be written as."""
+
+    saved_model = "saved_model"
+    ctranslate2 = "ctranslate2"
+
+
+class Precision(StrEnum):
+    """The weights' numbers in a CTranslate2 model."""
+
+    float32 = "float32"
+    float16 = "float16"
+    int8 = "int8"
+
+
+@app.command()
+def export(
+    preset: Preset,
+    folder: Annotated[Path, typer.Argument(help="Where to.")],
+    to: Annotated[ExportFormat, typer.Option("--format")] = ExportFormat.saved_model,
+    beam_size: Beam = 5,
+    length_penalty: Penalty = 1.0,
+    precision: Annotated[Precision, typer.Option(help="Of a CTranslate2 model.")] = Precision.float32,
+):
+    """Write a preset for other programs: a TensorFlow SavedModel, text to text, or a CTranslate2 model."""
+    from kzoo.presets.shelf import load, locate
+
+    locate(preset)
+    _start_backend()
+    from kzoo.export import export_ctranslate2, export_saved_model
+
+    if to is ExportFormat.saved_model:
+        export_saved_model(load(preset), folder, beam_size, _penalty(length_penalty, None))
+    else:
+        export_ctranslate2(load(preset), folder, precision.value)
+    print(f"{folder}: written, {to.value}")
+
+
 @app.command()
 def report(
     path: Annotated[Path, typer.Argument(help="HTML file.")],

@@ -1,13 +1,18 @@
-"""The image-text paper's comparison on Scenes: text alone against pictures, the right ones and others.
+"""The image-text paper's tables: text alone against pictures, the right ones and others.
 
     python training/image_text_tables.py scenes --source en --target de --seeds 1,2,3
     python training/image_text_tables.py scenes --source id --target zh --seeds 1,2,3
+    python training/image_text_tables.py photographs FEATURES --size base
+    python training/image_text_tables.py photographs FEATURES --size base corpus=files source=id target=zh
+        train='["train.id","train.zh"]' val='["val.id","val.zh"]' test='["test.id","test.zh"]'
 
 Each run is a folder under `--runs`; what is finished is not done again, what was stopped goes on. Prints a
 Markdown table of means and spreads and writes the results as JSON beside the runs.
 
-After Ma et al. 2020, Tables I and II, on made-up pictures that the paper did not have: BLEU and the accuracy
-on words that only the picture tells how to translate, with the right pictures, shuffled ones, or plain grey.
+`photographs` reproduces Ma et al. 2020, Tables I and II, on Multi30k or on your own files, with features
+as `kzoo features extract` writes them. `scenes` compares the same on made-up pictures that the paper did not
+have: BLEU, and the accuracy on words that only the picture tells how to translate. Either scores with the
+right pictures, with shuffled ones, and with none.
 """
 
 import dataclasses
@@ -19,20 +24,15 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from kzoo.data import open_corpus
 from kzoo.data.scenes import scenes as scenes_of
-from kzoo.evaluation import score_ambiguous_words, score_translations
+from kzoo.evaluation import find_meteor, meteor_score, score_ambiguous_words, score_translations
 from kzoo.files import whole_file
 from kzoo.presets import load
 from kzoo.training import Recipe, make_recipe, read_recipe, train
+from kzoo.training.train import recipe_corpus
 
 GREY = 127
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
-
-
-@app.callback()
-def main():
-    """Leaves Typer with commands by name."""
 
 
 @app.command()
@@ -48,58 +48,112 @@ def scenes(
     """BLEU and accuracy on ambiguous words, text alone and with pictures, on the built-in set."""
     recipe = read_recipe(Path(__file__).parent / "image_text_scenes.toml", overrides or [])
     recipe = dataclasses.replace(recipe, source=source, target=target)
+    print(compare(recipe, {"text_only_tiny": {}, "image_text_tiny": {}}, seeds, runs))
+
+
+@app.command()
+def photographs(
+    features: Annotated[Path, typer.Argument(help="Folder with SPLIT.npy.")],
+    size: Annotated[str, typer.Option(help="tiny or base.")] = "base",
+    seeds: Annotated[str, typer.Option(help="Numbers, with commas.")] = "1",
+    runs: Annotated[Path, typer.Option(help="Where the runs are.")] = Path("runs/image_text"),
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, as epochs=15.")
+    ] = None,
+):
+    """Tables I and II: a recurrent model, a Transformer on text, and one with pictures, on all test sets."""
+    recipe = read_recipe(Path(__file__).parent / "image_text_base.toml", overrides or [])
+    print(compare(recipe, photograph_models(recipe, features, size), seeds, runs))
+
+
+def compare(recipe: Recipe, models: dict[str, dict], seeds: str, runs: Path) -> str:
+    """Train and score models, presets with what each changes in the recipe; return the table."""
     results = {}
     for seed in map(int, seeds.split(",")):
-        for preset in ("text_only_tiny", "image_text_tiny"):
-            values = dataclasses.replace(recipe, preset=preset, seed=seed)
-            scores = scores_of(values, runs / f"{preset}_{source}_{target}_{seed}")
-            for pictures, row in scores.items():
-                results.setdefault((preset, pictures), []).append(row)
-    print(table(results))
+        for preset, options in models.items():
+            values = dataclasses.replace(recipe, preset=preset, seed=seed, **options)
+            scores = scores_of(values, runs / f"{preset}_{recipe.source}_{recipe.target}_{seed}")
+            for row, found in scores.items():
+                results.setdefault((preset, row), []).append(found)
+    return table(results)
+
+
+def photograph_models(recipe: Recipe, features: Path, size: str) -> dict[str, dict]:
+    """Return what each row of the paper's tables changes in the recipe, by its preset."""
+    shape = list(recipe_corpus(recipe).with_images(features).images("train").shape[1:])
+    return {
+        "lookup_zh_en" + ("" if size == "base" else "_tiny"): {"joint_vocabulary": False},
+        f"text_only_{size}": {},
+        f"image_text_{size}": {
+            "images": str(features),
+            "model": {**recipe.model, "image_shape": shape},
+        },
+    }
 
 
 def scores_of(recipe: Recipe, folder: Path) -> dict[str, dict]:
-    """Train and score one run with each kind of pictures, or read the scores that it has."""
+    """Train and score one run on each test set with each kind of pictures, or read the scores that it has."""
     path = folder / "scores.json"
     if not path.exists() or make_recipe(json.loads(path.read_text())["recipe"]) != recipe:
         train(recipe, folder)
-        translator = load(folder)
-        sentences, references = open_corpus("scenes").pairs("test", recipe.source, recipe.target)
+        translator, corpus = load(folder), recipe_corpus(recipe)
+        pair = {recipe.source, recipe.target}
         scores = {}
-        for name, images in pictures(translator).items():
-            translations = translator.translate(sentences, beam_size=recipe.beam_size, images=images)
-            found = score_ambiguous_words(scenes_of("test"), translations, recipe.source, recipe.target)
-            scores[name] = {
-                **dataclasses.asdict(score_translations("test", translations, references, recipe.target)),
-                **dataclasses.asdict(found),
-                "accuracy": found.accuracy,
-            }
+        for split in corpus.splits:
+            if split.startswith("test") and pair <= set(corpus.languages_in(split)):
+                for name, images in pictures(translator, corpus, split).items():
+                    scores[f"{split}{name}"] = score(translator, recipe, corpus, split, images)
         with whole_file(path) as file:
             file.write_text(json.dumps({"recipe": dataclasses.asdict(recipe), "scores": scores}, indent=1))
     return json.loads(path.read_text())["scores"]
 
 
-def pictures(translator) -> dict[str, np.ndarray | None]:
-    """Return the test set's pictures as they belong, in another order, and as plain grey."""
+def score(translator, recipe: Recipe, corpus, split: str, images) -> dict:
+    """Translate a test set and score it; on Scenes, count the ambiguous words too."""
+    sentences, references = corpus.pairs(split, recipe.source, recipe.target)
+    translations = translator.translate(
+        sentences, beam_size=recipe.beam_size, length_penalty=recipe.length_penalty, images=images
+    )
+    scores = dataclasses.asdict(score_translations(split, translations, references, recipe.target))
+    if find_meteor():
+        scores["meteor"] = meteor_score(translations, references, recipe.target)
+    if corpus.name == "scenes":
+        found = score_ambiguous_words(scenes_of(split), translations, recipe.source, recipe.target)
+        scores |= {**dataclasses.asdict(found), "accuracy": found.accuracy}
+    return scores
+
+
+def pictures(translator, corpus, split: str) -> dict[str, np.ndarray | None]:
+    """Return a test set's pictures as they belong, in another order, and none: grey, or zero features."""
     if translator.image_shape is None:
         return {"": None}
-    right = open_corpus("scenes").images("test")
+    right = corpus.images(split)[:]
     order = np.random.default_rng(0).permutation(len(right))
-    return {"right": right, "shuffled": right[order], "none": np.full_like(right, GREY)}
+    nothing = np.full_like(right, GREY if right.dtype == np.uint8 else 0)
+    return {", right pictures": right, ", shuffled": right[order], ", none": nothing}
 
 
 def table(results: dict[tuple[str, str], list[dict]]) -> str:
     """Return the Markdown table: means ± spreads over the seeds."""
-    lines = [
-        "| model | pictures | seeds | BLEU | chrF2 | accuracy on ambiguous words |",
-        "| --- | --- " + "| ---: " * 4 + "|",
-    ]
-    for (preset, shown), rows in results.items():
-        cells = [spread([row[name] for row in rows]) for name in ("bleu", "chrf2", "accuracy")]
-        lines.append(f"| {preset} | {shown} | {len(rows)} | {' | '.join(cells)} |")
+    columns = {
+        "bleu": "BLEU",
+        "chrf2": "chrF2",
+        "meteor": "METEOR",
+        "accuracy": "accuracy on ambiguous words",
+    }
     first = next(iter(results.values()))[0]
-    counts = f"{first['words']} ambiguous words in {first['sentences']} sentences"
-    return "\n".join([*lines, "", f"{counts}; `{first['signatures']['bleu']}`"])
+    shown = {name: title for name, title in columns.items() if name in first}
+    lines = [
+        f"| model | test set | seeds | {' | '.join(shown.values())} |",
+        "| --- | --- | ---: " + "| ---: " * len(shown) + "|",
+    ]
+    for (preset, split), rows in results.items():
+        cells = [spread([row[name] for row in rows]) for name in shown]
+        lines.append(f"| {preset} | {split} | {len(rows)} | {' | '.join(cells)} |")
+    counts = (
+        f"{first['words']} ambiguous words in {first['sentences']} sentences; " if "words" in first else ""
+    )
+    return "\n".join([*lines, "", f"{counts}`{first['signatures']['bleu']}`"])
 
 
 def spread(values: list[float]) -> str:

@@ -1,7 +1,7 @@
-"""Trained translators for others' programs: SavedModels that take text and return text."""
+"""Trained translators for others' programs: SavedModels that take text and return text, and CTranslate2."""
 
 import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__, submod_attrs={"saved_model": ["export_saved_model"]}
+    __name__, submod_attrs={"ctranslate2": ["export_ctranslate2"], "saved_model": ["export_saved_model"]}
 )

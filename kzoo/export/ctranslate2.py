@@ -1,0 +1,116 @@
+"""A Transformer as a CTranslate2 model: the fast engine for processors that others serve with."""
+
+import os
+
+import numpy as np
+from keras import ops
+
+from kzoo.errors import UserError
+from kzoo.files import whole_folder
+
+PRECISIONS = ("float32", "float16", "int8")
+REFUSED = {"position_encoding": "rope", "source_embedding": "glyph"}
+
+
+def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "float32"):
+    """Write a translator as a CTranslate2 model with its SentencePiece models beside it.
+
+    `ctranslate2.Translator(folder)` takes the pieces of `source.spm` and gives those of `target.spm`; the end
+    symbol is added there. Position tables are part of the format, so Legendre positions go through.
+
+    Args:
+        translator: a `Translator` on a `TransformerBackbone` that reads text; rotary positions excepted.
+        folder: where to; it appears complete or not at all, in place of an earlier one.
+        precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
+
+    Raises:
+        UserError: ctranslate2 is not installed, or a translator that the format does not hold.
+    """
+    if precision not in PRECISIONS:
+        raise UserError(f"precision is one of {', '.join(PRECISIONS)}, not {precision!r}")
+    try:
+        from ctranslate2.specs import TransformerSpec
+    except ImportError:
+        raise UserError("CTranslate2 is not installed: pip install 'kzoo[ctranslate2]'") from None
+
+    backbone = translator.backbone
+    settings = backbone.get_config()
+    for name, value in REFUSED.items():
+        if settings.get(name) == value:
+            raise UserError(f"CTranslate2's Transformer has no place for {name}={value!r}")
+    if "position_encoding" not in settings or settings["image_shape"] is not None:
+        raise UserError("CTranslate2's format holds Transformers that read text only")
+    spec = TransformerSpec.from_config(
+        settings["num_layers"], settings["num_heads"], pre_norm=settings["norm"] == "pre"
+    )
+    spec.config.add_source_eos = True
+    spec.config.decoder_start_token = "<s>"
+    spec.config.layer_norm_epsilon = 1e-5
+
+    sides = (
+        (spec.encoder, spec.encoder.embeddings[0], backbone.source_embedding, backbone.source_positions),
+        (spec.decoder, spec.decoder.embeddings, backbone.target_embedding, backbone.target_positions),
+    )
+    for side, embeddings, table, positions in sides:
+        embeddings.weight = array(table.embeddings)  # CTranslate2 multiplies by sqrt(D), as kzoo does
+        side.position_encodings.encodings = position_table(positions, backbone.max_length, settings["width"])
+    spec.decoder.projection.weight = array(backbone.target_embedding.embeddings)
+
+    for layer, ours in zip(spec.encoder.layer, backbone.encoder_layers, strict=True):
+        set_attention(layer.self_attention, ours.attention, ours.attention_residual, parts=(3,))
+        set_feedforward(layer.ffn, ours.feedforward, ours.feedforward_residual)
+    for layer, ours in zip(spec.decoder.layer, backbone.decoder_layers, strict=True):
+        set_attention(layer.self_attention, ours.self_attention, ours.self_attention_residual, parts=(3,))
+        set_attention(layer.attention, ours.cross_attention, ours.cross_attention_residual, parts=(1, 2))
+        set_feedforward(layer.ffn, ours.feedforward, ours.feedforward_residual)
+    if settings["norm"] == "pre":
+        set_norm(spec.encoder.layer_norm, backbone.encoder_norm)
+        set_norm(spec.decoder.layer_norm, backbone.decoder_norm)
+
+    sides = {"source": translator.source_tokenizer, "target": translator.target_tokenizer}
+    register = {"source": spec.register_source_vocabulary, "target": spec.register_target_vocabulary}
+    for side, tokenizer in sides.items():
+        register[side]([tokenizer.id_to_token(i) for i in range(tokenizer.vocabulary_size())])
+    spec.validate()
+    spec.optimize(quantization=None if precision == "float32" else precision)
+    with whole_folder(folder) as unfinished:
+        spec.save(str(unfinished))
+        for side, tokenizer in sides.items():
+            (unfinished / f"{side}.spm").write_bytes(tokenizer.proto)
+
+
+def set_attention(spec, attention, residual, parts: tuple[int, ...]):
+    """Copy an attention: query, key and value maps in products of `parts` maps each, and the output map."""
+    inner = attention.num_heads * attention.key_dim
+    kernel, bias = array(attention.kernel), array(attention.bias)
+    first = 0
+    for linear, count in zip(spec.linear, parts, strict=False):
+        columns = slice(first * inner, (first + count) * inner)
+        linear.weight, linear.bias = np.ascontiguousarray(kernel[:, columns].T), bias[columns]
+        first += count
+    set_dense(spec.linear[-1], attention.output_dense)
+    set_norm(spec.layer_norm, residual.layer_norm)
+
+
+def set_feedforward(spec, feedforward, residual):
+    set_dense(spec.linear_0, feedforward.inner)
+    set_dense(spec.linear_1, feedforward.outer)
+    set_norm(spec.layer_norm, residual.layer_norm)
+
+
+def set_dense(spec, dense):
+    spec.weight, spec.bias = np.ascontiguousarray(array(dense.kernel).T), array(dense.bias)
+
+
+def set_norm(spec, layer_norm):
+    spec.gamma, spec.beta = array(layer_norm.gamma), array(layer_norm.beta)
+
+
+def position_table(layer, max_length: int, width: int) -> np.ndarray:
+    """Return what a position layer adds to the embeddings, `(max_length, D)`; zeros for no layer."""
+    nothing = np.zeros((1, max_length, width), "float32")
+    return nothing[0] if layer is None else array(layer(nothing))[0]
+
+
+def array(tensor) -> np.ndarray:
+    return np.asarray(ops.convert_to_numpy(tensor), "float32")
