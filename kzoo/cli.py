@@ -33,11 +33,15 @@ Truncate = Annotated[bool, typer.Option(help="Cut sentences that the model canno
 GNMTPenalty = Annotated[float | None, typer.Option("--gnmt", help="α of GNMT's penalty, in its place.")]
 
 
-def main():
-    """Run the command line: what the user got wrong is one line and exit status 1."""
+def main(application: typer.Typer = app):
+    """Run the command line: what the user got wrong is one line and exit status 1.
+
+    Args:
+        application: another one, for scripts around the package.
+    """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
-        app()
+        application()
     except UserError as error:
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:
@@ -237,8 +241,8 @@ def export(
     preset: Preset,
     folder: Annotated[Path, typer.Argument(help="Where to.")],
     to: Annotated[ExportFormat, typer.Option("--format")] = ExportFormat.saved_model,
-    beam_size: Beam = 5,
-    length_penalty: Penalty = 1.0,
+    beam_size: Annotated[int, typer.Option("--beam", min=1, help="Of a SavedModel.")] = 5,
+    length_penalty: Annotated[float, typer.Option(help="α of a SavedModel.")] = 1.0,
     precision: Annotated[Precision, typer.Option(help="Of a CTranslate2 model.")] = Precision.float32,
 ):
     """Write a preset for other programs: a TensorFlow SavedModel, text to text, or a CTranslate2 model."""
@@ -266,6 +270,7 @@ def report(
     target: To = None,
     number: Annotated[int, typer.Option("-n", min=1, help="Most sentences.")] = 50,
     beam_size: Beam = 5,
+    images: Annotated[Path | None, typer.Option(help="Folder with features SPLIT.npy.")] = None,
 ):
     """Write a page with two presets' translations side by side, where they differ most first."""
     from kzoo.data.corpora import open_corpus
@@ -284,15 +289,17 @@ def report(
     if len(ways) > 1:
         raise UserError(f"{first} and {second} translate between different languages: {sorted(ways)}")
     sources, references = data.pairs(split, *ways.pop())
-    images = data.images(split) if data.read_images else None
+    pictures = data.images(split) if data.read_images else None  # features are read, not shown
+    if images:
+        data = data.with_images(images)
     translations = []
     with _progress("translating", 2 * len(sources)) as advance:
         for translator in translators:
-            shown = {"images": images} if getattr(translator, "image_shape", None) else {}
+            shown = {"images": data.images(split)} if getattr(translator, "image_shape", None) else {}
             translations.append(translator.translate(sources, beam_size=beam_size, progress=advance, **shown))
     chosen = cases(sources, references, *translations)[:number]
     names = tuple(Path(name).name for name in (first, second))
-    write_report(path, f"{names[0]} and {names[1]} on {corpus}, {split}", names, chosen, images)
+    write_report(path, f"{names[0]} and {names[1]} on {corpus}, {split}", names, chosen, pictures)
 
 
 @app.command()
@@ -324,14 +331,15 @@ def extract(
     ] = False,
 ):
     """Write the features of pictures; goes on where it was interrupted."""
-    from kzoo.data.text_files import read_lines
+    from kzoo.data.corpora import picture_names
 
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder of pictures")
+    others = (".npy", ".json", ".part", ".txt")
     listed = (
-        read_lines(names).sentences
+        picture_names(names)
         if names
-        else sorted(path.name for path in folder.iterdir() if path.is_file())
+        else sorted(path.name for path in folder.iterdir() if path.is_file() and path.suffix not in others)
     )
     _start_backend()
     from kzoo.training.extraction import extract_features
@@ -431,6 +439,8 @@ def plot_image(
     translator = load(preset)
     if getattr(translator, "image_shape", None) is None:
         raise UserError(f"preset {preset} reads text only")
+    if len(translator.image_shape) != 3:
+        raise UserError(f"preset {preset} reads features of pictures, not pictures")
     words, scores = translator.image_attention(sentence, image)
     shown = read_picture(image, translator.image_shape[:2])
     if regions:

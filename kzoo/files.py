@@ -58,9 +58,11 @@ def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
         path: the folder.
 
     Raises:
-        UserError: it cannot be written, as when the disk is full.
+        UserError: it cannot be written, as when the disk is full, or is a file.
     """
-    path = Path(path)
+    path = Path(path).resolve()
+    if path.is_file():
+        raise UserError(f"{path}: cannot be written (it is a file, not a folder)")
     with _beside(path) as beside:
         beside.mkdir()
         yield beside
@@ -71,6 +73,23 @@ def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
             shutil.rmtree(earlier)
         else:
             os.rename(beside, path)
+
+
+def check_replaceable(path: str | os.PathLike, mark: str):
+    """Refuse to replace a folder that holds something else than what is to be written there.
+
+    Args:
+        path: the folder; one that is not there or empty is fine.
+        mark: file that an earlier output of the same kind has, such as `saved_model.pb`.
+
+    Raises:
+        UserError: it is a file, or a folder with other contents.
+    """
+    path = Path(path).resolve()
+    if path.is_file():
+        raise UserError(f"{path}: cannot be written (it is a file, not a folder)")
+    if path.is_dir() and any(path.iterdir()) and not (path / mark).exists():
+        raise UserError(f"{path}: is a folder with other contents (no {mark}); give a new one")
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from kzoo.errors import UserError
-from kzoo.files import check_writable, whole_file, whole_folder
+from kzoo.files import check_replaceable, check_writable, whole_file, whole_folder
 
 
 def full_disk(*_):
@@ -65,3 +65,19 @@ def test_what_cannot_be_written_shows_before_the_work(tmp_path):
         check_writable(path / "below")
     with pytest.raises(UserError, match="it is a folder"):
         check_writable(tmp_path)
+
+
+def test_a_folder_with_other_contents_is_not_replaced(tmp_path):
+    check_replaceable(tmp_path / "new", "model.bin")
+    check_replaceable(tmp_path, "model.bin")  # empty
+    (tmp_path / "precious").write_text("keep")
+    with pytest.raises(UserError, match=r"other contents \(no model\.bin\)"):
+        check_replaceable(tmp_path, "model.bin")
+    (tmp_path / "model.bin").write_text("")
+    check_replaceable(tmp_path, "model.bin")
+    with (
+        pytest.raises(UserError, match="it is a file, not a folder"),
+        whole_folder(tmp_path / "precious") as folder,
+    ):
+        folder.touch()
+    assert (tmp_path / "precious").read_text() == "keep"

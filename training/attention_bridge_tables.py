@@ -22,6 +22,7 @@ from typing import Annotated
 
 import typer
 
+from kzoo.cli import main
 from kzoo.data import open_corpus
 from kzoo.data.language_pairs import language_pairs
 from kzoo.evaluation.directions import direction_table, evaluate_directions, plot_directions, write_directions
@@ -210,4 +211,4 @@ def print_senteval(embedders: dict, seeds: int, path: Path):
 
 
 if __name__ == "__main__":
-    app()
+    main(app)

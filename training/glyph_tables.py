@@ -25,8 +25,10 @@ import numpy as np
 import typer
 from keras import ops
 
+from kzoo.cli import main
 from kzoo.data import open_corpus
 from kzoo.data.conllu import read_conllu
+from kzoo.errors import UserError
 from kzoo.evaluation import (
     evaluate,
     frequency_buckets,
@@ -79,13 +81,16 @@ def table4(
         "| encoder | validation | test | test, lowercased | perplexity |",
         "| --- " + "| ---: " * 4 + "|",
     ]
+    results = {}
     for name in encoders.split(","):
         validation, test = scores_of(recipe_of(name, size, overrides), folder_of(name, size, runs))
         model = json.loads((folder_of(name, size, runs) / "language_model/language_model.json").read_text())
+        results[name] = {"validation": validation, "test": test, "language_model": model}
         lines.append(
             f"| {name} | {validation['bleu']:.1f} | {test['bleu']:.1f} | {test['bleu_lowercased']:.1f} "
             f"| {model['perplexity']:.1f} |"
         )
+    write_json(results, runs / f"table4_{size}.json")
     print("\n".join([*lines, "", f"`{test['signatures']['bleu']}`"]))
 
 
@@ -130,14 +135,15 @@ def table6(
         for way in ("fixed", "adapted"):
             for seed in range(1, seeds + 1):
                 key = f"{name}, {way}, {epochs} epochs, seed {seed}"
-                if key not in results:
+                trained_on = dataclasses.asdict(recipe)
+                if results.get(key, {}).get("recipe") != trained_on:
                     tagger = tagger_from(load(folder), sentences, adapted=way == "adapted")
                     accuracy = train_tagger(tagger, sentences, validation, epochs, seed=seed, verbose=2)
                     scores = {
                         test: dataclasses.asdict(score_tagging(tagged(tagger, true), true))
                         for test, true in tests.items()
                     }
-                    results[key] = {"accuracy": max(accuracy), **scores}
+                    results[key] = {"recipe": trained_on, "accuracy": max(accuracy), **scores}
                     write_json(results, path)
     lines = [f"| encoder | vectors | {' | '.join(tests)} |", "| --- | --- " + "| ---: " * len(tests) + "|"]
     for name in encoders.split(","):
@@ -242,7 +248,7 @@ def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
 
 def universal_dependencies():
     """Return training and validation sentences and the tests; every tenth sentence is for validation."""
-    folder = Path(os.environ["KZOO_DATA"]) / "ud_chinese"
+    folder = data_folder() / "ud_chinese"
     tests = {name: read_conllu(folder / f"{file}.conllu.gz") for name, file in TAGGED_TESTS.items()}
     known = {"".join(word for word, _ in sentence) for true in tests.values() for sentence in true}
     everything = [s for file in TREEBANKS for s in read_conllu(folder / f"{file}.conllu.gz")]
@@ -254,8 +260,15 @@ def chinese_treebank():
     """Return training and validation sentences and the test, in the split of Jiang et al. 2008."""
     from kzoo.data.ctb5 import read_ctb5
 
-    folder = Path(os.environ["KZOO_DATA"]) / "ctb5"
+    folder = data_folder() / "ctb5"
     return read_ctb5(folder, "train"), read_ctb5(folder, "dev"), {"test": read_ctb5(folder, "test")}
+
+
+def data_folder() -> Path:
+    """Return the folder that KZOO_DATA names."""
+    if not os.environ.get("KZOO_DATA"):
+        raise UserError("set KZOO_DATA to the folder that holds the treebanks")
+    return Path(os.environ["KZOO_DATA"]).expanduser()
 
 
 TAGGED = {"tiny": universal_dependencies, "base": chinese_treebank}
@@ -284,4 +297,4 @@ def write_json(values, path: Path):
 
 
 if __name__ == "__main__":
-    app()
+    main(app)

@@ -24,6 +24,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from kzoo.cli import main
 from kzoo.data.scenes import scenes as scenes_of
 from kzoo.evaluation import find_meteor, meteor_score, score_ambiguous_words, score_translations
 from kzoo.files import whole_file
@@ -48,7 +49,7 @@ def scenes(
     """BLEU and accuracy on ambiguous words, text alone and with pictures, on the built-in set."""
     recipe = read_recipe(Path(__file__).parent / "image_text_scenes.toml", overrides or [])
     recipe = dataclasses.replace(recipe, source=source, target=target)
-    print(compare(recipe, {"text_only_tiny": {}, "image_text_tiny": {}}, seeds, runs))
+    print(compare("scenes", recipe, {"text_only_tiny": {}, "image_text_tiny": {}}, seeds, runs))
 
 
 @app.command()
@@ -63,18 +64,20 @@ def photographs(
 ):
     """Tables I and II: a recurrent model, a Transformer on text, and one with pictures, on all test sets."""
     recipe = read_recipe(Path(__file__).parent / "image_text_base.toml", overrides or [])
-    print(compare(recipe, photograph_models(recipe, features, size), seeds, runs))
+    print(compare("photographs", recipe, photograph_models(recipe, features, size), seeds, runs))
 
 
-def compare(recipe: Recipe, models: dict[str, dict], seeds: str, runs: Path) -> str:
-    """Train and score models, presets with what each changes in the recipe; return the table."""
+def compare(name: str, recipe: Recipe, models: dict[str, dict], seeds: str, runs: Path) -> str:
+    """Train and score models, presets with what each changes in the recipe; write results, return a table."""
     results = {}
     for seed in map(int, seeds.split(",")):
         for preset, options in models.items():
             values = dataclasses.replace(recipe, preset=preset, seed=seed, **options)
-            scores = scores_of(values, runs / f"{preset}_{recipe.source}_{recipe.target}_{seed}")
+            scores = scores_of(values, runs / f"{name}_{preset}_{recipe.source}_{recipe.target}_{seed}")
             for row, found in scores.items():
                 results.setdefault((preset, row), []).append(found)
+    with whole_file(runs / f"{name}_{recipe.source}_{recipe.target}.json") as file:
+        file.write_text(json.dumps({", ".join(key): rows for key, rows in results.items()}, indent=1) + "\n")
     return table(results)
 
 
@@ -112,7 +115,11 @@ def score(translator, recipe: Recipe, corpus, split: str, images) -> dict:
     """Translate a test set and score it; on Scenes, count the ambiguous words too."""
     sentences, references = corpus.pairs(split, recipe.source, recipe.target)
     translations = translator.translate(
-        sentences, beam_size=recipe.beam_size, length_penalty=recipe.length_penalty, images=images
+        sentences,
+        beam_size=recipe.beam_size,
+        length_penalty=recipe.length_penalty,
+        truncate=recipe.truncate,
+        images=images,
     )
     scores = dataclasses.asdict(score_translations(split, translations, references, recipe.target))
     if find_meteor():
@@ -161,4 +168,4 @@ def spread(values: list[float]) -> str:
 
 
 if __name__ == "__main__":
-    app()
+    main(app)

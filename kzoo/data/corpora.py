@@ -104,13 +104,17 @@ class Corpus:
     def with_images(self, folder: str | os.PathLike) -> "Corpus":
         """Return the corpus with the features `SPLIT.npy` of a folder as its images.
 
+        `SPLIT.txt` beside them, or in the corpus's folder under KZOO_DATA, names the picture of each line;
+        what follows a `#` in it does not count. Without it the rows must be in the order of the lines.
+
         Args:
             folder: as `kzoo features extract` fills it.
         """
 
         def read(split: str) -> FeatureFile:
-            listed = _own_file(f"{self.name}/{split}.txt")
-            names = None if listed is None else read_lines(listed).sentences
+            beside = Path(folder) / f"{split}.txt"
+            listed = beside if beside.is_file() else _own_file(f"{self.name}/{split}.txt")
+            names = None if listed is None else picture_names(listed)
             return open_features(Path(folder) / f"{split}.npy", names)
 
         return replace(self, read_images=read)
@@ -322,6 +326,11 @@ CORPORA: dict[str, Callable[[], Corpus]] = {
     "tatoeba_zh_en": _tatoeba_zh_en,
     "scenes": _scenes,
 }
+
+
+def picture_names(path: Path) -> list[str]:
+    """Return the file names of pictures, a line each; Multi30k writes `NAME#CAPTION` in one of its lists."""
+    return [line.partition("#")[0] for line in read_lines(path).sentences]
 
 
 def _own_file(name: str) -> Path | None:

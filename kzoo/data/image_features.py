@@ -28,12 +28,14 @@ class Extractor:
         layer: name of the layer whose output they are.
         weights: SHA-256 of its weights' values, or "random".
         seed: of random weights, else `None`.
+        corrupt: what pictures that cannot be read have: `""`: there are none; "mean": the mean of the others.
     """
 
     model: str
     layer: str
     weights: str
     seed: int | None = None
+    corrupt: str = ""
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,7 @@ def write_features(
     arrays: Callable[[list[str]], Iterable[np.ndarray]],
     names: Iterable[str],
     extractor: Extractor,
+    complete: Callable[[np.ndarray], None] | None = None,
 ) -> FeatureFile:
     """Compute the features of pictures batch by batch and write them.
 
@@ -130,6 +133,7 @@ def write_features(
             batches `(b, D_img)` or `(b, R, D_img)`.
         names: the pictures, in the order of the rows.
         extractor: what computes the features.
+        complete: called with the whole array, to be changed in place, before the file gets its name.
 
     Returns:
         The features.
@@ -139,7 +143,7 @@ def write_features(
             names; a file that cannot be written.
     """
     path, names = Path(path), tuple(names)
-    _check_names(path, names)
+    check_features_path(path, names)
     description = {"names": list(names), "extractor": asdict(extractor)}
     if _is_complete(path, names, extractor):
         return open_features(path)
@@ -151,6 +155,10 @@ def write_features(
         done = _rows_of(part)
     if done < len(names):
         _append(path, part, arrays(list(names[done:])), done, len(names))
+    if complete is not None:
+        array = np.lib.format.open_memmap(part, mode="r+")
+        complete(array)
+        array.flush()
     with _writing(path):
         # In this order no description ever stands beside another extraction's array.
         path.with_suffix(".json").unlink(missing_ok=True)
@@ -171,7 +179,9 @@ def _writing(path: Path):
         raise UserError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
-def _check_names(path: Path, names: tuple[str, ...]):
+def check_features_path(path: str | os.PathLike, names: Iterable[str]):
+    """Refuse a file of another kind, and pictures that are none or stand twice."""
+    path, names = Path(path), tuple(names)
     if path.suffix != ".npy":
         raise UserError(f"{path}: a file of features ends in .npy")
     if not names:

@@ -42,21 +42,23 @@ def plot_image_attention(
 def plot_regions(scores: np.ndarray, image: np.ndarray, words: list[str], path: str | os.PathLike):
     """Draw, for each word, how much each region of the picture attends to it, over the picture.
 
+    The brightest region of each panel is the one that attends most to that word.
+
     Args:
-        scores: `(layers, H, R, S)`; drawn is the mean over layers and heads. R is a square number.
+        scores: `(layers, H, R, S)`; drawn is the mean over layers and heads.
         image: the picture `(h, w, 3)`.
         words: the S subwords.
         path: PNG, SVG or PDF file.
     """
-    side = round(scores.shape[2] ** 0.5)
-    by_word = scores.mean(axis=(0, 1)).reshape(side, side, len(words))
+    regions, (height, width) = scores.shape[2], image.shape[:2]
+    down = round((regions * height / width) ** 0.5)
+    by_word = scores.mean(axis=(0, 1)).reshape(down, regions // down, len(words))
     columns = min(len(words), 6)
     rows = -(-len(words) // columns)
     with picture(path, (1.3 * columns, 1.5 * rows)) as figure:
         places = figure.subplots(rows, columns, squeeze=False).ravel()
         for axes in places:
             axes.set_axis_off()
-        height, width = image.shape[:2]
         for axes, word, weights in zip(places, words, np.moveaxis(by_word, -1, 0), strict=False):
             axes.imshow(image, extent=(0, width, height, 0))
             axes.imshow(weights, cmap="inferno", alpha=0.55, vmin=0, extent=(0, width, height, 0))

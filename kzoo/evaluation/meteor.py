@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kzoo.errors import UserError
 
-LANGUAGES = ("en", "cs", "de", "es", "fr", "ar")  # for others METEOR has no matching beyond equal words
+LANGUAGES = ("en", "cs", "de", "es", "fr", "ru")  # all others are "other" to it: equal words count alone
 
 
 def find_meteor() -> Path | None:
@@ -49,5 +49,6 @@ def meteor_score(translations: Sequence[str], references: Sequence[str], languag
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     final = [line.split()[-1] for line in done.stdout.splitlines() if line.startswith("Final score:")]
     if done.returncode or not final:
-        raise UserError(f"METEOR failed: {(done.stderr or done.stdout).strip().splitlines()[-1:]}")
+        said = (done.stderr or done.stdout).strip().splitlines() or ["it wrote nothing"]
+        raise UserError(f"METEOR failed: {said[-1]}")
     return 100 * float(final[0])

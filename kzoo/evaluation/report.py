@@ -65,7 +65,7 @@ def cases(
             "translations: there must be equally many"
         )
     rows = [
-        Case(number, *texts, 1 - SequenceMatcher(None, _words(texts[2]), _words(texts[3]), False).ratio())
+        Case(number, *texts, 1 - SequenceMatcher(None, *_words(*texts[2:]), False).ratio())
         for number, texts in enumerate(zip(sources, references, first, second, strict=True))
     ]
     return sorted(rows, key=lambda case: (-case.difference, case.number))
@@ -122,25 +122,24 @@ def _article(case: Case, names: tuple[str, str], images: np.ndarray | None) -> s
 
 def _marked(first: str, second: str) -> tuple[str, str]:
     """Return both texts as HTML, the words that the other lacks marked."""
-    sides = _words(first), _words(second)
-    shown = ["", ""]
+    sides, shown = _words(first, second), ([], [])
+    between = " " if _spaced(first, second) else ""
     for kind, *bounds in SequenceMatcher(None, *sides, False).get_opcodes():
         for i in (0, 1):
-            words = sides[i][bounds[2 * i] : bounds[2 * i + 1]]
-            text = html.escape(_joined(words, sides[i]))
+            text = html.escape(between.join(sides[i][bounds[2 * i] : bounds[2 * i + 1]]))
             if text:
-                text = text if kind == "equal" else f"<mark>{text}</mark>"
-                shown[i] += (" " if shown[i] and " " in (first, second)[i].strip() else "") + text
-    return tuple(shown)
+                shown[i].append(text if kind == "equal" else f"<mark>{text}</mark>")
+    return tuple(between.join(parts) for parts in shown)
 
 
-def _words(text: str) -> list[str]:
-    """Return the words of a text, or the characters of one without spaces, such as Chinese."""
-    return text.split() if " " in text.strip() else list(text)
+def _words(first: str, second: str) -> tuple[list[str], list[str]]:
+    """Return the words of two texts, or the characters if neither has spaces, as in Chinese."""
+    split = str.split if _spaced(first, second) else list
+    return split(first), split(second)
 
 
-def _joined(words: list[str], all_words: list[str]) -> str:
-    return ("" if all(len(word) == 1 for word in all_words) else " ").join(words)
+def _spaced(first: str, second: str) -> bool:
+    return " " in first.strip() or " " in second.strip() or (first + second).isascii()
 
 
 def _png(picture: np.ndarray) -> str:

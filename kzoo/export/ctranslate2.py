@@ -6,7 +6,8 @@ import numpy as np
 from keras import ops
 
 from kzoo.errors import UserError
-from kzoo.files import whole_folder
+from kzoo.files import check_replaceable, whole_folder
+from kzoo.text import SubwordTokenizer
 
 PRECISIONS = ("float32", "float16", "int8")
 REFUSED = {"position_encoding": "rope", "source_embedding": "glyph"}
@@ -24,7 +25,8 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
         precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
 
     Raises:
-        UserError: ctranslate2 is not installed, or a translator that the format does not hold.
+        UserError: ctranslate2 is not installed, a translator that the format does not hold, or a folder with
+            other contents.
     """
     if precision not in PRECISIONS:
         raise UserError(f"precision is one of {', '.join(PRECISIONS)}, not {precision!r}")
@@ -40,6 +42,10 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
             raise UserError(f"CTranslate2's Transformer has no place for {name}={value!r}")
     if "position_encoding" not in settings or settings["image_shape"] is not None:
         raise UserError("CTranslate2's format holds Transformers that read text only")
+    for tokenizer in (translator.source_tokenizer, translator.target_tokenizer):
+        if type(tokenizer) is not SubwordTokenizer:
+            raise UserError(f"CTranslate2 takes plain SentencePiece, not a {type(tokenizer).__name__}")
+    check_replaceable(folder, "model.bin")
     spec = TransformerSpec.from_config(
         settings["num_layers"], settings["num_heads"], pre_norm=settings["norm"] == "pre"
     )

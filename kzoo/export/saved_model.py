@@ -12,7 +12,7 @@ from kzoo.decoding.length_penalty import Exponent
 from kzoo.errors import UserError
 from kzoo.export.graph_search import by_group, in_batches, padded_lengths
 from kzoo.export.graph_text import graph_languages, graph_tokenizer
-from kzoo.files import whole_folder
+from kzoo.files import check_replaceable, whole_folder
 from kzoo.models.xla import uses_xla
 from kzoo.text.tokenizers import END, PAD
 
@@ -38,7 +38,8 @@ def export_saved_model(
         length_penalty: as in `Translator.translate`.
 
     Raises:
-        UserError: another backend than TensorFlow, or a tokenizer that cannot run in its graph.
+        UserError: another backend than TensorFlow, a tokenizer that cannot run in its graph, or a folder with
+            other contents.
     """
     if keras.backend.backend() != "tensorflow":
         raise UserError(
@@ -47,6 +48,7 @@ def export_saved_model(
         )
     import tensorflow as tf
 
+    check_replaceable(folder, "saved_model.pb")
     if not callable(length_penalty):
         length_penalty = Exponent(float(length_penalty))
     make = multilingual_module if hasattr(translator, "languages") else bilingual_module
@@ -151,12 +153,12 @@ def _translation_signatures(hypotheses, signature: list) -> dict:
 
     @tf.function(input_signature=signature, autograph=False)
     def translate(*inputs):
-        texts, scores = hypotheses(*inputs)
+        texts, scores = hypotheses(*of_one_length(signature, inputs))
         return {"translation": texts[:, 0], "score": scores[:, 0]}
 
     @tf.function(input_signature=signature, autograph=False)
     def n_best(*inputs):
-        texts, scores = hypotheses(*inputs)
+        texts, scores = hypotheses(*of_one_length(signature, inputs))
         return {"translation": texts, "score": scores}
 
     return {"serving_default": translate, "n_best": n_best}
@@ -174,7 +176,10 @@ def _embedding_signature(translator, module, most: int) -> dict:
 
     def matrices(length: int):
         return tf.function(
-            lambda inputs: {"embedding": tf.reshape(backbone.matrix(inputs)[0], (-1, k * D))}, autograph=False
+            lambda inputs: {
+                "embedding": tf.cast(tf.reshape(backbone.matrix(inputs)[0], (-1, k * D)), tf.float32)
+            },
+            autograph=False,
         )
 
     @tf.function(input_signature=signature, autograph=False)
@@ -187,8 +192,24 @@ def _embedding_signature(translator, module, most: int) -> dict:
             empty = {"embedding": tf.ensure_shape(tf.zeros((tf.shape(text)[0], k * D)), (None, k * D))}
             return (in_batches(words, {"source_language": source}, empty, most, matrices)["embedding"],)
 
+        text, language = of_one_length(signature, (text, language))
         numbers = module.languages.numbers(language)
         (found,) = by_group(numbers, (text, numbers), (tf.zeros((tf.shape(text)[0], k * D)),), embedded)
         return {"embedding": found}
 
     return {"embed": embed}
+
+
+def of_one_length(signature: list, inputs: tuple) -> tuple:
+    """Return the inputs, checked in the graph to have a row for each text."""
+    import tensorflow as tf
+
+    rows = tf.shape(inputs[0])[0]
+    checks = [
+        tf.debugging.assert_equal(
+            tf.shape(values)[0], rows, message=f"{spec.name} must have a row for each text"
+        )
+        for spec, values in zip(signature[1:], inputs[1:], strict=True)
+    ]
+    with tf.control_dependencies(checks):
+        return tuple(tf.identity(values) for values in inputs)

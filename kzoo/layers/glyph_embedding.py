@@ -106,6 +106,11 @@ class GlyphEmbedding(keras.layers.Layer):
             self.baked.assign(1)
         return ops.convert_to_tensor(self.table)
 
+    def empty(self):
+        """Forget the table, which no longer fits the encoder's weights."""
+        if self.built:
+            self.baked.assign(0)
+
     def _encode(self, ids, learning: bool):
         """Return the vectors `(N, D)` of `ids` `(N,)`; if `learning`, their mean and variance too."""
         N, V = ops.shape(ids)[0], self.vocabulary_size

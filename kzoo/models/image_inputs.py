@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageOps
 
 from kzoo.errors import UserError
 
@@ -30,10 +30,15 @@ def image_rows(images, count: int, shape: tuple[int, ...] | None) -> np.ndarray 
         raise UserError(f"this model reads an image {shape} with every sentence: give images")
     if len(images) != count:
         raise UserError(f"{count:,} sentences but {len(images):,} images: one with each is needed")
-    if len(shape) == 3 and all(isinstance(image, str | os.PathLike) for image in images):
+    files = isinstance(images, list | tuple) and all(isinstance(i, str | os.PathLike) for i in images)
+    if files and len(shape) != 3:
+        raise UserError(f"this model reads features {shape} of pictures: extract them, files will not do")
+    if files:
         images = (
             np.stack([read_picture(path, shape[:2]) for path in images]) if count else np.zeros((0, *shape))
         )
+    if isinstance(images, list | tuple):
+        images = np.stack(images)
     if tuple(images.shape[1:]) != tuple(shape):
         raise UserError(
             f"the images have the shape {tuple(images.shape[1:])}, the model reads {tuple(shape)}"
@@ -53,9 +58,12 @@ def read_picture(path: str | os.PathLike, size: Sequence[int]) -> np.ndarray:
     """
     try:
         with Image.open(path) as image:
-            turned = ImageOps.exif_transpose(image).convert("RGB")
+            turned = ImageOps.exif_transpose(image)
+            if turned.mode.startswith("I"):  # 16 bits, which Pillow cuts off instead of scaling
+                turned = turned.convert("I").point(lambda value: value / 256).convert("L")
+            turned = turned.convert("RGB")
             return np.asarray(turned.resize((size[1], size[0]), Image.Resampling.BILINEAR))
     except FileNotFoundError:
         raise UserError(f"{path}: no such image") from None
-    except (UnidentifiedImageError, OSError, SyntaxError) as error:
+    except Exception as error:  # Pillow's readers raise whatever a broken file leads them to
         raise UserError(f"{path} is no image that can be read ({error})") from None

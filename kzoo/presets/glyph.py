@@ -2,9 +2,10 @@
 
 import keras
 
+from kzoo.errors import UserError
 from kzoo.models import LabelSmoothedCrossEntropy, RecurrentBackbone, Translator
 from kzoo.models.xla import uses_xla
-from kzoo.text import render_glyphs
+from kzoo.text import CharacterTokenizer, render_glyphs
 
 # Broscheit et al. 2018, Table 3.
 BASE = {
@@ -91,8 +92,16 @@ def draw_glyphs(backbone: keras.Model, tokenizer, font: str | None = None):
         backbone: its `source_embedding` counts.
         tokenizer: `CharacterTokenizer`, or `None`.
         font: as `kzoo.text.render_glyphs` takes it.
+
+    Raises:
+        UserError: a tokenizer of another kind.
     """
     if tokenizer is not None and hasattr(backbone.source_embedding, "glyphs"):
+        if not isinstance(tokenizer, CharacterTokenizer):
+            raise UserError(
+                f"glyphs are of characters, the source's tokenizer is a {type(tokenizer).__name__}: "
+                'take CharacterTokenizer, in a recipe source_characters = "common"'
+            )
         backbone.source_embedding.glyphs.assign(render_glyphs(tokenizer.get_vocabulary(), font=font))
 
 

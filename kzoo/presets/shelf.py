@@ -122,7 +122,7 @@ def builder(name: str):
 
 
 def load(name_or_folder: str | Path):
-    """Return a trained translator with its tokenizers, compiled as the builders compile.
+    """Return a trained translator with its tokenizers, compiled as the builders of its kind compile.
 
     Args:
         name_or_folder: a preset on the shelf, or a folder that `save_to_preset` wrote, or
@@ -139,7 +139,7 @@ def load(name_or_folder: str | Path):
         raise UserError(f"{folder} holds a translator of class {kind!r}, which this kzoo does not know")
     translator_class = getattr(importlib.import_module("kzoo.models"), kind)
     translator = translator_class.from_preset(folder)
-    family = FAMILIES[type(translator.backbone).__name__]
+    family = "image_text" if translator.image_shape else FAMILIES[type(translator.backbone).__name__]
     importlib.import_module(f"kzoo.presets.{family}").compile_translator(translator)
     return translator
 

@@ -6,6 +6,7 @@ import keras
 
 from kzoo.data import Batches, Corpus
 from kzoo.models import LabelSmoothedCrossEntropy
+from kzoo.models.image_inputs import image_rows
 from kzoo.models.xla import uses_xla
 from kzoo.presets import build
 from kzoo.training.language_model import train_language_model
@@ -40,7 +41,11 @@ class BilingualTask:
             jit_compile=uses_xla(translator.backbone),
         )
         if translator.image_shape:
-            self.images = {split: self.corpus.images(split) for split in ("train", recipe.validation)}
+            pairs = {"train": self.pairs, recipe.validation: self.validation}
+            self.images = {
+                split: image_rows(self.corpus.images(split), len(sides[0]), translator.image_shape)
+                for split, sides in pairs.items()
+            }
         translator.tokenize_source(self.validation[0], recipe.truncate)  # too long a sentence shows now
         return translator
 

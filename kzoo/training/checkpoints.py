@@ -70,6 +70,9 @@ class Checkpoints(keras.callbacks.Callback):
             weights = [np.asarray(w, "float64") for w in self.model.get_weights()]
             total = weights if total is None else [a + b for a, b in zip(total, weights, strict=True)]
         self.model.set_weights([w / len(self.best()) for w in total])
+        for layer in self.model.backbone.layers:
+            if hasattr(layer, "bake"):
+                layer.empty()  # the mean of the tables is not the table of the mean
 
     def _seeds(self) -> list:
         """Return the variables of dropout's random state, which Keras does not count among the weights."""

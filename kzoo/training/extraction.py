@@ -6,14 +6,16 @@
 import hashlib
 import importlib
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import keras
 import numpy as np
 
-from kzoo.data.image_features import Extractor, FeatureFile, open_features, write_features
+from kzoo.data.image_features import Extractor, FeatureFile, check_features_path, write_features
 from kzoo.errors import UserError, nearest
+from kzoo.files import check_writable
 from kzoo.models.image_inputs import read_picture
 
 # The papers' names of VGG's layers; Keras's come after their ReLU.
@@ -50,8 +52,11 @@ def extract_features(
     Raises:
         UserError: no such network or layer, weights that do not fit, a picture that cannot be read.
     """
+    check_features_path(path, names)
+    check_writable(path)
     network, prepare = _network(model, weights)
-    extractor = Extractor(model.lower(), LAYERS.get(layer, layer), *_identity(network, weights))
+    handling = "mean" if replace_corrupt else ""
+    extractor = Extractor(model.lower(), LAYERS.get(layer, layer), *_identity(network, weights), handling)
     features = keras.Model(network.inputs, _output(network, layer))
     size = network.input_shape[1:3]
 
@@ -62,9 +67,10 @@ def extract_features(
             for row, name in enumerate(chosen):
                 try:
                     pictures[row] = read_picture(Path(folder) / name, size)
-                except UserError:
+                except UserError as error:
                     if not replace_corrupt:
                         raise
+                    warnings.warn(f"{error}; it gets the mean feature", stacklevel=2)
                     corrupt.append(row)
             found = np.array(features.predict_on_batch(prepare(pictures)), "float32")
             found = found.reshape(batch_size, *((-1,) if found.ndim == 4 else ()), found.shape[-1])
@@ -73,9 +79,7 @@ def extract_features(
                 progress(len(chosen))
             yield found[: len(chosen)]
 
-    write_features(path, batches, names, extractor)
-    _fill_with_mean(Path(path))
-    return open_features(path)
+    return write_features(path, batches, names, extractor, _fill_with_mean)
 
 
 def _network(model: str, weights: str):
@@ -88,7 +92,7 @@ def _network(model: str, weights: str):
         keras.utils.set_random_seed(SEED)
     try:
         network = make(weights=None if weights == "random" else weights)
-    except (ValueError, OSError) as error:
+    except Exception as error:  # Keras reports a failed download as a bare Exception
         reason = str(error).splitlines()[0]
         raise UserError(f"{model} with the weights {weights!r}: {reason}") from None
     return network, importlib.import_module(make.__module__).preprocess_input
@@ -108,16 +112,14 @@ def _output(network: keras.Model, layer: str):
     name = LAYERS.get(layer, layer)
     known = [one.name for one in network.layers]
     if name not in known:
-        raise UserError(f"{network.name} has no layer {name!r}; {nearest(name, known)}")
+        raise UserError(f"{network.name} has no layer {layer!r}: give another; {nearest(name, known)}")
     return network.get_layer(name).output
 
 
-def _fill_with_mean(path: Path):
+def _fill_with_mean(array: np.ndarray):
     """Give pictures that could not be read the mean of the others' features."""
-    array = np.load(path, mmap_mode="r+")
     corrupt = np.isnan(array.reshape(len(array), -1)[:, 0])
     if corrupt.all():
-        raise UserError(f"{path}: none of the {len(array):,} pictures could be read")
+        raise UserError(f"none of the {len(array):,} pictures could be read")
     if corrupt.any():
         array[corrupt] = array[~corrupt].mean(axis=0)
-        array.flush()

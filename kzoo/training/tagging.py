@@ -29,7 +29,7 @@ def tagger_from(
         translator: its source words are characters.
         sentences: lists of (word, tag): the training text, whose tags are the tagger's.
         adapted: whether training moves what computes the vectors; `False`: it stays as it is.
-        font: as `kzoo.text.render_glyphs` takes it.
+        font: for characters that the translator does not have, as `kzoo.text.render_glyphs` takes it.
     """
     texts, tags = zip(*(segments_to_tags(sentence) for sentence in sentences), strict=True)
     known = translator.source_tokenizer.get_vocabulary()[len(SPECIAL) :]
@@ -45,7 +45,11 @@ def tagger_from(
 
 def _glyphs(source: GlyphEmbedding, characters: list[str], font) -> GlyphEmbedding:
     encoder = type(source.encoder).from_config(source.encoder.get_config())
-    embedding = GlyphEmbedding(render_glyphs(characters, font=font), encoder)
+    glyphs = keras.ops.convert_to_numpy(source.glyphs)
+    new = characters[len(glyphs) :]
+    if new:
+        glyphs = np.concatenate([glyphs, render_glyphs(new, font=font)])
+    embedding = GlyphEmbedding(glyphs, encoder)
     embedding.build()
     encoder.set_weights(source.encoder.get_weights())
     return embedding
@@ -89,6 +93,7 @@ def train_tagger(
         Broscheit et al. 2018, Section 4.2.
     """
     keras.utils.set_random_seed(seed)
+    tagger.arrays(validation)  # a tag that the tagger lacks shows now
     tagger.compile(keras.optimizers.Adagrad(0.1))
     best = keras.callbacks.EarlyStopping(
         "val_accuracy", mode="max", patience=epochs, restore_best_weights=True

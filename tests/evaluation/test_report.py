@@ -78,6 +78,13 @@ def test_chinese_is_compared_by_characters(tmp_path):
     assert seen.marked == ["他", "她"]
 
 
+def test_both_sides_are_compared_in_the_same_units(tmp_path):
+    found = cases(["A dog."], ["Ein Hund"], ["Hund"], ["ein Hund"])
+    assert found[0].difference == pytest.approx(1 - 2 / 3)
+    write_report(tmp_path / "report.html", "de", ("a", "b"), found)
+    assert Text((tmp_path / "report.html").read_text("utf-8")).marked == ["ein"]
+
+
 def test_bad_input_is_named(tmp_path):
     with pytest.raises(UserError, match="3 sentences, 3 references, 2 and 3 translations"):
         cases(SOURCES, REFERENCES, FIRST[:2], SECOND)

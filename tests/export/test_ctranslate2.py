@@ -5,7 +5,8 @@ import sentencepiece
 
 from kzoo.errors import UserError
 from kzoo.export import export_ctranslate2
-from kzoo.presets import attention_bridge_bilingual_tiny, load, rope_tiny
+from kzoo.presets import attention_bridge_bilingual_tiny, load, pope_tiny, rope_tiny
+from kzoo.text import MosesSubwordTokenizer, train_subwords
 
 ctranslate2 = pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
 SENTENCES = ["A man in an orange hat is starring at something.", "Two dogs run.", "A girl.", "People walk."]
@@ -44,6 +45,10 @@ def test_what_the_format_does_not_hold_is_named(translator, tmp_path):
         export_ctranslate2(rope_tiny(source_vocabulary_size=50), tmp_path / "model")
     with pytest.raises(UserError, match="Transformers that read text only"):
         export_ctranslate2(attention_bridge_bilingual_tiny(vocabulary_size=50), tmp_path / "model")
+    sizes = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 16}
+    moses = MosesSubwordTokenizer(train_subwords(SENTENCES * 5, 60), "en")
+    with pytest.raises(UserError, match="not a MosesSubwordTokenizer"):
+        export_ctranslate2(pope_tiny(moses, **sizes), tmp_path / "model")
     with pytest.raises(UserError, match="not 'int4'"):
         export_ctranslate2(translator, tmp_path / "model", "int4")
     assert not (tmp_path / "model").exists()

@@ -129,12 +129,13 @@ def test_several_languages_in_one_batch(tmp_path):
     translator.export(tmp_path / "model", beam_size=2)
     source, target = ["en", "de", "en", "fr", "de", "en"], ["de", "en", "fr", "fr", "en", "de"]
     languages = {"source_language": source, "target_language": target}
-    best, several, none, unknown, embedded = ask(
+    best, several, none, unknown, fewer, embedded = ask(
         tmp_path / "model",
         ("serving_default", {"text": ENGLISH, **languages}),
         ("n_best", {"text": ENGLISH, **languages}),
         ("serving_default", {"text": [], "source_language": [], "target_language": []}),
         ("serving_default", {"text": ["a"], "source_language": ["xx"], "target_language": ["de"]}),
+        ("n_best", {"text": ENGLISH[:2], "source_language": ["en"], "target_language": ["de"]}),
         ("embed", {"text": ENGLISH, "language": source}),
     )
     expected = [
@@ -144,6 +145,7 @@ def test_several_languages_in_one_batch(tmp_path):
     check_translations(several, best, expected)
     assert none == {"translation": [], "score": []}
     assert "unknown language; this model knows en, de, fr" in unknown["error"]
+    assert "must have a row for each text" in fewer["error"]
     vectors = [translator.embed([text], code)[0] for text, code in zip(ENGLISH, source, strict=True)]
     np.testing.assert_allclose(embedded["embedding"], vectors, atol=1e-5)
 
@@ -153,3 +155,6 @@ def test_what_cannot_be_exported_is_named(tmp_path):
     with pytest.raises(UserError, match="MosesSubwordTokenizer cannot be put into a SavedModel"):
         pope_tiny(moses, **TRANSFORMER).export(tmp_path / "model")
     assert not (tmp_path / "model").exists()
+    (tmp_path / "precious").write_text("keep")
+    with pytest.raises(UserError, match="other contents"):
+        pope_tiny(subwords(), **TRANSFORMER).export(tmp_path)

@@ -63,6 +63,15 @@ def test_baked_equals_unbaked(architecture, glyphs):
     np.testing.assert_array_equal(ops.convert_to_numpy(embedding(VARIED)), table[VARIED])
 
 
+def test_an_emptied_table_is_baked_anew():
+    embedding = GlyphEmbedding(np.eye(22)[None].repeat(3, axis=0), GlyphCharEncoder(4, "fc_1"))
+    first = ops.convert_to_numpy(embedding.bake())
+    embedding.encoder.features_map.kernel.assign(2 * np.array(embedding.encoder.features_map.kernel))
+    np.testing.assert_array_equal(ops.convert_to_numpy(embedding.bake()), first)
+    embedding.empty()
+    assert np.abs(ops.convert_to_numpy(embedding.bake()) - first).max() > 1e-3
+
+
 def test_training_empties_the_table(glyphs, random, tmp_path):
     ids = keras.Input((None,), dtype="int32")
     embedding = make(glyphs)

@@ -9,7 +9,7 @@ from kzoo.data import Batches
 from kzoo.errors import UserError
 from kzoo.models import TransformerBackbone
 from kzoo.models.image_inputs import image_rows, read_picture
-from kzoo.presets import image_text_tiny, text_only_tiny
+from kzoo.presets import image_text_tiny, load, text_only_tiny
 from kzoo.text import CharacterTokenizer
 
 SIZES = {"num_layers": 2, "width": 16, "num_heads": 2, "feedforward_dim": 32, "norm": "pre"}
@@ -40,9 +40,7 @@ def test_without_its_output_the_attention_leaves_the_text_model(kind):
     expected = keras.ops.convert_to_numpy(plain(WORDS))
     different = keras.ops.convert_to_numpy(shown({**WORDS, "image": image}))
     for layer in shown.encoder_layers:
-        layer.image_attention.output_dense.kernel.assign(
-            keras.ops.zeros_like(layer.image_attention.output_dense.kernel)
-        )
+        layer.image_attention.output_dense.kernel.assign(np.zeros((16, 16), "float32"))
     same = keras.ops.convert_to_numpy(shown({**WORDS, "image": image}))
     np.testing.assert_array_equal(same, expected)
     assert np.abs(different - expected).max() > 1e-3
@@ -119,6 +117,22 @@ def test_attention_of_the_image_is_a_distribution_over_the_words(translator):
         model.image_attention("", colours[0])
 
 
+def test_sixteen_bits_are_scaled(tmp_path):
+    grey = np.linspace(0, 65535, 16).astype("uint16").reshape(4, 4)
+    Image.fromarray(grey).save(tmp_path / "grey.png")
+    expected = np.repeat((grey // 256).astype("uint8")[..., None], 3, axis=2)
+    np.testing.assert_allclose(read_picture(tmp_path / "grey.png", (4, 4)), expected, atol=1)
+
+
+def test_a_loaded_image_preset_has_its_recipe(translator, tmp_path):
+    model, text, colours, _ = translator
+    model.save_to_preset(tmp_path / "preset")
+    loaded = load(tmp_path / "preset")
+    assert loaded.image_shape == (8, 8, 3)
+    assert loaded.optimizer.beta_2 == 0.997
+    assert loaded.translate(text[:2], images=colours[:2]) == ["r", "g"]
+
+
 def test_batches_carry_their_images():
     pictures = images((3,), count=5)
     source = [[4] * (i + 1) for i in range(5)]
@@ -139,5 +153,7 @@ def test_bad_images_are_named(translator):
         model.translate(text[:2], images=colours[:2, :4, :4])
     with pytest.raises(UserError, match="5 images: one each"):
         Batches([[4]] * 4, [[4]] * 4, images=colours[:5])
+    with pytest.raises(UserError, match="features .* files will not do"):
+        image_rows(["a.png"], 1, (4096,))
     with pytest.raises(UserError, match="text only"):
         image_rows(colours, 64, text_only_tiny(source_vocabulary_size=10).image_shape)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from kzoo.data import Batches
+from kzoo.errors import UserError
 from kzoo.presets import glyph_zh_en_tiny, lookup_zh_en, pope_tiny
 from kzoo.text import CharacterTokenizer, SubwordTokenizer, render_glyphs, train_subwords
 
@@ -56,6 +57,12 @@ def test_a_transformer_reads_glyphs_with_legendre_positions():
     computed = keras.ops.convert_to_numpy(model(inputs))
     model.backbone.source_embedding.bake()
     np.testing.assert_allclose(keras.ops.convert_to_numpy(model(inputs)), computed, atol=1e-5)
+
+
+def test_glyphs_are_of_characters():
+    subwords = SubwordTokenizer(train_subwords(["a man", "a mouth"] * 20, 25))
+    with pytest.raises(UserError, match="glyphs are of characters"):
+        glyph_zh_en_tiny(subwords, subwords, architecture="fc_1", embedding_dim=8)
 
 
 def test_glyphs_need_a_vocabulary_of_their_own():
