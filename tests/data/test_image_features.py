@@ -53,7 +53,13 @@ def test_what_is_written_is_read(rows, tmp_path):
     assert sorted(path.name for path in (tmp_path / "deep").iterdir()) == ["train.json", "train.npy"]
     read = json.loads((tmp_path / "deep" / "train.json").read_text())
     assert read["names"] == NAMES
-    assert read["extractor"] == {"model": "vgg19", "layer": "fc2", "weights": "random", "seed": 3, "corrupt": ""}
+    assert read["extractor"] == {
+        "model": "vgg19",
+        "layer": "fc2",
+        "weights": "random",
+        "seed": 3,
+        "corrupt": "",
+    }
 
 
 def test_rows_come_in_the_order_asked_for(rows, tmp_path):
