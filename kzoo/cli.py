@@ -33,15 +33,15 @@ Truncate = Annotated[bool, typer.Option(help="Cut sentences that the model canno
 GNMTPenalty = Annotated[float | None, typer.Option("--gnmt", help="α of GNMT's penalty, in its place.")]
 
 
-def main(application: typer.Typer = app):
+def main(application: typer.Typer | None = None):
     """Run the command line: what the user got wrong is one line and exit status 1.
 
     Args:
-        application: another one, for scripts around the package.
+        application: another one than `kzoo`'s, for scripts around the package.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
-        application()
+        (application or app)()
     except UserError as error:
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:

@@ -1,10 +1,18 @@
 """What all tests share: quiet backends, fixed seeds, and where the real data is."""
 
 import os
+import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import pytest
+
+
+@pytest.fixture(autouse=True)
+def fixed_seed():
+    """The same random weights in every run, whatever ran before."""
+    if "keras" in sys.modules:  # not imported for tests that need none
+        sys.modules["keras"].utils.set_random_seed(1)
 
 
 @pytest.fixture

@@ -62,10 +62,15 @@ def translator():
     keras.utils.set_random_seed(1)
     tokenizer = CharacterTokenizer(list("abrg"))
     translator = image_text_tiny(
-        tokenizer, tokenizer, image_shape=(8, 8, 3), **{**SIZES, "num_layers": 1}, dropout=0.0, max_length=16
+        tokenizer,
+        tokenizer,
+        image_shape=(8, 8, 3),
+        **{**SIZES, "num_layers": 1, "width": 32},
+        dropout=0.0,
+        max_length=16,
     )
     translator.compile(
-        keras.optimizers.Adam(1e-2), translator.loss, jit_compile=keras.backend.backend() == "jax"
+        keras.optimizers.Adam(5e-3), translator.loss, jit_compile=keras.backend.backend() == "jax"
     )
     colours = np.zeros((64, 8, 8, 3), "uint8")
     red = np.arange(64) % 2 == 0
