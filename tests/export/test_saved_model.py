@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from kzoo.errors import UserError
+from kzoo.export import graph_search
 from kzoo.presets import attention_bridge_m2m_tiny, glyph_zh_en_tiny, image_text_tiny, pope_tiny
 from kzoo.text import CharacterTokenizer, MosesSubwordTokenizer, SubwordTokenizer, train_subwords
 
@@ -52,6 +53,12 @@ for line in sys.stdin:
         continue
     print(json.dumps({k: text(v.numpy().tolist()) for k, v in found.items()}))
 """
+
+
+@pytest.fixture(autouse=True)
+def few_row_counts(monkeypatch):
+    """Each is traced and compiled on its own."""
+    monkeypatch.setattr(graph_search, "ROWS", (1, 4))
 
 
 def ask(folder, *requests):
