@@ -33,6 +33,10 @@ from kzoo.training import Recipe, make_recipe, read_recipe, train
 from kzoo.training.train import recipe_corpus
 
 GREY = 127
+Seeds = Annotated[str, typer.Option(help="Numbers, with commas.")]
+Runs = Annotated[Path, typer.Option(help="Where the runs are.")]
+Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, as epochs=15.")]
+RUNS = Path("runs/image_text")
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 
 
@@ -40,11 +44,9 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 def scenes(
     source: str = "en",
     target: str = "de",
-    seeds: Annotated[str, typer.Option(help="Numbers, with commas.")] = "1,2,3",
-    runs: Annotated[Path, typer.Option(help="Where the runs are.")] = Path("runs/image_text"),
-    overrides: Annotated[
-        list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, as epochs=15.")
-    ] = None,
+    seeds: Seeds = "1,2,3",
+    runs: Runs = RUNS,
+    overrides: Overrides = None,
 ):
     """BLEU and accuracy on ambiguous words, text alone and with pictures, on the built-in set."""
     recipe = read_recipe(Path(__file__).parent / "image_text_scenes.toml", overrides or [])
@@ -56,11 +58,9 @@ def scenes(
 def photographs(
     features: Annotated[Path, typer.Argument(help="Folder with SPLIT.npy.")],
     size: Annotated[str, typer.Option(help="tiny or base.")] = "base",
-    seeds: Annotated[str, typer.Option(help="Numbers, with commas.")] = "1",
-    runs: Annotated[Path, typer.Option(help="Where the runs are.")] = Path("runs/image_text"),
-    overrides: Annotated[
-        list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, as epochs=15.")
-    ] = None,
+    seeds: Seeds = "1",
+    runs: Runs = RUNS,
+    overrides: Overrides = None,
 ):
     """Tables I and II: a recurrent model, a Transformer on text, and one with pictures, on all test sets."""
     recipe = read_recipe(Path(__file__).parent / "image_text_base.toml", overrides or [])

@@ -3,18 +3,11 @@
 import keras
 
 from kzoo.models import Translator
-from kzoo.presets.pope import TINY, compile_noam, transformer
+from kzoo.presets import pope
 
-# Ma et al. 2020, Section IV: the fully connected layer FC7 of VGG-19 has 4,096 numbers.
-BASE = {
-    "position_encoding": "sine",
-    "num_layers": 6,
-    "width": 512,
-    "num_heads": 8,
-    "feedforward_dim": 2048,
-    "dropout": 0.1,
-    "norm": "post",
-}
+# Ma et al. 2020, Section IV: Transformer base; the fully connected layer FC7 of VGG-19 has 4,096 numbers.
+BASE = {**pope.BASE, "position_encoding": "sine"}
+TINY = {**pope.TINY, "position_encoding": "sine"}
 FC7 = (4096,)
 PICTURE = (64, 64, 3)  # of the built-in Scenes
 
@@ -31,15 +24,12 @@ def text_only_base(source_tokenizer=None, target_tokenizer=None, **overrides) ->
 
 def image_text_tiny(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
     """Small Transformer that reads pictures of 64×64 pixels by a convolutional network trained with it."""
-    settings = {**TINY, "position_encoding": "sine", "image_shape": PICTURE}
-    return image_text(source_tokenizer, target_tokenizer, **{**settings, **overrides})
+    return image_text(source_tokenizer, target_tokenizer, **{**TINY, "image_shape": PICTURE, **overrides})
 
 
 def text_only_tiny(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
     """The same without pictures."""
-    return image_text(
-        source_tokenizer, target_tokenizer, **{**TINY, "position_encoding": "sine", **overrides}
-    )
+    return image_text(source_tokenizer, target_tokenizer, **{**TINY, **overrides})
 
 
 def image_text(source_tokenizer=None, target_tokenizer=None, **settings) -> Translator:
@@ -50,7 +40,7 @@ def image_text(source_tokenizer=None, target_tokenizer=None, **settings) -> Tran
         target_tokenizer: the same.
         **settings: arguments of `TransformerBackbone`.
     """
-    translator = transformer(source_tokenizer, target_tokenizer, **settings)
+    translator = pope.transformer(source_tokenizer, target_tokenizer, **settings)
     compile_translator(translator)
     return translator
 
@@ -61,4 +51,4 @@ def compile_translator(translator: keras.Model):
     The paper's "initial rate 0.01" beside that schedule has no one reading: this is the schedule as Vaswani
     gives it, whose peak is 3.5e-4 at D = 512.
     """
-    compile_noam(translator, translator.backbone.width, warmup_steps=16000, beta_2=0.997)
+    pope.compile_noam(translator, translator.backbone.width, warmup_steps=16000, beta_2=0.997)
