@@ -32,7 +32,7 @@ def score_ambiguous_words(
 ) -> AmbiguousScores:
     """Count the ambiguous words of scenes that were translated as the pictures show.
 
-    Both senses of a word are equally frequent in the text, so text alone gets half of them right at best.
+    Both senses of a word are about equally frequent in the text, so text alone gets about half of them right.
 
     Args:
         scenes: what was translated.

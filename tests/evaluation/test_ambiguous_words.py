@@ -30,7 +30,7 @@ def test_references_are_right_and_their_twins_wrong(source, target):
 
 @pytest.mark.parametrize("source, target", [("en", "de"), ("id", "zh")])
 def test_one_sense_for_all_is_chance(source, target):
-    """What a text-only model can do at best: the sense that is more frequent in training."""
+    """What text alone can do: always the sense that is more frequent in training."""
     seen = {}
     for scene in scenes("train"):
         for word in scene.ambiguous(source, target):
