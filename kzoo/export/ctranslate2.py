@@ -6,10 +6,10 @@ import numpy as np
 from keras import ops
 
 from kzoo.errors import UserError
+from kzoo.export.precision import check_precision
 from kzoo.files import check_replaceable, whole_folder
 from kzoo.text import SubwordTokenizer
 
-PRECISIONS = ("float32", "float16", "int8")
 REFUSED = {"position_encoding": "rope", "source_embedding": "glyph"}
 
 
@@ -28,8 +28,7 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
         UserError: ctranslate2 is not installed, a translator that the format does not hold, or a folder with
             other contents.
     """
-    if precision not in PRECISIONS:
-        raise UserError(f"precision is one of {', '.join(PRECISIONS)}, not {precision!r}")
+    check_precision(precision)
     try:
         from ctranslate2.specs import TransformerSpec
     except ImportError:

@@ -10,15 +10,21 @@ import keras
 from kzoo.decoding.beam_search import BeamSearch
 from kzoo.decoding.length_penalty import Exponent
 from kzoo.errors import UserError
+from kzoo.export.graph_images import decode_pictures
 from kzoo.export.graph_search import by_group, in_batches, padded_lengths
 from kzoo.export.graph_text import graph_languages, graph_tokenizer
+from kzoo.export.precision import FullWeights, HalfWeights, check_precision, quantized
 from kzoo.files import check_replaceable, whole_folder
 from kzoo.models.xla import uses_xla
 from kzoo.text.tokenizers import END, PAD
 
 
 def export_saved_model(
-    translator: keras.Model, folder: str | os.PathLike, beam_size: int = 5, length_penalty=1.0
+    translator: keras.Model,
+    folder: str | os.PathLike,
+    beam_size: int = 5,
+    length_penalty=1.0,
+    precision: str = "float32",
 ):
     """Write a SavedModel.
 
@@ -29,17 +35,19 @@ def export_saved_model(
         embed             text, language → embedding (B, k·D): of a model with an attention bridge
 
     A model of several languages takes `source_language` and `target_language`, strings `(B,)`, too; one that
-    reads images `image`, float32 `(B, *image_shape)`.
+    reads pictures `image`, strings `(B,)` that hold encoded JPEG or PNG files; one that reads features
+    `image`, float32 `(B, *image_shape)`.
 
     Args:
         translator: a `Translator` or a `MultilingualTranslator`.
         folder: where to; it appears complete or not at all, in place of an earlier one.
         beam_size: int. K.
         length_penalty: as in `Translator.translate`.
+        precision: of the weights in the file: `"float32"`; `"float16"`, computed with in float32; `"int8"`.
 
     Raises:
-        UserError: another backend than TensorFlow, a tokenizer that cannot run in its graph, or a folder with
-            other contents.
+        UserError: another precision or backend than these, a tokenizer that cannot run in TensorFlow's graph,
+            or a folder with other contents.
     """
     if keras.backend.backend() != "tensorflow":
         raise UserError(
@@ -48,22 +56,27 @@ def export_saved_model(
         )
     import tensorflow as tf
 
+    check_precision(precision)
     check_replaceable(folder, "saved_model.pb")
     if not callable(length_penalty):
         length_penalty = Exponent(float(length_penalty))
     make = multilingual_module if hasattr(translator, "languages") else bilingual_module
-    module, signatures = make(translator, TextSearch(translator, beam_size, length_penalty))
-    module.weights = [weight.value for weight in translator.backbone.variables]
+    translator.bake()
+    backbone = quantized(translator.backbone) if precision == "int8" else translator.backbone
+    weights = HalfWeights(backbone) if precision == "float16" else FullWeights(backbone)
+    module, signatures = make(translator, TextSearch(backbone, weights, beam_size, length_penalty))
+    module.weights = weights.variables
     with whole_folder(folder) as unfinished:
         tf.saved_model.save(module, str(unfinished), signatures)
 
 
 class TextSearch:
-    """A translator's beam search on ragged words in the graph."""
+    """A model's beam search on ragged words in the graph."""
 
-    def __init__(self, translator, beam_size: int, length_penalty):
-        self.translator, self.beam_size, self.length_penalty = translator, beam_size, length_penalty
-        self.most = translator.backbone.max_length
+    def __init__(self, backbone, weights, beam_size: int, length_penalty):
+        self.backbone, self.weights = backbone, weights
+        self.beam_size, self.length_penalty = beam_size, length_penalty
+        self.most = backbone.max_length
         self.limits = {n: min(n + n // 2 + 8, self.most) for n in padded_lengths(self.most)}
 
     def __call__(self, words, others: dict):
@@ -87,25 +100,30 @@ class TextSearch:
     def _compiled(self, length: int):
         import tensorflow as tf
 
-        search = BeamSearch(self.translator, self.beam_size, self.limits[length], self.length_penalty)
-        return tf.function(search, jit_compile=uses_xla(self.translator.backbone), autograph=False)
+        search = BeamSearch(self.backbone, self.beam_size, self.limits[length], self.length_penalty)
+        compile = {"jit_compile": uses_xla(self.backbone), "autograph": False}
+        return tf.function(self.weights.reading(search), **compile)
 
 
 def bilingual_module(translator, search: TextSearch):
     """Return the module and the signatures of a translator of one direction."""
     import tensorflow as tf
 
-    translator.bake()
     module, shape = tf.Module(), translator.image_shape
     module.source = graph_tokenizer(translator.source_tokenizer)
     module.target = graph_tokenizer(translator.target_tokenizer)
     signature = [tf.TensorSpec([None], tf.string, "text")]
-    if shape is not None:
+    pictures = shape is not None and len(shape) == 3
+    if pictures:
+        signature.append(tf.TensorSpec([None], tf.string, "image"))
+    elif shape is not None:
         signature.append(tf.TensorSpec([None, *shape], tf.float32, "image"))
 
     @tf.function(input_signature=signature, autograph=False)
     def hypotheses(text, *image):
         words = module.source.tokenize(text)[:, : search.most - 1]
+        if pictures:
+            image = [decode_pictures(image[0], shape[:2])]
         found, scores = search(words, {"image": image[0]} if image else {})
         return tf.reshape(module.target.detokenize(found), (-1, search.beam_size)), scores
 
@@ -143,7 +161,7 @@ def multilingual_module(translator, search: TextSearch):
 
     return module, {
         **_translation_signatures(hypotheses, signature),
-        **_embedding_signature(translator, module, search.most),
+        **_embedding_signature(module, search),
     }
 
 
@@ -164,23 +182,21 @@ def _translation_signatures(hypotheses, signature: list) -> dict:
     return {"serving_default": translate, "n_best": n_best}
 
 
-def _embedding_signature(translator, module, most: int) -> dict:
+def _embedding_signature(module, search: TextSearch) -> dict:
     """Return the signature of M, flattened; none for a model without a bridge."""
     import tensorflow as tf
 
-    backbone = translator.backbone
+    backbone, most = search.backbone, search.most
     if backbone.bridge is None:
         return {}
     k, D = backbone.matrix_shape
     signature = [tf.TensorSpec([None], tf.string, name) for name in ("text", "language")]
 
+    def flat(inputs):
+        return {"embedding": tf.cast(tf.reshape(backbone.matrix(inputs)[0], (-1, k * D)), tf.float32)}
+
     def matrices(length: int):
-        return tf.function(
-            lambda inputs: {
-                "embedding": tf.cast(tf.reshape(backbone.matrix(inputs)[0], (-1, k * D)), tf.float32)
-            },
-            autograph=False,
-        )
+        return tf.function(search.weights.reading(flat), autograph=False)
 
     @tf.function(input_signature=signature, autograph=False)
     def embed(text, language):

@@ -35,19 +35,26 @@ class TranslationModel(keras.Model):
     def call(self, inputs, training=None):
         return self.backbone(inputs, training=training)
 
-    def export(self, filepath, beam_size: int = 5, length_penalty=1.0):
+    def export(self, filepath, beam_size: int = 5, length_penalty=1.0, precision: str = "float32"):
         """Write a TensorFlow SavedModel that takes text and returns text, search and tokenizers inside.
 
         Args:
             filepath: its folder.
             beam_size: int. Hypotheses that are followed.
             length_penalty: as in `Translator.translate`.
+            precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
 
         Its signatures are those of `kzoo.export.export_saved_model`.
         """
         from kzoo.export import export_saved_model
 
-        export_saved_model(self, filepath, beam_size, length_penalty)
+        export_saved_model(self, filepath, beam_size, length_penalty, precision)
+
+    def bake(self):
+        """Encode the glyphs of all source characters once, where the model reads glyphs."""
+        for layer in self.backbone.layers:
+            if hasattr(layer, "bake"):
+                layer.bake()
 
     def encode(self, inputs: dict) -> dict:
         """Return the backbone's memory of `inputs`: the first part of the decoding contract."""

@@ -11,6 +11,7 @@ from kzoo.decoding.length_penalty import Exponent
 from kzoo.errors import UserError
 from kzoo.models.image_inputs import image_rows
 from kzoo.models.preset_files import read_preset, write_preset
+from kzoo.models.source_attention import SourceAttention
 from kzoo.models.translation_model import TranslationModel
 from kzoo.text.tokenizers import END
 
@@ -63,6 +64,7 @@ class Translator(TranslationModel):
         self.target_tokenizer = target_tokenizer or source_tokenizer
         self.source_language = source_language
         self.target_language = target_language
+        self._attention = SourceAttention(backbone)
 
     def translate(
         self,
@@ -133,11 +135,35 @@ class Translator(TranslationModel):
         found = self._searches.search(words, others, beam_size, length_penalty, max_length, threads, progress)
         return as_hypotheses(found, n, self.target_tokenizer)
 
-    def bake(self):
-        """Encode the glyphs of all source characters once, where the model reads glyphs."""
-        for layer in self.backbone.layers:
-            if hasattr(layer, "bake"):
-                layer.bake()
+    def attention(
+        self, text: str, translation: str | None = None, image=None
+    ) -> tuple[list[str], list[str], np.ndarray]:
+        """Return what each word of a translation attends to among the words of its sentence.
+
+        The model reads the translation as it does in training: cut anew into subwords, which need not be
+        those that a search wrote it with.
+
+        Args:
+            text: the sentence.
+            translation: by default what `translate` returns.
+            image: as one of `translate`'s images.
+
+        Returns:
+            The sentence's S subwords and the translation's T, both with the end symbol, and the weights
+            `(layers, H, T, S)`, row t of them for writing subword t; of a recurrent model `(1, 1, T, S)`.
+
+        Raises:
+            UserError: an empty sentence, a sentence or translation longer than the model's maximum, or an
+                image that does not fit.
+        """
+        source = self._some_words(text)
+        images = image_rows(None if image is None else as_images(image), 1, self.image_shape)
+        if translation is None:
+            translation = self.translate([text], images=images)[0]
+        target = tokenize_within(self.target_tokenizer, [translation], self.backbone.max_length - 1)[0]
+        others = {} if images is None else {"image": images}
+        weights = self._attention(source, target, others)[..., : len(source) + 1]
+        return pieces(self.source_tokenizer, source), pieces(self.target_tokenizer, target), weights
 
     def image_attention(self, text: str, image) -> tuple[list[str], np.ndarray]:
         """Return a sentence's subwords with the end symbol, and what the picture attends to among them.
@@ -152,16 +178,18 @@ class Translator(TranslationModel):
         Raises:
             UserError: a model that reads text only, an empty sentence, or an image that does not fit.
         """
-        words = self.tokenize_source([text])[0]
-        if not words:
-            raise UserError(f"{text!r} has no word that a picture could attend to")
-        images = image_rows(
-            [image] if isinstance(image, str | os.PathLike) else image[None], 1, self.image_shape
-        )
+        words = self._some_words(text)
+        images = image_rows(as_images(image), 1, self.image_shape)
         inputs = {"source": np.array([[*words, END]], "int32"), "image": images}
         scores = self.backbone.image_attention(inputs)
-        pieces = [self.source_tokenizer.id_to_token(word) for word in words]
-        return [*pieces, "</s>"], np.stack([keras.ops.convert_to_numpy(layer[0]) for layer in scores])
+        weights = np.stack([keras.ops.convert_to_numpy(layer[0]) for layer in scores])
+        return pieces(self.source_tokenizer, words), weights
+
+    def _some_words(self, text: str) -> list[int]:
+        words = self.tokenize_source([text])[0]
+        if not words:
+            raise UserError(f"{text!r} has no word to attend to")
+        return words
 
     def tokenize_source(self, texts: list[str], truncate: bool = False) -> list[list[int]]:
         """Return the word numbers of source sentences, without start and end.
@@ -228,6 +256,16 @@ def tokenize_within(tokenizer, texts: list[str], limit: int, truncate: bool = Fa
                 f"split it, or ask for truncation with truncate or --truncate ({texts[number][:40]!r}…)"
             )
     return [sentence[:limit] for sentence in words]
+
+
+def pieces(tokenizer, words: list[int]) -> list[str]:
+    """Return words as the tokenizer writes them, and the end symbol."""
+    return [*(tokenizer.id_to_token(word) for word in words), tokenizer.id_to_token(END)]
+
+
+def as_images(image):
+    """Return one image, the path of a file or an array, as one of a list of images."""
+    return [image] if isinstance(image, str | os.PathLike) else image[None]
 
 
 def as_hypotheses(found: list, n: int, tokenizer) -> list[list[Hypothesis]]:

@@ -3,18 +3,27 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
+from PIL import Image
 
 from kzoo.errors import UserError
 from kzoo.export import graph_search
+from kzoo.models import Translator
+from kzoo.models.image_inputs import read_picture
 from kzoo.presets import attention_bridge_m2m_tiny, glyph_zh_en_tiny, image_text_tiny, pope_tiny
 from kzoo.text import CharacterTokenizer, MosesSubwordTokenizer, SubwordTokenizer, train_subwords
 
 if keras.backend.backend() != "tensorflow":
     pytest.skip("a SavedModel is TensorFlow's", allow_module_level=True)
+
+import tensorflow as tf
+
+from kzoo.export.graph_images import decode_pictures
+from kzoo.export.precision import quantized
 
 ENGLISH = [
     "a man walks.",
@@ -44,8 +53,11 @@ def text(value):
 model = tf.saved_model.load(sys.argv[1])
 for line in sys.stdin:
     signature, inputs = json.loads(line)
+    files = [tf.io.read_file(path) for path in inputs.pop("image_files", ())]
     types = {"image": tf.float32}
     tensors = {k: tf.constant(v, types.get(k, tf.string)) for k, v in inputs.items()}
+    if files:
+        tensors["image"] = tf.stack(files)
     try:
         found = model.signatures[signature](**tensors)
     except tf.errors.InvalidArgumentError as error:
@@ -118,14 +130,80 @@ def test_glyphs_translate_characters(tmp_path):
     check_translations(several, best, translator.n_best(CHINESE, 2, beam_size=2))
 
 
-def test_pictures_come_with_the_text(tmp_path):
-    keras.utils.set_random_seed(1)
+def test_pictures_come_with_the_text(tmp_path, random):
     translator = image_text_tiny(subwords(), image_shape=(8, 8, 3), **TRANSFORMER)
-    images = np.random.default_rng(0).integers(0, 256, (len(ENGLISH), 8, 8, 3))
+    files = [str(tmp_path / f"{i}.png") for i in range(len(ENGLISH))]
+    for file in files:
+        Image.fromarray(random.integers(0, 256, (8, 8, 3), "uint8")).save(file)
+    broken = tmp_path / "broken.png"
+    broken.write_bytes(Path(files[0]).read_bytes()[:60])
+    translator.export(tmp_path / "model", beam_size=2)
+    best, several, refused, again = ask(
+        tmp_path / "model",
+        ("serving_default", {"text": ENGLISH, "image_files": files}),
+        ("n_best", {"text": ENGLISH, "image_files": files}),
+        ("serving_default", {"text": ENGLISH[:1], "image_files": [str(broken)]}),
+        ("serving_default", {"text": ENGLISH, "image_files": files}),
+    )
+    check_translations(several, best, translator.n_best(ENGLISH, 2, beam_size=2, images=files))
+    assert "error" in refused
+    assert again == best
+
+
+@pytest.mark.parametrize(("kind", "mode"), [("png", "RGBA"), ("png", "P"), ("png", "I;16"), ("jpeg", "L")])
+def test_pictures_are_read_as_pillow_reads_them(kind, mode, tmp_path, random):
+    pixels = random.integers(0, 256, (30, 20, 4), "uint8").repeat(3, 0).repeat(3, 1)
+    image = Image.fromarray(pixels).convert("RGB").convert("L" if mode == "I;16" else mode)
+    if mode == "I;16":
+        image = Image.fromarray(np.asarray(image).astype("uint16") * 257)
+    image.save(tmp_path / "image", kind)
+    ours = decode_pictures(tf.constant([(tmp_path / "image").read_bytes()]), (16, 24))[0]
+    np.testing.assert_allclose(ours, read_picture(tmp_path / "image", (16, 24)), atol=1.01)
+
+
+def test_features_come_with_the_text(tmp_path, random):
+    translator = image_text_tiny(subwords(), image_shape=(6,), **TRANSFORMER)
+    images = random.normal(size=(len(ENGLISH), 6)).astype("float32")
     translator.export(tmp_path / "model", beam_size=2)
     requests = [(name, {"text": ENGLISH, "image": images.tolist()}) for name in ("serving_default", "n_best")]
     best, several = ask(tmp_path / "model", *requests)
     check_translations(several, best, translator.n_best(ENGLISH, 2, beam_size=2, images=images))
+
+
+def test_float16_weights_are_read_in_float32(tmp_path):
+    tokenizer = subwords()
+    translator = pope_tiny(tokenizer, **TRANSFORMER)
+    translator.export(tmp_path / "model", beam_size=2, precision="float16")
+    translator.set_weights(
+        [weight.astype("float16").astype(weight.dtype) for weight in translator.get_weights()]
+    )
+    several, best = ask(
+        tmp_path / "model", ("n_best", {"text": ENGLISH}), ("serving_default", {"text": ENGLISH})
+    )
+    check_translations(several, best, translator.n_best(ENGLISH, 2, beam_size=2))
+    assert variables_size(tmp_path / "model") < 0.6 * 4 * translator.count_params()
+
+
+def test_int8_weights_are_those_of_keras(tmp_path, random):
+    tokenizer = subwords()
+    translator = pope_tiny(tokenizer, **TRANSFORMER)
+    whole = [weight.copy() for weight in translator.get_weights()]
+    backbone = quantized(translator.backbone)
+    translator.export(tmp_path / "model", beam_size=2, precision="int8")
+    several, best = ask(
+        tmp_path / "model", ("n_best", {"text": ENGLISH}), ("serving_default", {"text": ENGLISH})
+    )
+    check_translations(several, best, Translator(backbone, tokenizer).n_best(ENGLISH, 2, beam_size=2))
+    words = {name: random.integers(4, 30, (3, 7), "int32") for name in ("source", "target")}
+    logits, near = (keras.ops.convert_to_numpy(model(words)) for model in (translator, backbone))
+    np.testing.assert_allclose(near, logits, atol=0.05 * np.abs(logits).max())
+    for weight, before in zip(translator.get_weights(), whole, strict=True):
+        np.testing.assert_array_equal(weight, before)
+    assert variables_size(tmp_path / "model") < 0.9 * 4 * translator.count_params()
+
+
+def variables_size(folder):
+    return (folder / "variables/variables.data-00000-of-00001").stat().st_size
 
 
 def test_several_languages_in_one_batch(tmp_path):
@@ -165,3 +243,5 @@ def test_what_cannot_be_exported_is_named(tmp_path):
     (tmp_path / "precious").write_text("keep")
     with pytest.raises(UserError, match="other contents"):
         pope_tiny(subwords(), **TRANSFORMER).export(tmp_path)
+    with pytest.raises(UserError, match="not 'int4'"):
+        pope_tiny(subwords(), **TRANSFORMER).export(tmp_path / "model", precision="int4")
