@@ -229,7 +229,7 @@ class ExportFormat(StrEnum):
 
 
 class Precision(StrEnum):
-    """The weights' numbers in a CTranslate2 model."""
+    """The numbers that an exported model's weights are written as."""
 
     float32 = "float32"
     float16 = "float16"
@@ -243,7 +243,7 @@ def export(
     to: Annotated[ExportFormat, typer.Option("--format")] = ExportFormat.saved_model,
     beam_size: Annotated[int, typer.Option("--beam", min=1, help="Of a SavedModel.")] = 5,
     length_penalty: Annotated[float, typer.Option(help="α of a SavedModel.")] = 1.0,
-    precision: Annotated[Precision, typer.Option(help="Of a CTranslate2 model.")] = Precision.float32,
+    precision: Annotated[Precision, typer.Option(help="Of the weights.")] = Precision.float32,
 ):
     """Write a preset for other programs: a TensorFlow SavedModel, text to text, or a CTranslate2 model."""
     from kzoo.presets.shelf import load, locate
@@ -253,10 +253,42 @@ def export(
     from kzoo.export import export_ctranslate2, export_saved_model
 
     if to is ExportFormat.saved_model:
-        export_saved_model(load(preset), folder, beam_size, _penalty(length_penalty, None))
+        export_saved_model(load(preset), folder, beam_size, _penalty(length_penalty, None), precision.value)
     else:
         export_ctranslate2(load(preset), folder, precision.value)
-    print(f"{folder}: written, {to.value}")
+    print(f"{folder}: written, {to.value}, {precision.value}")
+
+
+@app.command()
+def serve(
+    preset: Preset,
+    host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 for all.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8501,
+    name: Annotated[
+        str | None, typer.Option(help="What clients call the model; the preset's name by default.")
+    ] = None,
+    version: Annotated[int, typer.Option(min=1, help="Of the model, for clients.")] = 1,
+    beam_size: Beam = 5,
+    max_batch: Annotated[int, typer.Option(help="Most sentences of a batch; 1: no batching.")] = 32,
+    max_wait: Annotated[
+        float, typer.Option(min=0, help="Milliseconds that a sentence waits for others at most.")
+    ] = 5.0,
+):
+    """Serve a preset with TensorFlow Serving's REST interface, and a page to try it."""
+    from kzoo.presets.shelf import load, locate
+    from kzoo.serve.server import reserved
+
+    folder = locate(preset).resolve()
+    name = name or (folder.parent.name if folder.name == "preset" else folder.name)
+    with reserved(host, port) as listening:
+        _start_backend()
+        from kzoo.serve import Served
+        from kzoo.serve import serve as serve_forever
+
+        served = Served(load(preset), name, version, beam_size, max_batch, max_wait)
+        shown = f"[{host}]" if ":" in host else host
+        print(f"{name}: http://{shown}:{listening.getsockname()[1]}/, Ctrl-C stops it", flush=True)
+        serve_forever(served, listening)
 
 
 @app.command()
