@@ -16,6 +16,8 @@ class NoamSchedule(keras.optimizers.schedules.LearningRateSchedule):
         width: int. D, the model's width.
         warmup_steps: int. Steps until the peak. Defaults to `4000`.
         factor: float. Defaults to `1`.
+        batches_per_step: int. Batches whose gradients the optimizer accumulates for a step: Keras gives a
+            schedule the number of batches. Defaults to `1`.
 
     Example:
 
@@ -26,15 +28,17 @@ class NoamSchedule(keras.optimizers.schedules.LearningRateSchedule):
         Vaswani et al. 2017, "Attention Is All You Need", Eq. 3. https://arxiv.org/abs/1706.03762
     """
 
-    def __init__(self, width: int, warmup_steps: int = 4000, factor: float = 1.0):
+    def __init__(self, width: int, warmup_steps: int = 4000, factor: float = 1.0, batches_per_step: int = 1):
         super().__init__()
         self.width = width
         self.warmup_steps = warmup_steps
         self.factor = factor
+        self.batches_per_step = batches_per_step
 
     def __call__(self, step):
-        step = ops.cast(step, "float32") + 1.0
+        step = ops.cast(step // self.batches_per_step, "float32") + 1.0
         return self.factor * self.width**-0.5 * ops.minimum(ops.rsqrt(step), step * self.warmup_steps**-1.5)
 
     def get_config(self):
-        return {"width": self.width, "warmup_steps": self.warmup_steps, "factor": self.factor}
+        names = ("width", "warmup_steps", "factor", "batches_per_step")
+        return {name: getattr(self, name) for name in names}

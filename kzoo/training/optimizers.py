@@ -10,26 +10,28 @@ def make_optimizer(recipe: Recipe, width: int) -> keras.optimizers.Optimizer:
     """Return the recipe's optimizer.
 
     Args:
-        recipe: its `optimizer`, `rate`, `warmup_steps`, `rate_factor` and `clip_norm` count.
+        recipe: its `optimizer`, `rate`, `warmup_steps`, `rate_factor`, `clip_norm` and `accumulate` count.
         width: int. D, which scales Noam's schedule.
     """
-    return OPTIMIZERS[recipe.optimizer](recipe, width, recipe.clip_norm or None)
+    shared = {
+        "global_clipnorm": recipe.clip_norm or None,
+        "gradient_accumulation_steps": recipe.accumulate if recipe.accumulate > 1 else None,
+    }
+    return OPTIMIZERS[recipe.optimizer](recipe, width, shared)
 
 
-def _noam(recipe, width, clip_norm):
+def _noam(recipe, width, shared):
     """Vaswani et al. 2017, Section 5.3."""
-    rate = NoamSchedule(width, recipe.warmup_steps, recipe.rate_factor)
-    return keras.optimizers.Adam(
-        rate, beta_1=0.9, beta_2=recipe.beta_2, epsilon=1e-9, global_clipnorm=clip_norm
-    )
+    rate = NoamSchedule(width, recipe.warmup_steps, recipe.rate_factor, recipe.accumulate)
+    return keras.optimizers.Adam(rate, beta_1=0.9, beta_2=recipe.beta_2, epsilon=1e-9, **shared)
 
 
-def _adam(recipe, width, clip_norm):
-    return keras.optimizers.Adam(recipe.rate, global_clipnorm=clip_norm)
+def _adam(recipe, width, shared):
+    return keras.optimizers.Adam(recipe.rate, **shared)
 
 
-def _sgd(recipe, width, clip_norm):
-    return keras.optimizers.SGD(recipe.rate, global_clipnorm=clip_norm)
+def _sgd(recipe, width, shared):
+    return keras.optimizers.SGD(recipe.rate, **shared)
 
 
 OPTIMIZERS = {"noam": _noam, "adam": _adam, "halving": _adam, "sgd": _sgd}

@@ -50,8 +50,13 @@ class Recipe:
         beta_2: of Adam with Noam's schedule.
         label_smoothing: float.
         clip_norm: float. Largest norm of all gradients together; 0 does not clip.
+        accumulate: int. Batches whose mean gradient makes one update of the weights, and counts as one of
+            `steps`: large batches where memory is small.
         precision: Keras dtype policy: `"float32"`, `"mixed_bfloat16"`, `"mixed_float16"`.
         average: int. How many of the best checkpoints the final weights are the mean of.
+        checkpoint_minutes: float. Minutes of an epoch's training between checkpoints, beside the one after
+            each epoch: what a killed run loses at most; 0: only after epochs.
+        checkpoints_kept: int. How many of the latest checkpoints are kept beside the best.
         seed: int. Fixes weights, dropout and the order of batches.
         beam_size, length_penalty: for the final scores; validation is greedy.
     """
@@ -93,8 +98,11 @@ class Recipe:
     beta_2: float = 0.98
     label_smoothing: float = 0.1
     clip_norm: float = 0.0
+    accumulate: int = 1
     precision: str = "float32"
     average: int = 1
+    checkpoint_minutes: float = 10.0
+    checkpoints_kept: int = 3
     seed: int = 1
     beam_size: int = 5
     length_penalty: float = 1.0
@@ -117,7 +125,10 @@ AT_LEAST = {
     "beta_2": 0,
     "label_smoothing": 0,
     "clip_norm": 0,
+    "accumulate": 1,
     "average": 1,
+    "checkpoint_minutes": 0,
+    "checkpoints_kept": 1,
     "seed": 0,
     "beam_size": 1,
 }

@@ -18,4 +18,5 @@ def test_config():
         "width": 8,
         "warmup_steps": 20,
         "factor": 3.0,
+        "batches_per_step": 1,
     }

@@ -25,6 +25,22 @@ def test_sgd_clips_the_norm_of_all_gradients_together():
     np.testing.assert_allclose(np.asarray(weights[1]), [-0.5 * 4.0], rtol=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["sgd", "noam"])
+def test_accumulated_batches_make_one_update_of_their_mean_gradient(kind, random):
+    recipe = dataclasses.replace(RECIPE, optimizer=kind, clip_norm=0.5)
+    whole = make_optimizer(recipe, width=8)
+    accumulating = make_optimizer(dataclasses.replace(recipe, accumulate=3), width=8)
+    one, other = (keras.Variable(np.zeros(4, "float32")) for _ in range(2))
+    for update in range(2):
+        gradients = random.normal(size=(3, 4)).astype("float32")
+        whole.apply([keras.ops.convert_to_tensor(gradients.mean(axis=0))], [one])
+        for gradient in gradients:
+            assert int(accumulating.iterations) == update
+            accumulating.apply([keras.ops.convert_to_tensor(gradient)], [other])
+        np.testing.assert_allclose(np.asarray(other), np.asarray(one), rtol=1e-4, atol=1e-9)
+    assert int(accumulating.iterations) == int(whole.iterations) == 2
+
+
 def test_halving_is_the_paper_s_schedule():
     rates = [halved_rate(1e-3, epoch) for epoch in range(12)]
     assert rates[:4] == [1e-3] * 4
