@@ -1,5 +1,6 @@
 """Scenes in Chinese: measure words, 正在, the place before the verb, no spaces."""
 
+from kzoo.data.scenes.caption import opening
 from kzoo.data.scenes.scene import Entity, Scene
 
 NOUNS = {  # noun, measure word
@@ -206,9 +207,7 @@ def sentence(scene: Scene) -> str:
             text = f"{subject}正在{place}{company}{ACTIONS[scene.action]}"
         if scene.pattern == "acting":
             text += _phrase(scene.object)
-    if scene.opening:
-        text = f"{TIMES[scene.time] if scene.opening == 'time' else SIDES[scene.subject.side]}，{text}"
-    return text + "。"
+    return "，".join([*opening(scene, TIMES, SIDES), text]) + "。"
 
 
 def forms(entity: Entity) -> tuple[str, ...]:

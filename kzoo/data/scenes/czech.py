@@ -1,5 +1,6 @@
 """Scenes in Czech: cases, gender with animacy, the agreement of adjectives, "v" or "ve"."""
 
+from kzoo.data.scenes.caption import opening, written
 from kzoo.data.scenes.scene import Entity, Scene
 
 # Gender ("ma" is masculine animate, "mi" inanimate), then the singular's nominative, genitive,
@@ -211,21 +212,19 @@ def sentence(scene: Scene) -> str:
         'Dva psi spí v parku.'
     """
     subject, many = _phrase(scene.subject, "nominative"), scene.subject.count > 1
-    opening = ""
-    if scene.opening:
-        opening = TIMES[scene.time] if scene.opening == "time" else SIDES[scene.subject.side]
+    first = opening(scene, TIMES, SIDES)
     if scene.pattern in ("existing", "beside"):
         place = _place(scene)
         if scene.pattern == "beside":
             preposition, case = RELATIONS[scene.relation]
             place = f"{preposition} {_phrase(scene.object, case)}"
         verb = "jsou" if many else "je"
-        words = (opening, verb, place, subject) if opening else (place, verb, subject)
+        words = (*first, verb, place, subject) if first else (place, verb, subject)
     else:
         if scene.pattern == "pair":
             subject, many = f"{subject} a {_phrase(scene.object, 'nominative')}", True
         verb, place = ACTIONS[scene.action][many], _place(scene)
-        clause = (opening, verb, subject) if opening else (subject, verb)
+        clause = (*first, verb, subject) if first else (subject, verb)
         if scene.pattern == "together":
             words = (*clause, _before("s", _phrase(scene.object, "instrumental")), place)
         elif scene.pattern == "acting":  # what is new, the object, comes last
@@ -233,8 +232,7 @@ def sentence(scene: Scene) -> str:
             words = (*clause, place, preposition + _phrase(scene.object, case))
         else:
             words = (*clause, place)
-    text = " ".join(words)
-    return text[0].upper() + text[1:] + "."
+    return written(" ".join(words))
 
 
 def forms(entity: Entity) -> tuple[str, ...]:

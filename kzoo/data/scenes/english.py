@@ -1,5 +1,6 @@
 """Scenes in English."""
 
+from kzoo.data.scenes.caption import opening, written
 from kzoo.data.scenes.scene import Entity, Scene
 
 NOUNS = {  # singular, plural, where it is not just "-s"
@@ -115,9 +116,7 @@ def sentence(scene: Scene) -> str:
         second = {"together": "with ", "acting": ""}.get(scene.pattern)
         partner = "" if second is None else f" {second}{_phrase(scene.object)}"
         text = f"{subject} {'are' if many else 'is'} {ACTIONS[scene.action]}{partner} {_place(scene)}"
-    if scene.opening:
-        text = f"{TIMES[scene.time] if scene.opening == 'time' else SIDES[scene.subject.side]}, {text}"
-    return text[0].upper() + text[1:] + "."
+    return written(", ".join([*opening(scene, TIMES, SIDES), text]))
 
 
 def forms(entity: Entity) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Scenes in French: gender, agreement, elision, adjectives on either side of the noun."""
 
+from kzoo.data.scenes.caption import opening, written
 from kzoo.data.scenes.scene import Entity, Scene
 
 NOUNS = {  # gender, singular, plural if it is not just "-s"
@@ -207,9 +208,7 @@ def sentence(scene: Scene) -> str:
         partner = {"acting": " ", "together": " avec "}.get(scene.pattern)
         partner = "" if partner is None else partner + _phrase(scene.object)
         text = f"{subject} {_verb(scene.action, people)}{partner} {_place(scene)}"
-    if scene.opening:
-        text = f"{TIMES[scene.time] if scene.opening == 'time' else SIDES[scene.subject.side]}, {text}"
-    return text[0].upper() + text[1:] + "."
+    return written(", ".join([*opening(scene, TIMES, SIDES), text]))
 
 
 def forms(entity: Entity) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Scenes in German: gender, case, the endings of adjectives, the verb in second place."""
 
+from kzoo.data.scenes.caption import opening, written
 from kzoo.data.scenes.scene import Entity, Scene
 
 NOUNS = {  # gender, singular, dative and accusative singular ("" if the same), plural
@@ -208,20 +209,18 @@ def sentence(scene: Scene) -> str:
         'An einem sonnigen Tag schläft ein Hund im Park.'
     """
     subject, many = _phrase(scene.subject, "nominative"), scene.subject.count > 1
-    opening = ""
-    if scene.opening:
-        opening = TIMES[scene.time] if scene.opening == "time" else SIDES[scene.subject.side]
+    first = opening(scene, TIMES, SIDES)
     if scene.pattern in ("existing", "beside"):
         place = _place(scene)
         if scene.pattern == "beside":
             place = f"{RELATIONS[scene.relation]} {_phrase(scene.object, 'dative')}"
         verb = "sind" if many else "ist"
-        words = (opening, verb, place, subject) if opening else (place, verb, subject)
+        words = (*first, verb, place, subject) if first else (place, verb, subject)
     else:
         if scene.pattern == "pair":
             subject, many = f"{subject} und {_phrase(scene.object, 'nominative')}", True
         verb, place = ACTIONS[scene.action][many], _place(scene)
-        clause = (opening, verb, subject) if opening else (subject, verb)
+        clause = (*first, verb, subject) if first else (subject, verb)
         if scene.pattern == "together":
             words = (*clause, f"mit {_phrase(scene.object, 'dative')}", place)
         elif scene.pattern == "acting":  # what is new, the object, comes last
@@ -229,8 +228,7 @@ def sentence(scene: Scene) -> str:
             words = (*clause, place, preposition + _phrase(scene.object, case))
         else:
             words = (*clause, place)
-    text = " ".join(words)
-    return text[0].upper() + text[1:] + "."
+    return written(" ".join(words))
 
 
 def forms(entity: Entity) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Scenes in Indonesian: classifiers, adjectives after the noun, "sedang", and "dia" for he and she."""
 
+from kzoo.data.scenes.caption import opening, written
 from kzoo.data.scenes.scene import Entity, Scene
 
 PERSON, ANIMAL, THING = "orang", "ekor", "buah"  # classifiers
@@ -206,9 +207,7 @@ def sentence(scene: Scene) -> str:
         partner = {"acting": " ", "together": " bersama "}.get(scene.pattern)
         partner = "" if partner is None else partner + _phrase(scene.object)
         text = f"{subject} sedang {ACTIONS[scene.action]}{partner} {place}"
-    if scene.opening:
-        text = f"{TIMES[scene.time] if scene.opening == 'time' else SIDES[scene.subject.side]}, {text}"
-    return text[0].upper() + text[1:] + "."
+    return written(", ".join([*opening(scene, TIMES, SIDES), text]))
 
 
 def forms(entity: Entity) -> tuple[str, ...]:
