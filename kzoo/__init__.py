@@ -1,8 +1,8 @@
 """kzoo: a Keras 3 model zoo for machine translation.
 
 The rooms, in the order in which a sentence passes through them: `data`, `text`, `presets` (built from
-`models`, built from `layers`), `decoding`; around them `training` and `evaluation`. Each is imported when
-it is first used, so that `import kzoo` costs nothing.
+`models`, built from `layers`), `decoding`; around them `training`, `evaluation`, `export`,
+`sharing` and `serve`. Each is imported when it is first used, so that `import kzoo` costs nothing.
 """
 
 import lazy_loader
@@ -11,5 +11,15 @@ __version__ = "0.1.0"
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submodules=["data", "decoding", "evaluation", "layers", "models", "presets", "text", "training"],
+    submodules=[
+        "data",
+        "decoding",
+        "evaluation",
+        "layers",
+        "models",
+        "presets",
+        "sharing",
+        "text",
+        "training",
+    ],
 )

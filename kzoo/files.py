@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -10,11 +11,17 @@ from pathlib import Path
 from kzoo.errors import UserError
 
 
+def cache_folder() -> Path:
+    """Return the folder for downloads: the environment variable KZOO_CACHE, or `~/.cache/kzoo`."""
+    return Path(os.environ.get("KZOO_CACHE") or "~/.cache/kzoo").expanduser()
+
+
 @contextlib.contextmanager
 def whole_file(path: str | os.PathLike) -> Iterator[Path]:
     """Give another name to write to, and move it to `path` when the block ends without an error.
 
-    Nobody sees half of the file, and a failure leaves what was there before. Missing folders are made.
+    Nobody sees half of the file, and a failure, of power too, leaves what was there before. Missing folders
+    are made.
 
     Args:
         path: the file.
@@ -28,7 +35,9 @@ def whole_file(path: str | os.PathLike) -> Iterator[Path]:
         return
     with _beside(path) as beside:
         yield beside
+        _to_disk(beside)
         os.replace(beside, path)
+        _to_disk(path.parent)
 
 
 def check_writable(path: str | os.PathLike):
@@ -66,13 +75,56 @@ def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
     with _beside(path) as beside:
         beside.mkdir()
         yield beside
+        for part in (*beside.rglob("*"), beside):
+            _to_disk(part)
+        earlier = beside.with_name(beside.name + EARLIER)
         if path.exists():
-            earlier = beside.with_name(beside.name + ".earlier")
             os.rename(path, earlier)
-            os.rename(beside, path)
-            shutil.rmtree(earlier)
+        os.rename(beside, path)
+        _to_disk(path.parent)
+        shutil.rmtree(earlier, ignore_errors=True)
+
+
+def check_space(folder: Path, size: int):
+    """Raise OSError if a file of `size` bytes does not fit on the disk.
+
+    For writers that fail badly half-way: HDF5's library can crash the process when the disk is full.
+    """
+    path = folder / _hidden("space")
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT)
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    finally:
+        os.close(descriptor)
+        path.unlink()
+
+
+def remove_folder(path: Path):
+    """Remove a folder, under another name, so that nobody takes what is left of it for the whole."""
+    hidden = path.with_name(_hidden(path.name))
+    os.rename(path, hidden)
+    shutil.rmtree(hidden)
+
+
+def remove_unfinished(folder: Path):
+    """Remove what `whole_file`, `whole_folder` and `remove_folder` left in a folder when they were killed.
+
+    A folder that was being replaced and has no successor yet gets its name back.
+
+    Args:
+        folder: where they wrote; one that is not there is fine.
+    """
+    for path in list(folder.glob(".*")):
+        found = HIDDEN.fullmatch(path.name)
+        if not found:
+            continue
+        whole = path.with_name(found["name"])
+        if found["earlier"] and not whole.exists():
+            os.rename(path, whole)
+        elif path.is_dir():
+            shutil.rmtree(path)
         else:
-            os.rename(beside, path)
+            path.unlink()
 
 
 def check_replaceable(path: str | os.PathLike, mark: str):
@@ -92,10 +144,27 @@ def check_replaceable(path: str | os.PathLike, mark: str):
         raise UserError(f"{path}: is a folder with other contents (no {mark}); give a new one")
 
 
+def _hidden(name: str) -> str:
+    return f".{name}.{secrets.token_hex(4)}"
+
+
+EARLIER = ".earlier"
+HIDDEN = re.compile(rf"\.(?P<name>.+)\.[0-9a-f]{{8}}(?P<earlier>{re.escape(EARLIER)})?")
+
+
+def _to_disk(path: Path):
+    """Wait until a file's contents, or a folder's names, are on the disk itself."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 @contextlib.contextmanager
 def _beside(path: str | os.PathLike) -> Iterator[Path]:
     path = Path(path)
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    beside = path.with_name(_hidden(path.name))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield beside

@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from kzoo.data.checksums import MULTI30K
-from kzoo.data.download import cache_folder, download
+from kzoo.data.download import download
 from kzoo.data.image_features import FeatureFile, open_features
 from kzoo.data.text_files import Text, read_lines
 from kzoo.errors import UserError, nearest
+from kzoo.files import cache_folder
 
 MULTI30K_COMMIT = "c40b37b23d6387214f8ab37335b5a8672b9745f2"  # the last to change one of the files
 MULTI30K_ADDRESS = f"https://raw.githubusercontent.com/multi30k/dataset/{MULTI30K_COMMIT}/data/task1/raw"

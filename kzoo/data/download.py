@@ -8,7 +8,6 @@ import gzip
 import hashlib
 import http.client
 import io
-import os
 import urllib.request
 import zlib
 from collections.abc import Callable
@@ -95,11 +94,6 @@ def download_archive(address: str, sha256: str, path: Path) -> Path:
                 f"its SHA-256 is {digest.hexdigest()} instead of {sha256}"
             )
     return path
-
-
-def cache_folder() -> Path:
-    """Return the folder for downloads: the environment variable KZOO_CACHE, or `~/.cache/kzoo`."""
-    return Path(os.environ.get("KZOO_CACHE") or "~/.cache/kzoo").expanduser()
 
 
 def unpack(packed: bytes | bytearray) -> tuple[bytes, str]:

@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from kzoo.data.download import cache_folder, download_archive
+from kzoo.data.download import download_archive
 from kzoo.data.text_files import Text, read_lines
 from kzoo.errors import UserError
-from kzoo.files import whole_folder
+from kzoo.files import cache_folder, whole_folder
 
 LANGUAGES = ("zh", "en")
 CWMT = (

@@ -1,7 +1,9 @@
 """A trained translator on disk: a keras-hub preset with its tokenizers and a small file of settings."""
 
+import contextlib
 import json
 import os
+import re
 from pathlib import Path
 
 import h5py
@@ -10,13 +12,18 @@ from keras_hub.models import Backbone
 
 from kzoo.errors import UserError
 from kzoo.files import whole_folder
+from kzoo.models.preset_safety import check_object, check_settings
+from kzoo.sharing.integrity import check_files, check_listed, read_listing, read_object, seal
+from kzoo.sharing.location import locate
 
 TRANSLATOR_FILE = "translator.json"
-WEIGHTS_FILE = "model.weights.h5"  # as keras-hub names it
+CONFIG_FILE = "config.json"  # as keras-hub names it
+WEIGHTS_FILE = "model.weights.h5"  # the same
+TOKENIZER_FILE = re.compile(r"[\w-]+\.json", re.ASCII)
 
 
 def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers: list, settings: dict):
-    """Write a preset: the backbone's configuration, its weights in float16, tokenizers and settings.
+    """Write a preset: the backbone's configuration, its weights in float16, tokenizers, settings, checksums.
 
     Args:
         folder: where to; it appears complete or not at all, in place of an earlier one.
@@ -38,6 +45,9 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
             **settings,
         }
         (unfinished / TRANSLATOR_FILE).write_text(json.dumps(content, indent=4) + "\n")
+        seal(unfinished)
+        for file in (CONFIG_FILE, *content["tokenizers"]):  # what could not be read is not written
+            check_object(read_object(unfinished / file), Path(folder) / file)
 
 
 def _halve(path: Path):
@@ -61,34 +71,80 @@ def _halve(path: Path):
     whole.unlink()
 
 
-def read_preset(folder: str | os.PathLike) -> tuple[Backbone, list, dict]:
-    """Return the backbone, the tokenizers and the settings that `write_preset` wrote."""
-    folder = Path(folder)
-    settings = read_settings(folder)
+def read_preset(preset: str | os.PathLike) -> tuple[Backbone, list, dict]:
+    """Return the backbone, the tokenizers and the settings that `write_preset` wrote.
+
+    Every file is compared with its checksum first, and what a file names with what a preset may name.
+
+    Args:
+        preset: as `kzoo.sharing.locate` takes it: a folder, a name on the shelf, or a handle.
+
+    Raises:
+        UserError: there is no such preset; a file is missing or altered; its format is newer than this kzoo;
+            it names a class or a file that is none of a preset's.
+    """
+    folder = locate(preset)
+    listing = read_listing(folder)
+    check_listed(folder, listing, (CONFIG_FILE, WEIGHTS_FILE, TRANSLATOR_FILE))
+    check_files(folder, listing)
+    settings = _settings(folder)
     settings.pop("class")
     files = settings.pop("tokenizers")
-    tokenizers = {}
-    for file in files:
-        tokenizers[file] = keras.saving.deserialize_keras_object(json.loads((folder / file).read_text()))
-        tokenizers[file].load_preset_assets(str(folder))
-    return Backbone.from_preset(str(folder)), [tokenizers[file] for file in files], settings
+    check_object(read_object(folder / CONFIG_FILE), folder / CONFIG_FILE)
+    with _one_line(folder):
+        tokenizers = {file: _read_tokenizer(folder, file, listing) for file in files}
+        return Backbone.from_preset(str(folder)), [tokenizers[file] for file in files], settings
+
+
+@contextlib.contextmanager
+def _one_line(folder: Path):
+    """Say in one line why a preset's parts cannot be built: a newer kzoo may have given them an argument."""
+    try:
+        yield
+    except UserError:
+        raise
+    except (AttributeError, KeyError, OSError, TypeError, ValueError) as error:
+        inner = str(error).split("Exception encountered:")[-1].strip()  # Keras puts a page before it
+        reason = (inner or type(error).__name__).splitlines()[0]
+        raise UserError(
+            f"preset {folder} cannot be built by this kzoo ({reason:.160}); if a newer one saved it, update"
+        ) from error
+
+
+def _read_tokenizer(folder: Path, file: str, listing: dict[str, str]):
+    """Return the tokenizer of a configuration, with what it has in the folder of assets of the same name."""
+    check_listed(folder, listing, [file])
+    configuration = read_object(folder / file)
+    check_object(configuration, folder / file)
+    tokenizer = keras.saving.deserialize_keras_object(configuration, safe_mode=True)
+    if getattr(tokenizer, "config_file", None) != file:
+        raise UserError(f"{folder / file} is not the configuration of a tokenizer that is saved as {file}")
+    assets = [f"assets/{file.removesuffix('.json')}/{asset}" for asset in tokenizer.file_assets]
+    check_listed(folder, listing, assets)
+    tokenizer.load_preset_assets(str(folder))
+    return tokenizer
 
 
 def read_settings(folder: str | os.PathLike) -> dict:
     """Return the settings of a preset: its translator's class, its tokenizers' files and its languages.
 
     Raises:
-        UserError: the file is missing or is none of the zoo's.
+        UserError: the file is missing, altered or none of the zoo's.
     """
-    path = Path(folder) / TRANSLATOR_FILE
-    try:
-        settings = json.loads(path.read_text(encoding="utf-8"))
-        if not {"class", "tokenizers"} <= set(settings):
-            raise KeyError
-        return settings
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
-        raise UserError(
-            f"{path} is not the settings of a kzoo preset: it lacks class or tokenizers"
-        ) from None
+    listing = read_listing(folder)
+    check_listed(folder, listing, [TRANSLATOR_FILE])
+    check_files(folder, {TRANSLATOR_FILE: listing[TRANSLATOR_FILE]})
+    return _settings(Path(folder))
+
+
+def _settings(folder: Path) -> dict:
+    path = folder / TRANSLATOR_FILE
+    settings = read_object(path)
+    check_settings(settings, path)
+    files = settings.get("tokenizers")
+    if "class" not in settings or not isinstance(files, list):
+        raise UserError(f"{path} is not the settings of a kzoo preset: it lacks class or tokenizers")
+    for file in files:
+        if not isinstance(file, str) or not TOKENIZER_FILE.fullmatch(file):
+            raise UserError(f"{path} names the tokenizer {file!r:.80}, not a file as joint_tokenizer.json")
+    return settings

@@ -2,12 +2,13 @@
 
 import fnmatch
 import importlib
-import json
-from pathlib import Path
+import os
 
 from kzoo.errors import UserError, nearest
+from kzoo.presets.description import describe
+from kzoo.sharing.integrity import read_object
+from kzoo.sharing.location import SHELF, locate, shelved
 
-SHELF = Path(__file__).resolve().parents[2] / "presets"
 # Builders by the module that they stand in.
 BUILDERS = {
     "attention_bridge": (
@@ -39,7 +40,7 @@ BUILDERS = {
         "sine_tiny",
     ),
 }
-# The module whose recipe a trained translator is compiled with, by its backbone's class.
+# The module that a trained translator's recipe stands in, by its backbone's class; see `family`.
 FAMILIES = {
     "AttentionBridgeBackbone": "attention_bridge",
     "RecurrentBackbone": "glyph",
@@ -56,43 +57,30 @@ def list_presets(pattern: str = "*") -> list[str]:
     >>> list_presets("pope*")
     ['pope_base', 'pope_tiny', 'pope_tiny_multi30k_en_de']
     """
-    names = [name for module in BUILDERS.values() for name in module]
-    if SHELF.is_dir():
-        names += [folder.name for folder in SHELF.iterdir() if (folder / "config.json").is_file()]
-    return sorted(fnmatch.filter(names, pattern))
+    builders = [name for module in BUILDERS.values() for name in module]
+    return sorted(fnmatch.filter([*builders, *shelved()], pattern))
 
 
 def shelf_table(pattern: str = "*"):
-    """Return a `rich` table of the presets that match: what each is, and the scores of the trained ones."""
+    """Return what `rich` prints of the presets that match: a table of the trained ones, one of builders."""
+    from rich.console import Group
     from rich.table import Table
 
     names = list_presets(pattern)
     if not names:
         raise UserError(f"no preset matches {pattern!r}; {nearest(pattern, list_presets())}")
-    table = Table()
-    table.add_column("preset", no_wrap=True, min_width=max(map(len, names)))
-    for column in ("languages", "parameters", "BLEU", "what it is"):
-        table.add_column(column)
-    for name in names:
-        folder = SHELF / name
-        if folder.is_dir():
-            translator = json.loads((folder / "translator.json").read_text())
-            metadata = json.loads((folder / "metadata.json").read_text())
-            scores = json.loads((folder / "scores.json").read_text())
-            first = scores["scores"][0]
-            languages = translator.get("languages")
-            table.add_row(
-                name,
-                ", ".join(languages)
-                if languages
-                else f"{translator['source_language']} → {translator['target_language']}",
-                f"{metadata['parameter_count'] / 1e6:.1f} M",
-                f"{first['bleu']:.1f} ({first['split']})",
-                f"trained on {scores['corpus']}",
-            )
-        else:
-            table.add_row(name, "", "", "", "a builder, to be trained")
-    return table
+    trained = Table("trained preset", "family", "what it is", show_lines=True)
+    for name in shelved():
+        if name in names:
+            backbone = read_object(SHELF / name / "config.json")
+            kind = family(backbone["class_name"], backbone["config"])
+            trained.add_row(name, kind, "\n".join(describe(SHELF / name)))
+    to_train = Table("builders, to be trained", "family", show_lines=True)
+    for module, builders in BUILDERS.items():
+        matching = [name for name in builders if name in names]
+        if matching:
+            to_train.add_row("\n".join(matching), module)
+    return Group(*(table for table in (trained, to_train) if table.row_count))
 
 
 def build(name: str, *tokenizers, **overrides):
@@ -121,27 +109,38 @@ def builder(name: str):
     raise UserError(f"no preset {name!r} can be built; {nearest(name, known)}")
 
 
-def load(name_or_folder: str | Path):
+def load(preset: str | os.PathLike):
     """Return a trained translator with its tokenizers, compiled as the builders of its kind compile.
 
     Args:
-        name_or_folder: a preset on the shelf, or a folder that `save_to_preset` wrote, or
-            that `kzoo train` did.
+        preset: a name on the shelf; a folder that `save_to_preset` wrote, or that `kzoo train` did; or a
+            handle, `"hf://user/repository[@revision]"` or `"kaggle://user/model/keras/variation[/version]"`,
+            whose preset is fetched once and then read from the cache.
 
     Raises:
-        UserError: there is none of that name.
+        UserError: there is none of that name, it cannot be fetched, or it is not what was saved.
     """
     from kzoo.models.preset_files import read_settings
 
-    folder = locate(name_or_folder)
+    folder = locate(preset)
     kind = read_settings(folder)["class"]
     if kind not in TRANSLATORS:
         raise UserError(f"{folder} holds a translator of class {kind!r}, which this kzoo does not know")
-    translator_class = getattr(importlib.import_module("kzoo.models"), kind)
-    translator = translator_class.from_preset(folder)
-    family = "image_text" if translator.image_shape else FAMILIES[type(translator.backbone).__name__]
-    importlib.import_module(f"kzoo.presets.{family}").compile_translator(translator)
+    translator = getattr(importlib.import_module("kzoo.models"), kind).from_preset(folder)
+    backbone = translator.backbone
+    module = family(type(backbone).__name__, backbone.get_config())
+    importlib.import_module(f"kzoo.presets.{module}").compile_translator(translator)
     return translator
+
+
+def family(backbone: str, config: dict) -> str:
+    """Return the module that holds the builders of a backbone's kind.
+
+    Args:
+        backbone: its class's name.
+        config: its configuration.
+    """
+    return "image_text" if config.get("image_shape") else FAMILIES[backbone]
 
 
 def direction(translator, source: str | None = None, target: str | None = None):
@@ -173,16 +172,3 @@ def direction(translator, source: str | None = None, target: str | None = None):
                 f"not with {given!r}"
             )
     return translator
-
-
-def locate(name_or_folder: str | Path) -> Path:
-    """Return the folder of a trained preset.
-
-    Raises:
-        UserError: there is none of that name.
-    """
-    for folder in (Path(name_or_folder), Path(name_or_folder) / "preset", SHELF / name_or_folder):
-        if (folder / "config.json").is_file():
-            return folder
-    trained = [name for name in list_presets() if (SHELF / name).is_dir()]
-    raise UserError(f"no trained preset {str(name_or_folder)!r}; {nearest(str(name_or_folder), trained)}")

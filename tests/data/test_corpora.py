@@ -16,6 +16,7 @@ from kzoo.data import corpora, download
 from kzoo.data.checksums import MULTI30K
 from kzoo.data.corpora import CORPORA, open_corpus, open_files
 from kzoo.errors import UserError
+from kzoo.files import cache_folder
 
 LINES_OF_SPLIT = {
     "train": 29000,
@@ -453,9 +454,9 @@ def test_multi30k_is_downloaded_into_the_cache(server, monkeypatch, tmp_path, el
 def test_the_cache_folder(monkeypatch):
     monkeypatch.setenv("HOME", "/home/me")
     monkeypatch.delenv("KZOO_CACHE", raising=False)
-    assert download.cache_folder() == Path("/home/me/.cache/kzoo")
+    assert cache_folder() == Path("/home/me/.cache/kzoo")
     monkeypatch.setenv("KZOO_CACHE", "~/elsewhere")
-    assert download.cache_folder() == Path("/home/me/elsewhere")
+    assert cache_folder() == Path("/home/me/elsewhere")
 
 
 def test_the_official_address():

@@ -1,0 +1,67 @@
+"""What a preset's JSON may say: classes of the zoo and settings of theirs, no code and no paths.
+
+Keras's safe mode refuses pickled functions, and imports what a configuration names. Here that is known
+beforehand, so that a preset from elsewhere is refused before anything that it names is looked up.
+"""
+
+from pathlib import Path
+
+import keras
+
+from kzoo.errors import UserError
+
+IDENTITY = ("module", "class_name", "registered_name")  # by which Keras finds a class
+PACKAGES = ("kzoo", "keras_hub")
+DATA_TYPE = ("keras", "DTypePolicy", None)  # all that presets hold of Keras itself
+
+
+def check_object(configuration: dict, path: Path):
+    """Refuse the configuration of an object of another class than the zoo's, as `check_settings` does.
+
+    Args:
+        configuration: what stands in a preset's JSON file.
+        path: the file, for the error.
+
+    Raises:
+        UserError: it names none, or another, anywhere; nothing is imported or built.
+    """
+    _check_class(*(configuration.get(key) for key in IDENTITY), path)
+    check_settings(configuration, path)
+
+
+def check_settings(configuration: dict, path: Path):
+    """Refuse settings that name another class than the zoo's, or a path.
+
+    Args:
+        configuration: what stands in a preset's JSON file.
+        path: the file, for the error.
+
+    Raises:
+        UserError: it does; nothing is imported or built.
+    """
+    waiting = [configuration]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            if any(key in part for key in IDENTITY):
+                _check_class(*(part.get(key) for key in IDENTITY), path)
+            waiting.extend(value for key, value in part.items() if key not in IDENTITY)
+        elif isinstance(part, list):
+            waiting.extend(part)
+        elif isinstance(part, str) and ("/" in part or "\\" in part or part == ".."):
+            raise UserError(f"{path} names the path {part!r:.80}: a preset has its files in its own folder")
+
+
+def _check_class(module, class_name, registered_name, path: Path):
+    if (module, class_name, registered_name) == DATA_TYPE:
+        return
+    named = registered_name if isinstance(registered_name, str) else ""
+    package, separator, _ = named.partition(">")
+    home = module.split(".")[0] if isinstance(module, str) else None
+    if not separator or package not in PACKAGES or home != package:
+        raise UserError(
+            f"{path} names the class {module}.{class_name} ({registered_name!r:.80}): a preset may only name "
+            f"classes of {' and '.join(PACKAGES)}; it was not loaded"
+        )
+    if keras.saving.get_registered_object(named) is None:
+        raise UserError(f"{path} names the class {named!r:.80}, which this kzoo does not know: update kzoo")

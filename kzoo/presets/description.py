@@ -1,0 +1,42 @@
+"""What a trained preset is, from the small files beside its weights: `kzoo list` shows it."""
+
+from pathlib import Path
+
+from kzoo.sharing.integrity import METADATA_FILE, read_object
+
+
+def describe(folder: Path) -> list[str]:
+    """Return lines on a trained preset: its languages, its size, its score, its licence.
+
+    Args:
+        folder: the preset; `scores.json` in it, as `kzoo evaluate` writes it, has the score and the licence.
+
+    Raises:
+        UserError: a file of it cannot be read.
+    """
+    scores = read_object(folder / "scores.json") if (folder / "scores.json").is_file() else {}
+    return [
+        _languages(read_object(folder / "translator.json")),
+        _size(folder),
+        _score(scores.get("scores", [])),
+        f"licence: {scores.get('licence', 'not said')}",
+    ]
+
+
+def _languages(settings: dict) -> str:
+    several = settings.get("languages")
+    return ", ".join(several) if several else f"{settings['source_language']} → {settings['target_language']}"
+
+
+def _size(folder: Path) -> str:
+    parameters = read_object(folder / METADATA_FILE)["parameter_count"]
+    stored = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return f"{parameters / 1e6:.1f} M parameters, {stored / 1e6:.1f} MB"
+
+
+def _score(rows: list[dict]) -> str:
+    if not rows:
+        return "not scored"
+    if "source" in rows[0]:  # by direction
+        return f"BLEU {sum(row['bleu'] for row in rows) / len(rows):.1f}, mean of {len(rows)} directions"
+    return f"BLEU {rows[0]['bleu']:.1f} on {rows[0]['split']}"

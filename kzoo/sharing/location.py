@@ -1,0 +1,37 @@
+"""Where a trained preset is: in a folder, on the zoo's shelf, or in the cache of those from elsewhere."""
+
+import os
+from pathlib import Path
+
+from kzoo.errors import UserError, nearest
+
+SHELF = Path(__file__).resolve().parents[2] / "presets"
+MARKS = ("config.json", "metadata.json")  # one of them may be lost, to be named when the preset is read
+
+
+def locate(preset: str | os.PathLike) -> Path:
+    """Return the folder of a trained preset; one that a handle names is fetched if it is not cached yet.
+
+    Args:
+        preset: a folder that `save_to_preset` wrote, or that `kzoo train` did; a name on the shelf; or
+            a handle, as `"hf://user/repository"` and `"kaggle://user/model/keras/variation"`.
+
+    Raises:
+        UserError: there is none of that name, or it cannot be fetched.
+    """
+    name = os.fspath(preset)
+    if "://" in name:
+        from kzoo.sharing.cache import fetched
+
+        return fetched(name)
+    for folder in (Path(name), Path(name) / "preset", SHELF / name):
+        if any((folder / mark).is_file() for mark in MARKS):
+            return folder
+    raise UserError(f"no trained preset {name!r}; {nearest(name, shelved())}")
+
+
+def shelved() -> list[str]:
+    """Return the names of the presets on the shelf, sorted."""
+    if not SHELF.is_dir():  # kzoo was installed without it
+        return []
+    return sorted(folder.name for folder in SHELF.iterdir() if (folder / "config.json").is_file())

@@ -1,0 +1,176 @@
+"""Presets on disk: sealed when written, checked before they are read, refused by name."""
+
+import hashlib
+import json
+import shutil
+
+import h5py
+import keras
+import keras_hub
+import numpy as np
+import pytest
+
+from kzoo.errors import UserError
+from kzoo.models import TransformerBackbone, Translator
+from kzoo.presets import load, pope_tiny
+from kzoo.sharing import seal
+from kzoo.text import SubwordTokenizer, train_subwords
+
+SMALL = {"num_layers": 1, "width": 8, "num_heads": 2, "feedforward_dim": 8, "max_length": 16}
+FILES = (
+    "assets/tokenizer/vocabulary.spm",
+    "config.json",
+    "tokenizer.json",
+    "model.weights.h5",
+    "translator.json",
+)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A folder that `save_to_preset` wrote."""
+    keras.utils.set_random_seed(1)
+    translator = pope_tiny(SubwordTokenizer(train_subwords(["a man", "a dog"] * 20, 20)), **SMALL)
+    folder = tmp_path_factory.mktemp("saved") / "preset"
+    translator.save_to_preset(folder)
+    return folder
+
+
+@pytest.fixture
+def preset(saved, tmp_path):
+    """A copy of it, to be spoiled."""
+    return shutil.copytree(saved, tmp_path / "preset")
+
+
+def refused(folder, *words):
+    """Try to load a preset, and find all the words in the one line of the error."""
+    for read in (load, Translator.from_preset):
+        with pytest.raises(UserError) as error:
+            read(folder)
+        message = str(error.value)
+        assert "\n" not in message
+        assert all(word in message for word in (str(folder), *words)), message
+
+
+def rewrite(path, **changes):
+    """Change entries of a JSON object."""
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def test_metadata_has_the_sha256_of_every_file_beside_keras_hub_s_own(saved):
+    metadata = json.loads((saved / "metadata.json").read_text())
+    assert metadata["kzoo_format"] == 1
+    assert metadata["files"] == {
+        name: hashlib.sha256((saved / name).read_bytes()).hexdigest() for name in FILES
+    }
+    assert {"keras_version", "keras_hub_version", "parameter_count", "tasks"} <= set(metadata)
+
+
+def test_keras_hub_reads_it_too(saved):
+    ours = Translator.from_preset(saved)
+    for backbone in (keras_hub.models.Backbone, TransformerBackbone):
+        theirs = backbone.from_preset(str(saved))
+        for one, other in zip(ours.backbone.get_weights(), theirs.get_weights(), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_from_preset_takes_a_name_on_the_shelf():
+    translator = Translator.from_preset("pope_tiny_multi30k_en_de")
+    assert (translator.source_language, translator.target_language) == ("en", "de")
+
+
+def test_card_and_scores_may_change(preset):
+    (preset / "README.md").write_text("A card.")
+    (preset / "scores.json").write_text("{}")
+    seal(preset)
+    (preset / "README.md").write_text("Another card.")
+    Translator.from_preset(preset)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_changed_byte_a_cut_or_a_missing_file_is_refused(preset, name):
+    content = (preset / name).read_bytes()
+    middle = len(content) // 2
+    (preset / name).write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+    refused(preset, name, "altered or cut short", "fetch or copy the preset again")
+    (preset / name).write_bytes(content[:middle])
+    refused(preset, name, "altered or cut short")
+    (preset / name).unlink()
+    refused(preset, f"{name} is missing", "fetch or copy the preset again")
+
+
+def test_a_changed_file_is_found_before_another_is_parsed(preset):
+    (preset / "tokenizer.json").write_text('{"class_name": "system", "module": "os"}')
+    seal(preset)
+    with (preset / "model.weights.h5").open("ab") as file:
+        file.write(b"!")
+    with pytest.raises(UserError, match="model.weights.h5 is altered"):
+        Translator.from_preset(preset)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"kzoo_format": 2}, ["has format 2", "update kzoo"]),
+        ({"kzoo_format": "2"}, ["kzoo_format '2'"]),
+        ({"kzoo_format": True}, ["kzoo_format True"]),
+        ({"files": None}, ["lists no checksums", "save_to_preset"]),
+        ({"files": {}}, ["lists no checksums"]),
+        ({"files": {"config.json": 7}}, ["no SHA-256 of config.json but 7"]),
+        ({"files": {"config.json": "0" * 64}}, ["lists no"]),
+        ({"files": {"../outside": "0" * 64}}, ["'../outside'", "not inside"]),
+        ({"files": {"/etc/hostname": "0" * 64}}, ["'/etc/hostname'", "not inside"]),
+        ({"files": {"assets\\..\\outside": "0" * 64}}, ["not inside"]),
+        ({"files": {"C:outside": "0" * 64}}, ["not inside"]),
+    ],
+)
+def test_metadata_that_promises_something_else_is_refused(preset, changes, words):
+    rewrite(preset / "metadata.json", **changes)
+    refused(preset, *words)
+
+
+@pytest.mark.parametrize("content", ["", "[1]", "[" * 100_000, "{", "\udcff"])
+def test_metadata_that_is_no_json_object_is_refused(preset, content):
+    (preset / "metadata.json").write_bytes(content.encode("utf-8", "surrogateescape"))
+    refused(preset, "metadata.json", "JSON")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_is_not_listed_is_not_read(preset, name):
+    files = json.loads((preset / "metadata.json").read_text())["files"]
+    files.pop(name)
+    rewrite(preset / "metadata.json", files=files)
+    with pytest.raises(UserError, match=f"lists no {name}"):
+        Translator.from_preset(preset)
+
+
+def test_a_link_out_of_the_folder_is_refused(preset, tmp_path):
+    outside = (preset / "config.json").rename(tmp_path / "outside.json")
+    (preset / "config.json").symlink_to(outside)
+    refused(preset, "config.json is a link out of the folder")
+
+
+def test_a_link_of_a_folder_is_refused(preset, tmp_path):
+    outside = (preset / "assets").rename(tmp_path / "outside")
+    (preset / "assets").symlink_to(outside)
+    with pytest.raises(UserError, match="vocabulary.spm is a link out of the folder"):
+        Translator.from_preset(preset)
+
+
+def test_a_link_within_the_folder_or_to_it_is_fine(preset, tmp_path):
+    (preset / "weights").mkdir()
+    (preset / "model.weights.h5").rename(preset / "weights" / "h5")
+    (preset / "model.weights.h5").symlink_to("weights/h5")
+    (tmp_path / "link").symlink_to(preset)
+    Translator.from_preset(tmp_path / "link")
+
+
+def test_weights_that_lie_in_another_file_are_refused(preset, tmp_path):
+    """By Keras."""
+    (preset / "model.weights.h5").rename(tmp_path / "outside.h5")
+    with h5py.File(tmp_path / "outside.h5") as outside, h5py.File(preset / "model.weights.h5", "w") as file:
+        for name in outside:
+            file[name] = h5py.ExternalLink(str(tmp_path / "outside.h5"), name)
+    seal(preset)
+    with pytest.raises(ValueError, match="Not allowed: H5 file with ExternalLink"):
+        Translator.from_preset(preset)

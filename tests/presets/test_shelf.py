@@ -1,0 +1,259 @@
+"""The shelf's list, and presets from elsewhere.
+
+There is no network in tests: the one function of each host's package that downloads a file is replaced by one
+that gives the file of a local folder, as a link, which is what the real one gives.
+"""
+
+import contextlib
+import json
+import shutil
+import sys
+import threading
+
+import huggingface_hub
+import kagglehub
+import numpy as np
+import pytest
+from rich.console import Console
+
+from kzoo.errors import UserError
+from kzoo.presets import description, list_presets, load, shelf
+from kzoo.sharing import cache, locate, location
+from kzoo.sharing.integrity import check_files, read_listing
+
+NAME = "pope_tiny_multi30k_en_de"
+HANDLE = "hf://someone/some-preset"
+KAGGLE = "kaggle://someone/some-model/keras/tiny_en_de"
+
+
+class Hub:
+    """A host with one preset; counts what is downloaded, and can be told to fail."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.asked = []
+        self.online = True
+
+    def download(self, preset, name):
+        self.asked.append((preset, name))
+        if not self.online:
+            raise ConnectionError("Name or service not known\nand more lines")
+        if not (self.folder / name).is_file():
+            raise FileNotFoundError(f"404: {name}")
+        link = self.folder.parent / "links" / name
+        link.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            link.symlink_to(self.folder / name)
+        return str(link)
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """The two hosts, faked, and an empty cache."""
+    made = Hub(shutil.copytree(location.SHELF / NAME, tmp_path / "hub" / "preset"))
+    monkeypatch.setenv("KZOO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(
+        huggingface_hub,
+        "hf_hub_download",
+        lambda *, repo_id, filename, revision: made.download((repo_id, revision), filename),
+    )
+    monkeypatch.setattr(kagglehub, "model_download", made.download)
+    return made
+
+
+def kept(tmp_path):
+    """What is in the cache: files only."""
+    return sorted(path for path in (tmp_path / "cache").rglob("*") if not path.is_dir())
+
+
+def refused(preset, *words):
+    """Try to find a preset; all words are in the one line of the error."""
+    with pytest.raises(UserError) as error:
+        locate(preset)
+    assert "\n" not in str(error.value)
+    assert all(word in str(error.value) for word in words), error.value
+
+
+def test_fetched_once_checked_and_offline_from_then_on(hub, tmp_path):
+    for ours, theirs in zip(load(HANDLE).get_weights(), load(NAME).get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    folder = tmp_path / "cache" / "presets" / "hf" / "someone" / "some-preset" / "main"
+    assert {preset for preset, _ in hub.asked} == {("someone/some-preset", None)}
+    names = ["metadata.json", *read_listing(folder)]
+    assert sorted(name for _, name in hub.asked) == sorted(names)
+    assert kept(tmp_path) == sorted(folder / name for name in names)  # files, no links, no notes
+    assert not any(path.is_symlink() for path in kept(tmp_path))
+    hub.online = False
+    assert locate(HANDLE) == folder
+
+
+@pytest.mark.parametrize(
+    ("handle", "asked", "folder"),
+    [
+        (f"{HANDLE}@v1.0", ("someone/some-preset", "v1.0"), "hf/someone/some-preset/v1.0"),
+        (f"{HANDLE}@refs/pr/1", ("someone/some-preset", "refs/pr/1"), "hf/someone/some-preset/refs%2Fpr%2F1"),
+        (KAGGLE, KAGGLE[9:], "kaggle/someone/some-model/keras/tiny_en_de/latest"),
+        (f"{KAGGLE}/3", f"{KAGGLE[9:]}/3", "kaggle/someone/some-model/keras/tiny_en_de/3"),
+    ],
+)
+def test_a_revision_or_version_is_pinned(hub, tmp_path, handle, asked, folder):
+    assert locate(handle) == tmp_path / "cache" / "presets" / folder
+    assert {preset for preset, _ in hub.asked} == {asked}
+
+
+@pytest.mark.parametrize(
+    "handle",
+    [
+        "hf://someone",
+        "hf://someone/a/b",
+        "hf://../a",
+        "hf://someone/../a",
+        "hf://someone/a@",
+        "hf://someone/a@..",
+        "hf://someone/a@../b",
+        "kaggle://someone/some-model",
+        "kaggle://someone/some-model/pytorch/tiny",
+        "kaggle://someone/../keras/tiny",
+        "kaggle://someone/some-model/keras/tiny/newest",
+        "gs://bucket/preset",
+        "https://example.org/preset",
+    ],
+)
+def test_unknown_handles_are_refused(hub, handle):
+    refused(handle, f"unknown handle {handle!r}", "hf://USER/REPOSITORY", "kaggle://USER/MODEL")
+    assert hub.asked == []
+
+
+@pytest.mark.parametrize(("handle", "package"), [(HANDLE, "huggingface_hub"), (KAGGLE, "kagglehub")])
+def test_a_missing_package_is_named(hub, monkeypatch, handle, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    refused(handle, handle, f"pip install {package}")
+
+
+@pytest.mark.parametrize("handle", [HANDLE, KAGGLE])
+def test_no_network_is_said(hub, tmp_path, handle):
+    hub.online = False
+    refused(handle, handle, "metadata.json cannot be fetched (Name or service not known)", "not in the cache")
+    assert kept(tmp_path) == []
+
+
+def test_a_break_leaves_nothing_and_the_next_try_all(hub, tmp_path):
+    weights = (hub.folder / "model.weights.h5").rename(hub.folder / "elsewhere")
+    refused(HANDLE, HANDLE, "model.weights.h5 cannot be fetched")
+    assert kept(tmp_path) == []
+    weights.rename(hub.folder / "model.weights.h5")
+    check_files(locate(HANDLE), read_listing(locate(HANDLE)))
+
+
+def test_an_altered_file_is_not_kept(hub, tmp_path):
+    (hub.folder / "config.json").write_text("{}")
+    refused(HANDLE, f"preset {HANDLE}: config.json is altered", "fetch it again")
+    assert kept(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["../../../../harm", "/harm", "assets/../../harm"])
+def test_nothing_is_written_outside_of_the_folder(hub, tmp_path, name):
+    metadata = json.loads((hub.folder / "metadata.json").read_text())
+    metadata["files"][name] = "0" * 64
+    (hub.folder / "metadata.json").write_text(json.dumps(metadata))
+    refused(HANDLE, f"preset {HANDLE}", repr(name), "not inside")
+    assert [asked for _, asked in hub.asked] == ["metadata.json"]
+    assert kept(tmp_path) == []
+
+
+def test_a_newer_format_is_refused_before_its_files_are_fetched(hub, tmp_path):
+    metadata = json.loads((hub.folder / "metadata.json").read_text())
+    (hub.folder / "metadata.json").write_text(json.dumps({**metadata, "kzoo_format": 2}))
+    refused(HANDLE, f"preset {HANDLE} has format 2", "update kzoo")
+    assert len(hub.asked) == 1
+
+
+def test_two_that_fetch_at_once_do_not_harm_each_other(hub, tmp_path, monkeypatch):
+    both_have_all = threading.Barrier(2)
+    move = cache._move
+
+    def move_together(*arguments):
+        both_have_all.wait(30)
+        move(*arguments)
+
+    monkeypatch.setattr(cache, "_move", move_together)
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(locate(HANDLE))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 2 and len(set(found)) == 1
+    check_files(found[0], read_listing(found[0]))
+    assert [path.name for path in found[0].parent.iterdir()] == ["main"]
+
+
+def test_what_was_altered_in_the_cache_is_refused_until_it_is_deleted(hub):
+    folder = locate(HANDLE)
+    (folder / "joint_tokenizer.json").write_text("{}")
+    with pytest.raises(UserError, match="main: joint_tokenizer.json is altered.*delete the folder and fetch"):
+        load(HANDLE)
+    shutil.rmtree(folder)
+    check_files(locate(HANDLE), read_listing(folder))
+
+
+def test_a_cache_that_cannot_be_written_is_one_line(hub, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("KZOO_CACHE", str(tmp_path / "file"))
+    refused(HANDLE, HANDLE, "cannot be kept", "KZOO_CACHE")
+
+
+def test_locate_takes_a_folder_a_run_or_a_name(tmp_path):
+    shelved = location.SHELF / NAME
+    shutil.copytree(shelved, tmp_path / "run" / "preset")
+    assert locate(NAME) == shelved
+    assert locate(shelved) == shelved
+    assert locate(tmp_path / "run") == tmp_path / "run" / "preset"
+    refused("pope_tiny_multi30k_en_d", "no trained preset", f"did you mean {NAME}?")
+
+
+def test_the_shelf_s_presets_are_as_they_were_sealed():
+    for name in location.shelved():
+        check_files(location.SHELF / name, read_listing(location.SHELF / name))
+
+
+def printed(pattern):
+    console = Console(width=120)
+    with console.capture() as capture:
+        console.print(shelf.shelf_table(pattern))
+    return capture.get()
+
+
+def test_the_list_says_family_languages_size_scores_and_licence():
+    shown = printed("*")
+    for name in list_presets():
+        assert name in shown
+    assert "builders, to be trained" in shown
+    shown = printed(NAME)
+    for part in (NAME, "pope", "en → de", "1.8 M parameters, 4.3 MB", "BLEU 38.1 on test_2016_flickr"):
+        assert part in shown
+    assert "licence: non-commercial research" in shown
+    assert "builders" not in shown
+    assert "image_text" in printed("image_text_tiny_scenes_en_de")
+
+
+def test_presets_of_many_directions_and_without_scores(tmp_path):
+    folder = shutil.copytree(location.SHELF / NAME, tmp_path / "preset")
+    (folder / "translator.json").write_text('{"languages": ["en", "de", "fr"]}')
+    rows = [{"source": "en", "target": "de", "bleu": 20.0}, {"source": "de", "target": "en", "bleu": 30.0}]
+    (folder / "scores.json").write_text(json.dumps({"licence": "CC BY 4.0", "scores": rows}))
+    described = description.describe(folder)
+    assert [described[0], *described[2:]] == [
+        "en, de, fr",
+        "BLEU 25.0, mean of 2 directions",
+        "licence: CC BY 4.0",
+    ]
+    (folder / "scores.json").unlink()
+    assert description.describe(folder)[2:] == ["not scored", "licence: not said"]
+
+
+def test_families_go_by_the_backbone():
+    assert shelf.family("TransformerBackbone", {"image_shape": None}) == "pope"
+    assert shelf.family("TransformerBackbone", {"image_shape": [64, 64, 3]}) == "image_text"
+    assert shelf.family("RecurrentBackbone", {}) == "glyph"
+    assert shelf.family("AttentionBridgeBackbone", {}) == "attention_bridge"
