@@ -12,6 +12,8 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "image_features": ["Extractor", "FeatureFile", "open_features", "write_features"],
         "language_pairs": ["language_pairs"],
         "pair_batches": ["PairBatches"],
+        "sharded_batches": ["ShardedBatches"],
+        "shards": ["Shards"],
         "senteval": ["SENTEVAL_TASKS", "senteval_examples", "senteval_tasks"],
     },
 )

@@ -1,5 +1,8 @@
 """Batches of word numbers in a few fixed shapes, so that each shape is compiled once."""
 
+import hashlib
+import itertools
+
 import keras
 import numpy as np
 
@@ -74,19 +77,13 @@ class Batches(keras.utils.PyDataset):
 
     def batch(self, shape: tuple[int, int], pairs):
         """Return the batch of the numbered pairs in a shape, rows and length."""
-        rows, length = shape
-        source = np.full((rows, length), PAD, "int32")
-        target, labels = source.copy(), source.copy()
-        for row, pair in enumerate(pairs):
-            s, t = self.source[pair], self.target[pair]
-            source[row, : len(s) + 1] = [*s, END]
-            target[row, : len(t) + 1] = [START, *t]
-            labels[row, : len(t) + 1] = [*t, END]
-        inputs = {"source": source, "target": target}
+        inputs, labels, weights = padded_batch(
+            shape, [self.source[pair] for pair in pairs], [self.target[pair] for pair in pairs]
+        )
         if self.images is not None:
-            inputs["image"] = np.zeros((rows, *self.images.shape[1:]), self.images.dtype)
+            inputs["image"] = np.zeros((shape[0], *self.images.shape[1:]), self.images.dtype)
             inputs["image"][: len(pairs)] = self.images[pairs]
-        return inputs, labels, (labels != PAD).astype("float32")
+        return inputs, labels, weights
 
     def on_epoch_end(self):
         self.start_epoch(self.epoch + 1)
@@ -96,19 +93,79 @@ class Batches(keras.utils.PyDataset):
         self.epoch = epoch
         self._plan = self.plan(self.epoch)
 
+    def digest(self) -> str:
+        """Return the SHA-256 of all pairs' word numbers and of 64 of the images: what they are trained on."""
+        found = hashlib.sha256()
+        for side in (self.source, self.target):
+            for first in range(0, len(side), 65536):
+                part = side[first : first + 65536]
+                found.update(np.fromiter(map(len, part), "<i4").tobytes())
+                found.update(np.fromiter(itertools.chain.from_iterable(part), "<i4").tobytes())
+        if self.images is not None:
+            found.update(np.ascontiguousarray(self.images[:: -(-len(self.images) // 64)]).tobytes())
+        return found.hexdigest()
+
     def plan(self, epoch: int) -> list[tuple[tuple[int, int], np.ndarray]]:
         """Return the batches of an epoch, as `batch` takes them: a shape and the numbers of its pairs."""
         random = np.random.default_rng((self.seed, epoch))
         order = (
             random.permutation(len(self.source)) if self.shuffle else np.argsort(self._lengths, kind="stable")
         )
-        plan = []
-        for number, shape in enumerate(self.shapes):
-            pairs = order[self._shape_of[order] == number]
-            plan += [(shape, pairs[i : i + shape[0]]) for i in range(0, len(pairs), shape[0])]
+        plan = one_shape_each(order, self._shape_of, self.shapes)
         if self.shuffle:
             plan = [plan[i] for i in random.permutation(len(plan))]
         return differing_first_two(plan, lambda batch: batch[0])
+
+
+class RestOfEpoch(keras.utils.PyDataset):
+    """The batches of an epoch from a given one on, for `fit` to begin in its middle.
+
+    Args:
+        batches: `Batches` or `PairBatches`, in the order of the epoch.
+        first: int. Number of the first batch, counted from 0; at least two batches are left.
+    """
+
+    def __init__(self, batches: keras.utils.PyDataset, first: int):
+        super().__init__()
+        self.batches, self.first, self._begun = batches, first, False
+
+    def __len__(self) -> int:
+        return len(self.batches) - self.first
+
+    def on_epoch_begin(self):
+        self._begun = True
+
+    def __getitem__(self, index: int):
+        # Before it begins, Keras looks at two batches for their shapes: those of the whole epoch, as
+        # `differing_first_two` puts them.
+        return self.batches[index + self.first if self._begun else index]
+
+
+def padded_batch(shape: tuple[int, int], source: list[list[int]], target: list[list[int]]):
+    """Return the batch of sentence pairs in a shape, rows and length, as `Batches` describes it."""
+    words, labels = np.full((2, *shape), PAD, "int32"), np.full(shape, PAD, "int32")
+    for row, (s, t) in enumerate(zip(source, target, strict=True)):
+        words[0, row, : len(s) + 1] = [*s, END]
+        words[1, row, : len(t) + 1] = [START, *t]
+        labels[row, : len(t) + 1] = [*t, END]
+    return {"source": words[0], "target": words[1]}, labels, (labels != PAD).astype("float32")
+
+
+def one_shape_each(
+    order: np.ndarray, shape_of: np.ndarray, shapes: list[tuple[int, int]]
+) -> list[tuple[tuple[int, int], np.ndarray]]:
+    """Return batches of pairs, those of like length together: a shape and the numbers of its pairs.
+
+    Args:
+        order: numbers of the pairs, as they are to follow each other among those of a shape.
+        shape_of: for each pair, the number of its shape.
+        shapes: (rows, length) each.
+    """
+    plan = []
+    for number, shape in enumerate(shapes):
+        pairs = order[shape_of[order] == number]
+        plan += [(shape, pairs[i : i + shape[0]]) for i in range(0, len(pairs), shape[0])]
+    return plan
 
 
 def differing_first_two(plan: list, shape) -> list:
@@ -172,12 +229,16 @@ def pair_lengths(source: list[list[int]], target: list[list[int]]) -> np.ndarray
 
 
 def least_padding(lengths: np.ndarray, num_shapes: int) -> list[int]:
-    """Return at most `num_shapes` lengths to pad to, such that all sentences together get least padding.
+    """Return at most `num_shapes` lengths to pad to, such that all sentences together get least padding."""
+    return least_padding_of(*np.unique(lengths, return_counts=True), num_shapes)
+
+
+def least_padding_of(distinct: np.ndarray, counts: np.ndarray, num_shapes: int) -> list[int]:
+    """Return what `least_padding` does, for `counts` sentences of each of the `distinct` lengths, sorted.
 
     Dynamic programming over the sorted distinct lengths: cost[j] with m groups is the least over i of
     cost[i] with m - 1 groups plus the sentences of lengths i + 1 … j, all padded to length j.
     """
-    distinct, counts = np.unique(lengths, return_counts=True)
     sentences = np.concatenate([[0], np.cumsum(counts)])
     ends = np.arange(1, len(distinct) + 1)
     # padded[i, j]: words after padding the sentences of distinct lengths i … j - 1 to the longest of them

@@ -1,5 +1,7 @@
 """Batches of several language pairs in turn, for one `fit` call."""
 
+import hashlib
+
 import keras
 import numpy as np
 
@@ -91,6 +93,10 @@ class PairBatches(keras.utils.PyDataset):
 
     def on_epoch_end(self):
         self.start_epoch(self.epoch + 1)
+
+    def digest(self) -> str:
+        """Return the SHA-256 of what all pairs are trained on."""
+        return hashlib.sha256("".join(batches.digest() for batches in self.batches).encode()).hexdigest()
 
     def start_epoch(self, epoch: int):
         """Put the batches in the order of epoch number `epoch`, counted from 0."""

@@ -1,10 +1,12 @@
 """What training one direction takes: sentence pairs, tokenizers, a model, batches, a score."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import keras
 
-from kzoo.data import Batches, Corpus
+from kzoo.data import Batches, Corpus, ShardedBatches, Shards
+from kzoo.errors import UserError
 from kzoo.models import LabelSmoothedCrossEntropy
 from kzoo.models.image_inputs import image_rows
 from kzoo.models.xla import uses_xla
@@ -26,20 +28,26 @@ class BilingualTask:
 
     def __init__(self, recipe: Recipe, corpus: Corpus):
         self.recipe = recipe
-        self.pairs = corpus.pairs("train", recipe.source, recipe.target)
+        self.shards = recipe_shards(recipe) if recipe.shards else None
+        self.pairs = ([], []) if recipe.shards else corpus.pairs("train", recipe.source, recipe.target)
         self.validation = corpus.pairs(recipe.validation, recipe.source, recipe.target)
         self.corpus, self.images = corpus, {}
 
     def build(self, folder: Path) -> keras.Model:
         """Return the compiled translator, with the subwords of the run in `folder`, learned if need be."""
         recipe = self.recipe
-        translator = build(recipe.preset, *self._tokenizers(folder), dtype=recipe.precision, **recipe.model)
+        if self.shards:
+            self.shards.copy_vocabularies(folder)
+        tokenizers = learned_tokenizers(recipe, folder, *self.pairs)
+        translator = build(recipe.preset, *tokenizers, dtype=recipe.precision, **recipe.model)
         translator.source_language, translator.target_language = recipe.source, recipe.target
         translator.compile(
             optimizer=make_optimizer(recipe, translator.backbone.width),
             loss=LabelSmoothedCrossEntropy(recipe.label_smoothing),
             jit_compile=uses_xla(translator.backbone),
         )
+        if translator.image_shape and self.shards:
+            raise UserError(f"{recipe.preset} reads images, shards have none: leave shards out of the recipe")
         if translator.image_shape:
             pairs = {"train": self.pairs, recipe.validation: self.validation}
             self.images = {
@@ -49,22 +57,14 @@ class BilingualTask:
         translator.tokenize_source(self.validation[0], recipe.truncate)  # too long a sentence shows now
         return translator
 
-    def _tokenizers(self, folder: Path) -> list:
-        source, target = self.pairs
-        size = self.recipe.vocabulary_size
-        if self.recipe.source_characters:
-            characters = learned_characters(folder, source, self.recipe.source_characters)
-            return [characters, learned_subwords(folder, "target", target, size)]
-        if self.recipe.joint_vocabulary:
-            return [learned_subwords(folder, "joint", source + target, size)]
-        return [
-            learned_subwords(folder, name, text, size)
-            for name, text in (("source", source), ("target", target))
-        ]
-
-    def batches(self, translator: keras.Model) -> Batches:
+    def batches(self, translator: keras.Model) -> Batches | ShardedBatches:
         """Return the training batches."""
-        return self._batches(translator, self.pairs, "train")
+        if self.shards is None:
+            return self._batches(translator, self.pairs, "train")
+        recipe, most = self.recipe, translator.backbone.max_length
+        return ShardedBatches(
+            self.shards, recipe.tokens, recipe.num_shapes, recipe.seed, most, recipe.truncate
+        )
 
     def prepare(self, translator: keras.Model, batches: Batches, folder: Path, verbose):
         """Train what comes before the translator: its decoder as a language model, if the recipe says so."""
@@ -93,3 +93,40 @@ class BilingualTask:
         """Return the callback that scores an epoch's model on the validation split."""
         images = self.images.get(self.recipe.validation)
         return TranslationScore(*self.validation, self.recipe.target, self.recipe.truncate, images)
+
+
+def recipe_shards(recipe: Recipe) -> Shards:
+    """Return the recipe's shards.
+
+    Raises:
+        UserError: there are none, they are damaged, or they were made for other languages or vocabularies.
+    """
+    shards = Shards(recipe.shards)
+    shards.require(**shard_settings(recipe))
+    return shards
+
+
+def shard_settings(recipe: Recipe) -> dict:
+    """Return what shards for the recipe depend on, beside the text."""
+    names = ("source", "target", "vocabulary_size", "joint_vocabulary", "source_characters")
+    return {name: getattr(recipe, name) for name in names}
+
+
+def learned_tokenizers(recipe: Recipe, folder: Path, source: Iterable[str], target: list[str]) -> list:
+    """Return the recipe's tokenizers, one for each side or one for both.
+
+    Args:
+        recipe: the recipe.
+        folder: where their vocabularies stand, or will stand.
+        source: sentences that they are learned from if there are none yet.
+        target: their translations.
+    """
+    size = recipe.vocabulary_size
+    if recipe.source_characters:
+        characters = learned_characters(folder, source, recipe.source_characters)
+        return [characters, learned_subwords(folder, "target", target, size)]
+    if recipe.joint_vocabulary:
+        return [learned_subwords(folder, "joint", [*source, *target], size)]
+    return [
+        learned_subwords(folder, name, text, size) for name, text in (("source", source), ("target", target))
+    ]

@@ -17,6 +17,8 @@ class Recipe:
         model: arguments given to the builder, such as `{"num_layers": 2}`.
         corpus: name of a corpus; or `"files"`, with `train`, `val` and `test`.
         train, val, test: for `"files"`: a pair of aligned text files, or one TSV file.
+        shards: folder that `kzoo prepare` has made of the training text, for one too large for memory; empty:
+            the text itself.
         source, target: languages of a model of one direction.
         languages: languages of a multilingual model, in place of `source` and `target`.
         centre: multilingual: only pairs that this language is part of; empty: all pairs.
@@ -77,6 +79,7 @@ class Recipe:
     train: list[str] = field(default_factory=list)
     val: list[str] = field(default_factory=list)
     test: list[str] = field(default_factory=list)
+    shards: str = ""
     images: str = ""
     validation: str = "val"
     text: str = "raw"
@@ -212,6 +215,10 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
     recipe = Recipe(**values)
     if bool(recipe.languages) == bool(recipe.source and recipe.target):
         raise UserError(f"{where} needs source and target, or languages for a multilingual model")
+    if recipe.shards and (recipe.languages or recipe.images):
+        raise UserError(
+            f"{where}: shards hold text of one direction: leave out languages and images, or shards"
+        )
     return recipe
 
 

@@ -1,0 +1,129 @@
+"""Batches from shards on disk: what `Batches` gives, for a corpus of any size."""
+
+import functools
+
+import keras
+import numpy as np
+
+from kzoo.data.batches import differing_first_two, least_padding_of, one_shape_each, padded_batch
+from kzoo.data.shards import OpenShard, Shards
+from kzoo.errors import UserError
+
+
+class ShardedBatches(keras.utils.PyDataset):
+    """Batches for `fit` in the manner of `Batches`, read from shards when they are asked for.
+
+    Every pair comes once an epoch. The order of the shards, each a random sample of the corpus, and the order
+    in each are fixed by `seed` and the epoch. In memory are the plans of the present and the last shard, not
+    their words. The last batch of each shape of a shard is filled up with empty rows of weight 0.
+
+    Give `fit` `shuffle=False`, or Keras draws an order of its own.
+
+    Args:
+        shards: the corpus.
+        tokens: int. Most words of a batch on either side, padding included.
+        num_shapes: int. Most shapes.
+        seed: int. Fixes the order of every epoch.
+        max_length: int. Longest sentence, with its start or end. `None`: any.
+        truncate: cut longer sentences; an error otherwise.
+        **kwargs: `workers` and other arguments of `keras.utils.PyDataset`.
+
+    Returns (a batch):
+        as `Batches`.
+
+    Attributes:
+        num_words: int. Target words of an epoch, end symbols included.
+
+    Raises:
+        UserError: a sentence is longer than `max_length` or `tokens`, or a file is damaged.
+    """
+
+    def __init__(
+        self,
+        shards: Shards,
+        tokens: int = 2048,
+        num_shapes: int = 7,
+        seed: int = 0,
+        max_length: int | None = None,
+        truncate: bool = False,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.shards, self.seed = shards, seed
+        self._cut = max_length if truncate else None
+        self.num_words, histograms = 0, []
+        for number in range(len(shards)):
+            lengths = self._lengths(number)
+            self._check_longest(number, lengths, min(max_length or tokens, tokens))
+            self.num_words += int(lengths[:, 1].sum())
+            histograms.append(np.unique(lengths.max(axis=1), return_counts=True))
+        self.shapes = _shapes(histograms, tokens, num_shapes)
+        self._batches_in = np.array([self._count(*histogram) for histogram in histograms])
+        self._opened = functools.lru_cache(maxsize=2)(self._open)
+        self.start_epoch(0)
+
+    def _lengths(self, number: int) -> np.ndarray:
+        lengths = self.shards.lengths(number)
+        return lengths if self._cut is None else np.minimum(lengths, self._cut)
+
+    def _check_longest(self, number: int, lengths: np.ndarray, limit: int):
+        longest = lengths.max(axis=1)
+        if longest.max() > limit:
+            raise UserError(
+                f"{self.shards.path(number)}: pair {longest.argmax() + 1} has {longest.max()} subwords with "
+                f"its end symbol, the limit is {limit}: raise max_length (or tokens), or truncate"
+            )
+
+    def _shape_of(self, lengths: np.ndarray) -> np.ndarray:
+        return np.searchsorted([length for _, length in self.shapes], lengths)
+
+    def _count(self, lengths: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Return how many batches of each shape a shard gives."""
+        pairs = np.bincount(self._shape_of(lengths), counts, len(self.shapes)).astype(int)
+        return -(-pairs // [rows for rows, _ in self.shapes])
+
+    def start_epoch(self, epoch: int):
+        """Put the pairs in the order of epoch number `epoch`, counted from 0."""
+        self.epoch = epoch
+        order = np.random.default_rng((self.seed, epoch)).permutation(len(self.shards))
+        # The first two batches are to differ, as `differing_first_two` says.
+        first = int((np.count_nonzero(self._batches_in[order], axis=1) > 1).argmax())
+        self._order = np.array([order[first], *np.delete(order, first)])
+        self._stops = np.cumsum(self._batches_in.sum(axis=1)[self._order])
+        self._opened.cache_clear()
+
+    def on_epoch_end(self):
+        self.start_epoch(self.epoch + 1)
+
+    def digest(self) -> str:
+        """Return the SHA-256 that says what is trained on."""
+        return self.shards.digest()
+
+    def __len__(self) -> int:
+        return int(self._stops[-1])
+
+    def __getitem__(self, index: int):
+        place = int(np.searchsorted(self._stops, index, side="right"))
+        shard, plan = self._opened(place)
+        shape, pairs = plan[index - self._stops[place]]  # from the end of the shard's batches
+        source, target = shard.pairs(pairs)
+        if self._cut is not None:
+            source, target = ([words[: self._cut - 1] for words in side] for side in (source, target))
+        return padded_batch(shape, source, target)
+
+    def _open(self, place: int) -> tuple[OpenShard, list]:
+        """Return the shard at a place of the epoch's order, and the plan of its batches."""
+        number = int(self._order[place])
+        random = np.random.default_rng((self.seed, self.epoch, number))
+        shape_of = self._shape_of(self._lengths(number).max(axis=1))
+        plan = one_shape_each(random.permutation(len(shape_of)), shape_of, self.shapes)
+        plan = [plan[i] for i in random.permutation(len(plan))]
+        return self.shards.open(number), differing_first_two(plan, lambda batch: batch[0])
+
+
+def _shapes(histograms: list[tuple], tokens: int, num_shapes: int) -> list[tuple[int, int]]:
+    """Return the (rows, length) shapes that pad all shards' pairs least, from how many have each length."""
+    lengths, counts = (np.concatenate(part) for part in zip(*histograms, strict=True))
+    distinct, place = np.unique(lengths, return_inverse=True)
+    totals = np.bincount(place, counts)
+    return [(tokens // length, length) for length in least_padding_of(distinct, totals, num_shapes)]

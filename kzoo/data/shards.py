@@ -1,0 +1,210 @@
+"""Shards on disk: a tokenized corpus of any size, of which training reads the pairs that it needs.
+
+`kzoo prepare` writes them (`kzoo.data.shard_writing`), `ShardedBatches` reads them.
+"""
+
+import hashlib
+import io
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from kzoo.data.shard_writing import check_installed
+from kzoo.errors import UserError
+from kzoo.files import whole_file
+from kzoo.text.tokenizers import END
+
+INDEX, FORMAT = "index.json", 1
+READER = "readahead_buffer_size:0,max_parallelism:0"  # for random access
+
+
+@dataclass(frozen=True)
+class ShardFiles:
+    """What the index says of a shard: its ArrayRecord file, the file's bytes, its pairs, and its lengths."""
+
+    file: str
+    bytes: int
+    pairs: int
+    lengths: str
+    lengths_sha256: str
+
+
+def write_index(
+    folder: Path, settings: dict, text: dict, vocabularies: list[str], dtype: str, rows: list[dict]
+):
+    """Write the index of a folder of shards, which says what they hold.
+
+    Args:
+        folder: the shards and the files of their vocabularies.
+        settings: what they were made for, recipe keys and values.
+        text: what they were made of.
+        vocabularies: the names of these files.
+        dtype: of the words.
+        rows: what `write_shards` returned.
+    """
+    index = {
+        "format": FORMAT,
+        "settings": settings,
+        "text": text,
+        "pairs": sum(row["pairs"] for row in rows),
+        "vocabularies": {name: _sha256((folder / name).read_bytes()) for name in vocabularies},
+        "dtype": dtype,
+        "shards": rows,
+    }
+    (folder / INDEX).write_text(json.dumps(index, indent=1) + "\n")
+
+
+class Shards:
+    """A folder of shards that `kzoo prepare` has written.
+
+    Args:
+        folder: the folder.
+
+    Attributes:
+        pairs: int. How many it has.
+
+    Raises:
+        UserError: array_record is not installed, the folder holds no shards, or one of another size than the
+            index says.
+    """
+
+    def __init__(self, folder: str | os.PathLike):
+        check_installed()
+        self.folder = Path(folder)
+        path = self.folder / INDEX
+        if not path.is_file():
+            raise UserError(
+                f"{folder}: no shards there (no {INDEX}); kzoo prepare RECIPE -o {folder} makes them"
+            )
+        try:
+            index = json.loads(path.read_bytes())
+            self.format, self.settings, self.dtype = index["format"], index["settings"], index["dtype"]
+            self._rows = [ShardFiles(**row) for row in index["shards"]]
+            self._vocabularies = dict(index["vocabularies"])
+            self.pairs = index["pairs"]
+            whole = self.pairs == sum(row.pairs for row in self._rows) > 0
+            np.dtype(self.dtype)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            whole = False
+        if not whole:
+            raise UserError(f"{path}: not an index of shards, or damaged; run kzoo prepare again")
+        if self.format != FORMAT:
+            raise UserError(f"{path}: format {self.format}, this kzoo reads {FORMAT}; run kzoo prepare again")
+        for number, row in enumerate(self._rows):
+            file = self.path(number)
+            size = file.stat().st_size if file.is_file() else 0
+            if size != row.bytes:
+                raise _damaged(file, f"it has {size:,} bytes instead of {row.bytes:,}")
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def digest(self) -> str:
+        """Return a SHA-256 that two corpora share only if they were made of the same text in the same way."""
+        return _sha256((self.folder / INDEX).read_bytes())
+
+    def require(self, **settings):
+        """Check what the shards were made for.
+
+        Args:
+            **settings: a recipe's, those that the index has.
+
+        Raises:
+            UserError: they were made for others.
+        """
+        for name, wanted in settings.items():
+            if self.settings.get(name) != wanted:
+                raise UserError(
+                    f"the shards in {self.folder} have {name} {self.settings.get(name)!r}, the recipe "
+                    f"{wanted!r}: prepare them again, or change the recipe"
+                )
+
+    def copy_vocabularies(self, folder: Path):
+        """Copy the vocabularies into a run, unless it has them.
+
+        Raises:
+            UserError: the run has others, or one here is damaged.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, digest in self._vocabularies.items():
+            path = folder / name
+            data = self._read(name, digest)
+            if path.exists() and path.read_bytes() != data:
+                raise UserError(
+                    f"{path}: not the vocabulary of the shards in {self.folder}; give another run"
+                )
+            with whole_file(path) as file:
+                file.write_bytes(data)
+
+    def path(self, number: int) -> Path:
+        """Return the ArrayRecord file of a shard."""
+        return self.folder / self._rows[number].file
+
+    def lengths(self, number: int) -> np.ndarray:
+        """Return how many words the sides of each pair of a shard have, `(pairs, 2)`, end symbols included.
+
+        Raises:
+            UserError: the file is damaged.
+        """
+        row = self._rows[number]
+        return np.load(io.BytesIO(self._read(row.lengths, row.lengths_sha256)))
+
+    def open(self, number: int) -> "OpenShard":
+        """Return a shard to read from."""
+        return OpenShard(self.path(number), self._rows[number].pairs, self.dtype)
+
+    def _read(self, name: str, digest: str) -> bytes:
+        path = self.folder / name
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
+        if _sha256(data) != digest:
+            raise _damaged(path, "its SHA-256 is not that in the index")
+        return data
+
+
+class OpenShard:
+    """A shard that is read from, in several threads if need be.
+
+    Args:
+        path: its ArrayRecord file.
+        size: int. Its pairs.
+        dtype: of its words.
+
+    Raises:
+        UserError: the file is damaged; here or when it is read from.
+    """
+
+    def __init__(self, path: Path, size: int, dtype: str):
+        from array_record.python.array_record_module import ArrayRecordReader
+
+        self.path, self.dtype = path, dtype
+        self._reader = ArrayRecordReader(str(path), READER)
+        if self._reader.num_records() != size:
+            raise _damaged(path, f"{self._reader.num_records():,} pairs instead of {size:,}")
+
+    def pairs(self, numbers: np.ndarray) -> tuple[list[list[int]], list[list[int]]]:
+        """Return the sources and the targets of numbered pairs, without end symbols."""
+        try:
+            records = self._reader.read(numbers.tolist())
+        except RuntimeError as error:
+            raise _damaged(self.path, str(error).partition(";")[0]) from None
+        sources, targets = [], []
+        for record in records:
+            words = np.frombuffer(record, self.dtype).tolist()
+            end = words.index(END)
+            sources.append(words[:end])
+            targets.append(words[end + 1 : -1])
+        return sources, targets
+
+
+def _damaged(path: Path, reason: str) -> UserError:
+    return UserError(f"{path}: damaged ({reason}); run kzoo prepare again")
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

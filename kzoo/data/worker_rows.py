@@ -1,0 +1,72 @@
+"""A worker's part of every batch."""
+
+import keras
+import numpy as np
+
+
+class WorkerRows(keras.utils.PyDataset):
+    """The rows of each batch that belong to one of several workers, which go through the same batches.
+
+    All workers together have every row once. A batch whose rows do not divide by the replicas is filled up
+    with empty rows, of zeros and of weight 0.
+
+    Args:
+        batches: of `(inputs, labels, weights)`, the same on every worker, such as `Batches`.
+        replicas: int. Devices that share a batch, all workers' together.
+        workers: int. They have equally many replicas.
+        worker: int. This worker's number, from 0.
+    """
+
+    def __init__(self, batches: keras.utils.PyDataset, replicas: int, workers: int = 1, worker: int = 0):
+        super().__init__(batches.workers, batches.use_multiprocessing, batches.max_queue_size)
+        self.batches = batches
+        self.replicas, self.share, self.worker = replicas, replicas // workers, worker
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __getitem__(self, index: int):
+        batch = self.batches[index]
+        rows = self._rows(batch)
+        if index == 1 and self._only_filled_alike(len(batch[1])):
+            rows += self.replicas
+        part = rows // self.replicas * self.share
+        return keras.tree.map_structure(
+            lambda array: _filled(array, rows)[self.worker * part :][:part], batch
+        )
+
+    def _rows(self, batch) -> int:
+        return -(-len(batch[1]) // self.replicas) * self.replicas
+
+    def _only_filled_alike(self, rows: int) -> bool:
+        """Whether the first two batches differ in their rows, but not when they are filled.
+
+        Keras on TensorFlow would take that number of rows to be every batch's.
+        """
+        first = self.batches[0]
+        return len(first[1]) != rows and self._rows(first) == -(-rows // self.replicas) * self.replicas
+
+    @property
+    def num_words(self) -> int:
+        """Target words of an epoch, those of all workers."""
+        return self.batches.num_words
+
+    def start_epoch(self, epoch: int):
+        """Put the batches in the order of epoch number `epoch`, counted from 0."""
+        self.batches.start_epoch(epoch)
+
+    def digest(self) -> str:
+        """Return the SHA-256 of what all workers train on."""
+        return self.batches.digest()
+
+    def on_epoch_begin(self):
+        self.batches.on_epoch_begin()
+
+    def on_epoch_end(self):
+        self.batches.on_epoch_end()
+
+
+def _filled(array: np.ndarray, rows: int) -> np.ndarray:
+    """Return an array with rows of zeros at its end, `rows` in all."""
+    empty = np.zeros((rows - len(array), *array.shape[1:]), array.dtype)
+    return np.concatenate([array, empty])

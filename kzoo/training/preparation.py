@@ -1,0 +1,138 @@
+"""`kzoo prepare`: a recipe's training text becomes shards on disk, in memory that does not grow with it."""
+
+import contextlib
+import functools
+import hashlib
+import itertools
+import os
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import sentencepiece
+
+from kzoo.data.shard_writing import PAIRS, Encoding, character_words, check_installed, write_shards
+from kzoo.data.shards import INDEX, Shards, write_index
+from kzoo.data.text_streams import stream_pairs
+from kzoo.errors import UserError
+from kzoo.files import check_replaceable, whole_folder
+from kzoo.text import CharacterTokenizer
+from kzoo.text.tokenizers import END, UNKNOWN
+from kzoo.training.bilingual import learned_tokenizers, shard_settings
+from kzoo.training.recipe import Recipe
+from kzoo.training.recipe_corpus import recipe_corpus
+
+SAMPLE = 200_000  # pairs that subwords are learned from
+BLOCK = 10_000  # pairs read at a time
+
+
+@contextlib.contextmanager
+def silent(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """Show no progress."""
+    yield lambda count: None
+
+
+def prepare(
+    recipe: Recipe,
+    folder: str | Path,
+    processes: int | None = None,
+    progress: Callable = silent,
+    pairs_per_shard: int = PAIRS,
+) -> Shards:
+    """Write a recipe's training text as shards, which its `shards` names for training.
+
+    The text is gone through twice: to check it and to draw the pairs that subwords are learned from, then to
+    tokenize it. Files are never in memory whole; a named corpus is. The folder appears whole or not at all.
+
+    Args:
+        recipe: with a `source` and a `target`.
+        folder: where to; earlier shards there are replaced.
+        processes: int. How many tokenize; all the cores by default. The shards do not depend on it. With more
+            than one, a script must call this under `if __name__ == "__main__":`.
+        progress: `progress(what, total)` is a context that gives a function to report how many are done.
+        pairs_per_shard: int.
+
+    Raises:
+        UserError: what the text, the recipe, the folder or the disk lacks.
+    """
+    folder = Path(folder)
+    if recipe.languages or recipe.images:
+        raise UserError("shards hold text of one direction: the recipe has languages or images")
+    check_installed()
+    check_replaceable(folder, INDEX)
+    read = training_pairs(recipe)
+    with whole_folder(folder) as unfinished:
+        with progress("reading", None) as advance:
+            count, digest, sample = survey(read(), recipe, advance)
+        source, target = ([pair[side] for pair in sample] for side in (0, 1))
+        if recipe.source_characters:
+            source = (pair[0] for pair in read())  # of all, not only of the sample
+        tokenizers = learned_tokenizers(recipe, unfinished, source, target)
+        vocabularies = sorted(path.name for path in unfinished.iterdir())
+        shards = max(1, round(count / pairs_per_shard))
+        encoding = make_encoding(tokenizers, shards, recipe.seed)
+        rows = write_shards(unfinished, read(), encoding, processes or _cores(), progress, count)
+        if sum(row["pairs"] for row in rows) != count:
+            raise UserError("the training text changed while it was read: prepare it again")
+        text = {
+            "corpus": recipe.corpus,
+            "files": [Path(file).name for file in recipe.train],
+            "sha256": digest,
+        }
+        write_index(unfinished, shard_settings(recipe), text, vocabularies, encoding.dtype, rows)
+    return Shards(folder)
+
+
+def training_pairs(recipe: Recipe) -> Callable[[], Iterator[tuple[str, str]]]:
+    """Return a function that goes through the recipe's training pairs."""
+    corpus = recipe_corpus(recipe)
+    if recipe.corpus == "files" and recipe.train:
+        return functools.partial(stream_pairs, [Path(file).expanduser() for file in recipe.train])
+    return functools.partial(zip, *corpus.pairs("train", recipe.source, recipe.target))
+
+
+def survey(
+    pairs: Iterator[tuple[str, str]], recipe: Recipe, advance: Callable[[int], None]
+) -> tuple[int, str, list[tuple[str, str]]]:
+    """Return how many pairs there are, the SHA-256 of their text, and `SAMPLE` of them, drawn by the seed.
+
+    All of them are the sample where there are no more, in their order.
+
+    Raises:
+        UserError: a language without a sentence, or what reading raises.
+    """
+    draw, sample, count, digest = random.Random(recipe.seed), [], 0, hashlib.sha256()
+    seen = [False, False]
+    while block := list(itertools.islice(pairs, BLOCK)):
+        digest.update("".join(f"{source}\t{target}\n" for source, target in block).encode())
+        seen = [seen[side] or any(pair[side].strip() for pair in block) for side in (0, 1)]
+        for pair in block:
+            count += 1
+            if count <= SAMPLE:
+                sample.append(pair)
+            elif (place := int(draw.random() * count)) < SAMPLE:
+                sample[place] = pair
+        advance(len(block))
+    for found, language in zip(seen, (recipe.source, recipe.target), strict=True):
+        if not found:
+            raise UserError(f"the training text is empty: its {language} side has no sentence")
+    return count, digest.hexdigest(), sample
+
+
+def make_encoding(tokenizers: list, shards: int, seed: int) -> Encoding:
+    """Return how the tokenizers' words are written, without the tokenizers: they would load a backend."""
+    size = max(tokenizer.vocabulary_size() for tokenizer in tokenizers)
+    source, target = map(_words, (tokenizers[0], tokenizers[-1]))
+    return Encoding(source, target, END, "<u2" if size <= 1 << 16 else "<u4", shards, seed)
+
+
+def _words(tokenizer) -> Callable[[list[str]], list[list[int]]]:
+    if isinstance(tokenizer, CharacterTokenizer):
+        ids = {word: number for number, word in enumerate(tokenizer.get_vocabulary()) if number > END}
+        return functools.partial(character_words, ids, UNKNOWN, END)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.proto)
+    return functools.partial(processor.encode, add_eos=True, num_threads=1)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

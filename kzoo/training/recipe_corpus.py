@@ -1,0 +1,18 @@
+"""The corpus of a recipe: opened to train on it, to score on it, and to pack it for another machine."""
+
+from kzoo.data.corpora import Corpus, open_corpus, open_files
+from kzoo.training.recipe import Recipe
+
+
+def recipe_corpus(recipe: Recipe) -> Corpus:
+    """Return the corpus that the recipe names.
+
+    Raises:
+        UserError: there is none of that name, or a file of it is missing.
+    """
+    if recipe.corpus != "files":
+        corpus = open_corpus(recipe.corpus)
+    else:
+        splits = {name: getattr(recipe, name) or None for name in ("train", "val", "test")}
+        corpus = open_files(**splits, languages=recipe.languages or (recipe.source, recipe.target))
+    return corpus.with_images(recipe.images) if recipe.images else corpus

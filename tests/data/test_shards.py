@@ -1,0 +1,264 @@
+"""Shards: the same pairs as in memory, whatever writes them, and damage that is named."""
+
+import functools
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from kzoo.data import Batches, ShardedBatches, Shards, open_files
+from kzoo.data.shard_writing import Encoding, character_words, write_shards
+from kzoo.data.shards import write_index
+from kzoo.data.text_files import read_lines
+from kzoo.data.text_streams import stream_lines, stream_pairs
+from kzoo.errors import UserError
+from kzoo.files import whole_folder
+from kzoo.text.tokenizers import END, UNKNOWN
+from kzoo.training.preparation import silent
+
+LETTERS = {letter: number for number, letter in enumerate("abcdefghijklmnop", 4)}
+numbered = functools.partial(character_words, LETTERS, UNKNOWN, END)
+COUNT = 230
+
+
+def words(texts):
+    return [[LETTERS[letter] for letter in text] for text in texts]
+
+
+@pytest.fixture(scope="module")
+def text():
+    random = np.random.default_rng(5)
+    return [
+        tuple("".join(random.choice(list(LETTERS), random.integers(0, 20))) for _ in range(2))
+        for _ in range(COUNT)
+    ]
+
+
+def write(folder, text, shards=4, processes=1, seed=1, dtype="<u2"):
+    folder.mkdir()
+    encoding = Encoding(numbered, numbered, END, dtype, shards, seed)
+    rows = write_shards(folder, iter(text), encoding, processes, silent, len(text))
+    write_index(folder, {"source": "en", "target": "de"}, {}, [], dtype, rows)
+    return Shards(folder)
+
+
+@pytest.fixture(scope="module")
+def shards(text, tmp_path_factory):
+    return write(tmp_path_factory.mktemp("shards") / "four", text)
+
+
+def rows(batches):
+    """Return the (source, target, labels) rows without padding, in order, and check each batch's form."""
+    found = []
+    for number in range(len(batches)):
+        inputs, labels, weights = batches[number]
+        assert inputs["source"].shape in batches.shapes
+        np.testing.assert_array_equal(weights, labels != 0)
+        for row in zip(inputs["source"], inputs["target"], labels, strict=True):
+            if row[0].any():
+                found.append(tuple(tuple(int(word) for word in side[side != 0]) for side in row))
+    return found
+
+
+def test_the_same_pairs_and_shapes_as_in_memory(shards, text):
+    ours = ShardedBatches(shards, 128, 4)
+    theirs = Batches(*map(words, zip(*text, strict=True)), 128, 4)
+    for epoch in (0, 1):
+        ours.start_epoch(epoch)
+        theirs.start_epoch(epoch)
+        assert sorted(rows(ours)) == sorted(rows(theirs))
+    assert ours.shapes == theirs.shapes
+    assert ours.num_words == theirs.num_words
+
+
+def test_words_of_four_bytes(text, tmp_path):
+    shards = write(tmp_path / "wide", text, dtype="<u4")
+    theirs = Batches(*map(words, zip(*text, strict=True)), 128)
+    assert sorted(rows(ShardedBatches(shards, 128))) == sorted(rows(theirs))
+
+
+def test_truncated_as_in_memory(shards, text):
+    sides = [[words[:9] for words in side] for side in map(words, zip(*text, strict=True))]
+    ours, theirs = ShardedBatches(shards, 128, 4, max_length=10, truncate=True), Batches(*sides, 128, 4)
+    assert sorted(rows(ours)) == sorted(rows(theirs))
+    assert (ours.shapes, ours.num_words) == (theirs.shapes, theirs.num_words)
+
+
+def test_order_is_fixed_by_seed_and_epoch(shards):
+    first, again, other = (ShardedBatches(shards, 128, seed=seed) for seed in (1, 1, 2))
+    assert rows(first) == rows(again)
+    assert rows(first) != rows(other)
+    first.on_epoch_end()
+    assert rows(first) != rows(again)
+    again.start_epoch(1)
+    assert rows(first) == rows(again)
+
+
+def test_batches_are_read_in_any_order(shards):
+    batches = ShardedBatches(shards, 128)
+    forward = [batches[number][1] for number in range(len(batches))]
+    for number in reversed(range(len(batches))):
+        np.testing.assert_array_equal(batches[number][1], forward[number])
+
+
+def test_two_shards_are_open_at_most(shards):
+    batches = ShardedBatches(shards, 128)
+    for number in range(len(batches)):
+        batches[number]
+        assert batches._opened.cache_info().currsize <= 2
+    assert batches._opened.cache_info().misses == len(shards)
+
+
+def test_first_two_batches_differ_on_both_axes(tmp_path):
+    """As `Batches`; here only one of the shards has sentences of two lengths."""
+    shards = write(tmp_path / "shards", [("a", "b")] * 59 + [("a" * 9, "b")], shards=3)
+    for seed in range(9):
+        batches = ShardedBatches(shards, 20, 2, seed)
+        (a, b), (c, d) = (batches[number][0]["source"].shape for number in (0, 1))
+        assert a != c
+        assert b != d
+
+
+def test_a_shard_is_a_random_sample_of_equal_size(shards):
+    assert [len(shards.lengths(number)) for number in range(4)] == [58, 58, 57, 57]
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_parallel_equals_serial(shards, text, tmp_path, monkeypatch):
+    monkeypatch.setattr("kzoo.data.shard_writing.BUFFER", 100)
+    parallel = write(tmp_path / "parallel", text, processes=2)
+    assert contents(parallel.folder) == contents(shards.folder)
+
+
+def test_processes_load_no_backend():
+    program = (
+        "import sys, kzoo.data.shard_writing; assert not {'keras', 'tensorflow', 'jax'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_many_blocks_hold_every_pair_once(text, tmp_path, monkeypatch):
+    monkeypatch.setattr("kzoo.data.shard_writing.BLOCK", 7)
+    batches = ShardedBatches(write(tmp_path / "blocks", text, shards=3), 128)
+    assert sorted(row[0][:-1] for row in rows(batches)) == sorted(map(tuple, words(t[0] for t in text)))
+    assert [len(batches.shards.lengths(number)) for number in range(3)] == [77, 77, 76]
+
+
+def test_too_long_a_sentence_is_named(shards):
+    with pytest.raises(
+        UserError, match=r"of-00004.array_record: pair \d+ has 20 subwords .* the limit is 10"
+    ):
+        ShardedBatches(shards, 128, max_length=10)
+
+
+@pytest.fixture
+def copy(shards, tmp_path):
+    return shutil.copytree(shards.folder, tmp_path / "copy")
+
+
+def flip(path, place):
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1
+    path.write_bytes(data)
+
+
+def test_a_folder_without_shards_is_named(tmp_path):
+    with pytest.raises(UserError, match="no shards there .* kzoo prepare RECIPE"):
+        Shards(tmp_path / "none")
+
+
+@pytest.mark.parametrize("index", ["{", "[]", '{"format": 1}', "null", '{"format": 1, "shards": [{}]}'])
+def test_a_broken_index_is_named(index, copy):
+    (copy / "index.json").write_text(index)
+    with pytest.raises(UserError, match="index.json: not an index of shards, or damaged"):
+        Shards(copy)
+
+
+def test_another_format_is_named(copy):
+    index = json.loads((copy / "index.json").read_text())
+    (copy / "index.json").write_text(json.dumps({**index, "format": 2}))
+    with pytest.raises(UserError, match="index.json: format 2, this kzoo reads 1"):
+        Shards(copy)
+
+
+def test_a_truncated_or_missing_shard_is_named(copy):
+    shard = copy / "00001-of-00004.array_record"
+    shard.write_bytes(shard.read_bytes()[:-5])
+    with pytest.raises(UserError, match=r"00001-of-00004.array_record: damaged \(it has"):
+        Shards(copy)
+    shard.unlink()
+    with pytest.raises(UserError, match=r"00001-of-00004.array_record: damaged \(it has 0 bytes"):
+        Shards(copy)
+
+
+def test_flipped_bits_are_named(copy):
+    flip(copy / "00002-of-00004.array_record", 200)
+    with pytest.raises(UserError, match="00002-of-00004.array_record: damaged .*hash mismatch"):
+        rows(ShardedBatches(Shards(copy), 128))
+    flip(copy / "00003-of-00004.lengths.npy", -1)
+    with pytest.raises(UserError, match="00003-of-00004.lengths.npy: damaged .*SHA-256"):
+        ShardedBatches(Shards(copy), 128)
+
+
+def test_shards_for_another_recipe_are_named(shards):
+    shards.require(source="en", target="de")
+    with pytest.raises(UserError, match="have target 'de', the recipe 'fr'"):
+        shards.require(source="en", target="fr")
+
+
+def test_a_full_disk_is_one_line(text, tmp_path):
+    """A device that is always full stands where the first shard is to be written."""
+    full = pytest.raises(UserError, match="shards: cannot be written .*No space left")
+    with full, whole_folder(tmp_path / "shards") as folder:
+        (folder / "00000-of-00001.array_record").symlink_to("/dev/full")
+        encoding = Encoding(numbered, numbered, END, "<u2", 1, 1)
+        write_shards(folder, text * 50, encoding, 1, silent, len(text) * 50)
+    assert not list(tmp_path.iterdir())
+
+
+class Deadly:
+    """Ends the process that it is sent to."""
+
+    def __reduce__(self):
+        return os._exit, (1,)
+
+
+def test_a_process_that_dies_is_one_line(text, tmp_path):
+    encoding = Encoding(Deadly(), numbered, END, "<u2", 1, 1)
+    with pytest.raises(UserError, match="one of the 2 processes died"):
+        write_shards(tmp_path, text, encoding, 2, silent, len(text))
+
+
+def test_streamed_lines_are_those_of_the_whole_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("kzoo.data.text_streams.CHUNK", 3)
+    for content in ("", "a", "a\n", "\n", "\ufeffa\r\n\n b\u2028c\r\nd", "ä\n\ufeffö\nabcdefghijkl\n"):
+        plain, packed = tmp_path / "text", tmp_path / "text.gz"
+        plain.write_text(content, "utf-8", newline="")
+        packed.write_bytes(gzip.compress(content.encode()))
+        for path in (plain, packed):
+            assert list(stream_lines(path)) == read_lines(path).sentences
+
+
+def test_bad_text_is_named_as_by_the_reader_of_whole_files(tmp_path, monkeypatch):
+    monkeypatch.setattr("kzoo.data.text_streams.CHUNK", 4)
+    three, two = tmp_path / "three", tmp_path / "two"
+    three.write_text("a\nb\nc\n")
+    two.write_text("a\nb\n")
+    latin, broken, tsv = tmp_path / "latin", tmp_path / "broken.gz", tmp_path / "text.tsv"
+    latin.write_bytes(b"one\ntwo\nd\xe9j\xe0\nfour\n")
+    broken.write_bytes(gzip.compress(bytes(range(32, 127)) * 9)[:-9])
+    tsv.write_text("a\tb\na\tb\tc\n")
+    for files in ([three, two], [two, three], [latin, latin], [broken, broken], [tsv]):
+        with pytest.raises(UserError) as ours:
+            list(stream_pairs(files))
+        with pytest.raises(UserError) as theirs:
+            open_files(train=files).pairs("train", "en", "de")
+        assert str(ours.value) == str(theirs.value)

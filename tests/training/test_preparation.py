@@ -1,0 +1,207 @@
+"""Prepared shards: what `kzoo prepare` leaves, and training that reads them."""
+
+import csv
+import dataclasses
+import gzip
+import itertools
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from kzoo.cli import app
+from kzoo.data import Batches, ShardedBatches, open_corpus
+from kzoo.errors import UserError
+from kzoo.text import CharacterTokenizer, SubwordTokenizer
+from kzoo.text.tokenizers import END
+from kzoo.training import Recipe, make_recipe, prepare, train
+from kzoo.training.bilingual import learned_tokenizers
+from kzoo.training.preparation import make_encoding, survey
+
+SMALL = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 16, "max_length": 64}
+
+
+@pytest.fixture(scope="module")
+def sides():
+    corpus = open_corpus("scenes")
+    pairs = zip(*corpus.pairs("train", "en", "de"), strict=True)
+    short = itertools.islice((pair for pair in pairs if max(map(len, pair)) < 35), 300)
+    return [list(side) for side in zip(*short, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def recipe(sides, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("text")
+    for language, sentences in zip(("en", "de"), sides, strict=True):
+        (folder / f"val.{language}").write_text("\n".join(sentences[:2]) + "\n", "utf-8")
+        with gzip.open(folder / f"train.{language}.gz", "wt", encoding="utf-8") as file:
+            file.write("\n".join(sentences) + "\n")
+    return Recipe(
+        preset="pope_tiny",
+        corpus="files",
+        source="en",
+        target="de",
+        train=[str(folder / f"train.{language}.gz") for language in ("en", "de")],
+        val=[str(folder / f"val.{language}") for language in ("en", "de")],
+        model=SMALL,
+        vocabulary_size=300,
+        tokens=512,
+        num_shapes=1,
+        warmup_steps=20,
+        epochs=2,
+    )
+
+
+@pytest.fixture(scope="module")
+def shards(recipe, tmp_path_factory):
+    return prepare(recipe, tmp_path_factory.mktemp("prepared") / "shards", 1, pairs_per_shard=100)
+
+
+def sentences(batches):
+    """Return the source words of all batches' rows, sorted."""
+    every = [batches[number][0]["source"] for number in range(len(batches))]
+    return sorted(tuple(row[row != 0].tolist()) for batch in every for row in batch if row.any())
+
+
+def test_shards_hold_the_words_that_training_without_them_has(shards, recipe, sides, tmp_path):
+    (tokenizer,) = learned_tokenizers(recipe, tmp_path, *sides)
+    assert (tmp_path / "subwords.joint.model").read_bytes() == (
+        shards.folder / "subwords.joint.model"
+    ).read_bytes()
+    theirs = Batches(*(tokenizer(side) for side in sides), recipe.tokens)
+    ours = ShardedBatches(shards, recipe.tokens)
+    assert len(ours.shapes) == 7
+    assert sentences(ours) == sentences(theirs)
+    assert (ours.shapes, ours.num_words) == (theirs.shapes, theirs.num_words)
+
+
+def test_the_index_says_what_they_hold(shards, recipe):
+    index = json.loads((shards.folder / "index.json").read_text())
+    assert index["pairs"] == 300
+    assert [shard["pairs"] for shard in index["shards"]] == [100, 100, 100]
+    assert index["settings"]["joint_vocabulary"] is True
+    assert index["text"]["files"] == ["train.en.gz", "train.de.gz"]
+    assert shards.digest() != ""
+
+
+def test_the_same_in_two_processes(shards, recipe, tmp_path):
+    parallel = prepare(recipe, tmp_path / "shards", 2, pairs_per_shard=100)
+    assert parallel.digest() == shards.digest()
+    for path in shards.folder.iterdir():
+        assert (parallel.folder / path.name).read_bytes() == path.read_bytes()
+
+
+def test_training_from_shards(shards, recipe, tmp_path):
+    """The training text itself is no longer needed."""
+    streamed = dataclasses.replace(recipe, shards=str(shards.folder), train=[])
+    train(streamed, tmp_path / "run", verbose=0)
+    first, second = csv.DictReader((tmp_path / "run" / "history.csv").open())
+    assert float(second["loss"]) < float(first["loss"])
+    assert float(second["words_per_second"]) > 0
+    assert (tmp_path / "run" / "preset").is_dir()
+
+    other = prepare(dataclasses.replace(recipe, seed=2), tmp_path / "other", 1)
+    with pytest.raises(UserError, match="another shards|data has changed"):
+        train(dataclasses.replace(streamed, shards=str(other.folder)), tmp_path / "run", verbose=0)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("vocabulary_size", 299), ("joint_vocabulary", False), ("source", "fr")]
+)
+def test_shards_for_another_recipe_are_refused(key, value, shards, recipe, tmp_path):
+    wrong = dataclasses.replace(recipe, shards=str(shards.folder), **{key: value})
+    with pytest.raises(UserError, match=f"have {key} .*, the recipe {value!r}: prepare them again"):
+        train(wrong, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_with_other_subwords_is_refused(shards, tmp_path):
+    (tmp_path / "subwords.joint.model").write_bytes(b"other")
+    with pytest.raises(UserError, match="not the vocabulary of the shards"):
+        shards.copy_vocabularies(tmp_path)
+
+
+def test_tokenizers_without_a_backend_give_the_same_words(sides, recipe, tmp_path):
+    for settings in ({"joint_vocabulary": False, "vocabulary_size": 150}, {"source_characters": "seen"}):
+        recipe = dataclasses.replace(recipe, **settings)
+        folder = tmp_path / str(len(settings))
+        folder.mkdir()
+        tokenizers = learned_tokenizers(recipe, folder, *sides)
+        encoding = make_encoding(tokenizers, 1, 1)
+        texts = [*sides[0], "", "Ünseen 漢字 </s> <s>  twice", "\u2028"]
+        for tokenizer, words in zip(tokenizers, (encoding.source, encoding.target), strict=True):
+            assert isinstance(tokenizer, CharacterTokenizer | SubwordTokenizer)
+            assert words(texts) == [[*sentence, END] for sentence in tokenizer(texts)]
+
+
+def test_characters_are_learned_from_all_sentences(recipe, sides, tmp_path, monkeypatch):
+    monkeypatch.setattr("kzoo.training.preparation.SAMPLE", 200)
+    recipe = dataclasses.replace(recipe, source_characters="seen", vocabulary_size=200)
+    shards = prepare(recipe, tmp_path / "shards", 1)
+    characters = json.loads((shards.folder / "characters.json").read_text("utf-8"))
+    assert set(characters) == set("".join(sides[0]))
+
+
+def test_a_named_corpus(recipe, tmp_path):
+    named = dataclasses.replace(recipe, corpus="scenes", train=[], val=[])
+    assert prepare(named, tmp_path / "shards", 1).pairs == len(open_corpus("scenes").sentences("train", "en"))
+
+
+def test_the_sample_is_drawn_from_all(recipe, monkeypatch):
+    monkeypatch.setattr("kzoo.training.preparation.SAMPLE", 100)
+    monkeypatch.setattr("kzoo.training.preparation.BLOCK", 33)
+    text = [(str(number), str(number)) for number in range(1000)]
+    count, digest, sample = survey(iter(text), recipe, lambda count: None)
+    assert (count, len(set(sample))) == (1000, 100)
+    assert 400 < np.mean([int(source) for source, _ in sample]) < 600
+    assert survey(iter(text), recipe, lambda count: None) == (count, digest, sample)
+    assert survey(iter(text[:100]), recipe, lambda count: None)[2] == text[:100]
+
+
+def test_bad_text_leaves_nothing(recipe, tmp_path):
+    good, short, latin, blank = (str(tmp_path / name) for name in ("good", "short", "latin", "blank"))
+    for path, text in ((good, b"a\nb\n"), (short, b"a\n"), (latin, b"a\n\xe9\n"), (blank, b"\n \n")):
+        with open(path, "wb") as file:
+            file.write(text)
+    for files, message in (
+        ([good, short], "good has 2 lines but .*short has 1"),
+        ([good, latin], "latin, line 2: not valid UTF-8"),
+        ([good, blank], "the training text is empty: its de side"),
+        ([good, str(tmp_path / "none")], "none: no such file"),
+        ([good], "give two aligned text files or one .tsv"),
+        ([], "corpus files has no split 'train'"),
+    ):
+        with pytest.raises(UserError, match=message):
+            prepare(dataclasses.replace(recipe, train=files), tmp_path / "shards", 1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["blank", "good", "latin", "short"]
+
+
+def test_what_cannot_be_prepared_is_named(recipe, tmp_path):
+    (tmp_path / "letter").write_text("dear")
+    with pytest.raises(UserError, match="is a folder with other contents"):
+        prepare(recipe, tmp_path, 1)
+    with pytest.raises(UserError, match="shards hold text of one direction"):
+        prepare(dataclasses.replace(recipe, languages=["en", "de"], source="", target=""), tmp_path / "s", 1)
+
+
+def test_shards_are_for_one_direction_and_text(recipe, tmp_path):
+    keys = dataclasses.asdict(recipe) | {"shards": "shards"}
+    for other in ({"languages": ["en", "de"], "source": "", "target": ""}, {"images": "features"}):
+        with pytest.raises(UserError, match="shards hold text of one direction: leave out"):
+            make_recipe(keys | other)
+
+
+def test_from_the_command_line(recipe, tmp_path):
+    path = tmp_path / "recipe.toml"
+    keys = {**dataclasses.asdict(recipe), "vocabulary_size": 250}
+    lines = [f"{key} = {json.dumps(keys[key])}" for key in ("preset", "corpus", "source", "target")]
+    lines += [f"{key} = {json.dumps(keys[key])}" for key in ("train", "val", "vocabulary_size")]
+    path.write_text("\n".join(lines))
+    done = CliRunner().invoke(
+        app, ["prepare", str(path), f"shards={tmp_path / 'shards'}", "--processes", "1"]
+    )
+    assert done.exception is None, done.output
+    assert "300 pairs in 1 shards" in done.output
+    done = CliRunner().invoke(app, ["prepare", str(path)])
+    assert "Give -o FOLDER" in str(done.exception)
