@@ -8,6 +8,7 @@ from keras.initializers import RandomNormal
 from keras.layers import Dense
 
 from kzoo.layers.glyph_convolutions import SIZE, GlyphConvolutions
+from kzoo.layers.mean_over_replicas import mean_over_replicas
 
 
 class Architecture(NamedTuple):
@@ -184,6 +185,10 @@ class GlyphCharEncoder(keras.layers.Layer):
 def weighted_moments(features, counts):
     """Return the mean and variance `(F,)` of `features` `(N, F)`, row n counted `counts[n]` times."""
     counts = ops.cast(counts, features.dtype)[:, None]
-    total = ops.maximum(ops.sum(counts), 1)
-    mean = ops.sum(counts * features, axis=0) / total
-    return mean, ops.sum(counts * ops.square(features - mean), axis=0) / total
+    total = mean_over_replicas(ops.sum(counts))
+
+    def mean(x):
+        return ops.divide_no_nan(mean_over_replicas(ops.sum(counts * x, axis=0)), total)
+
+    center = mean(features)
+    return center, mean(ops.square(features - center))

@@ -69,7 +69,16 @@ class RecurrentDecoder(keras.layers.Layer):
         self.combine.build((*inputs_shape[:-1], memory_shape[-1] + width))
 
     def call(self, inputs, memory, initial, memory_mask=None, training=None):
+        return self._states(inputs, self.prepare(memory, memory_mask), initial, training)[0]
+
+    def attend(self, inputs, memory, initial, memory_mask=None):
+        """Return what `call` does, and α, the attention to the memory `(B, T, N)`."""
         prepared = self.prepare(memory, memory_mask)
+        attentional, h = self._states(inputs, prepared, initial)
+        return attentional, self._weights(h, prepared)
+
+    def _states(self, inputs, prepared, initial, training=None):
+        """Return a_t and h_t of all words, `(B, T, units[-1])` each."""
         # Drawn outside of the loop, whose steps would all draw the same.
         kept = [
             dropout(ops.ones_like(pair[0][:, None]), training=training)  # (B, 1, units)
@@ -83,7 +92,8 @@ class RecurrentDecoder(keras.layers.Layer):
 
         words = ops.transpose(ops.cast(inputs, self.compute_dtype), (1, 0, 2))  # (T, B, E)
         _, states = ops.scan(next_word, state, words)
-        return ops.transpose(states["fed_back"][:, :, 0], (1, 0, 2))  # (B, T, units[-1])
+        by_word = states["fed_back"], states["cells"][-1][0]  # (T, B, 1, units[-1])
+        return tuple(ops.transpose(part[:, :, 0], (1, 0, 2)) for part in by_word)
 
     def prepare(self, memory, memory_mask=None) -> dict:
         """Return what every step needs of the memory: keys, values and mask, computed once a sentence."""
@@ -121,12 +131,15 @@ class RecurrentDecoder(keras.layers.Layer):
                 x = x * ops.reshape(kept[number], (-1, units))
             pairs.append(tuple(ops.reshape(part, (*hypotheses, units)) for part in pair))
         h = pairs[-1][0]  # (B, K, u)
-        scores = ops.cast(ops.matmul(h, ops.swapaxes(prepared["keys"], 1, 2)), "float32")  # (B, K, N)
-        scores = ops.where(prepared["mask"][:, None, :], scores, -1e9)
-        weights = ops.cast(ops.softmax(scores, axis=-1), self.compute_dtype)
-        context = ops.matmul(weights, prepared["values"])  # (B, K, d)
+        context = ops.matmul(self._weights(h, prepared), prepared["values"])  # (B, K, d)
         attentional = self.combine(ops.concatenate([context, h], axis=-1))
         return attentional, {"cells": pairs, "fed_back": attentional}
+
+    def _weights(self, h, prepared):
+        """Return α `(B, K, N)` of the last LSTMs' outputs `(B, K, u)`."""
+        scores = ops.cast(ops.matmul(h, ops.swapaxes(prepared["keys"], 1, 2)), "float32")
+        scores = ops.where(prepared["mask"][:, None, :], scores, -1e9)
+        return ops.cast(ops.softmax(scores, axis=-1), self.compute_dtype)
 
     def compute_output_shape(self, inputs_shape, memory_shape=None, initial_shape=None):
         return (*inputs_shape[:-1], self.units[-1])

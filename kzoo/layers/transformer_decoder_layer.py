@@ -88,6 +88,10 @@ class TransformerDecoderLayer(keras.layers.Layer):
             layer.build(inputs_shape)
 
     def call(self, inputs, source, source_mask=None, training=None):
+        return self.attend(inputs, source, source_mask, training)[0]
+
+    def attend(self, inputs, source, source_mask=None, training=None):
+        """Return what `call` does, and the attention to the source `(B, H, T, S)`."""
         length = ops.arange(ops.shape(inputs)[1], dtype="int32")
         causal = length[None, :] <= length[:, None]  # (T, T)
         x = inputs
@@ -119,7 +123,7 @@ class TransformerDecoderLayer(keras.layers.Layer):
             positions=positions,
         )
         x = self.self_attention_residual(x, attended)
-        return self._after_self_attention(x, source_mask, cache=source_cache), cache
+        return self._after_self_attention(x, source_mask, cache=source_cache)[0], cache
 
     def source_cache(self, source):
         """Return the source's keys `(B, H, d, S)` and values `(B, H, S, d)`, computed once a sentence."""
@@ -127,13 +131,18 @@ class TransformerDecoderLayer(keras.layers.Layer):
 
     def _after_self_attention(self, x, source_mask, value=None, cache=None, training=None):
         mask = None if source_mask is None else source_mask[:, None, None, :]  # (B, 1, 1, S)
-        attended = self.cross_attention(
-            self.cross_attention_residual.enter(x), value=value, attention_mask=mask, cache=cache
+        attended, scores = self.cross_attention(
+            self.cross_attention_residual.enter(x),
+            value=value,
+            attention_mask=mask,
+            cache=cache,
+            return_attention_scores=True,
         )
         x = self.cross_attention_residual(x, attended, training=training)
-        return self.feedforward_residual(
+        x = self.feedforward_residual(
             x, self.feedforward(self.feedforward_residual.enter(x)), training=training
         )
+        return x, scores
 
     def compute_output_shape(self, inputs_shape, source_shape=None):
         return inputs_shape

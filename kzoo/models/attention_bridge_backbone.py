@@ -207,13 +207,32 @@ class AttentionBridgeBackbone(Backbone):
     def encode(self, inputs: dict) -> dict:
         """Return the memory of the sentences: what the target language's decoder makes of M."""
         language = inputs["target_language"]
-        if self.bridge is not None:
-            memory, mask = self.matrix(inputs)[0], None
-        else:
-            mask = ops.not_equal(inputs["source"], 0)
-            memory = self._encoded(inputs["source"], inputs["source_language"], mask)
+        memory, mask = self._memory(inputs)
         prepared = self.decoders.choose(language, lambda decoder: decoder.prepare(memory, mask))
         return {"prepared": prepared, "initial": self._initial(memory, mask), "target_language": language}
+
+    def _memory(self, inputs):
+        """Return what the decoders attend to: M `(B, k, D)`, or the words `(B, S, D)` and their mask."""
+        if self.bridge is not None:
+            return self.matrix(inputs)[0], None
+        mask = ops.not_equal(inputs["source"], 0)
+        return self._encoded(inputs["source"], inputs["source_language"], mask), mask
+
+    def source_attention(self, inputs: dict):
+        """Return what each target word attends to: one `(B, 1, T, k)` in a list, over the rows of M.
+
+        Without a bridge it is `(B, 1, T, S)`, over the words.
+
+        Args:
+            inputs: as the model's; row t of the weights is of the word that follows target word t.
+        """
+        language = inputs["target_language"]
+        memory, mask = self._memory(inputs)
+        x, initial = self._embed(inputs["target"], language), self._initial(memory, mask)
+        scores = self.decoders.choose(
+            language, lambda decoder: decoder.attend(x, memory, initial, mask)[1]
+        )  # (B, T, k)
+        return [scores[:, None]]
 
     def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
         """Return the state before the first word; all of it follows its hypothesis."""

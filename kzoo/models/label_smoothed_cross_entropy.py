@@ -30,6 +30,10 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         super().__init__(name=name, **{"reduction": "mean_with_sample_weight", **kwargs})
         self.label_smoothing = label_smoothing
 
+    def count(self, weights):
+        """Return how many words, which the mean is over, have these weights `(B, T)`."""
+        return ops.sum(weights)
+
     def call(self, y_true, y_pred):
         logits = ops.cast(y_pred, "float32")
         log_total = ops.logsumexp(logits, axis=-1)  # (B, T)

@@ -11,8 +11,9 @@ from kzoo.decoding.batched_search import batches_by_length, padded_source
 from kzoo.decoding.length_penalty import Exponent
 from kzoo.errors import UserError, nearest
 from kzoo.models.preset_files import read_preset, write_preset
+from kzoo.models.source_attention import SourceAttention
 from kzoo.models.translation_model import TranslationModel
-from kzoo.models.translator import Hypothesis, as_hypotheses, tokenize_within
+from kzoo.models.translator import Hypothesis, as_hypotheses, pieces, tokenize_within
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -41,6 +42,7 @@ class MultilingualTranslator(TranslationModel):
         super().__init__(backbone, **kwargs)
         self.tokenizers = dict(tokenizers)
         self._embeddings = None
+        self._attention = SourceAttention(backbone)
 
     @property
     def languages(self) -> list[str]:
@@ -141,8 +143,42 @@ class MultilingualTranslator(TranslationModel):
         if not words:
             raise UserError(f"{text!r} has no word that the bridge could attend to")
         (_, _, scores) = next(iter(self._matrices([text], language, False)))
-        pieces = [self.tokenizers[language].id_to_token(word) for word in words]
-        return [*pieces, "</s>"], scores[0, :, : len(pieces) + 1]
+        return pieces(self.tokenizers[language], words), scores[0, :, : len(words) + 1]
+
+    def attention(
+        self, text: str, source_language: str, target_language: str, translation: str | None = None
+    ) -> tuple[list[str], list[str], np.ndarray]:
+        """Return what each word of a translation attends to: the rows of the bridge's M.
+
+        Args:
+            text: the sentence.
+            source_language, target_language: as in `translate`.
+            translation: by default what `translate` returns.
+
+        Returns:
+            The names of M's rows, `"1"` to `"k"`; the translation's T subwords with the end symbol; the
+            weights `(1, 1, T, k)`. Without a bridge the sentence's S subwords stand in place of the rows.
+
+        Raises:
+            UserError: as `Translator.attention`; or a language that the model lacks.
+        """
+        words = self.tokenize([text], source_language)[0]
+        if not words:
+            raise UserError(f"{text!r} has no word to attend to")
+        if translation is None:
+            translation = self.translate([text], source_language, target_language)[0]
+        target = self.tokenize([translation], target_language)[0]
+        languages = {
+            "source_language": np.array([self._number(source_language)], "int32"),
+            "target_language": np.array([self._number(target_language)], "int32"),
+        }
+        weights = self._attention(words, target, languages)
+        attended = (
+            pieces(self.tokenizers[source_language], words)
+            if self.backbone.bridge is None
+            else [str(row + 1) for row in range(self.backbone.matrix_shape[0])]
+        )
+        return attended, pieces(self.tokenizers[target_language], target), weights[..., : len(attended)]
 
     def _matrices(self, texts: list[str], language: str, truncate: bool):
         """Yield numbers of sentences with their M and A, batch by batch; empty sentences are in none."""
@@ -194,7 +230,7 @@ class MultilingualTranslator(TranslationModel):
         """Read what `save_to_preset` wrote.
 
         Args:
-            folder: the preset.
+            folder: the preset: a folder, a name on the shelf, or a handle, as `kzoo.presets.load` takes it.
         """
         backbone, tokenizers, settings = read_preset(folder)
         return cls(backbone, dict(zip(settings["languages"], tokenizers, strict=True)))
@@ -231,6 +267,10 @@ class Direction:
         return self.translator.n_best(
             texts, self.source_language, self.target_language, n, *arguments, **options
         )
+
+    def attention(self, text: str, translation: str | None = None) -> tuple[list[str], list[str], np.ndarray]:
+        """Return what each word of a translation attends to, as `MultilingualTranslator.attention`."""
+        return self.translator.attention(text, self.source_language, self.target_language, translation)
 
 
 class SentenceMatrices(keras.Model):

@@ -6,6 +6,7 @@ from keras_hub.models import Backbone
 
 from kzoo.layers import Dropout, RecurrentDecoder, RecurrentEncoder
 from kzoo.models.source_embeddings import source_embedding_layer, unit_normal
+from kzoo.models.whole_batch_loss import WholeBatchLoss
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -123,6 +124,16 @@ class RecurrentBackbone(Backbone):
         last = ops.concatenate(states, axis=-1)
         return encoded, [tuple(project(last) for project in pair) for pair in self.projections], mask
 
+    def source_attention(self, inputs: dict):
+        """Return what each target word attends to in the source: one `(B, 1, T, S)`, in a list.
+
+        Args:
+            inputs: as the model's; row t of the weights is of the word that follows target word t.
+        """
+        encoded, initial, mask = self._encoded(inputs["source"])
+        x = self.target_embedding(inputs["target"])
+        return [self.decoder.attend(x, encoded, initial, mask)[1][:, None]]
+
     def _logits(self, x):
         return self.output_dense(self.output_dropout(x))
 
@@ -156,7 +167,11 @@ class RecurrentBackbone(Backbone):
         # Two entries, for Keras warns of a softmax over one.
         memory = ops.repeat(ops.repeat(nothing[:, None], width, axis=2), 2, axis=1)  # (B, 2, D)
         initial = [(ops.repeat(nothing, u, axis=-1),) * 2 for u in self._settings["decoder_units"]]
-        return keras.Model({"target": target}, self._logits(self.decoder(x, memory, initial)))
+        return LanguageModel({"target": target}, self._logits(self.decoder(x, memory, initial)))
 
     def get_config(self):
         return {**super().get_config(), **self._settings}
+
+
+class LanguageModel(WholeBatchLoss, keras.Model):
+    """From `{"target": (B, T)}` to logits `(B, T, V)`."""

@@ -24,11 +24,16 @@ class SentenceCrossEntropy(LabelSmoothedCrossEntropy):
     """
 
     def __init__(self, label_smoothing: float = 0.0, name: str = "sentence_cross_entropy", **kwargs):
-        super().__init__(label_smoothing, name, **{"reduction": "sum", **kwargs})
+        super().__init__(label_smoothing, name, **kwargs)
 
     def __call__(self, y_true, y_pred, sample_weight=None):
-        total = super().__call__(y_true, y_pred, sample_weight)
         if sample_weight is None:
-            return total / ops.cast(ops.shape(y_true)[0], "float32")
-        sentences = ops.cast(ops.any(ops.greater(sample_weight, 0), axis=-1), "float32")
-        return total / ops.maximum(ops.sum(sentences), 1.0)
+            sample_weight = ops.ones_like(y_true, dtype="float32")
+        weights = ops.cast(sample_weight, "float32")
+        # From the mean over words, for of means alone Keras knows what they are on several replicas.
+        mean = super().__call__(y_true, y_pred, weights)
+        return mean * ops.cast(ops.divide_no_nan(ops.sum(weights), self.count(weights)), mean.dtype)
+
+    def count(self, weights):
+        """Return how many sentences, which the mean is over, have words of these weights `(B, T)`."""
+        return ops.sum(ops.cast(ops.any(ops.greater(weights, 0), axis=-1), "float32"))

@@ -221,6 +221,20 @@ class TransformerBackbone(Backbone):
             scores.append(attended)
         return scores
 
+    def source_attention(self, inputs: dict):
+        """Return what each target word attends to in the source: each decoder layer's `(B, H, T, S)`.
+
+        Args:
+            inputs: as the model's; row t of the weights is of the word that follows target word t.
+        """
+        mask = ops.not_equal(inputs["source"], 0)
+        encoded = self._encode(inputs, mask)
+        x, scores = self._embed_target(inputs["target"]), []
+        for layer in self.decoder_layers:
+            x, attended = layer.attend(x, encoded, mask)
+            scores.append(attended)
+        return scores
+
     def _enter(self, inputs):
         """Return the embedded source `(B, S, D)`, and the image's features, or `None`."""
         image = inputs.get("image")

@@ -3,10 +3,11 @@
 import keras
 
 from kzoo.decoding.batched_search import BatchedSearch
+from kzoo.models.whole_batch_loss import WholeBatchLoss
 from kzoo.models.xla import uses_xla
 
 
-class TranslationModel(keras.Model):
+class TranslationModel(WholeBatchLoss, keras.Model):
     """A backbone that keeps the decoding contract of `kzoo.decoding`, as a model that text can be put around.
 
     Args:

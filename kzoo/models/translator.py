@@ -217,7 +217,7 @@ class Translator(TranslationModel):
         """Read what `save_to_preset` wrote.
 
         Args:
-            folder: the preset.
+            folder: the preset: a folder, a name on the shelf, or a handle, as `kzoo.presets.load` takes it.
         """
         backbone, tokenizers, settings = read_preset(folder)
         return cls(backbone, *tokenizers, **settings)

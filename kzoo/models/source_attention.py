@@ -1,0 +1,54 @@
+"""What each word of a translation attends to in its sentence, compiled for few shapes."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from kzoo.decoding.batched_search import batches_by_length, padded_source
+from kzoo.text.tokenizers import PAD, START
+
+
+class SourceAttention:
+    """A backbone's attention of one translation to its sentence; of each padded length compiled once.
+
+    No Keras object, so that none of it is saved with the translator.
+
+    Args:
+        backbone: has `source_attention`.
+
+    Call arguments:
+        source: list of int. The sentence, without start and end; at least one word.
+        target: list of int. The translation, as well; T - 1 words.
+        others: dict. What else the backbone's inputs need, a row each.
+
+    Returns:
+        `(layers, H, T, N)`, float32: for each word of the translation, and its end, the weights of what is
+        attended to, N with padding.
+    """
+
+    def __init__(self, backbone):
+        self._backbone, self._compiled = backbone, None
+
+    def __call__(self, source: list[int], target: list[int], others: dict) -> np.ndarray:
+        if self._compiled is None:
+            compiled = StackedAttention(self._backbone)
+            # Compiling by XLA would take TensorFlow longer than all the sentences that somebody looks at.
+            compiled.compile(jit_compile=keras.backend.backend() == "jax")
+            self._compiled = compiled  # once it is whole, for another thread may be here
+        ((length, _),) = batches_by_length([max(source, target, key=len)], self._backbone.max_length)
+        read = np.full((1, length), PAD, "int32")
+        read[0, : len(target) + 1] = [START, *target]
+        inputs = {"source": padded_source([source], [0], length), "target": read, **others}
+        return self._compiled.predict_on_batch(inputs)[0, :, :, : len(target) + 1]
+
+
+class StackedAttention(keras.Model):
+    """A backbone's attention `(B, layers, H, T, N)`; a model, so that `predict_on_batch` compiles it."""
+
+    def __init__(self, backbone):
+        super().__init__()
+        self.backbone = backbone
+        self.built = True  # it has no weights of its own
+
+    def call(self, inputs):
+        return ops.cast(ops.stack(self.backbone.source_attention(inputs), axis=1), "float32")

@@ -1,0 +1,26 @@
+"""The loss of a batch whose rows lie on several devices: what it is on one."""
+
+from keras import ops
+
+from kzoo.layers.mean_over_replicas import mean_over_replicas
+
+
+class WholeBatchLoss:
+    """What a `keras.Model` is made of whose loss does not depend on how a batch is spread over replicas.
+
+    `tf.distribute` lets each replica compute the loss of its rows, and takes the mean of these losses. If a
+    loss is a mean over words, and one replica has few of them, these few count too much. So each replica's
+    loss, penalties included, is weighted by its part of what the mean is over: `loss.count(weights)`, if the
+    compiled loss has it. Penalties are means over sentences; where there are any the loss is to be that too.
+
+    Weighted here, at the end, and not in the loss: a replica that waits for others before Keras has collected
+    its penalties also gets theirs.
+    """
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        loss = super().compute_loss(x, y, y_pred, sample_weight, training)
+        if not hasattr(self.loss, "count"):
+            return loss
+        weights = ops.ones_like(y) if sample_weight is None else sample_weight
+        own = self.loss.count(ops.cast(weights, "float32"))
+        return loss * ops.cast(ops.divide_no_nan(own, mean_over_replicas(own)), loss.dtype)

@@ -1,0 +1,12 @@
+"""Alone, a device's mean over replicas is what it has; several are in tests/training/test_strategies.py."""
+
+import numpy as np
+from keras import ops
+
+from kzoo.layers.mean_over_replicas import mean_over_replicas
+
+
+def test_without_replicas_nothing_changes(random):
+    for x in (np.float32(3.0), random.normal(size=4).astype("float32"), random.normal(size=(2, 3))):
+        found = mean_over_replicas(ops.convert_to_tensor(x))
+        np.testing.assert_array_equal(ops.convert_to_numpy(found), x)

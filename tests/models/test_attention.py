@@ -1,0 +1,196 @@
+"""Attention between a sentence and its translation, against NumPy from the papers' equations."""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from kzoo.errors import UserError
+from kzoo.models import (
+    AttentionBridgeBackbone,
+    MultilingualTranslator,
+    RecurrentBackbone,
+    TransformerBackbone,
+    Translator,
+)
+from kzoo.text import CharacterTokenizer
+
+WORDS = {
+    "source": np.array([[5, 6, 7, 8, 3], [9, 10, 3, 0, 0]], "int32"),
+    "target": np.array([[2, 4, 5], [2, 7, 8]], "int32"),
+}
+PADDED = np.array([[False] * 5, [False, False, False, True, True]])
+SIZES = {"num_layers": 2, "width": 8, "num_heads": 2, "feedforward_dim": 12, "max_length": 16}
+BRIDGE = {"embedding_dim": 6, "width": 8, "num_heads": 3, "hidden_dim": 10, "max_length": 16}
+RECURRENT = {
+    "embedding_dim": 6,
+    "bidirectional": (4,),
+    "unidirectional": (8,),
+    "decoder_units": (5, 7),
+    "max_length": 16,
+}
+
+
+def larger(model):
+    """Return a model with weights, biases too, so large that words matter."""
+    random = np.random.default_rng(2)
+    model.set_weights([w + random.normal(scale=0.4, size=w.shape) for w in model.get_weights()])
+    return model
+
+
+def softmax(scores):
+    exponents = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return exponents / exponents.sum(axis=-1, keepdims=True)
+
+
+def attention(layer, queries, values, allowed):
+    """Vaswani's Section 3.2.2 with a layer's weights: the output `(B, L, D)`, the weights `(B, H, L, N)`."""
+    (q, k, v), (q_bias, k_bias, v_bias) = (np.split(w.numpy(), 3, -1) for w in (layer.kernel, layer.bias))
+    heads, weights, d = [], [], layer.key_dim
+    for h in range(layer.num_heads):
+        part = slice(h * d, (h + 1) * d)
+        queries_h = queries @ q[:, part] + q_bias[part]
+        keys_h = values @ k[:, part] + k_bias[part]
+        scores = queries_h @ keys_h.swapaxes(1, 2) / np.sqrt(d)
+        weights.append(softmax(np.where(allowed, scores, -np.inf)))
+        heads.append(weights[-1] @ (values @ v[:, part] + v_bias[part]))
+    output = layer.output_dense
+    joined = np.concatenate(heads, -1) @ output.kernel.numpy() + output.bias.numpy()
+    return joined, np.stack(weights, 1)
+
+
+def normalized(residual, x):
+    x = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+    return x * residual.layer_norm.gamma.numpy() + residual.layer_norm.beta.numpy()
+
+
+def fed_forward(layer, x):
+    first, second = (
+        (layer.feedforward.weights[i].numpy(), layer.feedforward.weights[i + 1].numpy()) for i in (0, 2)
+    )
+    inner = np.maximum(x @ first[0] + first[1], 0) @ second[0] + second[1]
+    return normalized(layer.feedforward_residual, x + inner)
+
+
+def test_a_transformer_s_is_softmax_of_q_k():
+    """The whole way in NumPy: one post-norm layer of the encoder, the decoder's up to its attention."""
+    model = larger(TransformerBackbone(12, position_encoding="none", **{**SIZES, "num_layers": 1}))
+    source, target = (
+        model.source_embedding.embeddings.numpy()[WORDS[side]] * 8**0.5 for side in ("source", "target")
+    )
+    encoder, decoder = model.encoder_layers[0], model.decoder_layers[0]
+    words = ~PADDED[:, None]
+    attended, _ = attention(encoder.attention, source, source, words)
+    encoded = fed_forward(encoder, normalized(encoder.attention_residual, source + attended))
+    attended, _ = attention(decoder.self_attention, target, target, np.tri(3, dtype=bool))
+    x = normalized(decoder.self_attention_residual, target + attended)
+    _, expected = attention(decoder.cross_attention, x, encoded, words)
+    (found,) = model.source_attention(WORDS)
+    assert np.abs(expected[0] - 0.2).max() > 0.1  # not even
+    np.testing.assert_allclose(ops.convert_to_numpy(found), expected, atol=1e-5)
+
+
+def luong(model, inputs, decoder):
+    """Luong's α_t = softmax(h_tᵀ W_a m): h_t from the model's own steps, m from its memory."""
+    memory = model.encode({name: value for name, value in inputs.items() if name != "target"})
+    m, mask = (ops.convert_to_numpy(memory["prepared"][part]) for part in ("values", "mask"))
+    state, rows = model.start(memory, 1, 3), []
+    for step in range(3):
+        _, state = model.decode_step(inputs["target"][:, step : step + 1], step, memory, state)
+        h = ops.convert_to_numpy(state["reorder"]["cells"][-1][0])[:, 0]  # (B, u)
+        scores = np.einsum("bu,du,bnd->bn", h, decoder.keys.kernel.numpy(), m)
+        rows.append(softmax(np.where(mask, scores, -np.inf)))
+    return np.stack(rows, 1), m
+
+
+def test_a_recurrent_model_s_is_luong_s():
+    model = larger(RecurrentBackbone(12, 12, **RECURRENT))
+    expected, _ = luong(model, WORDS, model.decoder)
+    (found,) = model.source_attention(WORDS)
+    np.testing.assert_allclose(ops.convert_to_numpy(found)[:, 0], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("bridge", [True, False], ids=["bridge", "plain"])
+def test_a_bridge_model_s_is_over_the_rows_of_m(bridge):
+    model = larger(AttentionBridgeBackbone([12, 12], bridge=bridge, **BRIDGE))
+    inputs = {
+        **WORDS,
+        "source_language": np.array([0, 0], "int32"),
+        "target_language": np.array([1, 1], "int32"),
+    }
+    expected, m = luong(model, inputs, model.decoders.layers[1])
+    (found,) = model.source_attention(inputs)
+    np.testing.assert_allclose(ops.convert_to_numpy(found)[:, 0], expected, atol=1e-5)
+    if bridge:
+        np.testing.assert_allclose(ops.convert_to_numpy(model.matrix(inputs)[0]), m, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        (TransformerBackbone, {"norm": "pre", **SIZES}),
+        (TransformerBackbone, {"position_encoding": "rope", **SIZES}),
+        (RecurrentBackbone, {"target_vocabulary_size": 12, **RECURRENT}),
+    ],
+    ids=["pre", "rope", "recurrent"],
+)
+def test_each_word_gives_out_one_and_padding_gets_none(kind, settings):
+    for weights in larger(kind(12, **settings)).source_attention(WORDS):
+        weights = ops.convert_to_numpy(weights)
+        np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
+        assert not weights.swapaxes(1, -1)[PADDED].any()
+
+
+CHARACTERS = CharacterTokenizer(list("abcdefgh"))
+
+
+def test_a_translator_names_the_subwords():
+    translator = Translator(larger(TransformerBackbone(12, **SIZES)), CHARACTERS)
+    source, target, weights = translator.attention("abd", "hg")
+    assert (source, target) == (["a", "b", "d", "</s>"], ["h", "g", "</s>"])
+    assert weights.shape == (2, 2, 3, 4)
+    expected = translator.backbone.source_attention(
+        {"source": np.array([[4, 5, 7, 3]], "int32"), "target": np.array([[2, 11, 10]], "int32")}
+    )
+    expected = np.stack([ops.convert_to_numpy(layer)[0] for layer in expected])
+    np.testing.assert_allclose(weights, expected, atol=1e-5)
+    _, target, _ = translator.attention("abd")
+    assert "".join(target[:-1]) == translator.translate(["abd"])[0]
+
+
+def test_what_does_not_fit_is_named():
+    translator = Translator(larger(TransformerBackbone(12, **SIZES)), CHARACTERS)
+    with pytest.raises(UserError, match="no word to attend to"):
+        translator.attention("")
+    with pytest.raises(UserError, match="has 20 subwords, the model reads at most 15"):
+        translator.attention("a", "b" * 20)
+    with pytest.raises(UserError, match="text only"):
+        translator.attention("a", "b", np.zeros((8, 8, 3)))
+
+
+def test_with_a_picture():
+    backbone = larger(TransformerBackbone(12, image_shape=(8, 8, 3), **SIZES))
+    translator = Translator(backbone, CHARACTERS)
+    dark, light = (translator.attention("abd", "hg", np.full((8, 8, 3), x, "uint8"))[2] for x in (0, 255))
+    assert np.abs(dark - light).max() > 1e-3
+    with pytest.raises(UserError, match="reads an image"):
+        translator.attention("abd", "hg")
+
+
+@pytest.mark.parametrize("bridge", [True, False], ids=["bridge", "plain"])
+def test_a_multilingual_translator_names_the_rows_of_m(bridge):
+    backbone = larger(AttentionBridgeBackbone([12, 12], bridge=bridge, **BRIDGE))
+    translator = MultilingualTranslator(backbone, {"en": CHARACTERS, "de": CHARACTERS})
+    attended, target, weights = translator.attention("abdc", "en", "de", "hg")
+    assert attended == (["1", "2", "3"] if bridge else ["a", "b", "d", "c", "</s>"])
+    assert target == ["h", "g", "</s>"]
+    assert weights.shape == (1, 1, 3, len(attended))
+    np.testing.assert_array_equal(translator.between("en", "de").attention("abdc", "hg")[2], weights)
+    with pytest.raises(UserError, match="no language 'dd'"):
+        translator.attention("abdc", "en", "dd", "hg")
+
+
+def test_half_precision_gives_float32():
+    translator = Translator(TransformerBackbone(12, dtype="mixed_bfloat16", **SIZES), CHARACTERS)
+    weights = translator.attention("abd", "hg")[2]
+    assert weights.dtype == np.float32
+    np.testing.assert_allclose(weights.sum(-1), 1, atol=0.02)
