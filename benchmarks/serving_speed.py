@@ -1,0 +1,276 @@
+"""Serving speed: `kzoo serve` under concurrent clients; SavedModel, `translate` and CTranslate2; in one run.
+
+    pip install "kzoo[serve,ctranslate2]"
+    KZOO_DATA=FOLDER python benchmarks/serving_speed.py --preset pope_tiny_multi30k_en_de
+
+First the server, with batching and without: 1, 8 and 64 clients on loopback, each asking for one sentence of
+Multi30k's test_2016_flickr after the other; the server's shapes are compiled before. Then whole passes over
+the first sentences, from text to text, each system in a process of its own, in turns: `translate` and the
+SavedModel with one and two threads, CTranslate2 with two workers in float32 and int8. The SavedModel is
+called with as many sentences at a time as `translate` has in its largest batch.
+
+Prints both tables, and the ratios that docs/serving.md names as goals.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from decoding_speed import CTranslate2Side, Job, Turn, Worker
+
+CLIENTS = (1, 8, 64)
+BEAM = 5
+WARM_UP_SECONDS = 2
+CTRANSLATE2 = (
+    2,
+    1,
+    32,
+    "examples",
+)  # workers, threads of each, and batches, the fastest in docs/benchmarks.md
+
+
+def main():
+    options = parse_arguments()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.cores])
+    with tempfile.TemporaryDirectory() as folder:
+        job = Job(options.preset, options.sentences, BEAM, None, folder)
+        served = {
+            batch: loads(options.preset, batch, job.texts(), options.seconds) for batch in (options.batch, 1)
+        }
+        report_server(served, options.batch)
+        report_systems(passes(job, options.rounds, options.cores))
+
+
+def parse_arguments() -> argparse.Namespace:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser.add_argument("--preset", default="pope_tiny_multi30k_en_de", help="name or folder")
+    parser.add_argument("--seconds", type=float, default=20, help="of each number of clients")
+    parser.add_argument("--batch", type=int, default=16, help="the server's --max-batch")
+    parser.add_argument("--sentences", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--cores", type=int, default=2)
+    return parser.parse_args()
+
+
+@dataclass(frozen=True)
+class Load:
+    """What some clients saw of a server."""
+
+    seconds: list[float]  # of each answer
+    core_seconds: float  # of processor time that the server took: on a busy machine the fairer measure
+
+    @property
+    def core_milliseconds(self) -> float:
+        return 1000 * self.core_seconds / len(self.seconds)
+
+
+def loads(preset: str, batch: int, texts: list[str], seconds: float) -> dict[int, Load]:
+    """Return what each number of clients saw."""
+    found = {}
+    with server(preset, batch) as port:
+        for clients in CLIENTS:
+            asyncio.run(load(port, texts, clients, WARM_UP_SECONDS))
+            before = core_seconds(port)
+            answered = asyncio.run(load(port, texts, clients, seconds))
+            found[clients] = Load(answered, core_seconds(port) - before)
+    return found
+
+
+def core_seconds(port: int) -> float:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as page:
+        lines = page.read().decode().splitlines()
+    return next(float(line.split()[1]) for line in lines if line.startswith("process_cpu_seconds_total"))
+
+
+@contextmanager
+def server(preset: str, batch: int):
+    """Give the port of a server that is ready."""
+    command = [sys.executable, "-m", "kzoo.cli", "serve", preset, "--port", "0", "--name", "model"]
+    with subprocess.Popen(
+        [*command, "--beam", str(BEAM), "--max-batch", str(batch)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        port = int(process.stdout.readline().rpartition("/,")[0].rpartition(":")[2])
+        start = time.perf_counter()
+        while not answers(f"http://127.0.0.1:{port}/readyz"):
+            time.sleep(0.5)
+        print(f"--max-batch {batch}: ready after {time.perf_counter() - start:.0f} s", flush=True)
+        yield port
+        process.terminate()
+
+
+def answers(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(address):
+            return True
+    except OSError:
+        return False
+
+
+async def load(port: int, texts: list[str], clients: int, seconds: float) -> list[float]:
+    """Return the seconds of each answer that some clients get in some seconds."""
+    end = asyncio.get_running_loop().time() + seconds
+    each = (client(port, texts, number, end) for number in range(clients))
+    return [one for found in await asyncio.gather(*each) for one in found]
+
+
+async def client(port: int, texts: list[str], number: int, end: float) -> list[float]:
+    """Ask for one sentence after the other, on one connection; no library, whose time would count."""
+    now = asyncio.get_running_loop().time
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    found = []
+    while (begin := now()) < end:
+        body = json.dumps({"instances": [texts[number % len(texts)]]}).encode()
+        head = f"POST /v1/models/model:predict HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+        writer.write(head.encode() + body)
+        header = (await reader.readuntil(b"\r\n\r\n")).lower()
+        answer = await reader.readexactly(int(header.split(b"content-length:")[1].split(b"\r\n")[0]))
+        if b" 200 " not in header.split(b"\r\n")[0]:
+            raise RuntimeError(answer.decode())
+        found.append(now() - begin)
+        number += 61  # other sentences than its neighbours
+    writer.close()
+    return found
+
+
+class TranslateSide:
+    """`Translator.translate`."""
+
+    def __init__(self, job: Job):
+        from kzoo.export import export_ctranslate2, export_saved_model
+        from kzoo.presets import load as load_preset
+
+        self.translator, self.texts = load_preset(job.preset), job.texts()
+        if not any(Path(job.folder).iterdir()):
+            export_ctranslate2(self.translator, job.folder)
+            export_saved_model(self.translator, Path(job.folder) / "saved_model", BEAM)
+
+    def translate(self, threads: int) -> list[str]:
+        return self.translator.translate(self.texts, beam_size=BEAM, threads=threads)
+
+
+class SavedModelSide:
+    """The SavedModel, called by some threads at once."""
+
+    def __init__(self, job: Job):
+        import tensorflow as tf
+        import tensorflow_text  # noqa: F401, whose operations the model has
+
+        from kzoo.decoding.batched_search import ROWS
+
+        self.constant = tf.constant
+        self.model = tf.saved_model.load(str(Path(job.folder) / "saved_model"))
+        # Sentences of about one length at a time, as `translate` sorts them.
+        self.texts = job.texts()
+        self.order = sorted(range(len(self.texts)), key=lambda i: -len(self.texts[i]))
+        self.rows = ROWS[-1]
+
+    def translate(self, threads: int) -> list[str]:
+        found, signature = [None] * len(self.texts), self.model.signatures["serving_default"]
+
+        def translate_some(numbers: list[int]):
+            answer = signature(text=self.constant([self.texts[i] for i in numbers]))
+            for number, text in zip(numbers, answer["translation"].numpy(), strict=True):
+                found[number] = text.decode()
+
+        batches = [self.order[i : i + self.rows] for i in range(0, len(self.order), self.rows)]
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(translate_some, batches))
+        return found
+
+
+class Int8Side(CTranslate2Side):
+    """CTranslate2, its weights made int8."""
+
+    def _translator(self, workers: int, threads: int):
+        import ctranslate2
+
+        if not self.translators:
+            self.translators[0] = ctranslate2.Translator(
+                self.job.folder, compute_type="int8", inter_threads=workers, intra_threads=threads
+            )
+        return self.translators[0]
+
+
+def passes(job: Job, rounds: int, cores: int) -> dict[str, list[Turn]]:
+    """Return each system's passes over all sentences, after one that compiles."""
+    sides = {  # `translate` first: it writes the others' models
+        "translate": (TranslateSide, {"1 thread": (1,), "2 threads": (2,)}),
+        "SavedModel": (SavedModelSide, {"1 thread": (1,), "2 threads": (2,)}),
+        "CTranslate2 float32": (CTranslate2Side, {"2 workers": CTRANSLATE2}),
+        "CTranslate2 int8": (Int8Side, {"2 workers": CTRANSLATE2}),
+    }
+    with ExitStack() as processes:
+        systems = {}
+        for name, (side, settings) in sides.items():
+            worker = processes.enter_context(Worker(side, job, cores, name))
+            systems |= {f"{name}, {how}": (worker, values) for how, values in settings.items()}
+        for worker, values in systems.values():
+            worker.translate(*values)
+        turns = {name: [] for name in systems}
+        for number in range(rounds):
+            for name in list(systems)[:: 1 if number % 2 == 0 else -1]:
+                worker, values = systems[name]
+                turns[name].append(worker.translate(*values))
+    return turns
+
+
+def percentile(values: list[float], part: float) -> float:
+    return sorted(values)[min(int(part * len(values)), len(values) - 1)]
+
+
+def report_server(served: dict[int, dict[int, Load]], batch: int):
+    from rich.console import Console
+    from rich.table import Table
+
+    columns = ("clients", "batching", "sentences a second", "p50, ms", "p99, ms", "processor ms a sentence")
+    table = Table(*columns)
+    for clients in CLIENTS:
+        for size, found in served.items():
+            seconds = found[clients].seconds
+            rate = clients / statistics.mean(seconds)  # each client waits for one answer at any time
+            p50, p99 = (1000 * percentile(seconds, part) for part in (0.5, 0.99))
+            how, core = f"up to {size}" if size > 1 else "off", found[clients].core_milliseconds
+            table.add_row(str(clients), how, f"{rate:.0f}", f"{p50:.0f}", f"{p99:.0f}", f"{core:.1f}")
+    Console().print(table)
+    on, off = served[batch], served[1]
+    gain = statistics.mean(off[64].seconds) / statistics.mean(on[64].seconds)
+    core_gain = off[64].core_milliseconds / on[64].core_milliseconds
+    print(f"throughput at 64 clients, batching on / off (goal: 4 or more): {gain:.1f}")
+    print(f"the same by processor time: {core_gain:.1f}")
+    slow = percentile(on[8].seconds, 0.99) / percentile(on[1].seconds, 0.5)
+    print(f"p99 at 8 clients / median of one (goal: under 5): {slow:.1f}")
+
+
+def report_systems(turns: dict[str, list[Turn]]):
+    from rich.console import Console
+    from rich.table import Table
+
+    rates = {name: statistics.median(turn.rate for turn in found) for name, found in turns.items()}
+    reference = turns["translate, 2 threads"][0].texts
+    table = Table(f"beam {BEAM}", "sentences a second", "of translate", "same translation")
+    for name, rate in rates.items():
+        texts = turns[name][0].texts
+        same = sum(x == y for x, y in zip(texts, reference, strict=True)) / len(texts)
+        threads = "1 thread" if name.endswith("1 thread") else "2 threads"
+        table.add_row(name, f"{rate:.0f}", f"{rate / rates[f'translate, {threads}']:.2f}", f"{same:.1%}")
+    Console().print(table)
+    for threads in ("1 thread", "2 threads"):
+        ratio = rates[f"SavedModel, {threads}"] / rates[f"translate, {threads}"]
+        print(f"SavedModel / translate, {threads} (goal: 0.90 or more): {ratio:.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""The server's application: the model's interface, the page, health and metrics."""
+
+from contextlib import asynccontextmanager
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from kzoo.errors import UserError
+from kzoo.serve.batcher import Busy
+from kzoo.serve.bounded_body import BoundedBody
+from kzoo.serve.metrics import Counted
+from kzoo.serve.page import page_routes
+from kzoo.serve.rest import model_routes
+from kzoo.serve.served import Served
+
+RETRY_SECONDS = 1
+
+
+def create_app(served: Served) -> FastAPI:
+    """Return the application that serves a preset.
+
+    Args:
+        served: the preset; it starts and stops with the application.
+
+    Example:
+
+    >>> served = Served(kzoo.presets.load("pope_tiny_multi30k_en_de"), "pope")
+    >>> uvicorn.run(create_app(served), port=8501)
+    """
+
+    @asynccontextmanager
+    async def lifespan(_):
+        await served.start()
+        yield
+        await served.stop()
+
+    app = FastAPI(lifespan=lifespan, openapi_url=None)  # the interface is TensorFlow Serving's
+    for routes in (page_routes, model_routes, operation_routes):
+        app.include_router(routes(served))
+    for error, handler in HANDLERS.items():
+        app.add_exception_handler(error, handler)
+    app.add_middleware(BoundedBody, served.limits.body, served.limits.read_seconds)
+    app.add_middleware(Counted, served.metrics)
+    return app
+
+
+def operation_routes(served: Served) -> APIRouter:
+    """Return the routes for those who run the server: is it alive, is it ready, what does it do."""
+    router = APIRouter()
+
+    @router.get("/healthz")
+    async def alive() -> dict:
+        return {"status": "alive"}
+
+    @router.get("/readyz")
+    async def ready() -> JSONResponse:
+        if served.ready:
+            return JSONResponse({"status": "ready"})
+        return JSONResponse({"error": "the model is being compiled"}, 503)
+
+    @router.get("/metrics")
+    async def metrics() -> Response:
+        return Response(served.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    return router
+
+
+def _wrong(_: Request, error: UserError) -> JSONResponse:
+    return JSONResponse({"error": str(error)}, 400)
+
+
+def _busy(_: Request, error: Busy) -> JSONResponse:
+    return JSONResponse({"error": str(error)}, 503, headers={"Retry-After": str(RETRY_SECONDS)})
+
+
+def _http(_: Request, error: HTTPException) -> JSONResponse:
+    return JSONResponse({"error": error.detail}, error.status_code, headers=error.headers)
+
+
+def _invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+    first = error.errors()[0]
+    return JSONResponse({"error": f"{'.'.join(map(str, first['loc']))}: {first['msg']}"}, 400)
+
+
+def _failed(_: Request, error: Exception) -> JSONResponse:
+    return JSONResponse({"error": "the model failed; the server's log says why"}, 500)
+
+
+HANDLERS = {
+    UserError: _wrong,
+    Busy: _busy,
+    HTTPException: _http,
+    RequestValidationError: _invalid,
+    Exception: _failed,
+}

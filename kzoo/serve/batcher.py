@@ -1,0 +1,200 @@
+"""Dynamic batching: what many requests wait for goes through the model together, and back to each."""
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+log = logging.getLogger("kzoo.serve")
+
+
+class Busy(Exception):
+    """Too much waits, or the server stops: come again later."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A row that waits: of which batches, of which request, and where its result goes."""
+
+    key: Hashable
+    row: object
+    request: object
+    arrived: float
+    result: asyncio.Future = field(default_factory=asyncio.Future)
+
+
+class Batcher:
+    """A queue of rows, and the threads that the model runs in.
+
+    Rows of one key go into batches in the order that they came. While the model runs, rows gather; when a
+    thread is free, a batch starts as soon as it is full or its first row has waited long enough. The function
+    fills batches up to few sizes: a batch takes as many rows as make one of them full, or nearly.
+
+    Args:
+        function: called in a thread with a key and a list of rows; returns a result for each row.
+        sizes: what batches are filled up to, ascending, the first 1, the last the most rows of a batch.
+        max_wait: float. Seconds that a row waits for others at most while a thread is free.
+        most_waiting: int. Rows that may wait; a request with more than there is room for is `Busy`.
+        metrics: told of each batch and of the queue.
+        threads: int. Batches at a time.
+    """
+
+    def __init__(
+        self,
+        function: Callable,
+        sizes: Sequence[int],
+        max_wait: float,
+        most_waiting: int,
+        metrics,
+        threads: int = 1,
+    ):
+        self._function, self._sizes, self._max_wait = function, sizes, max_wait
+        self._most_waiting, self._metrics, self.threads = most_waiting, metrics, threads
+        self._queue: deque[Waiting] = deque()
+        self._calls = 0
+        self._working = set()
+
+    def start(self):
+        """Begin to form batches, in the running event loop."""
+        self._arrival = asyncio.Event()
+        self._free = asyncio.Semaphore(self.threads)
+        self._one_call = asyncio.Lock()
+        self._model_threads = ThreadPoolExecutor(self.threads, "model")
+        self._check_thread = ThreadPoolExecutor(1, "checks")
+        self._forming = asyncio.create_task(self._form_batches())
+
+    async def stop(self):
+        """Wait for the batches that run; what still waits is `Busy`."""
+        self._forming.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._forming
+        await asyncio.gather(*self._working)
+        self._give_up(self._queue)
+        for threads in (self._model_threads, self._check_thread):
+            await asyncio.to_thread(threads.shutdown, cancel_futures=True)
+
+    async def submit(self, rows: list[tuple[Hashable, object]]) -> list:
+        """Return the result of each of a request's rows, given as keys and rows.
+
+        Raises:
+            Busy: there is no room for them.
+        """
+        self._check_room(len(rows))
+        request, now = object(), asyncio.get_running_loop().time()
+        waiting = [Waiting(key, row, request, now) for key, row in rows]
+        self._queue.extend(waiting)
+        self._metrics.queue.set(len(self._queue))
+        self._arrival.set()
+        return await asyncio.gather(*(one.result for one in waiting))
+
+    async def run(self, function: Callable, *args):
+        """Return `function(*args)`, called in a model's thread, one such call at a time.
+
+        Raises:
+            Busy: too many such calls wait.
+        """
+        self._check_room(1)
+        self._calls += 1
+        try:
+            async with self._one_call:
+                return await self.in_model_thread(function, *args)
+        finally:
+            self._calls -= 1
+
+    async def in_model_thread(self, function: Callable, *args):
+        """Return `function(*args)`, called in a model's thread however much waits: for the server's own."""
+        return await asyncio.get_running_loop().run_in_executor(self._model_threads, function, *args)
+
+    async def beside(self, function: Callable, *args):
+        """Return `function(*args)`, called in a thread beside the model's: for what checks requests."""
+        return await asyncio.get_running_loop().run_in_executor(self._check_thread, function, *args)
+
+    def _check_room(self, count: int):
+        if len(self._queue) + self._calls + count > self._most_waiting:
+            raise Busy(f"the queue has no room for {count:,} more now: come again later")
+
+    async def _form_batches(self):
+        while True:
+            await self._free.acquire()
+            batch = []
+            while not batch:  # all of the first's kind may have gone
+                while not self._queue:
+                    await self._arrivals()
+                await self._fill(self._queue[0])
+                batch = self._take(self._queue[0].key)
+            work = asyncio.create_task(self._work(batch))
+            self._working.add(work)
+            work.add_done_callback(self._working.discard)
+
+    async def _fill(self, first: Waiting):
+        """Wait until the first row's batch is full, or it has waited long enough."""
+        loop = asyncio.get_running_loop()
+        while sum(waiting.key == first.key for waiting in self._queue) < self._sizes[-1]:
+            left = first.arrived + self._max_wait - loop.time()
+            if left <= 0:
+                return
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._arrivals(), left)
+
+    async def _arrivals(self):
+        self._arrival.clear()
+        await self._arrival.wait()
+
+    def _take(self, key: Hashable) -> list[Waiting]:
+        """Remove a key's first rows from the queue, and all that nobody waits for any more."""
+        staying = [waiting for waiting in self._queue if not waiting.result.cancelled()]
+        size = self._size(sum(waiting.key == key for waiting in staying))
+        batch, others = [], deque()
+        for waiting in staying:
+            mine = waiting.key == key and len(batch) < size
+            (batch if mine else others).append(waiting)
+        self._queue = others
+        self._metrics.queue.set(len(others))
+        return batch
+
+    def _size(self, count: int) -> int:
+        """Return how many of `count` rows make a batch."""
+        # On a processor a row that only fills up costs as much as any other, and a large batch has a row for
+        # a third of what it costs alone: a size is worth filling up if three quarters are there.
+        nearly = [size for size in self._sizes if count < size <= count * 4 / 3]
+        return count if nearly else max((size for size in self._sizes if size <= count), default=0)
+
+    async def _work(self, batch: list[Waiting]):
+        self._metrics.batches.observe(len(batch))
+        try:
+            await self._answer(batch)
+        finally:
+            self._free.release()
+            self._give_up(batch)
+
+    async def _answer(self, batch: list[Waiting]):
+        """Give each row of a batch its result. Where the batch fails, each request is tried alone."""
+        rows = [waiting.row for waiting in batch]
+        try:
+            results = await self.in_model_thread(self._function, batch[0].key, rows)
+        except Exception as error:
+            requests = {waiting.request: [] for waiting in batch}
+            if len(requests) > 1:
+                for waiting in batch:
+                    requests[waiting.request].append(waiting)
+                for alone in requests.values():
+                    await self._answer(alone)
+                return
+            log.warning("a batch of %d failed", len(batch), exc_info=error)
+            results = [error] * len(batch)
+        for waiting, result in zip(batch, results, strict=True):
+            if waiting.result.done():  # cancelled: its client has gone
+                continue
+            if isinstance(result, Exception):
+                waiting.result.set_exception(result)
+            else:
+                waiting.result.set_result(result)
+
+    def _give_up(self, rows):
+        """Tell those whose rows got no result that the server stops."""
+        for waiting in rows:
+            if not waiting.result.done():
+                waiting.result.set_exception(Busy("the server stops: come again later"))

@@ -1,0 +1,88 @@
+"""The attention of one translation, as the page draws it."""
+
+import numpy as np
+
+from kzoo.errors import UserError
+
+# Beyond these a browser takes seconds to draw, and the answer is megabytes.
+MOST_CELLS = 6_000
+MOST_WEIGHTS = 150_000
+
+
+def kinds(translator) -> list[str]:
+    """Return the attentions that a translator has: `encoder_decoder`, `bridge`, `image`."""
+    found = ["encoder_decoder"]
+    if getattr(translator.backbone, "bridge", None) is not None:
+        found.append("bridge")
+    if translator.image_shape is not None:
+        found.append("image")
+    return found
+
+
+def drawn_attention(translator, text: str, translation: str, languages: tuple, image) -> list[dict]:
+    """Return each attention of a sentence and its translation.
+
+    Args:
+        translator: a `Translator` or a `MultilingualTranslator`.
+        text: the sentence.
+        translation: its translation.
+        languages: codes of the two languages, for a `MultilingualTranslator`.
+        image: array of the translator's `image_shape`, or `None`.
+
+    Returns:
+        For each a dict: "kind", one of `kinds`; names of its "rows" and "columns"; "weights", nested lists
+        `(layers, heads, rows, columns)` of three decimals; for regions of a picture "grid", how many there
+        are down and across. What is too large to be drawn, or has no words, is left out.
+    """
+    calls = {"encoder_decoder": encoder_decoder, "bridge": bridge, "image": over_words}
+    found = []
+    for kind in kinds(translator):
+        try:
+            drawn = calls[kind](translator, text, translation, languages, image)
+        except UserError:  # no word, or a translation that is longer than the model can read
+            continue
+        weights = fitting(drawn["weights"])
+        if weights is not None:
+            found.append({"kind": kind, **drawn, "weights": np.round(weights.astype(float), 3).tolist()})
+    return found
+
+
+def encoder_decoder(translator, text, translation, languages, image) -> dict:
+    """Return the translation's words over the sentence's, or over the rows of the bridge's M."""
+    if hasattr(translator, "languages"):
+        source, target, weights = translator.attention(text, *languages, translation)
+    else:
+        source, target, weights = translator.attention(text, translation, image)
+    return {"rows": target, "columns": source, "weights": weights}
+
+
+def bridge(translator, text, translation, languages, image) -> dict:
+    """Return the bridge's heads over the sentence's words."""
+    words, weights = translator.bridge_attention(text, languages[0])
+    rows = [str(head + 1) for head in range(len(weights))]
+    return {"rows": rows, "columns": words, "weights": weights[None, None]}
+
+
+def over_words(translator, text, translation, languages, image) -> dict:
+    """Return the image's regions over the sentence's words."""
+    words, weights = translator.image_attention(text, image)
+    regions, shape = weights.shape[2], translator.image_shape
+    drawn = {"rows": [str(region + 1) for region in range(regions)], "columns": words, "weights": weights}
+    if len(shape) == 3:
+        down = round((regions * shape[0] / shape[1]) ** 0.5)
+        drawn["grid"] = [down, regions // down]
+    return drawn
+
+
+def fitting(weights: np.ndarray) -> np.ndarray | None:
+    """Return weights `(layers, H, rows, columns)`, or their means where there are too many.
+
+    The mean is over heads, then over layers too; `None`: rows times columns are more than can be drawn.
+    """
+    if weights.shape[2] * weights.shape[3] > MOST_CELLS:
+        return None
+    for axes in ((), (1,), (0, 1)):
+        mean = weights.mean(axis=axes, keepdims=True)
+        if mean.size <= MOST_WEIGHTS:
+            return mean
+    return None

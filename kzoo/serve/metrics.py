@@ -1,0 +1,74 @@
+"""What Prometheus reads of a server: requests, sentences, latencies, batches and the queue."""
+
+import time
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
+
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+SENTENCES = (1, 2, 4, 8, 16, 32, 48, 64)
+# Requests are counted by what they are for, never by their path, of which clients may think up any number.
+PURPOSES = (("/v1/models", "model"), ("/page", "page"), ("/healthz", "probe"), ("/readyz", "probe"))
+
+
+class Metrics:
+    """One server's metrics, in a registry of their own."""
+
+    def __init__(self):
+        registry = self._registry = CollectorRegistry()
+        ProcessCollector(registry=registry)  # memory, processor time, open files
+        self.requests = Counter(
+            "kzoo_requests", "Requests answered.", ("purpose", "status"), registry=registry
+        )
+        self.seconds = Histogram(
+            "kzoo_request_seconds",
+            "From a request's first byte to its answer's last.",
+            ("purpose",),
+            buckets=SECONDS,
+            registry=registry,
+        )
+        self.sentences = Counter("kzoo_sentences", "Sentences translated or embedded.", registry=registry)
+        self.batches = Histogram(
+            "kzoo_batch_sentences", "Sentences of a batch.", buckets=SENTENCES, registry=registry
+        )
+        self.queue = Gauge("kzoo_queue_sentences", "Sentences that wait for the model.", registry=registry)
+
+    def text(self) -> bytes:
+        """Return all of them in Prometheus's text format."""
+        return generate_latest(self._registry)
+
+
+class Counted:
+    """ASGI middleware that counts and times requests.
+
+    Args:
+        app: what answers them.
+        metrics: where they are counted.
+    """
+
+    def __init__(self, app, metrics: Metrics):
+        self.app, self.metrics = app, metrics
+
+    async def __call__(self, scope, receive, send):
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        purpose = next((name for start, name in PURPOSES if scope["path"].startswith(start)), "other")
+        begin, status = time.perf_counter(), 500
+
+        async def counted_send(message):
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await self.app(scope, receive, counted_send)
+        finally:
+            self.metrics.requests.labels(purpose, status).inc()
+            self.metrics.seconds.labels(purpose).observe(time.perf_counter() - begin)

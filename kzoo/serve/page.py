@@ -1,0 +1,159 @@
+"""The page to try a preset on: three files, and the two calls that their script makes."""
+
+import asyncio
+import base64
+import binascii
+import io
+from pathlib import Path
+
+import numpy as np
+from fastapi import APIRouter, Response
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+
+from kzoo.errors import UserError
+from kzoo.serve.drawn_attention import drawn_attention, kinds
+from kzoo.serve.pictures import decoded
+
+FOLDER = Path(__file__).with_name("page_files")
+FILES = (
+    ("/", "index.html", "text/html"),
+    ("/page/page.css", "page.css", "text/css"),
+    ("/page/page.js", "page.js", "text/javascript"),
+)
+# Nothing from elsewhere, nothing inline; pictures that were chosen are shown from data: addresses.
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+HEADER_READERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+class Asked(BaseModel):
+    """What the page asks to be translated.
+
+    Args:
+        text: a sentence.
+        source_language, target_language: codes, where the preset knows more than one of them.
+        image: base64 of a JPEG or PNG file, or of an .npy file with features; where the preset reads images.
+        n: int. Translations wanted.
+    """
+
+    text: str
+    source_language: str | None = None
+    target_language: str | None = None
+    image: str | None = None
+    n: int = 1
+
+
+def page_routes(served) -> APIRouter:
+    """Return the routes of `/` and of `/page/…`.
+
+    Args:
+        served: the `Served` preset.
+    """
+    router = APIRouter()
+    for path, name, media_type in FILES:
+        router.add_api_route(path, file_route(name, media_type))
+
+    @router.get("/page/about")
+    async def about_route() -> JSONResponse:
+        return JSONResponse(about(served))
+
+    @router.post("/page/translate")
+    async def translate_route(asked: Asked) -> JSONResponse:
+        return JSONResponse(await translated(served, asked))
+
+    return router
+
+
+def file_route(name: str, media_type: str):
+    """Return what answers with one of the page's files."""
+    content = (FOLDER / name).read_bytes()
+
+    async def answer() -> Response:
+        return Response(content, headers=HEADERS, media_type=media_type)
+
+    return answer
+
+
+def about(served) -> dict:
+    """Return what the page needs to know of a preset."""
+    limits = {"characters": served.limits.characters, "body": served.limits.body, "n": served.beam_size}
+    source, target = (None, None) if served.multilingual else served.languages
+    return {
+        "name": served.name,
+        "version": served.version,
+        "languages": served.languages if served.multilingual else None,
+        "source": source,
+        "target": target,
+        "image": image_kind(served.image_shape),
+        "attention": kinds(served.translator),
+        "limits": limits,
+    }
+
+
+def image_kind(shape: tuple[int, ...] | None) -> str | None:
+    """Return what a preset with images of `shape` reads: a picture, features, or nothing."""
+    return shape and ("picture" if len(shape) == 3 else "features")
+
+
+async def translated(served, asked: Asked) -> dict:
+    """Return the best translations, and the attention of the first.
+
+    Raises:
+        UserError: what the request got wrong.
+        Busy: too much waits.
+    """
+    languages = asked.source_language, asked.target_language
+    image = None
+    if asked.image is not None:
+        image = await asyncio.to_thread(read_image, asked.image, served.image_shape)
+    (hypotheses,) = await served.n_best(
+        [asked.text], asked.n, *languages, images=None if image is None else [image]
+    )
+    if isinstance(image, bytes):
+        image = await asyncio.to_thread(decoded, image, served.image_shape, 1)
+    best = hypotheses[0].text if hypotheses else ""
+    return {
+        "hypotheses": [{"text": found.text, "score": found.score} for found in hypotheses],
+        "attention": await served.run(drawn_attention, served.translator, asked.text, best, languages, image),
+    }
+
+
+def read_image(text: str, shape: tuple[int, ...] | None):
+    """Return a picture's bytes, or features of `shape`, from base64.
+
+    Raises:
+        UserError: it is none.
+    """
+    try:
+        content = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise UserError("the image is not base64") from None
+    return read_features(content, shape) if image_kind(shape) == "features" else content
+
+
+def read_features(content: bytes, shape: tuple[int, ...]) -> np.ndarray:
+    """Return an .npy file's numbers.
+
+    Raises:
+        UserError: it is no such file, or has another shape than the model reads.
+    """
+    try:
+        file = io.BytesIO(content)
+        found, _, dtype = HEADER_READERS[np.lib.format.read_magic(file)](file)
+    except (ValueError, KeyError):
+        raise UserError("the features are no .npy file, as numpy.save writes it") from None
+    if found != tuple(shape) or dtype.kind not in "iuf":  # looked at before memory is taken for it
+        raise UserError(f"the features are {dtype} {found}, the model reads numbers {tuple(shape)}")
+    try:
+        return np.load(io.BytesIO(content), allow_pickle=False)
+    except ValueError:
+        raise UserError("the file of features is truncated") from None

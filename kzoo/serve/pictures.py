@@ -1,0 +1,60 @@
+"""The images of requests, decoded: pictures from JPEG and PNG, features from nested lists."""
+
+import io
+
+import numpy as np
+from PIL import Image
+
+from kzoo.errors import UserError
+from kzoo.models.image_inputs import read_picture
+
+# A few kilobytes of PNG can hold a picture that takes gigabytes; a camera's has 24 million pixels.
+MOST_PIXELS = 32_000_000
+
+
+def decoded(image, shape: tuple[int, ...], number: int) -> np.ndarray:
+    """Return an image as a model takes it: uint8 for pictures, float32 for features.
+
+    Args:
+        image: bytes of a JPEG or PNG file, where `shape` is that of a picture; numbers of `shape` otherwise.
+        shape: the model's `image_shape`.
+        number: int. Which of the request's images it is, for messages.
+
+    Raises:
+        UserError: it is none such.
+    """
+    if len(shape) == 3:
+        return _picture(image, shape, number)
+    return _features(image, shape, number)
+
+
+def _picture(image, shape: tuple[int, ...], number: int) -> np.ndarray:
+    if not isinstance(image, bytes):
+        raise UserError(f"image {number} is no JPEG or PNG file's bytes, which this model reads")
+    try:
+        with Image.open(io.BytesIO(image), formats=("JPEG", "PNG")) as header:
+            pixels = header.width * header.height
+    except Exception:  # Pillow's readers raise whatever a broken file leads them to
+        raise UserError(f"image {number} is neither a JPEG nor a PNG that can be read") from None
+    if pixels > MOST_PIXELS:
+        raise UserError(f"image {number} has {pixels:,} pixels, at most {MOST_PIXELS:,} are taken")
+    try:
+        return read_picture(io.BytesIO(image), shape[:2])
+    except UserError:
+        raise UserError(f"image {number} is truncated or broken") from None
+
+
+def _features(image, shape: tuple[int, ...], number: int) -> np.ndarray:
+    try:
+        values = np.asarray(image)
+    except ValueError:  # lists of different lengths
+        values = np.array(None)
+    if values.dtype.kind not in "iuf" or values.shape != tuple(shape):
+        raise UserError(
+            f"image {number} is not {' × '.join(map(str, shape))} numbers, which this model reads"
+        )
+    with np.errstate(over="ignore"):
+        values = values.astype("float32")
+    if not np.isfinite(values).all():
+        raise UserError(f"image {number} has numbers that are not finite")
+    return values

@@ -1,0 +1,66 @@
+"""What each signature does with a request's columns."""
+
+import numpy as np
+
+from kzoo.models.translator import Hypothesis
+from kzoo.serve.checks import check_language
+from kzoo.serve.served import Served
+
+# What stands in for a hypothesis that the search did not find, as in a SavedModel.
+NONE = Hypothesis("", -1e9)
+
+
+async def predict(served: Served, signature: str, columns: dict[str, list]) -> dict[str, list]:
+    """Return a signature's outputs, a row for each of the inputs'.
+
+    Args:
+        served: the model.
+        signature: one of its signatures' names.
+        columns: a list for each of its inputs, all of one length.
+
+    Raises:
+        UserError: an input that cannot be used.
+        Busy: too much waits.
+    """
+    return await CALLS[signature](served, columns)
+
+
+async def _best(served: Served, columns: dict[str, list]) -> dict[str, list]:
+    found = await _hypotheses(served, columns, 1)
+    return {key: [row[0] for row in rows] for key, rows in found.items()}
+
+
+async def _n_best(served: Served, columns: dict[str, list]) -> dict[str, list]:
+    return await _hypotheses(served, columns, served.beam_size)
+
+
+async def _hypotheses(served: Served, columns: dict[str, list], n: int) -> dict[str, list]:
+    among = {key: columns.get(key) for key in ("source_language", "target_language")}
+    found = await served.n_best(columns["text"], n, images=columns.get("image"), **among)
+    full = [[*hypotheses, *[NONE] * (n - len(hypotheses))] for hypotheses in found]
+    return {
+        "translation": [[hypothesis.text for hypothesis in row] for row in full],
+        "score": [[hypothesis.score for hypothesis in row] for row in full],
+    }
+
+
+async def _embed(served: Served, columns: dict[str, list]) -> dict[str, list]:
+    texts, languages = columns["text"], columns["language"]
+    for code in set(languages):
+        check_language(code, served.languages)
+    await served.check_texts(texts, languages)
+    served.metrics.sentences.inc(len(texts))
+    vectors = await served.run(_embeddings, served.translator, texts, languages)
+    return {"embedding": vectors.tolist()}
+
+
+def _embeddings(translator, texts: list[str], languages: list[str]) -> np.ndarray:
+    k, D = translator.backbone.matrix_shape
+    vectors = np.zeros((len(texts), k * D), "float32")
+    for language in set(languages):
+        mine = [i for i, code in enumerate(languages) if code == language]
+        vectors[mine] = translator.embed([texts[i] for i in mine], language)
+    return vectors
+
+
+CALLS = {"serving_default": _best, "n_best": _n_best, "embed": _embed}

@@ -1,0 +1,186 @@
+"""A preset that answers requests: checks them, and translates those of many clients together."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+import keras
+import numpy as np
+
+from kzoo.decoding.batched_search import ROWS
+from kzoo.errors import UserError
+from kzoo.models.translator import Hypothesis
+from kzoo.serve.batcher import Batcher
+from kzoo.serve.checks import (
+    Limits,
+    check_characters,
+    decoded_images,
+    directions,
+    padded_lengths,
+    tokenizer_of,
+)
+from kzoo.serve.metrics import Metrics
+from kzoo.serve.warm_up import filled, row_counts, warm_up_rows
+
+log = logging.getLogger("kzoo.serve")
+
+
+class Served:
+    """A preset that answers requests, with dynamic batching: sentences that wait go into one batch.
+
+    The model runs in threads of its own while the event loop takes requests. It works in an event loop,
+    between `start` and `stop`.
+
+    Args:
+        translator: a `Translator` or a `MultilingualTranslator`.
+        name: str. What clients call the model.
+        version: int. Of the model, as TensorFlow Serving counts them.
+        beam_size: int. Hypotheses that are followed, the same for all requests.
+        max_batch: int. Most sentences of a batch; 1 turns batching off.
+        max_wait: float. Milliseconds that a sentence waits for others at most while a thread is free.
+        limits: what requests may hold.
+
+    Raises:
+        UserError: a name that does not fit into an address, or a batch of another size than can be.
+    """
+
+    def __init__(
+        self,
+        translator,
+        name: str,
+        version: int = 1,
+        beam_size: int = 5,
+        max_batch: int = 16,
+        max_wait: float = 5.0,
+        limits: Limits | None = None,
+    ):
+        if not name or set(name) & set("/:?#"):
+            raise UserError(f"a model's name has no '/', ':', '?' or '#', and is not empty: {name!r}")
+        if not 1 <= max_batch <= ROWS[-1]:
+            raise UserError(f"a batch has 1 to {ROWS[-1]} sentences, not {max_batch}")
+        self.translator, self.name, self.version, self.beam_size = translator, name, version, beam_size
+        self.limits = limits or Limits()
+        self.metrics = Metrics()
+        self.ready = False
+        self._counts = row_counts(max_batch)
+        # As many batches at a time as `translate` has; on JAX Keras gives the weights' buffers away for the
+        # time of a call.
+        threads = 1 if keras.backend.backend() == "jax" else 2
+        self._batcher = Batcher(
+            self._search, self._counts, max_wait / 1000, self.limits.queue, self.metrics, threads
+        )
+        self._warming = None
+
+    @property
+    def multilingual(self) -> bool:
+        """Whether a request says its languages."""
+        return hasattr(self.translator, "languages")
+
+    @property
+    def languages(self) -> list[str | None]:
+        """The codes of the languages; of a translator of one direction the source and the target."""
+        if self.multilingual:
+            return self.translator.languages
+        return [self.translator.source_language, self.translator.target_language]
+
+    @property
+    def image_shape(self) -> tuple[int, ...] | None:
+        """The shape of a sentence's features, `(H, W, 3)` for pictures, `None` without images."""
+        return self.translator.image_shape
+
+    async def start(self):
+        """Take requests, and compile the model's usual shapes meanwhile; `ready` says when that is done."""
+        self._batcher.start()
+        self._warming = asyncio.create_task(self._warm_up())
+
+    async def stop(self):
+        """Wait for what runs; what still waits is `Busy`."""
+        self._warming.cancel()
+        await self._batcher.stop()
+
+    async def n_best(
+        self,
+        texts: list[str],
+        n: int = 1,
+        source_language: str | list[str] | None = None,
+        target_language: str | list[str] | None = None,
+        images=None,
+    ) -> list[list[Hypothesis]]:
+        """Return the `n` best translations of each sentence, best first, translated with other requests'.
+
+        Args:
+            texts: sentences; an empty one translates to an empty one.
+            n: int. At most the beam.
+            source_language: code, or one for each sentence, of a multilingual preset; else not needed.
+            target_language: the same.
+            images: an image for each sentence where the preset reads them: for pictures the bytes of a JPEG
+                or PNG file, for features numbers of `image_shape`.
+
+        Raises:
+            UserError: what the request got wrong.
+            Busy: too much waits.
+        """
+        if not 1 <= n <= self.beam_size:
+            raise UserError(f"1 to {self.beam_size} best translations can be had, not {n}")
+        ways = directions(self, len(texts), source_language, target_language)
+        check_characters(texts, self.limits)
+        sources = [source for source, _ in ways]
+        lengths, images = await self._batcher.beside(self._prepared, texts, sources, images)
+        self.metrics.sentences.inc(len(texts))
+        # Sentences of one padded length make a batch, which is then one call of one compiled search.
+        keys, rows = zip(ways, lengths, strict=True), zip(texts, images, strict=True)
+        found = await self._batcher.submit(list(zip(keys, rows, strict=True)))
+        return [hypotheses[:n] for hypotheses in found]
+
+    async def run(self, function: Callable, *args):
+        """Return `function(*args)`, any other call of the model, in a thread of its own, one at a time.
+
+        Raises:
+            Busy: too much waits.
+        """
+        return await self._batcher.run(function, *args)
+
+    async def check_texts(self, texts: list[str], languages: list[str | None]):
+        """Refuse texts, in a language each, that are too many, too long, or no text: before `run`.
+
+        Raises:
+            UserError: the first that is wrong, by its number in the request.
+        """
+        check_characters(texts, self.limits)
+        await self._batcher.beside(padded_lengths, self.translator, texts, languages)
+
+    def _prepared(self, texts: list[str], languages: list[str | None], images) -> tuple[list, list]:
+        """Return the padded lengths of texts, and their images decoded."""
+        lengths = padded_lengths(self.translator, texts, languages)
+        return lengths, decoded_images(images, len(texts), self.image_shape)
+
+    def _search(self, key: tuple, rows: list[tuple]) -> list[list[Hypothesis]]:
+        """Translate a batch of one direction and one padded length; called in a model's thread."""
+        direction, _ = key
+        texts, images = (list(column) for column in zip(*filled(rows, self._counts), strict=True))
+        options = {"images": np.stack(images)} if self.image_shape else {}
+        if self.multilingual:
+            options |= dict(zip(("source_language", "target_language"), direction, strict=True))
+        found = self.translator.n_best(
+            texts, n=self.beam_size, beam_size=self.beam_size, threads=1, **options
+        )
+        return found[: len(rows)]
+
+    async def _warm_up(self):
+        """Translate sentences of the usual lengths, so that compiling does not hit the first clients."""
+        direction = (self.languages[0], self.languages[-1]) if self.multilingual else (None, None)
+        most = self.translator.backbone.max_length
+        batches = warm_up_rows(
+            tokenizer_of(self.translator, direction[0]), most, self._counts, self.image_shape
+        )
+
+        async def compile_some():
+            for rows in batches:
+                await self._batcher.in_model_thread(self._search, (direction, None), rows)
+
+        try:
+            await asyncio.gather(*(compile_some() for _ in range(self._batcher.threads)))
+        except Exception:
+            log.exception("the model cannot translate: not ready")
+        else:
+            self.ready = True

@@ -1,0 +1,58 @@
+"""The shapes of a server's batches, and batches that compile the usual ones before the first client comes."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kzoo.decoding.batched_search import LENGTHS, ROWS
+
+# Batches are filled up to one of these, fewer than `translate` has: each of them is compiled for each length,
+# which takes XLA 5 s or more.
+FEW_ROWS = (1, 8, 16, 32, 64)
+# What a longer sentence needs is compiled when one comes, and others may wait for that.
+USUAL_LENGTH = 48
+
+
+def row_counts(max_batch: int) -> list[int]:
+    """Return the numbers of sentences that batches of at most `max_batch` are filled up to."""
+    largest = next(rows for rows in ROWS if rows >= max_batch)
+    return [rows for rows in FEW_ROWS if rows < largest] + [largest]
+
+
+def filled(rows: list, counts: list[int]) -> list:
+    """Return rows with copies of the first behind them, as many as the next of `counts`."""
+    count = next(count for count in counts if count >= len(rows))
+    return rows + rows[:1] * (count - len(rows))
+
+
+def warm_up_rows(
+    tokenizer, max_length: int, counts: list[int], image_shape: tuple[int, ...] | None
+) -> Iterator[list[tuple]]:
+    """Yield batches of text and image, one of each usual shape, those that are needed first at the front.
+
+    Args:
+        tokenizer: of the source language.
+        max_length: int. Words that the model can read, with the end symbol.
+        counts: the numbers of sentences that batches are filled up to.
+        image_shape: of the image that comes with a sentence.
+    """
+    image = None
+    if image_shape is not None:
+        image = np.zeros(image_shape, "uint8" if len(image_shape) == 3 else "float32")
+    texts = usual_texts(tokenizer, max_length)
+    for rows in counts:
+        for text in texts:
+            yield [(text, image)] * rows
+
+
+def usual_texts(tokenizer, max_length: int) -> list[str]:
+    """Return a text of each padded length up to the usual one."""
+    candidates = [" ".join("a" * count) for count in range(1, min(USUAL_LENGTH, max_length))]
+    counts = [len(words) for words in tokenizer(candidates)] if candidates else []
+    texts, shorter = [], 1
+    for length in (n for n in LENGTHS if n <= USUAL_LENGTH):
+        length = min(length, max_length)
+        fitting = [text for text, count in zip(candidates, counts, strict=True) if shorter <= count < length]
+        texts += fitting[-1:]
+        shorter = length
+    return texts

@@ -1,0 +1,182 @@
+"""Dynamic batching: which rows go together, and that each request gets its own results."""
+
+import asyncio
+import threading
+
+import pytest
+
+from kzoo.serve.batcher import Batcher, Busy
+from kzoo.serve.metrics import Metrics
+
+
+class Model:
+    """Doubles numbers; remembers its batches and threads; stands still while `free` is not set."""
+
+    def __init__(self):
+        self.batches, self.threads, self.free = [], set(), threading.Event()
+        self.free.set()
+
+    def __call__(self, key, rows):
+        self.free.wait(5)
+        self.batches.append((key, rows))
+        self.threads.add(threading.current_thread().name)
+        if "bad" in rows:
+            raise ValueError("a bad row")
+        return [row * 2 for row in rows]
+
+
+def batched(conversation, sizes=(1, 2, 3, 4), max_wait=0.005, most_waiting=100, threads=1):
+    """Run a coroutine function of a batcher and its model."""
+
+    async def main():
+        model = Model()
+        batcher = Batcher(model, sizes, max_wait, most_waiting, Metrics(), threads)
+        batcher.start()
+        try:
+            return await conversation(batcher, model)
+        finally:
+            model.free.set()
+            await batcher.stop()
+
+    return asyncio.run(main())
+
+
+def keyed(*rows, key="k"):
+    return [(key, row) for row in rows]
+
+
+def test_requests_that_come_together_share_batches_and_get_their_own_results():
+    async def conversation(batcher, model):
+        requests = [batcher.submit(keyed(n, n + 10)) for n in range(3)]
+        return await asyncio.gather(*requests), model
+
+    results, model = batched(conversation)
+    assert results == [[0, 20], [2, 22], [4, 24]]
+    assert model.batches == [("k", [0, 10, 1, 11]), ("k", [2, 12])]
+    assert len(model.threads) == 1
+
+
+def test_keys_are_not_mixed_and_the_oldest_goes_first():
+    async def conversation(batcher, model):
+        rows = [("b", 1), ("a", 2), ("b", 3), ("a", 4)]
+        return await batcher.submit(rows), model
+
+    results, model = batched(conversation)
+    assert results == [2, 4, 6, 8]
+    assert model.batches == [("b", [1, 3]), ("a", [2, 4])]
+
+
+def test_one_row_does_not_wait_for_ever():
+    async def conversation(batcher, model):
+        return await asyncio.wait_for(batcher.submit(keyed(1)), 5)
+
+    assert batched(conversation) == [2]
+
+
+def test_rows_gather_while_the_model_runs():
+    async def conversation(batcher, model):
+        model.free.clear()
+        first = asyncio.create_task(batcher.submit(keyed(0)))
+        await asyncio.sleep(0.05)  # its batch has begun
+        others = [asyncio.create_task(batcher.submit(keyed(n))) for n in (1, 2, 3)]
+        await asyncio.sleep(0)
+        model.free.set()
+        await asyncio.gather(first, *others)
+        return [rows for _, rows in model.batches]
+
+    assert batched(conversation, max_wait=0) == [[0], [1, 2, 3]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "batches"),
+    [(5, [1, 1, 1, 1, 1]), (6, [6]), (9, [8, 1]), (11, [8, 1, 1, 1]), (12, [12]), (20, [16, 1, 1, 1, 1])],
+)
+def test_a_batch_is_full_or_nearly(rows, batches):
+    async def conversation(batcher, model):
+        await batcher.submit(keyed(*range(rows)))
+        return [len(batch) for _, batch in model.batches]
+
+    assert batched(conversation, sizes=[1, 8, 16], max_wait=0) == batches
+
+
+def test_batches_run_in_as_many_threads_as_asked_for():
+    async def conversation(batcher, model):
+        model.free.clear()
+        requests = [asyncio.create_task(batcher.submit(keyed(n))) for n in range(5)]
+        await asyncio.sleep(0.05)  # both threads have a batch
+        model.free.set()
+        return await asyncio.gather(*requests), model
+
+    results, model = batched(conversation, sizes=[1], threads=2)
+    assert results == [[0], [2], [4], [6], [8]]
+    assert sorted(model.batches) == [("k", [n]) for n in range(5)]
+    assert len(model.threads) == 2
+
+
+def test_a_bad_row_fails_its_own_request_alone():
+    async def conversation(batcher, model):
+        requests = [batcher.submit(keyed(1)), batcher.submit(keyed("bad", 5)), batcher.submit(keyed(3))]
+        return await asyncio.gather(*requests, return_exceptions=True)
+
+    first, bad, third = batched(conversation)
+    assert (first, third) == ([2], [6])
+    assert isinstance(bad, ValueError)
+
+
+def test_a_client_that_has_gone_is_left_out():
+    async def conversation(batcher, model):
+        model.free.clear()
+        running = asyncio.create_task(batcher.submit(keyed(0)))
+        await asyncio.sleep(0.05)
+        gone, stays = (asyncio.create_task(batcher.submit(keyed(n))) for n in (1, 2))
+        await asyncio.sleep(0)
+        gone.cancel()
+        running.cancel()  # while its batch runs
+        await asyncio.sleep(0)
+        model.free.set()
+        return await stays, [rows for _, rows in model.batches]
+
+    assert batched(conversation) == ([4], [[0], [2]])
+
+
+def test_a_full_queue_is_busy_and_empties_again():
+    async def conversation(batcher, model):
+        with pytest.raises(Busy, match="no room for 4 more"):
+            await batcher.submit(keyed(1, 2, 3, 4))
+        calls = [batcher.run(model, "k", [n]) for n in range(4)]
+        results = await asyncio.gather(*calls, return_exceptions=True)
+        assert results[:3] == [[0], [2], [4]]
+        assert isinstance(results[3], Busy)
+        return await batcher.submit(keyed(1, 2, 3))
+
+    assert batched(conversation, most_waiting=3) == [2, 4, 6]
+
+
+def test_what_still_waits_at_the_end_is_told():
+    async def main():
+        model = Model()
+        batcher = Batcher(model, [1], 0, 10, Metrics())
+        batcher.start()
+        model.free.clear()
+        requests = [asyncio.create_task(batcher.submit(keyed(n))) for n in range(2)]
+        await asyncio.sleep(0.05)
+        stopping = asyncio.create_task(batcher.stop())
+        await asyncio.sleep(0)
+        model.free.set()
+        await stopping
+        return await asyncio.gather(*requests, return_exceptions=True)
+
+    running, waiting = asyncio.run(main())
+    assert running == [0]
+    assert isinstance(waiting, Busy)
+
+
+def test_other_calls_run_in_the_models_thread():
+    async def conversation(batcher, model):
+        names = [await batcher.run(lambda: threading.current_thread().name) for _ in range(2)]
+        await batcher.submit(keyed(1))
+        return {*names, *model.threads}, await batcher.beside(lambda: threading.current_thread().name)
+
+    model_threads, check_thread = batched(conversation)
+    assert len(model_threads) == 1
+    assert check_thread not in model_threads

@@ -1,0 +1,375 @@
+"""TensorFlow Serving's interface over HTTP: the strings of `translate`, a clear answer to all else."""
+
+import asyncio
+import base64
+import io
+import json
+import re
+from contextlib import asynccontextmanager
+
+import httpx
+import keras
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from kzoo.errors import UserError
+from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator
+from kzoo.presets import image_text_tiny, pope_tiny
+from kzoo.serve import Limits, Served, create_app
+from kzoo.text import SubwordTokenizer, train_subwords
+
+TEXTS = [
+    "a man walks.",
+    "two dogs run in the snow.",
+    "",
+    "the man sees a dog.",
+    "dogs.",
+    "a man and two dogs.",
+]
+SIZES = {"num_layers": 1, "width": 32, "num_heads": 2, "feedforward_dim": 32, "max_length": 16}
+LIMITS = Limits(characters=200, sentences=16, body=20_000, queue=64)
+PREDICT = "/v1/models/tiny:predict"
+
+
+def subwords(**kwargs):
+    return SubwordTokenizer(train_subwords([text for text in TEXTS if text] * 5, 40), **kwargs)
+
+
+@pytest.fixture(scope="module")
+def translator():
+    keras.utils.set_random_seed(1)
+    return pope_tiny(subwords(), **SIZES)
+
+
+@pytest.fixture(scope="module")
+def multilingual():
+    keras.utils.set_random_seed(1)
+    tokenizers = {code: subwords(config_file=f"{code}_tokenizer.json") for code in ("en", "de", "fr")}
+    sizes = {"embedding_dim": 16, "width": 16, "num_decoder_layers": 1, "num_heads": 2, "hidden_dim": 16}
+    backbone = AttentionBridgeBackbone([40] * 3, encoder="cnn", max_length=16, **sizes)
+    return MultilingualTranslator(backbone, tokenizers)
+
+
+@pytest.fixture(scope="module")
+def reader_of_pictures():
+    keras.utils.set_random_seed(1)
+    return image_text_tiny(subwords(), image_shape=(8, 8, 3), **SIZES)
+
+
+@pytest.fixture(scope="module")
+def reader_of_features():
+    keras.utils.set_random_seed(1)
+    return image_text_tiny(subwords(), image_shape=(2, 6), **SIZES)
+
+
+def served(translator, **options) -> Served:
+    return Served(translator, "tiny", **{"beam_size": 2, "max_batch": 8, "limits": LIMITS} | options)
+
+
+@asynccontextmanager
+async def client_of(model: Served):
+    """Give a client of a running application."""
+    app = create_app(model)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test", timeout=60) as client,
+    ):
+        yield client
+
+
+def ask(model: Served, *requests) -> list[httpx.Response]:
+    """Return the answers to requests that come at once: bodies to predict from, or paths to get."""
+
+    async def main():
+        async with client_of(model) as client:
+            return await asyncio.gather(*(send(client, request) for request in requests))
+
+    return asyncio.run(main())
+
+
+async def send(client, request):
+    if isinstance(request, str):
+        return await client.get(request)
+    content = request if isinstance(request, bytes) else json.dumps(request).encode()
+    return await client.post(PREDICT, content=content)
+
+
+def check_error(answer: httpx.Response, status: int, message: str):
+    assert answer.status_code == status
+    assert list(answer.json()) == ["error"]
+    assert re.search(message, answer.json()["error"])
+    assert "\n" not in answer.json()["error"]
+
+
+def b64(content: bytes) -> dict:
+    return {"b64": base64.b64encode(content).decode()}
+
+
+def png(array) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(array).save(file, "PNG")
+    return file.getvalue()
+
+
+def test_translations_are_those_of_translate(translator):
+    expected = translator.n_best(TEXTS, 2, beam_size=2)
+    rows, columns, several, none = ask(
+        served(translator),
+        {"instances": TEXTS},
+        {"inputs": {"text": TEXTS}},
+        {"inputs": TEXTS, "signature_name": "n_best"},
+        {"inputs": []},
+    )
+    best = [hypotheses[0].text for hypotheses in expected]
+    assert [row["translation"] for row in rows.json()["predictions"]] == best
+    scores = [row["score"] for row in rows.json()["predictions"]]
+    np.testing.assert_allclose(scores, [hypotheses[0].score for hypotheses in expected], atol=1e-5)
+    assert columns.json()["outputs"]["translation"] == best
+    found = several.json()["outputs"]
+    for texts, values, hypotheses in zip(found["translation"], found["score"], expected, strict=True):
+        missing = 2 - len(hypotheses)
+        assert texts == [h.text for h in hypotheses] + [""] * missing
+        np.testing.assert_allclose(values, [h.score for h in hypotheses] + [-1e9] * missing, rtol=1e-4)
+    assert none.json() == {"outputs": {"translation": [], "score": []}}
+
+
+def test_concurrent_requests_share_a_batch_and_a_bad_one_fails_alone(translator):
+    model, texts = served(translator, max_wait=200), [text for text in TEXTS if text] + TEXTS[:2]
+    *good, bad = ask(model, *({"instances": [text]} for text in texts), {"instances": ["dogs " * 30]})
+    expected = translator.translate(texts, beam_size=2)
+    assert [answer.json()["predictions"][0]["translation"] for answer in good] == expected
+    check_error(bad, 400, "sentence 1 has [0-9]+ subwords, the model reads at most 15: split it")
+    metrics = model.metrics.text().decode()
+    assert "kzoo_batch_sentences_count 1.0" in metrics
+    assert f"kzoo_batch_sentences_sum {len(texts)}.0" in metrics
+    assert 'kzoo_requests_total{purpose="model",status="400"} 1.0' in metrics
+    assert f"kzoo_sentences_total {len(texts)}.0" in metrics
+
+
+def test_languages_in_one_request_and_across_requests(multilingual):
+    source, target = ["en", "de", "en", "fr", "de", "en"], ["de", "en", "fr", "fr", "en", "de"]
+    expected = [
+        multilingual.translate([text], s, t, beam_size=2)[0]
+        for text, s, t in zip(TEXTS, source, target, strict=True)
+    ]
+    one_way = {"source_language": ["en"] * 6, "target_language": ["fr"] * 6}
+    mixed, same, unknown, fewer = ask(
+        served(multilingual),
+        {"inputs": {"text": TEXTS, "source_language": source, "target_language": target}},
+        {"inputs": {"text": TEXTS, **one_way}},
+        {"instances": [{"text": "a", "source_language": "xx", "target_language": "de"}]},
+        {"inputs": {"text": TEXTS, "source_language": ["en"], "target_language": ["de"]}},
+    )
+    assert mixed.json()["outputs"]["translation"] == expected
+    assert same.json()["outputs"]["translation"] == multilingual.translate(TEXTS, "en", "fr", beam_size=2)
+    check_error(unknown, 400, "source_language 'xx' is unknown: this model knows en, de, fr")
+    check_error(fewer, 400, "6 of text, 1 of source_language")
+
+
+def test_the_bridge_embeds_sentences(multilingual):
+    languages = ["en", "de", "en", "fr", "de", "en"]
+    columns, rows, unknown = ask(
+        served(multilingual),
+        {"inputs": {"text": TEXTS, "language": languages}, "signature_name": "embed"},
+        {"instances": [{"text": TEXTS[0], "language": "en"}], "signature_name": "embed"},
+        {"instances": [{"text": TEXTS[0], "language": "xx"}], "signature_name": "embed"},
+    )
+    expected = [multilingual.embed([text], code)[0] for text, code in zip(TEXTS, languages, strict=True)]
+    np.testing.assert_allclose(columns.json()["outputs"], expected, atol=1e-5)
+    np.testing.assert_allclose(rows.json()["predictions"][0], expected[0], atol=1e-5)
+    check_error(unknown, 400, "language 'xx' is unknown")
+
+
+def test_pictures_come_as_files(reader_of_pictures, random):
+    pixels = random.integers(0, 256, (6, 8, 8, 3), "uint8")
+    files = [png(picture) for picture in pixels]
+    rows, cut, text, missing = ask(
+        served(reader_of_pictures),
+        {"instances": [{"text": t, "image": b64(f)} for t, f in zip(TEXTS, files, strict=True)]},
+        {"inputs": {"text": TEXTS[:2], "image": [b64(files[0]), b64(files[1][:-40])]}},
+        {"inputs": {"text": ["a"], "image": [b64(b"no picture")]}},
+        {"instances": ["a"]},
+    )
+    found = [row["translation"] for row in rows.json()["predictions"]]
+    assert found == reader_of_pictures.translate(TEXTS, beam_size=2, images=pixels)
+    check_error(cut, 400, "image 2 is truncated or broken")
+    check_error(text, 400, "image 1 is neither a JPEG nor a PNG")
+    check_error(missing, 400, "keys text, image")
+
+
+def test_features_come_as_numbers(reader_of_features, random):
+    features = random.normal(size=(6, 2, 6)).astype("float32")
+    columns, *wrong = ask(
+        served(reader_of_features),
+        {"inputs": {"text": TEXTS, "image": features.tolist()}},
+        *(
+            {"instances": [{"text": "a", "image": image}]}
+            for image in (features[0].T.tolist(), [[1], [1, 2]], [["1"] * 6] * 2, None, "x", [[True] * 6] * 2)
+        ),
+        {"instances": [{"text": "a", "image": [[1e300] * 6] * 2}]},
+    )
+    expected = reader_of_features.translate(TEXTS, beam_size=2, images=features)
+    assert columns.json()["outputs"]["translation"] == expected
+    for answer in wrong[:-1]:
+        check_error(answer, 400, "image 1 is not 2 × 6 numbers")
+    check_error(wrong[-1], 400, "not finite")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        ({"instances": ["a man walks.", "x" * 201]}, 400, "sentence 2 has 201 characters, at most 200"),
+        ({"instances": ["a"] * 17}, 400, "17 sentences in a request, at most 16"),
+        ({"instances": [{"text": "a", "image": [1]}]}, 400, "keys text"),
+        (b'{"instances": ["\\ud800"]}', 400, "half of a surrogate pair"),
+        (b"\xff", 400, "not UTF-8"),
+        (b"x" * 20_001, 413, "larger than 20,000 bytes"),
+    ],
+)
+def test_what_is_wrong_is_said_and_the_next_request_is_unharmed(translator, body, status, message):
+    async def main():
+        async with client_of(served(translator)) as client:
+            return [await send(client, request) for request in (body, {"instances": ["dogs."]})]
+
+    wrong, right = asyncio.run(main())
+    check_error(wrong, status, message)
+    assert right.status_code == 200
+
+
+@pytest.mark.parametrize("text", ["\0\x07\x1b", "😀" * 3, "שלום", "a 人 д", "\u202e", "\n", " "])
+def test_unusual_text_is_translated_as_translate_does(translator, text):
+    (answer,) = ask(served(translator), {"instances": [text]})
+    assert answer.json()["predictions"][0]["translation"] == translator.translate([text], beam_size=2)[0]
+
+
+def test_other_addresses_are_answered_as_tensorflow_serving_does(translator):
+    model = served(translator, version=3)
+    gets = {
+        "/v1/models/tiny/versions/3": (200, None),
+        "/v1/models/tiny/versions/4": (404, "Could not find version 4 of model tiny"),
+        "/v1/models/other": (404, "Could not find any versions of model other"),
+        "/v1/models/other/metadata": (404, r"Servable not found for request: Latest\(other\)"),
+        "/v1/models/tiny/labels/stable": (400, "Unrecognized servable version label: stable"),
+        "/v1/models/tiny/versions/x": (400, "Malformed request: GET /v1/models/tiny/versions/x"),
+        "/elsewhere": (404, "Not Found"),
+    }
+    for answer, (status, message) in zip(ask(model, *gets), gets.values(), strict=True):
+        if message:
+            check_error(answer, status, message)
+        else:
+            assert answer.status_code == status
+
+    async def posts():
+        async with client_of(model) as client:
+            for path in ("tiny/versions/3:predict", "tiny/versions/4:predict", "tiny:classify", "tiny"):
+                yield await client.post(f"/v1/models/{path}", json={"instances": ["dogs."]})
+
+    async def main():
+        return [answer async for answer in posts()]
+
+    right, version, classify, malformed = asyncio.run(main())
+    assert right.status_code == 200
+    check_error(version, 404, r"Servable not found for request: Specific\(tiny, 4\)")
+    check_error(classify, 400, "not of classify")
+    check_error(malformed, 400, "Malformed request: POST /v1/models/tiny")
+
+
+def test_a_full_queue_says_when_to_come_again(translator):
+    limits = Limits(sentences=16, queue=4)
+    (answer,) = ask(served(translator, limits=limits), {"instances": ["a"] * 5})
+    check_error(answer, 503, "no room for 5 more")
+    assert answer.headers["retry-after"] == "1"
+
+
+def test_health_and_readiness(translator):
+    async def main():
+        model = served(translator)
+        async with client_of(model) as client:
+            before = [await client.get(path) for path in ("/healthz", "/readyz", "/v1/models/tiny")]
+            async with asyncio.timeout(60):
+                while not model.ready:
+                    await asyncio.sleep(0.01)
+            return before, [await client.get(path) for path in ("/readyz", "/v1/models/tiny", "/metrics")]
+
+    (alive, not_ready, loading), (ready, available, metrics) = asyncio.run(main())
+    assert (alive.status_code, not_ready.status_code, ready.status_code) == (200, 503, 200)
+    ok = {"error_code": "OK", "error_message": ""}
+    for answer, state in ((loading, "LOADING"), (available, "AVAILABLE")):
+        assert answer.json() == {"model_version_status": [{"version": "1", "state": state, "status": ok}]}
+    assert metrics.headers["content-type"].startswith("text/plain")
+    assert "# TYPE kzoo_request_seconds histogram" in metrics.text
+
+
+@pytest.mark.parametrize("kind", ["translator", "multilingual", "reader_of_features", "reader_of_pictures"])
+def test_metadata_is_that_of_the_saved_model(kind, request, tmp_path):
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("a SavedModel is TensorFlow's")
+    from google.protobuf.json_format import MessageToDict
+    from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
+
+    translator = request.getfixturevalue(kind)
+    translator.export(tmp_path / "model", beam_size=2)
+    saved = SavedModel.FromString((tmp_path / "model" / "saved_model.pb").read_bytes())
+    (answer,) = ask(served(translator), "/v1/models/tiny/metadata")
+    content = answer.json()
+    assert content["model_spec"] == {"name": "tiny", "signature_name": "", "version": "1"}
+    found = content["metadata"]["signature_def"]["signature_def"]
+    expected = {
+        name: MessageToDict(
+            signature, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
+        )
+        for name, signature in saved.meta_graphs[0].signature_def.items()
+        if not name.startswith("__")  # TensorFlow's own
+    }
+    for signature in (*expected.values(), *found.values()):
+        for output in signature["outputs"].values():
+            del output["name"]  # of an operation in the graph, which a server has none of
+    assert found == expected
+
+
+def test_names_and_batches_that_cannot_be(translator):
+    with pytest.raises(UserError, match="a model's name has no"):
+        Served(translator, "a/b")
+    with pytest.raises(UserError, match="1 to 64 sentences, not 65"):
+        Served(translator, "a", max_batch=65)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["text", "b64", "image"]) | st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+OBJECTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "instances": VALUES | st.lists(st.text(max_size=20), max_size=4),
+        "inputs": VALUES | st.fixed_dictionaries({"text": VALUES}),
+        "signature_name": st.sampled_from(["serving_default", "n_best", "embed", ""]) | VALUES,
+    },
+)
+
+
+def test_no_body_harms_the_next_request(translator):
+    model, right = served(translator), {"instances": ["dogs."]}
+
+    @settings(max_examples=150, derandomize=True, deadline=None, database=None)
+    @given(st.binary(max_size=60) | (VALUES | OBJECTS).map(lambda value: json.dumps(value).encode()))
+    def any_body(body):
+        answer = runner.run(send(client, body))
+        assert answer.status_code in (200, 400)
+        if answer.status_code == 400:
+            check_error(answer, 400, ".")
+
+    with asyncio.Runner() as runner:
+        opened = client_of(model)
+        client = runner.run(opened.__aenter__())
+        any_body()
+        last = runner.run(send(client, right))
+        runner.run(opened.__aexit__(None, None, None))
+    assert last.json()["predictions"][0]["translation"] == translator.translate(["dogs."], beam_size=2)[0]

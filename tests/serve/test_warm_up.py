@@ -1,0 +1,46 @@
+"""The shapes of batches: few, and each usual one comes up before the first client."""
+
+import numpy as np
+import pytest
+
+from kzoo.decoding.batched_search import LENGTHS, batches_by_length
+from kzoo.serve.warm_up import USUAL_LENGTH, filled, row_counts, usual_texts, warm_up_rows
+
+
+def by_word(texts):
+    return [text.split() for text in texts]
+
+
+def two_a_word(texts):
+    return [text.split() * 2 for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("max_batch", "counts"),
+    [(1, [1]), (8, [1, 8]), (12, [1, 8, 16]), (32, [1, 8, 16, 32]), (40, [1, 8, 16, 32, 48])],
+)
+def test_batches_are_filled_up_to_few_sizes(max_batch, counts):
+    assert row_counts(max_batch) == counts
+    for size in range(1, max_batch + 1):
+        rows = filled(list(range(size)), counts)
+        assert rows[:size] == list(range(size))
+        assert set(rows[size:]) <= {0}
+        assert len(rows) == min(count for count in counts if count >= size)
+
+
+@pytest.mark.parametrize("tokenizer", [by_word, two_a_word])
+@pytest.mark.parametrize("max_length", [2, 16, 20, 256])
+def test_each_usual_length_has_a_text(tokenizer, max_length):
+    words = tokenizer(usual_texts(tokenizer, max_length))
+    lengths = [length for sentence in words for length, _ in batches_by_length([sentence], max_length)]
+    usual = {min(length, max_length) for length in LENGTHS if length <= USUAL_LENGTH}
+    expected = sorted(usual) if max_length > 2 or tokenizer is by_word else []  # two subwords do not fit
+    assert lengths == expected
+
+
+def test_rows_have_images_as_requests_have_them():
+    batches = list(warm_up_rows(by_word, 16, [1, 8], (4, 4, 3)))
+    assert [len(rows) for rows in batches] == [1, 8]
+    assert batches[0][0][1].dtype == np.uint8
+    assert next(warm_up_rows(by_word, 16, [1, 8], (2, 5)))[0][1].dtype == np.float32
+    assert next(warm_up_rows(by_word, 16, [1, 8], None))[0][1] is None
