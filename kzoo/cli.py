@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from kzoo.errors import UserError
+from kzoo.errors import LostWorker, UserError
 from kzoo.files import check_writable, whole_file
 
 app = typer.Typer(
@@ -24,7 +24,9 @@ app.add_typer(features, name="features")
 plots = typer.Typer(no_args_is_help=True, help="Draw the papers' pictures.")
 app.add_typer(plots, name="plot")
 
-Preset = Annotated[str, typer.Argument(help="A trained preset: a name on the shelf, or a folder.")]
+Preset = Annotated[
+    str, typer.Argument(help="A trained preset: a name on the shelf, a folder, hf://… or kaggle://….")
+]
 Beam = Annotated[int, typer.Option("--beam", min=1, help="Hypotheses that are followed; 1 is greedy.")]
 Penalty = Annotated[float, typer.Option(help="α: scores are log P / length^α.")]
 From = Annotated[str | None, typer.Option("--from", help="Language of the text; for multilingual presets.")]
@@ -42,6 +44,9 @@ def main(application: typer.Typer | None = None):
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
         (application or app)()
+    except LostWorker as error:
+        print(f"error: {error}", file=sys.stderr, flush=True)
+        os._exit(1)
     except UserError as error:
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:
@@ -69,17 +74,66 @@ def train(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The run; runs/RECIPE by default.")
     ] = None,
+    strategy: Annotated[
+        str,
+        typer.Option(
+            help="one, mirrored, multi_worker, data_parallel or model_parallel; by default all there is."
+        ),
+    ] = "",
 ):
     """Train a recipe's model, or go on with a run that was stopped."""
     from kzoo.training.recipe import read_recipe
 
     values = read_recipe(recipe, overrides or [])
-    _start_backend()
+    _start_backend(strategy)
     from kzoo.training.train import train as train_recipe
 
     folder = output or Path("runs") / recipe.stem
     train_recipe(values, folder)
     print(f"trained: {folder / 'preset'}")
+
+
+@app.command()
+def bundle(
+    recipes: Annotated[
+        list[str], typer.Argument(help="Recipes, each followed by what it changes, as KEY=VALUE.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder; the bundle has 60 MB at most.")],
+    python: Annotated[str, typer.Option(help="The machine's: 3.11 or 3.12.")] = "3.12",
+    wheels: Annotated[
+        Path | None, typer.Option(help="Folder with wheels, taken before any is downloaded.")
+    ] = None,
+):
+    """Pack recipes for a GPU machine without internet: code, packages, corpora and run.sh."""
+    from kzoo.bundle import bundle as pack
+
+    total = pack(recipes, output, python, wheels)
+    print(f"{output}: {total / 1e6:.1f} MB; on the machine that has JAX: bash {output.name}/run.sh")
+
+
+@app.command()
+def prepare(
+    recipe: Annotated[Path, typer.Argument(help="A recipe with source and target.")],
+    overrides: Annotated[list[str] | None, typer.Argument(help="KEY=VALUE, such as seed=3.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to; the recipe's shards by default.")
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="How many tokenize; all cores by default.")
+    ] = None,
+):
+    """Tokenize a training text into shards on disk; a recipe that names them trains in little memory."""
+    from kzoo.training.recipe import read_recipe
+
+    values = read_recipe(recipe, overrides or [])
+    folder = output or values.shards
+    if not folder:
+        raise UserError("where to? Give -o FOLDER, or shards=FOLDER in the recipe")
+    _start_backend()
+    from kzoo.training.preparation import prepare as prepare_shards
+
+    shards = prepare_shards(values, folder, processes, _progress)
+    print(f"{folder}: {shards.pairs:,} pairs in {len(shards)} shards")
 
 
 @app.command()
@@ -269,17 +323,16 @@ def serve(
     ] = None,
     version: Annotated[int, typer.Option(min=1, help="Of the model, for clients.")] = 1,
     beam_size: Beam = 5,
-    max_batch: Annotated[int, typer.Option(help="Most sentences of a batch; 1: no batching.")] = 32,
+    max_batch: Annotated[int, typer.Option(help="Most sentences of a batch; 1: no batching.")] = 16,
     max_wait: Annotated[
         float, typer.Option(min=0, help="Milliseconds that a sentence waits for others at most.")
     ] = 5.0,
 ):
     """Serve a preset with TensorFlow Serving's REST interface, and a page to try it."""
     from kzoo.presets.shelf import load, locate
-    from kzoo.serve.server import reserved
+    from kzoo.serve.server import model_name, reserved
 
-    folder = locate(preset).resolve()
-    name = name or (folder.parent.name if folder.name == "preset" else folder.name)
+    name = name or model_name(preset, locate(preset))
     with reserved(host, port) as listening:
         _start_backend()
         from kzoo.serve import Served
@@ -493,8 +546,12 @@ def plot_directions(
     plot(*read_directions(scores), path)
 
 
-def _start_backend():
-    """Import Keras without its backend's start-up messages, which TensorFlow has no setting to silence."""
+def _start_backend(strategy: str | None = None):
+    """Import Keras without its backend's start-up messages, which TensorFlow has no setting to silence.
+
+    Returns:
+        For a run, its strategy, opened: other processes can be joined only before the backend has started.
+    """
     import logging
 
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
@@ -505,7 +562,15 @@ def _start_backend():
     try:
         import keras
 
+        opened = None
+        if strategy is not None:
+            from kzoo.training.strategies import open_strategy
+
+            opened = open_strategy(strategy)
         keras.ops.zeros(())  # looks for devices
+        return opened
+    except UserError:
+        raise
     except (ImportError, ValueError) as error:
         backend = os.environ.get("KERAS_BACKEND", "tensorflow")
         raise UserError(f"Keras cannot start its backend {backend!r} (KERAS_BACKEND): {error}") from None
@@ -526,7 +591,7 @@ def _penalty(alpha: float, gnmt: float | None):
 class _progress:
     """A progress bar on standard error, as a context that gives the function to advance it."""
 
-    def __init__(self, what: str, total: int, shown: bool = True):
+    def __init__(self, what: str, total: int | None, shown: bool = True):
         from rich.console import Console
         from rich.progress import Progress
 

@@ -8,6 +8,10 @@ class UserError(ValueError):
     """
 
 
+class LostWorker(UserError):
+    """Another process of the same run is gone. At its end this one would wait for it: it is left at once."""
+
+
 def nearest(name: str, known: list[str]) -> str:
     """Return "did you mean …?" with the known names nearest to `name`, or all of them if none is near.
 

@@ -88,8 +88,11 @@ def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
 def check_space(folder: Path, size: int):
     """Raise OSError if a file of `size` bytes does not fit on the disk.
 
-    For writers that fail badly half-way: HDF5's library can crash the process when the disk is full.
+    For writers that fail badly half-way: HDF5's library can crash the process when the disk is full. Where
+    the system cannot reserve space, as macOS, nothing is known beforehand.
     """
+    if not hasattr(os, "posix_fallocate"):
+        return
     path = folder / _hidden("space")
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT)
     try:

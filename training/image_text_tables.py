@@ -30,7 +30,7 @@ from kzoo.evaluation import find_meteor, meteor_score, score_ambiguous_words, sc
 from kzoo.files import whole_file
 from kzoo.presets import load
 from kzoo.training import Recipe, make_recipe, read_recipe, train
-from kzoo.training.train import recipe_corpus
+from kzoo.training.recipe_corpus import recipe_corpus
 
 GREY = 127
 Seeds = Annotated[str, typer.Option(help="Numbers, with commas.")]

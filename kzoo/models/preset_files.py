@@ -11,7 +11,7 @@ import keras
 from keras_hub.models import Backbone
 
 from kzoo.errors import UserError
-from kzoo.files import whole_folder
+from kzoo.files import check_space, whole_folder
 from kzoo.models.preset_safety import check_object, check_settings
 from kzoo.sharing.integrity import check_files, check_listed, read_listing, read_object, seal
 from kzoo.sharing.location import locate
@@ -35,6 +35,7 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
     full = type(backbone).from_config({**backbone.get_config(), "dtype": "float32"})
     full.set_weights(backbone.get_weights())
     with whole_folder(folder) as unfinished:
+        check_space(unfinished, 8 * full.count_params() + 2**20)  # whole, and beside it in float16
         full.save_to_preset(str(unfinished))
         _halve(unfinished / WEIGHTS_FILE)
         for tokenizer in tokenizers:

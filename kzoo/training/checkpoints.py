@@ -1,81 +1,220 @@
-"""Checkpoints: every epoch on disk, whole or not at all, so that a killed run goes on where it was."""
+"""Checkpoints: where training stands, on disk whole or not at all: a killed run goes on from there."""
 
 import json
-import shutil
+import math
+import time
 from pathlib import Path
 
 import keras
 import numpy as np
+from keras import ops
 
-from kzoo.files import whole_folder
+from kzoo.errors import UserError
+from kzoo.files import check_space, remove_folder, remove_unfinished, whole_folder
+from kzoo.training.digests import damage, write_digests
+from kzoo.training.not_a_number import Losses, finite_weights, not_finite
 
 WEIGHTS, STATE = "checkpoint.weights.h5", "state.json"
 
 
 class Checkpoints(keras.callbacks.Callback):
-    """Saves model, optimizer and history after each epoch; keeps the latest and the best.
+    """Saves all that training needs to go on, after each epoch and within; keeps the latest and the best.
 
-    Each is a folder, written under another name and renamed when it is complete.
+    Each is a folder, written under another name and renamed when it is complete: `epoch_0003` after three
+    epochs, `epoch_0003_batch_000120` after 120 batches more. It holds weights and optimizer, random seeds,
+    history, the running loss, and the SHA-256 of these.
+
+    Stand it behind the callbacks whose scores it keeps.
 
     Args:
         folder: where they are kept.
         monitor: name in the epoch's logs; the greater, the better.
         keep_best: int. How many of the best are kept beside the latest.
+        keep_last: int. How many of the latest.
+        minutes: float. Time between checkpoints within an epoch; 0: none.
+        data: digest of the data trained on. Checkpoints of other data are refused.
+
+    Attributes:
+        epoch, batch, step: int. Epochs trained, batches of the next one, and batches of all.
+        may_stop: bool. Whether training can go on from the present batch.
+        history: a row for each epoch.
     """
 
-    def __init__(self, folder: str | Path, monitor: str = "val_bleu", keep_best: int = 1):
+    def __init__(
+        self,
+        folder: str | Path,
+        monitor: str = "val_bleu",
+        keep_best: int = 1,
+        keep_last: int = 1,
+        minutes: float = 0.0,
+        data: str = "",
+    ):
         super().__init__()
         self.folder = Path(folder)
-        self.monitor = monitor
-        self.keep_best = keep_best
+        self.monitor, self.keep_best, self.keep_last = monitor, keep_best, keep_last
+        self.minutes, self.data = minutes, data
+        self.epoch = self.batch = self.step = 0
         self.history: list[dict] = []
+        self.may_stop = True
+        self._last, self._seconds, self._running, self._losses = "", 0.0, None, Losses()
 
-    def restore(self) -> int:
-        """Load the latest checkpoint into the compiled model, and return the number of epochs it has seen."""
-        saved = self._saved()
-        if not saved:
-            return 0
-        state = json.loads((saved[-1] / STATE).read_text())
+    def restore(self):
+        """Load the latest undamaged checkpoint into the compiled model, if there is one.
+
+        Raises:
+            UserError: there are only damaged ones, or it is of other data.
+        """
+        remove_unfinished(self.folder)
+        damaged, saved = [], self._saved()
+        while saved:
+            state, reason = self._load(saved[-1])
+            if state:
+                self._last = saved[-1].name
+                self._take(state)
+                for folder in damaged:
+                    remove_folder(folder)
+                return
+            damaged.append(saved.pop())
+            print(f"checkpoint {damaged[-1].name} is damaged ({reason}) and left out")
+        if damaged:
+            raise UserError(f"{self.folder}: all checkpoints are damaged; give another folder to begin anew")
+
+    def _load(self, folder: Path) -> tuple[dict | None, str]:
+        """Load a checkpoint's weights and seeds; return its state, or `None` and what is wrong with it."""
+        reason = damage(folder)
+        if reason:
+            return None, reason
+        try:
+            state = json.loads((folder / STATE).read_text())
+            if state.get("data", self.data) != self.data:
+                raise UserError(
+                    f"{folder}: the training or validation data has changed since this checkpoint: "
+                    "give another folder, or the data that the run began with"
+                )
+            self.model.optimizer.build(self.model.trainable_variables)
+            self.model.load_weights(folder / WEIGHTS)
+        except (OSError, json.JSONDecodeError) as error:
+            return None, str(error).splitlines()[0]
+        self.assign_seeds(state["seeds"])
+        return state, ""
+
+    def _take(self, state: dict):
         self.history = state["history"]
-        self.model.optimizer.build(self.model.trainable_variables)
-        self.model.load_weights(saved[-1] / WEIGHTS)
-        for variable, seed in zip(self._seeds(), state["seeds"], strict=True):
-            variable.assign(seed)
-        return len(self.history)
+        # A checkpoint from before there were any within an epoch has only the history and the seeds.
+        self.epoch, self.batch = state.get("epoch", len(self.history)), state.get("batch", 0)
+        self.step = state.get("step", int(self.model.optimizer.iterations))
+        if self.batch:
+            self._seconds, self._running = state["seconds"], state["running"]
+
+    def on_epoch_begin(self, epoch, logs=None):
+        if self._running is not None:  # the epoch goes on: its mean loss too, which `fit` has just set to 0
+            for variable, value in zip(self.model.metrics_variables, self._running, strict=True):
+                variable.assign(value)
+            self._running = None
+        now = time.perf_counter()
+        self._began, self._saved_at = now - self._seconds, now
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.batch += 1
+        self.step += 1
+        many = self._losses.add(self.step, self.epoch + 1, self.batch, logs["loss"])
+        left = self.params["steps"] - batch - 1
+        if many or left == 0:
+            self._check_loss()
+        self.may_stop = left != 1  # Keras would take a rest of one batch for data of one length
+        if self.minutes and self.may_stop and time.perf_counter() - self._saved_at >= 60 * self.minutes:
+            self.save()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that the present epoch has trained, over all starts of the run."""
+        return time.perf_counter() - self._began
 
     def on_epoch_end(self, epoch, logs=None):
         self.history.append({"epoch": epoch + 1, **{name: float(value) for name, value in logs.items()}})
-        with whole_folder(self.folder / f"epoch_{epoch + 1:04d}") as folder:
+        self.epoch, self.batch, self._seconds = epoch + 1, 0, 0.0
+        self.save()
+
+    def save(self):
+        """Write a checkpoint, if there is none of this step yet.
+
+        Raises:
+            UserError: the loss or a weight is not finite; or it cannot be written, as when the disk is full.
+        """
+        name = f"epoch_{self.epoch:04d}" + (f"_batch_{self.batch:06d}" if self.batch else "")
+        if name == self._last:
+            return
+        self._check_loss()
+        if not finite_weights(self.model):
+            raise not_finite("a weight", self._losses.last, self.model, self._last)
+        with whole_folder(self.folder / name) as folder:
+            check_space(folder, self._size())
             self.model.save_weights(folder / WEIGHTS)
-            seeds = [np.asarray(seed).tolist() for seed in self._seeds()]
-            (folder / STATE).write_text(json.dumps({"history": self.history, "seeds": seeds}))
-        kept = {*self.best(), self._saved()[-1]}
-        for folder in self._saved():
-            if folder not in kept:
-                shutil.rmtree(folder)
+            (folder / STATE).write_text(json.dumps(self._state()))
+            write_digests(folder)
+        self._last, self._saved_at = name, time.perf_counter()
+        saved = self._saved()
+        for folder in set(saved) - {*self.best(), *saved[-self.keep_last :]}:
+            remove_folder(folder)
+
+    def _check_loss(self):
+        if where := self._losses.first_not_finite():
+            raise not_finite("the loss", where, self.model, self._last)
+
+    def _state(self) -> dict:
+        state = {"epoch": self.epoch, "batch": self.batch, "step": self.step}
+        if self.batch:
+            running = [ops.convert_to_numpy(value).tolist() for value in self.model.metrics_variables]
+            state |= {"seconds": self.seconds, "running": running}
+        return {**state, "history": self.history, "seeds": self.seeds(), "data": self.data}
+
+    def _size(self) -> int:
+        """Return about how many bytes a checkpoint has, rather too many."""
+        variables = [*self.model.variables, *self.model.optimizer.variables]
+        return sum(math.prod(v.shape) * np.asarray(0, v.dtype).itemsize + 4096 for v in variables) + 2**16
 
     def best(self) -> list[Path]:
         """Return the folders of the best checkpoints, best first."""
         scores = {f"epoch_{row['epoch']:04d}": row[self.monitor] for row in self.history}
-        return sorted(self._saved(), key=lambda folder: -scores[folder.name])[: self.keep_best]
+        scored = [folder for folder in self._saved() if folder.name in scores]
+        return sorted(scored, key=lambda folder: -scores[folder.name])[: self.keep_best]
 
     def load_average_of_best(self):
         """Set the model's weights to the mean of the best checkpoints' weights.
 
         Averaging the last checkpoints is Vaswani et al. 2017, Section 6.1; the best by validation is ours.
+
+        Raises:
+            UserError: all of them are damaged.
         """
+        reasons = {folder: damage(folder) for folder in self.best()}
+        for folder in filter(reasons.get, reasons):
+            print(f"checkpoint {folder.name} is damaged ({reasons[folder]}) and left out of the mean")
+        whole = [folder for folder, reason in reasons.items() if not reason]
+        if not whole:
+            raise UserError(
+                f"{self.folder}: the best checkpoint is damaged; give another folder to begin anew"
+            )
         total = None
-        for folder in self.best():
+        for folder in whole:
             self.model.load_weights(folder / WEIGHTS)
             weights = [np.asarray(w, "float64") for w in self.model.get_weights()]
             total = weights if total is None else [a + b for a, b in zip(total, weights, strict=True)]
-        self.model.set_weights([w / len(self.best()) for w in total])
+        self.model.set_weights([w / len(whole) for w in total])
         for layer in self.model.backbone.layers:
             if hasattr(layer, "bake"):
                 layer.empty()  # the mean of the tables is not the table of the mean
 
-    def _seeds(self) -> list:
-        """Return the variables of dropout's random state, which Keras does not count among the weights."""
+    def seeds(self) -> list:
+        """Return dropout's random state, which Keras does not count among the weights."""
+        return [ops.convert_to_numpy(seed).tolist() for seed in self._seed_variables()]
+
+    def assign_seeds(self, seeds: list):
+        """Set dropout's random state to what `seeds` returned."""
+        for variable, seed in zip(self._seed_variables(), seeds, strict=True):
+            variable.assign(seed)
+
+    def _seed_variables(self) -> list:
         return [variable for variable in self.model.variables if variable.name == "seed_generator_state"]
 
     def _saved(self) -> list[Path]:

@@ -7,14 +7,21 @@ from pathlib import Path
 import keras
 
 from kzoo.data import Batches
-from kzoo.files import whole_folder
+from kzoo.files import check_space
 from kzoo.models import LabelSmoothedCrossEntropy
+from kzoo.training.strategies import Strategy
 
 WEIGHTS, RESULT = "decoder.weights.h5", "language_model.json"
 
 
 def train_language_model(
-    translator: keras.Model, batches: Batches, validation: Batches, epochs: int, folder: Path, verbose="auto"
+    translator: keras.Model,
+    batches: Batches,
+    validation: Batches,
+    epochs: int,
+    folder: Path,
+    verbose="auto",
+    strategy: Strategy | None = None,
 ):
     """Train a recurrent translator's decoder without source, once a run.
 
@@ -23,37 +30,43 @@ def train_language_model(
 
     Args:
         translator: its backbone has `language_model`.
-        batches: training batches; their sources do not count.
-        validation: the validation split's.
+        batches: training batches, as the strategy shares them; their sources do not count.
+        validation: the validation split's, whole.
         epochs: int.
         folder: the run.
         verbose: as in `keras.Model.fit`.
+        strategy: the run's; one device by default.
     """
-    folder = folder / "language_model"
-    model = translator.backbone.language_model()
+    folder, strategy = folder / "language_model", strategy or Strategy()
+    with strategy.scope():
+        model = translator.backbone.language_model()
     if folder.is_dir():
         model.load_weights(folder / WEIGHTS)
         return
-    model.compile(
-        optimizer=keras.optimizers.Adam(1e-3, global_clipnorm=5.0),
-        loss=LabelSmoothedCrossEntropy(0.0),
-        jit_compile=translator.jit_compile,
-    )
+    with strategy.scope():
+        model.compile(
+            optimizer=keras.optimizers.Adam(1e-3, global_clipnorm=5.0),
+            loss=LabelSmoothedCrossEntropy(0.0),
+            jit_compile=translator.jit_compile,
+        )
     model.fit(TargetOnly(batches), epochs=epochs, shuffle=False, verbose=verbose)
-    perplexity = word_perplexity(model, TargetOnly(validation))
+    perplexity = word_perplexity(model, TargetOnly(validation), strategy)
     print(f"language model: perplexity {perplexity:.2f} of a subword on the validation split")
-    with whole_folder(folder) as unfinished:
+    with strategy.whole_folder(folder) as unfinished:
+        check_space(unfinished, 4 * model.count_params() + 2**20)
         model.save_weights(unfinished / WEIGHTS)
         (unfinished / RESULT).write_text(json.dumps({"epochs": epochs, "perplexity": perplexity}) + "\n")
 
 
-def word_perplexity(model: keras.Model, batches: keras.utils.PyDataset) -> float:
+def word_perplexity(
+    model: keras.Model, batches: keras.utils.PyDataset, strategy: Strategy | None = None
+) -> float:
     """Return exp of the mean cross-entropy of all words, however they stand in batches."""
-    loss, words = 0.0, 0.0
+    loss, words, parts = 0.0, 0.0, (strategy or Strategy()).share(batches)
     for number in range(len(batches)):
-        inputs, labels, weights = batches[number]
-        loss += float(model.test_on_batch(inputs, labels, weights)) * weights.sum()
-        words += weights.sum()
+        here = batches[number][2].sum()
+        loss += float(model.test_on_batch(*parts[number])) * here
+        words += here
         model.reset_metrics()
     return math.exp(loss / words)
 

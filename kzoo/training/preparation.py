@@ -1,6 +1,7 @@
 """`kzoo prepare`: a recipe's training text becomes shards on disk, in memory that does not grow with it."""
 
 import contextlib
+import dataclasses
 import functools
 import hashlib
 import itertools
@@ -85,7 +86,7 @@ def prepare(
 
 def training_pairs(recipe: Recipe) -> Callable[[], Iterator[tuple[str, str]]]:
     """Return a function that goes through the recipe's training pairs."""
-    corpus = recipe_corpus(recipe)
+    corpus = recipe_corpus(dataclasses.replace(recipe, shards=""))
     if recipe.corpus == "files" and recipe.train:
         return functools.partial(stream_pairs, [Path(file).expanduser() for file in recipe.train])
     return functools.partial(zip, *corpus.pairs("train", recipe.source, recipe.target))

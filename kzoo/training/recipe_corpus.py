@@ -13,6 +13,8 @@ def recipe_corpus(recipe: Recipe) -> Corpus:
     if recipe.corpus != "files":
         corpus = open_corpus(recipe.corpus)
     else:
-        splits = {name: getattr(recipe, name) or None for name in ("train", "val", "test")}
+        # The text of shards need not be where they are.
+        names = ("val", "test") if recipe.shards else ("train", "val", "test")
+        splits = {name: getattr(recipe, name) or None for name in names}
         corpus = open_files(**splits, languages=recipe.languages or (recipe.source, recipe.target))
     return corpus.with_images(recipe.images) if recipe.images else corpus

@@ -1,24 +1,29 @@
 """`kzoo train`: a recipe becomes a run: a folder with checkpoints, history and the trained preset."""
 
-import csv
 import dataclasses
-import importlib.util
+import hashlib
 import json
 import shutil
-import time
 from pathlib import Path
 
 import keras
 
-from kzoo.data import Batches, Corpus, PairBatches, open_corpus, open_files
+from kzoo.data import Batches, PairBatches
 from kzoo.errors import UserError
-from kzoo.files import whole_file
+from kzoo.files import remove_unfinished, whole_file
 from kzoo.presets import builder
+from kzoo.training.accounting import Account, CountedBatches, Speed
 from kzoo.training.bilingual import BilingualTask
 from kzoo.training.checkpoints import Checkpoints
+from kzoo.training.curves import curves
+from kzoo.training.fitting import fit_from
+from kzoo.training.history import History
 from kzoo.training.multilingual import MultilingualTask
 from kzoo.training.optimizers import rate_callbacks
+from kzoo.training.preemption import Interruptible, Preemption
 from kzoo.training.recipe import Recipe, make_recipe
+from kzoo.training.recipe_corpus import recipe_corpus
+from kzoo.training.run_report import RunReport, print_report
 
 
 def train(recipe: Recipe, folder: str | Path, verbose: str | int = "auto") -> keras.Model:
@@ -29,69 +34,78 @@ def train(recipe: Recipe, folder: str | Path, verbose: str | int = "auto") -> ke
 
     Args:
         recipe: what to train.
-        folder: the run. One that holds a run of another recipe is refused; `epochs` may differ.
-        verbose: as in `keras.Model.fit`.
+        folder: the run. One that holds a run of another recipe is refused; `epochs` may differ, and
+            what says when checkpoints are written.
+        verbose: as in `keras.Model.fit`; unless it is 0, a table at the end tells how fast it was.
 
     Returns:
         The translator with its final weights: the mean of the recipe's best checkpoints.
 
     Raises:
-        UserError: what the corpus, the recipe or the folder lacks.
+        UserError: what the corpus, the recipe or the folder lacks; a loss that is not finite; a full disk.
+        SystemExit: with status 0, on SIGTERM: it has saved, and goes on when it is started again.
     """
     folder = Path(folder)
     builder(recipe.preset)
     make_task = MultilingualTask if recipe.languages else BilingualTask
     task = make_task(recipe, recipe_corpus(recipe))
     _claim(folder, recipe)
+    remove_unfinished(folder)
     keras.utils.set_random_seed(recipe.seed)
     translator = task.build(folder)
     batches = task.batches(translator)
 
-    checkpoints = Checkpoints(folder / "checkpoints", keep_best=recipe.average)
+    checkpoints = Checkpoints(
+        folder / "checkpoints",
+        keep_best=recipe.average,
+        keep_last=recipe.checkpoints_kept,
+        minutes=recipe.checkpoint_minutes,
+        data=_digest(batches, task.validation),
+    )
     checkpoints.set_model(translator)
-    epoch = checkpoints.restore()
-    if epoch == 0:
-        task.prepare(translator, batches, folder, verbose)
-    batches.start_epoch(epoch)
-    done = recipe.steps and int(translator.optimizer.iterations) >= recipe.steps
-    if not done and not _out_of_patience(checkpoints.history, recipe.patience):
-        translator.fit(
-            batches,
-            epochs=recipe.epochs,
-            initial_epoch=epoch,
-            shuffle=False,
-            verbose=verbose,
-            callbacks=[
-                *rate_callbacks(recipe),
-                MostSteps(recipe.steps),
-                Speed(batches),
-                task.score(),
-                checkpoints,
-                History(folder / "history.csv", checkpoints, recipe.patience),
-                *_tensorboard(folder / "tensorboard"),
-            ],
-        )
-    checkpoints.load_average_of_best()
-    translator.save_to_preset(folder / "preset")
+    with Preemption(checkpoints) as preemption:
+        checkpoints.restore()
+        if checkpoints.step == 0:
+            seeds = checkpoints.seeds()
+            task.prepare(translator, batches, folder, verbose)
+            checkpoints.assign_seeds(seeds)  # a run that finds it prepared begins with the same
+        history = History(folder / "history.csv", checkpoints, recipe.patience)
+        account = Account()
+        report = RunReport(account)
+        callbacks = [
+            *rate_callbacks(recipe),
+            MostSteps(recipe.steps),
+            Speed(batches, checkpoints, account),
+            Interruptible(task.score(), preemption),
+            checkpoints,
+            history,
+            *curves(folder / "tensorboard"),
+            report,
+            preemption,
+        ]
+        counted = CountedBatches(batches, account)
+        if not history.out_of_patience:
+            _fit(recipe, translator, counted, checkpoints, callbacks, verbose)
+        history.write()  # a run may have been killed between its last checkpoint and this
+        checkpoints.load_average_of_best()
+        translator.save_to_preset(folder / "preset")
+    if verbose:
+        print_report(report)
     return translator
 
 
-def _tensorboard(folder: Path) -> list[keras.callbacks.Callback]:
-    """Return Keras's TensorBoard callback, which writes through TensorFlow; none where that is missing."""
-    if importlib.util.find_spec("tensorflow") is None:
-        print("TensorFlow is not installed: this run has no TensorBoard log, only history.csv")
-        return []
-    return [keras.callbacks.TensorBoard(folder)]
+def _fit(recipe: Recipe, translator, batches, checkpoints: Checkpoints, callbacks: list, verbose):
+    """Train what the recipe leaves to train."""
+    enough = bool(recipe.steps) and int(translator.optimizer.iterations) >= recipe.steps
+    batch = checkpoints.batch and (len(batches) if enough else checkpoints.batch)
+    # Where the last step is done, its epoch may still have to be scored.
+    if checkpoints.epoch < recipe.epochs and (batch or not enough):
+        fit_from(checkpoints.epoch, batch, translator, batches, recipe.epochs, callbacks, verbose)
 
 
-def recipe_corpus(recipe: Recipe) -> Corpus:
-    """Return the corpus that the recipe names."""
-    if recipe.corpus != "files":
-        corpus = open_corpus(recipe.corpus)
-    else:
-        splits = {name: getattr(recipe, name) or None for name in ("train", "val", "test")}
-        corpus = open_files(**splits, languages=recipe.languages or (recipe.source, recipe.target))
-    return corpus.with_images(recipe.images) if recipe.images else corpus
+def _digest(batches: Batches | PairBatches, validation) -> str:
+    """Return the SHA-256 of the data that a run trains on and is validated on."""
+    return hashlib.sha256(f"{batches.digest()} {json.dumps(validation)}".encode()).hexdigest()
 
 
 class MostSteps(keras.callbacks.Callback):
@@ -105,47 +119,12 @@ class MostSteps(keras.callbacks.Callback):
         if self.steps and int(self.model.optimizer.iterations) >= self.steps:
             self.model.stop_training = True
 
-
-class Speed(keras.callbacks.Callback):
-    """Logs the seconds of each epoch's training and its target words a second."""
-
-    def __init__(self, batches: Batches | PairBatches):
-        super().__init__()
-        self.batches = batches
-
-    def on_epoch_begin(self, epoch, logs=None):
-        self._start, self._seen = time.perf_counter(), 0
-
-    def on_train_batch_end(self, batch, logs=None):
-        self._seen += 1
-
     def on_epoch_end(self, epoch, logs=None):
-        logs["seconds"] = time.perf_counter() - self._start
-        words = self.batches.num_words * self._seen / len(self.batches)
-        logs["words_per_second"] = words / logs["seconds"]
+        self.on_train_batch_end(None)  # of an epoch that was all trained when the run was stopped
 
 
-class History(keras.callbacks.Callback):
-    """Writes the history as CSV after each epoch, and stops training when patience is at an end."""
-
-    def __init__(self, path: Path, checkpoints: Checkpoints, patience: int):
-        super().__init__()
-        self.path, self.checkpoints, self.patience = path, checkpoints, patience
-
-    def on_epoch_end(self, epoch, logs=None):
-        history = self.checkpoints.history
-        with whole_file(self.path) as path, open(path, "w", newline="") as file:
-            writer = csv.DictWriter(file, fieldnames=list(history[0]))
-            writer.writeheader()
-            writer.writerows(history)
-        if _out_of_patience(history, self.patience):
-            self.model.stop_training = True
-
-
-def _out_of_patience(history: list[dict], patience: int) -> bool:
-    """Whether the last `patience` epochs brought no better validation BLEU."""
-    scores = [row["val_bleu"] for row in history]
-    return bool(patience) and len(scores) > patience and max(scores[-patience:]) <= max(scores[:-patience])
+# Keys that change no step; other shards than those that the run began with are told by their digest.
+MAY_DIFFER = ("epochs", "checkpoint_minutes", "checkpoints_kept", "shards")
 
 
 def _claim(folder: Path, recipe: Recipe):
@@ -154,7 +133,7 @@ def _claim(folder: Path, recipe: Recipe):
     path = folder / "recipe.json"
     if any((folder / "checkpoints").glob("epoch_*")):
         present = dataclasses.asdict(make_recipe(json.loads(path.read_text()), where=str(path)))
-        differing = [key for key in wanted if key != "epochs" and present[key] != wanted[key]]
+        differing = [key for key in wanted if key not in MAY_DIFFER and present[key] != wanted[key]]
         if differing:
             raise UserError(
                 f"{folder} holds a run with another {', '.join(differing)}: "

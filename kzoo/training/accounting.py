@@ -1,0 +1,100 @@
+"""What a run's batches hold and cost: the numbers behind its speed."""
+
+import time
+from dataclasses import dataclass
+
+import keras
+
+from kzoo.text.tokenizers import PAD
+from kzoo.training.checkpoints import Checkpoints
+
+
+@dataclass
+class Account:
+    """Sums over batches.
+
+    Args:
+        batches: int. How many.
+        source_words, target_words: int. Words, end symbols included, padding not.
+        places: int. Words with padding, of both sides.
+        squares: int. Sum over the sentences of the longer side's length².
+        seconds: float. Time that making the batches took, beside the training steps or before them.
+    """
+
+    batches: int = 0
+    source_words: int = 0
+    target_words: int = 0
+    places: int = 0
+    squares: int = 0
+    seconds: float = 0.0
+
+    @property
+    def padding(self) -> float:
+        """The share of padding among all words."""
+        return 1 - (self.source_words + self.target_words) / max(1, self.places)
+
+    def add(self, inputs: dict, labels, seconds: float):
+        """Count a batch."""
+        sides = [(words != PAD).sum(axis=1) for words in (inputs["source"], labels)]
+        self.batches += 1
+        self.source_words += int(sides[0].sum())
+        self.target_words += int(sides[1].sum())
+        self.places += inputs["source"].size + labels.size
+        self.squares += int((sides[0].clip(sides[1]) ** 2).sum())
+        self.seconds += seconds
+
+
+class CountedBatches(keras.utils.PyDataset):
+    """Batches that are counted as they are made.
+
+    Args:
+        batches: `Batches` or what else gives `(inputs, labels, weights)`; everything but the counting is its.
+        account: where they are counted.
+    """
+
+    def __init__(self, batches: keras.utils.PyDataset, account: Account):
+        super().__init__(workers=batches.workers, max_queue_size=batches.max_queue_size)
+        self._batches, self._account = batches, account
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def __getitem__(self, index: int):
+        start = time.perf_counter()
+        inputs, labels, weights = self._batches[index]
+        self._account.add(inputs, labels, time.perf_counter() - start)
+        return inputs, labels, weights
+
+    def __getattr__(self, name: str):
+        if name.startswith("_"):  # not yet made, as when it is copied
+            raise AttributeError(name)
+        return getattr(self._batches, name)
+
+    def on_epoch_begin(self):
+        self._batches.on_epoch_begin()
+
+    def on_epoch_end(self):
+        self._batches.on_epoch_end()
+
+
+class Speed(keras.callbacks.Callback):
+    """Logs of each epoch its seconds, its target words a second, and the share of making batches in its time.
+
+    Args:
+        batches: what is trained on.
+        checkpoints: which keep the time of an epoch over several starts of a run.
+        account: of the batches.
+    """
+
+    def __init__(self, batches: keras.utils.PyDataset, checkpoints: Checkpoints, account: Account):
+        super().__init__()
+        self.batches, self.checkpoints, self.account = batches, checkpoints, account
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._began, self._made = time.perf_counter(), self.account.seconds
+
+    def on_epoch_end(self, epoch, logs=None):
+        logs["seconds"] = self.checkpoints.seconds
+        words = self.batches.num_words * self.checkpoints.batch / len(self.batches)
+        logs["words_per_second"] = words / logs["seconds"]
+        logs["input_share"] = (self.account.seconds - self._made) / (time.perf_counter() - self._began)

@@ -1,0 +1,84 @@
+"""How much arithmetic training takes, and how much the device can do: the two sides of its utilization."""
+
+import math
+import time
+
+import keras
+from keras import ops
+
+from kzoo.layers import ByLanguage, MultiHeadAttention
+
+# Layers by the beginnings of their names: whose kernels each source word meets, and each target word.
+SOURCE_SIDE = ("source_", "encoder", "picture_encoder", "bridge")
+TARGET_SIDE = ("decoder", "output")
+
+
+def kernel_sizes(backbone: keras.Model) -> tuple[int, int]:
+    """Return how many weights of matrix products each source word meets, and each target word.
+
+    Of layers for several languages a word meets one. Tables that are only looked up do not count, nor do a
+    recurrent decoder's initial states, one for a sentence.
+    """
+    source = sum(_kernels(layer) for layer in backbone.layers if layer.name.startswith(SOURCE_SIDE))
+    target = sum(_kernels(layer) for layer in backbone.layers if layer.name.startswith(TARGET_SIDE))
+    logits = getattr(backbone, "target_embedding", None)
+    if isinstance(logits, keras.layers.ReversibleEmbedding):  # the table is the output's matrix, too
+        target += logits.input_dim * logits.output_dim
+    return source, target
+
+
+def _kernels(layer: keras.layers.Layer) -> int:
+    if isinstance(layer, keras.layers.Embedding):
+        return 0
+    size = sum(math.prod(weight.shape) for weight in layer.trainable_weights if len(weight.shape) > 1)
+    return size // len(layer.layers) if isinstance(layer, ByLanguage) else size
+
+
+def training_flops(backbone: keras.Model, source_words: int, target_words: int, squares: int) -> float:
+    """Return the floating-point operations that training on some sentences needs.
+
+    Two for each weight and word, three times: forwards, and backwards for the activations and the weights
+    (Kaplan et al. 2020, Section 2.1); and 12·D for each pair of words that an attention layer compares
+    (Chowdhery et al. 2022, Appendix B). What padding, dropout and normalization cost is not needed.
+
+    Args:
+        backbone: a translator's backbone.
+        source_words: int. Words read, end symbols included.
+        target_words: int. Words written, end symbols included.
+        squares: int. Sum over the sentences of length².
+    """
+    source, target = kernel_sizes(backbone)
+    attentions = [layer for layer in backbone._flatten_layers() if isinstance(layer, MultiHeadAttention)]
+    return (
+        6.0 * (source * source_words + target * target_words)
+        + 12.0 * len(attentions) * backbone.width * squares
+    )
+
+
+def measured_peak(dtype: str, seconds: float = 0.5) -> float:
+    """Return the floating-point operations a second of the device's fastest product of two matrices.
+
+    Square ones of 1,024 rows, and doubled while a product takes less than 5 ms.
+
+    Args:
+        dtype: of the matrices, such as `"float32"`.
+        seconds: float. How long each size is tried.
+    """
+    best, fastest, rows = 0.0, 0.0, 512
+    while fastest < 5e-3:
+        rows *= 2
+        matrix = ops.cast(keras.random.uniform((rows, rows)), dtype)
+        fastest = min(_product_seconds(matrix, seconds))
+        best = max(best, 2.0 * rows**3 / fastest)
+    return best
+
+
+def _product_seconds(matrix, seconds: float) -> list[float]:
+    """Return the times of products of a matrix with itself; the first, which may compile, is left out."""
+    times, end = [], time.perf_counter() + seconds
+    float(ops.matmul(matrix, matrix)[0, 0])
+    while not times or time.perf_counter() < end:
+        start = time.perf_counter()
+        float(ops.matmul(matrix, matrix)[0, 0])  # one number is fetched, so that the product is done
+        times.append(time.perf_counter() - start)
+    return times

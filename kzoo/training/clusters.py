@@ -1,0 +1,143 @@
+"""The environment variables that name the processes of a run, checked before anything starts."""
+
+import json
+import os
+import socket
+
+from kzoo.errors import UserError
+
+TF_CONFIG = "TF_CONFIG"
+KERAS_PROCESSES = (
+    "KERAS_DISTRIBUTION_JOB_ADDRESSES",
+    "KERAS_DISTRIBUTION_NUM_PROCESSES",
+    "KERAS_DISTRIBUTION_PROCESS_ID",
+)
+EXAMPLE = (
+    '{"cluster": {"worker": ["10.0.0.1:2222", "10.0.0.2:2222"]}, "task": {"type": "worker", "index": 0}}'
+)
+
+
+def tf_cluster() -> tuple[int, int]:
+    """Return the number of workers in TF_CONFIG, and this one's, from 0.
+
+    A cluster may have a `chief` beside its `worker`s, which then is number 0.
+
+    Raises:
+        UserError: TF_CONFIG is missing, or TensorFlow could not use it.
+    """
+    text = os.environ.get(TF_CONFIG)
+    if not text:
+        raise UserError(f"multi_worker needs the environment variable {TF_CONFIG}, such as {EXAMPLE}")
+    try:
+        config = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UserError(f"{TF_CONFIG} is not JSON ({error}); it is to be such as {EXAMPLE}") from None
+    cluster, kind, index = _cluster(config), *_task(config)
+    if kind not in cluster:
+        raise UserError(f"{TF_CONFIG}: task.type is {kind!r}, but cluster has {', '.join(cluster)}")
+    if not 0 <= index < len(cluster[kind]):
+        raise UserError(
+            f"{TF_CONFIG}: task.index is {index}, but cluster.{kind} has {len(cluster[kind])} addresses, "
+            "counted from 0"
+        )
+    addresses = [*cluster.get("chief", []), *cluster.get("worker", [])]
+    number = addresses.index(cluster[kind][index])
+    _check_own_address(addresses, number, f"{TF_CONFIG}: task.index")
+    return len(addresses), number
+
+
+def _cluster(config) -> dict[str, list[str]]:
+    cluster = config.get("cluster") if isinstance(config, dict) else None
+    if not isinstance(cluster, dict) or not ("worker" in cluster or "chief" in cluster):
+        raise UserError(
+            f"{TF_CONFIG} lacks cluster.worker, the workers' addresses; it is to be such as {EXAMPLE}"
+        )
+    for kind, addresses in cluster.items():
+        where = f"{TF_CONFIG}: cluster.{kind}"
+        if kind not in ("chief", "worker"):
+            raise UserError(f"{where} has no part in such a run: leave it out")
+        if not isinstance(addresses, list) or not addresses:
+            raise UserError(f"{where} is {addresses!r}, not a list of addresses HOST:PORT")
+        check_addresses(addresses, where)
+    check_addresses([*cluster.get("chief", []), *cluster.get("worker", [])], f"{TF_CONFIG}: cluster")
+    return cluster
+
+
+def _task(config: dict) -> tuple[str, int]:
+    task = config.get("task")
+    if not isinstance(task, dict) or "type" not in task or "index" not in task:
+        raise UserError(f"{TF_CONFIG} lacks task.type or task.index: which worker this is; such as {EXAMPLE}")
+    if type(task["index"]) is not int:
+        raise UserError(f"{TF_CONFIG}: task.index is {task['index']!r}, not a whole number")
+    return str(task["type"]), task["index"]
+
+
+def keras_processes() -> tuple[int, int] | None:
+    """Return the number of processes in Keras's environment variables, and this one's; `None` without them.
+
+    Raises:
+        UserError: one of the three is missing or wrong.
+    """
+    given = {name: os.environ.get(name, "") for name in KERAS_PROCESSES}
+    if not any(given.values()):
+        return None
+    missing = [name for name, value in given.items() if not value]
+    if missing:
+        present = ", ".join(name for name in given if name not in missing)
+        raise UserError(f"the environment has {present} without {', '.join(missing)}: set all three, or none")
+    addresses, *numbers = given.values()
+    for name, value in zip(KERAS_PROCESSES[1:], numbers, strict=True):
+        if not value.isdecimal():
+            raise UserError(f"{name} is {value!r}, not a whole number")
+    count, number = map(int, numbers)
+    if number >= count:
+        raise UserError(f"{KERAS_PROCESSES[2]} is {number}, but there are {count} processes, counted from 0")
+    addresses = addresses.split(",")
+    if len(addresses) not in (1, count):
+        raise UserError(
+            f"{KERAS_PROCESSES[0]} has {len(addresses)} addresses for {count} processes: "
+            "give each one's, or the first one's alone"
+        )
+    check_addresses(addresses, KERAS_PROCESSES[0])
+    if len(addresses) == count:
+        _check_own_address(addresses, number, KERAS_PROCESSES[2])
+    return count, number
+
+
+def check_addresses(addresses: list, where: str):
+    """Refuse what is no address `HOST:PORT`, cannot be found, or stands there twice."""
+    for address in addresses:
+        host, _, port = str(address).rpartition(":")
+        if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+            raise UserError(f"{where} has {address!r}, which is not an address HOST:PORT")
+        try:
+            socket.getaddrinfo(host, int(port))
+        except OSError as error:
+            raise UserError(f"{where}: {address}: no such host ({error.strerror})") from None
+        if addresses.count(address) > 1:
+            raise UserError(f"{where} has {address} twice: each worker needs an address of its own")
+
+
+def _check_own_address(addresses: list[str], number: int, where: str):
+    """Refuse a number that was copied from another machine.
+
+    Behind a router no address may be this machine's; then nothing can be said.
+    """
+    own = [other for other, address in enumerate(addresses) if _is_here(address)]
+    if own and number not in own:
+        raise UserError(
+            f"{where} says that this worker is {addresses[number]}, "
+            f"but this machine is {addresses[own[0]]}, number {own[0]}"
+        )
+
+
+def _is_here(address: str) -> bool:
+    """Whether a host is this machine: whether one can listen at its address."""
+    host = address.rpartition(":")[0].strip("[]")
+    family, kind, protocol, _, at = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
+    with socket.socket(family, kind, protocol) as listener:
+        try:
+            listener.bind(at)
+        except OSError:
+            return False
+    return True

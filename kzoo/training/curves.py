@@ -1,0 +1,47 @@
+"""The run's log for TensorBoard."""
+
+import contextlib
+import importlib.util
+from pathlib import Path
+
+import keras
+
+from kzoo.errors import UserError
+
+
+def curves(folder: Path) -> list[keras.callbacks.Callback]:
+    """Return the callback that writes TensorBoard's log, through TensorFlow; none where that is missing."""
+    if importlib.util.find_spec("tensorflow") is None:
+        print("TensorFlow is not installed: this run has no TensorBoard log, only history.csv")
+        return []
+    return [Curves(folder)]
+
+
+class Curves(keras.callbacks.TensorBoard):
+    """Keras's callback; what it cannot write, as when the disk is full, is one line."""
+
+    def on_train_begin(self, logs=None):
+        with self._writing():
+            super().on_train_begin(logs)
+
+    def on_epoch_end(self, epoch, logs=None):
+        with self._writing():
+            super().on_epoch_end(epoch, logs)
+            for writer in self._writers.values():
+                writer.flush()
+
+    def on_train_end(self, logs=None):
+        with self._writing():
+            super().on_train_end(logs)
+
+    @contextlib.contextmanager
+    def _writing(self):
+        try:
+            yield
+        except Exception as error:
+            if not type(error).__module__.startswith(
+                "tensorflow"
+            ):  # its errors, not imported for their names
+                raise
+            reason = str(error).splitlines()[0].rpartition("; ")[2]  # behind the operation and the file
+            raise UserError(f"{self.log_dir}: cannot be written ({reason})") from None

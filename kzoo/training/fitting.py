@@ -1,0 +1,47 @@
+"""Keras's `fit`, begun where a run was stopped, in the middle of an epoch too."""
+
+import keras
+
+from kzoo.data.batches import RestOfEpoch
+
+
+def fit_from(
+    epoch: int,
+    batch: int,
+    model: keras.Model,
+    batches: keras.utils.PyDataset,
+    epochs: int,
+    callbacks,
+    verbose,
+):
+    """Train from a batch of an epoch on, as if the epochs and batches before it had just been trained.
+
+    Args:
+        epoch: int. How many epochs are trained and scored.
+        batch: int. How many batches of the next one are trained; if all, it has yet to be scored. Not all but
+            one: such a rest would have a shape of its own for Keras.
+        model: compiled.
+        batches: `Batches` or `PairBatches`.
+        epochs, callbacks, verbose: as in `keras.Model.fit`.
+    """
+    how = {"shuffle": False, "verbose": verbose, "callbacks": callbacks}
+    model.stop_training = False
+    if batch:
+        batches.start_epoch(epoch + 1)  # `fit` ends an epoch before it begins: its first is of this number
+        if batch == len(batches):
+            _end_epoch(epoch, model, callbacks)
+        else:
+            model.fit(RestOfEpoch(batches, batch), initial_epoch=epoch, epochs=epoch + 1, **how)
+        epoch += 1
+    if epoch < epochs and not model.stop_training:
+        batches.start_epoch(epoch)
+        model.fit(batches, initial_epoch=epoch, epochs=epochs, **how)
+
+
+def _end_epoch(epoch: int, model: keras.Model, callbacks: list[keras.callbacks.Callback]):
+    """Do what `fit` does behind an epoch's last batch."""
+    listed = keras.callbacks.CallbackList(callbacks, model=model)
+    listed.on_train_begin()
+    listed.on_epoch_begin(epoch)
+    listed.on_epoch_end(epoch, model.get_metrics_result())
+    listed.on_train_end()

@@ -1,0 +1,110 @@
+"""SIGTERM and Ctrl-C: the run saves where it stands and ends, and the same command goes on with it."""
+
+import contextlib
+import signal
+import threading
+
+import keras
+
+from kzoo.training.checkpoints import Checkpoints
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class Told(BaseException):
+    """The process is told to stop: raised through whatever runs, to be handled where that has ended."""
+
+
+class Preemption(keras.callbacks.Callback):
+    """Stops training at the end of the batch in which the process is told to, and saves.
+
+    SIGTERM, which schedulers send before they take a machine away, ends with exit status 0. Ctrl-C ends as
+    always, with `KeyboardInterrupt`; pressed again, at once. Where no step is half done, such as while a
+    translation is scored, nothing is waited for. A context manager; stand it last among the callbacks.
+
+    Args:
+        checkpoints: what saves.
+    """
+
+    def __init__(self, checkpoints: Checkpoints):
+        super().__init__()
+        self.checkpoints = checkpoints
+        self._waits, self._received, self._earlier = False, None, {}
+
+    def __enter__(self):
+        if threading.current_thread() is threading.main_thread():  # no other may set what signals do
+            self._earlier = {number: signal.signal(number, self._receive) for number in SIGNALS}
+        return self
+
+    def __exit__(self, kind, *error):
+        try:
+            if kind is Told:
+                self._save_and_leave()
+        finally:
+            for number, action in self._earlier.items():
+                signal.signal(number, action)
+
+    def _receive(self, number, frame):
+        if self._received and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self._received = self._received or number
+        if not self._waits:
+            self._stop()
+
+    def _stop(self):
+        self._waits = True
+        raise Told
+
+    def _save_and_leave(self):
+        epoch, batch = self.checkpoints.epoch, self.checkpoints.batch
+        if batch:
+            self.checkpoints.save()
+        print(
+            f"\n{signal.Signals(self._received).name}: stopped after {epoch} epochs and {batch} batches, "
+            "which are saved; the same command goes on from there"
+        )
+        if self._received == signal.SIGINT:
+            raise KeyboardInterrupt
+        raise SystemExit(0)
+
+    def on_train_begin(self, logs=None):
+        self._waits = True
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self._received and self.checkpoints.may_stop:
+            self._stop()
+
+    def on_train_end(self, logs=None):
+        self._waits = False
+        if self._received:
+            self._stop()
+
+    @contextlib.contextmanager
+    def at_once(self):
+        """Let a signal end the block at once."""
+        self._waits = False
+        if self._received:
+            self._stop()
+        yield
+        self._waits = True
+
+
+class Interruptible(keras.callbacks.Callback):
+    """What another callback does after an epoch, which a signal ends at once: nothing of it is kept.
+
+    Args:
+        callback: such as one that scores translations.
+        preemption: what receives signals.
+    """
+
+    def __init__(self, callback: keras.callbacks.Callback, preemption: Preemption):
+        super().__init__()
+        self.callback, self.preemption = callback, preemption
+
+    def set_model(self, model):
+        super().set_model(model)
+        self.callback.set_model(model)
+
+    def on_epoch_end(self, epoch, logs=None):
+        with self.preemption.at_once():
+            self.callback.on_epoch_end(epoch, logs)

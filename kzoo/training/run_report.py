@@ -1,0 +1,86 @@
+"""The table that `kzoo train` ends with: how fast it was, and where the time went."""
+
+import resource
+import sys
+import time
+
+import keras
+
+from kzoo.training.accounting import Account
+from kzoo.training.arithmetic import measured_peak, training_flops
+
+
+class RunReport(keras.callbacks.Callback):
+    """Follows a training and tells at its end how fast it was; stand it last among the callbacks.
+
+    Args:
+        account: of the batches trained on.
+    """
+
+    def __init__(self, account: Account):
+        super().__init__()
+        self.account = account
+        self.epochs: list[dict] = []
+        self._began = time.perf_counter()
+        self._first_step = None
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self._first_step is None:
+            self._first_step = time.perf_counter() - self._began
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.epochs.append(dict(logs))
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return what was measured, a name and a value each; nothing if no epoch was trained."""
+        if not self.epochs or not self.account.batches:
+            return []
+        account, whole = self.account, time.perf_counter() - self._began
+        training, validation = (
+            sum(epoch.get(name, 0.0) for epoch in self.epochs) for name in ("seconds", "val_seconds")
+        )
+        needed = training_flops(
+            self.model.backbone, account.source_words, account.target_words, account.squares
+        )
+        precision = self.model.dtype_policy.compute_dtype
+        peak = measured_peak(precision)
+        return [
+            ("target words a second", f"{account.target_words / training:,.0f}"),
+            ("arithmetic that they need", f"{needed / training / 1e9:,.1f} GFLOP/s"),
+            ("  share of a matrix product", f"{needed / training / peak:.1%}"),
+            (f"    which reaches, in {precision}", f"{peak / 1e9:,.0f} GFLOP/s"),
+            ("padding among the words", f"{account.padding:.1%}"),
+            ("making batches, of training", f"{account.seconds / training:.1%}"),
+            ("peak memory", f"{peak_memory() / 2**20:,.0f} MiB"),
+            ("time", f"{whole:,.0f} s"),
+            ("  training", f"{training:,.0f} s"),
+            ("  validation", f"{validation:,.0f} s"),
+            ("  checkpoints and all else", f"{max(0.0, whole - training - validation):,.0f} s"),
+            ("first step done after", f"{self._first_step:,.0f} s"),
+        ]
+
+
+def print_report(report: RunReport):
+    """Print what a run's report has to tell as a table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(show_header=False)
+    table.add_column(justify="left")
+    table.add_column(justify="right")
+    for row in report.rows():
+        table.add_row(*row)
+    if table.row_count:
+        Console().print(table)
+
+
+def peak_memory() -> int:
+    """Return the most bytes held: on the accelerator where JAX tells, else by the process in main memory."""
+    if keras.backend.backend() == "jax":
+        import jax
+
+        statistics = jax.local_devices()[0].memory_stats()
+        if statistics:
+            return statistics["peak_bytes_in_use"]
+    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return kilobytes if sys.platform == "darwin" else kilobytes * 1024

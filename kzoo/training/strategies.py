@@ -1,0 +1,300 @@
+"""Where a run trains: on one device, on all of a machine's, or on several machines'.
+
+`train` opens one of `STRATEGIES` by name and from then on holds the object.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import keras
+
+from kzoo.data.worker_rows import WorkerRows
+from kzoo.errors import LostWorker, UserError, nearest
+from kzoo.files import whole_folder
+from kzoo.training.clusters import KERAS_PROCESSES, TF_CONFIG, keras_processes, tf_cluster
+from kzoo.training.layouts import model_parallel
+
+
+class Strategy:
+    """One device; and what every strategy can do, which one device does for itself alone.
+
+    It is a context: what happens inside is the run. Models are made inside its `scope`, and trained on what
+    `share` returns.
+
+    Attributes:
+        replicas: int. Devices that share a batch, those of all workers together.
+        workers, worker: ints. Processes that train together, and the number of this one.
+    """
+
+    backends = ("tensorflow", "jax", "torch")
+    replicas = 1
+    workers, worker = 1, 0
+
+    def __str__(self) -> str:
+        others = f", worker {self.worker + 1} of {self.workers}" if self.workers > 1 else ""
+        return f"{self.replicas} device{'s' if self.replicas > 1 else ''}{others}"
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this worker is the one that writes the run's folder."""
+        return self.worker == 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if self.workers > 1 and error is not None and self._lost_a_worker(error):
+            raise LostWorker(
+                "the connection to another worker is lost: see why it stopped, then start all workers again; "
+                "the run goes on from its last checkpoint"
+            ) from error
+
+    def scope(self) -> contextlib.AbstractContextManager:
+        """Return the context in which model and optimizer are made, and their weights restored."""
+        return contextlib.nullcontext()
+
+    def share(self, batches: keras.utils.PyDataset) -> keras.utils.PyDataset:
+        """Return this worker's rows of batches that all workers go through."""
+        if self.replicas == 1:
+            return batches
+        return WorkerRows(batches, self.replicas, self.workers, self.worker)
+
+    @contextlib.contextmanager
+    def whole_folder(self, path: Path) -> Iterator[Path]:
+        """Give an empty folder to fill, which only the chief's becomes `path`; the others' are thrown away.
+
+        All workers fill one, for reading weights may take all of them.
+        """
+        with whole_folder(path) if self.is_chief else TemporaryDirectory() as folder:
+            yield Path(folder)
+
+    def total(self, number: float) -> float:
+        """Return the sum of all workers' numbers. Each waits here for all others."""
+        return number
+
+    def from_chief(self, number: float) -> float:
+        """Return the chief's number, on every worker. Each waits here for all others."""
+        return self.total(number if self.is_chief else 0.0)
+
+    def wait(self):
+        """Wait until all workers are here."""
+        self.total(0.0)
+
+    def any_worker(self, flag: bool, step: int) -> bool:
+        """Return whether any worker has the flag: on all workers alike, after the same step.
+
+        Several workers ask each other at every 16th step only.
+        """
+        if self.workers == 1:
+            return flag
+        return step % 16 == 0 and self.total(float(flag)) > 0
+
+    def same_logs(self) -> list[keras.callbacks.Callback]:
+        """Return what stands after the callbacks that measure, so that all workers decide by the same."""
+        return [ChiefsLogs(self)] if self.workers > 1 else []
+
+    def _lost_a_worker(self, error: BaseException) -> bool:
+        return False
+
+
+class Mirrored(Strategy):
+    """`tf.distribute.MirroredStrategy`: a copy of the model on each GPU of this machine."""
+
+    backends = ("tensorflow",)
+
+    def __init__(self):
+        import tensorflow as tf
+
+        devices = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
+        self._strategy = tf.distribute.MirroredStrategy([device.name for device in devices])
+        self.replicas = len(devices)
+
+    def scope(self):
+        return self._strategy.scope()
+
+
+class MultiWorker(Strategy):
+    """`tf.distribute.MultiWorkerMirroredStrategy`: a copy on each GPU of the machines in TF_CONFIG."""
+
+    backends = ("tensorflow",)
+
+    def __init__(self):
+        self.workers, self.worker = tf_cluster()
+        import tensorflow as tf
+
+        self._strategy = strategy = _own_batches()
+        self.replicas = strategy.num_replicas_in_sync
+        self._sum = tf.function(
+            lambda number: strategy.reduce("SUM", strategy.run(lambda x: x, (number,)), axis=None)
+        )
+
+    def scope(self):
+        return self._strategy.scope()
+
+    def total(self, number: float) -> float:
+        import tensorflow as tf
+
+        return float(self._sum(tf.constant(number, "float64"))) * self.workers / self.replicas
+
+    def _lost_a_worker(self, error):
+        import tensorflow as tf
+
+        lost = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.DeadlineExceededError)
+        return isinstance(error, lost)
+
+
+def _own_batches():
+    """Return a `MultiWorkerMirroredStrategy` for batches that are the worker's own already."""
+    import tensorflow as tf
+
+    class OwnBatches(tf.distribute.MultiWorkerMirroredStrategy):
+        def experimental_distribute_dataset(self, dataset, options=None):
+            """Split a batch among this worker's replicas, where TensorFlow would among all workers'."""
+            local = len(self.extended.worker_devices)
+
+            def parts(*batch):
+                split = tf.nest.map_structure(
+                    lambda x: tf.reshape(x, tf.concat([[local, -1], tf.shape(x)[1:]], 0)), batch
+                )
+                return tf.data.Dataset.from_tensor_slices(split)
+
+            dataset = dataset if local == 1 else dataset.flat_map(parts)
+            return self.distribute_datasets_from_function(lambda context: dataset)
+
+        def reduce(self, reduce_op, value, axis):
+            """Reduce also what Keras asks for and TensorFlow cannot reduce."""
+            if tf.nest.is_nested(value):  # a batch, of whose "mean" only the shapes are looked at
+                return tf.nest.map_structure(lambda part: self.experimental_local_results(part)[0], value)
+            if axis is not None and self.experimental_local_results(value)[0].shape.rank == 0:
+                axis = None  # a number, along an axis that it has not
+            return super().reduce(reduce_op, value, axis)
+
+    return OwnBatches()
+
+
+class DataParallel(Strategy):
+    """`keras.distribution.DataParallel`: a copy on each device, of this machine or of all processes."""
+
+    backends = ("jax",)
+
+    def __init__(self):
+        processes = keras_processes()
+        if processes is not None:
+            # A seed of the run's own is set later; without one Keras would draw it across all processors.
+            keras.utils.set_random_seed(0)
+            keras.distribution.initialize()
+            self.workers, self.worker = processes
+        self._distribution = self._distribute()
+        self.replicas = self._distribution.num_model_replicas
+
+    def _distribute(self):
+        return keras.distribution.DataParallel(auto_shard_dataset=False)
+
+    def __enter__(self):
+        self._before = keras.distribution.distribution()
+        keras.distribution.set_distribution(self._distribution)
+        return self
+
+    def __exit__(self, *failure):
+        keras.distribution.set_distribution(self._before)
+        super().__exit__(*failure)
+
+    def total(self, number: float) -> float:
+        if self.workers == 1:
+            return number
+        import numpy as np
+        from jax.experimental import multihost_utils
+
+        return float(multihost_utils.process_allgather(np.float32(number)).sum())
+
+    def _lost_a_worker(self, error):
+        import jax
+
+        # JAX has one class of error, whose text begins with what went wrong.
+        signs = ("UNAVAILABLE", "ABORTED", "DEADLINE_EXCEEDED", "Gloo", "NCCL", "heartbeat")
+        return isinstance(error, jax.errors.JaxRuntimeError) and any(sign in str(error) for sign in signs)
+
+
+class ModelParallel(DataParallel):
+    """`keras.distribution.ModelParallel`: every big weight split among this machine's devices."""
+
+    def _distribute(self):
+        if self.workers > 1:
+            raise UserError(
+                "model_parallel splits a model within one machine: "
+                f"unset {', '.join(KERAS_PROCESSES)}, or take data_parallel"
+            )
+        devices = keras.distribution.list_devices()
+        self._parts = len(devices)
+        return model_parallel(devices)
+
+    def __str__(self):
+        return f"a model split over {self._parts} device{'s' if self._parts > 1 else ''}"
+
+
+class ChiefsLogs(keras.callbacks.Callback):
+    """Gives every worker the chief's numbers of an epoch, by which training may stop."""
+
+    def __init__(self, strategy: Strategy):
+        super().__init__()
+        self.strategy = strategy
+
+    def on_epoch_end(self, epoch, logs=None):
+        for name in sorted(logs):
+            logs[name] = self.strategy.from_chief(float(logs[name]))
+
+
+STRATEGIES = {
+    "one": Strategy,
+    "mirrored": Mirrored,
+    "multi_worker": MultiWorker,
+    "data_parallel": DataParallel,
+    "model_parallel": ModelParallel,
+}
+
+
+def open_strategy(name: str | Strategy = "") -> Strategy:
+    """Return a strategy, with the other workers if it has any.
+
+    Call it before the backend has computed anything: TensorFlow and JAX take other processes in only then.
+
+    Args:
+        name: one of `STRATEGIES`; or a strategy, which is returned. Empty: what the machine has: all
+            processes that the environment names, else all of several GPUs, else one device.
+
+    Raises:
+        UserError: an unknown name, one that the backend lacks, or an environment that does not fit.
+    """
+    if isinstance(name, Strategy):
+        return name
+    backend = keras.backend.backend()
+    name = name or _what_there_is(backend)
+    if name not in STRATEGIES:
+        raise UserError(f"there is no strategy {name!r}; {nearest(name, list(STRATEGIES))}")
+    kind = STRATEGIES[name]
+    if backend not in kind.backends:
+        able = [other for other, strategy in STRATEGIES.items() if backend in strategy.backends]
+        raise UserError(
+            f"strategy {name} needs the backend {' or '.join(kind.backends)} (KERAS_BACKEND): "
+            f"{backend} has {', '.join(able)}"
+        )
+    opened = kind()
+    print(f"strategy {name}: {opened}")
+    return opened
+
+
+def _what_there_is(backend: str) -> str:
+    """Return the strategy that uses all that the backend has been given."""
+    everything = {"tensorflow": ("multi_worker", TF_CONFIG), "jax": ("data_parallel", KERAS_PROCESSES[0])}
+    if backend not in everything:
+        return "one"
+    together, variable = everything[backend]
+    if os.environ.get(variable):
+        return together
+    devices = [name for name in keras.distribution.list_devices() if not name.startswith("cpu")]
+    if len(devices) < 2:
+        return "one"
+    return "mirrored" if backend == "tensorflow" else "data_parallel"

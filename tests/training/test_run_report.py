@@ -1,0 +1,79 @@
+"""A run's account: words and padding against counting by hand, arithmetic against formulas and XLA."""
+
+import keras
+import numpy as np
+import pytest
+
+from kzoo.data import Batches
+from kzoo.presets import attention_bridge_m2m_tiny, lookup_zh_en_tiny, pope_tiny
+from kzoo.training.accounting import Account, CountedBatches
+from kzoo.training.arithmetic import kernel_sizes, measured_peak, training_flops
+
+D, F, V = 32, 48, 70
+
+
+def test_batches_are_counted():
+    source = [[5] * n for n in (3, 1, 4, 1, 5)]
+    target = [[6] * n for n in (2, 7, 1, 8, 2)]
+    account = Account()
+    batches = CountedBatches(Batches(source, target, tokens=27, num_shapes=2), account)
+    made = [batches[i] for i in range(len(batches))]
+    assert account.batches == len(batches) == len(made)
+    assert account.source_words == 14 + 5  # with the end symbols
+    assert account.target_words == batches.num_words == 20 + 5
+    assert account.places == sum(inputs["source"].size + labels.size for inputs, labels, _ in made)
+    assert account.padding == pytest.approx(1 - 44 / account.places)
+    assert account.squares == sum(n**2 for n in (4, 8, 5, 9, 6))
+    batches.start_epoch(3)
+    assert batches.epoch == 3
+
+
+def transformer(**options):
+    sizes = {"num_layers": 2, "width": D, "num_heads": 4, "feedforward_dim": F, "dropout": 0.0}
+    return pope_tiny(source_vocabulary_size=V, **sizes, **options).backbone
+
+
+def test_kernels_of_a_transformer():
+    layer = 4 * D * D + 2 * D * F
+    assert kernel_sizes(transformer()) == (2 * layer, 2 * (layer + 4 * D * D) + V * D)
+
+
+def test_a_word_meets_the_kernels_of_one_language():
+    sizes = {"embedding_dim": 16, "width": 16, "num_heads": 2, "hidden_dim": 8}
+    two, four = (
+        kernel_sizes(attention_bridge_m2m_tiny(vocabulary_size=50, languages=codes, **sizes).backbone)
+        for codes in (("en", "de"), ("en", "de", "fr", "cs"))
+    )
+    assert two == four
+
+
+def test_kernels_of_a_recurrent_model():
+    sizes = {"embedding_dim": 8, "bidirectional": (6,), "unidirectional": (), "decoder_units": (10,)}
+    backbone = lookup_zh_en_tiny(source_vocabulary_size=30, target_vocabulary_size=40, **sizes).backbone
+    source, target = kernel_sizes(backbone)
+    assert source == 2 * 4 * 6 * (8 + 6)  # two directions, four gates, input and state
+    # the cell reads the last word and the attention's output; keys of the source, and both joined
+    assert target == 4 * 10 * (8 + 10 + 10) + 12 * 10 + (12 + 10) * 10 + 10 * 40
+
+
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="JAX alone tells what XLA computes")
+def test_arithmetic_is_what_xla_counts():
+    import jax
+
+    backbone = transformer(max_length=64)
+    B, L = 3, 40
+    words = np.random.default_rng(0).integers(4, V, (2, B, L)).astype("int32")
+    weights = [variable.value for variable in backbone.trainable_variables]
+    fixed = [variable.value for variable in backbone.non_trainable_variables]
+
+    def loss(weights):
+        inputs = {"source": words[0], "target": words[1]}
+        return backbone.stateless_call(weights, fixed, inputs, training=False)[0].sum()
+
+    counted = jax.jit(jax.grad(loss)).lower(weights).compile().cost_analysis()["flops"]
+    needed = training_flops(backbone, B * L, B * L, B * L**2)
+    assert 0.8 < needed / counted < 1.1
+
+
+def test_the_peak_is_of_this_machine():
+    assert 1e8 < measured_peak("float32", seconds=0.05) < 1e17

@@ -1,0 +1,407 @@
+"""A run that is killed, told to stop or short of disk goes on from its last checkpoint, to equal weights."""
+
+import csv
+import itertools
+import json
+import multiprocessing
+import os
+import random
+import resource
+import shutil
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import keras
+import numpy as np
+import pytest
+
+from kzoo.data import Batches
+from kzoo.data.batches import RestOfEpoch
+from kzoo.errors import UserError
+from kzoo.files import remove_unfinished
+from kzoo.models import NoamSchedule
+from kzoo.training import Recipe, train
+from kzoo.training.checkpoints import Checkpoints
+from kzoo.training.curves import Curves
+from kzoo.training.digests import damage
+from kzoo.training.optimizers import make_optimizer
+
+MODULE = sys.modules["kzoo.training.train"]  # the package's name of it is the function
+RECIPE = Recipe(
+    preset="pope_tiny", corpus="none", source="en", target="de", warmup_steps=50, epochs=3, average=2
+)
+BATCHES = 13  # of an epoch
+OFTEN = 1e-9  # minutes between checkpoints: after every batch
+
+
+class TinyModel(keras.Model):
+    """A model of one embedding, a dropout and an output, which compiles at once."""
+
+    backbone = SimpleNamespace(layers=[])
+
+    def save_to_preset(self, folder):
+        folder.mkdir(exist_ok=True)
+        np.savez(folder / "weights.npz", *self.get_weights())
+
+
+class TinyTask:
+    """A task with that model, random words in two shapes, and a score of the weights."""
+
+    validation = ("one", "two")
+    make_batches = Batches
+
+    def __init__(self, recipe, corpus):
+        self.recipe = recipe
+
+    def build(self, folder):
+        inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in ("source", "target")}
+        words = keras.layers.Embedding(50, 16)
+        hidden = keras.layers.Dropout(0.3)(words(inputs["source"]) + words(inputs["target"]))
+        model = TinyModel(inputs, keras.layers.Dense(50)(hidden))
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        jit = keras.backend.backend() == "jax"
+        model.compile(make_optimizer(self.recipe, 16), loss, jit_compile=jit)
+        return model
+
+    def batches(self, model):
+        words = np.random.default_rng(7)
+        sides = [[words.integers(4, 50, length).tolist() for length in range(3, 15)] * 8 for _ in "st"]
+        return self.make_batches(*sides, tokens=100, num_shapes=2, seed=self.recipe.seed)
+
+    def prepare(self, model, batches, folder, verbose):
+        pass
+
+    def score(self):
+        return Score()
+
+
+class Score(keras.callbacks.Callback):
+    """A score that is worse after each epoch."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        logs["val_bleu"] = -float(sum(np.abs(w).sum() for w in self.model.get_weights()))
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch):
+    use_tiny(monkeypatch.setattr)
+
+
+def use_tiny(setattr):
+    setattr(MODULE, "BilingualTask", TinyTask)
+    setattr(MODULE, "recipe_corpus", lambda recipe: None)
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "unbroken"
+    with pytest.MonkeyPatch.context() as patch:
+        use_tiny(patch.setattr)
+        train(RECIPE, folder, verbose=0)
+    return folder
+
+
+def results(folder: Path) -> tuple[list, list]:
+    """Return a run's weights, and its history but for its times."""
+    with open(folder / "history.csv") as file:
+        rows = [[row[name] for name in ("epoch", "loss", "val_bleu")] for row in csv.DictReader(file)]
+    with np.load(folder / "preset" / "weights.npz") as weights:
+        return rows, [weights[name].tolist() for name in weights.files]
+
+
+def checkpoints(folder: Path) -> list[str]:
+    return sorted(os.listdir(folder / "checkpoints"))
+
+
+def at_step(monkeypatch, step: int, action):
+    """Do something at the end of a step, once."""
+    batch_end = MODULE.MostSteps.on_train_batch_end
+
+    def acting(callback, batch, logs=None):
+        batch_end(callback, batch, logs)
+        if batch is not None and int(callback.model.optimizer.iterations) == step:
+            action()
+
+    monkeypatch.setattr(MODULE.MostSteps, "on_train_batch_end", acting)
+
+
+# Processes that are killed: each is forked from one that has imported everything and computed nothing.
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["kzoo.training.train", "kzoo.presets.pope", "keras_hub"])
+
+
+def in_process(function, *arguments) -> int:
+    """Return the exit status of a process that calls a function."""
+    process = PROCESSES.Process(target=function, args=arguments)
+    process.start()
+    process.join(120)
+    return process.exitcode
+
+
+def killed_after(folder: Path, calls: int | None):
+    """Train, killed after so many calls of Python's functions since the first batch of this process."""
+    use_tiny(setattr)
+    batch_end = Checkpoints.on_train_batch_end
+    count = itertools.count(1)
+
+    def kill(frame, event, argument):
+        if next(count) == calls:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def armed(checkpoints, batch, logs=None):
+        sys.setprofile(kill)
+        batch_end(checkpoints, batch, logs)
+
+    Checkpoints.on_train_batch_end = armed
+    train(replace(RECIPE, checkpoint_minutes=OFTEN), folder, verbose=0)
+
+
+def test_a_run_killed_at_ten_random_moments_ends_with_the_same_weights(unbroken, tmp_path):
+    moments = random.Random(1)
+    for _ in range(10):
+        # A batch takes 3,000 calls of functions, and the checkpoint behind it 66,000.
+        assert in_process(killed_after, tmp_path, moments.randrange(500_000)) == -signal.SIGKILL
+    assert in_process(killed_after, tmp_path, None) == 0
+    assert results(tmp_path) == results(unbroken)
+
+
+def killed_in_writing(folder: Path):
+    use_tiny(setattr)
+    state = Checkpoints._state
+
+    def killed(self):
+        if self.epoch == 1 and self.batch > 5:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return state(self)
+
+    Checkpoints._state = killed
+    train(replace(RECIPE, checkpoint_minutes=OFTEN), folder, verbose=0)
+
+
+def test_a_half_written_checkpoint_is_left_out_and_removed(unbroken, tmp_path):
+    assert in_process(killed_in_writing, tmp_path) == -signal.SIGKILL
+    hidden = [name for name in checkpoints(tmp_path) if name.startswith(".epoch_0001_batch_000006.")]
+    assert [os.listdir(tmp_path / "checkpoints" / name) for name in hidden] == [["checkpoint.weights.h5"]]
+    train(RECIPE, tmp_path, verbose=0)
+    assert not [name for name in checkpoints(tmp_path) if name.startswith(".")]
+    assert results(tmp_path) == results(unbroken)
+
+
+@pytest.mark.parametrize(("step", "batch"), [(BATCHES + 9, 9), (2 * BATCHES - 1, BATCHES)])
+def test_sigterm_saves_and_ends_with_status_0(step, batch, unbroken, tmp_path, monkeypatch, capsys):
+    """In the middle of an epoch; and with one batch left, after which it has yet to be scored."""
+    with monkeypatch.context() as patch, pytest.raises(SystemExit) as stopped:
+        at_step(patch, step, lambda: os.kill(os.getpid(), signal.SIGTERM))
+        train(RECIPE, tmp_path, verbose=0)
+    assert stopped.value.code == 0
+    assert "SIGTERM: stopped after 1 epochs and" in capsys.readouterr().out
+    assert checkpoints(tmp_path) == ["epoch_0001", f"epoch_0001_batch_{batch:06d}"]
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    train(RECIPE, tmp_path, verbose=0)
+    assert results(tmp_path) == results(unbroken)
+
+
+def test_sigterm_while_an_epoch_is_scored(unbroken, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr(Score, "on_epoch_end", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+        train(RECIPE, tmp_path, verbose=0)
+    assert checkpoints(tmp_path) == [f"epoch_0000_batch_{BATCHES:06d}"]
+    train(RECIPE, tmp_path, verbose=0)
+    assert results(tmp_path) == results(unbroken)
+
+
+def test_ctrl_c_saves_and_a_second_one_does_not_wait(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        at_step(patch, 5, lambda: os.kill(os.getpid(), signal.SIGINT))
+        train(RECIPE, tmp_path / "once", verbose=0)
+    assert checkpoints(tmp_path / "once") == ["epoch_0000_batch_000005"]
+
+    def twice():
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        at_step(patch, 5, twice)
+        train(RECIPE, tmp_path / "twice", verbose=0)
+    assert not (tmp_path / "twice" / "checkpoints").exists()
+
+
+def test_the_last_step_is_scored_when_the_run_goes_on(tmp_path, monkeypatch):
+    recipe = replace(RECIPE, steps=BATCHES + 5)
+    train(recipe, tmp_path / "unbroken", verbose=0)
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        at_step(patch, BATCHES + 5, lambda: os.kill(os.getpid(), signal.SIGTERM))
+        train(recipe, tmp_path / "stopped", verbose=0)
+    train(recipe, tmp_path / "stopped", verbose=0)
+    assert results(tmp_path / "stopped") == results(tmp_path / "unbroken")
+    assert len(results(tmp_path / "stopped")[0]) == 2
+
+
+def stopped_run(folder: Path, monkeypatch) -> Path:
+    """Return the checkpoints of a run that was stopped in its second epoch."""
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        at_step(patch, BATCHES + 5, lambda: os.kill(os.getpid(), signal.SIGTERM))
+        train(RECIPE, folder, verbose=0)
+    return folder / "checkpoints"
+
+
+def test_a_damaged_checkpoint_is_reported_and_the_one_before_used(unbroken, tmp_path, monkeypatch, capsys):
+    saved = stopped_run(tmp_path, monkeypatch)
+    path = saved / f"epoch_0001_batch_{5:06d}" / "state.json"
+    path.write_bytes(path.read_bytes()[:-20] + b"1" + path.read_bytes()[-19:])
+    train(RECIPE, tmp_path, verbose=0)
+    assert (
+        "epoch_0001_batch_000005 is damaged (state.json is not as it was written)" in capsys.readouterr().out
+    )
+    assert results(tmp_path) == results(unbroken)
+    assert [line for line in os.listdir(saved) if "batch" in line] == []
+
+    for folder in saved.iterdir():
+        weights = folder / "checkpoint.weights.h5"
+        weights.write_bytes(weights.read_bytes()[:-1])
+    before = checkpoints(tmp_path)
+    with pytest.raises(UserError, match="all checkpoints are damaged"):
+        train(RECIPE, tmp_path, verbose=0)
+    assert checkpoints(tmp_path) == before
+
+
+def test_a_damaged_best_checkpoint_is_left_out_of_the_mean(unbroken, tmp_path, capsys):
+    shutil.copytree(unbroken, tmp_path / "run")
+    best = json.loads((unbroken / "checkpoints" / "epoch_0003" / "state.json").read_text())["history"]
+    worst_kept, damaged = sorted(best, key=lambda row: row["val_bleu"])[1:]
+    folder = tmp_path / "run" / "checkpoints"
+    (folder / f"epoch_{damaged['epoch']:04d}" / "checkpoint.weights.h5").unlink()
+    translator = train(RECIPE, tmp_path / "run", verbose=0)
+    assert "checkpoint.weights.h5 cannot be read) and left out of the mean" in capsys.readouterr().out
+    expected = TinyTask(RECIPE, None).build(None)
+    expected.load_weights(folder / f"epoch_{worst_kept['epoch']:04d}" / "checkpoint.weights.h5")
+    for ours, theirs in zip(translator.get_weights(), expected.get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_checkpoint_of_before_there_were_digests_is_read(unbroken, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(MODULE, "curves", lambda folder: [])
+        train(replace(RECIPE, epochs=2), tmp_path, verbose=0)
+    for folder in (tmp_path / "checkpoints").iterdir():
+        state = json.loads((folder / "state.json").read_text())
+        (folder / "state.json").write_text(json.dumps({name: state[name] for name in ("history", "seeds")}))
+        (folder / "SHA256SUMS").unlink()
+    train(RECIPE, tmp_path, verbose=0)
+    assert results(tmp_path) == results(unbroken)
+
+
+def test_changed_data_is_refused_and_nothing_written(tmp_path, monkeypatch):
+    stopped_run(tmp_path, monkeypatch)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    monkeypatch.setattr(TinyTask, "validation", ("one", "three"))
+    with pytest.raises(UserError, match="data has changed since this checkpoint"):
+        train(RECIPE, tmp_path, verbose=0)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_the_digest_is_that_of_words_and_sides():
+    digests = {
+        Batches(*sides).digest()
+        for sides in ([[[4], [5, 6]], [[7], [8]]], [[[4, 5], [6]], [[7], [8]]], [[[7], [8]], [[4], [5, 6]]])
+    }
+    assert len(digests) == 3
+    pictures = [Batches([[4]] * 2, [[5]] * 2, images=np.full((2, 3), value)).digest() for value in (1, 2)]
+    assert pictures[0] != pictures[1]
+
+
+class NotANumber(Batches):
+    """A batch of the second epoch has a weight that is not a number."""
+
+    def __getitem__(self, index):
+        inputs, labels, weights = super().__getitem__(index)
+        return inputs, labels, weights * (np.nan if (self.epoch, index) == (2, 8) else 1)
+
+
+def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(TinyTask, "make_batches", NotANumber)
+    step = BATCHES + 9
+    rate = float(NoamSchedule(16, 50)(step - 1))
+    message = (
+        rf"loss is not finite at step {step} \(epoch 2, batch 9\), learning rate {rate:.3g}:.*epoch_0001 "
+    )
+    with pytest.raises(UserError, match=message):
+        train(RECIPE, tmp_path, verbose=0)
+    assert checkpoints(tmp_path) == ["epoch_0001"]
+    often = replace(RECIPE, checkpoint_minutes=OFTEN)
+    with pytest.raises(UserError, match=rf"step {step} .* checkpoint epoch_0001_batch_000008 "):
+        train(often, tmp_path, verbose=0)
+    model = TinyTask(RECIPE, None).build(None)
+    model.load_weights(tmp_path / "checkpoints" / "epoch_0001_batch_000008" / "checkpoint.weights.h5")
+    assert all(np.isfinite(weight).all() for weight in model.get_weights())
+
+
+def test_a_weight_that_is_not_a_number_is_not_saved(tmp_path, monkeypatch):
+    """Its loss would be so in the next step only."""
+    batch_end = MODULE.MostSteps.on_train_batch_end
+
+    def spoil(callback, batch, logs=None):
+        batch_end(callback, batch, logs)
+        if int(callback.model.optimizer.iterations) == BATCHES + 5:
+            weight = callback.model.trainable_variables[0]
+            weight.assign(weight + np.inf)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(MODULE.MostSteps, "on_train_batch_end", spoil)
+    with pytest.raises(
+        UserError, match=rf"a weight is not finite at step {BATCHES + 5} \(epoch 2, batch 5\)"
+    ):
+        train(RECIPE, tmp_path, verbose=0)
+    assert checkpoints(tmp_path) == ["epoch_0001"]
+
+
+def full_disk(folder: Path, full: type):
+    """Train with a disk where no file grows over 100 bytes in what a callback does after the second epoch."""
+    use_tiny(setattr)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    epoch_end = full.on_epoch_end
+
+    def filled(callback, epoch, logs=None):
+        if epoch == 1:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+        epoch_end(callback, epoch, logs)
+
+    full.on_epoch_end = filled
+    try:
+        train(RECIPE, folder, verbose=0)
+    except UserError as error:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        (folder / "error").write_text(str(error))
+
+
+@pytest.mark.parametrize(
+    ("full", "what", "last"), [(Checkpoints, "epoch_0002", 1), (Curves, "tensorboard", 2)]
+)
+def test_a_full_disk_stops_the_run_and_leaves_the_last_checkpoint(full, what, last, tmp_path):
+    in_process(full_disk, tmp_path, full)
+    assert (tmp_path / "error").read_text().endswith(f"/{what}: cannot be written (File too large)")
+    in_place = [f"epoch_{epoch + 1:04d}" for epoch in range(last)]
+    assert checkpoints(tmp_path) == in_place
+    assert not any(damage(tmp_path / "checkpoints" / name) for name in in_place)
+
+
+def test_the_rest_of_an_epoch_has_the_shapes_of_the_whole():
+    batches = TinyTask(RECIPE, None).batches(None)
+    assert len(batches) == BATCHES
+    rest = RestOfEpoch(batches, 6)
+    assert len(rest) == BATCHES - 6
+    shapes = [rest[i][1].shape for i in range(2)]
+    assert shapes[0][0] != shapes[1][0] and shapes[0][1] != shapes[1][1]
+    rest.on_epoch_begin()
+    np.testing.assert_array_equal(rest[3][1], batches[9][1])
+
+
+def test_what_a_killed_write_left_is_removed(tmp_path):
+    for name in (".a.0123abcd", ".b.0123abcd.earlier", ".c.0123abcd.earlier", ".notes", "c"):
+        (tmp_path / name).mkdir()
+    (tmp_path / ".file.89abcdef").touch()
+    remove_unfinished(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == [".notes", "b", "c"]
