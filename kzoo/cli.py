@@ -85,11 +85,11 @@ def train(
     from kzoo.training.recipe import read_recipe
 
     values = read_recipe(recipe, overrides or [])
-    _start_backend(strategy)
+    opened = _start_backend(strategy)
     from kzoo.training.train import train as train_recipe
 
     folder = output or Path("runs") / recipe.stem
-    train_recipe(values, folder)
+    train_recipe(values, folder, strategy=opened)
     print(f"trained: {folder / 'preset'}")
 
 

@@ -128,7 +128,7 @@ class GlyphCharEncoder(keras.layers.Layer):
             raise ValueError(f"glyphs are {SIZE}×{SIZE} pixels, these have the shape {tuple(glyphs.shape)}")
         shape = ops.shape(glyphs)[:-2]
         glyphs = ops.reshape(glyphs, (-1, SIZE, SIZE))
-        counts = ops.ones_like(glyphs[:, 0, 0]) if mask is None else ops.reshape(mask, (-1,))
+        counts = ops.ones_like(glyphs[:, 0, 0], dtype="int32") if mask is None else ops.reshape(mask, (-1,))
         vectors, moments = self.vectors(self.features(glyphs), counts if self.learns(training) else None)
         if self.learns(training):
             self.update_moments(moments)

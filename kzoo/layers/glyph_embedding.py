@@ -67,23 +67,24 @@ class GlyphEmbedding(keras.layers.Layer):
     def build(self, ids_shape=None):
         V, D = self.vocabulary_size, self.output_dim
         fixed = {"trainable": False, "autocast": False}
-        self.glyphs = self.add_weight((V, SIZE, SIZE), "zeros", "uint8", **fixed, name="glyphs")
+        # Not uint8, which TensorFlow cannot send from one process to another.
+        self.glyphs = self.add_weight((V, SIZE, SIZE), "zeros", "bool", **fixed, name="glyphs")
         self.table = self.add_weight((V, D), "zeros", **fixed, name="table")
-        self.baked = self.add_weight((), "zeros", "uint8", **fixed, name="baked")
+        self.baked = self.add_weight((), "zeros", "bool", **fixed, name="baked")
         if self._drawn is not None:
-            self.glyphs.assign(self._drawn)
+            self.glyphs.assign(self._drawn > 0)
         if not self.encoder.built:
             self.encoder.build((None, SIZE, SIZE))
 
     def call(self, ids, training=None):
         flat = ops.reshape(ids, (-1,))
         if self.encoder.learns(training):
-            self.baked.assign(0)
+            self.baked.assign(False)
             vectors, *moments = self._encode(flat, learning=True)
             self.encoder.update_moments(moments)
         else:
             vectors = ops.cond(
-                self.baked > 0,
+                ops.any(self.baked),
                 lambda: ops.cast(ops.take(self.table, flat, axis=0), self.compute_dtype),
                 lambda: self._encode(flat, learning=False)[0],
             )
@@ -103,13 +104,13 @@ class GlyphEmbedding(keras.layers.Layer):
                 for i in range(0, len(glyphs), BAKED_AT_ONCE)
             ]
             self.table.assign(np.concatenate(parts))
-            self.baked.assign(1)
+            self.baked.assign(True)
         return ops.convert_to_tensor(self.table)
 
     def empty(self):
         """Forget the table, which no longer fits the encoder's weights."""
         if self.built:
-            self.baked.assign(0)
+            self.baked.assign(False)
 
     def _encode(self, ids, learning: bool):
         """Return the vectors `(N, D)` of `ids` `(N,)`; if `learning`, their mean and variance too."""
@@ -120,7 +121,7 @@ class GlyphEmbedding(keras.layers.Layer):
         numbers = ops.arange(V, dtype="int32")
         distinct = ops.argsort(ops.where(present, numbers, V + numbers))[:N]  # then the others
         glyphs = ops.take(self.glyphs, distinct, axis=0)
-        times = ops.where(ops.any(glyphs > 0, axis=(1, 2)), ops.take(counts, distinct), 0)
+        times = ops.where(ops.any(glyphs, axis=(1, 2)), ops.take(counts, distinct), 0)
 
         # Compiled code has fixed sizes: room for every token, of which half suffices as a rule. Batches of
         # 2,048 characters of Tatoeba have 500 distinct ones, of 4,096 have 730. Only the other half stands in

@@ -66,12 +66,12 @@ class BilingualTask:
             self.shards, recipe.tokens, recipe.num_shapes, recipe.seed, most, recipe.truncate
         )
 
-    def prepare(self, translator: keras.Model, batches: Batches, folder: Path, verbose):
+    def prepare(self, translator: keras.Model, batches: Batches, folder: Path, verbose, strategy):
         """Train what comes before the translator: its decoder as a language model, if the recipe says so."""
         if self.recipe.language_model_epochs:
             validation = self._batches(translator, self.validation, self.recipe.validation)
             train_language_model(
-                translator, batches, validation, self.recipe.language_model_epochs, folder, verbose
+                translator, batches, validation, self.recipe.language_model_epochs, folder, verbose, strategy
             )
 
     def _batches(self, translator: keras.Model, pairs: tuple[list[str], list[str]], split: str) -> Batches:

@@ -10,9 +10,10 @@ import numpy as np
 from keras import ops
 
 from kzoo.errors import UserError
-from kzoo.files import check_space, remove_folder, remove_unfinished, whole_folder
+from kzoo.files import check_space, remove_folder, remove_unfinished
 from kzoo.training.digests import damage, write_digests
 from kzoo.training.not_a_number import Losses, finite_weights, not_finite
+from kzoo.training.strategies import Strategy
 
 WEIGHTS, STATE = "checkpoint.weights.h5", "state.json"
 
@@ -33,6 +34,7 @@ class Checkpoints(keras.callbacks.Callback):
         keep_last: int. How many of the latest.
         minutes: float. Time between checkpoints within an epoch; 0: none.
         data: digest of the data trained on. Checkpoints of other data are refused.
+        strategy: the run's; one device by default. All workers load, the chief alone keeps.
 
     Attributes:
         epoch, batch, step: int. Epochs trained, batches of the next one, and batches of all.
@@ -48,11 +50,12 @@ class Checkpoints(keras.callbacks.Callback):
         keep_last: int = 1,
         minutes: float = 0.0,
         data: str = "",
+        strategy: Strategy | None = None,
     ):
         super().__init__()
         self.folder = Path(folder)
         self.monitor, self.keep_best, self.keep_last = monitor, keep_best, keep_last
-        self.minutes, self.data = minutes, data
+        self.minutes, self.data, self.strategy = minutes, data, strategy or Strategy()
         self.epoch = self.batch = self.step = 0
         self.history: list[dict] = []
         self.may_stop = True
@@ -64,7 +67,8 @@ class Checkpoints(keras.callbacks.Callback):
         Raises:
             UserError: there are only damaged ones, or it is of other data.
         """
-        remove_unfinished(self.folder)
+        if self.strategy.is_chief:
+            remove_unfinished(self.folder)
         damaged, saved = [], self._saved()
         while saved:
             state, reason = self._load(saved[-1])
@@ -122,7 +126,8 @@ class Checkpoints(keras.callbacks.Callback):
         if many or left == 0:
             self._check_loss()
         self.may_stop = left != 1  # Keras would take a rest of one batch for data of one length
-        if self.minutes and self.may_stop and time.perf_counter() - self._saved_at >= 60 * self.minutes:
+        due = bool(self.minutes) and time.perf_counter() - self._saved_at >= 60 * self.minutes
+        if self.may_stop and self.strategy.any_worker(due, self.step):
             self.save()
 
     @property
@@ -147,12 +152,14 @@ class Checkpoints(keras.callbacks.Callback):
         self._check_loss()
         if not finite_weights(self.model):
             raise not_finite("a weight", self._losses.last, self.model, self._last)
-        with whole_folder(self.folder / name) as folder:
+        with self.strategy.whole_folder(self.folder / name) as folder:
             check_space(folder, self._size())
             self.model.save_weights(folder / WEIGHTS)
             (folder / STATE).write_text(json.dumps(self._state()))
             write_digests(folder)
         self._last, self._saved_at = name, time.perf_counter()
+        if not self.strategy.is_chief:
+            return
         saved = self._saved()
         for folder in set(saved) - {*self.best(), *saved[-self.keep_last :]}:
             remove_folder(folder)

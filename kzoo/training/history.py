@@ -37,7 +37,9 @@ class History(keras.callbacks.Callback):
             self.model.stop_training = True
 
     def write(self):
-        """Write the file."""
+        """Write the file, on the worker that writes the run's folder."""
+        if not self.checkpoints.strategy.is_chief:
+            return
         history = self.checkpoints.history
         names = dict.fromkeys(name for row in history for name in row)
         with whole_file(self.path) as path, open(path, "w", newline="") as file:

@@ -75,7 +75,7 @@ class MultilingualTask:
             most,
         )
 
-    def prepare(self, translator: keras.Model, batches: PairBatches, folder: Path, verbose):
+    def prepare(self, translator: keras.Model, batches: PairBatches, folder: Path, verbose, strategy):
         """Nothing comes before the translator."""
 
     def score(self) -> keras.callbacks.Callback:

@@ -71,7 +71,9 @@ class Preemption(keras.callbacks.Callback):
         self._waits = True
 
     def on_train_batch_end(self, batch, logs=None):
-        if self._received and self.checkpoints.may_stop:
+        told = bool(self._received)
+        if self.checkpoints.may_stop and self.checkpoints.strategy.any_worker(told, self.checkpoints.step):
+            self._received = self._received or signal.SIGTERM  # which another worker has received
             self._stop()
 
     def on_train_end(self, logs=None):

@@ -15,11 +15,12 @@ class RunReport(keras.callbacks.Callback):
 
     Args:
         account: of the batches trained on.
+        replicas: int. Devices that train together.
     """
 
-    def __init__(self, account: Account):
+    def __init__(self, account: Account, replicas: int = 1):
         super().__init__()
-        self.account = account
+        self.account, self.replicas = account, replicas
         self.epochs: list[dict] = []
         self._began = time.perf_counter()
         self._first_step = None
@@ -43,7 +44,7 @@ class RunReport(keras.callbacks.Callback):
             self.model.backbone, account.source_words, account.target_words, account.squares
         )
         precision = self.model.dtype_policy.compute_dtype
-        peak = measured_peak(precision)
+        peak = self.replicas * measured_peak(precision)
         return [
             ("target words a second", f"{account.target_words / training:,.0f}"),
             ("arithmetic that they need", f"{needed / training / 1e9:,.1f} GFLOP/s"),

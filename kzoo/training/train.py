@@ -24,9 +24,15 @@ from kzoo.training.preemption import Interruptible, Preemption
 from kzoo.training.recipe import Recipe, make_recipe
 from kzoo.training.recipe_corpus import recipe_corpus
 from kzoo.training.run_report import RunReport, print_report
+from kzoo.training.strategies import Strategy, open_strategy
 
 
-def train(recipe: Recipe, folder: str | Path, verbose: str | int = "auto") -> keras.Model:
+def train(
+    recipe: Recipe,
+    folder: str | Path,
+    verbose: str | int = "auto",
+    strategy: str | Strategy = "",
+) -> keras.Model:
     """Train a recipe's model, or go on with a run that was stopped.
 
     The run's folder gets `recipe.json`, `subwords.*.model`, `checkpoints/`, `history.csv`, `tensorboard/`
@@ -37,6 +43,8 @@ def train(recipe: Recipe, folder: str | Path, verbose: str | int = "auto") -> ke
         folder: the run. One that holds a run of another recipe is refused; `epochs` may differ, and
             what says when checkpoints are written.
         verbose: as in `keras.Model.fit`; unless it is 0, a table at the end tells how fast it was.
+        strategy: where it trains, one of `kzoo.training.strategies.STRATEGIES`; by default on all GPUs that
+            there are, else on one device.
 
     Returns:
         The translator with its final weights: the mean of the recipe's best checkpoints.
@@ -45,15 +53,23 @@ def train(recipe: Recipe, folder: str | Path, verbose: str | int = "auto") -> ke
         UserError: what the corpus, the recipe or the folder lacks; a loss that is not finite; a full disk.
         SystemExit: with status 0, on SIGTERM: it has saved, and goes on when it is started again.
     """
-    folder = Path(folder)
+    with open_strategy(strategy) as opened:
+        return _train(recipe, Path(folder), verbose, opened)
+
+
+def _train(recipe: Recipe, folder: Path, verbose: str | int, strategy: Strategy) -> keras.Model:
     builder(recipe.preset)
     make_task = MultilingualTask if recipe.languages else BilingualTask
     task = make_task(recipe, recipe_corpus(recipe))
-    _claim(folder, recipe)
-    remove_unfinished(folder)
+    if strategy.is_chief:
+        _claim(folder, recipe)
+        remove_unfinished(folder)
+    strategy.wait()
     keras.utils.set_random_seed(recipe.seed)
-    translator = task.build(folder)
+    with strategy.scope():
+        translator = task.build(folder)
     batches = task.batches(translator)
+    shared = strategy.share(batches)
 
     checkpoints = Checkpoints(
         folder / "checkpoints",
@@ -61,35 +77,41 @@ def train(recipe: Recipe, folder: str | Path, verbose: str | int = "auto") -> ke
         keep_last=recipe.checkpoints_kept,
         minutes=recipe.checkpoint_minutes,
         data=_digest(batches, task.validation),
+        strategy=strategy,
     )
     checkpoints.set_model(translator)
     with Preemption(checkpoints) as preemption:
-        checkpoints.restore()
+        with strategy.scope():
+            checkpoints.restore()
         if checkpoints.step == 0:
             seeds = checkpoints.seeds()
-            task.prepare(translator, batches, folder, verbose)
+            task.prepare(translator, shared, folder, verbose, strategy)
             checkpoints.assign_seeds(seeds)  # a run that finds it prepared begins with the same
         history = History(folder / "history.csv", checkpoints, recipe.patience)
         account = Account()
-        report = RunReport(account)
+        report = RunReport(account, strategy.replicas)
         callbacks = [
             *rate_callbacks(recipe),
             MostSteps(recipe.steps),
             Speed(batches, checkpoints, account),
             Interruptible(task.score(), preemption),
+            *strategy.same_logs(),
             checkpoints,
             history,
-            *curves(folder / "tensorboard"),
+            *(curves(folder / "tensorboard") if strategy.is_chief else ()),
             report,
             preemption,
         ]
-        counted = CountedBatches(batches, account)
+        counted = strategy.share(CountedBatches(batches, account))
         if not history.out_of_patience:
             _fit(recipe, translator, counted, checkpoints, callbacks, verbose)
+        strategy.wait()  # for the chief's last checkpoint
         history.write()  # a run may have been killed between its last checkpoint and this
         checkpoints.load_average_of_best()
-        translator.save_to_preset(folder / "preset")
-    if verbose:
+        with strategy.whole_folder(folder / "preset") as preset:
+            translator.save_to_preset(preset)
+        strategy.wait()
+    if verbose and strategy.is_chief:
         print_report(report)
     return translator
 

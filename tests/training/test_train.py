@@ -12,7 +12,7 @@ from kzoo.errors import UserError
 from kzoo.presets import load
 from kzoo.training import Recipe, read_recipe, train
 from kzoo.training.checkpoints import Checkpoints
-from kzoo.training.train import _out_of_patience
+from kzoo.training.history import History
 
 
 @pytest.fixture(scope="module")
@@ -101,11 +101,11 @@ def test_average_of_best_is_the_mean_of_their_weights(unbroken):
         np.testing.assert_allclose(average, np.mean([w[i] for w in weights], axis=0), rtol=1e-6, atol=1e-7)
 
 
-def test_patience():
-    history = [{"val_bleu": bleu} for bleu in (1, 3, 2, 3)]
-    assert _out_of_patience(history, 2)
-    assert not _out_of_patience(history, 3)
-    assert not _out_of_patience(history, 0)
+@pytest.mark.parametrize(("patience", "out"), [(2, True), (3, False), (0, False)])
+def test_patience(patience, out, tmp_path):
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.history = [{"val_bleu": bleu} for bleu in (1, 3, 2, 3)]
+    assert History(tmp_path / "history.csv", checkpoints, patience).out_of_patience is out
 
 
 RECIPE = 'preset = "pope_tiny"\ncorpus = "scenes"\nsource = "en"\ntarget = "de"\n'

@@ -1,0 +1,40 @@
+"""Each worker's rows: together those of the batches, none twice."""
+
+import numpy as np
+
+from kzoo.data import Batches
+from kzoo.data.worker_rows import WorkerRows
+
+
+def batches(tokens=70):
+    """41 pairs, each side being the pair's number, from once to nine times."""
+    pairs = [[4 + number] * (1 + number % 9) for number in range(41)]
+    return Batches(pairs, pairs, tokens=tokens, num_shapes=3, seed=1)
+
+
+def test_workers_have_every_row_once():
+    whole, parts = batches(), [WorkerRows(batches(), 4, 2, worker) for worker in range(2)]
+    for epoch in range(2):
+        seen = []
+        for index in range(len(whole)):
+            expected, found = whole[index], [part[index] for part in parts]
+            assert len(found[0][1]) == len(found[1][1])
+            assert sum(len(labels) for _, labels, _ in found) % 4 == 0
+            for name, value in expected[0].items():
+                together = np.concatenate([inputs[name] for inputs, _, _ in found])
+                np.testing.assert_array_equal(together[: len(value)], value)
+                assert not together[len(value) :].any()
+            assert sum(weights.sum() for _, _, weights in found) == expected[2].sum()
+            seen += [int(row[0]) for inputs, _, _ in found for row in inputs["source"] if row[0] > 3]
+        assert sorted(seen) == list(range(4, 45)), epoch
+        for each in (whole, *parts):
+            each.on_epoch_end()
+
+
+def test_rows_that_are_filled_alike_still_differ_in_the_first_two():
+    """Keras on TensorFlow takes what the first two batches have in common for what all have."""
+    whole = batches()
+    rows = [len(whole[index][1]) for index in range(len(whole))]
+    assert rows[0] != rows[1]
+    many = WorkerRows(whole, 64)
+    assert [len(many[index][1]) for index in range(3)] == [64, 128, 64]

@@ -1,0 +1,215 @@
+"""Strategies: what several devices and several processes lose is what one device loses."""
+
+import importlib.util
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import keras
+import numpy as np
+import pytest
+from distributed_losses import FAMILIES
+
+from kzoo.errors import UserError
+from kzoo.models import AttentionBridgeBackbone
+from kzoo.models.xla import uses_xla
+from kzoo.training import strategies
+from kzoo.training.layouts import LAYOUTS, model_parallel
+from kzoo.training.strategies import STRATEGIES, Strategy, open_strategy
+
+PROGRAM = Path(__file__).with_name("distributed_losses.py")
+ALONE = {"tensorflow": "one,mirrored", "jax": "one,data_parallel,model_parallel"}
+TOGETHER = {"tensorflow": "multi_worker", "jax": "data_parallel"}
+# All four families take minutes; these two have what differs: uneven words, and the penalty.
+CHOSEN = list(FAMILIES) if os.environ.get("KZOO_SLOW") else ["pope", "attention_bridge"]
+
+
+def start(backend: str, strategy: str, devices: int, families=(), **environment) -> subprocess.Popen:
+    flags = f"--xla_force_host_platform_device_count={devices}"
+    environment = {**os.environ, "KERAS_BACKEND": backend, "XLA_FLAGS": flags, **environment}
+    return subprocess.Popen(
+        [sys.executable, str(PROGRAM), strategy, str(devices), *families],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def start_two(backend: str, families=(), **environment) -> list[subprocess.Popen]:
+    """Start two workers on this machine."""
+    addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
+    running = []
+    for number in range(2):
+        task = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": number}}
+        named = {
+            "TF_CONFIG": json.dumps(task),
+            "KERAS_DISTRIBUTION_JOB_ADDRESSES": ",".join(addresses),
+            "KERAS_DISTRIBUTION_NUM_PROCESSES": "2",
+            "KERAS_DISTRIBUTION_PROCESS_ID": str(number),
+            "JAX_CPU_COLLECTIVES_IMPLEMENTATION": "gloo",
+        }
+        running.append(start(backend, TOGETHER[backend], 1, families, **named, **environment))
+    return running
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for listener in sockets:
+        listener.bind(("127.0.0.1", 0))
+    ports = [listener.getsockname()[1] for listener in sockets]
+    for listener in sockets:
+        listener.close()
+    return ports
+
+
+def result(process: subprocess.Popen) -> dict:
+    """Return `{strategy: {family: 50 losses}}`."""
+    out, errors = process.communicate()
+    assert process.returncode == 0, errors[-3000:]
+    return json.loads(out.splitlines()[-1])
+
+
+@pytest.fixture(scope="module", params=["tensorflow", "jax"])
+def backend(request):
+    if keras.backend.backend() == "jax":
+        pytest.skip("runs once, beside the tests on TensorFlow")
+    if not importlib.util.find_spec(request.param):
+        pytest.skip(f"{request.param} is not installed")
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def curves(backend):
+    """By strategy and family, the losses in one process with two devices, and those in two processes."""
+    running = [start(backend, ALONE[backend], 2, CHOSEN), *start_two(backend, CHOSEN)]
+    alone, *together = [result(process) for process in running]
+    for number, worker in enumerate(together):
+        alone[f"worker {number} of 2"] = worker[TOGETHER[backend]]
+    return alone
+
+
+def test_devices_and_processes_lose_what_one_device_loses(curves):
+    """In 50 steps of each family, penalties and filled rows included."""
+    one = curves.pop("one")
+    for family in CHOSEN:
+        assert len(one[family]) == 50
+        assert np.ptp(one[family]) > 0.1
+        for name, found in curves.items():
+            np.testing.assert_allclose(found[family], one[family], atol=1e-4, err_msg=f"{name}: {family}")
+
+
+def test_a_worker_that_dies_ends_the_others_with_one_line(backend):
+    running = start_two(backend, ["pope"], DIES="1")
+    chief, dead = (process.communicate() for process in running)
+    assert running[1].returncode == 9, dead[1][-3000:]
+    assert running[0].returncode not in (0, None)
+    assert chief[1].splitlines()[-1].startswith("error: the connection to another worker is lost")
+    assert "Traceback" not in chief[1]
+
+
+ENCODERS = {f"attention_bridge {encoder}": encoder for encoder in ("gru", "cnn", "transformer")}
+
+
+@pytest.mark.parametrize("family", [*FAMILIES, *ENCODERS])
+def test_every_matrix_is_split_one_way(family):
+    if family in ENCODERS:
+        model = AttentionBridgeBackbone([9, 9], ENCODERS[family], 16, 16, hidden_dim=16)
+    else:
+        model = FAMILIES[family]()[0]
+    for weight in model.trainable_weights:
+        layouts = [axes for pattern, axes in LAYOUTS.items() if re.fullmatch(pattern, weight.path)]
+        assert len(layouts) <= 1, weight.path
+        assert layouts or len(weight.shape) != 2 or weight.name == "bias", weight.path
+        for axes in layouts:
+            assert len(axes) == len(weight.shape), weight.path
+            assert axes.count("model") == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "shape"), [("bridge/hidden/kernel", (16, 20)), ("embedding/table", (9, 16))]
+)
+def test_a_width_that_does_not_divide_is_named(path, shape):
+    distribution = model_parallel([f"cpu:{number}" for number in range(3)])
+    weight = SimpleNamespace(path=path, shape=shape)
+    with pytest.raises(UserError, match=f"cannot split {path} .* over 3 devices: {shape[1]} does not divide"):
+        distribution.get_variable_layout(weight)
+    whole = SimpleNamespace(path="encoder_norm/gamma", shape=(16,))
+    assert distribution.get_variable_layout(whole).axes == (None,)
+
+
+def test_xla_is_off_under_tf_distribute():
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("is about TensorFlow")
+    backbone = SimpleNamespace(xla_backends=("tensorflow",))
+    assert uses_xla(backbone)
+    with open_strategy("mirrored").scope():
+        assert not uses_xla(backbone)
+
+
+def test_the_backends_strategies():
+    for name, kind in STRATEGIES.items():
+        able = {keras.backend.backend()} & set(kind.backends)
+        if not able:
+            with pytest.raises(UserError, match=f"strategy {name} needs the backend {kind.backends[0]}"):
+                open_strategy(name)
+    with pytest.raises(UserError, match="there is no strategy 'mirored'; did you mean mirrored"):
+        open_strategy("mirored")
+
+
+def test_what_there_is(monkeypatch):
+    """One device alone; all GPUs by the backend's data parallelism; all workers where they are named."""
+    found = {
+        "tensorflow": ("mirrored", "multi_worker", "TF_CONFIG"),
+        "jax": ("data_parallel", "data_parallel", "KERAS_DISTRIBUTION_JOB_ADDRESSES"),
+    }
+    for backend, (several, together, variable) in found.items():
+        for devices, expected in ((["cpu:0"], "one"), (["gpu:0"], "one"), (["gpu:0", "gpu:1"], several)):
+            monkeypatch.setattr(keras.distribution, "list_devices", lambda devices=devices: devices)
+            assert strategies._what_there_is(backend) == expected
+        monkeypatch.setenv(variable, "{}")
+        assert strategies._what_there_is(backend) == together
+    assert strategies._what_there_is("torch") == "one"
+
+
+def test_one_device_is_left_alone(capsys):
+    strategy = open_strategy("one")
+    assert capsys.readouterr().out == "strategy one: 1 device\n"
+    assert open_strategy(strategy) is strategy
+    batches = object()
+    with strategy as entered, strategy.scope():
+        assert entered is strategy
+        assert strategy.share(batches) is batches
+    assert (strategy.is_chief, strategy.from_chief(2.5), strategy.same_logs()) == (True, 2.5, [])
+
+
+def test_all_workers_get_the_chiefs_numbers():
+    logs = {"loss": 2.0, "val_bleu": 30.0}
+    (callback,) = SecondOfTwo(chiefs=7.0).same_logs()
+    callback.on_epoch_end(0, logs)
+    assert logs == {"loss": 7.0, "val_bleu": 7.0}
+
+
+def test_all_workers_stop_after_the_same_step():
+    assert not SecondOfTwo(chiefs=1.0).any_worker(False, step=17)
+    assert SecondOfTwo(chiefs=1.0).any_worker(False, step=32)
+    assert SecondOfTwo(chiefs=0.0).any_worker(True, step=32)
+    assert not SecondOfTwo(chiefs=0.0).any_worker(False, step=32)
+    assert open_strategy("one").any_worker(True, step=17)
+
+
+class SecondOfTwo(Strategy):
+    """The second of two workers, whose chief always says one number."""
+
+    workers, worker = 2, 1
+
+    def __init__(self, chiefs: float):
+        self.chiefs = chiefs
+
+    def total(self, number):
+        return self.chiefs + number
