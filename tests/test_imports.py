@@ -20,6 +20,7 @@ ALLOWED = {
     "presets": {"presets", "models", "sharing", "text", "errors", "files"},
     "evaluation": {"evaluation", "data", "presets", "decoding", "text", "errors", "files"},
     "export": {"export", "models", "decoding", "text", "errors", "files"},
+    "bundle": {"bundle", "training", "evaluation", "data", "presets", "errors", "files"},
     "serve": {"serve", "models", "presets", "decoding", "text", "errors", "files"},
     "training": {
         "training",

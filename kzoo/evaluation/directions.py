@@ -8,7 +8,6 @@ from pathlib import Path
 
 from kzoo.data.corpora import Corpus
 from kzoo.errors import UserError
-from kzoo.evaluation.figures import picture
 from kzoo.evaluation.scores import SplitScores, score_translations
 from kzoo.files import whole_file
 
@@ -111,6 +110,8 @@ def plot_directions(
         unseen: directions.
         path: PNG, SVG or PDF file.
     """
+    from kzoo.evaluation.figures import picture  # matplotlib, which scoring does without
+
     codes, unseen = _languages(bleu), set(unseen)
     with picture(path, size=(0.9 * len(codes) + 1.2, 0.8 * len(codes) + 0.9)) as figure:
         axes = figure.subplots()

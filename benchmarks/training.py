@@ -1,0 +1,231 @@
+"""Training speed: target words a second of kzoo, JoeyNMT 2.3 and Eole 0.6, in turns within one run.
+
+    KZOO_DATA=FOLDER python benchmarks/training.py --model tiny --rounds 5
+
+All train the same model on the same sentences of Multi30k en-de in the same subwords, in batches of as many
+words, with Adam and label smoothing 0.1, float32, on the same two cores, each in a process and an environment
+of its own and through its own training loop. A word is a target subword or an end symbol; padding does not
+count. Each system makes its own batches. `--model`: `tiny` and `base` are pre-norm Transformers with tied
+embeddings; `lstm` is the attention bridge's bilingual model, beside the two others' recurrent models of its
+sizes, which have no bridge.
+
+Each system trains on until the end; between its turns its processes are stopped, so that a turn begins warm
+and takes seconds. A turn runs for `--seconds` and four steps at least, and counts from its second step.
+Left out: what comes before, kzoo's first epoch (in which every batch shape is compiled) or the others' first
+ten steps. Prints a table of the rounds with medians and ratios.
+
+JoeyNMT and Eole run in environments of their own: `--joeynmt-python` and `--eole-python`, or ones that are
+made (once, 1 to 3 GB each) in kzoo's cache folder.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+SYSTEMS = Path(__file__).parent / "training_systems"
+PACKAGES = {
+    "joeynmt": (
+        "torch==2.13.0",
+        "joeynmt==2.3.0",
+        "sentencepiece==0.2.0",
+        "setuptools<81",
+        "importlib_metadata",
+    ),
+    "eole": ("torch==2.13.0", "eole==0.6.4", "aiohttp"),  # which one of its commands imports unasked
+}
+MODELS = {
+    "tiny": {"layers": 4, "width": 128, "heads": 4, "feedforward": 256, "dropout": 0.3, "vocabulary": 4000},
+    "base": {"layers": 6, "width": 512, "heads": 8, "feedforward": 2048, "dropout": 0.1, "vocabulary": 8000},
+    "lstm": {"layers": 2, "width": 512, "dropout": 0.1, "vocabulary": 4000},
+}
+LEAST_STEPS = 4  # of a turn
+
+
+def main():
+    options = parse_arguments()
+    use_cores(options.threads)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # the systems are ended, too
+    pythons = {name: getattr(options, f"{name}_python") or make_environment(name) for name in PACKAGES}
+    pythons = {"kzoo": Path(sys.executable), **pythons}
+    with tempfile.TemporaryDirectory() as scratch:
+        write_corpus(Path(scratch), options)
+        systems = []
+        try:
+            for name in options.systems.split(","):
+                systems.append(System(name, pythons[name], Path(scratch)))
+                print(f"{name}: warm after {systems[-1].warm_up():.0f} s", flush=True)
+            rounds = [measure_round(number, systems, options) for number in range(1, options.rounds + 1)]
+        finally:
+            for system in systems:
+                system.end()
+    report(rounds, systems, options)
+
+
+def parse_arguments() -> argparse.Namespace:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser.add_argument("--model", choices=MODELS, default="tiny")
+    parser.add_argument("--systems", default="kzoo,joeynmt,eole", help="with commas")
+    parser.add_argument("--sentences", type=int, default=6000, help="training pairs")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=10, help="of each system's turn, at least")
+    parser.add_argument("--tokens", type=int, default=2048, help="words of a batch, padding included")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--joeynmt-python", type=Path, help="python of an environment with JoeyNMT 2.3")
+    parser.add_argument("--eole-python", type=Path, help="python of an environment with Eole 0.6")
+    parser.add_argument("--json", type=Path, help="file for the figures")
+    return parser.parse_args()
+
+
+def use_cores(threads: int):
+    """Keep this process and those that it starts on `threads` cores, with as many threads."""
+    os.environ |= {"TF_NUM_INTRAOP_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+
+
+def make_environment(name: str) -> Path:
+    """Return the python of a system's environment in the cache folder, made if it is not there."""
+    from kzoo.data.download import cache_folder
+
+    folder = cache_folder() / f"{name}-benchmark"
+    python = folder / "bin" / "python"
+    complete = folder / "complete"
+    if not complete.exists():
+        print(f"installing {name} into {folder}", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *PACKAGES[name]], check=True)
+        complete.touch()
+    return python
+
+
+def write_corpus(folder: Path, options: argparse.Namespace):
+    """Write a random part of Multi30k's training pairs, subwords learned from all, and the settings."""
+    from kzoo.data import open_corpus
+    from kzoo.text import SubwordTokenizer, train_subwords
+
+    settings = {**MODELS[options.model], "model": options.model, "tokens": options.tokens}
+    source, target = open_corpus("multi30k").pairs("train", "en", "de")
+    proto = train_subwords(source + target, settings["vocabulary"])
+    tokenizer = SubwordTokenizer(proto)
+    words = [tokenizer.id_to_token(i) for i in range(settings["vocabulary"])]
+    ordinary = [word for word in words if word not in ("<pad>", "<unk>", "<s>", "</s>")]
+    chosen = random.Random(0).sample(range(len(source)), min(options.sentences, len(source)))
+    (folder / "settings.json").write_text(json.dumps({**settings, "threads": options.threads}))
+    (folder / "subwords.model").write_bytes(proto)
+    # JoeyNMT and Eole put their own special words first; the rest may stand in any order.
+    (folder / "vocabulary.txt").write_text("".join(f"{word}\n" for word in ordinary))
+    for code, text in (("en", source), ("de", target)):
+        (folder / f"train.{code}").write_text("".join(f"{text[i]}\n" for i in chosen))
+        (folder / f"dev.{code}").write_text("".join(f"{text[i]}\n" for i in chosen[:10]))
+
+
+class System:
+    """A system that trains in processes of its own, stopped except in its turns.
+
+    Args:
+        name: in `training_systems`, `train_NAME.py` prints `step SECONDS WORDS` after each step, `warm` once.
+        python: of its environment.
+        folder: what `write_corpus` filled.
+    """
+
+    def __init__(self, name: str, python: Path, folder: Path):
+        self.name, self.steps, self.log = name, [], folder / f"{name}.log"
+        self._warm, self._began = threading.Event(), time.perf_counter()
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        if name != "kzoo":
+            environment.pop("PYTHONPATH", None)
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(
+                [str(python), str(SYSTEMS / f"train_{name}.py"), str(folder)],
+                env=environment,
+                cwd=folder,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,  # its data workers stop with it
+            )
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            kind, *values = line.split() or [""]
+            if kind == "step":
+                self.steps.append((float(values[0]), int(values[1])))
+            elif kind == "warm":
+                self._warm.set()
+
+    def warm_up(self) -> float:
+        """Wait until it has trained enough to be measured, and stop it; return the seconds."""
+        while not self._warm.wait(1):
+            self._check()
+        self._signal(signal.SIGSTOP)
+        return time.perf_counter() - self._began
+
+    def turn(self, seconds: float) -> tuple[float, float]:
+        """Let it train for a while; return its target words a second, and its words a step."""
+        before = len(self.steps)
+        began = time.perf_counter()
+        self._signal(signal.SIGCONT)
+        while time.perf_counter() - began < seconds or len(self.steps) - before <= LEAST_STEPS:
+            time.sleep(0.05)
+            self._check()
+        self._signal(signal.SIGSTOP)
+        (start, _), *steps = self.steps[before:]  # the first was under way when it was stopped
+        words = sum(count for _, count in steps)
+        return words / (steps[-1][0] - start), words / len(steps)
+
+    def end(self):
+        with contextlib.suppress(ProcessLookupError):
+            self._signal(signal.SIGKILL)
+        self.process.wait()
+
+    def _signal(self, number: int):
+        os.killpg(self.process.pid, number)
+
+    def _check(self):
+        if self.process.poll() is not None:
+            sys.exit(
+                f"{self.name} ended with status {self.process.returncode}:\n{self.log.read_text()[-3000:]}"
+            )
+
+
+def measure_round(number: int, systems: list[System], options: argparse.Namespace) -> dict[str, float]:
+    """Give each system a turn; return their target words a second."""
+    turns = {system.name: system.turn(options.seconds) for system in systems}
+    shown = ", ".join(f"{name} {speed:,.0f} ({words:,.0f} a step)" for name, (speed, words) in turns.items())
+    print(f"round {number}: {shown}; load {os.getloadavg()[0]:.1f}", flush=True)
+    return {name: speed for name, (speed, _) in turns.items()}
+
+
+def report(rounds: list[dict[str, float]], systems: list[System], options: argparse.Namespace):
+    """Print the table and the ratios; write the figures if a path is given."""
+    first, *others = [system.name for system in systems]
+    medians = {name: statistics.median(speeds[name] for speeds in rounds) for name in rounds[0]}
+    rows = [(str(number), speeds) for number, speeds in enumerate(rounds, 1)] + [("median", medians)]
+    ratios = [f"{first} / {name}" for name in others]
+    lines = [f"| round | {' | '.join([first, *others, *ratios])} |"]
+    lines += ["| --- |" + " ---: |" * (len(systems) + len(others))]
+    for label, speeds in rows:
+        cells = [f"{speeds[name]:,.0f}" for name in (first, *others)]
+        cells += [f"{speeds[first] / speeds[name]:.2f}" for name in others]
+        lines.append(f"| {label} | {' | '.join(cells)} |")
+    print(f"\n{options.model}: target words a second\n\n" + "\n".join(lines))
+    if options.json is not None:
+        figures = {"model": options.model, "rounds": rounds, "medians": medians}
+        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""kzoo's side of `benchmarks/training.py`: trains until it is ended, a line a step."""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import keras
+
+from kzoo.data import Batches, PairBatches
+from kzoo.models import LabelSmoothedCrossEntropy, SentenceCrossEntropy
+from kzoo.models.xla import uses_xla
+from kzoo.presets import build
+from kzoo.text import SubwordTokenizer
+
+
+def main(folder: Path):
+    settings = json.loads((folder / "settings.json").read_text())
+    tokenizer = SubwordTokenizer((folder / "subwords.model").read_bytes())
+    sides = {code: tokenizer((folder / f"train.{code}").read_text().splitlines()) for code in ("en", "de")}
+    keras.utils.set_random_seed(1)
+    model, batches = (bridge if settings["model"] == "lstm" else transformer)(settings, tokenizer, sides)
+    model.fit(batches, epochs=10**6, shuffle=False, verbose=0, callbacks=[Steps(batches)])
+
+
+def transformer(settings: dict, tokenizer: SubwordTokenizer, sides: dict):
+    """Return a Transformer, compiled as recipes compile it, and its batches."""
+    model = build(
+        "pope_tiny",
+        tokenizer,
+        num_layers=settings["layers"],
+        width=settings["width"],
+        num_heads=settings["heads"],
+        feedforward_dim=settings["feedforward"],
+        dropout=settings["dropout"],
+        norm="pre",
+    )
+    compile_model(model, LabelSmoothedCrossEntropy(0.1))
+    return model, Batches(sides["en"], sides["de"], settings["tokens"])
+
+
+def bridge(settings: dict, tokenizer: SubwordTokenizer, sides: dict):
+    """Return the attention bridge's bilingual model, and its batches of one direction."""
+    model = build(
+        "attention_bridge_bilingual", {"en": tokenizer, "de": tokenizer}, dropout=settings["dropout"]
+    )
+    compile_model(model, SentenceCrossEntropy(0.1))
+    return model, PairBatches(sides, [("en", "de")], ["en", "de"], tokens=settings["tokens"])
+
+
+def compile_model(model: keras.Model, loss: keras.losses.Loss):
+    adam = keras.optimizers.Adam(1e-3, beta_2=0.98)
+    model.compile(optimizer=adam, loss=loss, jit_compile=uses_xla(model.backbone))
+
+
+class Steps(keras.callbacks.Callback):
+    """Prints a line after each step; the first epoch, in which every shape is compiled, is the warm-up."""
+
+    def __init__(self, batches):
+        super().__init__()
+        self.batches = batches
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.words = [int(self.batches[number][-1].sum()) for number in range(len(self.batches))]
+        if epoch == 1:
+            print("warm")
+
+    def on_train_batch_end(self, batch, logs=None):
+        float(logs["loss"])  # on JAX the step may still be under way
+        print("step", time.perf_counter(), self.words[batch])
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

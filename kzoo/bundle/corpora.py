@@ -1,0 +1,92 @@
+"""What a recipe reads, as files of a bundle: only its own splits and languages, in the zoo's own layout."""
+
+import gzip
+from pathlib import Path
+
+from kzoo.data.corpora import Corpus
+from kzoo.data.image_features import FeatureFile
+from kzoo.errors import UserError
+from kzoo.training.recipe import Recipe
+from kzoo.training.recipe_corpus import recipe_corpus
+
+GENERATED = ("scenes",)  # made on the target as it is here
+INDEX = "index.json"  # of `kzoo.data.shards`, whose import would start the backend
+
+
+def corpus_files(name: str, recipe: Recipe) -> tuple[dict[str, bytes | Path], dict]:
+    """Return a recipe's text or shards, and features of pictures.
+
+    Args:
+        name: the recipe's, for files that are its own.
+        recipe: the recipe.
+
+    Returns:
+        For each path in the bundle its contents, or the file that has them; and the recipe's fields that
+        name these paths, in place of those that they come from.
+
+    Raises:
+        UserError: what the corpus lacks.
+    """
+    corpus = recipe_corpus(recipe)
+    files, changes = {}, {}
+    if recipe.corpus == "files":
+        for split in splits(recipe, corpus):
+            changes[split] = [f"data/{name}/{split}.{code}.gz" for code in corpus.languages]
+            files |= _text(corpus, split, corpus.languages, f"data/{name}")
+    elif recipe.corpus not in GENERATED:
+        for split in splits(recipe, corpus):
+            files |= _text(corpus, split, languages(recipe, corpus, split), f"data/{recipe.corpus}")
+    if recipe.shards:
+        changes |= {"shards": f"data/{name}.shards", "train": []}
+        files |= _shards(Path(recipe.shards), changes["shards"])
+    if recipe.images:
+        changes["images"] = f"data/{name}.images"
+        for split in splits(recipe, corpus):
+            files |= _features(corpus.images(split), split, changes["images"])
+    return files, changes
+
+
+def splits(recipe: Recipe, corpus: Corpus) -> list[str]:
+    """Return the splits whose text training a recipe and scoring its model read."""
+    training = () if recipe.shards else ("train",)
+    return list(dict.fromkeys((*training, recipe.validation, *test_splits(recipe, corpus))))
+
+
+def test_splits(recipe: Recipe, corpus: Corpus) -> list[str]:
+    """Return the test splits that have two of the recipe's languages at least."""
+    tests = [split for split in corpus.splits if split.startswith("test")]
+    return [split for split in tests if len(languages(recipe, corpus, split)) > 1]
+
+
+def languages(recipe: Recipe, corpus: Corpus, split: str) -> list[str]:
+    """Return the recipe's languages that a split has."""
+    wanted = recipe.languages or (recipe.source, recipe.target)
+    return [code for code in wanted if code in corpus.languages_in(split)]
+
+
+def _text(corpus: Corpus, split: str, codes: list[str], folder: str) -> dict[str, bytes]:
+    for code in codes[1:]:
+        corpus.pairs(split, codes[0], code)  # aligned, or an error that names both
+    return {
+        f"{folder}/{split}.{code}.gz": gzip.compress(
+            "".join(f"{line}\n" for line in corpus.sentences(split, code)).encode(), mtime=0
+        )
+        for code in codes
+    }
+
+
+def _shards(folder: Path, to: str) -> dict[str, Path]:
+    if not (folder / INDEX).is_file():
+        raise UserError(f"{folder}: holds no shards (no {INDEX}): make them with kzoo prepare")
+    return {f"{to}/{path.name}": path for path in sorted(folder.iterdir()) if path.is_file()}
+
+
+def _features(features: FeatureFile, split: str, folder: str) -> dict[str, bytes | Path]:
+    """Return a split's features, with the names of the pictures of its lines."""
+    path = Path(features.array.filename)
+    names = "".join(f"{features.names[row]}\n" for row in features.order)
+    return {
+        f"{folder}/{split}.npy": path,
+        f"{folder}/{split}.json": path.with_suffix(".json"),
+        f"{folder}/{split}.txt": names.encode(),
+    }

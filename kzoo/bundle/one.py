@@ -1,0 +1,102 @@
+"""One recipe of a bundle, on the target: trained, scored on its test sets, timed."""
+
+import csv
+import dataclasses
+import json
+import platform
+import sys
+import time
+from itertools import permutations
+from pathlib import Path
+
+import jax
+import keras
+
+import kzoo
+from kzoo.bundle.corpora import languages, test_splits
+from kzoo.bundle.target import DONE
+from kzoo.data.corpora import Corpus
+from kzoo.data.language_pairs import language_pairs
+from kzoo.errors import UserError
+from kzoo.evaluation.directions import evaluate_directions, write_directions
+from kzoo.evaluation.scores import evaluate, score_table, write_scores
+from kzoo.files import whole_file
+from kzoo.presets import load
+from kzoo.training.recipe import Recipe, read_recipe
+from kzoo.training.recipe_corpus import recipe_corpus
+from kzoo.training.train import train
+
+
+def train_and_score(name: str, folder: Path, overrides: list[str]):
+    """Train a recipe of the bundle in the current folder, or go on with it, and score the model.
+
+    Args:
+        name: the recipe's in the bundle.
+        folder: the run. What is finished is not done again.
+        overrides: `KEY=VALUE` each.
+    """
+    listed = json.loads(Path("bundle.json").read_text("utf-8"))["recipes"]
+    own = next(one["overrides"] for one in listed if one["name"] == name)
+    recipe = read_recipe(Path("recipes", f"{name}.toml"), [*own, *overrides])
+    values, path = dataclasses.asdict(recipe), folder / DONE
+    if path.exists() and json.loads(path.read_text("utf-8"))["recipe"] == values:
+        print("finished before")
+        return
+    train(recipe, folder, verbose=2)  # a line an epoch: a progress bar would fill the log
+    began = time.perf_counter()
+    _score(load(folder), recipe, recipe_corpus(recipe), folder)
+    timing = {
+        "recipe": values,
+        "training_seconds": _training_seconds(folder / "history.csv"),
+        "scoring_seconds": time.perf_counter() - began,
+        "devices": [device.device_kind for device in jax.devices()],
+        "versions": {module.__name__: module.__version__ for module in (kzoo, keras, jax)},
+        "python": platform.python_version(),
+    }
+    with whole_file(path) as file:
+        file.write_text(json.dumps(timing, indent=2) + "\n", encoding="utf-8")
+
+
+def _score(translator, recipe: Recipe, corpus: Corpus, folder: Path):
+    """Write sacreBLEU's scores of all test sets; a multilingual model's of all directions, a file a set."""
+    about = {
+        "corpus": corpus.name,
+        "licence": corpus.licence,
+        "beam_size": recipe.beam_size,
+        "length_penalty": recipe.length_penalty,
+    }
+    tests, search = test_splits(recipe, corpus), (recipe.beam_size, recipe.length_penalty)
+    if not tests:
+        print(f"corpus {corpus.name} has no test set: nothing is scored")
+    elif recipe.languages:
+        seen = set(_seen(recipe))
+        for split in tests:
+            here = languages(recipe, corpus, split)
+            tried = [pair for pair in permutations(here, 2) if pair in seen or not recipe.directions]
+            scores = evaluate_directions(translator, corpus, split, tried, *search)
+            write_directions(scores, folder / f"scores.{split}.json", set(tried) - seen, **about)
+    else:
+        sides = (recipe.source, recipe.target)
+        scores, translations = evaluate(translator, corpus, tests, *sides, *search, recipe.truncate)
+        print(score_table(scores))
+        with whole_file(folder / "translations.json") as file:  # for other scores than these
+            file.write_text(json.dumps(translations, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+        write_scores(scores, folder / "scores.json", **about)
+
+
+def _seen(recipe: Recipe) -> list[tuple[str, str]]:
+    """Return the directions that a multilingual recipe trains."""
+    chosen = (recipe.centre or None, recipe.left_out or None, recipe.monolingual, recipe.directions)
+    return language_pairs(recipe.languages, *chosen)
+
+
+def _training_seconds(history: Path) -> float:
+    with open(history, newline="", encoding="utf-8") as file:
+        return sum(float(row["seconds"]) for row in csv.DictReader(file))
+
+
+if __name__ == "__main__":
+    try:
+        train_and_score(sys.argv[1], Path(sys.argv[2]), sys.argv[3:])
+    except UserError as error:
+        sys.exit(f"error: {error}")

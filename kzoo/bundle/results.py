@@ -1,0 +1,51 @@
+"""What came of a bundle's recipe, in files small enough to carry from machine to machine."""
+
+import hashlib
+import io
+import shutil
+import tarfile
+from pathlib import Path
+
+from kzoo.files import whole_file
+
+PIECE = 14_000_000  # bytes
+SUMS = "SHA256SUMS"
+
+
+def collect(name: str, run: Path, results: Path):
+    """Copy a run's scores, history and log to the folder of results, and its preset in pieces.
+
+    `cat NAME.preset.tar.* | tar x` makes them the preset again, in the folder NAME; `sha256sum -c SHA256SUMS`
+    checks them.
+
+    Args:
+        name: what its files' names begin with.
+        run: what it has of these is taken; a run that failed may lack some.
+        results: the folder.
+    """
+    for path in (*run.glob("*.json"), *run.glob("*.csv"), *run.glob("log")):
+        with whole_file(results / f"{name}.{path.name}") as file:
+            shutil.copyfile(path, file)
+    for earlier in results.glob(f"{name}.preset.tar.*"):
+        earlier.unlink()
+    if (run / "preset").is_dir():
+        for number, piece in enumerate(_pieces(run / "preset", name)):
+            with whole_file(results / f"{name}.preset.tar.{number:02}") as file:
+                file.write_bytes(piece)
+    own = (path for path in results.iterdir() if path.is_file())  # a preset may have been joined here
+    files = sorted(path for path in own if path.name != SUMS and path.name[0] != ".")
+    with whole_file(results / SUMS) as file:
+        file.write_text("".join(f"{_sha256(path)}  {path.name}\n" for path in files))
+
+
+def _pieces(folder: Path, name: str) -> list[memoryview]:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        tar.add(folder, arcname=name)
+    data = packed.getbuffer()
+    return [data[start : start + PIECE] for start in range(0, len(data), PIECE)]
+
+
+def _sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,89 @@
+"""`run.sh` of a bundle: each recipe in a process of its own, and what came of it in one folder."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from kzoo.bundle.results import collect
+from kzoo.errors import UserError
+
+DONE = "timing.json"  # the last file that a finished run gets
+WORKER = [sys.executable, "-m", "kzoo.bundle.one"]
+
+
+def main(bundle: str, *overrides: str):
+    """Train and score a bundle's recipes in turn; one that fails does not keep the others.
+
+    SIGTERM and Ctrl-C let the run in hand save and end; nothing is started after it.
+
+    Args:
+        bundle: its folder.
+        *overrides: `KEY=VALUE` each, for every recipe.
+
+    Raises:
+        SystemExit: recipes failed, named in one line; or it was interrupted.
+    """
+    runs, results = Path("runs").resolve(), Path(os.environ.get("OUT") or "results").resolve()
+    names = [one["name"] for one in json.loads(Path(bundle, "bundle.json").read_text("utf-8"))["recipes"]]
+    os.chdir(bundle)  # where the paths in its recipes begin
+    stop = Stop()
+    failed = []
+    for name in names:
+        print(f"== {name}", flush=True)
+        status = _run(name, runs, overrides, stop)
+        collect(name, runs / name, results)
+        if stop.signal:
+            print(f"stopped in {name}; the same command goes on from there")
+            sys.exit(0 if stop.signal == signal.SIGTERM else 130)
+        if status or not (runs / name / DONE).exists():
+            failed.append(f"{name} (exit status {status}; {results / name}.log)")
+    if failed:
+        sys.exit(f"error: {len(failed)} of {len(names)} recipes failed: {', '.join(failed)}")
+    print(f"done: {results}")
+
+
+class Stop:
+    """Tells the run in hand to save and end when this process is told to."""
+
+    def __init__(self):
+        self.signal, self.process = None, None
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._receive)
+
+    def _receive(self, number, frame):
+        self.signal = number
+        if self.process:
+            self.process.terminate()
+
+
+def _run(name: str, runs: Path, overrides: tuple[str, ...], stop: Stop) -> int:
+    """Train and score a recipe; show what it prints and add it to its log; return its exit status."""
+    folder = runs / name
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [*WORKER, name, str(folder), *overrides]
+    environment = {
+        # Compiling the shapes of a large model's batches takes minutes: once, also for a run that goes on.
+        "JAX_COMPILATION_CACHE_DIR": str(runs / ".compiled"),
+        **os.environ,
+        "PYTHONUNBUFFERED": "1",
+    }
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with (
+        subprocess.Popen(command, env=environment, **pipes) as stop.process,
+        open(folder / "log", "ab", buffering=0) as log,
+    ):
+        for line in stop.process.stdout:
+            log.write(line)
+            sys.stdout.buffer.write(line)
+            sys.stdout.buffer.flush()
+    return stop.process.returncode
+
+
+if __name__ == "__main__":
+    try:
+        main(*sys.argv[1:])
+    except UserError as error:
+        sys.exit(f"error: {error}")

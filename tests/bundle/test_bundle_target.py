@@ -1,0 +1,83 @@
+"""The recipes of a bundle in turn, on the target; a small script stands for training."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from kzoo.bundle import target
+
+SCRIPT = """
+import signal, sys, time
+from pathlib import Path
+name, folder, *overrides = sys.argv[1:]
+print("training", name, overrides, Path.cwd().name)
+if name == "bad":
+    sys.exit("error: no such thing")
+if name == "unfinished":
+    sys.exit(0)
+if name == "long":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    Path(folder, "begun").touch()
+    time.sleep(60)
+Path(folder, "timing.json").write_text("{}")
+"""
+
+
+@pytest.fixture
+def bundled(tmp_path, monkeypatch):
+    """Make a bundle of recipes of these names, and go to an empty folder."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    monkeypatch.setattr(target, "WORKER", [sys.executable, str(script)])
+    monkeypatch.setattr(signal, "signal", lambda *_: None)  # pytest keeps its own
+    (tmp_path / "there").mkdir()
+    monkeypatch.chdir(tmp_path / "there")
+    monkeypatch.delenv("OUT", raising=False)
+
+    def make(*names):
+        folder = tmp_path / "bundle"
+        folder.mkdir()
+        (folder / "bundle.json").write_text(json.dumps({"recipes": [{"name": name} for name in names]}))
+        return str(folder)
+
+    return make
+
+
+def test_one_that_fails_does_not_keep_the_others(bundled, tmp_path, capfdbinary):
+    with pytest.raises(SystemExit) as stop:
+        target.main(bundled("bad", "good", "unfinished"), "epochs=1")
+    assert str(stop.value).startswith("error: 2 of 3 recipes failed: bad (exit status 1; ")
+    assert "unfinished (exit status 0" in str(stop.value)
+    results = tmp_path / "there" / "results"
+    assert (results / "bad.log").read_text() == "training bad ['epochs=1'] bundle\nerror: no such thing\n"
+    assert (results / "good.timing.json").exists()
+    assert b"training good ['epochs=1'] bundle\n" in capfdbinary.readouterr().out
+
+
+def test_results_go_where_out_says(bundled, tmp_path, monkeypatch):
+    monkeypatch.setenv("OUT", "elsewhere")
+    target.main(bundled("good"))
+    assert (tmp_path / "there" / "elsewhere" / "good.timing.json").exists()
+    assert (tmp_path / "there" / "runs" / "good" / "timing.json").exists()
+
+
+def test_sigterm_ends_the_run_in_hand_and_starts_no_other(bundled, tmp_path):
+    program = (
+        "from kzoo.bundle import target\n"
+        f"target.WORKER = {target.WORKER}\n"
+        f"target.main({bundled('long', 'good')!r})"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 30
+    while not (tmp_path / "there" / "runs" / "long" / "begun").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.terminate()
+    output, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "stopped in long; the same command goes on" in output
+    assert not (tmp_path / "there" / "runs" / "good").exists()
