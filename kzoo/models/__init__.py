@@ -9,12 +9,15 @@ from kzoo.models.glove import GloVe
 from kzoo.models.label_smoothed_cross_entropy import LabelSmoothedCrossEntropy
 from kzoo.models.multilingual_translator import MultilingualTranslator
 from kzoo.models.noam_schedule import NoamSchedule
+from kzoo.models.optimizers import SGD, Adam
 from kzoo.models.recurrent_backbone import RecurrentBackbone
 from kzoo.models.sentence_cross_entropy import SentenceCrossEntropy
 from kzoo.models.transformer_backbone import TransformerBackbone
 from kzoo.models.translator import Hypothesis, Translator
 
 __all__ = [
+    "SGD",
+    "Adam",
     "AttentionBridgeBackbone",
     "CharacterTagger",
     "GloVe",

@@ -2,7 +2,7 @@
 
 import keras
 
-from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator, SentenceCrossEntropy
+from kzoo.models import SGD, AttentionBridgeBackbone, MultilingualTranslator, SentenceCrossEntropy
 from kzoo.models.xla import uses_xla
 
 # Vázquez et al. 2019, Section 4.1.
@@ -80,7 +80,7 @@ def compile_translator(translator: keras.Model):
     That is −log P of a sentence, a mean over sentences, beside the bridge's penalty.
     """
     translator.compile(
-        optimizer=keras.optimizers.SGD(1.0, global_clipnorm=5.0),
+        optimizer=SGD(1.0, global_clipnorm=5.0),
         loss=SentenceCrossEntropy(),
         jit_compile=uses_xla(translator.backbone),
     )

@@ -3,7 +3,7 @@
 import keras
 
 from kzoo.errors import UserError
-from kzoo.models import LabelSmoothedCrossEntropy, RecurrentBackbone, Translator
+from kzoo.models import Adam, LabelSmoothedCrossEntropy, RecurrentBackbone, Translator
 from kzoo.models.xla import uses_xla
 from kzoo.text import CharacterTokenizer, render_glyphs
 
@@ -111,7 +111,7 @@ def compile_translator(translator: keras.Model):
     A recipe with the optimizer `"halving"` halves it after each later one.
     """
     translator.compile(
-        optimizer=keras.optimizers.Adam(1e-3, global_clipnorm=5.0),
+        optimizer=Adam(1e-3, global_clipnorm=5.0),
         loss=LabelSmoothedCrossEntropy(0.0),
         jit_compile=uses_xla(translator.backbone),
     )

@@ -2,7 +2,7 @@
 
 import keras
 
-from kzoo.models import LabelSmoothedCrossEntropy, NoamSchedule, TransformerBackbone, Translator
+from kzoo.models import Adam, LabelSmoothedCrossEntropy, NoamSchedule, TransformerBackbone, Translator
 from kzoo.models.xla import uses_xla
 from kzoo.presets.glyph import draw_glyphs
 
@@ -135,7 +135,7 @@ def compile_noam(
         beta_2: float. Of Adam.
     """
     translator.compile(
-        optimizer=keras.optimizers.Adam(
+        optimizer=Adam(
             NoamSchedule(width, warmup_steps, rate_factor),
             beta_1=0.9,
             beta_2=beta_2,

@@ -8,7 +8,7 @@ import keras
 
 from kzoo.data import Batches
 from kzoo.files import check_space
-from kzoo.models import LabelSmoothedCrossEntropy
+from kzoo.models import Adam, LabelSmoothedCrossEntropy
 from kzoo.training.strategies import Strategy
 
 WEIGHTS, RESULT = "decoder.weights.h5", "language_model.json"
@@ -45,7 +45,7 @@ def train_language_model(
         return
     with strategy.scope():
         model.compile(
-            optimizer=keras.optimizers.Adam(1e-3, global_clipnorm=5.0),
+            optimizer=Adam(1e-3, global_clipnorm=5.0),
             loss=LabelSmoothedCrossEntropy(0.0),
             jit_compile=translator.jit_compile,
         )

@@ -2,7 +2,7 @@
 
 import keras
 
-from kzoo.models import NoamSchedule
+from kzoo.models import SGD, Adam, NoamSchedule
 from kzoo.training.recipe import Recipe
 
 
@@ -23,15 +23,15 @@ def make_optimizer(recipe: Recipe, width: int) -> keras.optimizers.Optimizer:
 def _noam(recipe, width, shared):
     """Vaswani et al. 2017, Section 5.3."""
     rate = NoamSchedule(width, recipe.warmup_steps, recipe.rate_factor, recipe.accumulate)
-    return keras.optimizers.Adam(rate, beta_1=0.9, beta_2=recipe.beta_2, epsilon=1e-9, **shared)
+    return Adam(rate, beta_1=0.9, beta_2=recipe.beta_2, epsilon=1e-9, **shared)
 
 
 def _adam(recipe, width, shared):
-    return keras.optimizers.Adam(recipe.rate, **shared)
+    return Adam(recipe.rate, **shared)
 
 
 def _sgd(recipe, width, shared):
-    return keras.optimizers.SGD(recipe.rate, **shared)
+    return SGD(recipe.rate, **shared)
 
 
 OPTIMIZERS = {"noam": _noam, "adam": _adam, "halving": _adam, "sgd": _sgd}

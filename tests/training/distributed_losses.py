@@ -13,6 +13,8 @@ import numpy as np
 from kzoo import cli
 from kzoo.data import Batches, PairBatches
 from kzoo.models import (
+    SGD,
+    Adam,
     AttentionBridgeBackbone,
     LabelSmoothedCrossEntropy,
     MultilingualTranslator,
@@ -62,7 +64,7 @@ def glyph():
     glyphs = np.random.default_rng(3).integers(0, 2, (WORDS, 22, 22))
     glyphs[:4] = 0
     backbone.source_embedding.glyphs.assign(glyphs)
-    optimizer = keras.optimizers.Adam(1e-3, global_clipnorm=5.0)
+    optimizer = Adam(1e-3, global_clipnorm=5.0)
     return backbone, optimizer, LabelSmoothedCrossEntropy(0.0), Batches(*sides(), tokens=70, num_shapes=1)
 
 
@@ -78,7 +80,7 @@ def attention_bridge():
     )
     pairs, words = [("en", "de"), ("de", "en")], dict(zip(("en", "de"), sides(), strict=True))
     batches = PairBatches(words, pairs, ["en", "de"], sentences=7, num_shapes=1)
-    return backbone, keras.optimizers.SGD(0.1, global_clipnorm=5.0), SentenceCrossEntropy(), batches
+    return backbone, SGD(0.1, global_clipnorm=5.0), SentenceCrossEntropy(), batches
 
 
 def noam():

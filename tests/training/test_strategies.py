@@ -25,8 +25,9 @@ from kzoo.training.strategies import STRATEGIES, Strategy, open_strategy
 PROGRAM = Path(__file__).with_name("distributed_losses.py")
 ALONE = {"tensorflow": "one,mirrored", "jax": "one,data_parallel,model_parallel"}
 TOGETHER = {"tensorflow": "multi_worker", "jax": "data_parallel"}
-# All four families take minutes; these two have what differs: uneven words, and the penalty.
-CHOSEN = list(FAMILIES) if os.environ.get("KZOO_SLOW") else ["pope", "attention_bridge"]
+# All four families, and processes of their own, take ten minutes: KZOO_SLOW=1 runs them.
+SLOW = bool(os.environ.get("KZOO_SLOW"))
+CHOSEN = list(FAMILIES) if SLOW else ["attention_bridge"]
 
 
 def start(backend: str, strategy: str, devices: int, families=(), **environment) -> subprocess.Popen:
@@ -87,7 +88,7 @@ def backend(request):
 @pytest.fixture(scope="module")
 def curves(backend):
     """By strategy and family, the losses in one process with two devices, and those in two processes."""
-    running = [start(backend, ALONE[backend], 2, CHOSEN), *start_two(backend, CHOSEN)]
+    running = [start(backend, ALONE[backend], 2, CHOSEN), *(start_two(backend, CHOSEN) if SLOW else [])]
     alone, *together = [result(process) for process in running]
     for number, worker in enumerate(together):
         alone[f"worker {number} of 2"] = worker[TOGETHER[backend]]
@@ -104,6 +105,7 @@ def test_devices_and_processes_lose_what_one_device_loses(curves):
             np.testing.assert_allclose(found[family], one[family], atol=1e-4, err_msg=f"{name}: {family}")
 
 
+@pytest.mark.skipif(not SLOW, reason="takes two minutes: KZOO_SLOW=1 runs it")
 def test_a_worker_that_dies_ends_the_others_with_one_line(backend):
     running = start_two(backend, ["pope"], DIES="1")
     chief, dead = (process.communicate() for process in running)
