@@ -323,7 +323,9 @@ def serve(
     ] = None,
     version: Annotated[int, typer.Option(min=1, help="Of the model, for clients.")] = 1,
     beam_size: Beam = 5,
-    max_batch: Annotated[int, typer.Option(help="Most sentences of a batch; 1: no batching.")] = 16,
+    max_batch: Annotated[
+        int, typer.Option(min=1, max=64, help="Most sentences of a batch; 1: no batching.")
+    ] = 16,
     max_wait: Annotated[
         float, typer.Option(min=0, help="Milliseconds that a sentence waits for others at most.")
     ] = 5.0,

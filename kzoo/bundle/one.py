@@ -73,7 +73,7 @@ def _score(translator, recipe: Recipe, corpus: Corpus, folder: Path):
         for split in tests:
             here = languages(recipe, corpus, split)
             tried = [pair for pair in permutations(here, 2) if pair in seen or not recipe.directions]
-            scores = evaluate_directions(translator, corpus, split, tried, *search)
+            scores = evaluate_directions(translator, corpus, split, tried, *search, recipe.truncate)
             write_directions(scores, folder / f"scores.{split}.json", set(tried) - seen, **about)
     else:
         sides = (recipe.source, recipe.target)

@@ -70,11 +70,14 @@ def _run(name: str, runs: Path, overrides: tuple[str, ...], stop: Stop) -> int:
         **os.environ,
         "PYTHONUNBUFFERED": "1",
     }
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    # A session of its own: Ctrl-C reaches it once, from here.
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "start_new_session": True}
     with (
         subprocess.Popen(command, env=environment, **pipes) as stop.process,
         open(folder / "log", "ab", buffering=0) as log,
     ):
+        if stop.signal:  # before there was a process to tell
+            stop.process.terminate()
         for line in stop.process.stdout:
             log.write(line)
             sys.stdout.buffer.write(line)

@@ -183,9 +183,13 @@ class OpenShard:
         from array_record.python.array_record_module import ArrayRecordReader
 
         self.path, self.dtype = path, dtype
-        self._reader = ArrayRecordReader(str(path), READER)
-        if self._reader.num_records() != size:
-            raise _damaged(path, f"{self._reader.num_records():,} pairs instead of {size:,}")
+        try:
+            self._reader = ArrayRecordReader(str(path), READER)
+            found = self._reader.num_records()
+        except (RuntimeError, ValueError) as error:
+            raise _damaged(path, str(error).partition(";")[0]) from None
+        if found != size:
+            raise _damaged(path, f"{found:,} pairs instead of {size:,}")
 
     def pairs(self, numbers: np.ndarray) -> tuple[list[list[int]], list[list[int]]]:
         """Return the sources and the targets of numbered pairs, without end symbols."""
@@ -196,6 +200,8 @@ class OpenShard:
         sources, targets = [], []
         for record in records:
             words = np.frombuffer(record, self.dtype).tolist()
+            if END not in words:
+                raise _damaged(self.path, "a pair without an end symbol")
             end = words.index(END)
             sources.append(words[:end])
             targets.append(words[end + 1 : -1])

@@ -19,6 +19,7 @@ def evaluate_directions(
     directions: Iterable[tuple[str, str]],
     beam_size: int = 5,
     length_penalty=1.0,
+    truncate: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> dict[tuple[str, str], SplitScores]:
     """Translate a split in each direction and score it.
@@ -30,13 +31,20 @@ def evaluate_directions(
         directions: (source, target) pairs.
         beam_size: int.
         length_penalty: as in `Translator.translate`.
+        truncate: bool. Cut sentences that the model cannot read whole; an error otherwise.
         progress: called with a number of sentences whenever so many more are translated.
     """
     scores = {}
     for source, target in directions:
         sentences, references = corpus.pairs(split, source, target)
         translations = translator.translate(
-            sentences, source, target, beam_size=beam_size, length_penalty=length_penalty, progress=progress
+            sentences,
+            source,
+            target,
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            truncate=truncate,
+            progress=progress,
         )
         scores[source, target] = score_translations(split, translations, references, target)
     return scores

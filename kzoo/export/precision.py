@@ -4,8 +4,6 @@ import keras
 
 from kzoo.errors import UserError
 
-PRECISIONS = ("float32", "float16", "int8")
-
 
 def check_precision(precision: str):
     """Refuse what is none of the precisions.
@@ -35,9 +33,14 @@ class FullWeights:
 
     Args:
         backbone: a model on TensorFlow.
+
+    Attributes:
+        backbone: the model that is to be run.
+        variables: what a SavedModel stores.
     """
 
     def __init__(self, backbone: keras.Model):
+        self.backbone = backbone
         self.variables = [weight.value for weight in backbone.variables]
 
     def reading(self, function):
@@ -55,6 +58,7 @@ class HalfWeights:
     def __init__(self, backbone: keras.Model):
         import tensorflow as tf
 
+        self.backbone = backbone
         self._halves = [
             (weight, tf.Variable(tf.cast(weight.value, tf.float16), trainable=False))
             for weight in backbone.variables
@@ -73,3 +77,13 @@ class HalfWeights:
                 return function(*inputs)
 
         return read
+
+
+class QuantizedWeights(FullWeights):
+    """The weights of a quantized copy of a backbone."""
+
+    def __init__(self, backbone: keras.Model):
+        super().__init__(quantized(backbone))
+
+
+PRECISIONS = {"float32": FullWeights, "float16": HalfWeights, "int8": QuantizedWeights}

@@ -4,6 +4,7 @@
 """
 
 import os
+from collections.abc import Callable
 
 import keras
 
@@ -13,7 +14,7 @@ from kzoo.errors import UserError
 from kzoo.export.graph_images import decode_pictures
 from kzoo.export.graph_search import by_group, in_batches, padded_lengths
 from kzoo.export.graph_text import graph_languages, graph_tokenizer
-from kzoo.export.precision import FullWeights, HalfWeights, check_precision, quantized
+from kzoo.export.precision import PRECISIONS, FullWeights, check_precision
 from kzoo.files import check_replaceable, whole_folder
 from kzoo.models.xla import uses_xla
 from kzoo.text.tokenizers import END, PAD
@@ -62,9 +63,8 @@ def export_saved_model(
         length_penalty = Exponent(float(length_penalty))
     make = multilingual_module if hasattr(translator, "languages") else bilingual_module
     translator.bake()
-    backbone = quantized(translator.backbone) if precision == "int8" else translator.backbone
-    weights = HalfWeights(backbone) if precision == "float16" else FullWeights(backbone)
-    module, signatures = make(translator, TextSearch(backbone, weights, beam_size, length_penalty))
+    weights = PRECISIONS[precision](translator.backbone)
+    module, signatures = make(translator, TextSearch(weights, beam_size, length_penalty))
     module.weights = weights.variables
     with whole_folder(folder) as unfinished:
         tf.saved_model.save(module, str(unfinished), signatures)
@@ -73,10 +73,10 @@ def export_saved_model(
 class TextSearch:
     """A model's beam search on ragged words in the graph."""
 
-    def __init__(self, backbone, weights, beam_size: int, length_penalty):
-        self.backbone, self.weights = backbone, weights
+    def __init__(self, weights: FullWeights, beam_size: int, length_penalty: Callable):
+        self.backbone, self.weights = weights.backbone, weights
         self.beam_size, self.length_penalty = beam_size, length_penalty
-        self.most = backbone.max_length
+        self.most = self.backbone.max_length
         self.limits = {n: min(n + n // 2 + 8, self.most) for n in padded_lengths(self.most)}
 
     def __call__(self, words, others: dict):

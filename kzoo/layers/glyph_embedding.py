@@ -84,7 +84,7 @@ class GlyphEmbedding(keras.layers.Layer):
             self.encoder.update_moments(moments)
         else:
             vectors = ops.cond(
-                ops.any(self.baked),
+                ops.any(ops.convert_to_tensor(self.baked)),
                 lambda: ops.cast(ops.take(self.table, flat, axis=0), self.compute_dtype),
                 lambda: self._encode(flat, learning=False)[0],
             )

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -76,6 +76,20 @@ class Batcher:
         for threads in (self._model_threads, self._check_thread):
             await asyncio.to_thread(threads.shutdown, cancel_futures=True)
 
+    @contextlib.contextmanager
+    def room(self, count: int) -> Iterator[None]:
+        """Count rows that are being prepared among those that wait.
+
+        Raises:
+            Busy: there is no room for them.
+        """
+        self._check_room(count)
+        self._calls += count
+        try:
+            yield
+        finally:
+            self._calls -= count
+
     async def submit(self, rows: list[tuple[Hashable, object]]) -> list:
         """Return the result of each of a request's rows, given as keys and rows.
 
@@ -96,13 +110,9 @@ class Batcher:
         Raises:
             Busy: too many such calls wait.
         """
-        self._check_room(1)
-        self._calls += 1
-        try:
+        with self.room(1):
             async with self._one_call:
                 return await self.in_model_thread(function, *args)
-        finally:
-            self._calls -= 1
 
     async def in_model_thread(self, function: Callable, *args):
         """Return `function(*args)`, called in a model's thread however much waits: for the server's own."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kzoo.decoding.batched_search import batches_by_length
 from kzoo.errors import UserError
 from kzoo.models.image_inputs import image_rows
-from kzoo.serve.pictures import decoded
+from kzoo.serve.pictures import check_pixels, decoded
 
 
 @dataclass(frozen=True)
@@ -127,4 +127,6 @@ def decoded_images(images, count: int, shape: tuple[int, ...] | None) -> list:
         return [None] * count
     if len(images) != count:
         raise UserError(f"{count:,} sentences but {len(images):,} images: one with each is needed")
+    if len(shape) == 3:
+        check_pixels(images)
     return [decoded(image, shape, number) for number, image in enumerate(images, 1)]

@@ -60,7 +60,7 @@ class Counted:
             await self.app(scope, receive, send)
             return
         purpose = next((name for start, name in PURPOSES if scope["path"].startswith(start)), "other")
-        begin, status = time.perf_counter(), 500
+        begin, status = time.perf_counter(), None
 
         async def counted_send(message):
             nonlocal status
@@ -70,5 +70,6 @@ class Counted:
         try:
             await self.app(scope, receive, counted_send)
         finally:
-            self.metrics.requests.labels(purpose, status).inc()
-            self.metrics.seconds.labels(purpose).observe(time.perf_counter() - begin)
+            if status is not None:  # its client has not gone before it could be answered
+                self.metrics.requests.labels(purpose, status).inc()
+                self.metrics.seconds.labels(purpose).observe(time.perf_counter() - begin)

@@ -28,16 +28,33 @@ def decoded(image, shape: tuple[int, ...], number: int) -> np.ndarray:
     return _features(image, shape, number)
 
 
-def _picture(image, shape: tuple[int, ...], number: int) -> np.ndarray:
+def check_pixels(images: list):
+    """Refuse pictures of more pixels than a request may hold, from what their files begin with.
+
+    Args:
+        images: bytes of JPEG or PNG files.
+
+    Raises:
+        UserError: too many pixels in all, or an image that is neither.
+    """
+    total = sum(_pixels(image, number) for number, image in enumerate(images, 1))
+    if total > MOST_PIXELS:
+        raise UserError(
+            f"the request's images have {total:,} pixels, at most {MOST_PIXELS:,} are taken in one"
+        )
+
+
+def _pixels(image, number: int) -> int:
     if not isinstance(image, bytes):
         raise UserError(f"image {number} is no JPEG or PNG file's bytes, which this model reads")
     try:
         with Image.open(io.BytesIO(image), formats=("JPEG", "PNG")) as header:
-            pixels = header.width * header.height
+            return header.width * header.height
     except Exception:  # Pillow's readers raise whatever a broken file leads them to
         raise UserError(f"image {number} is neither a JPEG nor a PNG that can be read") from None
-    if pixels > MOST_PIXELS:
-        raise UserError(f"image {number} has {pixels:,} pixels, at most {MOST_PIXELS:,} are taken")
+
+
+def _picture(image: bytes, shape: tuple[int, ...], number: int) -> np.ndarray:
     try:
         return read_picture(io.BytesIO(image), shape[:2])
     except UserError:

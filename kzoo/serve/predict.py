@@ -49,18 +49,18 @@ async def _embed(served: Served, columns: dict[str, list]) -> dict[str, list]:
     for code in set(languages):
         check_language(code, served.languages)
     await served.check_texts(texts, languages)
-    served.metrics.sentences.inc(len(texts))
     vectors = await served.run(_embeddings, served.translator, texts, languages)
-    return {"embedding": vectors.tolist()}
+    served.metrics.sentences.inc(len(texts))
+    return {"embedding": vectors}
 
 
-def _embeddings(translator, texts: list[str], languages: list[str]) -> np.ndarray:
+def _embeddings(translator, texts: list[str], languages: list[str]) -> list:
     k, D = translator.backbone.matrix_shape
     vectors = np.zeros((len(texts), k * D), "float32")
     for language in set(languages):
         mine = [i for i, code in enumerate(languages) if code == language]
         vectors[mine] = translator.embed([texts[i] for i in mine], language)
-    return vectors
+    return vectors.tolist()  # in the model's thread: it takes seconds for many
 
 
 CALLS = {"serving_default": _best, "n_best": _n_best, "embed": _embed}

@@ -12,7 +12,7 @@ from kzoo.serve.requests import answer, read_request
 from kzoo.serve.served import Served
 from kzoo.serve.signatures import metadata, signatures
 
-MODEL = r"(?i)models/(?P<name>[^/:]+)(?:/versions/(?P<version>\d+)|/labels/(?P<label>[^/:]+))?"
+MODEL = r"(?i)models/(?P<name>[^/:]+)(?:/versions/(?P<version>[0-9]{1,18})|/labels/(?P<label>[^/:]+))?"
 ASKED = re.compile(MODEL + r"(?P<metadata>/metadata)?")
 CALLED = re.compile(MODEL + r":(?P<verb>classify|regress|predict)")
 
@@ -46,7 +46,8 @@ def model_routes(served: Served) -> APIRouter:
             asked = read_request(body, known)
         else:
             asked = await asyncio.to_thread(read_request, body, known)
-        return JSONResponse(answer(asked, await predict(served, asked.signature, asked.columns)))
+        outputs = await predict(served, asked.signature, asked.columns)
+        return await asyncio.to_thread(lambda: JSONResponse(answer(asked, outputs)))
 
     return router
 

@@ -125,11 +125,12 @@ class Served:
         ways = directions(self, len(texts), source_language, target_language)
         check_characters(texts, self.limits)
         sources = [source for source, _ in ways]
-        lengths, images = await self._batcher.beside(self._prepared, texts, sources, images)
-        self.metrics.sentences.inc(len(texts))
+        with self._batcher.room(len(texts)):
+            lengths, images = await self._batcher.beside(self._prepared, texts, sources, images)
         # Sentences of one padded length make a batch, which is then one call of one compiled search.
         keys, rows = zip(ways, lengths, strict=True), zip(texts, images, strict=True)
         found = await self._batcher.submit(list(zip(keys, rows, strict=True)))
+        self.metrics.sentences.inc(len(texts))
         return [hypotheses[:n] for hypotheses in found]
 
     async def run(self, function: Callable, *args):
@@ -147,7 +148,8 @@ class Served:
             UserError: the first that is wrong, by its number in the request.
         """
         check_characters(texts, self.limits)
-        await self._batcher.beside(padded_lengths, self.translator, texts, languages)
+        with self._batcher.room(len(texts)):
+            await self._batcher.beside(padded_lengths, self.translator, texts, languages)
 
     def _prepared(self, texts: list[str], languages: list[str | None], images) -> tuple[list, list]:
         """Return the padded lengths of texts, and their images decoded."""

@@ -52,7 +52,8 @@ def serve(served, listening: socket.socket):
     config = uvicorn.Config(
         create_app(served), log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE_SECONDS
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    with contextlib.suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets=[listening])
 
 
 def model_name(preset: str, folder: Path) -> str:
@@ -63,7 +64,8 @@ def model_name(preset: str, folder: Path) -> str:
         folder: where it is.
     """
     if "://" in preset:
-        return preset.rstrip("/").rpartition("/")[2]
+        parts = preset.partition("@")[0].rstrip("/").split("/")
+        return parts[-2] if preset.startswith("kaggle:") and parts[-1].isdecimal() else parts[-1]
     folder = folder.resolve()
     return folder.parent.name if folder.name == "preset" else folder.name  # of a run
 
@@ -78,4 +80,4 @@ def check_installed():
         name for name in ("fastapi", "uvicorn", "prometheus_client") if not importlib.util.find_spec(name)
     ]
     if missing:
-        raise UserError(f"serving needs {', '.join(missing)}: pip install 'kzoo[serve]'")
+        raise UserError(f"serving needs {', '.join(missing)}: pip install -e '.[serve]'")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kzoo.decoding.batched_search import LENGTHS, ROWS
+from kzoo.decoding.batched_search import LENGTHS
 
 # Batches are filled up to one of these, fewer than `translate` has: each of them is compiled for each length,
 # which takes XLA 5 s or more.
@@ -15,8 +15,7 @@ USUAL_LENGTH = 48
 
 def row_counts(max_batch: int) -> list[int]:
     """Return the numbers of sentences that batches of at most `max_batch` are filled up to."""
-    largest = next(rows for rows in ROWS if rows >= max_batch)
-    return [rows for rows in FEW_ROWS if rows < largest] + [largest]
+    return [rows for rows in FEW_ROWS if rows <= max_batch]
 
 
 def filled(rows: list, counts: list[int]) -> list:

@@ -33,12 +33,15 @@ class BilingualTask:
         self.validation = corpus.pairs(recipe.validation, recipe.source, recipe.target)
         self.corpus, self.images = corpus, {}
 
-    def build(self, folder: Path) -> keras.Model:
-        """Return the compiled translator, with the subwords of the run in `folder`, learned if need be."""
-        recipe = self.recipe
+    def learn(self, folder: Path) -> list:
+        """Return the tokenizers of the run in `folder`, learned if need be."""
         if self.shards:
             self.shards.copy_vocabularies(folder)
-        tokenizers = learned_tokenizers(recipe, folder, *self.pairs)
+        return learned_tokenizers(self.recipe, folder, *self.pairs)
+
+    def build(self, folder: Path) -> keras.Model:
+        """Return the compiled translator of the run in `folder`."""
+        recipe, tokenizers = self.recipe, self.learn(folder)
         translator = build(recipe.preset, *tokenizers, dtype=recipe.precision, **recipe.model)
         translator.source_language, translator.target_language = recipe.source, recipe.target
         translator.compile(

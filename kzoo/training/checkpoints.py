@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import time
 from pathlib import Path
 
@@ -69,13 +70,15 @@ class Checkpoints(keras.callbacks.Callback):
         """
         if self.strategy.is_chief:
             remove_unfinished(self.folder)
+        self.strategy.wait()
         damaged, saved = [], self._saved()
         while saved:
             state, reason = self._load(saved[-1])
             if state:
                 self._last = saved[-1].name
                 self._take(state)
-                for folder in damaged:
+                self.strategy.wait()  # all have read
+                for folder in damaged if self.strategy.is_chief else ():
                     remove_folder(folder)
                 return
             damaged.append(saved.pop())
@@ -225,4 +228,6 @@ class Checkpoints(keras.callbacks.Callback):
         return [variable for variable in self.model.variables if variable.name == "seed_generator_state"]
 
     def _saved(self) -> list[Path]:
-        return sorted(self.folder.glob("epoch_*"))
+        """Return the folders, oldest first; their numbers may outgrow the zeros before them."""
+        folders = self.folder.glob("epoch_*")
+        return sorted(folders, key=lambda path: [int(number) for number in re.findall(r"\d+", path.name)])

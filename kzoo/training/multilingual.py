@@ -39,13 +39,17 @@ class MultilingualTask:
             for split in ("train", recipe.validation)
         )
 
-    def build(self, folder: Path) -> keras.Model:
-        """Return the compiled translator, with the subwords of the run in `folder`, learned if need be."""
-        recipe = self.recipe
-        tokenizers = {
-            language: learned_subwords(folder, language, text, recipe.vocabulary_size, recipe.text, language)
+    def learn(self, folder: Path) -> dict:
+        """Return the tokenizers of the run in `folder`, learned if need be."""
+        size, form = self.recipe.vocabulary_size, self.recipe.text
+        return {
+            language: learned_subwords(folder, language, text, size, form, language)
             for language, text in self.train.items()
         }
+
+    def build(self, folder: Path) -> keras.Model:
+        """Return the compiled translator of the run in `folder`."""
+        recipe, tokenizers = self.recipe, self.learn(folder)
         translator = build(recipe.preset, tokenizers, dtype=recipe.precision, **recipe.model)
         translator.compile(
             optimizer=make_optimizer(recipe, translator.backbone.width),

@@ -48,8 +48,13 @@ class Preemption(keras.callbacks.Callback):
         if self._received and number == signal.SIGINT:
             raise KeyboardInterrupt
         self._received = self._received or number
-        if not self._waits:
+        if not self._waits and self._leaves_alone:
             self._stop()
+
+    @property
+    def _leaves_alone(self) -> bool:
+        """Whether it may stop at once: several workers leave together, at a step at which they ask."""
+        return bool(self._received) and self.checkpoints.strategy.workers == 1
 
     def _stop(self):
         self._waits = True
@@ -78,14 +83,14 @@ class Preemption(keras.callbacks.Callback):
 
     def on_train_end(self, logs=None):
         self._waits = False
-        if self._received:
+        if self._leaves_alone:
             self._stop()
 
     @contextlib.contextmanager
     def at_once(self):
         """Let a signal end the block at once."""
         self._waits = False
-        if self._received:
+        if self._leaves_alone:
             self._stop()
         yield
         self._waits = True

@@ -8,6 +8,7 @@ import keras
 
 from kzoo.training.accounting import Account
 from kzoo.training.arithmetic import measured_peak, training_flops
+from kzoo.training.checkpoints import Checkpoints
 
 
 class RunReport(keras.callbacks.Callback):
@@ -15,15 +16,20 @@ class RunReport(keras.callbacks.Callback):
 
     Args:
         account: of the batches trained on.
-        replicas: int. Devices that train together.
+        checkpoints: which keep the time of an epoch over several starts of a run.
+        devices: int. Those that train together.
     """
 
-    def __init__(self, account: Account, replicas: int = 1):
+    def __init__(self, account: Account, checkpoints: Checkpoints, devices: int = 1):
         super().__init__()
-        self.account, self.replicas = account, replicas
+        self.account, self.checkpoints, self.devices = account, checkpoints, devices
+        self._earlier = 0.0
         self.epochs: list[dict] = []
         self._began = time.perf_counter()
         self._first_step = None
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._earlier += self.checkpoints.seconds  # of earlier starts, which the account has not seen
 
     def on_train_batch_end(self, batch, logs=None):
         if self._first_step is None:
@@ -40,11 +46,12 @@ class RunReport(keras.callbacks.Callback):
         training, validation = (
             sum(epoch.get(name, 0.0) for epoch in self.epochs) for name in ("seconds", "val_seconds")
         )
+        training -= self._earlier
         needed = training_flops(
             self.model.backbone, account.source_words, account.target_words, account.squares
         )
         precision = self.model.dtype_policy.compute_dtype
-        peak = self.replicas * measured_peak(precision)
+        peak = self.devices * measured_peak(precision)
         return [
             ("target words a second", f"{account.target_words / training:,.0f}"),
             ("arithmetic that they need", f"{needed / training / 1e9:,.1f} GFLOP/s"),

@@ -26,12 +26,15 @@ class Strategy:
 
     Attributes:
         replicas: int. Devices that share a batch, those of all workers together.
+        devices: int. Those that compute, whether they share a batch or a model.
+        clips_and_scales: bool. Whether Keras accumulates gradients and scales float16 losses rightly.
         workers, worker: ints. Processes that train together, and the number of this one.
     """
 
     backends = ("tensorflow", "jax", "torch")
-    replicas = 1
+    replicas = devices = 1
     workers, worker = 1, 0
+    clips_and_scales = True
 
     def __str__(self) -> str:
         others = f", worker {self.worker + 1} of {self.workers}" if self.workers > 1 else ""
@@ -104,13 +107,14 @@ class Mirrored(Strategy):
     """`tf.distribute.MirroredStrategy`: a copy of the model on each GPU of this machine."""
 
     backends = ("tensorflow",)
+    clips_and_scales = False
 
     def __init__(self):
         import tensorflow as tf
 
         devices = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
         self._strategy = tf.distribute.MirroredStrategy([device.name for device in devices])
-        self.replicas = len(devices)
+        self.replicas = self.devices = len(devices)
 
     def scope(self):
         return self._strategy.scope()
@@ -120,13 +124,14 @@ class MultiWorker(Strategy):
     """`tf.distribute.MultiWorkerMirroredStrategy`: a copy on each GPU of the machines in TF_CONFIG."""
 
     backends = ("tensorflow",)
+    clips_and_scales = False
 
     def __init__(self):
         self.workers, self.worker = tf_cluster()
         import tensorflow as tf
 
         self._strategy = strategy = _own_batches()
-        self.replicas = strategy.num_replicas_in_sync
+        self.replicas = self.devices = strategy.num_replicas_in_sync
         self._sum = tf.function(
             lambda number: strategy.reduce("SUM", strategy.run(lambda x: x, (number,)), axis=None)
         )
@@ -189,6 +194,7 @@ class DataParallel(Strategy):
             self.workers, self.worker = processes
         self._distribution = self._distribute()
         self.replicas = self._distribution.num_model_replicas
+        self.devices = max(self.replicas, self.devices)
 
     def _distribute(self):
         return keras.distribution.DataParallel(auto_shard_dataset=False)
@@ -228,11 +234,11 @@ class ModelParallel(DataParallel):
                 f"unset {', '.join(KERAS_PROCESSES)}, or take data_parallel"
             )
         devices = keras.distribution.list_devices()
-        self._parts = len(devices)
+        self.devices = len(devices)
         return model_parallel(devices)
 
     def __str__(self):
-        return f"a model split over {self._parts} device{'s' if self._parts > 1 else ''}"
+        return f"a model split over {self.devices} device{'s' if self.devices > 1 else ''}"
 
 
 class ChiefsLogs(keras.callbacks.Callback):
@@ -281,18 +287,26 @@ def open_strategy(name: str | Strategy = "") -> Strategy:
             f"strategy {name} needs the backend {' or '.join(kind.backends)} (KERAS_BACKEND): "
             f"{backend} has {', '.join(able)}"
         )
-    opened = kind()
+    try:
+        opened = kind()
+    except UserError:
+        raise
+    except Exception as error:  # each backend has classes of its own
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise UserError(
+            f"strategy {name} cannot start ({reason:.160}): do all workers run, at the addresses named?"
+        ) from None
     print(f"strategy {name}: {opened}")
     return opened
 
 
 def _what_there_is(backend: str) -> str:
     """Return the strategy that uses all that the backend has been given."""
-    everything = {"tensorflow": ("multi_worker", TF_CONFIG), "jax": ("data_parallel", KERAS_PROCESSES[0])}
+    everything = {"tensorflow": ("multi_worker", (TF_CONFIG,)), "jax": ("data_parallel", KERAS_PROCESSES)}
     if backend not in everything:
         return "one"
-    together, variable = everything[backend]
-    if os.environ.get(variable):
+    together, variables = everything[backend]
+    if any(os.environ.get(variable) for variable in variables):
         return together
     devices = [name for name in keras.distribution.list_devices() if not name.startswith("cpu")]
     if len(devices) < 2:

@@ -58,12 +58,18 @@ def train(
 
 
 def _train(recipe: Recipe, folder: Path, verbose: str | int, strategy: Strategy) -> keras.Model:
+    if (recipe.accumulate > 1 or recipe.precision == "mixed_float16") and not strategy.clips_and_scales:
+        raise UserError(
+            "under tf.distribute Keras neither accumulates gradients nor scales float16 losses: "
+            "raise tokens, take mixed_bfloat16, or data_parallel on JAX"
+        )
     builder(recipe.preset)
     make_task = MultilingualTask if recipe.languages else BilingualTask
     task = make_task(recipe, recipe_corpus(recipe))
     if strategy.is_chief:
         _claim(folder, recipe)
         remove_unfinished(folder)
+        task.learn(folder)
     strategy.wait()
     keras.utils.set_random_seed(recipe.seed)
     with strategy.scope():
@@ -89,7 +95,7 @@ def _train(recipe: Recipe, folder: Path, verbose: str | int, strategy: Strategy)
             checkpoints.assign_seeds(seeds)  # a run that finds it prepared begins with the same
         history = History(folder / "history.csv", checkpoints, recipe.patience)
         account = Account()
-        report = RunReport(account, strategy.replicas)
+        report = RunReport(account, checkpoints, strategy.devices)
         callbacks = [
             *rate_callbacks(recipe),
             MostSteps(recipe.steps),

@@ -13,6 +13,7 @@ from kzoo.presets import load
 from kzoo.training import Recipe, train
 
 MODULE = sys.modules["kzoo.training.train"]  # the package's name of it is the function
+CORPUS = sys.modules["kzoo.training.recipe_corpus"]
 DIRECTIONS = ("en_en", "en_de", "de_en", "de_de")
 RECIPE = Recipe(
     preset="attention_bridge_m2m_tiny",
@@ -51,7 +52,7 @@ def few_scenes():
 
     few = Corpus("scenes", scenes.languages, scenes.splits, "", "", read)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(MODULE, "open_corpus", lambda name: few)
+        patch.setattr(CORPUS, "open_corpus", lambda name: few)
         yield
 
 

@@ -71,6 +71,9 @@ class TinyTask:
         sides = [[words.integers(4, 50, length).tolist() for length in range(3, 15)] * 8 for _ in "st"]
         return self.make_batches(*sides, tokens=100, num_shapes=2, seed=self.recipe.seed)
 
+    def learn(self, folder):
+        pass
+
     def prepare(self, model, batches, folder, verbose, strategy):
         pass
 

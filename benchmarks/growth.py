@@ -1,0 +1,113 @@
+"""How a training step grows: time and memory against sentence length and vocabulary, beside the arithmetic.
+
+    python benchmarks/growth.py --steps 3 -o growth.png
+
+A Transformer of the tiny size, 1,024 words a side in every step: sentences of 32 to 1,024 words with 8,000
+subwords, then vocabularies of 8,000 to 64,000 with sentences of 32. Each in a process of its own, which tells
+the most memory that it held. What a step may cost is its arithmetic (`kzoo.training.arithmetic`): a column
+says by how much time grew beyond it, from the first row of its table.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+
+WORDS = 1024
+LENGTHS = (32, 64, 128, 256, 512, 1024)
+VOCABULARIES = (8_000, 16_000, 32_000, 64_000)
+
+
+def measure(length: int, vocabulary: int, steps: int) -> dict:
+    """Return the seconds of a step, its arithmetic, and the process's memory before and at its peak."""
+    import keras
+    import numpy as np
+
+    from kzoo.presets import pope_tiny
+    from kzoo.training.arithmetic import training_flops
+    from kzoo.training.run_report import peak_memory
+
+    keras.ops.zeros(())
+    before = peak_memory()
+    rows = WORDS // length
+    model = pope_tiny(source_vocabulary_size=vocabulary, max_length=max(LENGTHS))
+    words = np.random.default_rng(1).integers(4, vocabulary, (3, rows, length), "int32")
+    inputs, labels = {"source": words[0], "target": words[1]}, words[2]
+    model.train_on_batch(inputs, labels)  # compiles
+    times = []
+    for _ in range(steps):
+        start = time.perf_counter()
+        model.train_on_batch(inputs, labels)
+        times.append(time.perf_counter() - start)
+    return {
+        "seconds": statistics.median(times),
+        "flops": training_flops(model.backbone, WORDS, WORDS, rows * length**2),
+        "bytes": peak_memory() - before,
+    }
+
+
+def in_process(length: int, vocabulary: int, steps: int) -> dict:
+    """Return what `measure` does, measured in a fresh process."""
+    command = [sys.executable, __file__, "--one", str(length), str(vocabulary), "--steps", str(steps)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"length {length}, vocabulary {vocabulary}: {done.stderr[-2000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def table(name: str, sizes: tuple[int, ...], found: list[dict]) -> str:
+    """Return the measurements as a Markdown table."""
+    lines = [
+        f"| {name} | ms a step | GFLOP needed | time beyond arithmetic | MiB |",
+        "| ---: | ---: | ---: | ---: | ---: |",
+    ]
+    first = found[0]["seconds"] / found[0]["flops"]
+    for size, row in zip(sizes, found, strict=True):
+        beyond = row["seconds"] / row["flops"] / first
+        lines.append(
+            f"| {size:,} | {1e3 * row['seconds']:,.0f} | {row['flops'] / 1e9:,.1f} | {beyond:.2f} "
+            f"| {row['bytes'] / 2**20:,.0f} |"
+        )
+    return "\n".join(lines)
+
+
+def draw(path: str, measured: dict[str, tuple[tuple[int, ...], list[dict]]]):
+    """Draw time and arithmetic against each size, both as multiples of the first."""
+    from kzoo.evaluation.figures import picture
+
+    with picture(path, size=(8, 3.4)) as figure:
+        for place, (name, (sizes, found)) in zip(figure.subplots(1, 2), measured.items(), strict=True):
+            for key, label in (("seconds", "time"), ("flops", "arithmetic"), ("bytes", "memory")):
+                place.plot(sizes, [row[key] / found[0][key] for row in found], marker="o", label=label)
+            place.set_xscale("log", base=2)
+            place.set_yscale("log", base=2)
+            place.set_xlabel(name)
+            place.set_ylabel(f"times that of {sizes[0]:,}")
+            place.legend()
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--steps", type=int, default=5, help="measured steps; the median counts")
+    parser.add_argument("-o", "--output", help="PNG, SVG or PDF file for a plot")
+    parser.add_argument("--one", nargs=2, type=int, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        print(json.dumps(measure(*arguments.one, arguments.steps)))
+        return
+    measured = {
+        "words of a sentence": (LENGTHS, [in_process(n, VOCABULARIES[0], arguments.steps) for n in LENGTHS]),
+        "vocabulary": (VOCABULARIES, [in_process(LENGTHS[0], v, arguments.steps) for v in VOCABULARIES]),
+    }
+    for name, (sizes, found) in measured.items():
+        print(table(name, sizes, found), end="\n\n")
+    if arguments.output:
+        draw(arguments.output, measured)
+
+
+if __name__ == "__main__":
+    main()
