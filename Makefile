@@ -3,6 +3,10 @@
 PYTHON ?= python3.11
 BIN = .venv/bin
 
+# What runs on both backends, and what needs none of them.
+BOTH = tests/layers tests/models tests/decoding tests/training
+NEITHER = tests/data tests/text tests/bundle $(wildcard tests/test_*.py)
+
 .PHONY: demo test test-tensorflow test-jax lint setup clean
 
 demo: setup
@@ -13,10 +17,10 @@ test: setup lint
 	$(MAKE) --no-print-directory --output-sync --jobs=2 test-tensorflow test-jax
 
 test-tensorflow: setup
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q $(BOTH) tests/presets tests/evaluation tests/export tests/serve
 
 test-jax: setup
-	KERAS_BACKEND=jax $(BIN)/python -m pytest -q tests/layers tests/models tests/decoding tests/training
+	KERAS_BACKEND=jax $(BIN)/python -m pytest -q $(BOTH) $(NEITHER)
 
 lint: setup
 	$(BIN)/ruff check .

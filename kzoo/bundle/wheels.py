@@ -40,9 +40,9 @@ NEEDED = (
 # What the presets of a module in `kzoo.presets` need beside: the font that characters are drawn in.
 NEEDED_FOR = {"glyph": ("noto-cjk-sans-otc",)}
 NEEDED_FOR_SHARDS = ("array-record",)
-# JAX itself needs glibc 2.27 or later, and pip takes only the names that it is given.
+# For glibc 2.28 or later, which some of the packages need; pip takes only the names that it is given.
 PLATFORMS = (
-    *(f"manylinux_2_{version}_x86_64" for version in range(27, 4, -1)),
+    *(f"manylinux_2_{version}_x86_64" for version in range(28, 4, -1)),
     "manylinux2014_x86_64",
     "manylinux2010_x86_64",
     "manylinux1_x86_64",

@@ -18,7 +18,7 @@ def evaluate_directions(
     split: str,
     directions: Iterable[tuple[str, str]],
     beam_size: int = 5,
-    length_penalty=1.0,
+    length_penalty: float | Callable = 1.0,
     truncate: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> dict[tuple[str, str], SplitScores]:

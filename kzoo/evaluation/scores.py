@@ -72,7 +72,7 @@ def evaluate(
     source: str,
     target: str,
     beam_size: int = 5,
-    length_penalty=1.0,
+    length_penalty: float | Callable = 1.0,
     truncate: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[list[SplitScores], dict[str, list[str]]]:

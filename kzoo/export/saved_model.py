@@ -24,7 +24,7 @@ def export_saved_model(
     translator: keras.Model,
     folder: str | os.PathLike,
     beam_size: int = 5,
-    length_penalty=1.0,
+    length_penalty: float | Callable = 1.0,
     precision: str = "float32",
 ):
     """Write a SavedModel.

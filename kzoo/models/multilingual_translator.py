@@ -76,7 +76,7 @@ class MultilingualTranslator(TranslationModel):
         target_language: str,
         n: int = 5,
         beam_size: int = 5,
-        length_penalty=1.0,
+        length_penalty: float | Callable = 1.0,
         max_length: int | None = None,
         truncate: bool = False,
         threads: int = 2,

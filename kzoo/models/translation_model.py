@@ -1,5 +1,8 @@
 """What every translator is: a backbone with its compiled searches, and Keras's calls passed on to it."""
 
+import os
+from collections.abc import Callable
+
 import keras
 
 from kzoo.decoding.batched_search import BatchedSearch
@@ -36,7 +39,13 @@ class TranslationModel(WholeBatchLoss, keras.Model):
     def call(self, inputs, training=None):
         return self.backbone(inputs, training=training)
 
-    def export(self, filepath, beam_size: int = 5, length_penalty=1.0, precision: str = "float32"):
+    def export(
+        self,
+        filepath: str | os.PathLike,
+        beam_size: int = 5,
+        length_penalty: float | Callable = 1.0,
+        precision: str = "float32",
+    ):
         """Write a TensorFlow SavedModel that takes text and returns text, search and tokenizers inside.
 
         Args:

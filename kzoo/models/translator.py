@@ -1,7 +1,7 @@
 """The translator: the only place that knows both text and model."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import keras
@@ -70,12 +70,12 @@ class Translator(TranslationModel):
         self,
         texts: Iterable[str],
         beam_size: int = 5,
-        length_penalty=1.0,
+        length_penalty: float | Callable = 1.0,
         max_length: int | None = None,
         truncate: bool = False,
         threads: int = 2,
-        progress=None,
-        images=None,
+        progress: Callable[[int], None] | None = None,
+        images: Sequence | None = None,
     ) -> list[str]:
         """Translate sentences.
 
@@ -109,12 +109,12 @@ class Translator(TranslationModel):
         texts: Iterable[str],
         n: int = 5,
         beam_size: int = 5,
-        length_penalty=1.0,
+        length_penalty: float | Callable = 1.0,
         max_length: int | None = None,
         truncate: bool = False,
         threads: int = 2,
-        progress=None,
-        images=None,
+        progress: Callable[[int], None] | None = None,
+        images: Sequence | None = None,
     ) -> list[list[Hypothesis]]:
         """Return the `n` best translations of each sentence, best first, with their scores.
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from kzoo.errors import UserError
 from kzoo.serve.drawn_attention import drawn_attention, kinds
 from kzoo.serve.pictures import decoded
+from kzoo.serve.served import Served
 
 FOLDER = Path(__file__).with_name("page_files")
 FILES = (
@@ -52,7 +53,7 @@ class Asked(BaseModel):
     n: int = 1
 
 
-def page_routes(served) -> APIRouter:
+def page_routes(served: Served) -> APIRouter:
     """Return the routes of `/` and of `/page/…`.
 
     Args:
@@ -83,7 +84,7 @@ def file_route(name: str, media_type: str):
     return answer
 
 
-def about(served) -> dict:
+def about(served: Served) -> dict:
     """Return what the page needs to know of a preset."""
     limits = {"characters": served.limits.characters, "body": served.limits.body, "n": served.beam_size}
     source, target = (None, None) if served.multilingual else served.languages
@@ -104,7 +105,7 @@ def image_kind(shape: tuple[int, ...] | None) -> str | None:
     return shape and ("picture" if len(shape) == 3 else "features")
 
 
-async def translated(served, asked: Asked) -> dict:
+async def translated(served: Served, asked: Asked) -> dict:
     """Return the best translations, and the attention of the first.
 
     Raises:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from kzoo.serve.served import Served
+
 
 @dataclass(frozen=True)
 class Tensor:
@@ -22,7 +24,7 @@ class Signature:
 STRINGS, NUMBERS = Tensor("DT_STRING", (-1,)), Tensor("DT_FLOAT", (-1,))
 
 
-def signatures(served) -> dict[str, Signature]:
+def signatures(served: Served) -> dict[str, Signature]:
     """Return a served preset's signatures by name."""
     inputs = {"text": STRINGS}
     if served.multilingual:
@@ -44,7 +46,7 @@ def signatures(served) -> dict[str, Signature]:
     return found
 
 
-def metadata(served) -> dict:
+def metadata(served: Served) -> dict:
     """Return what TensorFlow Serving's metadata interface answers."""
     described = {name: _described(name, signature) for name, signature in signatures(served).items()}
     return {

@@ -76,7 +76,7 @@ def result(process: subprocess.Popen) -> dict:
     return json.loads(out.splitlines()[-1])
 
 
-@pytest.fixture(scope="module", params=["tensorflow", "jax"])
+@pytest.fixture(scope="module", params=["tensorflow", "jax"] if SLOW else ["tensorflow"])
 def backend(request):
     if keras.backend.backend() == "jax":
         pytest.skip("runs once, beside the tests on TensorFlow")
