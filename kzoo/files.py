@@ -1,6 +1,7 @@
 """Files and folders that reach the disk whole or not at all."""
 
 import contextlib
+import hashlib
 import os
 import re
 import secrets
@@ -14,6 +15,12 @@ from kzoo.errors import UserError
 def cache_folder() -> Path:
     """Return the folder for downloads: the environment variable KZOO_CACHE, or `~/.cache/kzoo`."""
     return Path(os.environ.get("KZOO_CACHE") or "~/.cache/kzoo").expanduser()
+
+
+def sha256(path: str | os.PathLike) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextlib.contextmanager

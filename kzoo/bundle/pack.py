@@ -10,9 +10,9 @@ from pathlib import Path
 import kzoo
 from kzoo.bundle.corpora import corpus_files
 from kzoo.bundle.wheels import NEEDED, NEEDED_FOR, NEEDED_FOR_SHARDS, PYTHONS, collect_wheels, read_pins
-from kzoo.errors import UserError, nearest
+from kzoo.errors import UserError
 from kzoo.files import check_replaceable, whole_folder
-from kzoo.presets.shelf import BUILDERS
+from kzoo.presets.shelf import builder_module
 from kzoo.training.recipe import Recipe, read_recipe
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -108,12 +108,7 @@ def _versions(packed: list[Packed]) -> dict[str, str]:
     """Return the versions of the packages that the recipes need."""
     names = list(NEEDED)
     for one in packed:
-        module = next((m for m, builders in BUILDERS.items() if one.recipe.preset in builders), None)
-        if module is None:
-            known = [name for builders in BUILDERS.values() for name in builders]
-            raise UserError(
-                f"no preset {one.recipe.preset!r} can be built; {nearest(one.recipe.preset, known)}"
-            )
+        module = builder_module(one.recipe.preset)
         names += [*NEEDED_FOR.get(module, ()), *(NEEDED_FOR_SHARDS if one.recipe.shards else ())]
     pins = read_pins(CONSTRAINTS)
     return {name: pins[name] for name in dict.fromkeys(names)}

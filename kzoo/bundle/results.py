@@ -1,15 +1,14 @@
 """What came of a bundle's recipe, in files small enough to carry from machine to machine."""
 
-import hashlib
 import io
 import shutil
 import tarfile
 from pathlib import Path
 
 from kzoo.files import whole_file
+from kzoo.training.digests import SUMS, digest_lines
 
 PIECE = 14_000_000  # bytes
-SUMS = "SHA256SUMS"
 
 
 def collect(name: str, run: Path, results: Path):
@@ -35,7 +34,7 @@ def collect(name: str, run: Path, results: Path):
     own = (path for path in results.iterdir() if path.is_file())  # a preset may have been joined here
     files = sorted(path for path in own if path.name != SUMS and path.name[0] != ".")
     with whole_file(results / SUMS) as file:
-        file.write_text("".join(f"{_sha256(path)}  {path.name}\n" for path in files))
+        file.write_text(digest_lines(files))
 
 
 def _pieces(folder: Path, name: str) -> list[memoryview]:
@@ -44,8 +43,3 @@ def _pieces(folder: Path, name: str) -> list[memoryview]:
         tar.add(folder, arcname=name)
     data = packed.getbuffer()
     return [data[start : start + PIECE] for start in range(0, len(data), PIECE)]
-
-
-def _sha256(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 
+from kzoo import files
 from kzoo.errors import UserError
 from kzoo.files import whole_file
 
@@ -73,8 +74,8 @@ def download_archive(address: str, sha256: str, path: Path) -> Path:
         >>> download_archive("https://example.org/all.zip", "1f2a…", cache_folder() / "all.zip")
         PosixPath('/home/me/.cache/kzoo/all.zip')
     """
-    with contextlib.suppress(OSError), path.open("rb") as file:
-        if hashlib.file_digest(file, "sha256").hexdigest() == sha256:
+    with contextlib.suppress(OSError):
+        if files.sha256(path) == sha256:
             return path
     digest = hashlib.sha256()
     with whole_file(path) as part:

@@ -102,9 +102,18 @@ def builder(name: str):
     Raises:
         UserError: there is none of that name.
     """
+    return getattr(importlib.import_module(f"kzoo.presets.{builder_module(name)}"), name)
+
+
+def builder_module(name: str) -> str:
+    """Return the module of `kzoo.presets` that builds the preset `name`, without importing it.
+
+    Raises:
+        UserError: there is none of that name.
+    """
     for module, builders in BUILDERS.items():
         if name in builders:
-            return getattr(importlib.import_module(f"kzoo.presets.{module}"), name)
+            return module
     known = [name for builders in BUILDERS.values() for name in builders]
     raise UserError(f"no preset {name!r} can be built; {nearest(name, known)}")
 

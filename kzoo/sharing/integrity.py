@@ -3,7 +3,6 @@
 `kzoo.models.preset_files` seals what it writes and checks what it reads, before anything in it is used.
 """
 
-import hashlib
 import json
 import os
 import re
@@ -11,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kzoo.errors import UserError
-from kzoo.files import whole_file
+from kzoo.files import sha256, whole_file
 
 FORMAT = 1
 METADATA_FILE = "metadata.json"  # as keras-hub names it
@@ -33,7 +32,7 @@ def seal(folder: str | os.PathLike):
     folder = Path(folder)
     metadata = read_object(folder / METADATA_FILE)
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    files = {name: _sha256(folder / name) for name in names if name not in (METADATA_FILE, *NOTES)}
+    files = {name: sha256(folder / name) for name in names if name not in (METADATA_FILE, *NOTES)}
     with whole_file(folder / METADATA_FILE) as file:
         content = {**metadata, "kzoo_format": FORMAT, "files": files}
         file.write_text(json.dumps(content, indent=4) + "\n", encoding="utf-8")
@@ -62,10 +61,10 @@ def read_listing(folder: str | os.PathLike, source: str | None = None) -> dict[s
             f"preset {name}: {METADATA_FILE} lists no checksums: save it again with a translator's "
             "save_to_preset, or add them with kzoo.sharing.seal if it is your own"
         )
-    for file, sha256 in files.items():
+    for file, expected in files.items():
         check_name(file, f"preset {name}: {METADATA_FILE}")
-        if not isinstance(sha256, str) or not SHA256.fullmatch(sha256):
-            raise UserError(f"preset {name}: {METADATA_FILE} has no SHA-256 of {file} but {sha256!r:.80}")
+        if not isinstance(expected, str) or not SHA256.fullmatch(expected):
+            raise UserError(f"preset {name}: {METADATA_FILE} has no SHA-256 of {file} but {expected!r:.80}")
     return files
 
 
@@ -96,12 +95,12 @@ def check_files(folder: str | os.PathLike, listing: dict[str, str], source: str 
     Raises:
         UserError: a file that is missing, altered, or a link out of the folder.
     """
-    for name, sha256 in listing.items():
-        seen = _sha256(_inside(Path(folder), name, source))
-        if seen != sha256:
+    for name, expected in listing.items():
+        seen = sha256(_inside(Path(folder), name, source))
+        if seen != expected:
             raise UserError(
                 f"preset {source or folder}: {name} is altered or cut short (SHA-256 {seen[:12]}… instead "
-                f"of {sha256[:12]}…); {_remedy(folder, source)}"
+                f"of {expected[:12]}…); {_remedy(folder, source)}"
             )
 
 
@@ -153,8 +152,3 @@ def _remedy(folder: str | os.PathLike, source: str | None) -> str:
     if source:
         return "fetch it again later, or tell its author"
     return "delete the folder and fetch or copy the preset again"
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,15 +1,21 @@
 """Whether a folder's files are still what was written: SHA-256 of each, as `sha256sum` writes and checks."""
 
-import hashlib
+from collections.abc import Iterable
 from pathlib import Path
+
+from kzoo.files import sha256
 
 SUMS = "SHA256SUMS"
 
 
 def write_digests(folder: Path):
     """Write the SHA-256 of each file of a folder beside them; `sha256sum --check` in the folder reads it."""
-    lines = [f"{_digest(path)}  {path.name}\n" for path in sorted(folder.iterdir())]
-    (folder / SUMS).write_text("".join(lines))
+    (folder / SUMS).write_text(digest_lines(sorted(folder.iterdir())))
+
+
+def digest_lines(files: Iterable[Path]) -> str:
+    """Return a line for each file, its SHA-256 and its name."""
+    return "".join(f"{sha256(path)}  {path.name}\n" for path in files)
 
 
 def damage(folder: Path) -> str:
@@ -23,13 +29,8 @@ def damage(folder: Path) -> str:
     try:
         for line in sums.read_text().splitlines():
             digest, _, name = line.partition("  ")
-            if _digest(folder / name) != digest:
+            if sha256(folder / name) != digest:
                 return f"{name} is not as it was written"
     except (OSError, ValueError) as error:
         return f"{getattr(error, 'filename', None) or SUMS} cannot be read"
     return ""
-
-
-def _digest(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
