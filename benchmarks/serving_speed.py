@@ -1,6 +1,6 @@
 """Serving speed: `kzoo serve` under concurrent clients; SavedModel, `translate` and CTranslate2; in one run.
 
-    pip install "kzoo[serve,ctranslate2]"
+    pip install -e '.[serve,ctranslate2]'
     KZOO_DATA=FOLDER python benchmarks/serving_speed.py --preset pope_tiny_multi30k_en_de
 
 First the server, with batching and without: 1, 8 and 64 clients on loopback, each asking for one sentence of

@@ -4,6 +4,10 @@ import os
 import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+# What JAX compiles here runs a few times: compiled badly but fast.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+)
 
 import pytest
 
@@ -13,6 +17,20 @@ def fixed_seed():
     """The same random weights in every run, whatever ran before."""
     if "keras" in sys.modules:  # not imported for tests that need none
         sys.modules["keras"].utils.set_random_seed(1)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def without_xla(request):
+    """On TensorFlow only modules marked `xla` use XLA: it compiles for seconds what runs a few times."""
+    keras = sys.modules.get("keras")
+    if not keras or keras.backend.backend() != "tensorflow" or request.node.get_closest_marker("xla"):
+        yield
+        return
+    from kzoo.models import TransformerBackbone
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransformerBackbone, "xla_backends", ("jax",))
+        yield
 
 
 @pytest.fixture

@@ -204,10 +204,11 @@ def batch_shapes(
     Raises:
         UserError: no pairs, unequally many sentences, or one longer than `max_length` or `tokens`.
     """
-    lengths = np.concatenate([pair_lengths(source, target) for source, target in sides])
+    each = [pair_lengths(source, target) for source, target in sides]
+    lengths = np.concatenate(each)
     limit = (max_length or lengths.max()) if sentences else min(max_length or tokens, tokens)
     if lengths.max() > limit:
-        pair = int(lengths.argmax()) % len(sides[0][0])
+        pair = int(max(each, key=np.max).argmax())
         raise UserError(
             f"sentence pair {pair + 1} has {lengths.max()} subwords with its end symbol, "
             f"the limit is {limit}: raise max_length (or tokens), or truncate"

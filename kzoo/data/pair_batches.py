@@ -33,6 +33,10 @@ class PairBatches(keras.utils.PyDataset):
 
     Returns (a batch):
         As `Batches`, with `"source_language"` and `"target_language"`, `(B,)` each, among the inputs.
+
+    Raises:
+        UserError: sides of a pair that are not equally long or empty; a weight that no pair takes, or a pair
+            without one; a sentence that is too long.
     """
 
     def __init__(
@@ -51,6 +55,7 @@ class PairBatches(keras.utils.PyDataset):
     ):
         super().__init__(**kwargs)
         sides = {pair: words[pair] if pair in words else [words[code] for code in pair] for pair in pairs}
+        check_aligned(sides)
         shapes = batch_shapes(list(sides.values()), tokens, sentences, num_shapes, max_length)
         self.languages = list(languages)
         self.batches = [
@@ -111,3 +116,19 @@ class PairBatches(keras.utils.PyDataset):
                 plan.append(((turn + 0.5) / count, pair, passes[number][place]))
         plan.sort(key=lambda item: item[:2])
         self._plan = differing_first_two([item[1:] for item in plan], lambda item: item[1][0])
+
+
+def check_aligned(sides: dict[tuple[str, str], tuple[list, list]]):
+    """Refuse pairs whose two sides are not equally long, or empty.
+
+    Raises:
+        UserError: the first of them, by its name.
+    """
+    for (source, target), (sources, targets) in sides.items():
+        if len(sources) != len(targets):
+            raise UserError(
+                f"{source}-{target} is not aligned: {len(sources):,} sentences in {source}, "
+                f"{len(targets):,} in {target}"
+            )
+        if not sources:
+            raise UserError(f"{source}-{target} has no sentences to make batches of")

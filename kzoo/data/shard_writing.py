@@ -97,7 +97,7 @@ def write_shards(
 def check_installed():
     """Raise `UserError` where the package is missing that shards are written and read with."""
     if importlib.util.find_spec("array_record") is None:
-        raise UserError("shards need the package array_record: pip install 'kzoo[streaming]'")
+        raise UserError("shards need the package array_record: pip install -e '.[streaming]'")
 
 
 def character_words(ids: dict[str, int], unknown: int, end: int, texts: list[str]) -> list[list[int]]:

@@ -55,7 +55,9 @@ def nested_cross_validation(data: Split, seeds: list[int]) -> dict[str, list[flo
     return {"accuracy": accuracies}
 
 
-def cross_validated_training(train: Split, test: Split, seeds: list[int], f1=False) -> dict[str, list[float]]:
+def cross_validated_training(
+    train: Split, test: Split, seeds: list[int], f1: bool = False
+) -> dict[str, list[float]]:
     """Score on a test set; 10 folds of the training set choose the regularization (TREC, MRPC).
 
     Args:

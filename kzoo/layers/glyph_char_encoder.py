@@ -1,33 +1,12 @@
 """The glyph encoder: a character's vector computed from its bitmap, in five architectures."""
 
-from typing import NamedTuple
-
 import keras
 from keras import ops
-from keras.initializers import RandomNormal
 from keras.layers import Dense
 
+from kzoo.layers.glyph_architectures import ARCHITECTURES
 from kzoo.layers.glyph_convolutions import SIZE, GlyphConvolutions
-from kzoo.layers.mean_over_replicas import mean_over_replicas
-
-
-class Architecture(NamedTuple):
-    """What stands between pixels and vector."""
-
-    convolutions: bool
-    num_features: int | None  # `None`: as many as the vector is wide
-    inner_activation: str
-    output_activation: str | None  # `None`: the features are the vector
-
-
-# Table 1, with the number of features that the paper chose.
-ARCHITECTURES = {
-    "cnn_fc_relu": Architecture(True, 1024, "linear", "relu"),
-    "cnn_softmax_fc": Architecture(True, 4096, "softmax", "linear"),
-    "cnn_relu": Architecture(True, None, "relu", None),
-    "fc_1": Architecture(False, None, "linear", None),
-    "fc_2": Architecture(False, 1024, "relu", "linear"),
-}
+from kzoo.layers.weighted_moments import weighted_moments
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -98,15 +77,7 @@ class GlyphCharEncoder(keras.layers.Layer):
         self.convolutions = GlyphConvolutions(**inside, name="cnn") if chosen.convolutions else None
         # A 4×4 convolution of a 4×4 image is a fully connected map, and faster as one.
         self.features_map = Dense(self.num_features, **inside, name="features")
-        softmax = chosen.inner_activation == "softmax"
-        self.output_map = chosen.output_activation and Dense(
-            output_dim,
-            activation=chosen.output_activation,
-            # A softmax mixes thousands of rows: of deviation 1 they make vectors of a lookup's size.
-            kernel_initializer=RandomNormal(stddev=1.0) if softmax else "glorot_uniform",
-            **inside,
-            name="output",
-        )
+        self.output_map = chosen.output_map(output_dim, **inside)
 
     def build(self, glyphs_shape):
         shape = (None, SIZE * SIZE)
@@ -180,15 +151,3 @@ class GlyphCharEncoder(keras.layers.Layer):
             "num_features": self.num_features,
         }
         return {**super().get_config(), **config}
-
-
-def weighted_moments(features, counts):
-    """Return the mean and variance `(F,)` of `features` `(N, F)`, row n counted `counts[n]` times."""
-    counts = ops.cast(counts, features.dtype)[:, None]
-    total = mean_over_replicas(ops.sum(counts))
-
-    def mean(x):
-        return ops.divide_no_nan(mean_over_replicas(ops.sum(counts * x, axis=0)), total)
-
-    center = mean(features)
-    return center, mean(ops.square(features - center))

@@ -49,7 +49,7 @@ class GlyphEmbedding(keras.layers.Layer):
         https://aclanthology.org/W18-3025
     """
 
-    def __init__(self, glyphs, encoder, **kwargs):
+    def __init__(self, glyphs: np.ndarray | int, encoder: keras.layers.Layer, **kwargs):
         super().__init__(**kwargs)
         self._drawn = None
         if not isinstance(glyphs, int):

@@ -5,11 +5,11 @@ from keras import ops
 
 from kzoo.layers.feed_forward import FeedForward
 from kzoo.layers.multi_head_attention import MultiHeadAttention
-from kzoo.layers.residual import Residual
+from kzoo.layers.transformer_layer import TransformerLayer
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class TransformerDecoderLayer(keras.layers.Layer):
+class TransformerDecoderLayer(TransformerLayer):
     """Causal self-attention, attention over the source, feed-forward network, each in a residual connection.
 
     Called on a whole target, as in training, or through `decode_step` on the one word that each hypothesis
@@ -42,41 +42,18 @@ class TransformerDecoderLayer(keras.layers.Layer):
         Vaswani et al. 2017, "Attention Is All You Need", Section 3.1. https://arxiv.org/abs/1706.03762
     """
 
-    def __init__(
-        self,
-        num_heads: int,
-        feedforward_dim: int,
-        dropout: float = 0.0,
-        norm: str = "post",
-        rotary=None,
-        **kwargs,
-    ):
-        super().__init__(**kwargs)
-        self.num_heads = num_heads
-        self.feedforward_dim = feedforward_dim
-        self.dropout = dropout
-        self.norm = norm
-        self.rotary = rotary
-        self.supports_masking = True
-
     def build(self, inputs_shape, source_shape=None):
         dtype, key_dim = self.dtype_policy, inputs_shape[-1] // self.num_heads
         self.self_attention = MultiHeadAttention(
             self.num_heads, key_dim, rotary=self.rotary, dtype=dtype, name="self_attention"
         )
-        self.self_attention_residual = Residual(
-            self.norm, self.dropout, dtype=dtype, name="self_attention_residual"
-        )
+        self.self_attention_residual = self.residual("self_attention_residual")
         self.cross_attention = MultiHeadAttention(
             self.num_heads, key_dim, dtype=dtype, name="cross_attention"
         )
-        self.cross_attention_residual = Residual(
-            self.norm, self.dropout, dtype=dtype, name="cross_attention_residual"
-        )
+        self.cross_attention_residual = self.residual("cross_attention_residual")
         self.feedforward = FeedForward(self.feedforward_dim, dtype=dtype, name="feedforward")
-        self.feedforward_residual = Residual(
-            self.norm, self.dropout, dtype=dtype, name="feedforward_residual"
-        )
+        self.feedforward_residual = self.residual("feedforward_residual")
         for layer in (
             self.self_attention,
             self.self_attention_residual,
@@ -146,17 +123,3 @@ class TransformerDecoderLayer(keras.layers.Layer):
 
     def compute_output_shape(self, inputs_shape, source_shape=None):
         return inputs_shape
-
-    def get_config(self):
-        config = {
-            "num_heads": self.num_heads,
-            "feedforward_dim": self.feedforward_dim,
-            "dropout": self.dropout,
-            "norm": self.norm,
-            "rotary": keras.saving.serialize_keras_object(self.rotary),
-        }
-        return {**super().get_config(), **config}
-
-    @classmethod
-    def from_config(cls, config):
-        return cls(**{**config, "rotary": keras.saving.deserialize_keras_object(config["rotary"])})

@@ -6,11 +6,11 @@ from keras import ops
 from kzoo.layers.feed_forward import FeedForward
 from kzoo.layers.image_text_attention import ImageTextAttention
 from kzoo.layers.multi_head_attention import MultiHeadAttention
-from kzoo.layers.residual import Residual
+from kzoo.layers.transformer_layer import TransformerLayer
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class TransformerEncoderLayer(keras.layers.Layer):
+class TransformerEncoderLayer(TransformerLayer):
     """Self-attention and feed-forward network, each in a residual connection.
 
     With a picture, image-text attention stands between them: the mean over the picture's R regions of what
@@ -46,46 +46,23 @@ class TransformerEncoderLayer(keras.layers.Layer):
         https://doi.org/10.1109/IALP48816.2019.9037732
     """
 
-    def __init__(
-        self,
-        num_heads: int,
-        feedforward_dim: int,
-        dropout: float = 0.0,
-        norm: str = "post",
-        rotary=None,
-        **kwargs,
-    ):
-        super().__init__(**kwargs)
-        self.num_heads = num_heads
-        self.feedforward_dim = feedforward_dim
-        self.dropout = dropout
-        self.norm = norm
-        self.rotary = rotary
-        self.supports_masking = True
-
     def build(self, inputs_shape, image_shape=None):
-        dtype = self.dtype_policy
+        dtype, key_dim = self.dtype_policy, inputs_shape[-1] // self.num_heads
         self.attention = MultiHeadAttention(
-            self.num_heads,
-            inputs_shape[-1] // self.num_heads,
-            rotary=self.rotary,
-            dtype=dtype,
-            name="attention",
+            self.num_heads, key_dim, rotary=self.rotary, dtype=dtype, name="attention"
         )
-        self.attention_residual = Residual(self.norm, self.dropout, dtype=dtype, name="attention_residual")
+        self.attention_residual = self.residual("attention_residual")
         self.feedforward = FeedForward(self.feedforward_dim, dtype=dtype, name="feedforward")
-        self.feedforward_residual = Residual(
-            self.norm, self.dropout, dtype=dtype, name="feedforward_residual"
-        )
+        self.feedforward_residual = self.residual("feedforward_residual")
         for layer in (self.attention, self.attention_residual, self.feedforward, self.feedforward_residual):
             layer.build(inputs_shape)
         self.image_attention = None
         if image_shape is not None:
             self.image_attention = ImageTextAttention(
-                self.num_heads, inputs_shape[-1] // self.num_heads, dtype=dtype, name="image_attention"
+                self.num_heads, key_dim, dtype=dtype, name="image_attention"
             )
             self.image_attention.build(inputs_shape, image_shape)
-            self.image_residual = Residual(self.norm, self.dropout, dtype=dtype, name="image_residual")
+            self.image_residual = self.residual("image_residual")
             self.image_residual.build(inputs_shape)
 
     def call(self, inputs, image=None, mask=None, training=None):
@@ -112,17 +89,3 @@ class TransformerEncoderLayer(keras.layers.Layer):
 
     def compute_output_shape(self, inputs_shape, image_shape=None):
         return inputs_shape
-
-    def get_config(self):
-        config = {
-            "num_heads": self.num_heads,
-            "feedforward_dim": self.feedforward_dim,
-            "dropout": self.dropout,
-            "norm": self.norm,
-            "rotary": keras.saving.serialize_keras_object(self.rotary),
-        }
-        return {**super().get_config(), **config}
-
-    @classmethod
-    def from_config(cls, config):
-        return cls(**{**config, "rotary": keras.saving.deserialize_keras_object(config["rotary"])})

@@ -114,7 +114,9 @@ def glove_examples(
     return {"x": inputs, "y": log_counts, "sample_weight": weights.astype("float32")}
 
 
-def bag_of_vectors(vectors: np.ndarray, tokenizer) -> Callable[[list[str]], np.ndarray]:
+def bag_of_vectors(
+    vectors: np.ndarray, tokenizer: Callable[[list[str]], list[list[int]]]
+) -> Callable[[list[str]], np.ndarray]:
     """Return a function that embeds sentences as the mean of their words' vectors.
 
     Args:

@@ -9,7 +9,9 @@ from PIL import Image, ImageOps
 from kzoo.errors import UserError
 
 
-def image_rows(images, count: int, shape: tuple[int, ...] | None) -> np.ndarray | None:
+def image_rows(
+    images: np.ndarray | Sequence | None, count: int, shape: tuple[int, ...] | None
+) -> np.ndarray | None:
     """Return one image a sentence, as a model takes them.
 
     Args:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import keras
 import numpy as np
+from keras_hub.tokenizers import Tokenizer
 
 from kzoo.decoding.batched_search import batches_by_length, padded_source
 from kzoo.decoding.length_penalty import Exponent
@@ -38,7 +39,7 @@ class MultilingualTranslator(TranslationModel):
     ['Un chien court.']
     """
 
-    def __init__(self, backbone, tokenizers: dict, **kwargs):
+    def __init__(self, backbone: keras.Model, tokenizers: dict[str, Tokenizer | None], **kwargs):
         super().__init__(backbone, **kwargs)
         self.tokenizers = dict(tokenizers)
         self._embeddings = None
@@ -276,7 +277,7 @@ class Direction:
 class SentenceMatrices(keras.Model):
     """The bridge's M and A of sentences; a `keras.Model`, so that `predict_on_batch` compiles it."""
 
-    def __init__(self, backbone):
+    def __init__(self, backbone: keras.Model):
         super().__init__()
         self.backbone = backbone
         self.built = True  # it has no weights of its own

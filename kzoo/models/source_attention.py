@@ -26,7 +26,7 @@ class SourceAttention:
         attended to, N with padding.
     """
 
-    def __init__(self, backbone):
+    def __init__(self, backbone: keras.Model):
         self._backbone, self._compiled = backbone, None
 
     def __call__(self, source: list[int], target: list[int], others: dict) -> np.ndarray:
@@ -45,7 +45,7 @@ class SourceAttention:
 class StackedAttention(keras.Model):
     """A backbone's attention `(B, layers, H, T, N)`; a model, so that `predict_on_batch` compiles it."""
 
-    def __init__(self, backbone):
+    def __init__(self, backbone: keras.Model):
         super().__init__()
         self.backbone = backbone
         self.built = True  # it has no weights of its own

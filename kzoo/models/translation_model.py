@@ -24,7 +24,7 @@ class TranslationModel(WholeBatchLoss, keras.Model):
         Logits `(B, T, V)`.
     """
 
-    def __init__(self, backbone, **kwargs):
+    def __init__(self, backbone: keras.Model, **kwargs):
         super().__init__(**{"dtype": backbone.dtype_policy, **kwargs})  # which decides on loss scaling
         self.backbone = backbone
         self._searches = BatchedSearch(self, backbone.max_length, uses_xla(backbone))

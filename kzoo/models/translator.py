@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import keras
 import numpy as np
+from keras_hub.tokenizers import Tokenizer
 
 from kzoo.decoding.length_penalty import Exponent
 from kzoo.errors import UserError
@@ -14,6 +15,8 @@ from kzoo.models.preset_files import read_preset, write_preset
 from kzoo.models.source_attention import SourceAttention
 from kzoo.models.translation_model import TranslationModel
 from kzoo.text.tokenizers import END
+
+Image = np.ndarray | str | os.PathLike  # features, pixels, or the file of a picture
 
 
 @dataclass(frozen=True)
@@ -52,9 +55,9 @@ class Translator(TranslationModel):
 
     def __init__(
         self,
-        backbone,
-        source_tokenizer=None,
-        target_tokenizer=None,
+        backbone: keras.Model,
+        source_tokenizer: Tokenizer | None = None,
+        target_tokenizer: Tokenizer | None = None,
         source_language: str | None = None,
         target_language: str | None = None,
         **kwargs,
@@ -136,7 +139,7 @@ class Translator(TranslationModel):
         return as_hypotheses(found, n, self.target_tokenizer)
 
     def attention(
-        self, text: str, translation: str | None = None, image=None
+        self, text: str, translation: str | None = None, image: Image | None = None
     ) -> tuple[list[str], list[str], np.ndarray]:
         """Return what each word of a translation attends to among the words of its sentence.
 
@@ -165,7 +168,7 @@ class Translator(TranslationModel):
         weights = self._attention(source, target, others)[..., : len(source) + 1]
         return pieces(self.source_tokenizer, source), pieces(self.target_tokenizer, target), weights
 
-    def image_attention(self, text: str, image) -> tuple[list[str], np.ndarray]:
+    def image_attention(self, text: str, image: Image) -> tuple[list[str], np.ndarray]:
         """Return a sentence's subwords with the end symbol, and what the picture attends to among them.
 
         Args:
@@ -242,7 +245,9 @@ class Translator(TranslationModel):
         return cls(**config)
 
 
-def tokenize_within(tokenizer, texts: list[str], limit: int, truncate: bool = False) -> list[list[int]]:
+def tokenize_within(
+    tokenizer: Tokenizer, texts: list[str], limit: int, truncate: bool = False
+) -> list[list[int]]:
     """Return the word numbers of sentences that have at most `limit` words.
 
     Raises:
@@ -258,17 +263,17 @@ def tokenize_within(tokenizer, texts: list[str], limit: int, truncate: bool = Fa
     return [sentence[:limit] for sentence in words]
 
 
-def pieces(tokenizer, words: list[int]) -> list[str]:
+def pieces(tokenizer: Tokenizer, words: list[int]) -> list[str]:
     """Return words as the tokenizer writes them, and the end symbol."""
     return [*(tokenizer.id_to_token(word) for word in words), tokenizer.id_to_token(END)]
 
 
-def as_images(image):
+def as_images(image: Image) -> list | np.ndarray:
     """Return one image, the path of a file or an array, as one of a list of images."""
     return [image] if isinstance(image, str | os.PathLike) else image[None]
 
 
-def as_hypotheses(found: list, n: int, tokenizer) -> list[list[Hypothesis]]:
+def as_hypotheses(found: list, n: int, tokenizer: Tokenizer) -> list[list[Hypothesis]]:
     """Return the `n` best hypotheses of each sentence as text.
 
     Args:

@@ -1,9 +1,14 @@
 """The multilingual models of the attention bridge paper, and its bilingual baseline."""
 
+from collections.abc import Sequence
+
 import keras
+from keras_hub.tokenizers import Tokenizer
 
 from kzoo.models import SGD, AttentionBridgeBackbone, MultilingualTranslator, SentenceCrossEntropy
 from kzoo.models.xla import uses_xla
+
+Tokenizers = dict[str, Tokenizer] | None  # by language
 
 # Vázquez et al. 2019, Section 4.1.
 BASE = {
@@ -26,7 +31,9 @@ TINY = {
 }
 
 
-def attention_bridge_m2m(tokenizers=None, languages=("en", "de", "fr", "cs"), **overrides):
+def attention_bridge_m2m(
+    tokenizers: Tokenizers = None, languages: Sequence[str] = ("en", "de", "fr", "cs"), **overrides
+) -> MultilingualTranslator:
     """The paper's many-to-many model (Vázquez et al. 2019, Table 1, "M-2-M").
 
     Args:
@@ -37,23 +44,29 @@ def attention_bridge_m2m(tokenizers=None, languages=("en", "de", "fr", "cs"), **
     return attention_bridge(tokenizers, languages, **{**BASE, **overrides})
 
 
-def attention_bridge_bilingual(tokenizers=None, languages=("en", "de"), **overrides):
+def attention_bridge_bilingual(
+    tokenizers: Tokenizers = None, languages: Sequence[str] = ("en", "de"), **overrides
+) -> MultilingualTranslator:
     """The paper's bilingual model (Vázquez et al. 2019, Table 1); `bridge=False` is its plain baseline."""
     return attention_bridge(tokenizers, languages, **{**BASE, **overrides})
 
 
-def attention_bridge_m2m_tiny(tokenizers=None, languages=("en", "de", "fr", "cs"), **overrides):
+def attention_bridge_m2m_tiny(
+    tokenizers: Tokenizers = None, languages: Sequence[str] = ("en", "de", "fr", "cs"), **overrides
+) -> MultilingualTranslator:
     """Many-to-many at a size that two cores can train."""
     return attention_bridge(tokenizers, languages, **{**TINY, **overrides})
 
 
-def attention_bridge_bilingual_tiny(tokenizers=None, languages=("en", "de"), **overrides):
+def attention_bridge_bilingual_tiny(
+    tokenizers: Tokenizers = None, languages: Sequence[str] = ("en", "de"), **overrides
+) -> MultilingualTranslator:
     """Bilingual at a size that two cores can train; `bridge=False` leaves the bridge out."""
     return attention_bridge(tokenizers, languages, **{**TINY, **overrides})
 
 
 def attention_bridge(
-    tokenizers, languages, vocabulary_size: int = 10000, **settings
+    tokenizers: Tokenizers, languages: Sequence[str], vocabulary_size: int = 10000, **settings
 ) -> MultilingualTranslator:
     """Build a translator around an attention bridge and compile it with the paper's recipe.
 

@@ -1,6 +1,7 @@
 """The character-to-subword models of the glyph paper: vectors from bitmaps, and from a table beside them."""
 
 import keras
+from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
 from kzoo.models import Adam, LabelSmoothedCrossEntropy, RecurrentBackbone, Translator
@@ -25,7 +26,12 @@ TINY = {
 }
 
 
-def glyph_zh_en(source_tokenizer=None, target_tokenizer=None, architecture="cnn_fc_relu", **overrides):
+def glyph_zh_en(
+    source_tokenizer: Tokenizer | None = None,
+    target_tokenizer: Tokenizer | None = None,
+    architecture: str = "cnn_fc_relu",
+    **overrides,
+) -> Translator:
     """Characters encoded from their glyphs (Broscheit et al. 2018, Tables 1 to 3).
 
     Args:
@@ -37,17 +43,26 @@ def glyph_zh_en(source_tokenizer=None, target_tokenizer=None, architecture="cnn_
     return recurrent(source_tokenizer, target_tokenizer, **{**BASE, **_glyph(architecture), **overrides})
 
 
-def glyph_zh_en_tiny(source_tokenizer=None, target_tokenizer=None, architecture="cnn_fc_relu", **overrides):
+def glyph_zh_en_tiny(
+    source_tokenizer: Tokenizer | None = None,
+    target_tokenizer: Tokenizer | None = None,
+    architecture: str = "cnn_fc_relu",
+    **overrides,
+) -> Translator:
     """Characters encoded from their glyphs, at a size that two cores can train."""
     return recurrent(source_tokenizer, target_tokenizer, **{**TINY, **_glyph(architecture), **overrides})
 
 
-def lookup_zh_en(source_tokenizer=None, target_tokenizer=None, **overrides):
+def lookup_zh_en(
+    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
+) -> Translator:
     """The paper's baseline EMB: a learned vector for each character."""
     return recurrent(source_tokenizer, target_tokenizer, **{**BASE, **overrides})
 
 
-def lookup_zh_en_tiny(source_tokenizer=None, target_tokenizer=None, **overrides):
+def lookup_zh_en_tiny(
+    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
+) -> Translator:
     """A learned vector for each character, at a size that two cores can train."""
     return recurrent(source_tokenizer, target_tokenizer, **{**TINY, **overrides})
 
@@ -57,8 +72,8 @@ def _glyph(architecture: str) -> dict:
 
 
 def recurrent(
-    source_tokenizer=None,
-    target_tokenizer=None,
+    source_tokenizer: Tokenizer | None = None,
+    target_tokenizer: Tokenizer | None = None,
     source_vocabulary_size: int = 8457,
     target_vocabulary_size: int = 32000,
     font: str | None = None,
@@ -85,7 +100,7 @@ def recurrent(
     return translator
 
 
-def draw_glyphs(backbone: keras.Model, tokenizer, font: str | None = None):
+def draw_glyphs(backbone: keras.Model, tokenizer: Tokenizer | None, font: str | None = None):
     """Give a backbone that reads glyphs those of its characters; leave any other as it is.
 
     Args:
@@ -108,7 +123,7 @@ def draw_glyphs(backbone: keras.Model, tokenizer, font: str | None = None):
 def compile_translator(translator: keras.Model):
     """Compile with Adam at 1e-3, the rate of the paper's first four epochs.
 
-    A recipe with the optimizer `"halving"` halves it after each later one.
+    A recipe with `halve_after = 4` halves it for each later one.
     """
     translator.compile(
         optimizer=Adam(1e-3, global_clipnorm=5.0),

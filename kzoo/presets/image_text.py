@@ -1,6 +1,7 @@
 """The Transformers of the image-text attention paper, with pictures and without."""
 
 import keras
+from keras_hub.tokenizers import Tokenizer
 
 from kzoo.models import Translator
 from kzoo.presets import pope
@@ -12,27 +13,37 @@ FC7 = (4096,)
 PICTURE = (64, 64, 3)  # of the built-in Scenes
 
 
-def image_text_base(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
+def image_text_base(
+    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
+) -> Translator:
     """Transformer base whose encoder lets a picture's FC7 features attend to the words (Ma et al. 2020)."""
     return image_text(source_tokenizer, target_tokenizer, **{**BASE, "image_shape": FC7, **overrides})
 
 
-def text_only_base(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
+def text_only_base(
+    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
+) -> Translator:
     """The same without pictures: the paper's baseline."""
     return image_text(source_tokenizer, target_tokenizer, **{**BASE, **overrides})
 
 
-def image_text_tiny(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
+def image_text_tiny(
+    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
+) -> Translator:
     """Small Transformer that reads pictures of 64×64 pixels by a convolutional network trained with it."""
     return image_text(source_tokenizer, target_tokenizer, **{**TINY, "image_shape": PICTURE, **overrides})
 
 
-def text_only_tiny(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
+def text_only_tiny(
+    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
+) -> Translator:
     """The same without pictures."""
     return image_text(source_tokenizer, target_tokenizer, **{**TINY, **overrides})
 
 
-def image_text(source_tokenizer=None, target_tokenizer=None, **settings) -> Translator:
+def image_text(
+    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **settings
+) -> Translator:
     """Build a Transformer translator and compile it with the paper's recipe.
 
     Args:

@@ -1,6 +1,7 @@
 """The Transformers of the PoPE paper: Legendre positions and those that they are compared with."""
 
 import keras
+from keras_hub.tokenizers import Tokenizer
 
 from kzoo.models import Adam, LabelSmoothedCrossEntropy, NoamSchedule, TransformerBackbone, Translator
 from kzoo.models.xla import uses_xla
@@ -26,55 +27,71 @@ TINY = {
 }
 
 
-def pope_base(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
+def pope_base(
+    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
+) -> Translator:
     """Transformer base with Legendre positions as the paper has them (Aggarwal 2024, Eq. 14, Table 1)."""
     return transformer(
         source_tokenizer, target_tokenizer, **{**BASE, "position_encoding": "pope", **overrides}
     )
 
 
-def sine_base(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
+def sine_base(
+    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
+) -> Translator:
     """Transformer base with sinusoids (Vaswani et al. 2017, Section 3.5): the paper's baseline."""
     return transformer(
         source_tokenizer, target_tokenizer, **{**BASE, "position_encoding": "sine", **overrides}
     )
 
 
-def rope_base(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
+def rope_base(
+    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
+) -> Translator:
     """Transformer base with rotary positions (Su et al. 2021) in both self-attentions."""
     return transformer(
         source_tokenizer, target_tokenizer, **{**BASE, "position_encoding": "rope", **overrides}
     )
 
 
-def learned_base(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
+def learned_base(
+    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
+) -> Translator:
     """Transformer base with a learned vector for each position (Gehring et al. 2017)."""
     return transformer(
         source_tokenizer, target_tokenizer, **{**BASE, "position_encoding": "learned", **overrides}
     )
 
 
-def pope_tiny(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
+def pope_tiny(
+    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
+) -> Translator:
     """Small Transformer with orthonormal Legendre positions, pre-norm."""
     positions = {"position_encoding": "pope", "position_options": {"normalize": True}}
     return transformer(source_tokenizer, target_tokenizer, **{**TINY, **positions, **overrides})
 
 
-def sine_tiny(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
+def sine_tiny(
+    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
+) -> Translator:
     """Small Transformer with sinusoids, pre-norm."""
     return transformer(
         source_tokenizer, target_tokenizer, **{**TINY, "position_encoding": "sine", **overrides}
     )
 
 
-def rope_tiny(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
+def rope_tiny(
+    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
+) -> Translator:
     """Small Transformer with rotary positions, pre-norm."""
     return transformer(
         source_tokenizer, target_tokenizer, **{**TINY, "position_encoding": "rope", **overrides}
     )
 
 
-def learned_tiny(source_tokenizer=None, target_tokenizer=None, **overrides) -> Translator:
+def learned_tiny(
+    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
+) -> Translator:
     """Small Transformer with a learned vector for each position, pre-norm."""
     return transformer(
         source_tokenizer, target_tokenizer, **{**TINY, "position_encoding": "learned", **overrides}
@@ -82,8 +99,8 @@ def learned_tiny(source_tokenizer=None, target_tokenizer=None, **overrides) -> T
 
 
 def transformer(
-    source_tokenizer=None,
-    target_tokenizer=None,
+    source_tokenizer: Tokenizer | None = None,
+    target_tokenizer: Tokenizer | None = None,
     source_vocabulary_size: int = 8000,
     font: str | None = None,
     **settings,

@@ -3,11 +3,19 @@
 import fnmatch
 import importlib
 import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from kzoo.errors import UserError, nearest
 from kzoo.presets.description import describe
 from kzoo.sharing.integrity import read_object
 from kzoo.sharing.location import SHELF, locate, shelved
+
+if TYPE_CHECKING:  # listing presets takes no deep learning
+    from rich.console import Group
+
+    from kzoo.models import MultilingualTranslator, Translator
+    from kzoo.models.multilingual_translator import Direction
 
 # Builders by the module that they stand in.
 BUILDERS = {
@@ -61,7 +69,7 @@ def list_presets(pattern: str = "*") -> list[str]:
     return sorted(fnmatch.filter([*builders, *shelved()], pattern))
 
 
-def shelf_table(pattern: str = "*"):
+def shelf_table(pattern: str = "*") -> "Group":
     """Return what `rich` prints of the presets that match: a table of the trained ones, one of builders."""
     from rich.console import Group
     from rich.table import Table
@@ -83,7 +91,7 @@ def shelf_table(pattern: str = "*"):
     return Group(*(table for table in (trained, to_train) if table.row_count))
 
 
-def build(name: str, *tokenizers, **overrides):
+def build(name: str, *tokenizers, **overrides) -> "Translator | MultilingualTranslator":
     """Return a fresh, compiled translator: the builder `name` called with the other arguments.
 
     Raises:
@@ -96,7 +104,7 @@ def build(name: str, *tokenizers, **overrides):
         raise UserError(f"preset {name} with {overrides}: {error}") from error
 
 
-def builder(name: str):
+def builder(name: str) -> "Callable[..., Translator | MultilingualTranslator]":
     """Return the function that builds the preset `name`.
 
     Raises:
@@ -118,7 +126,7 @@ def builder_module(name: str) -> str:
     raise UserError(f"no preset {name!r} can be built; {nearest(name, known)}")
 
 
-def load(preset: str | os.PathLike):
+def load(preset: str | os.PathLike) -> "Translator | MultilingualTranslator":
     """Return a trained translator with its tokenizers, compiled as the builders of its kind compile.
 
     Args:
@@ -152,7 +160,9 @@ def family(backbone: str, config: dict) -> str:
     return "image_text" if config.get("image_shape") else FAMILIES[backbone]
 
 
-def direction(translator, source: str | None = None, target: str | None = None):
+def direction(
+    translator: "Translator | MultilingualTranslator", source: str | None = None, target: str | None = None
+) -> "Translator | Direction":
     """Return a trained translator as one of a single direction, with `translate` and its two languages.
 
     Args:

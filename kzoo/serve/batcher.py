@@ -8,6 +8,8 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from kzoo.serve.metrics import Metrics
+
 log = logging.getLogger("kzoo.serve")
 
 
@@ -48,7 +50,7 @@ class Batcher:
         sizes: Sequence[int],
         max_wait: float,
         most_waiting: int,
-        metrics,
+        metrics: Metrics,
         threads: int = 1,
     ):
         self._function, self._sizes, self._max_wait = function, sizes, max_wait

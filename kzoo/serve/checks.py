@@ -1,11 +1,20 @@
 """What a request may hold: checked before it waits for the model, with one line for what is wrong."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from keras_hub.tokenizers import Tokenizer
 
 from kzoo.decoding.batched_search import batches_by_length
 from kzoo.errors import UserError
+from kzoo.models import MultilingualTranslator, Translator
 from kzoo.models.image_inputs import image_rows
 from kzoo.serve.pictures import check_pixels, decoded
+
+if TYPE_CHECKING:  # which itself imports this module
+    from kzoo.serve.served import Served
 
 
 @dataclass(frozen=True)
@@ -58,7 +67,9 @@ def check_language(code: str | None, languages: list[str], called: str = "langua
     raise UserError(f"{called} {wrong}: this model knows {', '.join(languages)}")
 
 
-def directions(served, count: int, source, target) -> list[tuple]:
+def directions(
+    served: "Served", count: int, source: str | list[str] | None, target: str | list[str] | None
+) -> list[tuple[str | None, str | None]]:
     """Return the source and the target language of each sentence, `None` where there is no choice.
 
     Args:
@@ -84,7 +95,9 @@ def directions(served, count: int, source, target) -> list[tuple]:
     return list(zip(*columns, strict=True))
 
 
-def padded_lengths(translator, texts: list[str], languages: list[str | None]) -> list[int]:
+def padded_lengths(
+    translator: Translator | MultilingualTranslator, texts: list[str], languages: list[str | None]
+) -> list[int]:
     """Return the length that each text, in a language each, is padded to; 0 for one without a word.
 
     A SavedModel cuts sentences that its model cannot read whole and does not say so; a server can.
@@ -111,12 +124,14 @@ def padded_lengths(translator, texts: list[str], languages: list[str | None]) ->
     return lengths
 
 
-def tokenizer_of(translator, language: str | None):
+def tokenizer_of(translator: Translator | MultilingualTranslator, language: str | None) -> Tokenizer:
     """Return the tokenizer of a source language; `None` is the only one."""
     return translator.source_tokenizer if language is None else translator.tokenizers[language]
 
 
-def decoded_images(images, count: int, shape: tuple[int, ...] | None) -> list:
+def decoded_images(
+    images: Sequence | None, count: int, shape: tuple[int, ...] | None
+) -> list[np.ndarray | None]:
     """Return an image for each sentence as the model takes it, `None` where it takes none.
 
     Raises:

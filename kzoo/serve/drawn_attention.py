@@ -3,13 +3,17 @@
 import numpy as np
 
 from kzoo.errors import UserError
+from kzoo.models import MultilingualTranslator, Translator
+
+AnyTranslator = Translator | MultilingualTranslator
+Languages = tuple[str | None, str | None]  # of the sentence and of its translation
 
 # Beyond these a browser takes seconds to draw, and the answer is megabytes.
 MOST_CELLS = 6_000
 MOST_WEIGHTS = 150_000
 
 
-def kinds(translator) -> list[str]:
+def kinds(translator: AnyTranslator) -> list[str]:
     """Return the attentions that a translator has: `encoder_decoder`, `bridge`, `image`."""
     found = ["encoder_decoder"]
     if getattr(translator.backbone, "bridge", None) is not None:
@@ -19,7 +23,9 @@ def kinds(translator) -> list[str]:
     return found
 
 
-def drawn_attention(translator, text: str, translation: str, languages: tuple, image) -> list[dict]:
+def drawn_attention(
+    translator: AnyTranslator, text: str, translation: str, languages: Languages, image: np.ndarray | None
+) -> list[dict]:
     """Return each attention of a sentence and its translation.
 
     Args:
@@ -47,7 +53,9 @@ def drawn_attention(translator, text: str, translation: str, languages: tuple, i
     return found
 
 
-def encoder_decoder(translator, text, translation, languages, image) -> dict:
+def encoder_decoder(
+    translator: AnyTranslator, text: str, translation: str, languages: Languages, image: np.ndarray | None
+) -> dict:
     """Return the translation's words over the sentence's, or over the rows of the bridge's M."""
     if hasattr(translator, "languages"):
         source, target, weights = translator.attention(text, *languages, translation)
@@ -56,14 +64,18 @@ def encoder_decoder(translator, text, translation, languages, image) -> dict:
     return {"rows": target, "columns": source, "weights": weights}
 
 
-def bridge(translator, text, translation, languages, image) -> dict:
+def bridge(
+    translator: AnyTranslator, text: str, translation: str, languages: Languages, image: np.ndarray | None
+) -> dict:
     """Return the bridge's heads over the sentence's words."""
     words, weights = translator.bridge_attention(text, languages[0])
     rows = [str(head + 1) for head in range(len(weights))]
     return {"rows": rows, "columns": words, "weights": weights[None, None]}
 
 
-def over_words(translator, text, translation, languages, image) -> dict:
+def over_words(
+    translator: AnyTranslator, text: str, translation: str, languages: Languages, image: np.ndarray | None
+) -> dict:
     """Return the image's regions over the sentence's words."""
     words, weights = translator.image_attention(text, image)
     regions, shape = weights.shape[2], translator.image_shape

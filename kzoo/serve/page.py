@@ -4,6 +4,7 @@ import asyncio
 import base64
 import binascii
 import io
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import numpy as np
@@ -74,7 +75,7 @@ def page_routes(served: Served) -> APIRouter:
     return router
 
 
-def file_route(name: str, media_type: str):
+def file_route(name: str, media_type: str) -> Callable[[], Awaitable[Response]]:
     """Return what answers with one of the page's files."""
     content = (FOLDER / name).read_bytes()
 
@@ -128,7 +129,7 @@ async def translated(served: Served, asked: Asked) -> dict:
     }
 
 
-def read_image(text: str, shape: tuple[int, ...] | None):
+def read_image(text: str, shape: tuple[int, ...] | None) -> bytes | np.ndarray:
     """Return a picture's bytes, or features of `shape`, from base64.
 
     Raises:

@@ -12,7 +12,7 @@ from kzoo.models.image_inputs import read_picture
 MOST_PIXELS = 32_000_000
 
 
-def decoded(image, shape: tuple[int, ...], number: int) -> np.ndarray:
+def decoded(image: bytes | np.ndarray | list, shape: tuple[int, ...], number: int) -> np.ndarray:
     """Return an image as a model takes it: uint8 for pictures, float32 for features.
 
     Args:

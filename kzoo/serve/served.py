@@ -2,14 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import keras
 import numpy as np
 
 from kzoo.decoding.batched_search import ROWS
 from kzoo.errors import UserError
-from kzoo.models.translator import Hypothesis
+from kzoo.models import Hypothesis, MultilingualTranslator, Translator
 from kzoo.serve.batcher import Batcher
 from kzoo.serve.checks import (
     Limits,
@@ -46,7 +46,7 @@ class Served:
 
     def __init__(
         self,
-        translator,
+        translator: Translator | MultilingualTranslator,
         name: str,
         version: int = 1,
         beam_size: int = 5,
@@ -104,7 +104,7 @@ class Served:
         n: int = 1,
         source_language: str | list[str] | None = None,
         target_language: str | list[str] | None = None,
-        images=None,
+        images: Sequence | None = None,
     ) -> list[list[Hypothesis]]:
         """Return the `n` best translations of each sentence, best first, translated with other requests'.
 

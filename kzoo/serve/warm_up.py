@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
+from keras_hub.tokenizers import Tokenizer
 
 from kzoo.decoding.batched_search import LENGTHS
 
@@ -25,7 +26,7 @@ def filled(rows: list, counts: list[int]) -> list:
 
 
 def warm_up_rows(
-    tokenizer, max_length: int, counts: list[int], image_shape: tuple[int, ...] | None
+    tokenizer: Tokenizer, max_length: int, counts: list[int], image_shape: tuple[int, ...] | None
 ) -> Iterator[list[tuple]]:
     """Yield batches of text and image, one of each usual shape, those that are needed first at the front.
 
@@ -44,7 +45,7 @@ def warm_up_rows(
             yield [(text, image)] * rows
 
 
-def usual_texts(tokenizer, max_length: int) -> list[str]:
+def usual_texts(tokenizer: Tokenizer, max_length: int) -> list[str]:
     """Return a text of each padded length up to the usual one."""
     candidates = [" ".join("a" * count) for count in range(1, min(USUAL_LENGTH, max_length))]
     counts = [len(words) for words in tokenizer(candidates)] if candidates else []

@@ -14,6 +14,7 @@ from kzoo.presets import build
 from kzoo.training.language_model import train_language_model
 from kzoo.training.optimizers import make_optimizer
 from kzoo.training.recipe import Recipe
+from kzoo.training.strategies import Strategy
 from kzoo.training.translation_score import TranslationScore
 from kzoo.training.vocabularies import learned_characters, learned_subwords
 
@@ -69,7 +70,9 @@ class BilingualTask:
             self.shards, recipe.tokens, recipe.num_shapes, recipe.seed, most, recipe.truncate
         )
 
-    def prepare(self, translator: keras.Model, batches: Batches, folder: Path, verbose, strategy):
+    def prepare(
+        self, translator: keras.Model, batches: Batches, folder: Path, verbose: str | int, strategy: Strategy
+    ):
         """Train what comes before the translator: its decoder as a language model, if the recipe says so."""
         if self.recipe.language_model_epochs:
             validation = self._batches(translator, self.validation, self.recipe.validation)

@@ -11,8 +11,8 @@ def fit_from(
     model: keras.Model,
     batches: keras.utils.PyDataset,
     epochs: int,
-    callbacks,
-    verbose,
+    callbacks: list[keras.callbacks.Callback],
+    verbose: str | int,
 ):
     """Train from a batch of an epoch on, as if the epochs and batches before it had just been trained.
 

@@ -20,7 +20,7 @@ def train_language_model(
     validation: Batches,
     epochs: int,
     folder: Path,
-    verbose="auto",
+    verbose: str | int = "auto",
     strategy: Strategy | None = None,
 ):
     """Train a recurrent translator's decoder without source, once a run.

@@ -12,6 +12,7 @@ from kzoo.presets import build
 from kzoo.training.direction_scores import DirectionScores
 from kzoo.training.optimizers import make_optimizer
 from kzoo.training.recipe import Recipe
+from kzoo.training.strategies import Strategy
 from kzoo.training.vocabularies import learned_subwords
 
 
@@ -79,7 +80,14 @@ class MultilingualTask:
             most,
         )
 
-    def prepare(self, translator: keras.Model, batches: PairBatches, folder: Path, verbose, strategy):
+    def prepare(
+        self,
+        translator: keras.Model,
+        batches: PairBatches,
+        folder: Path,
+        verbose: str | int,
+        strategy: Strategy,
+    ):
         """Nothing comes before the translator."""
 
     def score(self) -> keras.callbacks.Callback:

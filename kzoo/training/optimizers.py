@@ -34,20 +34,23 @@ def _sgd(recipe, width, shared):
     return SGD(recipe.rate, **shared)
 
 
-OPTIMIZERS = {"noam": _noam, "adam": _adam, "halving": _adam, "sgd": _sgd}
+OPTIMIZERS = {"noam": _noam, "adam": _adam, "sgd": _sgd}
 
 
 def rate_callbacks(recipe: Recipe) -> list[keras.callbacks.Callback]:
-    """Return the callback that sets the rate of each epoch, if the recipe's optimizer has one.
-
-    `"halving"`: the recipe's rate for four epochs, then half of it after each, 1e-5 at least (Broscheit et
-    al. 2018, Section 4.1).
-    """
-    if recipe.optimizer != "halving":
+    """Return the callback that sets the rate of each epoch, if the recipe halves it."""
+    if not recipe.halve_after:
         return []
-    return [keras.callbacks.LearningRateScheduler(lambda epoch: halved_rate(recipe.rate, epoch))]
+    return [
+        keras.callbacks.LearningRateScheduler(
+            lambda epoch: halved_rate(recipe.rate, recipe.halve_after, epoch)
+        )
+    ]
 
 
-def halved_rate(rate: float, epoch: int) -> float:
-    """Return the rate of an epoch, counted from 0."""
-    return max(rate * 0.5 ** max(0, epoch - 3), min(rate, 1e-5))
+def halved_rate(rate: float, halve_after: int, epoch: int) -> float:
+    """Return the rate of an epoch, counted from 0: the same for `halve_after` epochs, then half of the last.
+
+    It is 1e-5 at least (Broscheit et al. 2018, Section 4.1).
+    """
+    return max(rate * 0.5 ** max(0, epoch + 1 - halve_after), min(rate, 1e-5))

@@ -45,9 +45,10 @@ class Recipe:
         epochs: int. Most epochs.
         steps: int. Most updates of the weights; 0 sets no limit.
         patience: int. Epochs without a better validation BLEU before training stops; 0 never stops.
-        optimizer: `"noam"`, Adam on Noam's schedule; `"adam"` or `"sgd"` at a constant rate; `"halving"`,
-            Adam at a constant rate for four epochs, then at half of it after each.
+        optimizer: `"noam"`, Adam on Noam's schedule; `"adam"` or `"sgd"` at a constant rate.
         rate: float. Constant learning rate.
+        halve_after: int. Epochs at the constant rate, which is then halved for each epoch, down to 1e-5; 0
+            never halves it.
         warmup_steps, rate_factor: Noam's schedule.
         beta_2: of Adam with Noam's schedule.
         label_smoothing: float.
@@ -96,6 +97,7 @@ class Recipe:
     patience: int = 0
     optimizer: str = "noam"
     rate: float = 1e-3
+    halve_after: int = 0
     warmup_steps: int = 4000
     rate_factor: float = 1.0
     beta_2: float = 0.98
@@ -119,6 +121,7 @@ AT_LEAST = {
     "batches_per_epoch": 0,
     "validation_sentences": 0,
     "rate": 0,
+    "halve_after": 0,
     "language_model_epochs": 0,
     "epochs": 1,
     "steps": 0,
@@ -139,7 +142,7 @@ ONE_OF = {
     "precision": ("float32", "mixed_bfloat16", "mixed_float16"),
     "text": ("raw", "lowercased"),
     "source_characters": ("", "seen", "common"),
-    "optimizer": ("noam", "adam", "halving", "sgd"),
+    "optimizer": ("noam", "adam", "sgd"),
 }
 
 
@@ -219,6 +222,8 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
         raise UserError(
             f"{where}: shards hold text of one direction: leave out languages and images, or shards"
         )
+    if recipe.halve_after and recipe.optimizer == "noam":
+        raise UserError(f"{where}: halve_after halves a constant rate, noam's is none: take adam or sgd")
     return recipe
 
 

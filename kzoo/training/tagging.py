@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from kzoo.layers import GlyphEmbedding
-from kzoo.models import CharacterTagger
+from kzoo.models import CharacterTagger, Translator
 from kzoo.text import CharacterTokenizer, render_glyphs, segments_to_tags
 from kzoo.text.character_tokenizer import SPECIAL
 from kzoo.text.segment_tags import Segment
@@ -18,7 +18,7 @@ Sentence = Sequence[Segment]
 
 
 def tagger_from(
-    translator, sentences: Sequence[Sentence], adapted: bool = True, font=None
+    translator: Translator, sentences: Sequence[Sentence], adapted: bool = True, font: str | None = None
 ) -> CharacterTagger:
     """Return an untrained tagger that begins with a translator's character vectors.
 

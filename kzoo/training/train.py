@@ -1,5 +1,6 @@
 """`kzoo train`: a recipe becomes a run: a folder with checkpoints, history and the trained preset."""
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -19,6 +20,7 @@ from kzoo.training.curves import curves
 from kzoo.training.fitting import fit_from
 from kzoo.training.history import History
 from kzoo.training.multilingual import MultilingualTask
+from kzoo.training.one_process import one_process
 from kzoo.training.optimizers import rate_callbacks
 from kzoo.training.preemption import Interruptible, Preemption
 from kzoo.training.recipe import Recipe, make_recipe
@@ -50,7 +52,8 @@ def train(
         The translator with its final weights: the mean of the recipe's best checkpoints.
 
     Raises:
-        UserError: what the corpus, the recipe or the folder lacks; a loss that is not finite; a full disk.
+        UserError: what the corpus, the recipe or the folder lacks; a folder that another process trains in; a
+            loss that is not finite; a full disk.
         SystemExit: with status 0, on SIGTERM: it has saved, and goes on when it is started again.
     """
     with open_strategy(strategy) as opened:
@@ -66,6 +69,12 @@ def _train(recipe: Recipe, folder: Path, verbose: str | int, strategy: Strategy)
     builder(recipe.preset)
     make_task = MultilingualTask if recipe.languages else BilingualTask
     task = make_task(recipe, recipe_corpus(recipe))
+    with one_process(folder) if strategy.is_chief else contextlib.nullcontext():
+        return _run(task, recipe, folder, verbose, strategy)
+
+
+def _run(task, recipe: Recipe, folder: Path, verbose: str | int, strategy: Strategy) -> keras.Model:
+    """Train a task in the folder, from the last checkpoint in it if there is one."""
     if strategy.is_chief:
         _claim(folder, recipe)
         remove_unfinished(folder)
@@ -160,16 +169,34 @@ def _claim(folder: Path, recipe: Recipe):
     wanted = dataclasses.asdict(recipe)
     path = folder / "recipe.json"
     if any((folder / "checkpoints").glob("epoch_*")):
-        present = dataclasses.asdict(make_recipe(json.loads(path.read_text()), where=str(path)))
+        present = dataclasses.asdict(make_recipe(_recorded(path), where=str(path)))
         differing = [key for key in wanted if key not in MAY_DIFFER and present[key] != wanted[key]]
         if differing:
             raise UserError(
                 f"{folder} holds a run with another {', '.join(differing)}: "
                 "give another folder, or the recipe that the run began with"
             )
-    elif not path.exists() or json.loads(path.read_text()) != wanted:
+    elif not path.exists() or _recorded(path) != wanted:
         for stale in (*folder.glob("subwords.*.model"), *folder.glob("characters.json")):
             stale.unlink()
         shutil.rmtree(folder / "language_model", ignore_errors=True)
     with whole_file(path) as file:
         file.write_text(json.dumps(wanted, indent=2) + "\n")
+
+
+def _recorded(path: Path) -> dict:
+    """Return the values in the `recipe.json` of a run.
+
+    Raises:
+        UserError: it is missing, cut off or something else.
+    """
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(values, dict):
+            raise ValueError(f"it holds a {type(values).__name__}")
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{path} cannot be read as a recipe ({getattr(error, 'strerror', None) or error}): "
+            "put back the one that the run began with, or give another folder"
+        ) from None
+    return values

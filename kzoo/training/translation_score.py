@@ -3,6 +3,7 @@
 import time
 
 import keras
+import numpy as np
 
 from kzoo.evaluation.scores import bleu_metric
 
@@ -21,7 +22,12 @@ class TranslationScore(keras.callbacks.Callback):
     """
 
     def __init__(
-        self, source: list[str], target: list[str], language: str, truncate: bool = False, images=None
+        self,
+        source: list[str],
+        target: list[str],
+        language: str,
+        truncate: bool = False,
+        images: np.ndarray | None = None,
     ):
         super().__init__()
         self.source, self.target = source, target

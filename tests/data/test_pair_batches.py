@@ -152,7 +152,18 @@ def test_num_words_is_the_target_words_of_an_epoch():
 
 def test_bad_input_is_named():
     words = corpus()
-    with pytest.raises(UserError, match="40 source sentences but 39 target sentences"):
+    with pytest.raises(UserError, match="^en-de is not aligned: 40 sentences in en, 39 in de$"):
         PairBatches({**words, "de": words["de"][:39]}, PAIRS, LANGUAGES)
+    sides = {pair: [words[code] for code in pair] for pair in PAIRS}
+    with pytest.raises(UserError, match="^de-fr is not aligned: 40 sentences in de, 0 in fr$"):
+        PairBatches({**sides, ("de", "fr"): [words["de"], []]}, PAIRS, LANGUAGES)
+    with pytest.raises(UserError, match="^de-fr has no sentences"):
+        PairBatches({**sides, ("de", "fr"): [[], []]}, PAIRS, LANGUAGES)
     with pytest.raises(UserError, match="subwords with its end symbol, the limit is 5"):
         PairBatches(words, PAIRS, LANGUAGES, max_length=5)
+
+
+def test_too_long_a_sentence_is_named_by_its_number_in_its_pair():
+    words = {("a", "b"): [[[4]] * 5] * 2, ("b", "a"): [[[4]] * 7 + [[4] * 9]] * 2}
+    with pytest.raises(UserError, match="sentence pair 8 has 10 subwords"):
+        PairBatches(words, list(words), ["a", "b"], tokens=30, max_length=8)

@@ -19,7 +19,7 @@ from kzoo.presets import image_text_tiny, pope_tiny
 from kzoo.serve.drawn_attention import drawn_attention, fitting
 from kzoo.text import CharacterTokenizer
 
-EXTRA = "serving is an optional extra: pip install 'kzoo[serve]'"
+EXTRA = "serving is an optional extra: pip install -e '.[serve]'"
 httpx = pytest.importorskip("httpx", reason=EXTRA)
 for package in ("fastapi", "uvicorn", "prometheus_client"):
     pytest.importorskip(package, reason=EXTRA)

@@ -6,8 +6,9 @@ import keras
 import numpy as np
 import pytest
 
+from kzoo.errors import UserError
 from kzoo.training.optimizers import OPTIMIZERS, halved_rate, make_optimizer, rate_callbacks
-from kzoo.training.recipe import ONE_OF, Recipe
+from kzoo.training.recipe import ONE_OF, Recipe, make_recipe
 
 RECIPE = Recipe(preset="pope_tiny", corpus="scenes", source="en", target="de", clip_norm=5.0, rate=0.5)
 
@@ -42,9 +43,11 @@ def test_accumulated_batches_make_one_update_of_their_mean_gradient(kind, random
 
 
 def test_halving_is_the_paper_s_schedule():
-    rates = [halved_rate(1e-3, epoch) for epoch in range(12)]
+    rates = [halved_rate(1e-3, 4, epoch) for epoch in range(12)]
     assert rates[:4] == [1e-3] * 4
     assert rates[4:7] == pytest.approx([5e-4, 2.5e-4, 1.25e-4])
     assert rates[11] == 1e-5
-    assert len(rate_callbacks(dataclasses.replace(RECIPE, optimizer="halving"))) == 1
+    assert len(rate_callbacks(dataclasses.replace(RECIPE, optimizer="adam", halve_after=4))) == 1
     assert rate_callbacks(RECIPE) == []
+    with pytest.raises(UserError, match="halve_after halves a constant rate, noam's is none"):
+        make_recipe(vars(RECIPE) | {"halve_after": 4})

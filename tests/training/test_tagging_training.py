@@ -45,8 +45,7 @@ def test_begins_with_the_translators_vectors(kind):
     assert tagger.tag_names == ["B-NOUN", "B-PRON", "B-VERB", "I-NOUN"]
 
 
-@pytest.mark.parametrize("kind", ["lookup", "glyph"])
-@pytest.mark.parametrize("adapted", [True, False])
+@pytest.mark.parametrize(("kind", "adapted"), [("lookup", True), ("glyph", False)])
 def test_only_an_adapted_embedding_moves(kind, adapted):
     tagger = tagger_from(translator(kind), SENTENCES, adapted)
     ids = np.array(tagger.tokenizer([TRANSLATED]))

@@ -1,0 +1,44 @@
+"""What a layer of the Transformer's encoder and one of its decoder have in common: their settings."""
+
+import keras
+
+from kzoo.layers.residual import Residual
+
+
+class TransformerLayer(keras.layers.Layer):
+    """Keeps the settings of `TransformerEncoderLayer` and `TransformerDecoderLayer`, which describe them."""
+
+    def __init__(
+        self,
+        num_heads: int,
+        feedforward_dim: int,
+        dropout: float = 0.0,
+        norm: str = "post",
+        rotary: keras.layers.Layer | None = None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.feedforward_dim = feedforward_dim
+        self.dropout = dropout
+        self.norm = norm
+        self.rotary = rotary
+        self.supports_masking = True
+
+    def residual(self, name: str) -> Residual:
+        """Return the residual connection of a sublayer, as the settings have it."""
+        return Residual(self.norm, self.dropout, dtype=self.dtype_policy, name=name)
+
+    def get_config(self):
+        config = {
+            "num_heads": self.num_heads,
+            "feedforward_dim": self.feedforward_dim,
+            "dropout": self.dropout,
+            "norm": self.norm,
+            "rotary": keras.saving.serialize_keras_object(self.rotary),
+        }
+        return {**super().get_config(), **config}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**{**config, "rotary": keras.saving.deserialize_keras_object(config["rotary"])})

@@ -1,0 +1,19 @@
+"""Weighted moments against NumPy's of rows that stand there so many times."""
+
+import numpy as np
+from keras import ops
+
+from kzoo.layers.weighted_moments import weighted_moments
+
+
+def test_equal_those_of_repeated_rows(random):
+    rows, counts = random.normal(size=(6, 3)).astype("float32"), np.array([1, 0, 3, 2, 0, 1])
+    mean, variance = (ops.convert_to_numpy(moment) for moment in weighted_moments(rows, counts))
+    repeated = np.repeat(rows, counts, axis=0)
+    np.testing.assert_allclose(mean, repeated.mean(axis=0), rtol=1e-5)
+    np.testing.assert_allclose(variance, repeated.var(axis=0), rtol=1e-5)
+
+
+def test_are_zero_where_no_row_counts(random):
+    for moment in weighted_moments(random.normal(size=(4, 3)), np.zeros(4)):
+        np.testing.assert_array_equal(ops.convert_to_numpy(moment), np.zeros(3))

@@ -1,0 +1,120 @@
+"""A run's folder belongs to one process at a time, and its recipe.json is read or refused in one line."""
+
+import contextlib
+import errno
+import fcntl
+import itertools
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from kzoo.errors import UserError
+from kzoo.training import Recipe, train
+from kzoo.training.one_process import one_process
+
+MODULE = sys.modules["kzoo.training.train"]  # the package's name of it is the function
+RECIPE = Recipe(preset="pope_tiny", corpus="none", source="en", target="de")
+HOLDER = """
+import sys
+from pathlib import Path
+from kzoo.training.one_process import one_process
+with one_process(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+class Reached(Exception):
+    """The run has claimed its folder and would learn from the corpus now."""
+
+
+@pytest.fixture(autouse=True)
+def no_corpus(monkeypatch):
+    def learn(folder):
+        raise Reached
+
+    monkeypatch.setattr(MODULE, "BilingualTask", lambda *_: SimpleNamespace(learn=learn))
+    monkeypatch.setattr(MODULE, "recipe_corpus", lambda _: None)
+
+
+@contextlib.contextmanager
+def held(folder):
+    """Give another process that holds the folder."""
+    command = [sys.executable, "-c", HOLDER, str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout.readline() == "held\n"
+        yield holder
+        holder.kill()
+
+
+def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path):
+    folder = tmp_path / "run"
+    with held(folder) as holder:
+        before = {path: path.read_bytes() for path in folder.iterdir()}
+        with pytest.raises(UserError) as refused:
+            train(RECIPE, folder, verbose=0)
+        message = str(refused.value)
+        assert message.startswith(f"{folder}: process {holder.pid} on ")
+        assert message.endswith(" trains here; stop it, or give another folder")
+        assert "\n" not in message
+        assert {path: path.read_bytes() for path in folder.iterdir()} == before
+        holder.kill()
+        holder.wait()
+        with pytest.raises(Reached):
+            train(RECIPE, folder, verbose=0)
+
+
+def test_a_folder_is_held_within_one_process_too(tmp_path):
+    with one_process(tmp_path / "a"), one_process(tmp_path / "b"), pytest.raises(UserError) as refused:
+        train(RECIPE, tmp_path / "a", verbose=0)
+    assert f"{tmp_path / 'a'}: process {os.getpid()} on" in str(refused.value)
+    with one_process(tmp_path / "a"):
+        pass
+
+
+def test_only_the_chief_of_several_workers_holds_the_folder(tmp_path):
+    def wait():
+        raise Reached
+
+    worker = MODULE.Strategy()
+    worker.workers, worker.worker, worker.wait = 2, 1, wait
+    with one_process(tmp_path), pytest.raises(Reached):
+        train(RECIPE, tmp_path, verbose=0, strategy=worker)
+
+
+def test_a_folder_that_cannot_be_locked_is_trained_in(tmp_path, monkeypatch, capsys):
+    def no_locks(*_):
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    with one_process(tmp_path):
+        assert "cannot be locked (Operation not supported)" in capsys.readouterr().out
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "run").touch()
+    with (
+        pytest.raises(UserError, match=r"run: cannot be written \(File exists\)"),
+        one_process(tmp_path / "run"),
+    ):
+        pass
+
+
+BROKEN = ('{"preset": "pope_tiny", "cor', "", "[]", '"\udcff"')
+
+
+@pytest.mark.parametrize(("present", "begun"), [*itertools.product(BROKEN, [False, True]), (None, True)])
+def test_a_broken_recipe_is_named_in_one_line(present, begun, tmp_path):
+    path = tmp_path / "recipe.json"
+    if present is not None:
+        path.write_bytes(present.encode(errors="surrogateescape"))
+    if begun:
+        (tmp_path / "checkpoints" / "epoch_0001").mkdir(parents=True)
+    with pytest.raises(UserError) as refused:
+        train(RECIPE, tmp_path, verbose=0)
+    message = str(refused.value)
+    assert message.startswith(f"{path} cannot be read as a recipe (")
+    assert "\n" not in message
