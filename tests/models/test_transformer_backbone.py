@@ -1,5 +1,7 @@
 """The Transformer: its inputs and outputs, its cache, and its way through files."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -24,10 +26,19 @@ def numbers(x):
     return ops.convert_to_numpy(x)
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
-@pytest.mark.parametrize("position_encoding", ENCODINGS)
+@functools.cache  # no test changes its weights
+def transformer(position_encoding="pope", norm="pre"):
+    options = {"normalize": True} if position_encoding == "pope" else None
+    return TransformerBackbone(
+        50, position_encoding=position_encoding, position_options=options, norm=norm, **SETTINGS
+    )
+
+
+@pytest.mark.parametrize(
+    ("position_encoding", "norm"), [*((name, "pre") for name in ENCODINGS), ("pope", "post")]
+)
 def test_step_by_step_equals_at_once(position_encoding, norm, words):
-    model = TransformerBackbone(50, position_encoding=position_encoding, norm=norm, **SETTINGS)
+    model = transformer(position_encoding, norm)
     at_once = numbers(model(words))
     assert at_once.shape == (3, 5, 50)
     memory = model.encode({"source": words["source"]})
@@ -39,20 +50,20 @@ def test_step_by_step_equals_at_once(position_encoding, norm, words):
 
 
 def test_more_padding_changes_nothing(words):
-    model = TransformerBackbone(50, **SETTINGS)
+    model = transformer()
     padded = {"source": np.pad(words["source"], ((0, 0), (0, 3))), "target": words["target"]}
     np.testing.assert_allclose(numbers(model(padded)), numbers(model(words)), atol=1e-5)
 
 
 @pytest.mark.parametrize("position_encoding", [e for e in ENCODINGS if e != "none"])
 def test_the_order_of_words_matters(position_encoding, words):
-    model = TransformerBackbone(50, position_encoding=position_encoding, **SETTINGS)
+    model = transformer(position_encoding)
     turned = {**words, "source": words["source"][:, ::-1].copy()}
     assert np.abs(numbers(model(words)) - numbers(model(turned))).max() > 1e-3
 
 
 def test_without_positions_the_order_of_source_words_does_not_matter(words):
-    model = TransformerBackbone(50, position_encoding="none", **SETTINGS)
+    model = transformer("none")
     turned = {**words, "source": words["source"][:, ::-1].copy()}
     np.testing.assert_allclose(numbers(model(words)), numbers(model(turned)), atol=1e-5)
 
@@ -75,8 +86,7 @@ def test_parameter_counts():
 
 @pytest.mark.parametrize("position_encoding", ENCODINGS)
 def test_saved_and_loaded(position_encoding, words, tmp_path):
-    options = {"normalize": True} if position_encoding == "pope" else None
-    model = TransformerBackbone(50, position_encoding=position_encoding, position_options=options, **SETTINGS)
+    model = transformer(position_encoding)
     expected = numbers(model(words))
     model.save(tmp_path / "model.keras")
     np.testing.assert_array_equal(numbers(keras.saving.load_model(tmp_path / "model.keras")(words)), expected)
@@ -87,8 +97,8 @@ def test_saved_and_loaded(position_encoding, words, tmp_path):
 
 
 def test_mixed_precision_is_near(words):
-    model = TransformerBackbone(50, **SETTINGS)
-    half = TransformerBackbone(50, dtype="mixed_bfloat16", **SETTINGS)
+    model = transformer()
+    half = TransformerBackbone(50, dtype="mixed_bfloat16", position_options={"normalize": True}, **SETTINGS)
     half.set_weights(model.get_weights())
     output = half(words)
     assert half.encoder_layers[0].compute_dtype == "bfloat16"
