@@ -176,6 +176,7 @@ class CTranslate2Side:
             batch_type=batch_type,
             beam_size=self.job.beam_size,
             length_penalty=1,
+            min_decoding_length=0,  # by default 1: another search than ours
             max_decoding_length=self.job.max_length or 256,
         )
         return self.target.decode([result.hypotheses[0] for result in found])

@@ -18,6 +18,8 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
 
     `ctranslate2.Translator(folder)` takes the pieces of `source.spm` and gives those of `target.spm`; the end
     symbol is added there. Position tables are part of the format, so Legendre positions go through.
+    `translate_batch` searches as `Translator.translate` does with `beam_size=5, min_decoding_length=0`: by
+    default it never takes the end symbol as the first word.
 
     Args:
         translator: a `Translator` on a `TransformerBackbone` that reads text; rotary positions excepted.
@@ -32,7 +34,7 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
     try:
         from ctranslate2.specs import TransformerSpec
     except ImportError:
-        raise UserError("CTranslate2 is not installed: pip install 'kzoo[ctranslate2]'") from None
+        raise UserError("CTranslate2 is not installed: pip install -e '.[ctranslate2]'") from None
 
     backbone = translator.backbone
     settings = backbone.get_config()

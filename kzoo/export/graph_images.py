@@ -1,11 +1,16 @@
 """Encoded pictures as parts of a TensorFlow graph, so that a SavedModel takes the bytes of image files."""
 
+ORIENTATION = 0x0112  # EXIF's tag
+# What the eight values of it mean, for pixels as they are stored: first rows become columns where
+# `TRANSPOSED`, then the rows, the columns or both are put in reverse order.
+TRANSPOSED, ROWS_REVERSED, COLUMNS_REVERSED = (5, 6, 7, 8), (3, 4, 7, 8), (2, 3, 6, 7)
+
 
 def decode_pictures(encoded, size: tuple[int, int]):
     """Return pictures as `kzoo.models.image_inputs.read_picture` reads them, float32 `(B, h, w, 3)`.
 
     The pixels of a PNG file of the model's own size are the same; scaling may differ by one in 255.
-    TensorFlow does not read EXIF data: a photograph that its camera marks as turned stays as it is.
+    JPEG and PNG files are turned as their EXIF data says.
 
     Args:
         encoded: strings `(B,)`, each the bytes of a JPEG, PNG, GIF or BMP file.
@@ -13,14 +18,63 @@ def decode_pictures(encoded, size: tuple[int, int]):
     """
     import tensorflow as tf
 
+    def jpeg(content):
+        pixels = tf.io.decode_jpeg(content, channels=3, dct_method="INTEGER_ACCURATE")  # as Pillow
+        return turned(pixels, orientation(content, b"Exif\0\0"))
+
+    def other(content):
+        pixels = tf.io.decode_image(content, channels=3, expand_animations=False)
+        return turned(tf.ensure_shape(pixels, (None, None, 3)), orientation(content, b"eXIf"))
+
     def decode(content):
-        pixels = tf.cond(
-            tf.io.is_jpeg(content),
-            lambda: tf.io.decode_jpeg(content, channels=3, dct_method="INTEGER_ACCURATE"),  # as Pillow
-            lambda: tf.io.decode_image(content, channels=3, expand_animations=False),
-        )
-        pixels.set_shape((None, None, 3))
+        pixels = tf.cond(tf.io.is_jpeg(content), lambda: jpeg(content), lambda: other(content))
         scaled = tf.image.resize(tf.cast(pixels, tf.float32), size, antialias=True)
         return tf.round(scaled)
 
     return tf.map_fn(decode, encoded, fn_output_signature=tf.TensorSpec((*size, 3), tf.float32))
+
+
+def orientation(content, mark: bytes):
+    """Return the EXIF orientation of an image file, int32, 1 to 8; 1, upright, where it has none.
+
+    Args:
+        content: string, the bytes of the file.
+        mark: what stands before EXIF data in files of its kind.
+
+    Reference:
+        CIPA DC-008, "Exchangeable image file format for digital still cameras: Exif", Section 4.6.
+    """
+    import tensorflow as tf
+
+    # A file without the mark is one part, which does not begin as EXIF data does.
+    data = tf.strings.substr(tf.strings.split(content, mark, maxsplit=1)[-1], 0, 65536)
+    little = tf.equal(tf.strings.substr(data, 0, 4), b"II*\0")
+    valid = little | tf.equal(tf.strings.substr(data, 0, 4), b"MM\0*")
+    octets = tf.cast(tf.io.decode_raw(data, tf.uint8), tf.int64)
+    octets = tf.pad(octets, [[0, 10]])  # so that there are some, however short the file
+
+    def number(octets, place, size: int):
+        """Return the numbers `(…)` of `size` octets from a place in the last axis on, in the file's order."""
+        digits = octets[..., place : place + size]
+        weights = tf.constant([256**i for i in range(size)], tf.int64)
+        return tf.reduce_sum(tf.where(little, digits, digits[..., ::-1]) * weights, axis=-1)
+
+    # The first directory: how many entries, then 12 octets of each: tag, type, count and value.
+    first = tf.minimum(number(octets, 4, 4), tf.size(octets, tf.int64) - 2)
+    entries = octets[first + 2 :][: 12 * number(octets, first, 2)]
+    entries = tf.reshape(entries[: tf.size(entries) // 12 * 12], (-1, 12))
+    found = number(entries[number(entries, 0, 2) == ORIENTATION], 8, 2)
+    value = tf.concat([found, [1]], axis=0)[0]
+    return tf.where(valid & (value >= 1) & (value <= 8), tf.cast(value, tf.int32), 1)
+
+
+def turned(pixels, orientation):
+    """Return pixels `(h, w, 3)` upright, as `PIL.ImageOps.exif_transpose` turns them."""
+    import tensorflow as tf
+
+    def one_of(values):
+        return tf.reduce_any(tf.equal(orientation, values))
+
+    pixels = tf.cond(one_of(TRANSPOSED), lambda: tf.transpose(pixels, (1, 0, 2)), lambda: pixels)
+    pixels = tf.cond(one_of(ROWS_REVERSED), lambda: pixels[::-1], lambda: pixels)
+    return tf.cond(one_of(COLUMNS_REVERSED), lambda: pixels[:, ::-1], lambda: pixels)

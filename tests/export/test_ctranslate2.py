@@ -1,5 +1,6 @@
 """CTranslate2 models against `translate`: the same words, but for ties."""
 
+import numpy as np
 import pytest
 import sentencepiece
 
@@ -10,6 +11,9 @@ from kzoo.text import MosesSubwordTokenizer, train_subwords
 
 ctranslate2 = pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
 SENTENCES = ["A man in an orange hat is starring at something.", "Two dogs run.", "A girl.", "People walk."]
+# Rounding changed the score of a hypothesis, mean log P a word, by 8e-6 at most; another search changed the
+# best score by 1e-3 and more.
+ROUNDING = 1e-4
 
 
 @pytest.fixture(scope="module")
@@ -17,27 +21,50 @@ def translator():
     return load("pope_tiny_multi30k_en_de")
 
 
-def translations(folder, compute_type):
-    """Return what CTranslate2 makes of the sentences."""
+def n_best(folder, compute_type, sentences):
+    """Return CTranslate2's five texts and scores of each sentence, called as docs/serving.md says."""
     source, target = (
         sentencepiece.SentencePieceProcessor(str(folder / f"{side}.spm")) for side in ("source", "target")
     )
     engine = ctranslate2.Translator(str(folder), compute_type=compute_type)
-    found = engine.translate_batch(source.encode(SENTENCES, out_type=str), beam_size=5, length_penalty=1)
-    return target.decode([result.hypotheses[0] for result in found])
+    found = engine.translate_batch(
+        source.encode(sentences, out_type=str),
+        max_batch_size=32,
+        beam_size=5,
+        min_decoding_length=0,
+        num_hypotheses=5,
+        return_scores=True,
+    )
+    return [target.decode(result.hypotheses) for result in found], [result.scores for result in found]
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
 def test_translates_as_translate_does(translator, precision, tmp_path):
     export_ctranslate2(translator, tmp_path / "model", precision)
     ours = translator.translate(SENTENCES)
-    theirs = translations(tmp_path / "model", precision)
+    theirs = [texts[0] for texts in n_best(tmp_path / "model", precision, SENTENCES)[0]]
     if precision == "float32":
         assert theirs == ours
     else:  # near: the first sentences' words are mostly the same
         assert len(set(" ".join(theirs).split()) & set(" ".join(ours).split())) > 10
         sizes = [sum(file.stat().st_size for file in (tmp_path / "model").glob("model.bin"))]
         assert sizes[0] < 4 * translator.count_params() / 2
+
+
+def test_searches_a_thousand_sentences_as_translate_does(translator, multi30k, tmp_path):
+    """All five hypotheses have the same scores, so that one with another text is a tie."""
+    sentences = multi30k.sentences("test_2016_flickr", "en")[:1000]
+    export_ctranslate2(translator, tmp_path / "model")
+    texts, scores = n_best(tmp_path / "model", "float32", sentences)
+    ours = translator.n_best(sentences, 5)
+    expected = [[hypothesis.score for hypothesis in best] for best in ours]
+    np.testing.assert_allclose(scores, expected, atol=ROUNDING)
+    others = sum(
+        text != hypothesis.text
+        for row, best in zip(texts, ours, strict=True)
+        for text, hypothesis in zip(row, best, strict=True)
+    )
+    assert others < 0.001 * 5 * len(sentences)  # a tie needs two words as likely to the fifth digit
 
 
 def test_what_the_format_does_not_hold_is_named(translator, tmp_path):

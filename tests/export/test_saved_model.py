@@ -1,6 +1,7 @@
 """SavedModels against `translate`, loaded by a process that has neither keras nor kzoo."""
 
 import json
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -159,6 +160,32 @@ def test_pictures_are_read_as_pillow_reads_them(kind, mode, tmp_path, random):
     image.save(tmp_path / "image", kind)
     ours = decode_pictures(tf.constant([(tmp_path / "image").read_bytes()]), (16, 24))[0]
     np.testing.assert_allclose(ours, read_picture(tmp_path / "image", (16, 24)), atol=1.01)
+
+
+@pytest.mark.parametrize("kind", ["png", "jpeg"])
+def test_pictures_are_turned_as_pillow_turns_them(kind, tmp_path, random):
+    """All orientations in both byte orders, values that do not exist; data that is broken turns nothing."""
+    picture = Image.fromarray(random.integers(0, 256, (6, 4, 3), "uint8").repeat(5, 0).repeat(5, 1))
+    marks = [exif(order, value) for order in "<>" for value in range(10)]
+    broken = [exif("<", 6)[:length] for length in (0, 5, 8, 15, 25)] + [b"II*\0\xff\xff\xff\xff"]
+    files = [tmp_path / f"{number}.{kind}" for number in range(len(marks) + len(broken))]
+    for file, mark in zip(files, marks + broken, strict=True):
+        picture.save(file, exif=b"Exif\0\0" + mark)
+        assert mark in file.read_bytes()
+    picture.save(tmp_path / f"upright.{kind}")
+    expected = [read_picture(file, (16, 24)) for file in files[: len(marks)]]
+    expected += [read_picture(tmp_path / f"upright.{kind}", (16, 24))] * len(broken)
+    ours = decode_pictures(tf.constant([file.read_bytes() for file in files]), (16, 24))
+    np.testing.assert_allclose(ours, expected, atol=1.01)
+    assert len({found.tobytes() for found in expected}) == 8
+
+
+def exif(order, orientation):
+    """Return EXIF data of a width and an orientation, in a byte order of `struct`'s."""
+    header = struct.pack(order + "2sHI", b"II" if order == "<" else b"MM", 42, 8)
+    width = struct.pack(order + "HHIHH", 0x0100, 3, 1, 20, 0)
+    turn = struct.pack(order + "HHIHH", 0x0112, 3, 1, orientation, 0)
+    return header + struct.pack(order + "H", 2) + width + turn + struct.pack(order + "I", 0)
 
 
 def test_features_come_with_the_text(tmp_path, random):
