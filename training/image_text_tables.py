@@ -28,6 +28,7 @@ from kzoo.cli import main
 from kzoo.data.scenes import scenes as scenes_of
 from kzoo.evaluation import find_meteor, meteor_score, score_ambiguous_words, score_translations
 from kzoo.files import whole_file
+from kzoo.models.image_inputs import image_rows
 from kzoo.presets import load
 from kzoo.training import Recipe, make_recipe, read_recipe, train
 from kzoo.training.recipe_corpus import recipe_corpus
@@ -134,7 +135,8 @@ def pictures(translator, corpus, split: str) -> dict[str, np.ndarray | None]:
     """Return a test set's pictures as they belong, in another order, and none: grey, or zero features."""
     if translator.image_shape is None:
         return {"": None}
-    right = corpus.images(split)[:]
+    found = corpus.images(split)
+    right = image_rows(found, len(found), translator.image_shape, translator.extractor)[:]
     order = np.random.default_rng(0).permutation(len(right))
     nothing = np.full_like(right, GREY if right.dtype == np.uint8 else 0)
     return {", right pictures": right, ", shuffled": right[order], ", none": nothing}

@@ -15,27 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
+from kzoo.data.extractor import Extractor
 from kzoo.errors import UserError
 from kzoo.files import whole_file
-
-
-@dataclass(frozen=True)
-class Extractor:
-    """What computed features: those of two extractors cannot take each other's place.
-
-    Args:
-        model: name of the network, such as "vgg19".
-        layer: name of the layer whose output they are.
-        weights: SHA-256 of its weights' values, or "random".
-        seed: of random weights, else `None`.
-        corrupt: what pictures that cannot be read have: `""`: there are none; "mean": the mean of the others.
-    """
-
-    model: str
-    layer: str
-    weights: str
-    seed: int | None = None
-    corrupt: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,6 +53,33 @@ class FeatureFile:
         """`(n, D_img)` or `(n, R, D_img)`."""
         return (len(self), *self.array.shape[1:])
 
+    @property
+    def path(self) -> Path:
+        """The `.npy` file."""
+        return Path(self.array.filename)
+
+    def require(self, extractor: dict):
+        """Refuse features of another extractor.
+
+        Args:
+            extractor: the fields of the one that is wanted, as a preset has them.
+
+        Raises:
+            UserError: it computed other features than these.
+        """
+        try:
+            wanted = Extractor(**extractor)
+        except TypeError:
+            raise UserError(
+                f"{self.path}: the model reads features of {extractor!r:.120}, which this kzoo does not "
+                "know: update kzoo"
+            ) from None
+        if not self.extractor.fits(wanted):
+            raise UserError(
+                f"{self.path}: these are features of {self.extractor}, the model reads those of {wanted}: "
+                "extract them again, by the network that it was trained with"
+            )
+
 
 def open_features(
     path: str | os.PathLike,
@@ -101,18 +110,15 @@ def open_features(
             f"{path}: has features of {len(array)} pictures, {path.with_suffix('.json').name} beside it "
             f"names {len(known)}: the two belong to different extractions, extract again"
         )
-    if extractor is not None and found != extractor:
-        wanted, have = asdict(extractor), asdict(found)
-        differing = [
-            f"{key} {have[key]!r} instead of {wanted[key]!r}" for key in have if have[key] != wanted[key]
-        ]
-        raise UserError(f"{path}: its features come from another extractor: {', '.join(differing)}")
+    features = FeatureFile(array, known, found, _order(path, known, names))
+    if extractor is not None:
+        features.require(asdict(extractor))
     if shape is not None and array.shape[1:] != tuple(shape):
         raise UserError(
             f"{path}: a picture's features have the shape {array.shape[1:]}, the model takes {tuple(shape)}: "
             "extract them from the layer that it was trained with"
         )
-    return FeatureFile(array, known, found, _order(path, known, names))
+    return features
 
 
 def write_features(
@@ -279,6 +285,8 @@ def _description(path: Path) -> dict:
     try:
         read = json.loads(beside.read_text(encoding="utf-8"))
         return {"names": tuple(read["names"]), "extractor": Extractor(**read["extractor"])}
+    except UserError as error:
+        raise UserError(f"{beside}: {error}") from None
     except (ValueError, KeyError, TypeError):
         raise UserError(f"{beside}: does not name the pictures and the extractor; extract again") from None
 

@@ -10,7 +10,10 @@ from kzoo.errors import UserError
 
 
 def image_rows(
-    images: np.ndarray | Sequence | None, count: int, shape: tuple[int, ...] | None
+    images: np.ndarray | Sequence | None,
+    count: int,
+    shape: tuple[int, ...] | None,
+    extractor: dict | None = None,
 ) -> np.ndarray | None:
     """Return one image a sentence, as a model takes them.
 
@@ -19,10 +22,11 @@ def image_rows(
             without images.
         count: int. N, the sentences.
         shape: `(D_img,)`, `(R, D_img)` or `(h, w, 3)`; `None`: the model has no images.
+        extractor: what must have computed a file's features, as a preset names it; `None`: anything.
 
     Raises:
-        UserError: images for a model without, none for a model with them, unequally many as sentences, of
-            another shape, or a file that is no image.
+        UserError: images for a model without, none for a model with them, features of another extractor,
+            unequally many as sentences, of another shape, or a file that is no image.
     """
     if shape is None:
         if images is not None:
@@ -30,8 +34,13 @@ def image_rows(
         return None
     if images is None:
         raise UserError(f"this model reads an image {shape} with every sentence: give images")
+    where = ""
+    if hasattr(images, "extractor"):  # a `kzoo.data.FeatureFile`
+        where = f"{images.path}: "
+        if extractor is not None:
+            images.require(extractor)
     if len(images) != count:
-        raise UserError(f"{count:,} sentences but {len(images):,} images: one with each is needed")
+        raise UserError(f"{where}{count:,} sentences but {len(images):,} images: one with each is needed")
     files = isinstance(images, list | tuple) and all(isinstance(i, str | os.PathLike) for i in images)
     if files and len(shape) != 3:
         raise UserError(f"this model reads features {shape} of pictures: extract them, files will not do")
@@ -43,7 +52,7 @@ def image_rows(
         images = np.stack(images)
     if tuple(images.shape[1:]) != tuple(shape):
         raise UserError(
-            f"the images have the shape {tuple(images.shape[1:])}, the model reads {tuple(shape)}"
+            f"{where}the images have the shape {tuple(images.shape[1:])}, the model reads {tuple(shape)}"
         )
     return images
 

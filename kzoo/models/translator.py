@@ -38,6 +38,8 @@ class Translator(TranslationModel):
         target_tokenizer: of the target language; the source's by default.
         source_language: code of the language it reads, such as `"en"`.
         target_language: code of the language it writes.
+        extractor: what computed the features of pictures that it reads, the fields of a
+            `kzoo.data.Extractor`: a file with those of another is refused. `None`: any are taken.
         **kwargs: other arguments of `keras.Model`.
 
     Call arguments:
@@ -60,6 +62,7 @@ class Translator(TranslationModel):
         target_tokenizer: Tokenizer | None = None,
         source_language: str | None = None,
         target_language: str | None = None,
+        extractor: dict | None = None,
         **kwargs,
     ):
         super().__init__(backbone, **kwargs)
@@ -67,6 +70,7 @@ class Translator(TranslationModel):
         self.target_tokenizer = target_tokenizer or source_tokenizer
         self.source_language = source_language
         self.target_language = target_language
+        self.extractor = extractor
         self._attention = SourceAttention(backbone)
 
     def translate(
@@ -92,7 +96,8 @@ class Translator(TranslationModel):
             threads: int. Batches decoded at a time; always one on JAX.
             progress: function called with the number of sentences after each batch.
             images: for a model with an `image_shape`, an image for each sentence: an array
-                `(N, *image_shape)`, or paths of files for a model that reads pictures.
+                `(N, *image_shape)`, features as `kzoo.data.open_features` opens them, or paths of files
+                for a model that reads pictures.
 
         Returns:
             The translations, in the order of `texts`.
@@ -133,7 +138,7 @@ class Translator(TranslationModel):
         texts = [texts] if isinstance(texts, str) else list(texts)
         words = self.tokenize_source(texts, truncate)
         self.bake()
-        images = image_rows(images, len(texts), self.image_shape)
+        images = image_rows(images, len(texts), self.image_shape, self.extractor)
         others = {} if images is None else {"image": images}
         found = self._searches.search(words, others, beam_size, length_penalty, max_length, threads, progress)
         return as_hypotheses(found, n, self.target_tokenizer)
@@ -212,7 +217,7 @@ class Translator(TranslationModel):
             folder,
             self,
             [self.source_tokenizer, self.target_tokenizer],
-            {"source_language": self.source_language, "target_language": self.target_language},
+            self._settings(),
         )
 
     @classmethod
@@ -225,6 +230,11 @@ class Translator(TranslationModel):
         backbone, tokenizers, settings = read_preset(folder)
         return cls(backbone, *tokenizers, **settings)
 
+    def _settings(self) -> dict:
+        """Return what it is made from beside backbone and tokenizers."""
+        languages = {"source_language": self.source_language, "target_language": self.target_language}
+        return languages if self.extractor is None else {**languages, "extractor": dict(self.extractor)}
+
     def get_config(self):
         return {
             **super().get_config(),
@@ -233,8 +243,7 @@ class Translator(TranslationModel):
             "target_tokenizer": None
             if self.target_tokenizer is self.source_tokenizer
             else keras.saving.serialize_keras_object(self.target_tokenizer),
-            "source_language": self.source_language,
-            "target_language": self.target_language,
+            **self._settings(),
         }
 
     @classmethod

@@ -8,8 +8,14 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "character_tokenizer": ["CharacterTokenizer", "learn_characters"],
         "chinese_characters": ["common_chinese_characters"],
         "glyphs": ["render_glyphs"],
-        "moses_tokenizer": ["MosesSubwordTokenizer", "moses_text"],
+        "moses_tokenizer": [
+            "MosesSubwordTokenizer",
+            "TruecasedSubwordTokenizer",
+            "moses_text",
+            "moses_tokens",
+        ],
         "segment_tags": ["segments_to_tags", "tags_to_segments"],
         "tokenizers": ["END", "PAD", "START", "UNKNOWN", "SubwordTokenizer", "train_subwords"],
+        "truecaser": ["Truecaser", "learn_forms"],
     },
 )

@@ -1,11 +1,18 @@
-"""Subwords of text in Moses's form: punctuation normalized, tokens apart, in lower case."""
+"""Subwords of text in Moses's form: punctuation normalized, tokens apart, in lower case or truecased."""
 
 import functools
+import json
+from collections.abc import Sequence
+from pathlib import Path
 
 import keras
-from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
+from sacremoses import MosesDetokenizer, MosesDetruecaser, MosesPunctNormalizer, MosesTokenizer
 
 from kzoo.text.tokenizers import SubwordTokenizer
+from kzoo.text.truecaser import Truecaser
+
+DETRUECASER = MosesDetruecaser()
+FORMS_FILE = "truecaser.json"
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -13,7 +20,7 @@ class MosesSubwordTokenizer(SubwordTokenizer):
     """SentencePiece subwords of lowercased Moses tokens; what it puts together again is plain lowercase text.
 
     Args:
-        proto: as `SubwordTokenizer` takes it; trained on what `moses_text` returns.
+        proto: as `SubwordTokenizer` takes it; trained on what `normalize` returns.
         language: code, which decides how punctuation is treated.
         **kwargs: other arguments of `SubwordTokenizer`.
 
@@ -39,21 +46,89 @@ class MosesSubwordTokenizer(SubwordTokenizer):
         super().__init__(proto, **kwargs)
         self.language = language
 
+    def normalize(self, text: str) -> str:
+        return moses_text(text, self.language)
+
     def tokenize(self, inputs):
-        return super().tokenize([moses_text(text, self.language) for text in inputs])
+        return super().tokenize([self.normalize(text) for text in inputs])
 
     def detokenize(self, inputs):
-        detokenizer = _tools(self.language)[2]
-        return [detokenizer.detokenize(text.split(), unescape=False) for text in super().detokenize(inputs)]
+        return [self.plain(tokens) for tokens in super().detokenize(inputs)]
+
+    def plain(self, tokens: str) -> str:
+        """Return a sentence that `normalize` has changed as people write it."""
+        return _tools(self.language)[2].detokenize(tokens.split(), unescape=False)
 
     def get_config(self):
         return {**super().get_config(), "language": self.language}
 
 
+@keras.saving.register_keras_serializable("kzoo")
+class TruecasedSubwordTokenizer(MosesSubwordTokenizer):
+    """SentencePiece subwords of truecased Moses tokens; what it puts together again begins with a capital.
+
+    Args:
+        proto: as `SubwordTokenizer` takes it; trained on what `normalize` returns.
+        language: code, which decides how punctuation is treated.
+        forms: of the language's words, as `learn_forms` returns them for `moses_tokens` of the training text.
+            `None` until `load_preset_assets` or a saved model gives them.
+        **kwargs: other arguments of `SubwordTokenizer`.
+
+    Call arguments:
+        inputs: list of `str`.
+
+    Returns:
+        A list of lists of int, without start and end.
+
+    Example:
+
+    >>> tokenizer = TruecasedSubwordTokenizer(forms=learn_forms(["See a man , a dog in Rome ."]))
+    >>> tokenizer.normalize("A man in Rome.")
+    'a man in Rome .'
+    >>> tokenizer.set_proto(train_subwords(["a man , a dog in Rome ."] * 20, vocabulary_size=30))
+    >>> tokenizer.detokenize(tokenizer(["A dog, a man."]))
+    ['A dog, a man.']
+
+    Reference:
+        Koehn et al. 2007, "Moses: Open Source Toolkit for Statistical Machine Translation".
+        https://aclanthology.org/P07-2045
+    """
+
+    def __init__(
+        self, proto=None, language: str = "en", forms: Sequence[Sequence[str]] | None = None, **kwargs
+    ):
+        super().__init__(proto, language, **kwargs)
+        self.file_assets = [*self.file_assets, FORMS_FILE]
+        self._truecaser = Truecaser(forms or ())
+
+    def normalize(self, text: str) -> str:
+        return self._truecaser(moses_tokens(text, self.language))
+
+    def plain(self, tokens: str) -> str:
+        return super().plain(DETRUECASER.detruecase(tokens, return_str=True))
+
+    def save_assets(self, dir_path):
+        super().save_assets(dir_path)
+        text = json.dumps(self._truecaser.forms, ensure_ascii=False)
+        (Path(dir_path) / FORMS_FILE).write_text(text, encoding="utf-8")
+
+    def load_assets(self, dir_path):
+        super().load_assets(dir_path)
+        self._truecaser = Truecaser(json.loads((Path(dir_path) / FORMS_FILE).read_text(encoding="utf-8")))
+
+    def get_config(self):
+        return {**super().get_config(), "forms": None}  # an asset, as the subwords are
+
+
+def moses_tokens(text: str, language: str) -> str:
+    """Return a sentence with its punctuation normalized and its tokens apart."""
+    normalizer, tokenizer, _ = _tools(language)
+    return tokenizer.tokenize(normalizer.normalize(text), return_str=True, escape=False)
+
+
 def moses_text(text: str, language: str) -> str:
     """Return a sentence with its punctuation normalized, its tokens apart, in lower case."""
-    normalizer, tokenizer, _ = _tools(language)
-    return tokenizer.tokenize(normalizer.normalize(text), return_str=True, escape=False).lower()
+    return moses_tokens(text, language).lower()
 
 
 @functools.cache

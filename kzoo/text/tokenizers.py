@@ -46,6 +46,10 @@ class SubwordTokenizer(SentencePieceTokenizer):
                     f"this SentencePiece model has them at {ids}: train it with kzoo.text.train_subwords"
                 )
 
+    def normalize(self, text: str) -> str:
+        """Return a sentence as its subwords are cut from it: here as it is."""
+        return text
+
 
 def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
     """Learn byte-pair encoding from sentences.

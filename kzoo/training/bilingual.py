@@ -1,12 +1,15 @@
 """What training one direction takes: sentence pairs, tokenizers, a model, batches, a score."""
 
+import dataclasses
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
 import keras
 
-from kzoo.data import Batches, Corpus, ShardedBatches, Shards
+from kzoo.data import Batches, Corpus, Extractor, ShardedBatches, Shards
 from kzoo.errors import UserError
+from kzoo.files import whole_file
 from kzoo.models import LabelSmoothedCrossEntropy
 from kzoo.models.image_inputs import image_rows
 from kzoo.models.xla import uses_xla
@@ -16,7 +19,7 @@ from kzoo.training.optimizers import make_optimizer
 from kzoo.training.recipe import Recipe
 from kzoo.training.strategies import Strategy
 from kzoo.training.translation_score import TranslationScore
-from kzoo.training.vocabularies import learned_characters, learned_subwords
+from kzoo.training.vocabularies import learned_characters, learned_subwords, shared_subwords
 
 
 class BilingualTask:
@@ -43,7 +46,9 @@ class BilingualTask:
     def build(self, folder: Path) -> keras.Model:
         """Return the compiled translator of the run in `folder`."""
         recipe, tokenizers = self.recipe, self.learn(folder)
-        translator = build(recipe.preset, *tokenizers, dtype=recipe.precision, **recipe.model)
+        vocabularies = tokenizers[: 1 if shares_vocabulary(recipe) else 2]
+        translator = build(recipe.preset, *vocabularies, dtype=recipe.precision, **recipe.model)
+        translator.target_tokenizer = tokenizers[-1]
         translator.source_language, translator.target_language = recipe.source, recipe.target
         translator.compile(
             optimizer=make_optimizer(recipe, translator.backbone.width),
@@ -54,9 +59,11 @@ class BilingualTask:
             raise UserError(f"{recipe.preset} reads images, shards have none: leave shards out of the recipe")
         if translator.image_shape:
             pairs = {"train": self.pairs, recipe.validation: self.validation}
+            images = {split: self.corpus.images(split) for split in pairs}
+            translator.extractor = run_extractor(folder, images["train"])
             self.images = {
-                split: image_rows(self.corpus.images(split), len(sides[0]), translator.image_shape)
-                for split, sides in pairs.items()
+                split: image_rows(rows, len(pairs[split][0]), translator.image_shape, translator.extractor)
+                for split, rows in images.items()
             }
         translator.tokenize_source(self.validation[0], recipe.truncate)  # too long a sentence shows now
         return translator
@@ -97,8 +104,36 @@ class BilingualTask:
 
     def score(self) -> keras.callbacks.Callback:
         """Return the callback that scores an epoch's model on the validation split."""
-        images = self.images.get(self.recipe.validation)
-        return TranslationScore(*self.validation, self.recipe.target, self.recipe.truncate, images)
+        recipe, (source, target) = self.recipe, self.validation
+        if recipe.text == "lowercased":
+            target = [sentence.lower() for sentence in target]
+        images = self.images.get(recipe.validation)
+        return TranslationScore(source, target, recipe.target, recipe.truncate, images)
+
+
+def run_extractor(folder: Path, images) -> dict | None:
+    """Return what computed the features that a run reads, the fields of an `Extractor`; `None` for pictures.
+
+    Args:
+        folder: the run; what it began with stands there as `extractor.json`, and holds from its first
+            checkpoint on.
+        images: of the training split.
+
+    Raises:
+        UserError: that file is damaged.
+    """
+    path = folder / "extractor.json"
+    if not hasattr(images, "extractor"):
+        return None
+    if not (path.exists() and any((folder / "checkpoints").glob("epoch_*"))):
+        with whole_file(path) as file:
+            file.write_text(json.dumps(dataclasses.asdict(images.extractor), indent=2) + "\n")
+    try:
+        return dataclasses.asdict(Extractor(**json.loads(path.read_text(encoding="utf-8"))))
+    except (ValueError, TypeError):
+        raise UserError(
+            f"{path} does not name an extractor: put back the file that the run began with"
+        ) from None
 
 
 def recipe_shards(recipe: Recipe) -> Shards:
@@ -113,13 +148,21 @@ def recipe_shards(recipe: Recipe) -> Shards:
 
 
 def shard_settings(recipe: Recipe) -> dict:
-    """Return what shards for the recipe depend on, beside the text."""
+    """Return what shards for the recipe depend on, beside the text.
+
+    Raises:
+        UserError: the recipe wants text in another form than shards have.
+    """
+    if recipe.text != "raw":
+        raise UserError(f"shards hold raw text, the recipe's is {recipe.text}: leave text or shards out")
     names = ("source", "target", "vocabulary_size", "joint_vocabulary", "source_characters")
     return {name: getattr(recipe, name) for name in names}
 
 
 def learned_tokenizers(recipe: Recipe, folder: Path, source: Iterable[str], target: list[str]) -> list:
     """Return the recipe's tokenizers, one for each side or one for both.
+
+    Text in Moses's form has one for each side, whose languages differ, also where they share a vocabulary.
 
     Args:
         recipe: the recipe.
@@ -130,9 +173,21 @@ def learned_tokenizers(recipe: Recipe, folder: Path, source: Iterable[str], targ
     size = recipe.vocabulary_size
     if recipe.source_characters:
         characters = learned_characters(folder, source, recipe.source_characters)
-        return [characters, learned_subwords(folder, "target", target, size)]
-    if recipe.joint_vocabulary:
+        return [
+            characters,
+            learned_subwords(folder, "target", target, size, recipe.text, recipe.target),
+        ]
+    if recipe.joint_vocabulary and recipe.text == "raw":
         return [learned_subwords(folder, "joint", [*source, *target], size)]
+    sides = {"source": (recipe.source, source), "target": (recipe.target, target)}
+    if recipe.joint_vocabulary:
+        return shared_subwords(folder, "joint", sides, size, recipe.text)
     return [
-        learned_subwords(folder, name, text, size) for name, text in (("source", source), ("target", target))
+        learned_subwords(folder, side, sentences, size, recipe.text, language)
+        for side, (language, sentences) in sides.items()
     ]
+
+
+def shares_vocabulary(recipe: Recipe) -> bool:
+    """Return whether source and target have one vocabulary, and so the model one matrix of embeddings."""
+    return recipe.joint_vocabulary and not recipe.source_characters

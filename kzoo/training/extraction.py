@@ -13,7 +13,8 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from kzoo.data.image_features import Extractor, FeatureFile, check_features_path, write_features
+from kzoo.data.extractor import Extractor
+from kzoo.data.image_features import FeatureFile, check_features_path, write_features
 from kzoo.errors import UserError, nearest
 from kzoo.files import check_writable
 from kzoo.models.image_inputs import read_picture

@@ -59,6 +59,7 @@ def prepare(
     folder = Path(folder)
     if recipe.languages or recipe.images:
         raise UserError("shards hold text of one direction: the recipe has languages or images")
+    shard_settings(recipe)  # text in another form than shards have shows now
     check_installed()
     check_replaceable(folder, INDEX)
     read = training_pairs(recipe)

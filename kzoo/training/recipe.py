@@ -31,7 +31,8 @@ class Recipe:
             direction after an epoch; 0: all.
         images: for a model that reads images: folder with features `SPLIT.npy`; the corpus's own if empty.
         validation: split that chooses the best checkpoint.
-        text: multilingual: `"raw"`, or `"lowercased"`: Moses-normalized and tokenized, in lower case.
+        text: what subwords are cut from: `"raw"`; or Moses-normalized and tokenized, `"lowercased"` or
+            `"truecased"`. Translations are plain text, of lowercased subwords in lower case.
         vocabulary_size: int. Subwords, of both languages together if `joint_vocabulary`, else of each.
         joint_vocabulary: one vocabulary for both languages.
         source_characters: `"seen"`: the source's words are its characters, those of the training text;
@@ -140,7 +141,7 @@ AT_LEAST = {
 }
 ONE_OF = {
     "precision": ("float32", "mixed_bfloat16", "mixed_float16"),
-    "text": ("raw", "lowercased"),
+    "text": ("raw", "lowercased", "truecased"),
     "source_characters": ("", "seen", "common"),
     "optimizer": ("noam", "adam", "sgd"),
 }

@@ -37,8 +37,8 @@ def train(
 ) -> keras.Model:
     """Train a recipe's model, or go on with a run that was stopped.
 
-    The run's folder gets `recipe.json`, `subwords.*.model`, `checkpoints/`, `history.csv`, `tensorboard/`
-    and, at the end, `preset/`.
+    The run's folder gets `recipe.json`, `subwords.*.model` and what else the text or the images need,
+    `checkpoints/`, `history.csv`, `tensorboard/` and, at the end, `preset/`.
 
     Args:
         recipe: what to train.

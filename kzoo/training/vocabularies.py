@@ -8,9 +8,11 @@ from kzoo.text import (
     CharacterTokenizer,
     MosesSubwordTokenizer,
     SubwordTokenizer,
+    TruecasedSubwordTokenizer,
     common_chinese_characters,
     learn_characters,
-    moses_text,
+    learn_forms,
+    moses_tokens,
     train_subwords,
 )
 
@@ -25,15 +27,36 @@ def learned_subwords(
         name: such as a language.
         sentences: what it is learned from if the run has none yet.
         size: int. Its subwords.
-        text: `"raw"`, or `"lowercased"`: in Moses's form and lower case.
+        text: `"raw"`; or in Moses's form: `"lowercased"`, or `"truecased"`, whose words' forms stand in the
+            run as `truecaser.LANGUAGE.json`.
         language: code, for Moses.
     """
+    return shared_subwords(folder, name, {name: (language, sentences)}, size, text)[0]
+
+
+def shared_subwords(
+    folder: Path, name: str, sides: dict[str, tuple[str, list[str]]], size: int, text: str
+) -> list[SubwordTokenizer]:
+    """Return the run's tokenizers that share the vocabulary of this name, one for each side.
+
+    Args:
+        folder, name, size, text: as for `learned_subwords`.
+        sides: for each side's name its language and its sentences.
+    """
     path = folder / f"subwords.{name}.model"
-    prepare, make = FORMS[text]
-    if not path.exists():
+    learn = not path.exists()
+    tokenizers = [
+        FORMS[text](folder, learn, language, sentences, f"{side}_tokenizer.json")
+        for side, (language, sentences) in sides.items()
+    ]
+    if learn:
+        texts = zip(tokenizers, sides.values(), strict=True)
+        prepared = [tokenizer.normalize(s) for tokenizer, (_, sentences) in texts for s in sentences]
         with whole_file(path) as file:
-            file.write_bytes(train_subwords([prepare(s, language) for s in sentences], size))
-    return make(path.read_bytes(), language, f"{name}_tokenizer.json")
+            file.write_bytes(train_subwords(prepared, size))
+    for tokenizer in tokenizers:
+        tokenizer.set_proto(path.read_bytes())
+    return tokenizers
 
 
 def learned_characters(folder: Path, sentences: list[str], which: str) -> CharacterTokenizer:
@@ -54,13 +77,25 @@ def learned_characters(folder: Path, sentences: list[str], which: str) -> Charac
     return CharacterTokenizer(json.loads(path.read_text("utf-8")), config_file="source_tokenizer.json")
 
 
+def _truecased(
+    folder: Path, learn: bool, language: str, sentences: list[str], file: str
+) -> TruecasedSubwordTokenizer:
+    """Return a tokenizer without subwords, whose forms are in the run's folder, learned anew if so asked."""
+    path = folder / f"truecaser.{language}.json"
+    if learn or not path.exists():
+        forms = learn_forms(moses_tokens(sentence, language) for sentence in sentences)
+        with whole_file(path) as whole:
+            whole.write_text(json.dumps(forms, ensure_ascii=False), "utf-8")
+    forms = json.loads(path.read_text("utf-8"))
+    return TruecasedSubwordTokenizer(language=language, forms=forms, config_file=file)
+
+
+# Functions of a run's folder, whether to learn, a language, its sentences and the name of a preset's file,
+# which make a tokenizer that still lacks its subwords.
 FORMS = {
-    "raw": (
-        lambda sentence, language: sentence,
-        lambda proto, language, file: SubwordTokenizer(proto, config_file=file),
+    "raw": lambda folder, learn, language, sentences, file: SubwordTokenizer(config_file=file),
+    "lowercased": lambda folder, learn, language, sentences, file: MosesSubwordTokenizer(
+        language=language, config_file=file
     ),
-    "lowercased": (
-        moses_text,
-        lambda proto, language, file: MosesSubwordTokenizer(proto, language, config_file=file),
-    ),
+    "truecased": _truecased,
 }

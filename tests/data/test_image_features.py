@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -191,8 +192,29 @@ def test_another_width_is_refused(written):
 
 
 def test_another_extractor_is_refused(written):
-    other = Extractor("vgg19", "block5_pool", "random", seed=1)
-    refused("layer 'fc2' instead of 'block5_pool', seed 3 instead of 1", written, extractor=other)
+    for other, named in (
+        (Extractor("vgg19", "block5_pool", "random", seed=3), "vgg19 block5_pool (random weights of seed 3)"),
+        (Extractor("vgg19", "fc2", "random", seed=1), "vgg19 fc2 (random weights of seed 1)"),
+        (Extractor("vgg16", "fc2", "0123456789abcdef" * 4), "vgg16 fc2 (weights 0123456789ab)"),
+    ):
+        both = f"features of vgg19 fc2 (random weights of seed 3), the model reads those of {named}"
+        refused(f"train.npy: these are {re.escape(both)}", written, extractor=other)
+
+
+def test_corrupt_pictures_make_no_other_extractor(written):
+    open_features(written, extractor=replace(VGG, corrupt="mean"))
+
+
+def test_an_extractor_that_is_not_understood_is_refused(written):
+    for described in ({"model": "vgg19"}, {**asdict(VGG), "pooling": "max"}, 7):
+        with pytest.raises(UserError, match="which this kzoo does not know"):
+            open_features(written).require(described)
+    with pytest.raises(UserError, match="named without slashes, not 'openai/clip'"):
+        Extractor("openai/clip", "pooled", "0" * 64)
+    written.with_suffix(".json").write_text(
+        written.with_suffix(".json").read_text().replace("vgg19", "hub/vgg19")
+    )
+    refused("train.json: an extractor is named without slashes, not 'hub/vgg19'", written)
 
 
 def test_a_missing_picture_is_refused(written):

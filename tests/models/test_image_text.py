@@ -1,13 +1,17 @@
 """Transformers that read a picture with every sentence: wiring, translation, training, bad input."""
 
+import json
+from dataclasses import asdict, replace
+
 import keras
 import numpy as np
 import pytest
 from PIL import Image
 
-from kzoo.data import Batches
+from kzoo.data import Batches, Extractor, open_files, write_features
 from kzoo.errors import UserError
-from kzoo.models import TransformerBackbone
+from kzoo.evaluation.scores import evaluate
+from kzoo.models import TransformerBackbone, Translator
 from kzoo.models.image_inputs import image_rows, read_picture
 from kzoo.presets import image_text_tiny, load, text_only_tiny
 from kzoo.text import CharacterTokenizer
@@ -162,3 +166,66 @@ def test_bad_images_are_named(translator):
         image_rows(["a.png"], 1, (4096,))
     with pytest.raises(UserError, match="text only"):
         image_rows(colours, 64, text_only_tiny(source_vocabulary_size=10).image_shape)
+
+
+VGG = Extractor("vgg19", "fc2", "random", seed=3)
+
+
+def feature_file(path, extractor=VGG, shape=(3, 10)):
+    """A file of made-up features."""
+    rows = np.random.default_rng(0).normal(size=shape).astype("float32")
+    return write_features(path, lambda names: [rows], [f"{i}.jpg" for i in range(len(rows))], extractor)
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    """A model of features of VGG, loaded from its preset."""
+    tokenizer = CharacterTokenizer(list("abrg"))
+    model = image_text_tiny(
+        tokenizer, image_shape=(10,), **{**SIZES, "num_layers": 1, "width": 8}, max_length=16
+    )
+    model.extractor = asdict(VGG)
+    folder = tmp_path_factory.mktemp("reader") / "preset"
+    model.save_to_preset(folder)
+    return load(folder)
+
+
+def test_a_preset_remembers_what_its_features_come_from(reader, translator, tmp_path):
+    assert reader.extractor == asdict(VGG)
+    settings = reader.get_config()
+    assert settings["extractor"] == asdict(VGG)
+    assert Translator.from_config(settings).extractor == asdict(VGG)
+    translator[0].save_to_preset(tmp_path / "preset")  # of pictures, as presets were before
+    assert "extractor" not in json.loads((tmp_path / "preset" / "translator.json").read_text())
+    assert load(tmp_path / "preset").extractor is None
+
+
+def test_features_of_another_extractor_count_or_width_are_refused(reader, tmp_path):
+    right = feature_file(tmp_path / "right.npy")
+    mended = feature_file(tmp_path / "mended.npy", replace(VGG, corrupt="mean"))
+    assert reader.translate(["ab", "ba", "a"], images=right) == reader.translate(
+        ["ab", "ba", "a"], images=mended
+    )
+    other = feature_file(tmp_path / "other.npy", replace(VGG, model="resnet50", layer="avg_pool"))
+    wide = feature_file(tmp_path / "wide.npy", shape=(3, 12))
+    regions = feature_file(tmp_path / "regions.npy", shape=(3, 4, 10))
+    both = r"resnet50 avg_pool \(random weights of seed 3\), the model reads those of vgg19 fc2 \(random"
+    for images, texts, message in (
+        (other, ["ab", "ba", "a"], rf"other\.npy: these are features of {both}"),
+        (right, ["ab", "ba"], r"right\.npy: 2 sentences but 3 images"),
+        (wide, ["ab", "ba", "a"], r"wide\.npy: the images have the shape \(12,\), the model reads \(10,\)"),
+        (regions, ["ab", "ba", "a"], r"regions\.npy: the images have the shape \(4, 10\)"),
+    ):
+        with pytest.raises(UserError, match=message) as error:
+            reader.translate(texts, images=images)
+        assert "\n" not in str(error.value)
+
+
+def test_evaluation_refuses_features_of_another_extractor(reader, tmp_path):
+    for language in ("en", "de"):
+        (tmp_path / f"test.{language}").write_text("ab\nba\na\n")
+    files = [str(tmp_path / f"test.{language}") for language in ("en", "de")]
+    feature_file(tmp_path / "test.npy", replace(VGG, seed=4))
+    corpus = open_files(test=files, languages=("en", "de")).with_images(tmp_path)
+    with pytest.raises(UserError, match=r"test\.npy: .* seed 4\), the model reads .* seed 3\)"):
+        evaluate(reader, corpus, ["test"], "en", "de")

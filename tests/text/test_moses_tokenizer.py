@@ -1,8 +1,27 @@
 """Moses's form of text, and the subwords made of it."""
 
-import keras
+import json
 
-from kzoo.text import MosesSubwordTokenizer, moses_text, train_subwords
+import keras
+import pytest
+
+from kzoo.errors import UserError
+from kzoo.export.graph_text import graph_tokenizer
+from kzoo.text import (
+    MosesSubwordTokenizer,
+    SubwordTokenizer,
+    TruecasedSubwordTokenizer,
+    learn_forms,
+    moses_text,
+    moses_tokens,
+    train_subwords,
+)
+
+GERMAN = [
+    "Ein Mann sieht, wie die Frau in Berlin läuft.",
+    "Die Frau und ein Mann: „Ein Hund/Wolf!“",
+    "Wo läuft ein Hund?",
+]
 
 
 def test_moses_text_is_normalized_split_and_lowercased():
@@ -20,3 +39,49 @@ def test_subwords_come_back_as_plain_lowercase_text():
     again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(tokenizer))
     again.set_proto(tokenizer.proto)
     assert again(sentences) == tokenizer(sentences)
+
+
+@pytest.fixture(scope="module")
+def truecased():
+    forms = learn_forms(moses_tokens(sentence, "de") for sentence in GERMAN)
+    tokenizer = TruecasedSubwordTokenizer(language="de", forms=forms)
+    tokenizer.set_proto(train_subwords([*map(tokenizer.normalize, GERMAN)] * 20, 60))
+    return tokenizer
+
+
+def test_truecased_subwords_come_back_with_capitals(truecased):
+    assert truecased.normalize(GERMAN[0]) == "ein Mann sieht , wie die Frau in Berlin läuft ."
+    assert truecased.detokenize(truecased(GERMAN)) == [
+        GERMAN[0],
+        'Die Frau und ein Mann: "Ein Hund / Wolf!"',
+        GERMAN[2],
+    ]
+    assert truecased(["Die Frau"]) == truecased(["die Frau"])
+    assert truecased.detokenize(truecased(["EIN HUND LÄUFT", ""])) == ["Ein Hund läuft", ""]
+
+
+def test_truecased_subwords_are_saved_whole(truecased, tmp_path):
+    tokenizer = TruecasedSubwordTokenizer(
+        language="de", forms=[["Hund"]], config_file="target_tokenizer.json"
+    )
+    tokenizer.set_proto(truecased.proto)
+    for one in (truecased, tokenizer):
+        one.save_to_preset(str(tmp_path))
+        configuration = json.loads((tmp_path / one.config_file).read_text())
+        again = keras.saving.deserialize_keras_object(configuration)
+        again.load_preset_assets(str(tmp_path))
+        assert again.language == "de"
+        sentences = [*GERMAN, "HUND und MANN"]
+        assert [again.normalize(s) for s in sentences] == [one.normalize(s) for s in sentences]
+        assert again(sentences) == one(sentences)
+    forms = json.loads((tmp_path / "assets" / "target_tokenizer" / "truecaser.json").read_text())
+    assert forms == [["Hund"]]
+
+
+def test_only_plain_subwords_run_in_a_graph(truecased):
+    with pytest.raises(
+        UserError, match="a TruecasedSubwordTokenizer cannot be put into a SavedModel"
+    ) as error:
+        graph_tokenizer(truecased)
+    assert "\n" not in str(error.value)
+    assert SubwordTokenizer(truecased.proto).normalize(GERMAN[0]) == GERMAN[0]
