@@ -3,9 +3,9 @@
 PYTHON ?= python3.11
 BIN = .venv/bin
 
-# What runs on both backends, and what needs none of them.
+# What runs on both backends, and what runs once, on either.
 BOTH = tests/layers tests/models tests/decoding tests/training
-NEITHER = tests/data tests/text tests/bundle $(wildcard tests/test_*.py)
+ONCE = tests/data tests/text tests/presets tests/bundle $(wildcard tests/test_*.py)
 
 .PHONY: demo test test-tensorflow test-jax lint setup clean
 
@@ -17,10 +17,10 @@ test: setup lint
 	$(MAKE) --no-print-directory --output-sync --jobs=2 test-tensorflow test-jax
 
 test-tensorflow: setup
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q $(BOTH) tests/presets tests/evaluation tests/export tests/serve
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q $(BOTH) tests/evaluation tests/export tests/serve
 
 test-jax: setup
-	KERAS_BACKEND=jax $(BIN)/python -m pytest -q $(BOTH) $(NEITHER)
+	KERAS_BACKEND=jax $(BIN)/python -m pytest -q $(BOTH) $(ONCE)
 
 lint: setup
 	$(BIN)/ruff check .

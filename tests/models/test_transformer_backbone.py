@@ -98,7 +98,7 @@ def test_saved_and_loaded(position_encoding, words, tmp_path):
 
 def test_mixed_precision_is_near(words):
     model = transformer()
-    half = TransformerBackbone(50, dtype="mixed_bfloat16", position_options={"normalize": True}, **SETTINGS)
+    half = TransformerBackbone.from_config({**model.get_config(), "dtype": "mixed_bfloat16"})
     half.set_weights(model.get_weights())
     output = half(words)
     assert half.encoder_layers[0].compute_dtype == "bfloat16"
