@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from keras_hub.tokenizers import Tokenizer
@@ -12,9 +11,6 @@ from kzoo.errors import UserError
 from kzoo.models import MultilingualTranslator, Translator
 from kzoo.models.image_inputs import image_rows
 from kzoo.serve.pictures import check_pixels, decoded
-
-if TYPE_CHECKING:  # which itself imports this module
-    from kzoo.serve.served import Served
 
 
 @dataclass(frozen=True)
@@ -68,12 +64,17 @@ def check_language(code: str | None, languages: list[str], called: str = "langua
 
 
 def directions(
-    served: "Served", count: int, source: str | list[str] | None, target: str | list[str] | None
+    languages: list[str | None],
+    multilingual: bool,
+    count: int,
+    source: str | list[str] | None,
+    target: str | list[str] | None,
 ) -> list[tuple[str | None, str | None]]:
     """Return the source and the target language of each sentence, `None` where there is no choice.
 
     Args:
-        served: the `Served` preset.
+        languages: codes of the model's languages; of a model of one direction the source and the target.
+        multilingual: bool. Whether a request chooses among them.
         count: int. Sentences.
         source, target: a code, a list with one for each sentence, or `None`.
 
@@ -85,13 +86,13 @@ def directions(
         codes = given if isinstance(given, list) else [given] * count
         if len(codes) != count:
             raise UserError(f"{count:,} sentences but {len(codes):,} of {called}: one with each is needed")
-        own = None if served.multilingual else served.languages[index]
+        own = None if multilingual else languages[index]
         for code in set(codes):
-            if served.multilingual:
-                check_language(code, served.languages, called)
+            if multilingual:
+                check_language(code, languages, called)
             elif None not in (code, own) and code != own:
                 raise UserError(f"{called} is {own} in this model, not {code[:40]!r}")
-        columns.append(codes if served.multilingual else [None] * count)
+        columns.append(codes if multilingual else [None] * count)
     return list(zip(*columns, strict=True))
 
 

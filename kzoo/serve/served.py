@@ -122,7 +122,7 @@ class Served:
         """
         if not 1 <= n <= self.beam_size:
             raise UserError(f"1 to {self.beam_size} best translations can be had, not {n}")
-        ways = directions(self, len(texts), source_language, target_language)
+        ways = directions(self.languages, self.multilingual, len(texts), source_language, target_language)
         check_characters(texts, self.limits)
         sources = [source for source, _ in ways]
         with self._batcher.room(len(texts)):
