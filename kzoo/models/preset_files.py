@@ -19,6 +19,8 @@ from kzoo.sharing.location import locate
 TRANSLATOR_FILE = "translator.json"
 CONFIG_FILE = "config.json"  # as keras-hub names it
 WEIGHTS_FILE = "model.weights.h5"  # the same
+SHARDS_FILE = "model.weights.json"  # of large models, in its place: which file has which weights
+SHARD_SIZE = 0.03  # GiB of float32 in a file, half of it in float16: hosts refuse large files
 TOKENIZER_FILE = re.compile(r"[\w-]+\.json", re.ASCII)
 
 
@@ -36,8 +38,9 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
     full.set_weights(backbone.get_weights())
     with whole_folder(folder) as unfinished:
         check_space(unfinished, 8 * full.count_params() + 2**20)  # whole, and beside it in float16
-        full.save_to_preset(str(unfinished))
-        _halve(unfinished / WEIGHTS_FILE)
+        full.save_to_preset(str(unfinished), max_shard_size=SHARD_SIZE)
+        for path in sorted(unfinished.glob("*.weights.h5")):
+            _halve(path)
         for tokenizer in tokenizers:
             tokenizer.save_to_preset(str(unfinished))
         content = {
@@ -86,8 +89,9 @@ def read_preset(preset: str | os.PathLike) -> tuple[Backbone, list, dict]:
     """
     folder = locate(preset)
     listing = read_listing(folder)
-    check_listed(folder, listing, (CONFIG_FILE, WEIGHTS_FILE, TRANSLATOR_FILE))
+    check_listed(folder, listing, (CONFIG_FILE, TRANSLATOR_FILE))
     check_files(folder, listing)
+    check_listed(folder, listing, _weights_files(folder))
     settings = _settings(folder)
     settings.pop("class")
     files = settings.pop("tokenizers")
@@ -95,6 +99,20 @@ def read_preset(preset: str | os.PathLike) -> tuple[Backbone, list, dict]:
     with _one_line(folder):
         tokenizers = {file: _read_tokenizer(folder, file, listing) for file in files}
         return Backbone.from_preset(str(folder)), [tokenizers[file] for file in files], settings
+
+
+def _weights_files(folder: Path) -> list[str]:
+    """Return the names of the files that keras-hub reads a preset's weights from: one, or several shards."""
+    if (folder / WEIGHTS_FILE).exists() or not (folder / SHARDS_FILE).exists():
+        return [WEIGHTS_FILE]
+    weight_map = read_object(folder / SHARDS_FILE).get("weight_map")
+    if not isinstance(weight_map, dict) or not weight_map:
+        raise UserError(f"{folder / SHARDS_FILE} names no file of weights")
+    named = [name for value in weight_map.values() for name in (value if isinstance(value, list) else [value])]
+    for name in named:
+        if not isinstance(name, str):
+            raise UserError(f"{folder / SHARDS_FILE} names {name!r:.80}, not a file of weights")
+    return [SHARDS_FILE, *sorted(set(named))]
 
 
 @contextlib.contextmanager

@@ -209,7 +209,7 @@ def test_locate_takes_a_folder_a_run_or_a_name(tmp_path):
     assert locate(NAME) == shelved
     assert locate(shelved) == shelved
     assert locate(tmp_path / "run") == tmp_path / "run" / "preset"
-    refused("pope_tiny_multi30k_en_d", "no trained preset", f"did you mean {NAME}?")
+    refused("pope_tiny_multi30k_en_d", "no trained preset", f"did you mean {NAME}")
 
 
 def test_the_shelf_s_presets_are_as_they_were_sealed():
