@@ -108,7 +108,9 @@ def _weights_files(folder: Path) -> list[str]:
     weight_map = read_object(folder / SHARDS_FILE).get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map:
         raise UserError(f"{folder / SHARDS_FILE} names no file of weights")
-    named = [name for value in weight_map.values() for name in (value if isinstance(value, list) else [value])]
+    named = [
+        name for value in weight_map.values() for name in (value if isinstance(value, list) else [value])
+    ]
     for name in named:
         if not isinstance(name, str):
             raise UserError(f"{folder / SHARDS_FILE} names {name!r:.80}, not a file of weights")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kzoo.errors import UserError
-from kzoo.models import TransformerBackbone, Translator
+from kzoo.models import TransformerBackbone, Translator, preset_files
 from kzoo.presets import load, pope_tiny
 from kzoo.sharing import seal
 from kzoo.text import SubwordTokenizer, train_subwords
@@ -174,3 +174,31 @@ def test_weights_that_lie_in_another_file_are_refused(preset, tmp_path):
     seal(preset)
     with pytest.raises(ValueError, match="Not allowed: H5 file with ExternalLink"):
         Translator.from_preset(preset)
+
+
+def test_weights_in_several_files_are_those_in_one(preset, tmp_path, monkeypatch):
+    monkeypatch.setattr(preset_files, "SHARD_SIZE", 3e-6)
+    translator, folder = load(preset), tmp_path / "sharded"
+    translator.save_to_preset(folder)
+    shards = sorted(path.name for path in folder.glob("model_*.weights.h5"))
+    assert len(shards) > 1
+    assert not (folder / "model.weights.h5").exists()
+    for ours, theirs in zip(load(folder).get_weights(), translator.get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    with (folder / shards[1]).open("ab") as file:
+        file.write(b"!")
+    refused(folder, shards[1], "is altered or cut short")
+
+
+def test_only_listed_shards_are_read(preset, tmp_path, monkeypatch):
+    monkeypatch.setattr(preset_files, "SHARD_SIZE", 3e-6)
+    folder = tmp_path / "sharded"
+    load(preset).save_to_preset(folder)
+    for weight_map, words in (
+        ({"/x": "../elsewhere.h5"}, "lists no ../elsewhere.h5"),
+        ({"/x": [3]}, "names 3, not a file of weights"),
+        ({}, "names no file of weights"),
+    ):
+        rewrite(folder / "model.weights.json", weight_map=weight_map)
+        seal(folder)
+        refused(folder, words)
