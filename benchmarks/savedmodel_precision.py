@@ -10,7 +10,6 @@ that are float32's, and the speed as a multiple of float32's: the median over th
 """
 
 import argparse
-import os
 import statistics
 import tempfile
 from contextlib import ExitStack
@@ -19,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from decoding_speed import SPLIT, Job, Turn, Worker
-from serving_speed import BEAM, SavedModelSide
+from serving_speed import BEAM, SavedModelSide, keep_to
 
 PRECISIONS = ("float32", "float16", "int8")  # all others are compared with the first
 
@@ -37,8 +36,7 @@ class PrecisionSide(SavedModelSide):
 
 def main():
     options = parse_arguments()
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.cores])
+    keep_to(options.cores)
     with tempfile.TemporaryDirectory() as folder:
         job = Job(options.preset, options.sentences, BEAM, None, folder)
         report(passes(job, options.rounds, options.cores), job)

@@ -42,8 +42,7 @@ CTRANSLATE2 = (
 
 def main():
     options = parse_arguments()
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.cores])
+    keep_to(options.cores)
     with tempfile.TemporaryDirectory() as folder:
         job = Job(options.preset, options.sentences, BEAM, None, folder)
         served = {
@@ -51,6 +50,12 @@ def main():
         }
         report_server(served, options.batch)
         report_systems(passes(job, options.rounds, options.cores))
+
+
+def keep_to(cores: int):
+    """Run this process and those that it starts on so many cores, where the system can say so."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
 
 
 def parse_arguments() -> argparse.Namespace:
