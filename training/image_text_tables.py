@@ -2,6 +2,7 @@
 
     python training/image_text_tables.py scenes --source en --target de --seeds 1,2,3
     python training/image_text_tables.py scenes --source id --target zh --seeds 1,2,3
+    python training/image_text_tables.py placeholders --seeds 1
     python training/image_text_tables.py photographs FEATURES --size base
     python training/image_text_tables.py photographs FEATURES --size base corpus=files source=id target=zh
         train='["train.id","train.zh"]' val='["val.id","val.zh"]' test='["test.id","test.zh"]'
@@ -12,11 +13,14 @@ Markdown table of means and spreads and writes the results as JSON beside the ru
 `photographs` reproduces Ma et al. 2020, Tables I and II, on Multi30k or on your own files, with features
 as `kzoo features extract` writes them. `scenes` compares the same on made-up pictures that the paper did not
 have: BLEU, and the accuracy on words that only the picture tells how to translate. Either scores with the
-right pictures, with shuffled ones, and with none.
+right pictures, with shuffled ones, and with none. `placeholders` asks what the attention costs where there is
+nothing to see: Multi30k's text with zeros and with random numbers for features.
 """
 
 import dataclasses
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Annotated
@@ -25,6 +29,8 @@ import numpy as np
 import typer
 
 from kzoo.cli import main
+from kzoo.data.extractor import Extractor
+from kzoo.data.image_features import write_features
 from kzoo.data.scenes import scenes as scenes_of
 from kzoo.evaluation import find_meteor, meteor_score, score_ambiguous_words, score_translations
 from kzoo.files import whole_file
@@ -34,6 +40,11 @@ from kzoo.training import Recipe, make_recipe, read_recipe, train
 from kzoo.training.recipe_corpus import recipe_corpus
 
 GREY = 127
+FC7 = (4096,)
+NOTHING_TO_SEE = {
+    "zeros": lambda random, shape: np.zeros(shape),
+    "noise": lambda random, shape: random.standard_normal(shape),
+}
 Seeds = Annotated[str, typer.Option(help="Numbers, with commas.")]
 Runs = Annotated[Path, typer.Option(help="Where the runs are.")]
 Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, as epochs=15.")]
@@ -68,6 +79,19 @@ def photographs(
     print(compare("photographs", recipe, photograph_models(recipe, features, size), seeds, runs))
 
 
+@app.command()
+def placeholders(seeds: Seeds = "1", runs: Runs = RUNS, overrides: Overrides = None):
+    """BLEU on Multi30k without features and with features that say nothing, small models."""
+    recipe = read_recipe(Path(__file__).parent / "pope_multi30k.toml", ["epochs=15", *(overrides or [])])
+    print(compare("text", recipe, {"text_only_tiny": {}}, seeds, runs))
+    for name, numbers in NOTHING_TO_SEE.items():
+        options = {
+            "images": str(placeholder_features(recipe, numbers, runs / f"features_{name}", name)),
+            "model": {**recipe.model, "image_shape": list(FC7)},
+        }
+        print(compare(name, recipe, {"image_text_tiny": options}, seeds, runs))
+
+
 def compare(name: str, recipe: Recipe, models: dict[str, dict], seeds: str, runs: Path) -> str:
     """Train and score models, presets with what each changes in the recipe; write results, return a table."""
     results = {}
@@ -93,6 +117,27 @@ def photograph_models(recipe: Recipe, features: Path, size: str) -> dict[str, di
             "model": {**recipe.model, "image_shape": shape},
         },
     }
+
+
+def placeholder_features(recipe: Recipe, numbers: Callable, folder: Path, name: str) -> Path:
+    """Write features for every sentence of a corpus that tell nothing of it, and return their folder.
+
+    Args:
+        numbers: function of a NumPy generator and a shape.
+        name: what the features' extractor is called.
+    """
+    corpus = recipe_corpus(recipe)
+    for seed, split in enumerate(corpus.splits):
+        lines = [str(line) for line in range(len(corpus.sentences(split, recipe.source)))]
+        rows = partial(one_by_one, numbers, np.random.default_rng(seed))
+        write_features(folder / f"{split}.npy", rows, lines, Extractor(name, "none", "none"))
+    return folder
+
+
+def one_by_one(numbers: Callable, random: np.random.Generator, names: list[str]):
+    """Yield numbers in the place of each picture's features, `(1, D_img)`."""
+    for _ in names:
+        yield numbers(random, (1, *FC7)).astype("float16")
 
 
 def scores_of(recipe: Recipe, folder: Path) -> dict[str, dict]:

@@ -10,6 +10,7 @@ from keras_hub.tokenizers import SentencePieceTokenizer
 from kzoo.errors import UserError
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
+FULL_WIDTH = frozenset("，！？：；（）")  # marks of Chinese that NFKC would write half-width
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -54,6 +55,10 @@ class SubwordTokenizer(SentencePieceTokenizer):
 def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
     """Learn byte-pair encoding from sentences.
 
+    Sentences are normalized by Unicode's NFKC, then and when the tokenizer is used: a letter and its accent become
+    one, spaces of any kind the plain one. Text with the full-width marks of Chinese is taken as it is, since
+    translations into it need them.
+
     Args:
         sentences: the text, a sentence each; of both languages for a joint vocabulary.
         vocabulary_size: int. Subwords, the four special ones included.
@@ -68,6 +73,8 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
         Sennrich et al. 2016, "Neural Machine Translation of Rare Words with Subword Units".
         https://arxiv.org/abs/1508.07909
     """
+    sentences = list(sentences)
+    as_it_is = any(not FULL_WIDTH.isdisjoint(sentence) for sentence in sentences)
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -76,6 +83,7 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
             model_type="bpe",
             vocab_size=vocabulary_size,
             character_coverage=1.0,
+            normalization_rule_name="identity" if as_it_is else "nmt_nfkc",
             pad_id=PAD,
             unk_id=UNKNOWN,
             bos_id=START,

@@ -35,6 +35,17 @@ def test_training_is_reproducible(proto, sentences):
     assert train_subwords(sentences, 300) == proto
 
 
+def test_accents_are_joined_to_their_letters(proto):
+    tokenizer = SubwordTokenizer(proto)
+    assert tokenizer.detokenize(tokenizer(["Gru\u0308n"])) == ["Gr\u00fcn"]
+
+
+def test_full_width_marks_stay_in_chinese():
+    chinese = open_corpus("scenes").sentences("val", "zh") + ["你好，世界！（真的？）"]
+    tokenizer = SubwordTokenizer(train_subwords(chinese, 500))
+    assert tokenizer.detokenize(tokenizer(chinese)) == chinese
+
+
 def test_too_large_a_vocabulary_is_named(sentences):
     with pytest.raises(UserError, match="no subword vocabulary of 90000 can be learned"):
         train_subwords(sentences, 90000)
