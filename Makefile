@@ -5,19 +5,23 @@ BIN = .venv/bin
 
 # What runs on both backends, and what runs once, on either.
 BOTH = tests/layers tests/models tests/decoding tests/training
-ONCE = tests/data tests/text tests/presets tests/bundle $(wildcard tests/test_*.py)
+ONCE = tests/data tests/text tests/evaluation tests/presets tests/bundle $(wildcard tests/test_*.py)
 
-.PHONY: demo test test-tensorflow test-jax lint setup clean
+.PHONY: demo test test-tensorflow test-jax test-served lint setup clean
 
 demo: setup
 	$(BIN)/kzoo demo
 
-# The two backends beside each other: much of a test's time is one thread compiling.
+# Beside each other: much of a test's time is one thread tracing or compiling.
 test: setup lint
-	$(MAKE) --no-print-directory --output-sync --jobs=2 test-tensorflow test-jax
+	$(MAKE) --no-print-directory --output-sync --jobs=3 test-tensorflow test-jax test-served
 
 test-tensorflow: setup
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q $(BOTH) tests/evaluation tests/export tests/serve
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q $(BOTH)
+
+# SavedModels and the service are TensorFlow's.
+test-served: setup
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q tests/export tests/serve
 
 test-jax: setup
 	KERAS_BACKEND=jax $(BIN)/python -m pytest -q $(BOTH) $(ONCE)

@@ -1,12 +1,15 @@
 """What all tests share: quiet backends, fixed seeds, and where the real data is."""
 
+import gc
 import os
 import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-# What JAX compiles here runs a few times: compiled badly but fast.
+# What XLA compiles here runs a few times: compiled badly but fast (in half the time without fusion emitters).
 os.environ.setdefault(
-    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+    "XLA_FLAGS",
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
+    "--xla_cpu_use_fusion_emitters=false",
 )
 
 import pytest
@@ -17,6 +20,13 @@ def fixed_seed():
     """The same random weights in every run, whatever ran before."""
     if "keras" in sys.modules:  # not imported for tests that need none
         sys.modules["keras"].utils.set_random_seed(1)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def frozen_objects():
+    """What earlier modules left behind is not looked through again by every garbage collection."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="module")

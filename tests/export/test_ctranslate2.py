@@ -1,5 +1,7 @@
 """CTranslate2 models against `translate`: the same words, but for ties."""
 
+import os
+
 import numpy as np
 import pytest
 import sentencepiece
@@ -51,9 +53,12 @@ def test_translates_as_translate_does(translator, precision, tmp_path):
         assert sizes[0] < 4 * translator.count_params() / 2
 
 
-def test_searches_a_thousand_sentences_as_translate_does(translator, multi30k, tmp_path):
-    """All five hypotheses have the same scores, so that one with another text is a tie."""
-    sentences = multi30k.sentences("test_2016_flickr", "en")[:1000]
+def test_searches_as_translate_does(translator, multi30k, tmp_path):
+    """All five hypotheses have the same scores, so that one with another text is a tie.
+
+    On 200 sentences; with KZOO_SLOW=1 on 1,000.
+    """
+    sentences = multi30k.sentences("test_2016_flickr", "en")[:: 1 if os.environ.get("KZOO_SLOW") else 5]
     export_ctranslate2(translator, tmp_path / "model")
     texts, scores = n_best(tmp_path / "model", "float32", sentences)
     ours = translator.n_best(sentences, 5)

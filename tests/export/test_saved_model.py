@@ -37,7 +37,7 @@ ENGLISH = [
 CHINESE = ["人看狗", "", "两只狗跑。", "雪", "龘人", "人"]
 TRANSFORMER = {"num_layers": 1, "width": 32, "num_heads": 2, "feedforward_dim": 32, "max_length": 16}
 
-# What another program does: read requests, call a signature, print its answers.
+# What another program does: read requests for a model's signature, call it, print its answers.
 CLIENT = """
 import json, sys, types
 for name in ("keras", "keras_hub", "kzoo"):
@@ -51,20 +51,22 @@ def text(value):
         return [text(item) for item in value]
     return value.decode() if isinstance(value, bytes) else value
 
-model = tf.saved_model.load(sys.argv[1])
+models = {}
 for line in sys.stdin:
-    signature, inputs = json.loads(line)
+    folder, signature, inputs = json.loads(line)
+    if folder not in models:
+        models = {folder: tf.saved_model.load(folder)}
     files = [tf.io.read_file(path) for path in inputs.pop("image_files", ())]
     types = {"image": tf.float32}
     tensors = {k: tf.constant(v, types.get(k, tf.string)) for k, v in inputs.items()}
     if files:
         tensors["image"] = tf.stack(files)
     try:
-        found = model.signatures[signature](**tensors)
+        found = models[folder].signatures[signature](**tensors)
     except tf.errors.InvalidArgumentError as error:
-        print(json.dumps({"error": error.message}))
+        print(json.dumps({"error": error.message}), flush=True)
         continue
-    print(json.dumps({k: text(v.numpy().tolist()) for k, v in found.items()}))
+    print(json.dumps({k: text(v.numpy().tolist()) for k, v in found.items()}), flush=True)
 """
 
 
@@ -74,14 +76,28 @@ def few_row_counts(monkeypatch):
     monkeypatch.setattr(graph_search, "ROWS", (1, 4))
 
 
-def ask(folder, *requests):
-    """Return the answers of the SavedModel in another process."""
-    lines = "".join(json.dumps(request) + "\n" for request in requests)
-    done = subprocess.run(
-        [sys.executable, "-c", CLIENT, str(folder)], input=lines, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return [json.loads(line) for line in done.stdout.splitlines()]
+@pytest.fixture(scope="module", autouse=True)
+def client():
+    """The other program: one for all tests, since it imports TensorFlow for ten seconds, beside the first."""
+    command = [sys.executable, "-c", CLIENT]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+        process.stdin.close()
+    assert process.returncode == 0
+
+
+@pytest.fixture
+def ask(client, tmp_path):
+    """Function of requests, which returns another process's answers by the test's SavedModel."""
+
+    def answers(*requests):
+        found = []
+        for signature, inputs in requests:
+            print(json.dumps((str(tmp_path / "model"), signature, inputs)), file=client.stdin, flush=True)
+            found.append(json.loads(client.stdout.readline()))
+        return found
+
+    return answers
 
 
 def subwords(**kwargs):
@@ -98,13 +114,12 @@ def check_translations(answer, best, translator_n_best):
         np.testing.assert_allclose(scores[: len(expected)], [h.score for h in expected], atol=1e-4)
 
 
-def test_a_transformer_translates_text(tmp_path):
+def test_a_transformer_translates_text(ask, tmp_path):
     keras.utils.set_random_seed(1)
     translator = pope_tiny(subwords(), **TRANSFORMER)
     translator.export(tmp_path / "model", beam_size=3)
     long = "dogs " * 30
     best, several, none, one, cut = ask(
-        tmp_path / "model",
         ("serving_default", {"text": ENGLISH}),
         ("n_best", {"text": ENGLISH}),
         ("serving_default", {"text": []}),
@@ -118,20 +133,18 @@ def test_a_transformer_translates_text(tmp_path):
     assert cut["translation"] == translator.translate([long], beam_size=3, truncate=True)
 
 
-def test_glyphs_translate_characters(tmp_path):
+def test_glyphs_translate_characters(ask, tmp_path):
     pytest.importorskip("noto_cjk_sans_otc", reason="the glyphs' font is not installed")
     keras.utils.set_random_seed(1)
     characters = CharacterTokenizer(list("人看狗两只跑。雪"))
     sizes = {"embedding_dim": 16, "bidirectional": (16,), "unidirectional": (), "decoder_units": (16,)}
     translator = glyph_zh_en_tiny(characters, subwords(), architecture="fc_1", max_length=16, **sizes)
     translator.export(tmp_path / "model", beam_size=2)
-    best, several = ask(
-        tmp_path / "model", ("serving_default", {"text": CHINESE}), ("n_best", {"text": CHINESE})
-    )
+    best, several = ask(("serving_default", {"text": CHINESE}), ("n_best", {"text": CHINESE}))
     check_translations(several, best, translator.n_best(CHINESE, 2, beam_size=2))
 
 
-def test_pictures_come_with_the_text(tmp_path, random):
+def test_pictures_come_with_the_text(ask, tmp_path, random):
     translator = image_text_tiny(subwords(), image_shape=(8, 8, 3), **TRANSFORMER)
     files = [str(tmp_path / f"{i}.png") for i in range(len(ENGLISH))]
     for file in files:
@@ -140,7 +153,6 @@ def test_pictures_come_with_the_text(tmp_path, random):
     broken.write_bytes(Path(files[0]).read_bytes()[:60])
     translator.export(tmp_path / "model", beam_size=2)
     best, several, refused, again = ask(
-        tmp_path / "model",
         ("serving_default", {"text": ENGLISH, "image_files": files}),
         ("n_best", {"text": ENGLISH, "image_files": files}),
         ("serving_default", {"text": ENGLISH[:1], "image_files": [str(broken)]}),
@@ -188,38 +200,34 @@ def exif(order, orientation):
     return header + struct.pack(order + "H", 2) + width + turn + struct.pack(order + "I", 0)
 
 
-def test_features_come_with_the_text(tmp_path, random):
+def test_features_come_with_the_text(ask, tmp_path, random):
     translator = image_text_tiny(subwords(), image_shape=(6,), **TRANSFORMER)
     images = random.normal(size=(len(ENGLISH), 6)).astype("float32")
     translator.export(tmp_path / "model", beam_size=2)
     requests = [(name, {"text": ENGLISH, "image": images.tolist()}) for name in ("serving_default", "n_best")]
-    best, several = ask(tmp_path / "model", *requests)
+    best, several = ask(*requests)
     check_translations(several, best, translator.n_best(ENGLISH, 2, beam_size=2, images=images))
 
 
-def test_float16_weights_are_read_in_float32(tmp_path):
+def test_float16_weights_are_read_in_float32(ask, tmp_path):
     tokenizer = subwords()
     translator = pope_tiny(tokenizer, **TRANSFORMER)
     translator.export(tmp_path / "model", beam_size=2, precision="float16")
     translator.set_weights(
         [weight.astype("float16").astype(weight.dtype) for weight in translator.get_weights()]
     )
-    several, best = ask(
-        tmp_path / "model", ("n_best", {"text": ENGLISH}), ("serving_default", {"text": ENGLISH})
-    )
+    several, best = ask(("n_best", {"text": ENGLISH}), ("serving_default", {"text": ENGLISH}))
     check_translations(several, best, translator.n_best(ENGLISH, 2, beam_size=2))
     assert variables_size(tmp_path / "model") < 0.6 * 4 * translator.count_params()
 
 
-def test_int8_weights_are_those_of_keras(tmp_path, random):
+def test_int8_weights_are_those_of_keras(ask, tmp_path, random):
     tokenizer = subwords()
     translator = pope_tiny(tokenizer, **TRANSFORMER)
     whole = [weight.copy() for weight in translator.get_weights()]
     backbone = quantized(translator.backbone)
     translator.export(tmp_path / "model", beam_size=2, precision="int8")
-    several, best = ask(
-        tmp_path / "model", ("n_best", {"text": ENGLISH}), ("serving_default", {"text": ENGLISH})
-    )
+    several, best = ask(("n_best", {"text": ENGLISH}), ("serving_default", {"text": ENGLISH}))
     check_translations(several, best, Translator(backbone, tokenizer).n_best(ENGLISH, 2, beam_size=2))
     words = {name: random.integers(4, 30, (3, 7), "int32") for name in ("source", "target")}
     logits, near = (keras.ops.convert_to_numpy(model(words)) for model in (translator, backbone))
@@ -233,7 +241,7 @@ def variables_size(folder):
     return (folder / "variables/variables.data-00000-of-00001").stat().st_size
 
 
-def test_several_languages_in_one_batch(tmp_path):
+def test_several_languages_in_one_batch(ask, tmp_path):
     keras.utils.set_random_seed(1)
     tokenizers = {code: subwords(config_file=f"{code}_tokenizer.json") for code in ("en", "de", "fr")}
     sizes = {"embedding_dim": 16, "width": 16, "num_heads": 2, "hidden_dim": 16, "max_length": 16}
@@ -242,7 +250,6 @@ def test_several_languages_in_one_batch(tmp_path):
     source, target = ["en", "de", "en", "fr", "de", "en"], ["de", "en", "fr", "fr", "en", "de"]
     languages = {"source_language": source, "target_language": target}
     best, several, none, unknown, fewer, embedded = ask(
-        tmp_path / "model",
         ("serving_default", {"text": ENGLISH, **languages}),
         ("n_best", {"text": ENGLISH, **languages}),
         ("serving_default", {"text": [], "source_language": [], "target_language": []}),

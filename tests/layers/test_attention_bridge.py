@@ -1,6 +1,5 @@
 """The attention bridge against NumPy written from Eq. 1 to 3, on one device and on two."""
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -93,7 +92,7 @@ def test_ignores_padding(random):
 
 # Prints what a model with a bridge loses in four batches of 8 sentences, on one device and on two.
 PROGRAM = """
-import contextlib, json, sys
+import json
 import keras, numpy as np
 from kzoo.layers import AttentionBridge
 
@@ -102,75 +101,38 @@ x, y = random.integers(1, 9, (32, 5)).astype("int32"), random.normal(size=(32, 3
 x[np.arange(5) >= random.integers(1, 6, (32, 1))] = 0
 weights = [random.normal(size=shape).astype("float32") for shape in ((9, 4), (4, 6), (6, 3))]
 
-def losses(scope):
-    with scope:
-        words = keras.Input((5,), dtype="int32")
-        embedded = keras.layers.Embedding(9, 4)(words)
-        bridge = AttentionBridge(num_heads=3, hidden_dim=6)
-        model = keras.Model(words, bridge(embedded, mask=keras.ops.not_equal(words, 0)))
-        model.compile(keras.optimizers.SGD(0.1), "mse", jit_compile=False)
+def losses():
+    words = keras.Input((5,), dtype="int32")
+    embedded = keras.layers.Embedding(9, 4)(words)
+    bridge = AttentionBridge(num_heads=3, hidden_dim=6)
+    model = keras.Model(words, bridge(embedded, mask=keras.ops.not_equal(words, 0)))
+    model.compile(keras.optimizers.SGD(0.1), "mse")
     model.set_weights(weights)
     return model.fit(x, y, batch_size=8, epochs=3, shuffle=False, verbose=0).history["loss"]
 
-found = [losses(contextlib.nullcontext())]
-if keras.backend.backend() == "tensorflow":
-    import tensorflow as tf
-    cpu = tf.config.list_logical_devices("CPU")
-    assert len(cpu) == 2
-    found.append(losses(tf.distribute.MirroredStrategy(cpu).scope()))
-else:
-    assert len(keras.distribution.list_devices()) == 2
-    keras.distribution.set_distribution(keras.distribution.DataParallel())
-    found.append(losses(contextlib.nullcontext()))
-print(json.dumps(found))
+one = losses()
+assert len(keras.distribution.list_devices()) == 2
+keras.distribution.set_distribution(keras.distribution.DataParallel())
+print(json.dumps([one, losses()]))
 """
-TWO_DEVICES = """
-import tensorflow as tf
-tf.config.set_logical_device_configuration(
-    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "jax", reason="on TensorFlow tests/training/test_strategies.py has this"
 )
-"""
-
-
-@pytest.fixture(scope="module")
-def device_losses():
-    """By backend, losses on one device and on two; each backend in a process of its own, at once."""
-    if keras.backend.backend() == "jax":
-        pytest.skip("runs once, beside the tests on TensorFlow")
-    flags = "--xla_force_host_platform_device_count=2"
-    running = {
-        backend: subprocess.Popen(
-            [sys.executable, "-c", program],
-            env={**os.environ, "KERAS_BACKEND": backend, "XLA_FLAGS": flags},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for backend, program in (("tensorflow", TWO_DEVICES + PROGRAM), ("jax", PROGRAM))
-        if importlib.util.find_spec(backend)
-    }
-    found = {}
-    for backend, process in running.items():
-        out, err = process.communicate()
-        assert process.returncode == 0, err[-2000:]
-        found[backend] = np.array(json.loads(out.splitlines()[-1]))
-    return found
-
-
-@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
-def test_two_devices_lose_what_one_loses(backend, device_losses):
-    """TensorFlow's MirroredStrategy and JAX's DataParallel: penalty and loss, as it trains."""
-    if backend not in device_losses:
-        pytest.skip(f"{backend} is not installed")
-    one, two = device_losses[backend]
+def test_two_devices_lose_what_one_loses():
+    """JAX's DataParallel: penalty and loss, as it trains."""
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=2"
+    found = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, "XLA_FLAGS": flags},
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 0, found.stderr[-2000:]
+    one, two = json.loads(found.stdout.splitlines()[-1])
     assert one[-1] < one[0]
     np.testing.assert_allclose(two, one, rtol=1e-5)
-
-
-def test_backends_lose_the_same(device_losses):
-    if len(device_losses) < 2:
-        pytest.skip("only one backend is installed")
-    np.testing.assert_allclose(device_losses["tensorflow"], device_losses["jax"], rtol=1e-5)
 
 
 def test_scores_can_be_asked_for_in_a_functional_model():

@@ -31,7 +31,7 @@ CHOSEN = list(FAMILIES) if SLOW else ["attention_bridge"]
 
 
 def start(backend: str, strategy: str, devices: int, families=(), **environment) -> subprocess.Popen:
-    flags = f"--xla_force_host_platform_device_count={devices}"
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}"
     environment = {**os.environ, "KERAS_BACKEND": backend, "XLA_FLAGS": flags, **environment}
     return subprocess.Popen(
         [sys.executable, str(PROGRAM), strategy, str(devices), *families],
