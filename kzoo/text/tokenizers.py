@@ -55,9 +55,9 @@ class SubwordTokenizer(SentencePieceTokenizer):
 def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
     """Learn byte-pair encoding from sentences.
 
-    Sentences are normalized by Unicode's NFKC, then and when the tokenizer is used: a letter and its accent become
-    one, spaces of any kind the plain one. Text with the full-width marks of Chinese is taken as it is, since
-    translations into it need them.
+    Sentences are normalized by Unicode's NFKC, then and when the tokenizer is used: a letter and its accent
+    become one, spaces of any kind the plain one. Text with the full-width marks of Chinese is taken as it is,
+    since translations into it need them.
 
     Args:
         sentences: the text, a sentence each; of both languages for a joint vocabulary.
