@@ -5,7 +5,7 @@ BIN = .venv/bin
 
 # What runs on both backends, and what runs once, on either.
 BOTH = tests/layers tests/models tests/decoding tests/training
-ONCE = tests/data tests/text tests/evaluation tests/presets tests/bundle $(wildcard tests/test_*.py)
+ONCE = tests/data tests/text tests/evaluation tests/bundle $(filter-out tests/test_cli.py,$(wildcard tests/test_*.py))
 
 .PHONY: demo test test-tensorflow test-jax test-served lint setup clean
 
@@ -19,9 +19,9 @@ test: setup lint
 test-tensorflow: setup
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q $(BOTH)
 
-# SavedModels and the service are TensorFlow's.
+# What users meet first, on the default backend; SavedModels and the service are TensorFlow's.
 test-served: setup
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q tests/export tests/serve
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q tests/test_cli.py tests/presets tests/export tests/serve
 
 test-jax: setup
 	KERAS_BACKEND=jax $(BIN)/python -m pytest -q $(BOTH) $(ONCE)

@@ -4,15 +4,18 @@ import gc
 import os
 import sys
 
+import pytest
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 # What XLA compiles here runs a few times: compiled badly but fast (in half the time without fusion emitters).
 os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
-    "--xla_cpu_use_fusion_emitters=false",
+    "--xla_cpu_use_fusion_emitters=false --xla_cpu_multi_thread_eigen=false",
 )
-
-import pytest
+# One thread each: several processes test beside each other.
+for threads in ("NPROC", "OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
+    os.environ.setdefault(threads, "1")
 
 
 @pytest.fixture(autouse=True)

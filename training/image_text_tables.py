@@ -131,6 +131,8 @@ def placeholder_features(recipe: Recipe, numbers: Callable, folder: Path, name: 
         lines = [str(line) for line in range(len(corpus.sentences(split, recipe.source)))]
         rows = partial(one_by_one, numbers, np.random.default_rng(seed))
         write_features(folder / f"{split}.npy", rows, lines, Extractor(name, "none", "none"))
+        with whole_file(folder / f"{split}.txt") as file:
+            file.write_text("\n".join(lines) + "\n")
     return folder
 
 

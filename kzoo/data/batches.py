@@ -9,6 +9,9 @@ import numpy as np
 from kzoo.errors import UserError
 from kzoo.text.tokenizers import END, PAD, START
 
+# Inputs by name, labels and their weights, as `fit` takes them.
+Batch = tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]
+
 
 class Batches(keras.utils.PyDataset):
     """Batches for `fit` and `evaluate`, of about equally many words each.
@@ -72,10 +75,10 @@ class Batches(keras.utils.PyDataset):
     def __len__(self) -> int:
         return len(self._plan)
 
-    def __getitem__(self, index: int):
+    def __getitem__(self, index: int) -> Batch:
         return self.batch(*self._plan[index])
 
-    def batch(self, shape: tuple[int, int], pairs):
+    def batch(self, shape: tuple[int, int], pairs: np.ndarray) -> Batch:
         """Return the batch of the numbered pairs in a shape, rows and length."""
         inputs, labels, weights = padded_batch(
             shape, [self.source[pair] for pair in pairs], [self.target[pair] for pair in pairs]
@@ -141,7 +144,7 @@ class RestOfEpoch(keras.utils.PyDataset):
         return self.batches[index + self.first if self._begun else index]
 
 
-def padded_batch(shape: tuple[int, int], source: list[list[int]], target: list[list[int]]):
+def padded_batch(shape: tuple[int, int], source: list[list[int]], target: list[list[int]]) -> Batch:
     """Return the batch of sentence pairs in a shape, rows and length, as `Batches` describes it."""
     words, labels = np.full((2, *shape), PAD, "int32"), np.full(shape, PAD, "int32")
     for row, (s, t) in enumerate(zip(source, target, strict=True)):

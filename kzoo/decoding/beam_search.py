@@ -49,7 +49,7 @@ class BeamSearch(keras.Model):
 
     def __init__(
         self,
-        model,
+        model: keras.Model,
         beam_size: int = 5,
         max_length: int = 128,
         length_penalty: Callable = MEAN,

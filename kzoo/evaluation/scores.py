@@ -5,11 +5,15 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sacrebleu.metrics import BLEU, CHRF, TER
 
 from kzoo.data.corpora import Corpus
 from kzoo.files import whole_file
+
+if TYPE_CHECKING:
+    from kzoo.models import MultilingualTranslator, Translator
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ def bleu_metric(language: str, lowercase: bool = False) -> BLEU:
 
 
 def evaluate(
-    translator,
+    translator: "Translator | MultilingualTranslator",
     corpus: Corpus,
     splits: list[str],
     source: str,

@@ -29,6 +29,9 @@ class SubwordTokenizer(SentencePieceTokenizer):
     Returns:
         A list of lists of int, without start and end.
 
+    Raises:
+        UserError: a SentencePiece model with other special words.
+
     Example:
 
     >>> tokenizer = SubwordTokenizer(train_subwords(["a man", "a dog"] * 20, vocabulary_size=20))
