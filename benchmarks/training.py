@@ -55,14 +55,13 @@ def main():
     options = parse_arguments()
     use_cores(options.threads)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # the systems are ended, too
-    pythons = {name: getattr(options, f"{name}_python") or make_environment(name) for name in PACKAGES}
-    pythons = {"kzoo": Path(sys.executable), **pythons}
+    pythons = {name: python_of(name, options) for name in options.systems.split(",")}
     with tempfile.TemporaryDirectory() as scratch:
         write_corpus(Path(scratch), options)
         systems = []
         try:
-            for name in options.systems.split(","):
-                systems.append(System(name, pythons[name], Path(scratch)))
+            for name, python in pythons.items():
+                systems.append(System(name, python, Path(scratch)))
                 print(f"{name}: warm after {systems[-1].warm_up():.0f} s", flush=True)
             rounds = [measure_round(number, systems, options) for number in range(1, options.rounds + 1)]
         finally:
@@ -95,9 +94,18 @@ def use_cores(threads: int):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
 
 
+def python_of(name: str, options: argparse.Namespace) -> Path:
+    """Return the python that a system trains in."""
+    if name == "kzoo":
+        return Path(sys.executable)
+    if name not in PACKAGES:
+        sys.exit(f"there is no system {name!r}, only kzoo, {', '.join(PACKAGES)}")
+    return getattr(options, f"{name}_python") or make_environment(name)
+
+
 def make_environment(name: str) -> Path:
     """Return the python of a system's environment in the cache folder, made if it is not there."""
-    from kzoo.data.download import cache_folder
+    from kzoo.files import cache_folder
 
     folder = cache_folder() / f"{name}-benchmark"
     python = folder / "bin" / "python"

@@ -57,6 +57,14 @@ def main(application: typer.Typer | None = None):
         sys.exit(f"error: {what}{f': {error.filename}' if error.filename else ''}")
 
 
+def numbers(text: str) -> list[int]:
+    """Return the numbers of an option such as `--seeds 1,2,3`."""
+    try:
+        return [int(number) for number in text.split(",")]
+    except ValueError:
+        raise UserError(f"not numbers with commas between them, such as 1,2,3: {text!r}") from None
+
+
 @app.command("list")
 def list_command(pattern: Annotated[str, typer.Argument(help='As "pope*".')] = "*"):
     """List the zoo's presets: trained ones with their scores, and those to be trained."""
@@ -205,7 +213,9 @@ def evaluate(
     if output:
         penalty = {"length_penalty": length_penalty} if gnmt is None else {"gnmt": gnmt}
         about = {"preset": Path(preset).name, "corpus": corpus, "licence": data.licence}
-        write_scores(scores, output, **about, beam_size=beam_size, **penalty)
+        if files:
+            about["files"] = [str(path) for path in files]
+        write_scores(scores, output, **about, beam_size=beam_size, **penalty, truncate=truncate)
 
 
 @app.command()
@@ -446,14 +456,22 @@ class Encoding(StrEnum):
 
 
 Picture = Annotated[Path, typer.Argument(help="PNG, SVG or PDF file.")]
+Positions = Annotated[int, typer.Option("--positions", min=4, help="Positions compared.")]
+Width = Annotated[int, typer.Option(min=4, help="Features of an encoding.")]
 
 
 @plots.command("positions")
-def plot_positions(path: Picture, encoding: Encoding = Encoding.pope):
+def plot_positions(
+    path: Picture,
+    encoding: Encoding = Encoding.pope,
+    num_positions: Positions = 512,
+    width: Width = 512,
+    normalize: Annotated[bool, typer.Option(help="PoPE in orthonormal form, as the small presets.")] = False,
+):
     """Encodings, mutual information, correlation: the paper's Figures 1 (sine) and 3 (pope)."""
     from kzoo.evaluation.position_plots import plot_positions as plot
 
-    plot(encoding.value, path)
+    plot(encoding.value, path, num_positions, width, normalize)
 
 
 @plots.command("polynomials")
@@ -465,22 +483,29 @@ def plot_polynomials(path: Picture):
 
 
 @plots.command("correlation")
-def plot_correlation(path: Picture):
+def plot_correlation(path: Picture, num_positions: Positions = 512, width: Width = 512):
     """Correlation of positions against their distance, sine and PoPE: the paper's Figure 3."""
     from kzoo.evaluation.position_plots import plot_correlation as plot
 
-    plot(path)
+    plot(path, num_positions, width)
 
 
 @plots.command("curves")
 def plot_curves(
     path: Picture,
     histories: Annotated[list[str], typer.Argument(help="Runs or history.csv files, as LABEL=PATH or PATH.")],
+    reach: Annotated[
+        list[float] | None,
+        typer.Option(help="Print the epochs until validation BLEU reaches this; may be given again."),
+    ] = None,
 ):
     """Learning curves of runs: the paper's Figure 4."""
-    from kzoo.evaluation.learning_curves import plot_learning_curves, read_labels
+    from kzoo.evaluation.learning_curves import plot_learning_curves, reach_table, read_labels
 
-    plot_learning_curves(read_labels(histories), path)
+    labelled = read_labels(histories)
+    plot_learning_curves(labelled, path)
+    if reach:
+        print(reach_table(labelled, reach))
 
 
 @plots.command("bridge")

@@ -1,5 +1,8 @@
 """The command line: what it prints, and one line for what the user got wrong."""
 
+import json
+from types import SimpleNamespace
+
 import pytest
 from typer.testing import CliRunner
 
@@ -53,6 +56,47 @@ def test_user_errors_are_one_line(arguments, message, monkeypatch, capsys):
     assert status == 1
     assert message in error
     assert "\n" not in error.strip()
+
+
+def test_evaluation_records_what_it_was_asked(tmp_path, monkeypatch):
+    """With a translator that repeats the sentences."""
+    copier = SimpleNamespace(source_language="en", target_language="de", translate=lambda texts, **_: texts)
+    monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: copier)
+    monkeypatch.setattr("kzoo.presets.shelf.locate", lambda preset: None)
+    monkeypatch.setattr(cli, "_start_backend", lambda: None)
+    files = [str(tmp_path / f"test.{language}") for language in ("en", "de")]
+    for path in files:
+        with open(path, "w") as file:
+            file.write("Berlin\n")
+    output = tmp_path / "scores.json"
+    arguments = ["evaluate", "models/copier", "--files", *files, "--truncate", "-o", str(output)]
+    assert CliRunner().invoke(cli.app, arguments).exit_code == 0
+    scores = json.loads(output.read_text())
+    del scores["scores"], scores["licence"]
+    assert scores == {
+        "preset": "copier",
+        "corpus": "files",
+        "files": files,
+        "beam_size": 5,
+        "length_penalty": 1.0,
+        "truncate": True,
+    }
+
+
+def test_plots_take_sizes_and_print_epochs(tmp_path):
+    (tmp_path / "history.csv").write_text("epoch,loss,val_bleu\n1,5,3.5\n2,4,20\n")
+    small = ["--positions", "8", "--width", "16"]
+    for arguments, printed in (
+        (["positions", "normalized.svg", *small, "--normalize"], ""),
+        (["correlation", "correlation.svg", *small], ""),
+        (["curves", "curves.svg", f"run={tmp_path}", "--reach", "10"], "| run | 2 |"),
+    ):
+        command, name, *options = arguments
+        result = CliRunner().invoke(cli.app, ["plot", command, str(tmp_path / name), *options])
+        assert result.exit_code == 0
+        assert printed in result.stdout
+        assert (tmp_path / name).exists()
+    assert CliRunner().invoke(cli.app, ["plot", "positions", "x.svg", "--width", "2"]).exit_code == 2
 
 
 def test_a_recipe_s_unknown_key_is_named(tmp_path, monkeypatch, capsys):

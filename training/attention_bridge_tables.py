@@ -18,13 +18,14 @@ import json
 from itertools import permutations
 from pathlib import Path
 from statistics import mean
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from kzoo.cli import main
 from kzoo.data import open_corpus
 from kzoo.data.language_pairs import language_pairs
+from kzoo.errors import UserError, nearest
 from kzoo.evaluation.directions import direction_table, evaluate_directions, plot_directions, write_directions
 from kzoo.evaluation.senteval import SEEDS, evaluate_embeddings, senteval_table, write_senteval
 from kzoo.models.glove import GloVe, bag_of_vectors, co_occurrences, glove_examples
@@ -44,7 +45,7 @@ SETTINGS = {
 }
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
-Size = Annotated[str, typer.Option(help="tiny or base.")]
+Size = Annotated[Literal["tiny", "base"], typer.Option()]
 Runs = Annotated[Path, typer.Option(help="Where the runs are.")]
 Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, as epochs=15.")]
 Seed = Annotated[int, typer.Option(help="Of every run.")]
@@ -63,6 +64,8 @@ def table1(
     """BLEU of every direction in the paper's six settings."""
     recipe = whole_recipe(size, seed, overrides)
     for name in settings.split(","):
+        if name not in SETTINGS:
+            raise UserError(f"no setting {name!r}: {nearest(name, list(SETTINGS))}")
         if name.startswith("bilingual"):
             chosen = (
                 directions.split(",") if directions else ["-".join(p) for p in permutations(LANGUAGES, 2)]

@@ -19,7 +19,7 @@ import json
 import os
 from pathlib import Path
 from statistics import mean
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import typer
@@ -56,7 +56,7 @@ TREEBANKS = ("zh_gsdsimp-ud-dev", "zh_pud-ud-test", "zh_hk-ud-test", "zh_cfl-ud-
 TAGGED_TESTS = {"simplified": "zh_gsdsimp-ud-test", "traditional": "zh_gsd-ud-test"}
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
-Size = Annotated[str, typer.Option(help="tiny or base.")]
+Size = Annotated[Literal["tiny", "base"], typer.Option()]
 Runs = Annotated[Path, typer.Option(help="Where the runs are.")]
 Encoders = Annotated[
     str, typer.Option(help="EMB and architectures, with commas; cnn_fc_relu:256 has F = 256.")

@@ -23,12 +23,12 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import typer
 
-from kzoo.cli import main
+from kzoo.cli import main, numbers
 from kzoo.data.extractor import Extractor
 from kzoo.data.image_features import write_features
 from kzoo.data.scenes import scenes as scenes_of
@@ -69,7 +69,7 @@ def scenes(
 @app.command()
 def photographs(
     features: Annotated[Path, typer.Argument(help="Folder with SPLIT.npy.")],
-    size: Annotated[str, typer.Option(help="tiny or base.")] = "base",
+    size: Annotated[Literal["tiny", "base"], typer.Option()] = "base",
     seeds: Seeds = "1",
     runs: Runs = RUNS,
     overrides: Overrides = None,
@@ -84,9 +84,9 @@ def placeholders(seeds: Seeds = "1", runs: Runs = RUNS, overrides: Overrides = N
     """BLEU on Multi30k without features and with features that say nothing, small models."""
     recipe = read_recipe(Path(__file__).parent / "pope_multi30k.toml", ["epochs=15", *(overrides or [])])
     print(compare("text", recipe, {"text_only_tiny": {}}, seeds, runs))
-    for name, numbers in NOTHING_TO_SEE.items():
+    for name, draw in NOTHING_TO_SEE.items():
         options = {
-            "images": str(placeholder_features(recipe, numbers, runs / f"features_{name}", name)),
+            "images": str(placeholder_features(recipe, draw, runs / f"features_{name}", name)),
             "model": {**recipe.model, "image_shape": list(FC7)},
         }
         print(compare(name, recipe, {"image_text_tiny": options}, seeds, runs))
@@ -95,7 +95,7 @@ def placeholders(seeds: Seeds = "1", runs: Runs = RUNS, overrides: Overrides = N
 def compare(name: str, recipe: Recipe, models: dict[str, dict], seeds: str, runs: Path) -> str:
     """Train and score models, presets with what each changes in the recipe; write results, return a table."""
     results = {}
-    for seed in map(int, seeds.split(",")):
+    for seed in numbers(seeds):
         for preset, options in models.items():
             values = dataclasses.replace(recipe, preset=preset, seed=seed, **options)
             scores = scores_of(values, runs / f"{name}_{preset}_{recipe.source}_{recipe.target}_{seed}")
@@ -119,27 +119,27 @@ def photograph_models(recipe: Recipe, features: Path, size: str) -> dict[str, di
     }
 
 
-def placeholder_features(recipe: Recipe, numbers: Callable, folder: Path, name: str) -> Path:
+def placeholder_features(recipe: Recipe, draw: Callable, folder: Path, name: str) -> Path:
     """Write features for every sentence of a corpus that tell nothing of it, and return their folder.
 
     Args:
-        numbers: function of a NumPy generator and a shape.
+        draw: function of a NumPy generator and a shape, which returns the features.
         name: what the features' extractor is called.
     """
     corpus = recipe_corpus(recipe)
     for seed, split in enumerate(corpus.splits):
         lines = [str(line) for line in range(len(corpus.sentences(split, recipe.source)))]
-        rows = partial(one_by_one, numbers, np.random.default_rng(seed))
+        rows = partial(one_by_one, draw, np.random.default_rng(seed))
         write_features(folder / f"{split}.npy", rows, lines, Extractor(name, "none", "none"))
         with whole_file(folder / f"{split}.txt") as file:
             file.write_text("\n".join(lines) + "\n")
     return folder
 
 
-def one_by_one(numbers: Callable, random: np.random.Generator, names: list[str]):
+def one_by_one(draw: Callable, random: np.random.Generator, names: list[str]):
     """Yield numbers in the place of each picture's features, `(1, D_img)`."""
     for _ in names:
-        yield numbers(random, (1, *FC7)).astype("float16")
+        yield draw(random, (1, *FC7)).astype("float16")
 
 
 def scores_of(recipe: Recipe, folder: Path) -> dict[str, dict]:

@@ -13,10 +13,11 @@ import dataclasses
 import json
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
+from kzoo.cli import main, numbers
 from kzoo.data import open_corpus
 from kzoo.evaluation import evaluate, score_table
 from kzoo.evaluation.scores import write_scores
@@ -26,9 +27,12 @@ from kzoo.training import Recipe, make_recipe, read_recipe, train
 TESTS = ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco"]
 PAPER = {"pope": "40.7"}
 
+app = typer.Typer(add_completion=False)
 
-def main(
-    size: Annotated[str, typer.Option(help="tiny or base.")] = "tiny",
+
+@app.command(help=__doc__)
+def table1(
+    size: Annotated[Literal["tiny", "base"], typer.Option()] = "tiny",
     seeds: Annotated[str, typer.Option(help="Numbers, with commas.")] = "1,2,3",
     encodings: Annotated[str, typer.Option(help="Names, with commas.")] = "pope,sine,rope,learned",
     runs: Annotated[Path, typer.Option(help="Where the runs are.")] = Path("runs/pope_table"),
@@ -41,7 +45,7 @@ def main(
     )
     results = {}
     for encoding in encodings.split(","):
-        for seed in map(int, seeds.split(",")):
+        for seed in numbers(seeds):
             values = dataclasses.replace(recipe, preset=f"{encoding}_{size}", seed=seed)
             folder = runs / f"{values.preset}_{seed}"
             results.setdefault(encoding, []).append(scores_of(values, folder))
@@ -87,4 +91,4 @@ def _spread(values: list[float]) -> str:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    main(app)

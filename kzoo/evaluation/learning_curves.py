@@ -94,6 +94,15 @@ def epochs_to_reach(
     return rows
 
 
+def reach_table(histories: Mapping[str, str | Path], thresholds: Sequence[float]) -> str:
+    """Return what `epochs_to_reach` counts as a Markdown table, a row a run."""
+    rows = [("BLEU", [f"{threshold:g}" for threshold in thresholds])]
+    rows += epochs_to_reach(histories, thresholds)
+    lines = [f"| {label} | {' | '.join('' if v is None else str(v) for v in row)} |" for label, row in rows]
+    lines.insert(1, "| --- " + "| ---: " * len(thresholds) + "|")
+    return "\n".join(lines)
+
+
 def plot_learning_curves(histories: Mapping[str, str | Path], path: str | Path) -> None:
     """Draw validation BLEU and training loss of runs against the epoch: the paper's Figure 4.
 

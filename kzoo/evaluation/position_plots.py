@@ -25,6 +25,7 @@ from kzoo.evaluation.position_statistics import (
 ENCODINGS = {"sine": sine_encoding, "pope": pope_encoding}
 TITLES = {"sine": "Sinusoidal encoding", "pope": "PoPE, Legendre polynomials"}
 SHOWN = 128  # encodings drawn
+HIGHEST_ORDER = 5  # of the polynomials drawn
 LEVELS = 48  # of a colour scale: a PNG of 290 KB, 500 KB with 256 levels, and the eye sees no steps
 
 
@@ -83,22 +84,19 @@ def plot_positions(
         panels["b"].set_ylabel("position")
 
 
-def plot_polynomials(path: str | Path, max_order: int = 5) -> None:
-    """Draw the Legendre polynomials P_0 … P_`max_order` on [-1, 1]: the paper's Figure 2.
+def plot_polynomials(path: str | Path) -> None:
+    """Draw the Legendre polynomials P_0 … P_5 on [-1, 1]: the paper's Figure 2.
 
     Args:
         path: picture to write, .png, .svg or .pdf.
-        max_order: order of the last polynomial, 0 to 6 (one colour each).
 
     Raises:
-        UserError: an order out of range, or a file that cannot be written.
+        UserError: a file that cannot be written.
     """
-    if not 0 <= max_order < len(COLOURS):
-        raise UserError(f"max_order must be 0 to {len(COLOURS) - 1}, is {max_order}")
     with picture(path, size=(5.0, 3.1)) as figure:
         axes = figure.subplots()
         x = np.linspace(-1, 1, 401)
-        for order, values in enumerate(legvander(x, max_order).T):
+        for order, values in enumerate(legvander(x, HIGHEST_ORDER).T):
             axes.plot(x, values, color=COLOURS[order], label=f"$P_{order}$")
         axes.set(xlim=(-1, 1), ylim=(-1.05, 1.05), xlabel="$x$", ylabel="$P_n(x)$")
         axes.set_title("Legendre polynomials")

@@ -5,15 +5,11 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sacrebleu.metrics import BLEU, CHRF, TER
 
 from kzoo.data.corpora import Corpus
 from kzoo.files import whole_file
-
-if TYPE_CHECKING:
-    from kzoo.models import MultilingualTranslator, Translator
 
 
 @dataclass(frozen=True)
@@ -70,7 +66,7 @@ def bleu_metric(language: str, lowercase: bool = False) -> BLEU:
 
 
 def evaluate(
-    translator: "Translator | MultilingualTranslator",
+    translator,
     corpus: Corpus,
     splits: list[str],
     source: str,

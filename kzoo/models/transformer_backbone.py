@@ -1,5 +1,8 @@
 """The Transformer, encoder and decoder, with any of the zoo's position encodings."""
 
+from collections.abc import Sequence
+from numbers import Integral
+
 import keras
 from keras import ops
 from keras_hub.layers import PositionEmbedding, SinePositionEncoding
@@ -44,7 +47,7 @@ class TransformerBackbone(Backbone):
         width: int. D.
         num_heads: int. H; must divide `width`.
         feedforward_dim: int. Inner width of the feed-forward networks.
-        dropout: float. Rate on embeddings and on each sublayer's output.
+        dropout: float. Rate on embeddings and on each sublayer's output, at least 0 and less than 1.
         norm: `"post"` (Vaswani's) or `"pre"`, where layer normalization stands.
         source_embedding: `"lookup"`, or `"glyph"`: vectors computed from the source's bitmaps, which needs a
             `target_vocabulary_size`.
@@ -54,6 +57,11 @@ class TransformerBackbone(Backbone):
             default: text only.
         max_length: int. Longest sentence, in words, with its start or end symbol.
         dtype, name, trainable: as in `keras.Model`.
+
+    Raises:
+        ValueError: an unknown position encoding or `norm`; glyphs without a `target_vocabulary_size`; a size
+            that is less than 1 or no whole number; heads that do not divide the width, or into odd parts for
+            rotary positions; a dropout that is no such rate.
 
     Example:
 
@@ -84,9 +92,9 @@ class TransformerBackbone(Backbone):
         norm: str = "post",
         source_embedding: str = "lookup",
         glyph_options: dict | None = None,
-        image_shape=None,
+        image_shape: Sequence[int] | None = None,
         max_length: int = 256,
-        dtype=None,
+        dtype: str | keras.DTypePolicy | None = None,
         name: str | None = None,
         trainable: bool = True,
     ):
@@ -94,23 +102,35 @@ class TransformerBackbone(Backbone):
             raise ValueError(f"position_encoding is one of {POSITION_ENCODINGS}, not {position_encoding!r}")
         if source_embedding != "lookup" and target_vocabulary_size is None:
             raise ValueError(f"source_embedding={source_embedding!r} needs a target_vocabulary_size")
+        sizes = {
+            "num_layers": num_layers,
+            "width": width,
+            "num_heads": num_heads,
+            "feedforward_dim": feedforward_dim,
+            "max_length": max_length,
+        }
+        for size, value in sizes.items():
+            if not isinstance(value, Integral) or value < 1:
+                raise ValueError(f"{size} is a whole number of at least 1, not {value!r}")
+        if not 0 <= dropout < 1:
+            raise ValueError(f"dropout is at least 0 and less than 1, not {dropout!r}")
         if width % num_heads:
             raise ValueError(f"num_heads={num_heads} must divide width={width}")
+        if position_encoding == "rope" and width // num_heads % 2:
+            raise ValueError(
+                f"rotary positions need heads of even width, not width={width} / num_heads={num_heads}"
+            )
         self._settings = {
             "source_vocabulary_size": source_vocabulary_size,
             "target_vocabulary_size": target_vocabulary_size,
             "position_encoding": position_encoding,
             "position_options": dict(position_options or {}),
-            "num_layers": num_layers,
-            "width": width,
-            "num_heads": num_heads,
-            "feedforward_dim": feedforward_dim,
+            **sizes,
             "dropout": dropout,
             "norm": norm,
             "source_embedding": source_embedding,
             "glyph_options": dict(glyph_options or {}),
             "image_shape": None if image_shape is None else list(image_shape),
-            "max_length": max_length,
         }
         self.max_length, self.width = max_length, width
 
@@ -283,7 +303,9 @@ class TransformerBackbone(Backbone):
         ]
         return {"reorder": {"ancestry": ancestry}, "keep": {"cache": cache}}
 
-    def decode_step(self, tokens, step, memory: dict, state: dict):
+    def decode_step(
+        self, tokens: keras.KerasTensor, step: keras.KerasTensor, memory: dict, state: dict
+    ) -> tuple[keras.KerasTensor, dict]:
         """Return the logits `(B, K, V)` after `tokens` `(B, K)` at position `step`, and the state."""
         beam_size = tokens.shape[1]
         positions = ops.broadcast_to(step, (beam_size,))

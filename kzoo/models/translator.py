@@ -103,7 +103,8 @@ class Translator(TranslationModel):
             The translations, in the order of `texts`.
 
         Raises:
-            UserError: a sentence longer than the model's maximum; images that do not fit.
+            UserError: a sentence longer than the model's maximum; images that do not fit; scores of words
+                that are not finite.
         """
         return [
             best[0].text
@@ -289,11 +290,19 @@ def as_hypotheses(found: list, n: int, tokenizer: Tokenizer) -> list[list[Hypoth
         found: for each sentence words `(K, T)` and scores `(K,)`, best first; `None` for an empty one.
         n: int. At most K; fewer are returned where the search found fewer.
         tokenizer: of the target language.
+
+    Raises:
+        UserError: a sentence has none: its words' scores are NaN or infinite.
     """
     rows = []
-    for best in found:
+    for number, best in enumerate(found, 1):
         tokens, scores = best or ([[END]], [0.0])
         real = [i for i, score in enumerate(scores[:n]) if score > -1e8]
+        if not real:
+            raise UserError(
+                f"the model's scores are not finite for sentence {number}: are its weights? Take an earlier "
+                "checkpoint, or train anew with a lower rate or a clip_norm; or float32 in place of float16"
+            )
         rows.append([(list(tokens[i]), float(scores[i])) for i in real])
     words = [[int(word) for word in row[: row.index(END)]] for sentence in rows for row, _ in sentence]
     texts = iter(tokenizer.detokenize(words) if words else ())

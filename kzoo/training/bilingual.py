@@ -17,6 +17,7 @@ from kzoo.presets import build
 from kzoo.training.language_model import train_language_model
 from kzoo.training.optimizers import make_optimizer
 from kzoo.training.recipe import Recipe
+from kzoo.training.recipe_corpus import naming
 from kzoo.training.strategies import Strategy
 from kzoo.training.translation_score import TranslationScore
 from kzoo.training.vocabularies import learned_characters, learned_subwords, shared_subwords
@@ -65,7 +66,8 @@ class BilingualTask:
                 split: image_rows(rows, len(pairs[split][0]), translator.image_shape, translator.extractor)
                 for split, rows in images.items()
             }
-        translator.tokenize_source(self.validation[0], recipe.truncate)  # too long a sentence shows now
+        with naming(self.corpus, recipe.validation, recipe.source):
+            translator.tokenize_source(self.validation[0], recipe.truncate)  # too long a sentence shows now
         return translator
 
     def batches(self, translator: keras.Model) -> Batches | ShardedBatches:
@@ -93,14 +95,15 @@ class BilingualTask:
         sides = [tokenizer(text) for tokenizer, text in zip(tokenizers, pairs, strict=True)]
         if recipe.truncate:
             sides = [[words[: most - 1] for words in side] for side in sides]
-        return Batches(
-            *sides,
-            recipe.tokens,
-            recipe.num_shapes,
-            recipe.seed,
-            max_length=most,
-            images=self.images.get(split),
-        )
+        with naming(self.corpus, split, recipe.source, recipe.target):
+            return Batches(
+                *sides,
+                recipe.tokens,
+                recipe.num_shapes,
+                recipe.seed,
+                max_length=most,
+                images=self.images.get(split),
+            )
 
     def score(self) -> keras.callbacks.Callback:
         """Return the callback that scores an epoch's model on the validation split."""

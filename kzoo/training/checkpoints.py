@@ -152,9 +152,7 @@ class Checkpoints(keras.callbacks.Callback):
         name = f"epoch_{self.epoch:04d}" + (f"_batch_{self.batch:06d}" if self.batch else "")
         if name == self._last:
             return
-        self._check_loss()
-        if not finite_weights(self.model):
-            raise not_finite("a weight", self._losses.last, self.model, self._last)
+        self.check_finite()
         with self.strategy.whole_folder(self.folder / name) as folder:
             check_space(folder, self._size())
             self.model.save_weights(folder / WEIGHTS)
@@ -166,6 +164,12 @@ class Checkpoints(keras.callbacks.Callback):
         saved = self._saved()
         for folder in set(saved) - {*self.best(), *saved[-self.keep_last :]}:
             remove_folder(folder)
+
+    def check_finite(self):
+        """Raise `UserError` if the loss or a weight is not finite."""
+        self._check_loss()
+        if not finite_weights(self.model):
+            raise not_finite("a weight", self._losses.last, self.model, self._last)
 
     def _check_loss(self):
         if where := self._losses.first_not_finite():

@@ -12,6 +12,7 @@ from kzoo.presets import build
 from kzoo.training.direction_scores import DirectionScores
 from kzoo.training.optimizers import make_optimizer
 from kzoo.training.recipe import Recipe
+from kzoo.training.recipe_corpus import naming
 from kzoo.training.strategies import Strategy
 from kzoo.training.vocabularies import learned_subwords
 
@@ -25,7 +26,7 @@ class MultilingualTask:
     """
 
     def __init__(self, recipe: Recipe, corpus: Corpus):
-        self.recipe = recipe
+        self.recipe, self.corpus = recipe, corpus
         self.pairs = language_pairs(
             recipe.languages,
             recipe.centre or None,
@@ -58,15 +59,17 @@ class MultilingualTask:
             jit_compile=uses_xla(translator.backbone),
         )
         for language, text in self.validation.items():
-            translator.tokenize(text, language, recipe.truncate)  # too long a sentence shows now
+            with naming(self.corpus, recipe.validation, language):
+                translator.tokenize(text, language, recipe.truncate)  # too long a sentence shows now
         return translator
 
     def batches(self, translator: keras.Model) -> PairBatches:
         """Return the training batches of all pairs, in turn."""
         recipe, most = self.recipe, translator.backbone.max_length
-        words = {language: translator.tokenizers[language](text) for language, text in self.train.items()}
-        if recipe.truncate:
-            words = {language: [s[: most - 1] for s in side] for language, side in words.items()}
+        words = {}
+        for language, text in self.train.items():
+            with naming(self.corpus, "train", language):
+                words[language] = translator.tokenize(text, language, recipe.truncate)
         return PairBatches(
             words,
             self.pairs,

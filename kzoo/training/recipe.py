@@ -1,6 +1,7 @@
 """A recipe: everything that an experiment's result depends on, read from a short TOML file."""
 
 import dataclasses
+import math
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,8 +52,8 @@ class Recipe:
         halve_after: int. Epochs at the constant rate, which is then halved for each epoch, down to 1e-5; 0
             never halves it.
         warmup_steps, rate_factor: Noam's schedule.
-        beta_2: of Adam with Noam's schedule.
-        label_smoothing: float.
+        beta_2: of Adam with Noam's schedule; at least 0 and less than 1.
+        label_smoothing: float. At least 0 and less than 1.
         clip_norm: float. Largest norm of all gradients together; 0 does not clip.
         accumulate: int. Batches whose mean gradient makes one update of the weights, and counts as one of
             `steps`: large batches where memory is small.
@@ -139,6 +140,7 @@ AT_LEAST = {
     "seed": 0,
     "beam_size": 1,
 }
+LESS_THAN = {"beta_2": 1, "label_smoothing": 1, "seed": 2**32}
 ONE_OF = {
     "precision": ("float32", "mixed_bfloat16", "mixed_float16"),
     "text": ("raw", "lowercased", "truecased"),
@@ -203,8 +205,12 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
             raise UserError(f"{where}: {key} is {value!r}, not of type {kind.__name__}")
         if kind is list and not all(isinstance(item, str) for item in value):
             raise UserError(f"{where}: {key} is {value!r}, not a list of strings")
+        if kind is float and not math.isfinite(value):
+            raise UserError(f"{where}: {key} is {value!r}, not a finite number")
         if key in AT_LEAST and value < AT_LEAST[key]:
             raise UserError(f"{where}: {key} is {value!r}, at least {AT_LEAST[key]} is needed")
+        if key in LESS_THAN and value >= LESS_THAN[key]:
+            raise UserError(f"{where}: {key} is {value!r}, less than {LESS_THAN[key]:,} is needed")
         if key in ONE_OF and value not in ONE_OF[key]:
             raise UserError(f"{where}: {key} is {value!r}, not one of {', '.join(ONE_OF[key])}")
     missing = [
@@ -219,6 +225,10 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
     recipe = Recipe(**values)
     if bool(recipe.languages) == bool(recipe.source and recipe.target):
         raise UserError(f"{where} needs source and target, or languages for a multilingual model")
+    if taken := {"dtype", "name"} & recipe.model.keys():
+        raise UserError(
+            f"{where}: model has {', '.join(sorted(taken))}: precision sets the dtype, preset the name"
+        )
     if recipe.shards and (recipe.languages or recipe.images):
         raise UserError(
             f"{where}: shards hold text of one direction: leave out languages and images, or shards"

@@ -1,6 +1,10 @@
 """The corpus of a recipe: opened to train on it, to score on it, and to pack it for another machine."""
 
+import contextlib
+from collections.abc import Iterator
+
 from kzoo.data.corpora import Corpus, open_corpus, open_files
+from kzoo.errors import UserError
 from kzoo.training.recipe import Recipe
 
 
@@ -18,3 +22,13 @@ def recipe_corpus(recipe: Recipe) -> Corpus:
         splits = {name: getattr(recipe, name) or None for name in names}
         corpus = open_files(**splits, languages=recipe.languages or (recipe.source, recipe.target))
     return corpus.with_images(recipe.images) if recipe.images else corpus
+
+
+@contextlib.contextmanager
+def naming(corpus: Corpus, split: str, *languages: str) -> Iterator[None]:
+    """Say in an error about sentences of a split where they stand: the split, and the languages' files."""
+    try:
+        yield
+    except UserError as error:
+        files = dict.fromkeys(corpus.read(split, language).where for language in languages)
+        raise UserError(f"split {split} ({', '.join(files)}): {error}") from None

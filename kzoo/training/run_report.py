@@ -12,7 +12,7 @@ from kzoo.training.checkpoints import Checkpoints
 
 
 class RunReport(keras.callbacks.Callback):
-    """Follows a training and tells at its end how fast it was; stand it last among the callbacks.
+    """Follows a training and tells at its end how fast it was; stand it behind those that log times.
 
     Args:
         account: of the batches trained on.

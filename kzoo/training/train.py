@@ -11,7 +11,7 @@ import keras
 
 from kzoo.data import Batches, PairBatches
 from kzoo.errors import UserError
-from kzoo.files import remove_unfinished, whole_file
+from kzoo.files import remove_folder, remove_unfinished, whole_file
 from kzoo.presets import builder
 from kzoo.training.accounting import Account, CountedBatches, Speed
 from kzoo.training.bilingual import BilingualTask
@@ -42,8 +42,8 @@ def train(
 
     Args:
         recipe: what to train.
-        folder: the run. One that holds a run of another recipe is refused; `epochs` may differ, and
-            what says when checkpoints are written.
+        folder: the run. One that holds a run of another recipe is refused; `epochs` may be raised, and what
+            says when checkpoints are written may differ.
         verbose: as in `keras.Model.fit`; unless it is 0, a table at the end tells how fast it was.
         strategy: where it trains, one of `kzoo.training.strategies.STRATEGIES`; by default on all GPUs that
             there are, else on one device.
@@ -69,12 +69,22 @@ def _train(recipe: Recipe, folder: Path, verbose: str | int, strategy: Strategy)
     builder(recipe.preset)
     make_task = MultilingualTask if recipe.languages else BilingualTask
     task = make_task(recipe, recipe_corpus(recipe))
+    # Of several workers another may still read there.
+    removable = strategy.workers == 1 and not folder.exists()
     with one_process(folder) if strategy.is_chief else contextlib.nullcontext():
-        return _run(task, recipe, folder, verbose, strategy)
+        try:
+            translator, batches = _made(task, recipe, folder, strategy)
+        except UserError:
+            if removable:
+                remove_folder(folder)
+            raise
+        return _run(task, translator, batches, recipe, folder, verbose, strategy)
 
 
-def _run(task, recipe: Recipe, folder: Path, verbose: str | int, strategy: Strategy) -> keras.Model:
-    """Train a task in the folder, from the last checkpoint in it if there is one."""
+def _made(
+    task, recipe: Recipe, folder: Path, strategy: Strategy
+) -> tuple[keras.Model, Batches | PairBatches]:
+    """Return what is trained and on what, made from vocabularies that the folder has or gets."""
     if strategy.is_chief:
         _claim(folder, recipe)
         remove_unfinished(folder)
@@ -83,7 +93,19 @@ def _run(task, recipe: Recipe, folder: Path, verbose: str | int, strategy: Strat
     keras.utils.set_random_seed(recipe.seed)
     with strategy.scope():
         translator = task.build(folder)
-    batches = task.batches(translator)
+    return translator, task.batches(translator)
+
+
+def _run(
+    task,
+    translator: keras.Model,
+    batches: Batches | PairBatches,
+    recipe: Recipe,
+    folder: Path,
+    verbose: str | int,
+    strategy: Strategy,
+) -> keras.Model:
+    """Train a task in the folder, from the last checkpoint in it if there is one."""
     shared = strategy.share(batches)
 
     checkpoints = Checkpoints(
@@ -109,6 +131,8 @@ def _run(task, recipe: Recipe, folder: Path, verbose: str | int, strategy: Strat
             *rate_callbacks(recipe),
             MostSteps(recipe.steps),
             Speed(batches, checkpoints, account),
+            # Before scoring: weights that the last step made NaN have no translations.
+            keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: checkpoints.check_finite()),
             Interruptible(task.score(), preemption),
             *strategy.same_logs(),
             checkpoints,
@@ -168,13 +192,13 @@ def _claim(folder: Path, recipe: Recipe):
     """Write the recipe into the run's folder, or check that it is the one that is there."""
     wanted = dataclasses.asdict(recipe)
     path = folder / "recipe.json"
-    if any((folder / "checkpoints").glob("epoch_*")):
-        present = dataclasses.asdict(make_recipe(_recorded(path), where=str(path)))
-        differing = [key for key in wanted if key not in MAY_DIFFER and present[key] != wanted[key]]
-        if differing:
+    trained = [int(saved.name.split("_")[1]) for saved in (folder / "checkpoints").glob("epoch_*")]
+    if trained:
+        _check_goes_on(folder, dataclasses.asdict(make_recipe(_recorded(path), where=str(path))), wanted)
+        if recipe.epochs < max(trained):
             raise UserError(
-                f"{folder} holds a run with another {', '.join(differing)}: "
-                "give another folder, or the recipe that the run began with"
+                f"{folder} holds a run of {max(trained)} epochs, epochs is {recipe.epochs}: "
+                f"give another folder, or epochs={max(trained)} at least"
             )
     elif not path.exists() or _recorded(path) != wanted:
         for stale in (*folder.glob("subwords.*.model"), *folder.glob("characters.json")):
@@ -182,6 +206,16 @@ def _claim(folder: Path, recipe: Recipe):
         shutil.rmtree(folder / "language_model", ignore_errors=True)
     with whole_file(path) as file:
         file.write_text(json.dumps(wanted, indent=2) + "\n")
+
+
+def _check_goes_on(folder: Path, present: dict, wanted: dict):
+    """Raise `UserError` if a run cannot go on with the wanted recipe in place of the present one."""
+    differing = [key for key in wanted if key not in MAY_DIFFER and present[key] != wanted[key]]
+    if differing:
+        raise UserError(
+            f"{folder} holds a run with another {', '.join(differing)}: "
+            "give another folder, or the recipe that the run began with"
+        )
 
 
 def _recorded(path: Path) -> dict:

@@ -4,7 +4,13 @@ import pytest
 from PIL import Image
 
 from kzoo.errors import UserError
-from kzoo.evaluation.learning_curves import epochs_to_reach, plot_learning_curves, read_history, read_labels
+from kzoo.evaluation.learning_curves import (
+    epochs_to_reach,
+    plot_learning_curves,
+    reach_table,
+    read_history,
+    read_labels,
+)
 
 HEADER = "epoch,loss,seconds,words_per_second,val_bleu,val_seconds\n"
 
@@ -46,6 +52,12 @@ def test_epochs_to_reach_counts_the_first_epoch_at_or_over(runs):
     assert epochs_to_reach(histories, [5, 20, 25, 30]) == [
         ("fast", [1, 2, 4, None]),
         ("slow", [2, 4, None, None]),
+    ]
+    assert reach_table(histories, [5, 20.5]).splitlines() == [
+        "| BLEU | 5 | 20.5 |",
+        "| --- | ---: | ---: |",
+        "| fast | 1 | 4 |",
+        "| slow | 2 |  |",
     ]
 
 

@@ -119,3 +119,12 @@ def test_bad_settings_are_named():
         TransformerBackbone(50, position_encoding="popo")
     with pytest.raises(ValueError, match="num_heads=3 must divide width=16"):
         TransformerBackbone(50, width=16, num_heads=3)
+    with pytest.raises(ValueError, match="heads of even width, not width=9 / num_heads=3"):
+        TransformerBackbone(50, position_encoding="rope", width=9, num_heads=3)
+    for size in SETTINGS:
+        for wrong in (0, -1, 2.0):
+            with pytest.raises(ValueError, match=f"{size} is a whole number of at least 1, not {wrong}"):
+                TransformerBackbone(50, **{**SETTINGS, size: wrong})
+    for rate in (1.0, -0.1):
+        with pytest.raises(ValueError, match=f"dropout is at least 0 and less than 1, not {rate}"):
+            TransformerBackbone(50, dropout=rate)

@@ -77,6 +77,14 @@ def test_too_long_a_sentence_is_named_or_cut(trained):
     assert trained.translate([long], truncate=True)[0]
 
 
+def test_weights_that_are_not_finite_are_named(trained):
+    broken = pope_tiny(trained.source_tokenizer, **SMALL)
+    broken.set_weights([np.full_like(weight, np.nan) for weight in broken.get_weights()])
+    with pytest.raises(UserError, match="scores are not finite for sentence 1: .*a lower rate") as refused:
+        broken.translate(SENTENCES[2:3], beam_size=2, max_length=4)
+    assert "\n" not in str(refused.value)
+
+
 def test_a_translation_has_at_least_one_word(trained):
     with pytest.raises(UserError, match="max_length is 0"):
         trained.translate(["a"], max_length=0)

@@ -103,6 +103,11 @@ def test_a_bad_recipe_leaves_nothing(tmp_path):
         ({"languages": ["en", "de", "de"]}, "language 'de' is named 2 times"),
         ({"centre": "fr"}, "no language 'fr' among en, de"),
         ({"left_out": "en-de"}, "no language pair is left"),
+        ({"model": {**RECIPE.model, "depth": 3}}, "unexpected keyword argument 'depth'"),
+        (
+            {"model": {**RECIPE.model, "max_length": 8}},
+            r"^split val \(scenes\): sentence \d+ has \d+ subwords",
+        ),
     ):
         with pytest.raises(UserError, match=message):
             train(Recipe(**{**vars(RECIPE), **wrong}), tmp_path / "run", verbose=0)

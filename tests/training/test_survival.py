@@ -361,6 +361,23 @@ def test_a_weight_that_is_not_a_number_is_not_saved(tmp_path, monkeypatch):
     assert checkpoints(tmp_path) == ["epoch_0001"]
 
 
+def test_weights_that_the_last_step_spoils_are_not_scored(tmp_path, monkeypatch):
+    """The epoch's loss is finite; the search would find no translation."""
+
+    class Spoiled(MODULE.MostSteps):
+        def on_train_batch_end(self, batch, logs=None):
+            super().on_train_batch_end(batch, logs)
+            if batch == BATCHES - 1:
+                weight = self.model.trainable_variables[0]
+                weight.assign(weight + np.nan)
+
+    monkeypatch.setattr(MODULE, "MostSteps", Spoiled)
+    monkeypatch.setattr(Score, "on_epoch_end", lambda *_: pytest.fail("scored"))
+    message = rf"a weight is not finite at step {BATCHES} \(epoch 1, batch {BATCHES}\), .*no checkpoint yet"
+    with pytest.raises(UserError, match=message):
+        train(RECIPE, tmp_path, verbose=0)
+
+
 def full_disk(folder: Path, full: type):
     """Train with a disk where no file grows over 100 bytes in what a callback does after the second epoch."""
     use_tiny(setattr)

@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -74,15 +75,44 @@ def test_a_stopped_run_goes_on_to_the_same_weights(unbroken, recipe, tmp_path):
 
 
 def test_a_bad_recipe_leaves_nothing(recipe, tmp_path):
-    for wrong in ({"preset": "pope_tinny"}, {"corpus": "none"}, {"validation": "dev"}):
-        with pytest.raises(UserError):
-            train(Recipe(**{**vars(recipe), **wrong}), tmp_path / "run")
-        assert not (tmp_path / "run").exists()
+    for wrong, message in (
+        ({"preset": "pope_tinny"}, "did you mean pope_tiny"),
+        ({"corpus": "none"}, "unknown corpus 'none'"),
+        ({"validation": "dev"}, "no split 'dev'"),
+        ({"model": {**recipe.model, "depth": 3}}, "unexpected keyword argument 'depth'"),
+        ({"model": {**recipe.model, "num_heads": 0}}, "num_heads is a whole number of at least 1, not 0"),
+        (
+            {"model": {**recipe.model, "max_length": 8}},
+            r"^split val \(\S+/val\.en\): sentence \d+ has \d+ subwords, the model reads at most 7:",
+        ),
+        ({"tokens": 4}, r"^split train \(\S+/train\.en, \S+/train\.de\): sentence pair \d+ has "),
+    ):
+        with pytest.raises(UserError, match=message) as refused:
+            train(replace(recipe, **wrong), tmp_path / "run", verbose=0)
+        assert "\n" not in str(refused.value)
+        assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_of_another_recipe_is_refused(unbroken, recipe):
-    with pytest.raises(UserError, match="holds a run with another seed"):
-        train(Recipe(**{**vars(recipe), "seed": 9}), unbroken[0])
+def test_a_bad_recipe_leaves_a_folder_that_was_there(recipe, tmp_path):
+    (tmp_path / "notes").touch()
+    with pytest.raises(UserError, match="'depth'"):
+        train(replace(recipe, model={"depth": 3}), tmp_path, verbose=0)
+    assert (tmp_path / "notes").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seed": 9}, "holds a run with another seed"),
+        ({"epochs": 2}, "holds a run of 3 epochs, epochs is 2: give another folder, or epochs=3 at least"),
+    ],
+)
+def test_a_folder_of_another_recipe_is_refused(change, message, unbroken, recipe):
+    folder = unbroken[0]
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    with pytest.raises(UserError, match=message):
+        train(replace(recipe, **change), folder, verbose=0)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
 def test_average_of_best_is_the_mean_of_their_weights(unbroken):
@@ -125,7 +155,12 @@ def test_a_recipe_is_read_and_overridden(tmp_path):
         (RECIPE + "epoch = 3", "unknown key 'epoch'; did you mean epochs"),
         (RECIPE + 'epochs = "3"', "epochs is '3', not of type int"),
         (RECIPE + "average = 0", "average is 0, at least 1 is needed"),
+        (RECIPE + "beta_2 = 3", "beta_2 is 3, less than 1 is needed"),
+        (RECIPE + "label_smoothing = 1.0", "label_smoothing is 1.0, less than 1 is needed"),
+        (RECIPE + "rate = nan", "rate is nan, not a finite number"),
+        (RECIPE + "seed = 4294967296", "seed is 4294967296, less than 4,294,967,296 is needed"),
         (RECIPE + 'precision = "half"', "precision is 'half', not one of float32"),
+        (RECIPE + 'model.dtype = "float16"', "model has dtype: precision sets the dtype"),
         (RECIPE + "train = [1, 2]", "not a list of strings"),
         ('preset = "pope_tiny"', "lacks corpus"),
         ("preset = ", "is not TOML"),

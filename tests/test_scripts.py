@@ -1,0 +1,66 @@
+"""The scripts around the package: what they import from it is there, and they refuse a wrong size."""
+
+import ast
+import importlib
+import runpy
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from kzoo.errors import UserError
+
+ROOT = Path(__file__).resolve().parents[1]
+TABLES = sorted((ROOT / "training").glob("*.py"))
+SCRIPTS = [*sorted((ROOT / "benchmarks").rglob("*.py")), *TABLES]
+
+
+def names_in(module: str) -> set[str]:
+    """Return what a module has at its top, read from its source: many take seconds to import."""
+    path = ROOT.joinpath(*module.split("."))
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    source = path.read_text(encoding="utf-8")
+    if "lazy_loader" in source:
+        return set(importlib.import_module(module).__all__)
+    names = set()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.Assign):
+            names |= {part.id for target in node.targets for part in ast.walk(target) if hasattr(part, "id")}
+    return names
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_what_a_script_imports_is_there(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("kzoo"):
+            assert {alias.name for alias in node.names} <= names_in(node.module), node.module
+
+
+COMMANDS = {"attention_bridge_tables": ["table2"], "glyph_tables": ["table6"], "pope_table": []}
+COMMANDS["image_text_tables"] = ["photographs", "features"]
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
+def test_an_unknown_size_is_refused(path):
+    app = runpy.run_path(str(path))["app"]
+    refused = CliRunner().invoke(app, [*COMMANDS[path.stem], "--size", "huge"])
+    assert refused.exit_code == 2
+    assert "'huge' is not one of 'tiny', 'base'" in " ".join(refused.output.replace("│", "").split())
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "message"),
+    [
+        ("pope_table", ["--seeds", "1,x"], "not numbers with commas between them"),
+        ("image_text_tables", ["scenes", "--seeds", "x"], "not numbers with commas between them"),
+        ("attention_bridge_tables", ["table1", "--settings", "m2m_momo"], "did you mean m2m_mono or"),
+    ],
+)
+def test_wrong_lists_are_refused(script, arguments, message):
+    app = runpy.run_path(str(ROOT / "training" / f"{script}.py"))["app"]
+    with pytest.raises(UserError, match=message):
+        CliRunner().invoke(app, arguments, catch_exceptions=False)
