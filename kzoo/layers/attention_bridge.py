@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from kzoo.layers.masked_softmax import masked_softmax
+
 
 @keras.saving.register_keras_serializable("kzoo")
 class AttentionBridge(keras.layers.Layer):
@@ -67,18 +69,15 @@ class AttentionBridge(keras.layers.Layer):
         self.hidden.build(inputs_shape)
         self.heads.build((*inputs_shape[:-1], self.hidden_dim))
 
-    def call(self, inputs, mask=None, return_attention_scores=False):
+    def call(self, inputs, mask=None, return_attention_scores: bool = False):
         matrix, scores = self.attend(inputs, mask)
         self.add_loss(self.penalty_weight * self._penalty(scores, mask))
         return (matrix, scores) if return_attention_scores else matrix
 
-    def attend(self, inputs, mask=None):
+    def attend(self, inputs, mask=None) -> tuple:
         """Return M `(B, k, d)` and A `(B, k, n)` without the penalty, as translation needs them."""
         scores = ops.swapaxes(self.heads(self.hidden(inputs)), 1, 2)  # (B, k, n)
-        scores = ops.cast(scores, "float32")
-        if mask is not None:
-            scores = ops.where(mask[:, None, :], scores, -1e9)
-        scores = ops.cast(ops.softmax(scores, axis=-1), self.compute_dtype)
+        scores = masked_softmax(scores, None if mask is None else mask[:, None, :])
         return ops.matmul(scores, inputs), scores
 
     def _penalty(self, scores, mask):

@@ -1,5 +1,7 @@
 """Language-specific layers: one of several like layers, chosen while the model runs."""
 
+from collections.abc import Callable, Sequence
+
 import keras
 from keras import ops
 
@@ -31,7 +33,7 @@ class ByLanguage(keras.layers.Layer):
     (2, 5, 8)
     """
 
-    def __init__(self, layers, **kwargs):
+    def __init__(self, layers: Sequence[keras.layers.Layer], **kwargs):
         super().__init__(**kwargs)
         self.layers = list(layers)
         self.supports_masking = True
@@ -44,7 +46,7 @@ class ByLanguage(keras.layers.Layer):
     def call(self, language, inputs, **others):
         return self.choose(language, lambda layer: layer(inputs, **others))
 
-    def choose(self, language, apply):
+    def choose(self, language, apply: Callable):
         """Return `apply(layer)` of the language's layer, such as `lambda layer: layer.step(x, state)`."""
         return ops.switch(language[0], [lambda layer=layer: apply(layer) for layer in self.layers])
 

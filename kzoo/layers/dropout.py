@@ -25,6 +25,9 @@ class Dropout(keras.layers.Layer):
     Returns:
         The shape of `inputs`.
 
+    Raises:
+        ValueError: a rate out of its range.
+
     Example:
 
     >>> Dropout(0.5)(np.ones(1000), training=True).shape

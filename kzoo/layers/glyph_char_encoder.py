@@ -94,7 +94,7 @@ class GlyphCharEncoder(keras.layers.Layer):
         self.moving_mean = self.add_weight(F, "zeros", **stored, name="moving_mean")
         self.moving_variance = self.add_weight(F, "ones", **stored, name="moving_variance")
 
-    def call(self, glyphs, training=None, mask=None):
+    def call(self, glyphs, training: bool | None = None, mask=None):
         if tuple(glyphs.shape[-2:]) != (SIZE, SIZE):
             raise ValueError(f"glyphs are {SIZE}×{SIZE} pixels, these have the shape {tuple(glyphs.shape)}")
         shape = ops.shape(glyphs)[:-2]

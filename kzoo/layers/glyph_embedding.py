@@ -52,7 +52,7 @@ class GlyphEmbedding(keras.layers.Layer):
     def __init__(self, glyphs: np.ndarray | int, encoder: keras.layers.Layer, **kwargs):
         super().__init__(**kwargs)
         self._drawn = None
-        if not isinstance(glyphs, int):
+        if not isinstance(glyphs, int | np.integer):
             self._drawn = np.asarray(glyphs)
             if self._drawn.ndim != 3 or self._drawn.shape[1:] != (SIZE, SIZE):
                 raise ValueError(
@@ -60,7 +60,7 @@ class GlyphEmbedding(keras.layers.Layer):
                     f"draw it with kzoo.text.render_glyphs(characters, size={SIZE})"
                 )
             glyphs = len(self._drawn)
-        self.vocabulary_size = glyphs
+        self.vocabulary_size = int(glyphs)
         self.encoder = encoder
         self.output_dim = encoder.output_dim
 
@@ -76,7 +76,7 @@ class GlyphEmbedding(keras.layers.Layer):
         if not self.encoder.built:
             self.encoder.build((None, SIZE, SIZE))
 
-    def call(self, ids, training=None):
+    def call(self, ids, training: bool | None = None):
         flat = ops.reshape(ids, (-1,))
         if self.encoder.learns(training):
             self.baked.assign(False)
@@ -146,6 +146,4 @@ class GlyphEmbedding(keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config):
-        config = dict(config)
-        config["encoder"] = keras.saving.deserialize_keras_object(config["encoder"])
-        return cls(**config)
+        return cls(**{**config, "encoder": keras.saving.deserialize_keras_object(config["encoder"])})

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from kzoo.layers.dropout import Dropout
+from kzoo.layers.masked_softmax import masked_softmax
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -68,16 +69,22 @@ class ImageTextAttention(keras.layers.Layer):
         self.output_dense = keras.layers.Dense(text_shape[-1], dtype=dtype, name="output")
         self.output_dense.build((text_shape[0], 1, inner))
 
-    def call(self, text, image, text_mask=None, return_attention_scores=False, training=None):
+    def call(
+        self,
+        text,
+        image,
+        text_mask=None,
+        return_attention_scores: bool = False,
+        training: bool | None = None,
+    ):
         if len(image.shape) == 2:
             image = image[:, None, :]
         q = self._split_heads(self.query_dense(image))  # (B, R, H, d)
         keys, values = (self._split_heads(x) for x in ops.split(self.key_value_dense(text), 2, axis=-1))
 
-        scores = ops.cast(ops.einsum("brhd,bshd->bhrs", q, keys) * self.key_dim**-0.5, "float32")
-        if text_mask is not None:
-            scores = ops.where(text_mask[:, None, None, :], scores, -1e9)
-        weights = ops.cast(ops.softmax(scores, axis=-1), self.compute_dtype)  # (B, H, R, S)
+        scores = ops.einsum("brhd,bshd->bhrs", q, keys) * self.key_dim**-0.5
+        mask = None if text_mask is None else text_mask[:, None, None, :]  # (B, 1, 1, S)
+        weights = masked_softmax(scores, mask)  # (B, H, R, S)
         mixed = ops.einsum("bhrs,bshd->brhd", self._dropout(weights, training=training), values)
         output = self.output_dense(ops.reshape(mixed, (*ops.shape(mixed)[:2], -1)))
         return (output, weights) if return_attention_scores else output

@@ -3,11 +3,12 @@
 import keras
 from keras import ops
 
-from kzoo.layers.dropout import Dropout
+from kzoo.layers.attention_heads import AttentionHeads
+from kzoo.layers.masked_softmax import masked_softmax
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class MultiHeadAttention(keras.layers.Layer):
+class MultiHeadAttention(AttentionHeads):
     """Multi-head scaled dot-product attention.
 
         softmax(Q Kᵀ / sqrt(d) + mask) V   in each of H heads, concatenated and projected
@@ -38,9 +39,15 @@ class MultiHeadAttention(keras.layers.Layer):
             `value` stand at 0 … N - 1.
         return_attention_scores: bool. Defaults to `False`.
         training: bool. Whether dropout is on.
+        mask, query_mask: bool `(B, L)`. `True` at the query's words: what may be attended to where it is its
+            own value and nothing is cached. Keras fills one of them; the output carries it on.
+        value_mask: bool `(B, N)`. `True` at the words of `value`, or of a cache that is read as it is.
 
     Returns:
         `(B, L, D)`; then `(B, H, L, N)` weights if they are asked for; then the cache if it was written.
+
+    Raises:
+        ValueError: a rate of dropout out of its range; what `rotary` refuses, such as an odd d.
 
     Example:
 
@@ -52,26 +59,6 @@ class MultiHeadAttention(keras.layers.Layer):
         Vaswani et al. 2017, "Attention Is All You Need", Section 3.2. https://arxiv.org/abs/1706.03762
     """
 
-    def __init__(self, num_heads: int, key_dim: int, dropout: float = 0.0, rotary=None, **kwargs):
-        super().__init__(**kwargs)
-        self.num_heads = num_heads
-        self.key_dim = key_dim
-        self.dropout = dropout
-        self.rotary = rotary
-        self.supports_masking = True
-        self._dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
-
-    def build(self, query_shape, value_shape=None):
-        width, inner = query_shape[-1], self.num_heads * self.key_dim
-        # Glorot's bound for the joint kernel is 1/sqrt(2) of a single map's: the gentler start that deep
-        # post-norm stacks need.
-        self.kernel = self.add_weight(
-            (width, 3 * inner), name="kernel", initializer=keras.initializers.GlorotUniform()
-        )
-        self.bias = self.add_weight((3 * inner,), name="bias", initializer="zeros")
-        self.output_dense = keras.layers.Dense(width, dtype=self.dtype_policy, name="output")
-        self.output_dense.build((*query_shape[:-1], inner))
-
     def call(
         self,
         query,
@@ -80,25 +67,34 @@ class MultiHeadAttention(keras.layers.Layer):
         cache=None,
         cache_index=None,
         positions=None,
-        return_attention_scores=False,
-        training=None,
+        return_attention_scores: bool = False,
+        training: bool | None = None,
+        mask=None,
+        query_mask=None,
+        value_mask=None,
     ):
+        words = value_mask
         if cache is not None and cache_index is None:
-            (q,) = self._project(query, first=0, count=1)
+            (q,) = self.project(query, first=0, count=1)
             keys, values = cache
         elif value is not None:
-            (q,) = self._project(query, first=0, count=1)
+            (q,) = self.project(query, first=0, count=1)
             keys, values = self.keys_and_values(value)
         else:
-            q, keys, values = self._project(query, first=0, count=3)
-            keys = ops.swapaxes(self._rotate(keys, positions), -1, -2)
-        q = self._rotate(q, positions)
+            q, keys, values = self.project(query, first=0, count=3)
+            keys = ops.swapaxes(self.rotate(keys, positions), -1, -2)
+            words = query_mask if mask is None else mask
+        q = self.rotate(q, positions)
         if cache_index is not None:
+            words = None
             keys = ops.slice_update(cache[0], (0, 0, 0, cache_index), ops.cast(keys, cache[0].dtype))
             values = ops.slice_update(cache[1], (0, 0, cache_index, 0), ops.cast(values, cache[1].dtype))
 
         scores = ops.matmul(q, keys) * self.key_dim**-0.5  # (B, H, L, N)
-        weights = self._softmax(scores, attention_mask)
+        if words is not None:
+            words = words[:, None, None, :]  # (B, 1, 1, N)
+            attention_mask = words if attention_mask is None else ops.logical_and(attention_mask, words)
+        weights = masked_softmax(scores, attention_mask)
         mixed = ops.einsum("bhln,bhnd->blhd", self._dropout(weights, training=training), values)
         outputs = [self.output_dense(ops.reshape(mixed, (*ops.shape(query)[:2], -1)))]
         if return_attention_scores:
@@ -107,47 +103,17 @@ class MultiHeadAttention(keras.layers.Layer):
             outputs.append((keys, values))
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
-    def keys_and_values(self, value):
-        """Return keys `(B, H, d, N)` and values `(B, H, N, d)` of `value` `(B, N, D)`, ready as a cache."""
-        keys, values = self._project(value, first=1, count=2)
-        return ops.swapaxes(self._rotate(keys), -1, -2), values
-
-    def _project(self, x, first: int, count: int):
-        """Apply `count` of the query, key and value maps from number `first` on: `(B, H, L, d)` each."""
-        inner = self.num_heads * self.key_dim
-        columns = slice(first * inner, (first + count) * inner)
-        x = ops.matmul(x, self.kernel[:, columns]) + self.bias[columns]
-        # Split before the heads are: 0.95 of a training step's time for taking parts of one big transpose.
-        shape = (*ops.shape(x)[:2], self.num_heads, self.key_dim)
-        return [
-            ops.transpose(ops.reshape(part, shape), (0, 2, 1, 3)) for part in ops.split(x, count, axis=-1)
-        ]
-
-    def _rotate(self, x, positions=None):
-        return x if self.rotary is None else self.rotary(x, positions=positions)
-
-    def _softmax(self, scores, mask):
-        """Softmax over N in float32; masked entries get weight 0."""
-        dtype = scores.dtype
-        scores = ops.cast(scores, "float32")
-        if mask is not None:
-            scores = ops.where(mask, scores, -1e9)
-        return ops.cast(ops.softmax(scores, axis=-1), dtype)
+    def compute_output_spec(self, query, value=None, attention_mask=None, cache=None, **others):
+        # Keras passes what is no tensor by name.
+        B, L, _ = query.shape
+        outputs = [keras.KerasTensor(query.shape, self.compute_dtype)]
+        if others.get("return_attention_scores"):
+            N = (query if value is None else value).shape[1] if cache is None else cache[0].shape[-1]
+            precision = self if self.rotary is None else self.rotary  # of queries and keys
+            outputs.append(keras.KerasTensor((B, self.num_heads, L, N), precision.compute_dtype))
+        if others.get("cache_index") is not None:
+            outputs.append(tuple(keras.KerasTensor(part.shape, part.dtype) for part in cache))
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def compute_output_shape(self, query_shape, value_shape=None):
         return query_shape
-
-    def get_config(self):
-        config = {
-            "num_heads": self.num_heads,
-            "key_dim": self.key_dim,
-            "dropout": self.dropout,
-            "rotary": keras.saving.serialize_keras_object(self.rotary),
-        }
-        return {**super().get_config(), **config}
-
-    @classmethod
-    def from_config(cls, config):
-        config = dict(config)
-        config["rotary"] = keras.saving.deserialize_keras_object(config["rotary"])
-        return cls(**config)

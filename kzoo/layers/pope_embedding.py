@@ -1,5 +1,7 @@
 """PoPE: the position encoding whose functions are the Legendre polynomials."""
 
+import operator
+
 import keras
 import numpy as np
 from keras import ops
@@ -64,20 +66,23 @@ class PoPEEmbedding(keras.layers.Layer):
             table *= np.sqrt((2 * order + 1) / 2)
         self._table = table[self.first_order :].astype("float32")
 
-    def call(self, inputs, start_index=0, positions=None):
+    def call(self, inputs, start_index: int = 0, positions=None):
         length = inputs.shape[-2]
         if positions is None:
-            if isinstance(length, int) and isinstance(start_index, int):
-                self._check_length(start_index + length)
-            positions = ops.arange(ops.shape(inputs)[-2], dtype="int32") + start_index
+            self._check_length(start_index, length)
+            positions = ops.arange(ops.shape(inputs)[-2], dtype="int32") + ops.cast(start_index, "int32")
         table = ops.cast(ops.convert_to_tensor(self._table), self.compute_dtype)
         encoding = ops.take(table, positions, axis=0)  # (L, D) or (B, L, D)
         return ops.broadcast_to(encoding, ops.shape(inputs))
 
-    def _check_length(self, length: int):
-        if length > self.max_length:
+    def _check_length(self, start_index, length):
+        try:
+            needed = operator.index(start_index) + operator.index(length)
+        except TypeError:  # known only in the computation
+            return
+        if needed > self.max_length:
             raise ValueError(
-                f"PoPEEmbedding has max_length={self.max_length} positions, the inputs need {length}; "
+                f"PoPEEmbedding has max_length={self.max_length} positions, the inputs need {needed}; "
                 "give a larger max_length (the encodings of the first positions do not change)"
             )
 

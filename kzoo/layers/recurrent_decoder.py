@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from kzoo.layers.dropout import Dropout
+from kzoo.layers.masked_softmax import masked_softmax
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -44,10 +45,11 @@ class RecurrentDecoder(keras.layers.Layer):
         https://arxiv.org/abs/1508.04025
     """
 
-    def __init__(self, units=(512, 512), dropout: float = 0.0, **kwargs):
+    def __init__(self, units: tuple[int, ...] = (512, 512), dropout: float = 0.0, **kwargs):
         super().__init__(**kwargs)
         self.units = tuple(units)
         self.dropout = dropout
+        self.supports_masking = True
 
     def build(self, inputs_shape, memory_shape, initial_shape=None):
         width, dtype = self.units[-1], self.dtype_policy
@@ -68,10 +70,10 @@ class RecurrentDecoder(keras.layers.Layer):
         )
         self.combine.build((*inputs_shape[:-1], memory_shape[-1] + width))
 
-    def call(self, inputs, memory, initial, memory_mask=None, training=None):
+    def call(self, inputs, memory, initial, memory_mask=None, training: bool | None = None):
         return self._states(inputs, self.prepare(memory, memory_mask), initial, training)[0]
 
-    def attend(self, inputs, memory, initial, memory_mask=None):
+    def attend(self, inputs, memory, initial, memory_mask=None) -> tuple:
         """Return what `call` does, and α, the attention to the memory `(B, T, N)`."""
         prepared = self.prepare(memory, memory_mask)
         attentional, h = self._states(inputs, prepared, initial)
@@ -137,9 +139,8 @@ class RecurrentDecoder(keras.layers.Layer):
 
     def _weights(self, h, prepared):
         """Return α `(B, K, N)` of the last LSTMs' outputs `(B, K, u)`."""
-        scores = ops.cast(ops.matmul(h, ops.swapaxes(prepared["keys"], 1, 2)), "float32")
-        scores = ops.where(prepared["mask"][:, None, :], scores, -1e9)
-        return ops.cast(ops.softmax(scores, axis=-1), self.compute_dtype)
+        scores = ops.matmul(h, ops.swapaxes(prepared["keys"], 1, 2))
+        return masked_softmax(scores, prepared["mask"][:, None, :])
 
     def compute_output_shape(self, inputs_shape, memory_shape=None, initial_shape=None):
         return (*inputs_shape[:-1], self.units[-1])

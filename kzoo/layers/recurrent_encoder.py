@@ -29,6 +29,9 @@ class RecurrentEncoder(keras.layers.Layer):
         `(B, S, D)`: D is the last network's units, both directions together. Then, if they are asked for, the
         states after the last word, of all networks: a list of `(B, units)`.
 
+    Raises:
+        ValueError: an unknown cell.
+
     Example:
 
     >>> words = keras.random.normal((2, 12, 64))
@@ -41,7 +44,12 @@ class RecurrentEncoder(keras.layers.Layer):
     """
 
     def __init__(
-        self, bidirectional=(256, 256), unidirectional=(), cell: str = "lstm", dropout=0.0, **kwargs
+        self,
+        bidirectional: tuple[int, ...] = (256, 256),
+        unidirectional: tuple[int, ...] = (),
+        cell: str = "lstm",
+        dropout: float = 0.0,
+        **kwargs,
     ):
         super().__init__(**kwargs)
         if cell not in CELLS:
@@ -77,7 +85,7 @@ class RecurrentEncoder(keras.layers.Layer):
             layer.build(inputs_shape)
             inputs_shape = layer.compute_output_shape(inputs_shape)[0]
 
-    def call(self, inputs, mask=None, return_states=False, training=None):
+    def call(self, inputs, mask=None, return_states: bool = False, training: bool | None = None):
         x, states = inputs, []
         for network, dropout in zip(self.networks, self._dropouts, strict=True):
             x, *last = network(dropout(x, training=training), mask=mask)

@@ -28,6 +28,9 @@ class Residual(keras.layers.Layer):
 
     Returns:
         `(B, L, D)`.
+
+    Raises:
+        ValueError: an unknown `norm`.
     """
 
     def __init__(self, norm: str = "post", dropout: float = 0.0, **kwargs):
@@ -50,7 +53,7 @@ class Residual(keras.layers.Layer):
         """Return what the sublayer gets: `inputs` `(B, L, D)`, normalized if `norm` is `"pre"`."""
         return self.layer_norm(inputs) if self._pre else inputs
 
-    def call(self, inputs, outputs, training=None):
+    def call(self, inputs, outputs, training: bool | None = None):
         outputs = inputs + self._dropout(outputs, training=training)
         return outputs if self._pre else self.layer_norm(outputs)
 

@@ -27,6 +27,9 @@ class RoPEEmbedding(RotaryEmbedding):
     Returns:
         `(B, H, L, d)`: the inputs, rotated.
 
+    Raises:
+        ValueError: an odd d; axes that the inputs do not have, or the same one twice.
+
     Example:
 
     >>> queries = keras.random.normal((2, 4, 10, 32))
@@ -47,3 +50,4 @@ class RoPEEmbedding(RotaryEmbedding):
             feature_axis=feature_axis,
             **kwargs,
         )
+        self.supports_masking = True

@@ -28,9 +28,14 @@ class TransformerDecoderLayer(TransformerLayer):
         source: `(B, S, D)`. The encoder's output.
         source_mask: bool `(B, S)`. `True` at words, `False` at padding. All words by default.
         training: bool. Whether dropout is on.
+        inputs_mask: bool `(B, T)`. `source_mask` of the target. Needed where padding stands before a word:
+            what follows a word it does not see in any case.
 
     Returns:
         `(B, T, D)`.
+
+    Raises:
+        ValueError: `num_heads` does not divide D; an unknown `norm`.
 
     Example:
 
@@ -43,7 +48,7 @@ class TransformerDecoderLayer(TransformerLayer):
     """
 
     def build(self, inputs_shape, source_shape=None):
-        dtype, key_dim = self.dtype_policy, inputs_shape[-1] // self.num_heads
+        dtype, key_dim = self.dtype_policy, self.head_width(inputs_shape[-1])
         self.self_attention = MultiHeadAttention(
             self.num_heads, key_dim, rotary=self.rotary, dtype=dtype, name="self_attention"
         )
@@ -64,19 +69,23 @@ class TransformerDecoderLayer(TransformerLayer):
         ):
             layer.build(inputs_shape)
 
-    def call(self, inputs, source, source_mask=None, training=None):
-        return self.attend(inputs, source, source_mask, training)[0]
+    def call(self, inputs, source, source_mask=None, training: bool | None = None, inputs_mask=None):
+        return self.attend(inputs, source, source_mask, training, inputs_mask)[0]
 
-    def attend(self, inputs, source, source_mask=None, training=None):
+    def attend(
+        self, inputs, source, source_mask=None, training: bool | None = None, inputs_mask=None
+    ) -> tuple:
         """Return what `call` does, and the attention to the source `(B, H, T, S)`."""
         length = ops.arange(ops.shape(inputs)[1], dtype="int32")
         causal = length[None, :] <= length[:, None]  # (T, T)
         x = inputs
-        attended = self.self_attention(self.self_attention_residual.enter(x), attention_mask=causal)
+        attended = self.self_attention(
+            self.self_attention_residual.enter(x), attention_mask=causal, query_mask=inputs_mask
+        )
         x = self.self_attention_residual(x, attended, training=training)
         return self._after_self_attention(x, source_mask, value=source, training=training)
 
-    def decode_step(self, inputs, source_cache, source_mask, cache, cache_index, mask, positions):
+    def decode_step(self, inputs, source_cache, source_mask, cache, cache_index, mask, positions) -> tuple:
         """Pass on the newest word of each of `K` hypotheses.
 
         Args:
@@ -102,16 +111,15 @@ class TransformerDecoderLayer(TransformerLayer):
         x = self.self_attention_residual(x, attended)
         return self._after_self_attention(x, source_mask, cache=source_cache)[0], cache
 
-    def source_cache(self, source):
+    def source_cache(self, source) -> tuple:
         """Return the source's keys `(B, H, d, S)` and values `(B, H, S, d)`, computed once a sentence."""
         return tuple(self.cross_attention.keys_and_values(source))
 
     def _after_self_attention(self, x, source_mask, value=None, cache=None, training=None):
-        mask = None if source_mask is None else source_mask[:, None, None, :]  # (B, 1, 1, S)
         attended, scores = self.cross_attention(
             self.cross_attention_residual.enter(x),
             value=value,
-            attention_mask=mask,
+            value_mask=source_mask,
             cache=cache,
             return_attention_scores=True,
         )

@@ -27,6 +27,10 @@ class TransformerEncoder(keras.layers.Layer):
     Returns:
         `(B, S, D)`.
 
+    Raises:
+        ValueError: `num_heads` does not divide `width`; a sentence, of a length known before the computation,
+            over `max_length`.
+
     Example:
 
     >>> words = keras.random.normal((2, 12, 64))

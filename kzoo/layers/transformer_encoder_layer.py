@@ -30,9 +30,13 @@ class TransformerEncoderLayer(TransformerLayer):
             one. None by default.
         mask: bool `(B, S)`. `True` at words, `False` at padding. All words by default.
         training: bool. Whether dropout is on.
+        inputs_mask: what Keras fills in place of `mask` where there is an image; `mask` goes before it.
 
     Returns:
         `(B, S, D)`.
+
+    Raises:
+        ValueError: `num_heads` does not divide D; an unknown `norm`; an image of another rank.
 
     Example:
 
@@ -47,7 +51,7 @@ class TransformerEncoderLayer(TransformerLayer):
     """
 
     def build(self, inputs_shape, image_shape=None):
-        dtype, key_dim = self.dtype_policy, inputs_shape[-1] // self.num_heads
+        dtype, key_dim = self.dtype_policy, self.head_width(inputs_shape[-1])
         self.attention = MultiHeadAttention(
             self.num_heads, key_dim, rotary=self.rotary, dtype=dtype, name="attention"
         )
@@ -65,16 +69,13 @@ class TransformerEncoderLayer(TransformerLayer):
             self.image_residual = self.residual("image_residual")
             self.image_residual.build(inputs_shape)
 
-    def call(self, inputs, image=None, mask=None, training=None):
-        return self.attend(inputs, image, mask, training)[0]
+    def call(self, inputs, image=None, mask=None, training: bool | None = None, inputs_mask=None):
+        return self.attend(inputs, image, inputs_mask if mask is None else mask, training)[0]
 
-    def attend(self, inputs, image=None, mask=None, training=None):
+    def attend(self, inputs, image=None, mask=None, training: bool | None = None) -> tuple:
         """Return what `call` does, and the image's attention to the words `(B, H, R, S)`, or `None`."""
         x, scores = inputs, None
-        attended = self.attention(
-            self.attention_residual.enter(x),
-            attention_mask=None if mask is None else mask[:, None, None, :],  # (B, 1, 1, S)
-        )
+        attended = self.attention(self.attention_residual.enter(x), query_mask=mask)
         x = self.attention_residual(x, attended, training=training)
         if self.image_attention is not None:
             shown, scores = self.image_attention(

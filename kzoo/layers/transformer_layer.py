@@ -25,6 +25,16 @@ class TransformerLayer(keras.layers.Layer):
         self.rotary = rotary
         self.supports_masking = True
 
+    def head_width(self, width: int) -> int:
+        """Return d, the width of each of the H heads, for inputs of width D.
+
+        Raises:
+            ValueError: H does not divide D.
+        """
+        if width % self.num_heads:
+            raise ValueError(f"num_heads={self.num_heads} does not divide the width of the inputs, {width}")
+        return width // self.num_heads
+
     def residual(self, name: str) -> Residual:
         """Return the residual connection of a sublayer, as the settings have it."""
         return Residual(self.norm, self.dropout, dtype=self.dtype_policy, name=name)

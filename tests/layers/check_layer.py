@@ -6,11 +6,12 @@ from keras import ops
 
 
 def check_layer(layer, inputs: dict[str, np.ndarray], path):
-    """Check a layer's config, shapes, compilation, precision, saving and gradients.
+    """Check a layer's config, shapes, compilation, precision, saving, gradients and masks.
 
     Args:
         layer: a fresh layer.
-        inputs: what it is called with, by argument name; floats are inputs of width D, the rest masks.
+        inputs: what it is called with, by argument name; what is bool is a mask, of the first input or of the
+            one that it is named after.
         path: a folder for the saved model.
     """
     arrays = {name: np.asarray(value) for name, value in inputs.items()}
@@ -20,7 +21,7 @@ def check_layer(layer, inputs: dict[str, np.ndarray], path):
     model = keras.Model(symbols, layer(**symbols))
     eager = ops.convert_to_numpy(layer(**arrays))
     assert model.output.shape[1:] == eager.shape[1:]
-    shapes = [a.shape for a in arrays.values() if a.dtype.kind == "f"]
+    shapes = [a.shape for a in arrays.values() if a.dtype != bool]
     assert tuple(layer.compute_output_shape(*shapes)) == eager.shape
     model.compile(optimizer=keras.optimizers.SGD(0.1), loss="mse", jit_compile=True)
     np.testing.assert_allclose(model.predict_on_batch(arrays), eager, atol=1e-5)
@@ -36,21 +37,45 @@ def check_layer(layer, inputs: dict[str, np.ndarray], path):
     np.testing.assert_allclose(ops.convert_to_numpy(loaded(arrays)), eager, atol=1e-6)
 
     # Half precision computes in half precision, near the same numbers.
-    config = {**layer.get_config(), "dtype": "mixed_bfloat16"}
-    half = type(layer).from_config(config)
+    half = type(layer).from_config(in_half_precision(layer.get_config()))
     half(**arrays)
     half.set_weights(layer.get_weights())
     output = half(**arrays)
     assert keras.backend.standardize_dtype(output.dtype) == "bfloat16"
     np.testing.assert_allclose(ops.convert_to_numpy(ops.cast(output, "float32")), eager, atol=0.1)
 
-    # One step of training moves every weight to a finite value.
+    # One step of training moves every weight that learns to a finite value.
     before = [np.array(w) for w in layer.get_weights()]
     if before:
         model.train_on_batch(arrays, eager + np.random.default_rng(2).normal(size=eager.shape))
         for variable, old, new in zip(layer.weights, before, layer.get_weights(), strict=True):
             assert np.isfinite(new).all(), variable.path
-            assert (new != old).any(), f"no gradient reaches {variable.path}"
+            assert (new != old).any() or not variable.trainable, f"no gradient reaches {variable.path}"
+
+    assert_takes_keras_masks(layer, arrays)
+
+
+def in_half_precision(config):
+    """Return a layer's configuration with the precision of the layer, and of those within, made half."""
+    if isinstance(config, dict):
+        return {k: "mixed_bfloat16" if k == "dtype" else in_half_precision(v) for k, v in config.items()}
+    return [in_half_precision(v) for v in config] if isinstance(config, list) else config
+
+
+def assert_takes_keras_masks(layer, arrays: dict[str, np.ndarray]):
+    """Check that a mask which Keras carries with a tensor does what the same mask does as an argument.
+
+    `keras.layers.Masking` sets it, at padding of zeros.
+    """
+    for name in [name for name, array in arrays.items() if array.dtype == bool]:
+        owner = next(iter(arrays)) if name == "mask" else name.removesuffix("_mask")
+        padded = {**arrays, owner: arrays[owner] * arrays[name][..., None]}
+        given = ops.convert_to_numpy(layer(**padded))
+        del padded[name]
+        without = ops.convert_to_numpy(layer(**padded))
+        carried = layer(**{**padded, owner: keras.layers.Masking()(padded[owner])})
+        np.testing.assert_allclose(ops.convert_to_numpy(carried), given, atol=1e-5)
+        assert np.abs(without - given).max() > 1e-4, f"{name} changes nothing"
 
 
 def assert_ignores_padding(call, inputs: np.ndarray, mask: np.ndarray, outputs_masked: bool):

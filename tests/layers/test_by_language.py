@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+from check_layer import check_layer
 from keras import ops
 
 from kzoo.layers import ByLanguage
@@ -31,6 +32,12 @@ def routed():
     model = keras.Model([number, x], layer(number, x))
     model.compile(keras.optimizers.SGD(0.1), "mse", jit_compile=keras.backend.backend() == "jax")
     return model, layer, np.random.default_rng(1).normal(size=(2, 5, 4)).astype("float32")
+
+
+def test_behaves_as_a_layer(random, tmp_path):
+    """Of one language, so that every weight learns; which of several does stands below."""
+    inputs = {"language": language(0), "inputs": random.normal(size=(2, 5, 4)).astype("float32")}
+    check_layer(ByLanguage([keras.layers.Dense(3)]), inputs, tmp_path)
 
 
 def test_computes_what_the_language_s_layer_does(routed):

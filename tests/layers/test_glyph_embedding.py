@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+from check_layer import check_layer
 from keras import ops
 
 from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
@@ -21,6 +22,16 @@ def make(glyphs, architecture="cnn_fc_relu", dim=6):
     embedding = GlyphEmbedding(glyphs, GlyphCharEncoder(dim, architecture, dim))
     embedding.build()
     return embedding
+
+
+def test_behaves_as_a_layer(glyphs, tmp_path):
+    check_layer(make(glyphs), {"ids": VARIED}, tmp_path)
+
+
+def test_a_size_may_be_numpy_s():
+    encoder = GlyphCharEncoder(4, "fc_1")
+    configs = [GlyphEmbedding(size, encoder, name="glyphs").get_config() for size in (V, np.int64(V))]
+    assert configs[0] == configs[1] and type(configs[1]["glyphs"]) is int
 
 
 # Few distinct characters, and more than a third of the tokens.

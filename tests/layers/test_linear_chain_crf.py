@@ -94,6 +94,70 @@ def test_compiled_for_any_length(crf, random):
         np.testing.assert_array_equal(model.predict_on_batch((potentials, mask)), expected)
 
 
+def test_a_mask_carried_by_the_potentials_is_the_mask(crf, potentials):
+    padded = potentials * MASK[..., None]
+    carried = crf(keras.layers.Masking()(padded))
+    np.testing.assert_array_equal(ops.convert_to_numpy(carried), ops.convert_to_numpy(crf(padded, mask=MASK)))
+    assert (ops.convert_to_numpy(crf(padded)) != ops.convert_to_numpy(carried)).any()
+
+
+def test_a_saved_model_gives_the_same_tags(crf, potentials, tmp_path):
+    symbols = keras.Input((4, 3)), keras.Input((4,), dtype="bool")
+    keras.Model(symbols, crf(symbols[0], mask=symbols[1])).save(tmp_path / "crf.keras")
+    found = keras.saving.load_model(tmp_path / "crf.keras")([potentials, MASK])
+    np.testing.assert_array_equal(
+        ops.convert_to_numpy(found), ops.convert_to_numpy(crf(potentials, mask=MASK))
+    )
+
+
+def test_half_precision_computes_in_single(crf, potentials, random):
+    """Sums over a sentence are in float32 whatever the policy: rounded potentials lose nothing more."""
+    half, tags = LinearChainCRF(3, dtype="mixed_bfloat16"), random.integers(0, 3, (3, 4))
+    half.build()
+    half.set_weights(crf.get_weights())
+    rounded = ops.cast(potentials, "bfloat16")
+    single = ops.convert_to_numpy(ops.cast(rounded, "float32"))
+    np.testing.assert_allclose(
+        ops.convert_to_numpy(half.negative_log_likelihood(rounded, tags, MASK)),
+        ops.convert_to_numpy(crf.negative_log_likelihood(single, tags, MASK)),
+        rtol=1e-6,
+    )
+    np.testing.assert_array_equal(
+        ops.convert_to_numpy(half(rounded, mask=MASK)), ops.convert_to_numpy(crf(single, mask=MASK))
+    )
+
+
+@keras.saving.register_keras_serializable("kzoo_tests")
+class Likelihood(LinearChainCRF):
+    """Returns the likelihoods of tags all 0, which a loss can be made of."""
+
+    def call(self, potentials):
+        return self.negative_log_likelihood(potentials, ops.zeros_like(potentials[..., 0], dtype="int32"))
+
+    def compute_output_spec(self, potentials):
+        return keras.KerasTensor(potentials.shape[:1])
+
+
+def test_gradients_are_expected_minus_true_counts(potentials):
+    """Of -log p: how often tags begin, follow one another and end in expectation, less how often they do."""
+    crf = Likelihood(3)
+    model = keras.Sequential([keras.Input((4, 3)), crf])
+    model.compile(keras.optimizers.SGD(1.0), lambda true, found: ops.sum(found))
+    model.train_on_batch(potentials[:1], np.zeros(1, "float32"))
+    counts = [np.zeros((3, 3)), np.zeros(3), np.zeros(3)]
+    sequences = list(itertools.product(range(3), repeat=4))
+    scores = np.array([sum(p[tag] for p, tag in zip(potentials[0], tags, strict=True)) for tags in sequences])
+    shares = dict(zip(sequences, np.exp(scores - logsumexp(scores)), strict=True))
+    shares[0, 0, 0, 0] -= 1
+    for tags, share in shares.items():
+        counts[1][tags[0]] += share
+        counts[2][tags[-1]] += share
+        for pair in itertools.pairwise(tags):
+            counts[0][pair] += share
+    for moved, count in zip(crf.get_weights(), counts, strict=True):
+        np.testing.assert_allclose(moved, -count, atol=1e-5)
+
+
 def test_a_configuration_and_weights_make_it_again(crf, potentials):
     again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(crf))
     again.set_weights(crf.get_weights())

@@ -1,5 +1,6 @@
 """Attention against NumPy written from the formula, and its cache against attention without one."""
 
+import keras
 import numpy as np
 from check_layer import assert_ignores_padding, check_layer
 from keras import ops
@@ -29,9 +30,10 @@ def filled(layer, random):
 
 
 def test_behaves_as_a_layer(random, tmp_path):
-    x = random.normal(size=(2, 5, 8)).astype("float32")
-    check_layer(MultiHeadAttention(2, 4), {"query": x}, tmp_path)
-    check_layer(MultiHeadAttention(2, 4, rotary=RoPEEmbedding()), {"query": x}, tmp_path)
+    x, value = (random.normal(size=(2, length, 8)).astype("float32") for length in (5, 6))
+    mask, value_mask = (np.arange(x.shape[1]) < [[x.shape[1]], [2]] for x in (x, value))
+    check_layer(MultiHeadAttention(2, 4), {"query": x, "value": value, "value_mask": value_mask}, tmp_path)
+    check_layer(MultiHeadAttention(2, 4, rotary=RoPEEmbedding()), {"query": x, "mask": mask}, tmp_path)
 
 
 def test_equals_the_formula(random):
@@ -56,6 +58,66 @@ def test_ignores_padding(random):
     assert_ignores_padding(
         lambda x, m: layer(x, attention_mask=m[:, None, None]), x, mask, outputs_masked=True
     )
+
+
+IDS = np.array([[3, 1, 4, 1, 5], [2, 6, 0, 0, 0]], "int32")
+
+
+def test_the_masks_of_an_embedding_and_the_caller_s_hold_both(random):
+    """Against the formula: of query and value, with an attention mask and without; the query's goes on."""
+    embedding = keras.layers.Embedding(9, 8, mask_zero=True, embeddings_initializer="normal")
+    embedded = embedding(IDS)
+    x, words, causal = ops.convert_to_numpy(embedded), IDS > 0, np.tril(np.ones((5, 5), bool))
+    query = random.normal(size=(2, 3, 8)).astype("float32")
+    layer = MultiHeadAttention(2, 4)
+    layer.build(x.shape)
+    filled(layer, random)
+    for arguments, allowed in [({}, True), ({"attention_mask": causal}, causal)]:
+        output = layer(embedded, **arguments)
+        expected, _ = attention(layer, x, x, words[:, None, None] & allowed)
+        np.testing.assert_allclose(ops.convert_to_numpy(output), expected, atol=1e-5)
+        means = [row[mask].mean(axis=0) for row, mask in zip(expected, words, strict=True)]
+        pooled = keras.layers.GlobalAveragePooling1D()(output)  # means over what the mask passed on leaves
+        np.testing.assert_allclose(ops.convert_to_numpy(pooled), means, atol=1e-5)
+    expected, _ = attention(layer, query, x, words[:, None, None])
+    np.testing.assert_allclose(ops.convert_to_numpy(layer(query, embedded)), expected, atol=1e-5)
+    # The query's own mask is not one of another value, nor of a cache.
+    expected, _ = attention(layer, x, query, True)
+    for arguments in ({"value": query}, {"cache": layer.keys_and_values(query)}):
+        np.testing.assert_allclose(ops.convert_to_numpy(layer(embedded, **arguments)), expected, atol=1e-5)
+
+
+def test_scores_and_cache_can_be_asked_for_in_a_functional_model(random):
+    x, value = keras.Input((5, 8)), keras.Input((6, 8))
+    layer = MultiHeadAttention(2, 4)
+    output, scores = layer(x, value, return_attention_scores=True)
+    assert (output.shape, scores.shape) == ((None, 5, 8), (None, 2, 5, 6))
+    arrays = [random.normal(size=(2, length, 8)).astype("float32") for length in (5, 6)]
+    found = keras.Model([x, value], [output, scores])(arrays)
+    for one, other in zip(found, attention(layer, *arrays, True), strict=True):
+        np.testing.assert_allclose(ops.convert_to_numpy(one), other, atol=1e-5)
+    cache = keras.KerasTensor((None, 2, 4, 7)), keras.KerasTensor((None, 2, 7, 4))
+    output, scores, written = layer(x, cache=cache, cache_index=2, return_attention_scores=True)
+    assert (output.shape, scores.shape) == ((None, 5, 8), (None, 2, 5, 7))
+    assert [part.shape for part in written] == [part.shape for part in cache]
+    assert layer(x).shape == (None, 5, 8)
+
+
+def test_half_precision_with_a_rotation_in_single(random):
+    """As models have it: the weights in the rotation's precision, the output in the layer's own."""
+    x, single = (
+        random.normal(size=(2, 5, 8)).astype("float32"),
+        MultiHeadAttention(2, 4, rotary=RoPEEmbedding()),
+    )
+    half = MultiHeadAttention(2, 4, rotary=RoPEEmbedding(dtype="float32"), dtype="mixed_bfloat16")
+    expected = single(x, return_attention_scores=True)
+    announced = half(keras.Input((5, 8)), return_attention_scores=True)
+    half.set_weights(single.get_weights())
+    for one, other, symbol in zip(half(x, return_attention_scores=True), expected, announced, strict=True):
+        assert keras.backend.standardize_dtype(one.dtype) == symbol.dtype
+        one, other = (ops.convert_to_numpy(ops.cast(part, "float32")) for part in (one, other))
+        np.testing.assert_allclose(one, other, atol=0.05)
+    assert [symbol.dtype for symbol in announced] == ["bfloat16", "float32"]
 
 
 def test_cache_gives_what_the_whole_sequence_gives(random):

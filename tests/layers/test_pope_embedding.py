@@ -1,5 +1,6 @@
 """PoPE against SciPy, Rodrigues' formula, quadrature, the recurrence and the Jacobi matrix."""
 
+import keras
 import numpy as np
 import pytest
 from check_layer import check_layer
@@ -91,6 +92,17 @@ def test_start_index_and_positions():
     np.testing.assert_array_equal(ops.convert_to_numpy(layer(x, positions=positions)), table[positions])
 
 
-def test_too_long_names_both_lengths():
+@pytest.mark.parametrize("start", [0, 5, np.int64(5), np.array(5), ops.convert_to_tensor(5)], ids=str)
+def test_too_long_names_both_lengths(start):
+    layer, length = PoPEEmbedding(8), 9 - int(start)
     with pytest.raises(ValueError, match="max_length=8 positions, the inputs need 9"):
-        PoPEEmbedding(8)(np.zeros((1, 9, 16), "float32"))
+        layer(np.zeros((1, length, 16), "float32"), start_index=start)
+    fits = layer(np.zeros((1, length - 1, 16), "float32"), start_index=start)
+    np.testing.assert_array_equal(ops.convert_to_numpy(fits)[0], encoding(8, 16)[int(start) :])
+
+
+def test_a_start_known_only_in_the_computation():
+    start, x = keras.Input((), batch_size=1, dtype="int32"), keras.Input((3, 16), batch_size=1)
+    model = keras.Model([x, start], PoPEEmbedding(8)(x, start_index=start))
+    found = model.predict_on_batch([np.zeros((1, 3, 16), "float32"), np.array([4], "int32")])
+    np.testing.assert_array_equal(found[0], encoding(8, 16)[4:7])

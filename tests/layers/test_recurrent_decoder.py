@@ -89,3 +89,16 @@ def test_behaves_as_a_layer(random, tmp_path, monkeypatch):
     )
     target, memory = (random.normal(size=(2, n, 4)).astype("float32") for n in (6, 3))
     check_layer(FromMean((4, 4)), {"inputs": target, "memory": memory}, tmp_path)
+
+
+def test_the_masks_of_embeddings_hold(random):
+    """Of the memory, whose padding is not attended to; of the target, which goes on to what averages."""
+    memory, target = np.array([[3, 1, 4], [5, 2, 0]], "int32"), np.array([[6, 7], [8, 0]], "int32")
+    embedding = keras.layers.Embedding(9, 4, mask_zero=True, embeddings_initializer="normal")
+    zeros, layer = np.zeros((2, 4), "float32"), RecurrentDecoder((4,))
+    found = layer(embedding(target), embedding(memory), [(zeros, zeros)])
+    plain = [ops.convert_to_numpy(embedding(ids)) for ids in (target, memory)]
+    short = ops.convert_to_numpy(layer(plain[0][1:], plain[1][1:, :2], [(zeros[1:], zeros[1:])]))
+    np.testing.assert_allclose(ops.convert_to_numpy(found)[1:], short, atol=1e-5)
+    pooled = keras.layers.GlobalAveragePooling1D()(found)
+    np.testing.assert_allclose(ops.convert_to_numpy(pooled)[1:], short[:, 0], atol=1e-5)

@@ -1,6 +1,8 @@
 """RoPE against rotations written as complex numbers."""
 
+import keras
 import numpy as np
+import pytest
 from check_layer import check_layer
 from keras import ops
 
@@ -36,3 +38,18 @@ def test_products_depend_on_distance_alone(random):
         return float(ops.convert_to_numpy(ops.sum(rope(q, positions=m) * rope(k, positions=n))))
 
     np.testing.assert_allclose(product(3, 1), product(53, 51), rtol=1e-4)
+
+
+def test_carries_a_mask_on():
+    """Means over what the mask leaves, `(B, L, d)` being rotated as `(B, H, L, d)` is."""
+    ids = np.array([[3, 1, 4, 1, 5], [2, 6, 0, 0, 0]], "int32")
+    embedded = keras.layers.Embedding(9, 8, mask_zero=True)(ids)
+    pooled = keras.layers.GlobalAveragePooling1D()(RoPEEmbedding()(embedded))
+    turned = rotated(ops.convert_to_numpy(embedded), np.arange(5))
+    means = [row[words].mean(axis=0) for row, words in zip(turned, ids > 0, strict=True)]
+    np.testing.assert_allclose(ops.convert_to_numpy(pooled), means, atol=1e-5)
+
+
+def test_an_odd_width_is_refused():
+    with pytest.raises(ValueError, match="7"):
+        RoPEEmbedding()(np.zeros((2, 1, 4, 7), "float32"))

@@ -1,5 +1,6 @@
 """The decoder layer: causal, blind to padding, and step by step what it is at once."""
 
+import keras
 import numpy as np
 import pytest
 from check_layer import assert_ignores_padding, check_layer
@@ -18,7 +19,7 @@ def source_and_target(random):
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_behaves_as_a_layer(norm, source_and_target, tmp_path):
     source, target = source_and_target
-    inputs = {"inputs": target, "source": source, "source_mask": MASK}
+    inputs = {"inputs": target, "source": source, "source_mask": MASK, "inputs_mask": MASK[:, :0:-1]}
     check_layer(TransformerDecoderLayer(2, 16, norm=norm), inputs, tmp_path)
 
 
@@ -36,6 +37,24 @@ def test_ignores_padding_of_the_source(source_and_target):
     source, target = source_and_target
     layer = TransformerDecoderLayer(2, 16)
     assert_ignores_padding(lambda s, m: layer(target, s, source_mask=m), source, MASK, outputs_masked=False)
+
+
+def test_the_masks_of_embeddings_hold(random):
+    """Padding on the left, which the causal mask lets later words see, and on the right of the source."""
+    source, target = (
+        np.array([[3, 1, 4], [5, 2, 0]], "int32"),
+        np.array([[6, 7, 8, 2], [0, 0, 4, 2]], "int32"),
+    )
+    embedding = keras.layers.Embedding(9, 8, mask_zero=True, embeddings_initializer="normal")
+    layer = TransformerDecoderLayer(2, 16)
+    found = ops.convert_to_numpy(layer(embedding(target), embedding(source)))
+    short = layer(*(ops.convert_to_numpy(embedding(ids)) for ids in (target[1:, 2:], source[1:, :2])))
+    np.testing.assert_allclose(found[1:, 2:], ops.convert_to_numpy(short), atol=1e-5)
+
+
+def test_heads_that_do_not_divide_the_width_are_refused(source_and_target):
+    with pytest.raises(ValueError, match="num_heads=3 does not divide the width of the inputs, 8"):
+        TransformerDecoderLayer(3, 16)(*source_and_target)
 
 
 @pytest.mark.parametrize("rotary", [None, RoPEEmbedding()])

@@ -1,5 +1,6 @@
 """The encoder layer against its parts in the order of the paper, and its mask."""
 
+import keras
 import numpy as np
 import pytest
 from check_layer import assert_ignores_padding, check_layer
@@ -47,6 +48,28 @@ def test_ignores_padding(random):
     x, mask = random.normal(size=(2, 5, 8)).astype("float32"), np.array([[1] * 5, [1, 1, 1, 0, 0]], bool)
     layer = TransformerEncoderLayer(2, 16)
     assert_ignores_padding(lambda x, m: layer(x, mask=m), x, mask, outputs_masked=True)
+
+
+@pytest.mark.parametrize("shape", [(6,), (3, 6)], ids=["whole", "regions"])
+def test_an_embedding_s_mask_holds_beside_an_image(shape, random):
+    ids = np.array([[3, 1, 4, 1, 5], [2, 6, 0, 0, 0]], "int32")
+    embedded = keras.layers.Embedding(9, 8, mask_zero=True, embeddings_initializer="normal")(ids)
+    image, layer = random.normal(size=(2, *shape)).astype("float32"), TransformerEncoderLayer(2, 16)
+    found = ops.convert_to_numpy(layer(embedded, image=image))
+    short = layer(ops.convert_to_numpy(embedded)[1:, :2], image=image[1:])  # without the padding
+    np.testing.assert_allclose(found[1:, :2], ops.convert_to_numpy(short), atol=1e-5)
+    other = np.ones((2, 5), bool)  # an explicit mask goes before the embedding's
+    expected = layer(ops.convert_to_numpy(embedded), image=image)
+    np.testing.assert_allclose(
+        ops.convert_to_numpy(layer(embedded, image=image, mask=other)),
+        ops.convert_to_numpy(expected),
+        atol=1e-5,
+    )
+
+
+def test_heads_that_do_not_divide_the_width_are_refused(random):
+    with pytest.raises(ValueError, match="num_heads=3 does not divide the width of the inputs, 8"):
+        TransformerEncoderLayer(3, 16)(random.normal(size=(2, 5, 8)))
 
 
 def test_dropout_only_in_training(random):

@@ -1,0 +1,17 @@
+"""The softmax that every attention of the zoo takes over what it attends to."""
+
+from keras import ops
+
+
+def masked_softmax(scores, mask=None):
+    """Return the softmax over the last axis, computed in float32, in the scores' own dtype.
+
+    Args:
+        scores: `(…, N)`.
+        mask: bool, broadcast to `(…, N)`. Entries at `False` get weight 0; a row of nothing else is attended
+            to evenly. All are `True` by default.
+    """
+    wide = ops.cast(scores, "float32")
+    if mask is not None:
+        wide = ops.where(mask, wide, -1e9)
+    return ops.cast(ops.softmax(wide, axis=-1), scores.dtype)
