@@ -250,7 +250,9 @@ def translate(
     if file is not None:
         sentences = read_lines(file).sentences
     elif text:
-        sentences = decode_lines("\n".join(text).encode("utf-8", "surrogateescape"), "the arguments")
+        sentences = decode_lines(
+            "".join(f"{line}\n" for line in text).encode("utf-8", "surrogateescape"), "the arguments"
+        )
     else:
         sentences = decode_lines(sys.stdin.buffer.read(), "standard input")
     if output:

@@ -18,6 +18,8 @@ class AttentionHeads(keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
+        if num_heads < 1 or key_dim < 1:
+            raise ValueError(f"attention needs num_heads ≥ 1 and key_dim ≥ 1, not {num_heads} and {key_dim}")
         self.num_heads = num_heads
         self.key_dim = key_dim
         self.dropout = dropout

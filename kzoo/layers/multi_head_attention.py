@@ -47,7 +47,8 @@ class MultiHeadAttention(AttentionHeads):
         `(B, L, D)`; then `(B, H, L, N)` weights if they are asked for; then the cache if it was written.
 
     Raises:
-        ValueError: a rate of dropout out of its range; what `rotary` refuses, such as an odd d.
+        ValueError: no heads, or heads of no features; a rate of dropout out of its range; what `rotary`
+            refuses, such as an odd d.
 
     Example:
 

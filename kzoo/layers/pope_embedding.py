@@ -34,12 +34,14 @@ class PoPEEmbedding(keras.layers.Layer):
         positions: `(L,)` or `(B, L)` integers. Positions of the tokens, in place of `start_index`.
 
     Returns:
-        `(B, L, D)`: the encoding, to be added to the inputs.
+        `(B, L, D)`: the encoding, to be added to the inputs: in a model with masks by `keras.layers.Add()`,
+        for Keras's `+` drops them.
 
     Raises:
-        ValueError: a length, known before the computation, over `max_length`. `positions`, and a length or
-            `start_index` known only in the computation, are not checked, for a compiled loop cannot raise:
-            whoever makes them keeps them below `max_length`, as the translator does.
+        ValueError: no positions at all, or a negative order; a length, known before the computation, over
+            `max_length`. `positions`, and a length or `start_index` known only in the computation, are not
+            checked, for a compiled loop cannot raise: whoever makes them keeps them below `max_length`, as
+            the translator does.
 
     Example:
 
@@ -54,6 +56,10 @@ class PoPEEmbedding(keras.layers.Layer):
 
     def __init__(self, max_length: int = 1024, first_order: int = 0, normalize: bool = False, **kwargs):
         super().__init__(**kwargs)
+        if max_length < 1 or first_order < 0:
+            raise ValueError(
+                f"PoPEEmbedding needs max_length ≥ 1 and first_order ≥ 0, not {max_length} and {first_order}"
+            )
         self.max_length = max_length
         self.first_order = first_order
         self.normalize = normalize

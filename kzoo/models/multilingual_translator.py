@@ -14,7 +14,13 @@ from kzoo.errors import UserError, nearest
 from kzoo.models.preset_files import read_preset, write_preset
 from kzoo.models.source_attention import SourceAttention
 from kzoo.models.translation_model import TranslationModel
-from kzoo.models.translator import Hypothesis, as_hypotheses, pieces, tokenize_within
+from kzoo.models.translator import (
+    Hypothesis,
+    as_hypotheses,
+    check_number,
+    pieces,
+    tokenize_within,
+)
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -90,8 +96,7 @@ class MultilingualTranslator(TranslationModel):
 
         The other arguments are those of `translate` and of `Translator.translate`.
         """
-        if n > beam_size:
-            raise UserError(f"{n} best translations need a beam of at least {n}, not {beam_size}")
+        check_number(n, beam_size)
         if not callable(length_penalty):
             length_penalty = Exponent(float(length_penalty))
         texts = [texts] if isinstance(texts, str) else list(texts)

@@ -132,8 +132,7 @@ class Translator(TranslationModel):
 
         The other arguments are those of `translate`.
         """
-        if n > beam_size:
-            raise UserError(f"{n} best translations need a beam of at least {n}, not {beam_size}")
+        check_number(n, beam_size)
         if not callable(length_penalty):
             length_penalty = Exponent(float(length_penalty))
         texts = [texts] if isinstance(texts, str) else list(texts)
@@ -204,8 +203,11 @@ class Translator(TranslationModel):
         """Return the word numbers of source sentences, without start and end.
 
         Raises:
-            UserError: a sentence longer than the model's maximum, unless `truncate` is true.
+            UserError: a sentence longer than the model's maximum, unless `truncate` is true; a model without
+                tokenizers.
         """
+        if self.source_tokenizer is None:
+            raise UserError("this model has no tokenizer: build it with one, as pope_tiny(tokenizer)")
         return tokenize_within(self.source_tokenizer, texts, self.backbone.max_length - 1, truncate)
 
     def save_to_preset(self, folder: str | os.PathLike):
@@ -281,6 +283,14 @@ def pieces(tokenizer: Tokenizer, words: list[int]) -> list[str]:
 def as_images(image: Image) -> list | np.ndarray:
     """Return one image, the path of a file or an array, as one of a list of images."""
     return [image] if isinstance(image, str | os.PathLike) else image[None]
+
+
+def check_number(n: int, beam_size: int):
+    """Refuse to look for `n` best translations that a beam cannot hold, or for none."""
+    if n < 1:
+        raise UserError(f"n is {n}: ask for one translation or more of each sentence")
+    if n > beam_size:
+        raise UserError(f"{n} best translations need a beam of at least {n}, not {beam_size}")
 
 
 def as_hypotheses(found: list, n: int, tokenizer: Tokenizer) -> list[list[Hypothesis]]:

@@ -2,6 +2,7 @@
 
 import keras
 import numpy as np
+import pytest
 from check_layer import assert_ignores_padding, check_layer
 from keras import ops
 
@@ -34,6 +35,12 @@ def test_behaves_as_a_layer(random, tmp_path):
     mask, value_mask = (np.arange(x.shape[1]) < [[x.shape[1]], [2]] for x in (x, value))
     check_layer(MultiHeadAttention(2, 4), {"query": x, "value": value, "value_mask": value_mask}, tmp_path)
     check_layer(MultiHeadAttention(2, 4, rotary=RoPEEmbedding()), {"query": x, "mask": mask}, tmp_path)
+
+
+@pytest.mark.parametrize(("heads", "width"), [(0, 4), (-1, 4), (2, 0)])
+def test_no_heads_or_features_are_refused(heads, width):
+    with pytest.raises(ValueError, match=f"key_dim ≥ 1, not {heads} and {width}"):
+        MultiHeadAttention(heads, width)
 
 
 def test_equals_the_formula(random):

@@ -84,6 +84,12 @@ def test_first_order_shifts_the_polynomials():
     np.testing.assert_allclose(encoding(10, 32, first_order=1), encoding(11, 32)[1:], atol=1e-7)
 
 
+@pytest.mark.parametrize("wrong", [{"max_length": 0}, {"first_order": -1}])
+def test_no_positions_or_a_negative_order_are_refused(wrong):
+    with pytest.raises(ValueError, match="needs max_length ≥ 1 and first_order ≥ 0"):
+        PoPEEmbedding(**wrong)
+
+
 def test_start_index_and_positions():
     layer, table = PoPEEmbedding(32), encoding(32, 16)
     x = np.zeros((2, 4, 16), "float32")

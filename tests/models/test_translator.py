@@ -66,8 +66,15 @@ def test_n_best_is_sorted_and_begins_with_the_translation(trained):
     assert len(hypotheses) == 3
     assert scores == sorted(scores, reverse=True)
     assert trained.translate([SENTENCES[2]], beam_size=4) == [hypotheses[0].text]
+    with pytest.raises(UserError, match="n is 0: ask for one translation or more"):
+        trained.n_best(["A man."], n=0)
     with pytest.raises(UserError, match="6 best translations need a beam of at least 6, not 5"):
         trained.n_best(["A man."], n=6)
+
+
+def test_without_a_tokenizer_it_says_so():
+    with pytest.raises(UserError, match="this model has no tokenizer"):
+        pope_tiny(num_layers=1, width=16, num_heads=2).translate(["A man."])
 
 
 def test_too_long_a_sentence_is_named_or_cut(trained):
