@@ -63,7 +63,7 @@ def test_evaluation_records_what_it_was_asked(tmp_path, monkeypatch):
     copier = SimpleNamespace(source_language="en", target_language="de", translate=lambda texts, **_: texts)
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: copier)
     monkeypatch.setattr("kzoo.presets.shelf.locate", lambda preset: None)
-    monkeypatch.setattr(cli, "_start_backend", lambda: None)
+    monkeypatch.setattr("kzoo.commands.translation.start_backend", lambda: None)
     files = [str(tmp_path / f"test.{language}") for language in ("en", "de")]
     for path in files:
         with open(path, "w") as file:

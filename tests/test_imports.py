@@ -22,6 +22,18 @@ ALLOWED = {
     "export": {"export", "models", "decoding", "text", "errors", "files"},
     "bundle": {"bundle", "training", "evaluation", "data", "presets", "errors", "files"},
     "serve": {"serve", "models", "presets", "decoding", "text", "errors", "files"},
+    "commands": {
+        "commands",
+        "training",
+        "evaluation",
+        "data",
+        "presets",
+        "models",
+        "decoding",
+        "export",
+        "serve",
+    }
+    | {"bundle", "errors", "files"},
     "training": {
         "training",
         "evaluation",

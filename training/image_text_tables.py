@@ -28,7 +28,8 @@ from typing import Annotated, Literal
 import numpy as np
 import typer
 
-from kzoo.cli import main, numbers
+from kzoo.cli import main
+from kzoo.commands.options import numbers
 from kzoo.data.extractor import Extractor
 from kzoo.data.image_features import write_features
 from kzoo.data.scenes import scenes as scenes_of

@@ -17,7 +17,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from kzoo.cli import main, numbers
+from kzoo.cli import main
+from kzoo.commands.options import numbers
 from kzoo.data import open_corpus
 from kzoo.evaluation import evaluate, score_table
 from kzoo.evaluation.scores import write_scores

@@ -1,0 +1,35 @@
+"""Arguments and options that several commands take."""
+
+import math
+from typing import Annotated
+
+import typer
+
+from kzoo.errors import UserError
+
+Preset = Annotated[
+    str, typer.Argument(help="A trained preset: a name on the shelf, a folder, hf://… or kaggle://….")
+]
+Beam = Annotated[int, typer.Option("--beam", min=1, help="Hypotheses that are followed; 1 is greedy.")]
+Penalty = Annotated[float, typer.Option(help="α: scores are log P / length^α.")]
+From = Annotated[str | None, typer.Option("--from", help="Language of the text; for multilingual presets.")]
+To = Annotated[str | None, typer.Option("--to", help="Language wanted; for multilingual presets.")]
+Truncate = Annotated[bool, typer.Option(help="Cut sentences that the model cannot read whole.")]
+GNMTPenalty = Annotated[float | None, typer.Option("--gnmt", help="α of GNMT's penalty, in its place.")]
+
+
+def chosen_penalty(alpha: float, gnmt: float | None = None):
+    """Return the length penalty that two options say: α, or GNMT's α in its place."""
+    from kzoo.decoding.length_penalty import GNMT, Exponent
+
+    if not math.isfinite(alpha if gnmt is None else gnmt):
+        raise UserError("the α of a length penalty is a finite number")
+    return Exponent(alpha) if gnmt is None else GNMT(gnmt)
+
+
+def numbers(text: str) -> list[int]:
+    """Return the numbers of an option such as `--seeds 1,2,3`."""
+    try:
+        return [int(number) for number in text.split(",")]
+    except ValueError:
+        raise UserError(f"not numbers with commas between them, such as 1,2,3: {text!r}") from None

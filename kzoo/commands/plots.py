@@ -1,0 +1,139 @@
+"""The papers' pictures."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kzoo.commands.backend import start_backend
+from kzoo.commands.options import Preset
+from kzoo.errors import UserError
+from kzoo.files import check_writable
+
+app = typer.Typer(no_args_is_help=True, help="Draw the papers' pictures.")
+
+
+class Encoding(StrEnum):
+    """The encodings that can be drawn."""
+
+    sine = "sine"
+    pope = "pope"
+
+
+Picture = Annotated[Path, typer.Argument(help="PNG, SVG or PDF file.")]
+Positions = Annotated[int, typer.Option("--positions", min=4, help="Positions compared.")]
+Width = Annotated[int, typer.Option(min=4, help="Features of an encoding.")]
+
+
+@app.command("positions")
+def plot_positions(
+    path: Picture,
+    encoding: Encoding = Encoding.pope,
+    num_positions: Positions = 512,
+    width: Width = 512,
+    normalize: Annotated[bool, typer.Option(help="PoPE in orthonormal form, as the small presets.")] = False,
+):
+    """Encodings, mutual information, correlation: the paper's Figures 1 (sine) and 3 (pope)."""
+    from kzoo.evaluation.position_plots import plot_positions as plot
+
+    plot(encoding.value, path, num_positions, width, normalize)
+
+
+@app.command("polynomials")
+def plot_polynomials(path: Picture):
+    """The Legendre polynomials: the paper's Figure 2."""
+    from kzoo.evaluation.position_plots import plot_polynomials as plot
+
+    plot(path)
+
+
+@app.command("correlation")
+def plot_correlation(path: Picture, num_positions: Positions = 512, width: Width = 512):
+    """Correlation of positions against their distance, sine and PoPE: the paper's Figure 3."""
+    from kzoo.evaluation.position_plots import plot_correlation as plot
+
+    plot(path, num_positions, width)
+
+
+@app.command("curves")
+def plot_curves(
+    path: Picture,
+    histories: Annotated[list[str], typer.Argument(help="Runs or history.csv files, as LABEL=PATH or PATH.")],
+    reach: Annotated[
+        list[float] | None,
+        typer.Option(help="Print the epochs until validation BLEU reaches this; may be given again."),
+    ] = None,
+):
+    """Learning curves of runs: the paper's Figure 4."""
+    from kzoo.evaluation.learning_curves import plot_learning_curves, reach_table, read_labels
+
+    labelled = read_labels(histories)
+    plot_learning_curves(labelled, path)
+    if reach:
+        print(reach_table(labelled, reach))
+
+
+@app.command("bridge")
+def plot_bridge(
+    path: Picture,
+    preset: Preset,
+    sentences: Annotated[list[str], typer.Argument(help="LANGUAGE=SENTENCE each.")],
+):
+    """The attention bridge's heads over the words of sentences, one a language."""
+    from kzoo.presets.shelf import load, locate
+
+    texts = [sentence.partition("=") for sentence in sentences]
+    for code, separator, text in texts:
+        if not (code and separator and text.strip()):
+            raise UserError(f"{code!r} is not LANGUAGE=SENTENCE, as in 'de=Ein Hund rennt.'")
+    locate(preset)
+    start_backend()
+    from kzoo.evaluation.bridge_plots import plot_bridge as plot
+
+    translator = load(preset)
+    if not hasattr(translator, "bridge_attention"):
+        raise UserError(f"preset {preset} has no attention bridge")
+    plot({f"{code}: {text}": translator.bridge_attention(text, code) for code, _, text in texts}, path)
+
+
+@app.command("image")
+def plot_image(
+    path: Picture,
+    preset: Preset,
+    sentence: str,
+    image: Annotated[Path, typer.Argument(help="The sentence's picture.")],
+    regions: Annotated[bool, typer.Option(help="Where in the picture, a word a panel.")] = False,
+):
+    """What a picture attends to among the words of its sentence."""
+    from kzoo.presets.shelf import load, locate
+
+    locate(preset)
+    check_writable(path)
+    start_backend()
+    from kzoo.evaluation.image_plots import plot_image_attention, plot_regions
+    from kzoo.models.image_inputs import read_picture
+
+    translator = load(preset)
+    if getattr(translator, "image_shape", None) is None:
+        raise UserError(f"preset {preset} reads text only")
+    if len(translator.image_shape) != 3:
+        raise UserError(f"preset {preset} reads features of pictures, not pictures")
+    words, scores = translator.image_attention(sentence, image)
+    shown = read_picture(image, translator.image_shape[:2])
+    if regions:
+        plot_regions(scores, shown, words, path)
+    else:
+        plot_image_attention(words, scores, path, shown)
+
+
+@app.command("directions")
+def plot_directions(
+    path: Picture,
+    scores: Annotated[Path, typer.Argument(help="JSON file with the scores of a multilingual model.")],
+):
+    """BLEU by direction, those unseen in training marked."""
+    from kzoo.evaluation.directions import plot_directions as plot
+    from kzoo.evaluation.directions import read_directions
+
+    plot(*read_directions(scores), path)

@@ -1,0 +1,85 @@
+"""Hand a trained preset to other programs: as files, or over the network."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kzoo.commands.backend import start_backend
+from kzoo.commands.options import Beam, Preset, chosen_penalty
+
+app = typer.Typer()
+
+
+class ExportFormat(StrEnum):
+    """What a trained preset can be written as."""
+
+    saved_model = "saved_model"
+    ctranslate2 = "ctranslate2"
+
+
+class Precision(StrEnum):
+    """The numbers that an exported model's weights are written as."""
+
+    float32 = "float32"
+    float16 = "float16"
+    int8 = "int8"
+
+
+@app.command()
+def export(
+    preset: Preset,
+    folder: Annotated[Path, typer.Argument(help="Where to.")],
+    to: Annotated[ExportFormat, typer.Option("--format")] = ExportFormat.saved_model,
+    beam_size: Annotated[int, typer.Option("--beam", min=1, help="Of a SavedModel.")] = 5,
+    length_penalty: Annotated[float, typer.Option(help="α of a SavedModel.")] = 1.0,
+    precision: Annotated[Precision, typer.Option(help="Of the weights.")] = Precision.float32,
+):
+    """Write a preset for other programs: a TensorFlow SavedModel, text to text, or a CTranslate2 model."""
+    from kzoo.presets.shelf import load, locate
+
+    locate(preset)
+    start_backend()
+    from kzoo.export import export_ctranslate2, export_saved_model
+
+    if to is ExportFormat.saved_model:
+        print("writing the graph of the search, which takes a minute or two", file=sys.stderr)
+        export_saved_model(load(preset), folder, beam_size, chosen_penalty(length_penalty), precision.value)
+    else:
+        export_ctranslate2(load(preset), folder, precision.value)
+    print(f"{folder}: written, {to.value}, {precision.value}")
+
+
+@app.command()
+def serve(
+    preset: Preset,
+    host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 for all.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8501,
+    name: Annotated[
+        str | None, typer.Option(help="What clients call the model; the preset's name by default.")
+    ] = None,
+    version: Annotated[int, typer.Option(min=1, help="Of the model, for clients.")] = 1,
+    beam_size: Beam = 5,
+    max_batch: Annotated[
+        int, typer.Option(min=1, max=64, help="Most sentences of a batch; 1: no batching.")
+    ] = 16,
+    max_wait: Annotated[
+        float, typer.Option(min=0, help="Milliseconds that a sentence waits for others at most.")
+    ] = 5.0,
+):
+    """Serve a preset with TensorFlow Serving's REST interface, and a page to try it."""
+    from kzoo.presets.shelf import load, locate
+    from kzoo.serve.server import model_name, reserved
+
+    name = name or model_name(preset, locate(preset))
+    with reserved(host, port) as listening:
+        start_backend()
+        from kzoo.serve import Served
+        from kzoo.serve import serve as serve_forever
+
+        served = Served(load(preset), name, version, beam_size, max_batch, max_wait)
+        shown = f"[{host}]" if ":" in host else host
+        print(f"{name}: http://{shown}:{listening.getsockname()[1]}/, Ctrl-C stops it", flush=True)
+        serve_forever(served, listening)

@@ -1,0 +1,94 @@
+"""Train, prepare a corpus, pack a machine's work."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kzoo.commands.backend import start_backend
+from kzoo.commands.progress import progress_bar
+from kzoo.errors import UserError
+
+app = typer.Typer()
+
+
+@app.command()
+def train(
+    recipe: Annotated[Path, typer.Argument(help="A recipe, such as training/pope_multi30k.toml.")],
+    overrides: Annotated[list[str] | None, typer.Argument(help="KEY=VALUE, such as epochs=3.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The run; runs/RECIPE by default.")
+    ] = None,
+    strategy: Annotated[
+        str,
+        typer.Option(
+            help="one, mirrored, multi_worker, data_parallel or model_parallel; by default all there is."
+        ),
+    ] = "",
+):
+    """Train a recipe's model, or go on with a run that was stopped."""
+    from kzoo.training.recipe import read_recipe
+
+    values = read_recipe(recipe, overrides or [])
+    opened = start_backend(strategy)
+    from kzoo.training.train import train as train_recipe
+
+    folder = output or Path("runs") / recipe.stem
+    train_recipe(values, folder, strategy=opened)
+    print(f"trained: {folder / 'preset'}")
+
+
+@app.command()
+def prepare(
+    recipe: Annotated[Path, typer.Argument(help="A recipe with source and target.")],
+    overrides: Annotated[list[str] | None, typer.Argument(help="KEY=VALUE, such as seed=3.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to; the recipe's shards by default.")
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="How many tokenize; all cores by default.")
+    ] = None,
+):
+    """Tokenize a training text into shards on disk; a recipe that names them trains in little memory."""
+    from kzoo.training.recipe import read_recipe
+
+    values = read_recipe(recipe, overrides or [])
+    folder = output or values.shards
+    if not folder:
+        raise UserError("where to? Give -o FOLDER, or shards=FOLDER in the recipe")
+    start_backend()
+    from kzoo.training.preparation import prepare as prepare_shards
+
+    shards = prepare_shards(values, folder, processes, progress_bar)
+    print(f"{folder}: {shards.pairs:,} pairs in {len(shards)} shards")
+
+
+@app.command()
+def bundle(
+    recipes: Annotated[
+        list[str], typer.Argument(help="Recipes, each followed by what it changes, as KEY=VALUE.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder; the bundle has 60 MB at most.")],
+    python: Annotated[str, typer.Option(help="The machine's: 3.11 or 3.12.")] = "3.12",
+    wheels: Annotated[
+        Path | None, typer.Option(help="Folder with wheels, taken before any is downloaded.")
+    ] = None,
+):
+    """Pack recipes for a GPU machine without internet: code, packages, corpora and run.sh."""
+    from kzoo.bundle import bundle as pack
+
+    total = pack(recipes, output, python, wheels)
+    print(f"{output}: {total / 1e6:.1f} MB; on the machine that has JAX: bash {output.name}/run.sh")
+
+
+@app.command()
+def demo(
+    text: Annotated[
+        list[str] | None, typer.Argument(help="English sentences to translate to German.")
+    ] = None,
+):
+    """Train a small PoPE model on the built-in Scenes set, score it, and try the shelf's preset."""
+    start_backend()
+    from kzoo.training.demo import demo as run_demo
+
+    run_demo(text or [])
