@@ -3,13 +3,19 @@
 import keras
 from keras import ops
 
+from kzoo.layers.masked_batch_normalization import MaskedBatchNormalization
+
 
 @keras.saving.register_keras_serializable("kzoo")
 class PictureEncoder(keras.layers.Layer):
-    """Pictures as features of their regions: 3×3 convolutions of stride 2, each with ReLU.
+    """Pictures as features of their regions: 3×3 convolutions of stride 2, batch normalization, ReLU.
 
     For made-up pictures such as those of Scenes. Photographs want features of a network that was trained on
     many of them.
+
+    The normalization keeps what tells pictures apart. Early in training a picture is noise to a translator,
+    which unlearns it where few sentences need theirs: with layer normalization, or none, all pictures had
+    the same features (standard deviation 0.007; with this one 0.45), and never others.
 
     Args:
         channels: ints. Of each convolution; every one halves height and width.
@@ -18,6 +24,8 @@ class PictureEncoder(keras.layers.Layer):
     Call arguments:
         pictures: `(B, h, w, 3)`, from 0 to 255. Height and width are multiples of 2 to the number of
             convolutions.
+        present: bool `(B,)`. `False` at rows that only fill a batch up, which do not enter its statistics.
+        training: bool. Whether the batch's statistics normalize, and move the stored ones.
 
     Returns:
         `(B, R, channels[-1])`: regions row by row, R = h·w / 4 to the number of convolutions.
@@ -37,26 +45,29 @@ class PictureEncoder(keras.layers.Layer):
 
     def build(self, pictures_shape):
         self._regions(pictures_shape)
-        self.convolutions = []
+        self.convolutions, self.norms = [], []
         for number, channels in enumerate(self.channels, 1):
             convolution = keras.layers.Conv2D(
                 channels,
                 3,
                 strides=2,
                 padding="same",
-                activation="relu",
+                use_bias=False,  # the normalization has one
                 data_format="channels_last",
                 dtype=self.dtype_policy,
                 name=f"convolution_{number}",
             )
             convolution.build(pictures_shape)
             pictures_shape = convolution.compute_output_shape(pictures_shape)
+            norm = MaskedBatchNormalization(dtype=self.dtype_policy, name=f"norm_{number}")
+            norm.build(pictures_shape)
             self.convolutions.append(convolution)
+            self.norms.append(norm)
 
-    def call(self, pictures):
+    def call(self, pictures, present=None, training: bool | None = None):
         x = ops.cast(pictures, self.compute_dtype) / 127.5 - 1
-        for convolution in self.convolutions:
-            x = convolution(x)
+        for convolution, norm in zip(self.convolutions, self.norms, strict=True):
+            x = ops.relu(norm(convolution(x), present=present, training=training))
         return ops.reshape(x, (-1, self._regions(pictures.shape), self.channels[-1]))
 
     def _regions(self, pictures_shape) -> int:

@@ -259,7 +259,8 @@ class TransformerBackbone(Backbone):
         """Return the embedded source `(B, S, D)`, and the image's features, or `None`."""
         image = inputs.get("image")
         if self.picture_encoder is not None:
-            image = self.picture_encoder(image)
+            present = ops.any(ops.not_equal(inputs["source"], 0), axis=1)  # other rows only fill the batch up
+            image = self.picture_encoder(image, present=present)
         x = self.source_embedding(inputs["source"]) * self._source_scale
         return self.source_dropout(_with_positions(x, self.source_positions)), image
 

@@ -263,8 +263,11 @@ def tokenize_within(
     """Return the word numbers of sentences that have at most `limit` words.
 
     Raises:
-        UserError: a longer sentence, unless `truncate` is true, which cuts it.
+        UserError: a longer sentence, unless `truncate` is true, which cuts it; what is no text.
     """
+    for text in texts:
+        if not isinstance(text, str):
+            raise UserError(f"a sentence is text, not {type(text).__name__}: {text!r:.40}")
     words = tokenizer(texts) if texts else []
     for number, sentence in enumerate(words):
         if len(sentence) > limit and not truncate:

@@ -14,22 +14,26 @@ def test_behaves_as_a_layer(random, tmp_path):
     check_layer(PictureEncoder(channels=(4, 8)), {"pictures": pictures}, tmp_path)
 
 
-def test_is_a_stack_of_strided_correlations(random):
+@pytest.mark.parametrize("training", [False, True])
+def test_is_a_stack_of_normalized_strided_correlations(training, random):
     pictures = random.integers(0, 256, size=(2, 8, 12, 3)).astype("uint8")
     layer = PictureEncoder(channels=(4, 5))
-    result = ops.convert_to_numpy(layer(pictures))
-    expected = []
-    for x in pictures / 127.5 - 1:
-        for convolution in layer.convolutions:
-            kernel, bias = (ops.convert_to_numpy(weight) for weight in convolution.weights)
-            padded = np.pad(x, ((0, 1), (0, 1), (0, 0)))  # an even size is padded at its end
-            maps = [
-                sum(correlate(padded[..., i], kernel[..., i, o], "valid") for i in range(x.shape[2]))
-                for o in range(kernel.shape[3])
+    result = ops.convert_to_numpy(layer(pictures, training=training))
+    x = pictures / 127.5 - 1
+    for convolution in layer.convolutions:
+        kernel = ops.convert_to_numpy(convolution.kernel)
+        padded = np.pad(x, ((0, 0), (0, 1), (0, 1), (0, 0)))  # an even size is padded at its end
+        maps = [
+            [
+                sum(correlate(picture[..., i], kernel[..., i, o], "valid") for i in range(x.shape[-1]))
+                for o in range(kernel.shape[-1])
             ]
-            x = np.maximum(np.stack(maps, axis=-1)[::2, ::2] + bias, 0)
-        expected.append(x.reshape(-1, 5))
-    np.testing.assert_allclose(result, expected, atol=1e-4)
+            for picture in padded
+        ]
+        x = np.moveaxis(np.array(maps), 1, -1)[:, ::2, ::2]
+        mean, variance = (x.mean((0, 1, 2)), x.var((0, 1, 2))) if training else (0, 1)
+        x = np.maximum((x - mean) / np.sqrt(variance + 1e-3), 0)
+    np.testing.assert_allclose(result, x.reshape(2, -1, 5), atol=1e-4)
 
 
 def test_refuses_sizes_that_cannot_be_halved():

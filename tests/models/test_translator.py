@@ -72,6 +72,13 @@ def test_n_best_is_sorted_and_begins_with_the_translation(trained):
         trained.n_best(["A man."], n=6)
 
 
+def test_what_is_no_text_is_named(trained):
+    with pytest.raises(UserError, match="a sentence is text, not int: 3"):
+        trained.translate([3])
+    with pytest.raises(UserError, match="a sentence is text, not list"):
+        trained.attention(["A dog."])
+
+
 def test_without_a_tokenizer_it_says_so():
     with pytest.raises(UserError, match="this model has no tokenizer"):
         pope_tiny(num_layers=1, width=16, num_heads=2).translate(["A man."])

@@ -43,8 +43,8 @@ def pope():
 
 
 def image_text():
-    backbone = TransformerBackbone(WORDS, **TRANSFORMER, image_shape=(6,), position_encoding="sine")
-    images = np.random.default_rng(3).normal(size=(len(sides()[0]), 6)).astype("float32")
+    backbone = TransformerBackbone(WORDS, **TRANSFORMER, image_shape=(16, 16, 3), position_encoding="sine")
+    images = np.random.default_rng(3).integers(0, 256, (len(sides()[0]), 16, 16, 3)).astype("uint8")
     batches = Batches(*sides(), tokens=70, num_shapes=1, images=images)
     return backbone, noam(), LabelSmoothedCrossEntropy(), batches
 
