@@ -43,7 +43,7 @@ def measure(length: int, vocabulary: int, steps: int) -> dict:
         times.append(time.perf_counter() - start)
     return {
         "seconds": statistics.median(times),
-        "flops": training_flops(model.backbone, WORDS, WORDS, rows * length**2),
+        "flops": training_flops(model.backbone, rows, WORDS, WORDS, rows * length**2),
         "bytes": peak_memory() - before,
     }
 

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from kzoo.commands import features, plots, serving, shelf, training, translation
+from kzoo.commands import comparison, features, plots, serving, shelf, training, translation
 from kzoo.errors import LostWorker, UserError
 
 app = typer.Typer(
@@ -15,7 +15,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="A Keras 3 model zoo for machine translation.",
 )
-for commands in (shelf, training, translation, serving):
+for commands in (shelf, training, translation, comparison, serving):
     app.add_typer(commands.app)
 app.add_typer(features.app, name="features")
 app.add_typer(plots.app, name="plot")

@@ -4,7 +4,9 @@ import ast
 import importlib
 import runpy
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -64,3 +66,32 @@ def test_wrong_lists_are_refused(script, arguments, message):
     app = runpy.run_path(str(ROOT / "training" / f"{script}.py"))["app"]
     with pytest.raises(UserError, match=message):
         CliRunner().invoke(app, arguments, catch_exceptions=False)
+
+
+def test_pictures_are_shown_right_shuffled_and_not_at_all():
+    script = runpy.run_path(str(ROOT / "training" / "image_text_tables.py"))
+    shown = np.random.default_rng(1).integers(0, 256, (9, 8, 8, 3), "uint8")
+    model = SimpleNamespace(image_shape=(8, 8, 3), extractor=None)
+    found = script["pictures"](model, SimpleNamespace(images=lambda split: shown), "test")
+    right, shuffled, nothing = found.values()
+    assert list(found) == [", right pictures", ", shuffled", ", none"]
+    np.testing.assert_array_equal(right, shown)
+    assert sorted(picture.tobytes() for picture in shuffled) == sorted(picture.tobytes() for picture in shown)
+    assert (shuffled != shown).any()
+    assert (nothing == 127).all()
+    assert script["pictures"](SimpleNamespace(image_shape=None), None, "test") == {"": None}
+
+
+def test_a_table_has_means_spreads_and_the_columns_of_all_runs():
+    script = runpy.run_path(str(ROOT / "training" / "image_text_tables.py"))
+    counts = {"words": 14, "sentences": 10, "signatures": {"bleu": "tok:13a"}}
+    runs = [{"bleu": bleu, "chrf2": 50.0, "accuracy": 60.0, **counts} for bleu in (20.0, 22.0, 24.0)]
+    runs[0]["meteor"] = 30.0  # Java went away after the first
+    printed = script["table"]({("image_text_tiny", "test, right pictures"): runs})
+    assert printed.splitlines() == [
+        "| model | test set | seeds | BLEU | chrF2 | accuracy on ambiguous words |",
+        "| --- | --- | ---: | ---: | ---: | ---: |",
+        "| image_text_tiny | test, right pictures | 3 | 22.0 ± 2.0 | 50.0 ± 0.0 | 60.0 ± 0.0 |",
+        "",
+        "14 ambiguous words in 10 sentences; `tok:13a`",
+    ]

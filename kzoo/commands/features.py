@@ -41,7 +41,7 @@ def extract(
     start_backend()
     from kzoo.training.extraction import extract_features
 
-    with progress_bar("extracting", len(listed)) as advance:
+    with progress_bar("extracting", len(set(listed))) as advance:
         found = extract_features(
             output, folder, listed, model, layer, weights, batch_size, replace_corrupt, advance
         )

@@ -1,6 +1,7 @@
 """Arguments and options that several commands take."""
 
 import math
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,6 +16,10 @@ Penalty = Annotated[float, typer.Option(help="α: scores are log P / length^α."
 From = Annotated[str | None, typer.Option("--from", help="Language of the text; for multilingual presets.")]
 To = Annotated[str | None, typer.Option("--to", help="Language wanted; for multilingual presets.")]
 Truncate = Annotated[bool, typer.Option(help="Cut sentences that the model cannot read whole.")]
+Files = Annotated[
+    tuple[Path, Path] | None,
+    typer.Option(metavar="TEXT REFERENCE", help="Your own, a sentence a line each, in place of a corpus."),
+]
 GNMTPenalty = Annotated[float | None, typer.Option("--gnmt", help="α of GNMT's penalty, in its place.")]
 
 

@@ -8,6 +8,7 @@ import typer
 
 from kzoo.commands.backend import start_backend
 from kzoo.commands.options import Preset
+from kzoo.commands.pictures import shown_picture
 from kzoo.errors import UserError
 from kzoo.files import check_writable
 
@@ -103,28 +104,49 @@ def plot_image(
     preset: Preset,
     sentence: str,
     image: Annotated[Path, typer.Argument(help="The sentence's picture.")],
+    features: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.npy", help="With the picture's features, for presets that read those."),
+    ] = None,
     regions: Annotated[bool, typer.Option(help="Where in the picture, a word a panel.")] = False,
 ):
     """What a picture attends to among the words of its sentence."""
+    from kzoo.data import open_features
     from kzoo.presets.shelf import load, locate
 
     locate(preset)
     check_writable(path)
+    found = open_features(features, [image.name]) if features else None
     start_backend()
     from kzoo.evaluation.image_plots import plot_image_attention, plot_regions
-    from kzoo.models.image_inputs import read_picture
 
+    shown = shown_picture(image)
     translator = load(preset)
-    if getattr(translator, "image_shape", None) is None:
-        raise UserError(f"preset {preset} reads text only")
-    if len(translator.image_shape) != 3:
-        raise UserError(f"preset {preset} reads features of pictures, not pictures")
-    words, scores = translator.image_attention(sentence, image)
-    shown = read_picture(image, translator.image_shape[:2])
+    read = _as_read(translator, preset, image, found)
+    words, scores = translator.image_attention(sentence, read)
     if regions:
-        plot_regions(scores, shown, words, path)
+        plot_regions(scores, shown, words, path, translator.image_shape)
     else:
         plot_image_attention(words, scores, path, shown)
+
+
+def _as_read(translator, preset: str, image: Path, features):
+    """Return the picture as the preset reads it: its file, or its row of the features."""
+    from kzoo.models.image_inputs import image_rows
+
+    shape = getattr(translator, "image_shape", None)
+    if shape is None:
+        raise UserError(f"preset {preset} reads text only")
+    if len(shape) == 3:
+        if features is not None:
+            raise UserError(f"preset {preset} reads pictures, not features of them: leave --features out")
+        return image
+    if features is None:
+        raise UserError(
+            f"preset {preset} reads features {shape} of pictures: give --features FILE.npy too, in which "
+            f"kzoo features extract has written those of {image.name}"
+        )
+    return image_rows(features, 1, shape, translator.extractor)[0]
 
 
 @app.command("directions")

@@ -1,4 +1,4 @@
-"""Translate, score, compare two presets."""
+"""Translate and score."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,17 @@ from typing import Annotated
 import typer
 
 from kzoo.commands.backend import start_backend
-from kzoo.commands.options import Beam, From, GNMTPenalty, Penalty, Preset, To, Truncate, chosen_penalty
+from kzoo.commands.options import (
+    Beam,
+    Files,
+    From,
+    GNMTPenalty,
+    Penalty,
+    Preset,
+    To,
+    Truncate,
+    chosen_penalty,
+)
 from kzoo.commands.progress import progress_bar
 from kzoo.errors import UserError
 from kzoo.files import check_writable, whole_file
@@ -35,32 +45,31 @@ def translate(
     truncate: Truncate = False,
     image: Annotated[
         list[Path] | None,
-        typer.Option(help="A sentence's picture, for presets that read one; once for each."),
+        typer.Option(help="A sentence's picture, for presets that read pictures; once for each."),
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.npy", help="A row for each sentence, for presets that read features."),
     ] = None,
 ):
     """Translate a sentence, a file or standard input."""
-    from kzoo.data.text_files import decode_lines, read_lines
+    from kzoo.data import open_features
     from kzoo.presets.shelf import direction, load, locate
 
     locate(preset)
     if text and file is not None:
         raise UserError("sentences and --input exclude each other: give one of them")
+    if image and images:
+        raise UserError("--image and --images exclude each other: give pictures or features")
     if n_best > beam_size:
         raise UserError(f"{n_best} best translations need --beam {n_best} at least, not {beam_size}")
-    if file is not None:
-        sentences = read_lines(file).sentences
-    elif text:
-        sentences = decode_lines(
-            "".join(f"{line}\n" for line in text).encode("utf-8", "surrogateescape"), "the arguments"
-        )
-    else:
-        sentences = decode_lines(sys.stdin.buffer.read(), "standard input")
+    sentences = _sentences(text, file)
+    features = open_features(images) if images else None
     if output:
         check_writable(output)
     start_backend()
     translator = direction(load(preset), source, target)
-    if image and getattr(translator, "image_shape", None) is None:
-        raise UserError(f"preset {preset} reads text only: leave --image out")
+    shown = _images(translator, preset, image, features)
     with progress_bar("translating", len(sentences), shown=file is not None) as advance:
         results = translator.n_best(
             sentences,
@@ -69,22 +78,60 @@ def translate(
             chosen_penalty(length_penalty, gnmt),
             truncate=truncate,
             progress=advance,
-            **({"images": image} if image else {}),
+            **shown,
         )
-    if n_best == 1:
-        lines = [hypotheses[0].text for hypotheses in results]
-    else:
-        lines = [
-            f"{number}\t{hypothesis.score:.4f}\t{hypothesis.text}"
-            for number, hypotheses in enumerate(results, 1)
-            for hypothesis in hypotheses
-        ]
-    content = "".join(line + "\n" for line in lines)
+    content = _lines(results, n_best)
     if output is None:
         sys.stdout.write(content)
     else:
-        with whole_file(output) as file:
-            file.write_text(content, encoding="utf-8")
+        with whole_file(output) as written:
+            written.write_text(content, encoding="utf-8")
+
+
+def _sentences(text: list[str] | None, file: Path | None) -> list[str]:
+    """Return the sentences of a file, of the arguments, or else of standard input."""
+    from kzoo.data.text_files import decode_lines, read_lines
+
+    if file is not None:
+        return read_lines(file).sentences
+    if text:
+        arguments = "".join(f"{line}\n" for line in text)
+        return decode_lines(arguments.encode("utf-8", "surrogateescape"), "the arguments")
+    return decode_lines(sys.stdin.buffer.read(), "standard input")
+
+
+def _images(translator, preset: str, pictures: list[Path] | None, features) -> dict:
+    """Return the sentences' pictures or features, whichever the preset reads, as `n_best` takes them."""
+    shape = getattr(translator, "image_shape", None)
+    if shape is None:
+        if pictures or features is not None:
+            raise UserError(
+                f"preset {preset} reads text only: leave {'--image' if pictures else '--images'} out"
+            )
+        return {}
+    if len(shape) == 3:
+        if not pictures:
+            raise UserError(
+                f"preset {preset} reads a picture with every sentence: give --image PICTURE, once for each"
+            )
+        return {"images": pictures}
+    if features is None:
+        raise UserError(
+            f"preset {preset} reads features {shape} of pictures with the sentences: give --images FILE.npy "
+            "with a row for each, as kzoo features extract writes it"
+        )
+    return {"images": features}
+
+
+def _lines(results: list, n_best: int) -> str:
+    """Return the translations a line each; several of each with the sentence's number and their scores."""
+    if n_best == 1:
+        return "".join(f"{hypotheses[0].text}\n" for hypotheses in results)
+    return "".join(
+        f"{number}\t{hypothesis.score:.4f}\t{hypothesis.text}\n"
+        for number, hypotheses in enumerate(results, 1)
+        for hypothesis in hypotheses
+    )
 
 
 @app.command()
@@ -94,12 +141,7 @@ def evaluate(
     split: Annotated[
         list[str] | None, typer.Option(help="May be given again; all test sets by default.")
     ] = None,
-    files: Annotated[
-        tuple[Path, Path] | None,
-        typer.Option(
-            metavar="TEXT REFERENCE", help="Your own, a sentence a line each, in place of a corpus."
-        ),
-    ] = None,
+    files: Files = None,
     source: From = None,
     target: To = None,
     beam_size: Beam = 5,
@@ -161,46 +203,3 @@ def evaluate(
         if files:
             about["files"] = [str(path) for path in files]
         write_scores(scores, output, **about, beam_size=beam_size, **penalty, truncate=truncate)
-
-
-@app.command()
-def report(
-    path: Annotated[Path, typer.Argument(help="HTML file.")],
-    first: Annotated[str, typer.Argument(help="A trained preset, such as one that reads text only.")],
-    second: Annotated[str, typer.Argument(help="Another, such as one that reads pictures too.")],
-    corpus: Annotated[str, typer.Option(help="A corpus by name.")] = "scenes",
-    split: str = "test",
-    source: From = None,
-    target: To = None,
-    number: Annotated[int, typer.Option("-n", min=1, help="Most sentences.")] = 50,
-    beam_size: Beam = 5,
-    images: Annotated[Path | None, typer.Option(help="Folder with features SPLIT.npy.")] = None,
-):
-    """Write a page with two presets' translations side by side, where they differ most first."""
-    from kzoo.data.corpora import open_corpus
-    from kzoo.presets.shelf import direction, load, locate
-
-    data = open_corpus(corpus)
-    data.languages_in(split)
-    check_writable(path)
-    for name in (first, second):
-        locate(name)
-    start_backend()
-    from kzoo.evaluation.report import cases, write_report
-
-    translators = [direction(load(name), source, target) for name in (first, second)]
-    ways = {(translator.source_language, translator.target_language) for translator in translators}
-    if len(ways) > 1:
-        raise UserError(f"{first} and {second} translate between different languages: {sorted(ways)}")
-    sources, references = data.pairs(split, *ways.pop())
-    pictures = data.images(split) if data.read_images else None  # features are read, not shown
-    if images:
-        data = data.with_images(images)
-    translations = []
-    with progress_bar("translating", 2 * len(sources)) as advance:
-        for translator in translators:
-            shown = {"images": data.images(split)} if getattr(translator, "image_shape", None) else {}
-            translations.append(translator.translate(sources, beam_size=beam_size, progress=advance, **shown))
-    chosen = cases(sources, references, *translations)[:number]
-    names = tuple(Path(name).name for name in (first, second))
-    write_report(path, f"{names[0]} and {names[1]} on {corpus}, {split}", names, chosen, pictures)

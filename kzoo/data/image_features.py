@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -130,8 +130,9 @@ def write_features(
 ) -> FeatureFile:
     """Compute the features of pictures batch by batch and write them.
 
-    What was interrupted goes on where it stopped when it is called again with the same names and extractor;
-    what is complete is not computed again. Other features of that path are replaced at the end.
+    What was interrupted goes on where it stopped when it is called again with the same names and extractor,
+    however corrupt pictures are treated: `complete` may meet rows of a call that treated them otherwise.
+    What is complete is not computed again. Other features of that path are replaced at the end.
 
     Args:
         path: the `.npy` file.
@@ -153,9 +154,7 @@ def write_features(
     description = {"names": list(names), "extractor": asdict(extractor)}
     if _is_complete(path, names, extractor):
         return open_features(path)
-    # Not `whole_file`: what is written so far must outlive a failure. The key tells whose it is.
-    key = hashlib.sha256(json.dumps(description).encode()).hexdigest()[:16]
-    part = path.with_name(f".{path.name}.{key}.part")
+    part = _part_of(path, names, extractor)
     with _writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         done = _rows_of(part)
@@ -204,7 +203,18 @@ def _is_complete(path: Path, names: tuple[str, ...], extractor: Extractor) -> bo
         found = open_features(path)
     except UserError:
         return False
-    return (found.names, found.extractor) == (names, extractor)
+    # Where no picture was corrupt, replacing them changes nothing.
+    return found.names == names and found.extractor in (extractor, replace(extractor, corrupt=""))
+
+
+def _part_of(path: Path, names: tuple[str, ...], extractor: Extractor) -> Path:
+    """Return where the unfinished array is: not in a `whole_file`, for it must outlive a failure.
+
+    The name tells whose it is. One that stopped at a corrupt picture goes on when that is to be replaced.
+    """
+    whose = {"names": list(names), "extractor": asdict(replace(extractor, corrupt=""))}
+    key = hashlib.sha256(json.dumps(whose).encode()).hexdigest()[:16]
+    return path.with_name(f".{path.name}.{key}.part")
 
 
 def _rows_of(part: Path) -> int:

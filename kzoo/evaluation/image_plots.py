@@ -3,7 +3,9 @@
 import os
 
 import numpy as np
+from matplotlib.axes import Axes
 
+from kzoo.errors import UserError
 from kzoo.evaluation.figures import picture
 
 
@@ -30,16 +32,29 @@ def plot_image_attention(
             axes = left.subplots()
             axes.imshow(image)
             axes.set_axis_off()
-        rows = right.subplots(layers, squeeze=False, sharex=True)[:, 0]
+        rows = right.subplots(layers, squeeze=False)[:, 0]
         for number, (axes, layer) in enumerate(zip(rows, scores, strict=True), 1):
             drawn = axes.imshow(layer.mean(axis=1), cmap="Blues", vmin=0, vmax=1, aspect="auto")
             axes.set_yticks(range(heads), range(1, heads + 1))
+            axes.set_xticks([])
             axes.set_ylabel(f"layer {number}")
-        rows[-1].set_xticks(range(len(words)), [word.replace("▁", "") or "▁" for word in words], rotation=60)
+        _write_above(rows[0], words)
         right.colorbar(drawn, ax=rows.tolist(), label="attention", shrink=0.8)
 
 
-def plot_regions(scores: np.ndarray, image: np.ndarray, words: list[str], path: str | os.PathLike):
+def _write_above(axes: Axes, words: list[str]):
+    """Write the sentence over a strip, a word over each of its columns."""
+    axes.xaxis.tick_top()
+    axes.set_xticks(range(len(words)), _shown(words), rotation=45, ha="left", rotation_mode="anchor")
+
+
+def plot_regions(
+    scores: np.ndarray,
+    image: np.ndarray,
+    words: list[str],
+    path: str | os.PathLike,
+    image_shape: tuple[int, ...],
+):
     """Draw, for each word, how much each region of the picture attends to it, over the picture.
 
     The brightest region of each panel is the one that attends most to that word.
@@ -49,17 +64,42 @@ def plot_regions(scores: np.ndarray, image: np.ndarray, words: list[str], path: 
         image: the picture `(h, w, 3)`.
         words: the S subwords.
         path: PNG, SVG or PDF file.
+        image_shape: of the model, which tells how its regions lie.
+
+    Raises:
+        UserError: features of the whole picture, or of regions that lie in no square.
     """
-    regions, (height, width) = scores.shape[2], image.shape[:2]
-    down = round((regions * height / width) ** 0.5)
-    by_word = scores.mean(axis=(0, 1)).reshape(down, regions // down, len(words))
+    height, width = image.shape[:2]
+    by_word = scores.mean(axis=(0, 1)).reshape(*_grid(scores.shape[2], image_shape), len(words))
     columns = min(len(words), 6)
     rows = -(-len(words) // columns)
-    with picture(path, (1.3 * columns, 1.5 * rows)) as figure:
+    with picture(path, (1.3 * columns, (1.3 * height / width + 0.2) * rows)) as figure:
         places = figure.subplots(rows, columns, squeeze=False).ravel()
         for axes in places:
             axes.set_axis_off()
-        for axes, word, weights in zip(places, words, np.moveaxis(by_word, -1, 0), strict=False):
+        for axes, word, weights in zip(places, _shown(words), np.moveaxis(by_word, -1, 0), strict=False):
             axes.imshow(image, extent=(0, width, height, 0))
             axes.imshow(weights, cmap="inferno", alpha=0.55, vmin=0, extent=(0, width, height, 0))
-            axes.set_title(word.replace("▁", "") or "▁")
+            axes.set_title(word)
+
+
+def _grid(regions: int, image_shape: tuple[int, ...]) -> tuple[int, int]:
+    """Return how many regions lie down and across a picture, whatever its own height and width.
+
+    A model that reads pictures scales each to its `(h, w, 3)`, and has regions as high as wide. Features
+    `(R, D_img)` are of networks that pictures are made square for: VGG's 49 regions are 7×7.
+    """
+    if len(image_shape) == 1:
+        raise UserError(
+            f"the model reads features {image_shape} of whole pictures: there are no regions to draw, only "
+            "its attention to the words"
+        )
+    height, width = image_shape[:2] if len(image_shape) == 3 else (1, 1)
+    down = round((regions * height / width) ** 0.5)
+    if down * down * width != regions * height:
+        raise UserError(f"{regions} regions lie in no square: where in the picture they are is not known")
+    return down, regions // down
+
+
+def _shown(words: list[str]) -> list[str]:
+    return [word.replace("▁", "") or "▁" for word in words]

@@ -7,6 +7,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
+
 from kzoo.errors import UserError
 
 LANGUAGES = ("en", "cs", "de", "es", "fr", "ru")  # all others are "other" to it: equal words count alone
@@ -27,7 +29,8 @@ def meteor_score(translations: Sequence[str], references: Sequence[str], languag
     Args:
         translations: one for each reference.
         references: true translations.
-        language: the target; one that METEOR has no data of is scored by equal words alone.
+        language: the target; one that METEOR has no data of is scored by equal words alone, Chinese by its
+            characters.
 
     Raises:
         UserError: unequally many, no Java, no jar, or a run that fails.
@@ -40,10 +43,12 @@ def meteor_score(translations: Sequence[str], references: Sequence[str], languag
     jar = find_meteor()
     if jar is None:
         raise UserError("METEOR needs Java and its jar: install Java, then pip install pycocoevalcap")
+    words = TokenizerZh() if language == "zh" else str  # METEOR knows words by the spaces between them
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / name for name in ("translations", "references")]
         for file, sentences in zip(files, (translations, references), strict=True):
-            file.write_text("".join(" ".join(s.split()) + "\n" for s in sentences), "utf-8")
+            lines = [words(sentence) for sentence in sentences]
+            file.write_text("".join(" ".join(line.split()) + "\n" for line in lines), "utf-8")
         code = language if language in LANGUAGES else "other"
         command = ["java", "-Xmx2G", "-jar", str(jar), *map(str, files), "-l", code, "-norm"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -6,7 +6,7 @@
 import base64
 import html
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import NamedTuple
@@ -23,12 +23,16 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto
 article { display: grid; grid-template-columns: 12rem 1fr; gap: 1.5rem; padding: 1.5rem 0;
           border-top: 1px solid #ddd; }
 article.plain { grid-template-columns: 1fr; }
-img { width: 12rem; image-rendering: pixelated; border-radius: 4px; }
+img { width: 12rem; border-radius: 4px; }
+img.small { image-rendering: pixelated; }
 dl { display: grid; grid-template-columns: 8rem 1fr; gap: .25rem 1rem; margin: 0; }
 dt { color: #666; } dd { margin: 0; }
 mark { background: #ffe08a; border-radius: 2px; }
 @media (max-width: 40rem) { article, dl { grid-template-columns: 1fr; } }
 """
+
+
+SMALL = 128  # pixels: what is no wider and no higher is shown enlarged, and exactly
 
 
 class Case(NamedTuple):
@@ -76,7 +80,7 @@ def write_report(
     title: str,
     names: tuple[str, str],
     chosen: Sequence[Case],
-    images: np.ndarray | None = None,
+    images: Sequence[np.ndarray] | Mapping[int, np.ndarray] | None = None,
 ):
     """Write the page: one HTML file that needs nothing else.
 
@@ -85,7 +89,7 @@ def write_report(
         title: what it is headed.
         names: of the two models.
         chosen: as `cases` returns them.
-        images: the pictures `(N, h, w, 3)`, uint8, by `Case.number`; `None`: no pictures are shown.
+        images: the pictures by `Case.number`, each uint8 `(h, w, 3)`; `None`: no pictures are shown.
 
     Raises:
         UserError: nothing to show, or a file that cannot be written.
@@ -104,7 +108,9 @@ def write_report(
         file.write_text(page, "utf-8")
 
 
-def _article(case: Case, names: tuple[str, str], images: np.ndarray | None) -> str:
+def _article(
+    case: Case, names: tuple[str, str], images: Sequence[np.ndarray] | Mapping[int, np.ndarray] | None
+) -> str:
     first, second = _marked(case.first, case.second)
     rows = [
         ("source", html.escape(case.source)),
@@ -115,9 +121,8 @@ def _article(case: Case, names: tuple[str, str], images: np.ndarray | None) -> s
     terms = "".join(f"<dt>{html.escape(name)}</dt><dd>{text}</dd>" for name, text in rows)
     if images is None:
         return f'<article class="plain"><dl>{terms}</dl></article>'
-    alternative = html.escape(f"picture of sentence {case.number + 1}")
-    source = f"data:image/png;base64,{_png(images[case.number])}"
-    return f'<article><img src="{source}" alt="{alternative}"><dl>{terms}</dl></article>'
+    shown = _picture(images[case.number], f"picture of sentence {case.number + 1}")
+    return f"<article>{shown}<dl>{terms}</dl></article>"
 
 
 def _marked(first: str, second: str) -> tuple[str, str]:
@@ -142,7 +147,11 @@ def _spaced(first: str, second: str) -> bool:
     return " " in first.strip() or " " in second.strip() or (first + second).isascii()
 
 
-def _png(picture: np.ndarray) -> str:
-    file = io.BytesIO()
-    Image.fromarray(np.asarray(picture, "uint8")).save(file, "PNG")
-    return base64.b64encode(file.getvalue()).decode()
+def _picture(picture: np.ndarray, alternative: str) -> str:
+    """Return a picture as HTML that holds it: photographs as JPEG, a tenth of what PNG takes."""
+    small, file = max(picture.shape[:2]) <= SMALL, io.BytesIO()
+    kind = "png" if small else "jpeg"
+    Image.fromarray(np.asarray(picture, "uint8")).save(file, kind)
+    source = f"data:image/{kind};base64,{base64.b64encode(file.getvalue()).decode()}"
+    marked = ' class="small"' if small else ""
+    return f'<img{marked} src="{source}" alt="{html.escape(alternative)}">'

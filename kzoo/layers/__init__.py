@@ -2,7 +2,7 @@
 
 The letters of every docstring and step comment: `B` batch, `S` source length, `T` target length, `L` any
 length, `D` model width, `H` heads, `d` width of a head, `V` vocabulary, `K` beam, `N` entries of a cache,
-`R` image regions, `k` bridge heads.
+`R` image regions, `k` bridge heads, `F` features.
 """
 
 import lazy_loader

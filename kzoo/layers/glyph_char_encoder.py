@@ -6,7 +6,7 @@ from keras.layers import Dense
 
 from kzoo.layers.glyph_architectures import ARCHITECTURES
 from kzoo.layers.glyph_convolutions import SIZE, GlyphConvolutions
-from kzoo.layers.weighted_moments import weighted_moments
+from kzoo.layers.weighted_moments import move_towards, normalized, weighted_moments
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -133,12 +133,10 @@ class GlyphCharEncoder(keras.layers.Layer):
 
     def update_moments(self, moments, momentum=0.99):
         """Move the stored moments towards those of a batch."""
-        for stored, new in zip((self.moving_mean, self.moving_variance), moments, strict=True):
-            stored.assign(momentum * stored + (1 - momentum) * new)
+        move_towards((self.moving_mean, self.moving_variance), moments, momentum)
 
     def _activate(self, features, moments):
-        mean, variance = moments
-        normal = (features - mean) * ops.rsqrt(variance + 1e-3) * self.gamma + self.beta
+        normal = normalized(features, moments, self.gamma, self.beta)
         return ops.cast(self._inner_activation(normal), self.compute_dtype)
 
     def compute_output_shape(self, glyphs_shape):

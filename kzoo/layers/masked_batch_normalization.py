@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from kzoo.layers.weighted_moments import weighted_moments
+from kzoo.layers.weighted_moments import move_towards, normalized, weighted_moments
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -23,6 +23,14 @@ class MaskedBatchNormalization(keras.layers.Layer):
         present: bool `(B,)`. `True` at rows that count; all by default.
         training: bool. Whether the batch's statistics normalize, and move the stored ones.
 
+    Returns:
+        `(B, …, F)`.
+
+    Example:
+
+    >>> MaskedBatchNormalization()(np.zeros((2, 8, 8, 3)), present=np.array([True, False])).shape
+    (2, 8, 8, 3)
+
     Reference:
         Ioffe and Szegedy 2015, "Batch Normalization". https://arxiv.org/abs/1502.03167
     """
@@ -33,28 +41,26 @@ class MaskedBatchNormalization(keras.layers.Layer):
         self.epsilon = epsilon
 
     def build(self, inputs_shape):
-        F = (inputs_shape[-1],)
-        self.gamma = self.add_weight(F, "ones", autocast=False, name="gamma")
-        self.beta = self.add_weight(F, "zeros", autocast=False, name="beta")
-        stored = {"autocast": False, "trainable": False}
-        self.moving_mean = self.add_weight(F, "zeros", **stored, name="moving_mean")
-        self.moving_variance = self.add_weight(F, "ones", **stored, name="moving_variance")
+        F, kept = (inputs_shape[-1],), {"dtype": "float32", "autocast": False}  # in any precision
+        self.gamma = self.add_weight(F, "ones", **kept, name="gamma")
+        self.beta = self.add_weight(F, "zeros", **kept, name="beta")
+        self.moving_mean = self.add_weight(F, "zeros", **kept, trainable=False, name="moving_mean")
+        self.moving_variance = self.add_weight(F, "ones", **kept, trainable=False, name="moving_variance")
 
     def call(self, inputs, present=None, training: bool | None = None):
         x = ops.cast(inputs, "float32")
-        mean, variance = self.moving_mean, self.moving_variance
+        moments = stored = self.moving_mean, self.moving_variance
         if training and self.trainable:
-            rows = ops.reshape(x, (ops.shape(x)[0], -1, x.shape[-1]))  # (B, N, F)
-            counts = ops.ones_like(rows[:, :, 0])
-            if present is not None:
-                counts *= ops.cast(present, "float32")[:, None]
-            mean, variance = weighted_moments(
-                ops.reshape(rows, (-1, x.shape[-1])), ops.reshape(counts, (-1,))
-            )
-            for stored, new in ((self.moving_mean, mean), (self.moving_variance, variance)):
-                stored.assign(self.momentum * stored + (1 - self.momentum) * new)
-        x = (x - mean) * ops.rsqrt(variance + self.epsilon) * self.gamma + self.beta
-        return ops.cast(x, self.compute_dtype)
+            moments = weighted_moments(ops.reshape(x, (-1, x.shape[-1])), self._counts(x, present))
+            move_towards(stored, moments, self.momentum)
+        return ops.cast(normalized(x, moments, self.gamma, self.beta, self.epsilon), self.compute_dtype)
+
+    def _counts(self, x, present):
+        """Return whether each place of each row counts, `(B·N,)`."""
+        counts = ops.ones_like(ops.reshape(x, (ops.shape(x)[0], -1, x.shape[-1]))[..., 0])  # (B, N)
+        return ops.reshape(
+            counts if present is None else counts * ops.cast(present, "float32")[:, None], (-1,)
+        )
 
     def compute_output_shape(self, inputs_shape):
         return inputs_shape

@@ -39,7 +39,7 @@ class PictureEncoder(keras.layers.Layer):
     (2, 64, 64)
     """
 
-    def __init__(self, channels: tuple[int, ...] = (32, 64, 128), **kwargs):
+    def __init__(self, channels: tuple[int, ...] = (16, 32, 64, 128), **kwargs):
         super().__init__(**kwargs)
         self.channels = tuple(channels)
 

@@ -1,4 +1,4 @@
-"""Mean and variance of rows that count several times, or not at all."""
+"""Batch normalization's parts, for rows that count several times, or not at all."""
 
 from keras import ops
 
@@ -18,3 +18,15 @@ def weighted_moments(features, counts):
 
     center = mean(features)
     return center, mean(ops.square(features - center))
+
+
+def normalized(features, moments, gamma, beta, epsilon: float = 1e-3):
+    """Return `features` `(…, F)` with their mean and variance taken out, and `gamma` and `beta` put in."""
+    mean, variance = moments
+    return (features - mean) * ops.rsqrt(variance + epsilon) * gamma + beta
+
+
+def move_towards(stored, moments, momentum: float):
+    """Move the stored mean and variance towards those of a batch, of which they keep the share `momentum`."""
+    for variable, new in zip(stored, moments, strict=True):
+        variable.assign(momentum * variable + (1 - momentum) * new)

@@ -8,9 +8,12 @@ from PIL import Image, ImageOps
 
 from kzoo.errors import UserError
 
+NUMBERS = "iuf"  # NumPy's kinds of types that an image may have
+PIECE = 256  # images of a file that are looked at together
+
 
 def image_rows(
-    images: np.ndarray | Sequence | None,
+    images: np.ndarray | Sequence | str | os.PathLike | None,
     count: int,
     shape: tuple[int, ...] | None,
     extractor: dict | None = None,
@@ -18,15 +21,16 @@ def image_rows(
     """Return one image a sentence, as a model takes them.
 
     Args:
-        images: `(N, *shape)`, or N paths of image files if `shape` is that of a picture; `None` for a model
-            without images.
+        images: `(N, *shape)`, or a list of N of them, or of paths of image files if `shape` is that of a
+            picture; one path is one image. `None` for a model without images.
         count: int. N, the sentences.
         shape: `(D_img,)`, `(R, D_img)` or `(h, w, 3)`; `None`: the model has no images.
         extractor: what must have computed a file's features, as a preset names it; `None`: anything.
 
     Raises:
-        UserError: images for a model without, none for a model with them, features of another extractor,
-            unequally many as sentences, of another shape, or a file that is no image.
+        UserError: images for a model without, none for a model with them or for one of the sentences,
+            features of another extractor, unequally many as sentences, of another shape, no numbers or NaN,
+            or a file that is no image.
     """
     if shape is None:
         if images is not None:
@@ -39,22 +43,73 @@ def image_rows(
         where = f"{images.path}: "
         if extractor is not None:
             images.require(extractor)
+    else:
+        images = _listed(images)
     if len(images) != count:
         raise UserError(f"{where}{count:,} sentences but {len(images):,} images: one with each is needed")
-    files = isinstance(images, list | tuple) and all(isinstance(i, str | os.PathLike) for i in images)
-    if files and len(shape) != 3:
-        raise UserError(f"this model reads features {shape} of pictures: extract them, files will not do")
-    if files:
-        images = (
-            np.stack([read_picture(path, shape[:2]) for path in images]) if count else np.zeros((0, *shape))
-        )
-    if isinstance(images, list | tuple):
-        images = np.stack(images)
+    if count == 0:
+        return np.zeros((0, *shape), "float32")
+    if isinstance(images, list):
+        images = np.stack([_image(image, number, shape) for number, image in enumerate(images, 1)])
     if tuple(images.shape[1:]) != tuple(shape):
         raise UserError(
             f"{where}the images have the shape {tuple(images.shape[1:])}, the model reads {tuple(shape)}"
         )
+    _check_finite(images, where)
     return images
+
+
+def _listed(images) -> np.ndarray | list:
+    """Return images as an array of numbers, or as a list of what may be one image each."""
+    if isinstance(images, str | os.PathLike):
+        return [images]
+    if isinstance(images, list | tuple):
+        return list(images)
+    try:
+        array = np.asarray(images)
+    except (TypeError, ValueError):
+        array = np.array(None)
+    if array.ndim == 0:
+        raise UserError(
+            f"images are an array or a list, one with each sentence, not a {type(images).__name__}"
+        )
+    return array if array.dtype.kind in NUMBERS else list(array)
+
+
+def _image(image, number: int, shape: tuple[int, ...]) -> np.ndarray:
+    """Return the image of sentence `number`, the path of a file or an array, as the model takes it."""
+    if image is None:
+        raise UserError(f"sentence {number} has no image: this model reads one with every sentence")
+    if isinstance(image, str | os.PathLike):
+        if len(shape) != 3:
+            raise UserError(f"this model reads features {shape} of pictures: extract them, files will not do")
+        return read_picture(image, shape[:2])
+    try:
+        array = np.asarray(image)
+    except (TypeError, ValueError):  # lists of different lengths
+        array = np.array(None)
+    if array.dtype.kind not in NUMBERS:
+        raise UserError(
+            f"sentence {number}: its image is a {type(image).__name__}, not numbers {tuple(shape)}"
+        )
+    if array.shape != tuple(shape):
+        raise UserError(
+            f"sentence {number}: its image has the shape {array.shape}, the model reads {tuple(shape)}"
+        )
+    return array
+
+
+def _check_finite(images: np.ndarray, where: str):
+    """Refuse NaN and infinities; in pieces, for features need not fit into the memory."""
+    if images.dtype.kind != "f":
+        return
+    for first in range(0, len(images), PIECE):
+        piece = images[first : first + PIECE]
+        finite = np.isfinite(piece).reshape(len(piece), -1).all(axis=1)
+        if not finite.all():
+            raise UserError(
+                f"{where}sentence {first + finite.argmin() + 1}: its image has NaN or infinite numbers"
+            )
 
 
 def read_picture(path: str | os.PathLike, size: Sequence[int]) -> np.ndarray:
@@ -77,4 +132,5 @@ def read_picture(path: str | os.PathLike, size: Sequence[int]) -> np.ndarray:
     except FileNotFoundError:
         raise UserError(f"{path}: no such image") from None
     except Exception as error:  # Pillow's readers raise whatever a broken file leads them to
-        raise UserError(f"{path} is no image that can be read ({error})") from None
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise UserError(f"{path} is no image that can be read ({reason})") from None

@@ -15,6 +15,7 @@ class Account:
 
     Args:
         batches: int. How many.
+        sentences: int. Of them.
         source_words, target_words: int. Words, end symbols included, padding not.
         places: int. Words with padding, of both sides.
         squares: int. Sum over the sentences of the longer side's length².
@@ -22,6 +23,7 @@ class Account:
     """
 
     batches: int = 0
+    sentences: int = 0
     source_words: int = 0
     target_words: int = 0
     places: int = 0
@@ -37,6 +39,7 @@ class Account:
         """Count a batch."""
         sides = [(words != PAD).sum(axis=1) for words in (inputs["source"], labels)]
         self.batches += 1
+        self.sentences += int((sides[0] > 0).sum())
         self.source_words += int(sides[0].sum())
         self.target_words += int(sides[1].sum())
         self.places += inputs["source"].size + labels.size

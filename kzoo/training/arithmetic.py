@@ -9,7 +9,7 @@ from keras import ops
 from kzoo.layers import ByLanguage, MultiHeadAttention
 
 # Layers by the beginnings of their names: whose kernels each source word meets, and each target word.
-SOURCE_SIDE = ("source_", "encoder", "picture_encoder", "bridge")
+SOURCE_SIDE = ("source_", "encoder", "bridge")
 TARGET_SIDE = ("decoder", "output")
 
 
@@ -34,7 +34,22 @@ def _kernels(layer: keras.layers.Layer) -> int:
     return size // len(layer.layers) if isinstance(layer, ByLanguage) else size
 
 
-def training_flops(backbone: keras.Model, source_words: int, target_words: int, squares: int) -> float:
+def picture_products(backbone: keras.Model) -> int:
+    """Return how many products with a weight each picture takes: a convolution meets every place."""
+    encoder = getattr(backbone, "picture_encoder", None)
+    if encoder is None:
+        return 0
+    height, width, _ = backbone.get_config()["image_shape"]
+    total = 0
+    for convolution in encoder.convolutions:
+        height, width = height // 2, width // 2
+        total += math.prod(convolution.kernel.shape) * height * width
+    return total
+
+
+def training_flops(
+    backbone: keras.Model, sentences: int, source_words: int, target_words: int, squares: int
+) -> float:
     """Return the floating-point operations that training on some sentences needs.
 
     Two for each weight and word, three times: forwards, and backwards for the activations and the weights
@@ -43,6 +58,7 @@ def training_flops(backbone: keras.Model, source_words: int, target_words: int, 
 
     Args:
         backbone: a translator's backbone.
+        sentences: int. How many, each with its picture where the model reads one.
         source_words: int. Words read, end symbols included.
         target_words: int. Words written, end symbols included.
         squares: int. Sum over the sentences of length².
@@ -50,7 +66,7 @@ def training_flops(backbone: keras.Model, source_words: int, target_words: int, 
     source, target = kernel_sizes(backbone)
     attentions = [layer for layer in backbone._flatten_layers() if isinstance(layer, MultiHeadAttention)]
     return (
-        6.0 * (source * source_words + target * target_words)
+        6.0 * (source * source_words + target * target_words + picture_products(backbone) * sentences)
         + 12.0 * len(attentions) * backbone.width * squares
     )
 

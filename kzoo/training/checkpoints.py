@@ -197,6 +197,8 @@ class Checkpoints(keras.callbacks.Callback):
         """Set the model's weights to the mean of the best checkpoints' weights.
 
         Averaging the last checkpoints is Vaswani et al. 2017, Section 6.1; the best by validation is ours.
+        The statistics of a batch normalization are averaged too, which those of the mean weights may differ
+        from.
 
         Raises:
             UserError: all of them are damaged.

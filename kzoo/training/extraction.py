@@ -6,8 +6,9 @@
 import hashlib
 import importlib
 import os
-import warnings
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 import keras
@@ -22,6 +23,7 @@ from kzoo.models.image_inputs import read_picture
 # The papers' names of VGG's layers; Keras's come after their ReLU.
 LAYERS = {"fc6": "fc1", "fc7": "fc2"}
 SEED = 0  # of random weights
+PIECE = 256  # rows that are summed together
 
 
 def extract_features(
@@ -40,47 +42,89 @@ def extract_features(
     Args:
         path: the `.npy` file to write.
         folder: where the pictures are.
-        names: their file names, in the order of the rows.
+        names: their file names, in the order of the rows; one that is repeated has one row.
         model: a network of `keras.applications`, in any case of letters.
         layer: whose output the features are, such as `"block5_pool"`; `"fc7"` is Keras's `fc2`. An output
             `(h, w, D_img)` becomes R = h·w regions.
         weights: `"imagenet"`, downloaded by Keras; the path of a file of weights; or `"random"`.
         batch_size: int.
         replace_corrupt: bool. Give pictures that cannot be read the mean of the others' features; an error
-            otherwise.
-        progress: called with a number of pictures whenever so many more are done.
+            otherwise. A line on standard error names each.
+        progress: called with a number of pictures whenever so many more are done; with those of an earlier
+            run at once.
 
     Raises:
         UserError: no such network or layer, weights that do not fit, a picture that cannot be read.
     """
+    names = list(dict.fromkeys(names))
     check_features_path(path, names)
     check_writable(path)
     network, prepare = _network(model, weights)
     handling = "mean" if replace_corrupt else ""
     extractor = Extractor(model.lower(), LAYERS.get(layer, layer), *_identity(network, weights), handling)
-    features = keras.Model(network.inputs, _output(network, layer))
-    size = network.input_shape[1:3]
+    features = keras.Model(network.inputs, _output(network, layer), name=network.name)
+    pictures = _Pictures(features, prepare, Path(folder), batch_size, replace_corrupt)
 
-    def batches(wanted: list[str]):
-        for first in range(0, len(wanted), batch_size):
-            chosen = wanted[first : first + batch_size]
-            pictures, corrupt = np.zeros((batch_size, *size, 3), "float32"), []
-            for row, name in enumerate(chosen):
-                try:
-                    pictures[row] = read_picture(Path(folder) / name, size)
-                except UserError as error:
-                    if not replace_corrupt:
-                        raise
-                    warnings.warn(f"{error}; it gets the mean feature", stacklevel=2)
-                    corrupt.append(row)
-            found = np.array(features.predict_on_batch(prepare(pictures)), "float32")
-            found = found.reshape(batch_size, *((-1,) if found.ndim == 4 else ()), found.shape[-1])
-            found[corrupt] = np.nan  # until all others are known
-            if progress is not None:
-                progress(len(chosen))
+    def counted(wanted: list[str]) -> Iterator[np.ndarray]:
+        advance = progress or (lambda count: None)
+        advance(len(names) - len(wanted))
+        for found in pictures.features(wanted):
+            advance(len(found))
+            yield found
+
+    def complete(array: np.ndarray):
+        # What an earlier run could not read may be mended now, or must not be replaced.
+        earlier = [row for row in _unread(array) if names[row] not in pictures.corrupt]
+        again = chain.from_iterable(pictures.features([names[row] for row in earlier]))
+        for row, found in zip(earlier, again, strict=True):
+            array[row] = found
+        _fill_with_mean(array)
+
+    return write_features(path, counted, names, extractor, complete)
+
+
+class _Pictures:
+    """The pictures of a folder, and what a network says of them; `corrupt` has what could not be read.
+
+    Args:
+        network: gives features `(b, D_img)` or `(b, h, w, D_img)`.
+        prepare: what the network's pictures go through.
+        folder: where they are.
+        batch_size: b.
+        replace_corrupt: bool. Go on at pictures that cannot be read, with a line for each.
+    """
+
+    def __init__(
+        self, network: keras.Model, prepare: Callable, folder: Path, batch_size: int, replace_corrupt: bool
+    ):
+        self.network, self.prepare, self.folder = network, prepare, folder
+        self.batch_size, self.replace_corrupt = batch_size, replace_corrupt
+        self.corrupt: set[str] = set()
+
+    def features(self, names: list[str]) -> Iterator[np.ndarray]:
+        """Yield features in batches `(b, D_img)` or `(b, R, D_img)`, NaN for pictures that cannot be read."""
+        for first in range(0, len(names), self.batch_size):
+            chosen = names[first : first + self.batch_size]
+            found = np.array(self.network.predict_on_batch(self.prepare(self._read(chosen))), "float32")
+            found = found.reshape(len(found), *((-1,) if found.ndim == 4 else ()), found.shape[-1])
+            if not np.isfinite(found).all():  # would be taken for pictures that cannot be read
+                raise UserError(f"{self.network.name}'s features are NaN or infinite: give other weights")
+            found[[row for row, name in enumerate(chosen) if name in self.corrupt]] = np.nan
             yield found[: len(chosen)]
 
-    return write_features(path, batches, names, extractor, _fill_with_mean)
+    def _read(self, names: list[str]) -> np.ndarray:
+        """Return a batch `(b, h, w, 3)`, black where there is no picture or none that can be read."""
+        size = self.network.input_shape[1:3]
+        pictures = np.zeros((self.batch_size, *size, 3), "float32")
+        for row, name in enumerate(names):
+            try:
+                pictures[row] = read_picture(self.folder / name, size)
+            except UserError as error:
+                if not self.replace_corrupt:
+                    raise
+                print(f"{error}; it gets the mean feature", file=sys.stderr)
+                self.corrupt.add(name)
+        return pictures
 
 
 def _network(model: str, weights: str):
@@ -94,7 +138,7 @@ def _network(model: str, weights: str):
     try:
         network = make(weights=None if weights == "random" else weights)
     except Exception as error:  # Keras reports a failed download as a bare Exception
-        reason = str(error).splitlines()[0]
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise UserError(f"{model} with the weights {weights!r}: {reason}") from None
     return network, importlib.import_module(make.__module__).preprocess_input
 
@@ -117,10 +161,19 @@ def _output(network: keras.Model, layer: str):
     return network.get_layer(name).output
 
 
+def _unread(array: np.ndarray) -> np.ndarray:
+    """Return the rows of pictures that could not be read: NaN, until all others are known."""
+    return np.flatnonzero(np.isnan(array.reshape(len(array), -1)[:, 0]))
+
+
 def _fill_with_mean(array: np.ndarray):
-    """Give pictures that could not be read the mean of the others' features."""
-    corrupt = np.isnan(array.reshape(len(array), -1)[:, 0])
-    if corrupt.all():
+    """Give pictures that could not be read the mean of the others' features; in pieces, for its size."""
+    corrupt = _unread(array)
+    if len(corrupt) == len(array):
         raise UserError(f"none of the {len(array):,} pictures could be read")
-    if corrupt.any():
-        array[corrupt] = array[~corrupt].mean(axis=0)
+    if len(corrupt) == 0:
+        return
+    total = np.zeros(array.shape[1:], "float64")
+    for first in range(0, len(array), PIECE):
+        total += np.nansum(array[first : first + PIECE], axis=0, dtype="float64")
+    array[corrupt] = total / (len(array) - len(corrupt))

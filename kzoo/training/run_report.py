@@ -48,7 +48,11 @@ class RunReport(keras.callbacks.Callback):
         )
         training -= self._earlier
         needed = training_flops(
-            self.model.backbone, account.source_words, account.target_words, account.squares
+            self.model.backbone,
+            account.sentences,
+            account.source_words,
+            account.target_words,
+            account.squares,
         )
         precision = self.model.dtype_policy.compute_dtype
         peak = self.devices * measured_peak(precision)

@@ -124,6 +124,30 @@ def test_another_extractor_or_other_names_replace_it(rows, tmp_path):
     np.testing.assert_array_equal(open_features(path)[:], rows[::-1])
 
 
+def test_replacing_corrupt_pictures_goes_on_where_another_stopped(rows, tmp_path):
+    path, whole, mended = tmp_path / "train.npy", in_batches(rows), replace(VGG, corrupt="mean")
+    for first, then in ((VGG, mended), (mended, VGG)):
+        whole.asked = []
+        with pytest.raises(UserError, match="features of 3 pictures, but 7 names"):
+            write_features(path, lambda names: iter([rows[:3]]), NAMES, first)
+        features = write_features(path, whole, NAMES, then)
+        assert whole.asked == [NAMES[3:]]
+        assert features.extractor == then
+        np.testing.assert_array_equal(features[:], rows)
+        path.unlink()
+
+
+def test_replacing_corrupt_pictures_where_none_is_changes_nothing(rows, tmp_path):
+    path, again, mended = tmp_path / "train.npy", in_batches(rows), replace(VGG, corrupt="mean")
+    write_features(path, in_batches(rows), NAMES, VGG)
+    assert write_features(path, again, NAMES, mended).extractor == VGG
+    assert again.asked == []
+    path.unlink()
+    write_features(path, again, NAMES, mended)
+    assert write_features(path, again, NAMES, VGG).extractor == VGG  # a mean is not what was asked for
+    assert again.asked == [NAMES, NAMES]
+
+
 def test_a_failure_keeps_the_earlier_file(rows, tmp_path):
     path = tmp_path / "train.npy"
     write_features(path, in_batches(rows), NAMES, VGG)

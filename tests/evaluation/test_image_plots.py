@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from kzoo.errors import UserError
 from kzoo.evaluation.image_plots import plot_image_attention, plot_regions
 
 WORDS = ["▁A", "▁bat", "▁sleeps", "."]
@@ -27,22 +28,54 @@ def test_draws_strips_with_and_without_the_picture(scores, tmp_path):
     assert pure[0] == 0 < pure[1]
 
 
+def test_the_words_stand_over_the_first_strip(tmp_path):
+    """And nothing under the last: full attention is drawn dark blue, the words are darker than the page."""
+    plot_image_attention(WORDS, np.ones((2, 3, 1, 4), "float32"), tmp_path / "blue.png")
+    drawn = red(tmp_path / "blue.png")
+    blue = (abs(drawn - (8, 48, 107)) < 6).all(axis=-1)
+    rows, columns = np.flatnonzero(blue.any(axis=1)), np.flatnonzero(blue[blue.shape[0] // 3])
+    across = columns[: np.argmax(np.diff(columns, append=10**6) > 1) + 1]  # without the scale beside
+    ink = drawn[:, across].sum(axis=-1) < 400
+    assert ink[: rows[0] - 10].sum() > 50
+    assert not ink[rows[-1] + 10 :].any()
+
+
 def test_draws_regions_over_the_picture(scores, tmp_path):
     grey = np.full((12, 12, 3), 127, "uint8")
-    plot_regions(scores, grey, WORDS, tmp_path / "one.png")
-    plot_regions(np.flip(scores, axis=2), grey, WORDS, tmp_path / "other.png")
+    plot_regions(scores, grey, WORDS, tmp_path / "one.png", (9, 5))
+    plot_regions(np.flip(scores, axis=2), grey, WORDS, tmp_path / "other.png", (9, 5))
     assert (red(tmp_path / "one.png") != red(tmp_path / "other.png")).any()
 
 
-def test_a_region_is_drawn_where_it_lies(tmp_path):
-    """One region of 2×8 attends: the brightest place of the panel is its place."""
-    scores = np.zeros((1, 1, 16, 1), "float32")
-    scores[0, 0, 11] = 1  # second row, fourth of eight columns
-    plot_regions(scores, np.zeros((16, 64, 3), "uint8"), ["word"], tmp_path / "wide.png")
-    light = red(tmp_path / "wide.png").sum(axis=-1)
-    panel = np.argwhere(light < 400)  # the picture; around it the page is white
+@pytest.mark.parametrize(
+    ("image_shape", "size", "grid", "place"),
+    [
+        ((16, 64, 3), (16, 64), (2, 8), (1, 3)),
+        ((16, 64, 3), (40, 30), (2, 8), (1, 3)),  # read as 16×64, whatever the file has
+        ((49, 512), (300, 500), (7, 7), (2, 5)),  # VGG's block5_pool, of a photograph made square
+        ((49, 512), (500, 300), (7, 7), (5, 2)),
+    ],
+)
+def test_a_region_is_drawn_where_it_lies(image_shape, size, grid, place, tmp_path):
+    """One region attends: the light part of the panel is its place."""
+    scores = np.zeros((1, 1, *grid, 1), "float32")
+    scores[0, 0, *place] = 1
+    black = np.zeros((*size, 3), "uint8")
+    plot_regions(scores.reshape(1, 1, -1, 1), black, ["word"], tmp_path / "x.png", image_shape)
+    light = red(tmp_path / "x.png").sum(axis=-1)
+    title = light.shape[0] * 0.2  # over the panel, and black too
+    panel = np.argwhere((light < 400) & (np.arange(len(light)) > title)[:, None])
     (top, left), (bottom, right) = panel.min(axis=0), panel.max(axis=0)
     inside = light[top : bottom + 1, left : right + 1]
-    row, column = np.argwhere((inside > inside.min() + 50) & (inside < 700)).mean(axis=0) / inside.shape
-    assert row > 0.5
-    assert 0.3 < column < 0.55
+    centre = np.argwhere((inside > inside.min() + 50) & (inside < 700)).mean(axis=0) / inside.shape
+    expected = (np.array(place) + 0.5) / grid
+    assert abs(centre - expected).max() < 0.5 / max(grid)
+
+
+def test_regions_that_lie_nowhere_are_named(scores, tmp_path):
+    grey = np.full((12, 12, 3), 127, "uint8")
+    with pytest.raises(UserError, match=r"reads features \(4096,\) of whole pictures: there are no regions"):
+        plot_regions(scores[:, :, :1], grey, WORDS, tmp_path / "x.png", (4096,))
+    with pytest.raises(UserError, match="8 regions lie in no square"):
+        plot_regions(scores[:, :, :8], grey, WORDS, tmp_path / "x.png", (8, 512))
+    assert not (tmp_path / "x.png").exists()

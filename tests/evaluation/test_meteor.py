@@ -28,6 +28,7 @@ def test_reads_the_final_score(java):
     assert (java / "arguments").read_text().split()[-3:] == ["-l", "de", "-norm"]
     module.meteor_score(["两只狗"], ["一只狗"], "zh")
     assert (java / "arguments").read_text().split()[-2] == "other"
+    assert (java / "seen").read_text() == "两 只 狗\n"
 
 
 def test_a_failing_run_is_one_line(java):

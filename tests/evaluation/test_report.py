@@ -31,7 +31,7 @@ class Text(HTMLParser):
         if tag == "dd":
             self.fields.append("")
         if tag == "img":
-            data = dict(attributes)["src"].removeprefix("data:image/png;base64,")
+            data = dict(attributes)["src"].partition(";base64,")[2]
             self.pictures.append(np.asarray(Image.open(io.BytesIO(base64.b64decode(data)))))
             self.inside.pop()
 
@@ -68,6 +68,19 @@ def test_shows_texts_marks_and_pictures(tmp_path):
     for picture, i in zip(seen.pictures, order, strict=True):
         np.testing.assert_array_equal(picture, pictures[i])
     assert not re.search(r'(src|href)="http', page)
+
+
+def test_photographs_are_shown_as_jpeg_and_not_enlarged_by_pixels(tmp_path):
+    """A picture by the sentence's number: of whatever size, and none of sentences that are not shown."""
+    photograph = np.linspace(0, 255, 300 * 200 * 3).reshape(200, 300, 3).astype("uint8")
+    path = tmp_path / "report.html"
+    chosen = cases(SOURCES, REFERENCES, FIRST, SECOND)[:2]
+    write_report(path, "t", ("a", "b"), chosen, {0: photograph, 2: photograph[:100, :100]})
+    page = path.read_text("utf-8")
+    assert re.findall(r"<img(.*?) src=\"data:image/(\w+)", page) == [("", "jpeg"), (' class="small"', "png")]
+    seen = Text(page).pictures
+    assert abs(seen[0].astype(int) - photograph).mean() < 3
+    np.testing.assert_array_equal(seen[1], photograph[:100, :100])
 
 
 def test_chinese_is_compared_by_characters(tmp_path):

@@ -145,10 +145,10 @@ def test_glyphs_translate_characters(ask, tmp_path):
 
 
 def test_pictures_come_with_the_text(ask, tmp_path, random):
-    translator = image_text_tiny(subwords(), image_shape=(8, 8, 3), **TRANSFORMER)
+    translator = image_text_tiny(subwords(), image_shape=(16, 16, 3), **TRANSFORMER)
     files = [str(tmp_path / f"{i}.png") for i in range(len(ENGLISH))]
     for file in files:
-        Image.fromarray(random.integers(0, 256, (8, 8, 3), "uint8")).save(file)
+        Image.fromarray(random.integers(0, 256, (16, 16, 3), "uint8")).save(file)
     broken = tmp_path / "broken.png"
     broken.write_bytes(Path(files[0]).read_bytes()[:60])
     translator.export(tmp_path / "model", beam_size=2)

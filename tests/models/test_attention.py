@@ -33,7 +33,8 @@ RECURRENT = {
 def larger(model):
     """Return a model with weights, biases too, so large that words matter."""
     random = np.random.default_rng(2)
-    model.set_weights([w + random.normal(scale=0.4, size=w.shape) for w in model.get_weights()])
+    for weight in model.trainable_variables:  # not the variances that are stored
+        weight.assign(weight + random.normal(scale=0.4, size=weight.shape))
     return model
 
 
@@ -164,13 +165,13 @@ def test_what_does_not_fit_is_named():
     with pytest.raises(UserError, match="has 20 subwords, the model reads at most 15"):
         translator.attention("a", "b" * 20)
     with pytest.raises(UserError, match="text only"):
-        translator.attention("a", "b", np.zeros((8, 8, 3)))
+        translator.attention("a", "b", np.zeros((16, 16, 3)))
 
 
 def test_with_a_picture():
-    backbone = larger(TransformerBackbone(12, image_shape=(8, 8, 3), **SIZES))
+    backbone = larger(TransformerBackbone(12, image_shape=(16, 16, 3), **SIZES))
     translator = Translator(backbone, CHARACTERS)
-    dark, light = (translator.attention("abd", "hg", np.full((8, 8, 3), x, "uint8"))[2] for x in (0, 255))
+    dark, light = (translator.attention("abd", "hg", np.full((16, 16, 3), x, "uint8"))[2] for x in (0, 255))
     assert np.abs(dark - light).max() > 1e-3
     with pytest.raises(UserError, match="reads an image"):
         translator.attention("abd", "hg")

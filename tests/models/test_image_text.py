@@ -68,7 +68,7 @@ def translator():
     translator = image_text_tiny(
         tokenizer,
         tokenizer,
-        image_shape=(8, 8, 3),
+        image_shape=(16, 16, 3),
         **{**SIZES, "num_layers": 1, "width": 32},
         dropout=0.0,
         max_length=16,
@@ -76,7 +76,7 @@ def translator():
     translator.compile(
         keras.optimizers.Adam(5e-3), translator.loss, jit_compile=keras.backend.backend() == "jax"
     )
-    colours = np.zeros((64, 8, 8, 3), "uint8")
+    colours = np.zeros((64, 16, 16, 3), "uint8")
     red = np.arange(64) % 2 == 0
     colours[red, ..., 0] = colours[~red, ..., 1] = 255
     text = ["ab", "ba"] * 16 + ["ba", "ab"] * 16
@@ -120,7 +120,7 @@ def test_attention_of_the_image_is_a_distribution_over_the_words(translator):
     model, _, colours, _ = translator
     words, scores = model.image_attention("ab", colours[0])
     assert words == ["a", "b", "</s>"]
-    assert scores.shape == (1, 2, 1, 3)  # one layer, two heads, one region of 8×8 pixels
+    assert scores.shape == (1, 2, 1, 3)  # one layer, two heads, one region of 16×16 pixels
     np.testing.assert_allclose(scores.sum(axis=-1), 1, atol=1e-5)
     with pytest.raises(UserError, match="no word"):
         model.image_attention("", colours[0])
@@ -137,7 +137,7 @@ def test_a_loaded_image_preset_has_its_recipe(translator, tmp_path):
     model, text, colours, _ = translator
     model.save_to_preset(tmp_path / "preset")
     loaded = load(tmp_path / "preset")
-    assert loaded.image_shape == (8, 8, 3)
+    assert loaded.image_shape == (16, 16, 3)
     assert loaded.optimizer.beta_2 == 0.997
     assert loaded.translate(text[:2], images=colours[:2]) == ["r", "g"]
 
@@ -158,7 +158,7 @@ def test_bad_images_are_named(translator):
         model.translate(text[:2])
     with pytest.raises(UserError, match="2 sentences but 3 images"):
         model.translate(text[:2], images=colours[:3])
-    with pytest.raises(UserError, match=r"shape \(4, 4, 3\), the model reads \(8, 8, 3\)"):
+    with pytest.raises(UserError, match=r"shape \(4, 4, 3\), the model reads \(16, 16, 3\)"):
         model.translate(text[:2], images=colours[:2, :4, :4])
     with pytest.raises(UserError, match="5 images: one each"):
         Batches([[4]] * 4, [[4]] * 4, images=colours[:5])

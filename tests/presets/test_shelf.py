@@ -237,6 +237,11 @@ def test_the_list_says_family_languages_size_scores_and_licence():
     assert "image_text" in printed("image_text_tiny_scenes_en_de")
 
 
+@pytest.mark.parametrize("name", location.shelved())
+def test_every_shelved_preset_can_be_loaded(name):
+    assert load(name).count_params() > 0
+
+
 def test_presets_of_many_directions_and_without_scores(tmp_path):
     folder = shutil.copytree(location.SHELF / NAME, tmp_path / "preset")
     (folder / "translator.json").write_text('{"languages": ["en", "de", "fr"]}')

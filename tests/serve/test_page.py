@@ -45,7 +45,7 @@ def bridge():
 
 
 def pictures():
-    return image_text_tiny(CHARACTERS, image_shape=(16, 24, 3), **{**SIZES, "num_layers": 1})
+    return image_text_tiny(CHARACTERS, image_shape=(16, 32, 3), **{**SIZES, "num_layers": 1})
 
 
 @contextlib.contextmanager

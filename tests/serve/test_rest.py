@@ -56,7 +56,7 @@ def multilingual():
 @pytest.fixture(scope="module")
 def reader_of_pictures():
     keras.utils.set_random_seed(1)
-    return image_text_tiny(subwords(), image_shape=(8, 8, 3), **SIZES)
+    return image_text_tiny(subwords(), image_shape=(16, 16, 3), **SIZES)
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +184,7 @@ def test_the_bridge_embeds_sentences(multilingual):
 
 
 def test_pictures_come_as_files(reader_of_pictures, random):
-    pixels = random.integers(0, 256, (6, 8, 8, 3), "uint8")
+    pixels = random.integers(0, 256, (6, 16, 16, 3), "uint8")
     files = [png(picture) for picture in pixels]
     rows, cut, text, missing = ask(
         served(reader_of_pictures),

@@ -1,13 +1,17 @@
-"""Features of pictures by a small network with random weights, against the network called directly."""
+"""Features of pictures by small networks with random weights, against the networks called directly."""
+
+import tracemalloc
+from functools import partial
 
 import keras
 import numpy as np
 import pytest
 from PIL import Image
 
-from kzoo.data import open_corpus
+from kzoo.data import open_corpus, open_files
+from kzoo.data.corpora import picture_names
 from kzoo.errors import UserError
-from kzoo.training.extraction import SEED, extract_features
+from kzoo.training.extraction import PIECE, SEED, _fill_with_mean, extract_features
 
 NETWORK = {"model": "MobileNet", "weights": "random", "batch_size": 3}
 WHOLE, REGIONS = "predictions", "conv_pw_13_relu"
@@ -50,7 +54,77 @@ def test_features_are_the_network_s(folder, direct, tmp_path):
     assert_close(found[:], regions[::-1].reshape(4, 49, -1))
 
 
-def test_a_corrupt_picture_is_named_or_replaced_when_asked(folder, direct, tmp_path):
+@pytest.fixture
+def little(monkeypatch, folder):
+    """A little network in MobileNet's place, prepared for as that is; gives its features of pictures."""
+
+    def make(weights):
+        x = inputs = keras.Input((32, 32, 3))
+        x = keras.layers.Conv2D(4, 8, strides=8, activation="relu")(x)
+        outputs = keras.layers.Dense(7, name=WHOLE)(keras.layers.Flatten()(x))
+        network = keras.Model(inputs, outputs, name="little")
+        if weights is not None:
+            network.load_weights(weights)
+        return network
+
+    def features(names):
+        keras.utils.set_random_seed(SEED)
+        return make(None).predict(opened(folder, names) / 127.5 - 1, verbose=0)
+
+    in_place_of("MobileNet", make, monkeypatch)
+    features.make = make
+    return features
+
+
+def in_place_of(name, make, monkeypatch):
+    """Have a function in the place of a network of keras.applications, whose preparation it keeps."""
+    make.__module__ = getattr(keras.applications, name).__module__
+    monkeypatch.setattr(keras.applications, name, make)
+
+
+def opened(folder, names):
+    """Pictures as `(N, 32, 32, 3)`."""
+    images = (Image.open(folder / name).resize((32, 32), Image.Resampling.BILINEAR) for name in names)
+    return np.stack([np.asarray(image, "float32") for image in images])
+
+
+def test_fc7_and_regions_are_vgg_s(folder, tmp_path, monkeypatch):
+    """Its pictures are blue, green, red, less ImageNet's means; fc7 comes after its ReLU."""
+    make = partial(keras.applications.VGG19, input_shape=(32, 32, 3), classes=2)
+    in_place_of("VGG19", make, monkeypatch)
+    asked = {"model": "vgg19", "weights": "random", "batch_size": 3}
+    fc7 = extract_features(tmp_path / "fc7.npy", folder, NAMES, layer="fc7", **asked)
+    regions = extract_features(tmp_path / "regions.npy", folder, NAMES, layer="block5_pool", **asked)
+    assert (fc7.extractor.layer, fc7.shape, regions.shape) == ("fc2", (4, 4096), (4, 1, 512))
+    keras.utils.set_random_seed(SEED)
+    network = make(weights=None)
+    prepared = opened(folder, NAMES)[..., ::-1] - [103.939, 116.779, 123.68]
+    pool = keras.Model(network.inputs, network.get_layer("block5_pool").output).predict(prepared, verbose=0)
+    assert_close(regions[:], pool.reshape(4, 1, 512))
+    x = pool.reshape(4, 512)
+    for layer in ("fc1", "fc2"):
+        kernel, bias = network.get_layer(layer).get_weights()
+        x = np.maximum(x @ kernel + bias, 0)
+    assert_close(fc7[:], x)
+
+
+def test_a_file_of_weights_is_read(folder, tmp_path, monkeypatch):
+    make = partial(keras.applications.MobileNet, input_shape=(32, 32, 3), alpha=0.25, classes=7)
+    in_place_of("MobileNet", make, monkeypatch)
+    keras.utils.set_random_seed(SEED + 1)
+    trained, path = make(weights=None), tmp_path / "own.weights.h5"
+    trained.save_weights(path)
+    found = extract_features(
+        tmp_path / "test.npy", folder, NAMES, "mobilenet", "conv_pw_1_relu", str(path), 3
+    )
+    outputs = keras.Model(trained.inputs, trained.get_layer("conv_pw_1_relu").output)
+    expected = outputs.predict(opened(folder, NAMES) / 127.5 - 1, verbose=0)
+    assert_close(found[:], expected.reshape(4, 256, 16))
+    assert len(found.extractor.weights) == 64
+    assert found.extractor.seed is None
+
+
+def test_a_corrupt_picture_is_named_or_replaced_when_asked(folder, direct, tmp_path, capsys):
     names = [NAMES[0], "broken.jpg", *NAMES[1:]]
     path = tmp_path / "test.npy"
     with pytest.raises(UserError, match=r"broken\.jpg is no image"):
@@ -62,14 +136,151 @@ def test_a_corrupt_picture_is_named_or_replaced_when_asked(folder, direct, tmp_p
     )
     assert_close(found[1], direct[0].mean(axis=0))
     assert sum(seen) == len(names)
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "broken.jpg" in line]
+    assert line.startswith(f"{folder / 'broken.jpg'} is no image that can be read (")
+    assert line.endswith("; it gets the mean feature")
 
 
-def test_a_corpus_reads_them_in_its_order(folder, tmp_path):
-    extract_features(tmp_path / "test.npy", folder, NAMES, layer=WHOLE, **NETWORK)
+def test_asking_for_replacement_goes_on_where_it_stopped(little, folder, tmp_path, monkeypatch):
+    names = [*NAMES, "broken.jpg"]
+    asked = {"model": "mobilenet", "layer": WHOLE, "weights": "random", "batch_size": 2}
+    with pytest.raises(UserError, match=r"broken\.jpg is no image"):
+        extract_features(tmp_path / "test.npy", folder, names, **asked)
+    read, seen = [], []
+    monkeypatch.setattr("kzoo.training.extraction.read_picture", reading(read))
+    found = extract_features(
+        tmp_path / "test.npy", folder, names, replace_corrupt=True, progress=seen.append, **asked
+    )
+    assert read == ["broken.jpg"]
+    assert seen == [4, 1]
+    expected = little(NAMES)
+    assert_close(found[:], np.vstack([expected, expected.mean(axis=0)]))
+    assert found.extractor.corrupt == "mean"
+
+
+def test_what_an_earlier_run_could_not_read_is_read_again(little, folder, tmp_path, capsys):
+    """Stopped while pictures are replaced, it goes on without replacement, and with a mended picture."""
+    asked = {"model": "mobilenet", "layer": WHOLE, "weights": "random", "batch_size": 2}
+    here, names, path = tmp_path / "pictures", ["bad.png", *NAMES], tmp_path / "test.npy"
+    here.mkdir()
+    for name in NAMES:
+        (here / name).write_bytes((folder / name).read_bytes())
+    (here / "bad.png").write_bytes(b"")
+
+    def stop(count):
+        if count:
+            raise KeyboardInterrupt
+
+    def interrupted():
+        with pytest.raises(KeyboardInterrupt):
+            extract_features(path, here, names, replace_corrupt=True, progress=second(stop), **asked)
+
+    interrupted()
+    with pytest.raises(UserError, match=r"bad\.png is no image"):
+        extract_features(path, here, names, **asked)
+    (here / "bad.png").write_bytes((folder / NAMES[2]).read_bytes())
+    found = extract_features(path, here, names, **asked)
+    assert_close(found[:], little([NAMES[2], *NAMES]))
+    assert found.extractor.corrupt == ""
+    assert capsys.readouterr().err.count("it gets the mean feature") == 1
+
+
+def second(call):
+    """Return a function that calls `call` from its third call on: after two batches were asked for."""
+    calls = []
+
+    def counting(count):
+        calls.append(count)
+        if len(calls) > 2:
+            call(count)
+
+    return counting
+
+
+def reading(names):
+    """Return `read_picture`, which adds what it reads to `names`."""
+    from kzoo.models.image_inputs import read_picture
+
+    def read(path, size):
+        names.append(path.name)
+        return read_picture(path, size)
+
+    return read
+
+
+def test_the_mean_is_summed_in_pieces(random, tmp_path):
+    """In float64, and without a copy of the whole array, which need not fit into the memory."""
+    rows = (random.normal(size=(40 * PIECE, 8)) + 1e4).astype("float32")
+    array = np.lib.format.open_memmap(tmp_path / "rows.npy", mode="w+", dtype="float32", shape=rows.shape)
+    array[:] = rows
+    corrupt = [0, PIECE, 3 * PIECE + 1]
+    array[corrupt] = np.nan
+    tracemalloc.start()
+    _fill_with_mean(array)
+    used = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    expected = np.delete(rows, corrupt, axis=0).astype("float64").mean(axis=0)
+    np.testing.assert_array_equal(array[corrupt], [expected.astype("float32")] * 3)
+    np.testing.assert_array_equal(np.delete(array, corrupt, axis=0), np.delete(rows, corrupt, axis=0))
+    assert used < rows.nbytes / 2
+
+
+def test_pictures_that_all_cannot_be_read_have_no_mean(little, folder, tmp_path):
+    with pytest.raises(UserError, match="none of the 1 pictures could be read"):
+        extract_features(
+            tmp_path / "test.npy",
+            folder,
+            ["broken.jpg"],
+            "mobilenet",
+            WHOLE,
+            "random",
+            2,
+            replace_corrupt=True,
+        )
+
+
+def test_a_corpus_reads_them_in_its_order(little, folder, tmp_path):
+    """Row i is that of sentence i: lines of Multi30k's lists, of which several may name one picture."""
+    lines = [f"{NAMES[number]}#{caption}" for number, caption in ((2, 0), (0, 1), (2, 3), (3, 0), (0, 0))]
+    (tmp_path / "test.txt").write_text("".join(f"{line}\n" for line in lines))
+    names = picture_names(tmp_path / "test.txt")
+    found = extract_features(tmp_path / "test.npy", folder, names, "mobilenet", WHOLE, "random", 2)
+    assert found.names == (NAMES[2], NAMES[0], NAMES[3])  # each picture once
+    for language in ("id", "zh"):
+        (tmp_path / f"own.{language}").write_text("a\nb\nc\nd\ne\n")
+    texts = [str(tmp_path / f"own.{language}") for language in ("id", "zh")]
+    corpus = open_files(test=texts, languages=("id", "zh")).with_images(tmp_path)
+    expected = little(NAMES)[[2, 0, 2, 3, 0]]
+    assert corpus.images("test").shape == (5, 7)
+    assert_close(corpus.images("test")[:], expected)
+    assert np.abs(expected[1:] - expected[:-1]).max(axis=1).min() > 0.01 * expected.std()
+
+
+def test_a_split_without_features_is_named(tmp_path):
     corpus = open_corpus("tatoeba_zh_en").with_images(tmp_path)
-    assert corpus.images("test").shape == (4, 1000)
     with pytest.raises(UserError, match=r"val\.npy: no such file of features"):
         corpus.images("val")
+
+
+def test_weights_that_give_nan_are_named(little, folder, tmp_path):
+    broken = little.make(None)
+    layer = broken.get_layer(WHOLE)
+    layer.set_weights([np.full_like(weight, np.nan) for weight in layer.get_weights()])
+    broken.save_weights(tmp_path / "nan.weights.h5")
+    with pytest.raises(UserError, match="little's features are NaN or infinite"):
+        extract_features(
+            tmp_path / "test.npy", folder, NAMES, "mobilenet", WHOLE, str(tmp_path / "nan.weights.h5")
+        )
+
+
+@pytest.mark.parametrize("raised, shown", [(MemoryError(), "MemoryError"), (OSError("one\ntwo"), "one")])
+def test_a_network_that_cannot_be_made_is_one_line(raised, shown, monkeypatch, folder, tmp_path):
+    def fails(weights):
+        raise raised
+
+    monkeypatch.setattr(keras.applications, "MobileNet", fails)
+    with pytest.raises(UserError, match=rf"with the weights 'random': {shown}$"):
+        extract_features(tmp_path / "test.npy", folder, NAMES, layer=WHOLE, **NETWORK)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from kzoo.data import Batches
 from kzoo.presets import attention_bridge_m2m_tiny, lookup_zh_en_tiny, pope_tiny
 from kzoo.training.accounting import Account, CountedBatches
-from kzoo.training.arithmetic import kernel_sizes, measured_peak, training_flops
+from kzoo.training.arithmetic import kernel_sizes, measured_peak, picture_products, training_flops
 
 D, F, V = 32, 48, 70
 
@@ -19,6 +19,7 @@ def test_batches_are_counted():
     batches = CountedBatches(Batches(source, target, tokens=27, num_shapes=2), account)
     made = [batches[i] for i in range(len(batches))]
     assert account.batches == len(batches) == len(made)
+    assert account.sentences == 5
     assert account.source_words == 14 + 5  # with the end symbols
     assert account.target_words == batches.num_words == 20 + 5
     assert account.places == sum(inputs["source"].size + labels.size for inputs, labels, _ in made)
@@ -56,6 +57,14 @@ def test_kernels_of_a_recurrent_model():
     assert target == 4 * 10 * (8 + 10 + 10) + 12 * 10 + (12 + 10) * 10 + 10 * 40
 
 
+def test_products_of_a_picture():
+    places = (16 * 16, 8 * 8, 4 * 4, 2 * 2)  # of 32×32 pixels, halved by every convolution
+    channels = (3, 16, 32, 64, 128)
+    expected = sum(9 * a * b * n for a, b, n in zip(channels, channels[1:], places, strict=False))
+    assert picture_products(transformer(image_shape=(32, 32, 3))) == expected
+    assert picture_products(transformer()) == 0
+
+
 @pytest.mark.skipif(keras.backend.backend() != "jax", reason="JAX alone tells what XLA computes")
 def test_arithmetic_is_what_xla_counts():
     import jax
@@ -71,7 +80,7 @@ def test_arithmetic_is_what_xla_counts():
         return backbone.stateless_call(weights, fixed, inputs, training=False)[0].sum()
 
     counted = jax.jit(jax.grad(loss)).lower(weights).compile().cost_analysis()["flops"]
-    needed = training_flops(backbone, B * L, B * L, B * L**2)
+    needed = training_flops(backbone, B, B * L, B * L, B * L**2)
     assert 0.8 < needed / counted < 1.1
 
 

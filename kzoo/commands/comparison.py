@@ -1,0 +1,105 @@
+"""Compare two presets on a page."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kzoo.commands.backend import start_backend
+from kzoo.commands.options import Beam, Files, From, To
+from kzoo.commands.pictures import shown_picture
+from kzoo.commands.progress import progress_bar
+from kzoo.errors import UserError
+from kzoo.files import check_writable
+
+app = typer.Typer()
+
+
+@app.command()
+def report(
+    path: Annotated[Path, typer.Argument(help="HTML file.")],
+    first: Annotated[str, typer.Argument(help="A trained preset, such as one that reads text only.")],
+    second: Annotated[str, typer.Argument(help="Another, such as one that reads pictures too.")],
+    corpus: Annotated[str, typer.Option(help="A corpus by name.")] = "scenes",
+    split: Annotated[str | None, typer.Option(help="test by default.")] = None,
+    files: Files = None,
+    source: From = None,
+    target: To = None,
+    number: Annotated[int, typer.Option("-n", min=1, help="Most sentences.")] = 50,
+    beam_size: Beam = 5,
+    images: Annotated[
+        Path | None, typer.Option(help="Folder with features SPLIT.npy; test.npy for --files.")
+    ] = None,
+    pictures: Annotated[
+        Path | None, typer.Option(help="Folder of the pictures that these features are of, to show them.")
+    ] = None,
+):
+    """Write a page with two presets' translations side by side, where they differ most first."""
+    from kzoo.data.corpora import open_corpus, open_files
+    from kzoo.presets.shelf import direction, load, locate
+
+    if files and split:
+        raise UserError("--files and --split exclude each other: give one of them")
+    if pictures and not images:
+        raise UserError("--pictures needs --images: features name the picture of each sentence")
+    data, split = open_files(test=files) if files else open_corpus(corpus), split or "test"
+    data.languages_in(split)
+    check_writable(path)
+    for name in (first, second):
+        locate(name)
+    start_backend()
+    from kzoo.evaluation.report import cases, write_report
+
+    translators = [direction(load(name), source, target) for name in (first, second)]
+    ways = {(translator.source_language, translator.target_language) for translator in translators}
+    if len(ways) > 1:
+        raise UserError(f"{first} and {second} translate between different languages: {sorted(ways)}")
+    way = ways.pop()
+    if files:
+        data = open_files(test=files, languages=way)
+    sources, references = data.pairs(split, *way)
+    drawn = data.images(split) if data.read_images else None  # features are read, not shown
+    if images:
+        data = data.with_images(images)
+    found = _picture_files(data.images(split), len(sources), pictures) if pictures else None
+    translations = _translations(translators, sources, data, split, beam_size)
+    chosen = cases(sources, references, *translations)[:number]
+    if found:
+        drawn = {case.number: shown_picture(found[case.number]) for case in chosen}
+    names = tuple(Path(name).name for name in (first, second))
+    where = files[0].name if files else f"{corpus}, {split}"
+    write_report(path, f"{names[0]} and {names[1]} on {where}", names, chosen, drawn)
+
+
+def _picture_files(features, count: int, folder: Path) -> list[Path]:
+    """Return the picture of each sentence: the files of a folder, by the names of features `(count, …)`.
+
+    Raises:
+        UserError: unequally many features as sentences, or a file that is not there.
+    """
+    from kzoo.models.image_inputs import image_rows
+
+    image_rows(features, count, features.shape[1:])
+    files = [folder / features.names[row] for row in features.order]
+    missing = [file for file in dict.fromkeys(files) if not file.is_file()]
+    if missing:
+        more = f", and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+        raise UserError(f"{missing[0]}: no such picture{more}; {features.path} has features of it")
+    return files
+
+
+def _translations(translators: list, sources: list[str], data, split: str, beam_size: int) -> list[list[str]]:
+    """Return each translator's translations; the images of all are checked before the first begins."""
+    from kzoo.models.image_inputs import image_rows
+
+    options = [
+        {"images": image_rows(data.images(split), len(sources), translator.image_shape, translator.extractor)}
+        if getattr(translator, "image_shape", None)
+        else {}
+        for translator in translators
+    ]
+    with progress_bar("translating", len(translators) * len(sources)) as advance:
+        return [
+            translator.translate(sources, beam_size=beam_size, progress=advance, **shown)
+            for translator, shown in zip(translators, options, strict=True)
+        ]

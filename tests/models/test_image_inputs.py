@@ -1,0 +1,111 @@
+"""Images beside sentences: what counts as one, and one line that names the sentence where one is wrong."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from kzoo.data import Extractor, write_features
+from kzoo.errors import UserError
+from kzoo.models.image_inputs import image_rows, read_picture
+
+FEATURES, PICTURE = (4,), (6, 8, 3)
+ROW = np.arange(4.0)
+HOLED = np.array([[0, 1, 2, 3], [0, 1, np.nan, 3], [0, 1, np.inf, 3]], "float32")
+
+
+@pytest.fixture
+def file(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, PICTURE).astype("uint8")
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    return tmp_path / "a.png", pixels
+
+
+def refused(images, count, shape, message):
+    with pytest.raises(UserError, match=message) as error:
+        image_rows(images, count, shape)
+    assert "\n" not in str(error.value)
+
+
+def test_a_path_is_one_image(file):
+    path, pixels = file
+    for one in (path, str(path), [path], (str(path),), np.array([str(path)])):
+        np.testing.assert_array_equal(image_rows(one, 1, PICTURE), pixels[None])
+    refused(path, 2, PICTURE, "2 sentences but 1 images")
+    refused("a.png", 1, FEATURES, r"features \(4,\) of pictures: extract them, files will not do")
+    refused("no.png", 1, PICTURE, r"no\.png: no such image")
+
+
+def test_paths_and_arrays_go_together(file):
+    path, pixels = file
+    found = image_rows([path, pixels[::-1], pixels.astype(int)], 3, PICTURE)
+    np.testing.assert_array_equal(found, [pixels, pixels[::-1], pixels])
+
+
+def test_lists_of_features_are_stacked():
+    np.testing.assert_array_equal(image_rows([ROW, list(ROW + 1)], 2, FEATURES), [ROW, ROW + 1])
+
+
+def test_no_sentences_have_no_images():
+    for shape in (FEATURES, PICTURE):
+        for nothing in ([], np.zeros((0, *shape)), np.array([])):
+            assert image_rows(nothing, 0, shape).shape == (0, *shape)
+        refused([], 2, shape, "2 sentences but 0 images: one with each is needed")
+
+
+@pytest.mark.parametrize(
+    "second, message",
+    [
+        (None, "sentence 2 has no image: this model reads one with every sentence"),
+        (np.zeros(5), r"sentence 2: its image has the shape \(5,\), the model reads \(4,\)"),
+        (7.5, r"sentence 2: its image has the shape \(\), the model reads \(4,\)"),
+        (["a", "b", "c", "d"], r"sentence 2: its image is a list, not numbers \(4,\)"),
+        ([[1, 2], [3]], r"sentence 2: its image is a list, not numbers \(4,\)"),
+        (b"abcd", r"sentence 2: its image is a bytes, not numbers \(4,\)"),
+        (np.array([0, np.nan, 2, 3]), "sentence 2: its image has NaN or infinite numbers"),
+        (Path("a.png"), "files will not do"),
+    ],
+)
+def test_the_sentence_is_named(second, message):
+    refused([ROW, second], 2, FEATURES, message)
+
+
+def test_a_picture_without_another_is_named(file):
+    path, pixels = file
+    refused([path, None], 2, PICTURE, "sentence 2 has no image")
+    refused([None, pixels], 2, PICTURE, "sentence 1 has no image")
+    refused([path, pixels[1:]], 2, PICTURE, r"sentence 2: its image has the shape \(5, 8, 3\)")
+
+
+def test_whole_arrays_are_checked():
+    refused(np.array([["a"] * 4] * 2), 2, FEATURES, "sentence 1: its image is a ndarray, not numbers")
+    refused(np.array([ROW, None], object), 2, FEATURES, "sentence 2 has no image")
+    refused(HOLED, 3, FEATURES, "sentence 2: its image has NaN or infinite numbers")
+    refused(HOLED[::2], 2, FEATURES, "sentence 2: its image has NaN")
+    long = np.zeros((600, *FEATURES), "float32")
+    long[513] = np.nan
+    refused(long, 600, FEATURES, "sentence 514: its image has NaN")
+    for images in ({"a.png"}, (name for name in ["a.png"]), 7, np.array(7.0)):
+        refused(images, 1, FEATURES, "images are an array or a list, one with each sentence, not a")
+
+
+def test_a_file_with_nan_is_named(tmp_path):
+    made = Extractor("vgg19", "fc2", "random", seed=3)
+    features = write_features(tmp_path / "test.npy", lambda names: [HOLED], ["0.jpg", "1.jpg", "2.jpg"], made)
+    refused(features, 3, FEATURES, r"test\.npy: sentence 2: its image has NaN")
+
+
+def test_a_reader_s_error_is_one_line(file, monkeypatch):
+    for raised, shown in (
+        (MemoryError(), "MemoryError"),
+        (OSError("first\nsecond"), "first"),
+        (ValueError("\n"), "ValueError"),
+    ):
+
+        def broken(path, raised=raised):
+            raise raised
+
+        monkeypatch.setattr(Image, "open", broken)
+        with pytest.raises(UserError, match=rf"a\.png is no image that can be read \({shown}\)$"):
+            read_picture(file[0], (4, 4))
