@@ -17,15 +17,15 @@ SIZE, COLOUR, BOTH = ("size",), ("colour",), ("size", "colour")
 MODULES = ("english", "german", "french", "czech", "indonesian", "chinese")
 
 DIGESTS = {  # SHA-256 of the test split, a sentence a line
-    "en": "58f6313e00ca3cd7e45b8a0137cb7e6534a4c440a4b57cd30a3f7fbea356cf78",
-    "de": "179f953ce905b37400ec49ccce474c05b8b0840c9f436a4fb2a7d661ec50b708",
-    "fr": "9f5fec8e22a6ebf40b7374829dd0bd18898c8357858da25a2bbd97fe1d0aa9ab",
-    "cs": "bfb136dd56fee5eaeedc8c2fd803a60dd4022ae74f0d3f4afaf0fcb13a4526b9",
-    "id": "0b6ceaa8afd401b680884948705444e2ec7cb7f8f1e435fe24502b9a16b8df70",
-    "zh": "46476caea59c969a6d26859020e9a6fc85092d154eb31277074722303e87bc42",
+    "en": "e03be60a051daccffd5c1e197faa0caa2136d8632ab34ed9289ba2e26017ffd5",
+    "de": "35cec33d6141f8b3d022f97d64012dd45636d5ce92c96466ed52ea0b67b0e94b",
+    "fr": "00e848aa461bdb5263b1b8d4526ab4ec1f5dd2797fb5fef4829a54c146603876",
+    "cs": "219791a7ba623fbe8f2404b59ca4169b8d60ca53d51484a75f89bd91326c2be9",
+    "id": "98a485008772f86996b8606be662b7427fd59392b5496c56a050d6b3f2f2d201",
+    "zh": "f634f6943657f649d780a93c2e02a1379b988a7890f649f1c8ded6b47870549e",
 }
 # In Czech, where endings tell most of the scene.
-TRAIN_AND_VAL_DIGEST = "a955c984a3503d2db5ded0eceacaa05076d0f918b36414bb24f295451f93a2a4"
+TRAIN_AND_VAL_DIGEST = "c35ab77c8f3edfb460f9688e3ef00e5238ea71caa5d62983344a69118f793d1d"
 
 
 def doing(action, subject, setting="park", size="", time="day", opening=""):
@@ -343,13 +343,13 @@ def test_every_lexicon_has_the_same_entries():
             assert getattr(module, table).keys() == getattr(modules[0], table).keys(), (module, table)
 
 
-def test_about_a_quarter_is_ambiguous():
+def test_about_a_third_is_ambiguous():
     for split in SPLITS:
         ambiguous = sum(
             bool(scene.ambiguous("en", "de") or scene.ambiguous("en", "zh") or scene.ambiguous("id", "zh"))
             for scene in scenes(split)
         )
-        assert 0.20 <= ambiguous / SPLITS[split] <= 0.25
+        assert 0.30 <= ambiguous / SPLITS[split] <= 0.35
 
 
 def labelled(splits, source, target):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kzoo.data.scenes import scenes
+from kzoo.data.scenes import AmbiguousWord, scenes
 from kzoo.data.scenes.scene import _other
 from kzoo.errors import UserError
 from kzoo.evaluation import score_ambiguous_words
@@ -47,3 +47,9 @@ def test_bad_input_is_named():
         score_ambiguous_words(scenes("test"), ["a", "b"], "en", "de")
     with pytest.raises(UserError, match="ambiguous from de to en"):
         score_ambiguous_words(scenes("test")[:20], [""] * 20, "de", "en")
+
+
+def test_a_guitar_is_no_he():
+    she = AmbiguousWord("Dia", "female", ("她",), ("他",), "zh")
+    assert she.is_right("她正在看着一把吉他。")
+    assert not she.is_right("他正在看着一把吉他。")

@@ -128,9 +128,13 @@ class AmbiguousWord:
 
 
 def _first_form(forms: tuple[str, ...], sentence: str, language: str) -> str | None:
-    edge = "" if language == "zh" else r"\b"
+    before, after = (
+        ("(?<!吉)", "") if language == "zh" else (r"\b", r"\b")
+    )  # 他, he, is not that of 吉他, guitar
     longest_first = sorted(forms, key=lambda form: (-len(form), form))
-    found = re.search(f"{edge}(?:{'|'.join(map(re.escape, longest_first))}){edge}", sentence, re.IGNORECASE)
+    found = re.search(
+        f"{before}(?:{'|'.join(map(re.escape, longest_first))}){after}", sentence, re.IGNORECASE
+    )
     return found and found.group()
 
 
