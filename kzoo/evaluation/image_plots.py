@@ -4,6 +4,8 @@ import os
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
 
 from kzoo.errors import UserError
 from kzoo.evaluation.figures import picture
@@ -32,12 +34,13 @@ def plot_image_attention(
             axes = left.subplots()
             axes.imshow(image)
             axes.set_axis_off()
+        most = scores.mean(axis=2).max()  # attention is spread over many words: of 1 little would be seen
         rows = right.subplots(layers, squeeze=False)[:, 0]
         for number, (axes, layer) in enumerate(zip(rows, scores, strict=True), 1):
-            drawn = axes.imshow(layer.mean(axis=1), cmap="Blues", vmin=0, vmax=1, aspect="auto")
+            drawn = axes.imshow(layer.mean(axis=1), cmap="Blues", vmin=0, vmax=most, aspect="auto")
             axes.set_yticks(range(heads), range(1, heads + 1))
             axes.set_xticks([])
-            axes.set_ylabel(f"layer {number}")
+            axes.set_ylabel(f"layer {number}\nhead")
         _write_above(rows[0], words)
         right.colorbar(drawn, ax=rows.tolist(), label="attention", shrink=0.8)
 
@@ -57,7 +60,8 @@ def plot_regions(
 ):
     """Draw, for each word, how much each region of the picture attends to it, over the picture.
 
-    The brightest region of each panel is the one that attends most to that word.
+    The picture as it is comes first; the redder a region, the more it attends to the word, by one scale for
+    all words.
 
     Args:
         scores: `(layers, H, R, S)`; drawn is the mean over layers and heads.
@@ -71,16 +75,22 @@ def plot_regions(
     """
     height, width = image.shape[:2]
     by_word = scores.mean(axis=(0, 1)).reshape(*_grid(scores.shape[2], image_shape), len(words))
-    columns = min(len(words), 6)
-    rows = -(-len(words) // columns)
-    with picture(path, (1.3 * columns, (1.3 * height / width + 0.2) * rows)) as figure:
-        places = figure.subplots(rows, columns, squeeze=False).ravel()
-        for axes in places:
+    columns = min(len(words) + 1, 6)
+    rows = -(-(len(words) + 1) // columns)
+    most, place = by_word.max(), (0, width, height, 0)
+    with picture(path, (1.3 * columns + 0.8, (1.3 * height / width + 0.2) * rows)) as figure:
+        places = figure.subplots(rows, columns, squeeze=False)
+        for axes in places.ravel():
             axes.set_axis_off()
-        for axes, word, weights in zip(places, _shown(words), np.moveaxis(by_word, -1, 0), strict=False):
-            axes.imshow(image, extent=(0, width, height, 0))
-            axes.imshow(weights, cmap="inferno", alpha=0.55, vmin=0, extent=(0, width, height, 0))
+        places[0, 0].imshow(image, extent=place)
+        panels = zip(places.ravel()[1:], _shown(words), np.moveaxis(by_word, -1, 0), strict=False)
+        for axes, word, weights in panels:
+            axes.imshow(image, extent=place)
+            # Clear where little attends, so that the picture's colours stay.
+            axes.imshow(weights, cmap="Reds", vmin=0, vmax=most, alpha=0.8 * weights / most, extent=place)
             axes.set_title(word)
+        scale = ScalarMappable(Normalize(0, most), "Reds")
+        figure.colorbar(scale, ax=places.ravel().tolist(), label="attention", shrink=0.8)
 
 
 def _grid(regions: int, image_shape: tuple[int, ...]) -> tuple[int, int]:

@@ -31,7 +31,7 @@ class PictureEncoder(keras.layers.Layer):
         `(B, R, channels[-1])`: regions row by row, R = h·w / 4 to the number of convolutions.
 
     Raises:
-        ValueError: pictures of another height or width.
+        ValueError: pictures of another rank, height or width, or not of three colours.
 
     Example:
 
@@ -71,6 +71,10 @@ class PictureEncoder(keras.layers.Layer):
         return ops.reshape(x, (-1, self._regions(pictures.shape), self.channels[-1]))
 
     def _regions(self, pictures_shape) -> int:
+        if len(pictures_shape) != 4 or None in pictures_shape[1:3] or pictures_shape[3] != 3:
+            raise ValueError(
+                f"pictures are (B, h, w, 3) of known height and width, not {tuple(pictures_shape)}"
+            )
         height, width = pictures_shape[1:3]
         step = 2 ** len(self.channels)
         if height % step or width % step:

@@ -30,7 +30,7 @@ def image_rows(
     Raises:
         UserError: images for a model without, none for a model with them or for one of the sentences,
             features of another extractor, unequally many as sentences, of another shape, no numbers or NaN,
-            or a file that is no image.
+            pictures from 0 to 1, or a file that is no image.
     """
     if shape is None:
         if images is not None:
@@ -56,6 +56,10 @@ def image_rows(
             f"{where}the images have the shape {tuple(images.shape[1:])}, the model reads {tuple(shape)}"
         )
     _check_finite(images, where)
+    if len(shape) == 3 and images.dtype.kind == "f" and 0 < images.max() <= 1:
+        raise UserError(
+            f"pictures are numbers from 0 to 255, these end at {images.max():.3g}: multiply by 255"
+        )
     return images
 
 

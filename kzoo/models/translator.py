@@ -96,8 +96,8 @@ class Translator(TranslationModel):
             threads: int. Batches decoded at a time; always one on JAX.
             progress: function called with the number of sentences after each batch.
             images: for a model with an `image_shape`, an image for each sentence: an array
-                `(N, *image_shape)`, features as `kzoo.data.open_features` opens them, or paths of files
-                for a model that reads pictures.
+                `(N, *image_shape)`, features as `kzoo.data.open_features` opens them, or, for a model that
+                reads pictures, paths of files, which are scaled to its size. Pictures are 0 to 255.
 
         Returns:
             The translations, in the order of `texts`.

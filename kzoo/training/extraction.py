@@ -121,7 +121,7 @@ class _Pictures:
                 pictures[row] = read_picture(self.folder / name, size)
             except UserError as error:
                 if not self.replace_corrupt:
-                    raise
+                    raise UserError(f"{error}; --replace-corrupt gives it the mean feature") from None
                 print(f"{error}; it gets the mean feature", file=sys.stderr)
                 self.corrupt.add(name)
         return pictures

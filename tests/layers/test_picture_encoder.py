@@ -39,3 +39,9 @@ def test_is_a_stack_of_normalized_strided_correlations(training, random):
 def test_refuses_sizes_that_cannot_be_halved():
     with pytest.raises(ValueError, match="12×10: both must be multiples of 4"):
         PictureEncoder(channels=(4, 8))(np.zeros((1, 12, 10, 3), "uint8"))
+
+
+@pytest.mark.parametrize("shape", [(64, 64, 3), (1, 64, 64, 1)])
+def test_refuses_what_is_no_batch_of_coloured_pictures(shape):
+    with pytest.raises(ValueError, match=r"pictures are \(B, h, w, 3\)"):
+        PictureEncoder()(np.zeros(shape, "uint8"))

@@ -109,3 +109,11 @@ def test_a_reader_s_error_is_one_line(file, monkeypatch):
         monkeypatch.setattr(Image, "open", broken)
         with pytest.raises(UserError, match=rf"a\.png is no image that can be read \({shown}\)$"):
             read_picture(file[0], (4, 4))
+
+
+def test_pictures_from_0_to_1_are_refused():
+    pictures = np.full((2, 16, 16, 3), 0.75)
+    with pytest.raises(UserError, match="from 0 to 255, these end at 0.75: multiply by 255"):
+        image_rows(pictures, 2, (16, 16, 3))
+    assert image_rows(255 * pictures, 2, (16, 16, 3)).max() == 191.25
+    assert image_rows(0 * pictures, 2, (16, 16, 3)).max() == 0

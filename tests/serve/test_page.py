@@ -45,7 +45,7 @@ def bridge():
 
 
 def pictures():
-    return image_text_tiny(CHARACTERS, image_shape=(16, 32, 3), **{**SIZES, "num_layers": 1})
+    return image_text_tiny(CHARACTERS, image_shape=(32, 48, 3), **{**SIZES, "num_layers": 1})
 
 
 @contextlib.contextmanager
@@ -91,7 +91,7 @@ def post(address: str, **asked) -> httpx.Response:
 
 def picture_file() -> bytes:
     file = io.BytesIO()
-    colours = np.random.default_rng(1).integers(0, 255, (16, 24, 3)).astype("uint8")
+    colours = np.random.default_rng(1).integers(0, 255, (32, 48, 3)).astype("uint8")
     Image.fromarray(colours).save(file, "PNG")
     return file.getvalue()
 
