@@ -10,12 +10,13 @@ from kzoo.commands.progress import progress_bar
 from kzoo.errors import UserError
 
 app = typer.Typer()
+Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE, such as epochs=3.")]
 
 
 @app.command()
 def train(
     recipe: Annotated[Path, typer.Argument(help="A recipe, such as training/pope_multi30k.toml.")],
-    overrides: Annotated[list[str] | None, typer.Argument(help="KEY=VALUE, such as epochs=3.")] = None,
+    overrides: Overrides = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The run; runs/RECIPE by default.")
     ] = None,
@@ -41,7 +42,7 @@ def train(
 @app.command()
 def prepare(
     recipe: Annotated[Path, typer.Argument(help="A recipe with source and target.")],
-    overrides: Annotated[list[str] | None, typer.Argument(help="KEY=VALUE, such as seed=3.")] = None,
+    overrides: Overrides = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to; the recipe's shards by default.")
     ] = None,

@@ -58,9 +58,9 @@ class MaskedBatchNormalization(keras.layers.Layer):
     def _counts(self, x, present):
         """Return whether each place of each row counts, `(B·N,)`."""
         counts = ops.ones_like(ops.reshape(x, (ops.shape(x)[0], -1, x.shape[-1]))[..., 0])  # (B, N)
-        return ops.reshape(
-            counts if present is None else counts * ops.cast(present, "float32")[:, None], (-1,)
-        )
+        if present is not None:
+            counts *= ops.cast(present, "float32")[:, None]
+        return ops.reshape(counts, (-1,))
 
     def compute_output_shape(self, inputs_shape):
         return inputs_shape

@@ -128,13 +128,11 @@ class AmbiguousWord:
 
 
 def _first_form(forms: tuple[str, ...], sentence: str, language: str) -> str | None:
-    before, after = (
-        ("(?<!吉)", "") if language == "zh" else (r"\b", r"\b")
-    )  # 他, he, is not that of 吉他, guitar
+    # Chinese has no edges of words; the 他 (he) of 吉他 (guitar) is no word.
+    before, after = ("(?<!吉)", "") if language == "zh" else (r"\b", r"\b")
     longest_first = sorted(forms, key=lambda form: (-len(form), form))
-    found = re.search(
-        f"{before}(?:{'|'.join(map(re.escape, longest_first))}){after}", sentence, re.IGNORECASE
-    )
+    any_form = "|".join(map(re.escape, longest_first))
+    found = re.search(f"{before}(?:{any_form}){after}", sentence, re.IGNORECASE)
     return found and found.group()
 
 
