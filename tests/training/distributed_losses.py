@@ -28,7 +28,7 @@ from kzoo.models.xla import uses_xla
 from kzoo.training.strategies import open_strategy
 
 STEPS, WORDS = 50, 20
-TRANSFORMER = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 32, "dropout": 0.0}
+TRANSFORMER = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 32}
 
 
 def sides(count: int = 41) -> list[list[list[int]]]:
@@ -37,19 +37,20 @@ def sides(count: int = 41) -> list[list[list[int]]]:
     return [[random.integers(4, WORDS, random.integers(1, 10)).tolist() for _ in range(count)] for _ in "st"]
 
 
-def pope():
-    backbone = TransformerBackbone(WORDS, **TRANSFORMER)
+def pope(dropout: float = 0.0, **options):
+    backbone = TransformerBackbone(WORDS, **TRANSFORMER, dropout=dropout, **options)
     return backbone, noam(), LabelSmoothedCrossEntropy(), Batches(*sides(), tokens=70, num_shapes=1)
 
 
-def image_text():
-    backbone = TransformerBackbone(WORDS, **TRANSFORMER, image_shape=(16, 16, 3), position_encoding="sine")
+def image_text(dropout: float = 0.0, **options):
+    seen = {"image_shape": (16, 16, 3), "position_encoding": "sine"}
+    backbone = TransformerBackbone(WORDS, **TRANSFORMER, **seen, dropout=dropout, **options)
     images = np.random.default_rng(3).integers(0, 256, (len(sides()[0]), 16, 16, 3)).astype("uint8")
     batches = Batches(*sides(), tokens=70, num_shapes=1, images=images)
     return backbone, noam(), LabelSmoothedCrossEntropy(), batches
 
 
-def glyph():
+def glyph(dropout: float = 0.0, **options):
     backbone = RecurrentBackbone(
         WORDS,
         WORDS,
@@ -59,7 +60,8 @@ def glyph():
         bidirectional=[8],
         unidirectional=[16],
         decoder_units=[16],
-        dropout=0.0,
+        dropout=dropout,
+        **options,
     )
     glyphs = np.random.default_rng(3).integers(0, 2, (WORDS, 22, 22))
     glyphs[:4] = 0
@@ -68,7 +70,7 @@ def glyph():
     return backbone, optimizer, LabelSmoothedCrossEntropy(0.0), Batches(*sides(), tokens=70, num_shapes=1)
 
 
-def attention_bridge():
+def attention_bridge(dropout: float = 0.0, **options):
     backbone = AttentionBridgeBackbone(
         [WORDS, WORDS + 4],
         encoder="cnn",  # compiled sooner than the others
@@ -77,6 +79,8 @@ def attention_bridge():
         num_decoder_layers=1,
         num_heads=3,
         hidden_dim=24,
+        dropout=dropout,
+        **options,
     )
     pairs, words = [("en", "de"), ("de", "en")], dict(zip(("en", "de"), sides(), strict=True))
     batches = PairBatches(words, pairs, ["en", "de"], sentences=7, num_shapes=1)

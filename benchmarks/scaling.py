@@ -1,0 +1,168 @@
+"""What a second device brings to training, and what share of it is lost to working together.
+
+    KERAS_BACKEND=jax python benchmarks/scaling.py --rounds 5
+
+The tiny Transformer on random words, a batch of 2,048 of them a side, in three ways: one process; two that
+share every batch (`multi_worker` on TensorFlow, `data_parallel` on JAX); and two that know nothing of each
+other, each with batches of its own, which is all that two devices can do here. Every process has a processor
+core and a thread of its own. The three take turns. Prints target words a second of each round, how much
+faster two together are than one, and the share of the two apart that they lose.
+"""
+
+import argparse
+import json
+import os
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+
+STRATEGY = {"tensorflow": "multi_worker", "jax": "data_parallel"}
+VOCABULARY, LENGTH, ROWS = 4000, 32, 64
+
+
+def main():
+    options = parse_arguments()
+    if options.worker:
+        work(*options.worker, options.steps)
+        return
+    backend = os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+    if backend not in STRATEGY:
+        sys.exit(f"KERAS_BACKEND is {backend}: several processes train on {' and '.join(STRATEGY)} only")
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        sys.exit("this machine has one processor core: scaling needs two")
+    ways = {
+        "one": [Worker("one", cores[0], options.steps)],
+        "together": two(STRATEGY[backend], cores, options.steps),
+        "apart": [Worker("one", core, options.steps) for core in cores[:2]],
+    }
+    try:
+        rounds = [
+            {name: rate(workers, options.steps, name) for name, workers in ways.items()}
+            for _ in range(options.rounds + 1)
+        ][1:]  # the first compiles
+    finally:
+        for worker in [worker for workers in ways.values() for worker in workers]:
+            worker.end()
+    print(f"{backend}, {STRATEGY[backend]}\n\n{table(rounds)}")
+
+
+def parse_arguments() -> argparse.Namespace:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=40, help="of each way a round")
+    parser.add_argument("--worker", nargs=2, metavar=("STRATEGY", "CORE"), help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def two(strategy: str, cores: list[int], steps: int) -> list["Worker"]:
+    """Start two processes that train together."""
+    listeners = [socket.socket() for _ in range(2)]
+    for listener in listeners:
+        listener.bind(("127.0.0.1", 0))
+    addresses = [f"127.0.0.1:{listener.getsockname()[1]}" for listener in listeners]
+    for listener in listeners:
+        listener.close()
+    workers = []
+    for number in range(2):
+        task = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": number}}
+        named = {
+            "TF_CONFIG": json.dumps(task),
+            "KERAS_DISTRIBUTION_JOB_ADDRESSES": ",".join(addresses),
+            "KERAS_DISTRIBUTION_NUM_PROCESSES": "2",
+            "KERAS_DISTRIBUTION_PROCESS_ID": str(number),
+            "JAX_CPU_COLLECTIVES_IMPLEMENTATION": "gloo",
+        }
+        workers.append(Worker(strategy, cores[number], steps, named))
+    return workers
+
+
+class Worker:
+    """A process that trains for some steps each time it is asked to.
+
+    Args:
+        strategy: its name.
+        core: of the processor, which it has for itself.
+        steps: of a turn.
+        environment: further variables.
+    """
+
+    def __init__(self, strategy: str, core: int, steps: int, environment: dict[str, str] | None = None):
+        threads = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS")
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, "--steps", str(steps), "--worker", strategy, str(core)],
+            env={
+                **os.environ,
+                "TF_CPP_MIN_LOG_LEVEL": "3",
+                **dict.fromkeys(threads, "1"),
+                **(environment or {}),
+            },
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def begin(self):
+        self.process.stdin.write("train\n")
+        self.process.stdin.flush()
+
+    def wait(self):
+        if self.process.stdout.readline() != "trained\n":
+            sys.exit("a process ended; its message is above")
+
+    def end(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+
+def work(strategy_name: str, core: str, steps: int):
+    """Train for some steps for each line that is read."""
+    os.sched_setaffinity(0, {int(core)})
+    import numpy as np
+
+    from kzoo.data import Batches
+    from kzoo.presets import pope_tiny
+    from kzoo.training.strategies import open_strategy
+
+    words = np.random.default_rng(1).integers(4, VOCABULARY, (2, ROWS * steps, LENGTH - 1)).tolist()
+    with open_strategy(strategy_name) as strategy:
+        with strategy.scope():
+            model = pope_tiny(source_vocabulary_size=VOCABULARY)
+        batches = strategy.share(Batches(*words, tokens=ROWS * LENGTH, num_shapes=1))
+        for _ in sys.stdin:
+            model.fit(batches, shuffle=False, verbose=0)
+            print("trained", flush=True)
+
+
+def rate(workers: list[Worker], steps: int, way: str) -> float:
+    """Let processes train one turn, and return the target words a second of all."""
+    start = time.perf_counter()
+    for worker in workers:
+        worker.begin()
+    for worker in workers:
+        worker.wait()
+    batches = steps * (len(workers) if way == "apart" else 1)
+    return batches * ROWS * LENGTH / (time.perf_counter() - start)
+
+
+def table(rounds: list[dict[str, float]]) -> str:
+    """Return the rounds and their medians as a Markdown table."""
+    lines = [
+        "| round | one | two together | two apart | together / one | share lost |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    medians = {name: statistics.median(row[name] for row in rounds) for name in rounds[0]}
+    for name, row in [*enumerate(rounds, 1), ("median", medians)]:
+        lines.append(
+            f"| {name} | {row['one']:,.0f} | {row['together']:,.0f} | {row['apart']:,.0f} "
+            f"| {row['together'] / row['one']:.2f} | {1 - row['together'] / row['apart']:.0%} |"
+        )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""A run of any family that was told to stop ends with the weights of one that was not, in any precision."""
+
+import os
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+from distributed_losses import FAMILIES
+
+from kzoo.models import MultilingualTranslator, Translator
+from kzoo.training import Recipe, train
+from kzoo.training.optimizers import make_optimizer
+
+MODULE = sys.modules["kzoo.training.train"]  # the package's name of it is the function
+RECIPE = Recipe(preset="none", corpus="none", source="en", target="de", warmup_steps=50, epochs=2, average=1)
+WAYS = {
+    "pope": {"precision": "mixed_float16"},
+    "image_text": {"accumulate": 2},
+    "glyph": {"optimizer": "adam", "rate": 1e-3, "clip_norm": 5.0},
+    "attention_bridge": {"optimizer": "sgd", "rate": 0.1, "precision": "mixed_bfloat16"},
+}
+
+
+class FamilyTask:
+    """A task with a tiny model of a family and its batches, and a score that rises with the epochs."""
+
+    validation = ("one", "two")
+    family = None
+
+    def __init__(self, recipe: Recipe, corpus):
+        self.recipe = recipe
+
+    def learn(self, folder: Path):
+        pass
+
+    def build(self, folder: Path) -> keras.Model:
+        backbone, _, loss, self.made = FAMILIES[self.family](dropout=0.3, dtype=self.recipe.precision)
+        kind = MultilingualTranslator if self.family == "attention_bridge" else Translator
+        model = kind(backbone, {})
+        jit = keras.backend.backend() == "jax"  # what XLA would take on TensorFlow is not worth its time
+        model.compile(make_optimizer(self.recipe, 16), loss, jit_compile=jit)
+        return model
+
+    def batches(self, model):
+        return self.made
+
+    def prepare(self, model, batches, folder, verbose, strategy):
+        pass
+
+    def score(self):
+        return keras.callbacks.LambdaCallback(
+            on_epoch_end=lambda epoch, logs: logs.update(val_bleu=float(epoch))
+        )
+
+
+@pytest.fixture(params=WAYS)
+def recipe(request, monkeypatch):
+    monkeypatch.setattr(MODULE, "BilingualTask", FamilyTask)
+    monkeypatch.setattr(MODULE, "recipe_corpus", lambda recipe: None)
+    monkeypatch.setattr(MODULE, "builder", lambda preset: None)
+    monkeypatch.setattr(FamilyTask, "family", request.param)
+    for kind in (Translator, MultilingualTranslator):
+        monkeypatch.setattr(kind, "save_to_preset", lambda self, folder: None)
+    return replace(RECIPE, **WAYS[request.param])
+
+
+def state(model: keras.Model) -> list[np.ndarray]:
+    """Return all that a step changes: weights, statistics, the optimizer's moments and its loss scale."""
+    return [keras.ops.convert_to_numpy(v) for v in (*model.variables, *model.optimizer.variables)]
+
+
+def test_a_stopped_run_goes_on_to_the_same_weights(recipe, tmp_path, monkeypatch):
+    unbroken = state(train(recipe, tmp_path / "unbroken", verbose=0))
+    batch_end = MODULE.MostSteps.on_train_batch_end
+
+    def stopping(callback, batch, logs=None):
+        batch_end(callback, batch, logs)
+        if batch == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr(MODULE.MostSteps, "on_train_batch_end", stopping)
+        train(recipe, tmp_path / "stopped", verbose=0)
+    assert os.listdir(tmp_path / "stopped" / "checkpoints") == ["epoch_0000_batch_000003"]
+    continued = state(train(recipe, tmp_path / "stopped", verbose=0))
+    for one, other in zip(unbroken, continued, strict=True):
+        np.testing.assert_array_equal(other, one)
