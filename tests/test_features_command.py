@@ -41,7 +41,8 @@ def extract(tmp_path, monkeypatch):
 
 
 def test_all_pictures_of_a_folder_are_extracted(extract):
-    (extract.folder / "readme.txt").write_text("no picture")
+    for name in ("readme.txt", ".DS_Store", "Thumbs.db"):
+        (extract.folder / name).write_text("no picture")
     done = extract()
     assert done.exit_code == 0, done.output
     assert done.stdout == f"{extract.output}: (3, 7), mobilenet predictions\n"

@@ -2,8 +2,10 @@
 
 import base64
 import io
+import json
 import re
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +14,8 @@ from typer.testing import CliRunner
 
 from kzoo import cli
 from kzoo.data import Extractor, write_features
+from kzoo.data.scenes import scenes
+from kzoo.data.scenes.picture import draw
 from kzoo.errors import UserError
 from kzoo.evaluation.image_plots import plot_image_attention, plot_regions
 from kzoo.models.image_inputs import image_rows
@@ -39,6 +43,18 @@ class Teller:
 
     def n_best(self, texts, n, beam_size, penalty, images=None, **options):
         return [[Hypothesis(text, -1.0)] for text in self.translate(texts, images)]
+
+
+class Seeing(Teller):
+    """Knows the German sentence of every picture of Scenes' validation set."""
+
+    source_language, target_language, image_shape, extractor = "en", "de", (64, 64, 3), None
+
+    def __init__(self):
+        self.known = {draw(scene).tobytes(): scene.sentence("de") for scene in scenes("val")}
+
+    def translate(self, texts, images, **options):
+        return [self.known.get(row.tobytes(), "") for row in images]
 
 
 @pytest.fixture(autouse=True)
@@ -215,6 +231,20 @@ def test_draws_what_the_features_of_a_picture_attend_to(presets, folder):
         np.testing.assert_array_equal(pixels("drawn.png"), pixels(expected))
 
 
+def test_a_picture_in_a_folder_of_the_features_is_found_by_the_end_of_its_path(tmp_path):
+    from kzoo.commands.plots import _name_in
+
+    names = ("a/x.png", "b/x.png", "c/y.png", "z.png")
+    write_features(tmp_path / "f.npy", lambda wanted: iter([np.ones((len(wanted), 2))]), names, VGG)
+    for picture, expected in (
+        ("photographs/b/x.png", "b/x.png"),
+        ("elsewhere/y.png", "c/y.png"),
+        ("a/z.png", "z.png"),
+        ("elsewhere/x.png", "x.png"),  # of two, which the message then says
+    ):
+        assert _name_in(tmp_path / "f.npy", Path(picture)) == expected
+
+
 def test_the_wrong_picture_of_a_plot_is_named(presets, folder):
     presets["features"] = untrained((5,))
     presets["features"].extractor = asdict(VGG)
@@ -241,3 +271,19 @@ def test_large_photographs_are_shown_smaller_turned_as_their_exif_says(folder):
     (folder / "broken.png").write_bytes((folder / "photograph.png").read_bytes()[:40])
     with pytest.raises(UserError, match=r"broken\.png is no image"):
         shown_picture(folder / "broken.png")
+
+
+def test_scores_scenes_with_their_own_pictures_others_and_none(presets, folder):
+    """A model that says which picture it sees has the reference of the right one alone."""
+    presets["seeing"] = Seeing()
+    found = {}
+    for shown in ("right", "shuffled", "none"):
+        kzoo("evaluate", "seeing", "--corpus", "scenes", "--split", "val", "--shown", shown, "-o", "s.json")
+        found[shown] = json.loads((folder / "s.json").read_text())
+        assert found[shown]["shown"] == shown
+    words = sum(len(scene.ambiguous("en", "de")) for scene in scenes("val"))
+    counted = {shown: scores["ambiguous_words"]["val"] for shown, scores in found.items()}
+    assert counted["right"] == {"words": words, "right": words, "other": 0}
+    assert counted["shuffled"]["right"] < 0.2 * words
+    assert counted["none"] == {"words": words, "right": 0, "other": 0}
+    refused("reads text only: leave --shown out", "evaluate", "text", "--shown", "none", "--corpus", "scenes")

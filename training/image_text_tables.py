@@ -31,22 +31,25 @@ import typer
 
 from kzoo.cli import main
 from kzoo.commands.options import numbers
+from kzoo.data.corpora import Corpus
 from kzoo.data.extractor import Extractor
-from kzoo.data.image_features import write_features
+from kzoo.data.image_features import FeatureFile, write_features
 from kzoo.data.scenes import scenes as scenes_of
-from kzoo.evaluation import find_meteor, meteor_score, score_ambiguous_words, score_translations
+from kzoo.evaluation import find_meteor, score_ambiguous_words, score_translations
 from kzoo.files import whole_file
 from kzoo.models.image_inputs import image_rows
+from kzoo.models.shown_images import shown_images
 from kzoo.presets import load
+from kzoo.presets.image_text import PICTURE
 from kzoo.training import Recipe, make_recipe, read_recipe, train
 from kzoo.training.recipe_corpus import recipe_corpus
 
-GREY = 127
 FC7 = (4096,)
 NOTHING_TO_SEE = {
     "zeros": lambda random, shape: np.zeros(shape),
     "noise": lambda random, shape: random.standard_normal(shape),
 }
+Size = Annotated[Literal["tiny", "base"], typer.Option()]
 Seeds = Annotated[str, typer.Option(help="Numbers, with commas.")]
 Runs = Annotated[Path, typer.Option(help="Where the runs are.")]
 Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, as epochs=15.")]
@@ -58,6 +61,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 def scenes(
     source: str = "en",
     target: str = "de",
+    size: Size = "tiny",
     seeds: Seeds = "1,2,3",
     runs: Runs = RUNS,
     overrides: Overrides = None,
@@ -65,13 +69,19 @@ def scenes(
     """BLEU and accuracy on ambiguous words, text alone and with pictures, on the built-in set."""
     recipe = read_recipe(Path(__file__).parent / "image_text_scenes.toml", overrides or [])
     recipe = dataclasses.replace(recipe, source=source, target=target)
-    print(compare("scenes", recipe, {"text_only_tiny": {}, "image_text_tiny": {}}, seeds, runs))
+    models = {f"text_only_{size}": {}, f"image_text_{size}": {}}
+    if size == "base":  # has the paper's layers, and reads features unless it is told otherwise
+        models = {
+            f"text_only_{size}": {"model": {}},
+            f"image_text_{size}": {"model": {"image_shape": [*PICTURE]}},
+        }
+    print(compare("scenes", recipe, models, seeds, runs))
 
 
 @app.command()
 def photographs(
     features: Annotated[Path, typer.Argument(help="Folder with SPLIT.npy.")],
-    size: Annotated[Literal["tiny", "base"], typer.Option()] = "base",
+    size: Size = "base",
     seeds: Seeds = "1",
     runs: Runs = RUNS,
     overrides: Overrides = None,
@@ -112,7 +122,7 @@ def compare(name: str, recipe: Recipe, models: dict[str, dict], seeds: str, runs
 
 def photograph_models(recipe: Recipe, features: Path, size: str) -> dict[str, dict]:
     """Return what each row of the paper's tables changes in the recipe, by its preset."""
-    shape = list(recipe_corpus(recipe).with_images(features).images("train").shape[1:])
+    shape = list(checked_features(recipe, features).shape[1:])
     return {
         "lookup_zh_en" + ("" if size == "base" else "_tiny"): {"joint_vocabulary": False},
         f"text_only_{size}": {},
@@ -121,6 +131,22 @@ def photograph_models(recipe: Recipe, features: Path, size: str) -> dict[str, di
             "model": {**recipe.model, "image_shape": shape},
         },
     }
+
+
+def checked_features(recipe: Recipe, folder: Path) -> FeatureFile:
+    """Return the features of the training text; those of the test sets are checked before any training."""
+    corpus = recipe_corpus(recipe).with_images(folder)
+    trained = corpus.images("train")
+    for split in (recipe.validation, *tests_of(recipe, corpus)):
+        count = len(corpus.sentences(split, recipe.source))
+        image_rows(corpus.images(split), count, trained.shape[1:], dataclasses.asdict(trained.extractor))
+    return trained
+
+
+def tests_of(recipe: Recipe, corpus: Corpus) -> list[str]:
+    pair = {recipe.source, recipe.target}
+    tests = [split for split in corpus.splits if split.startswith("test")]
+    return [split for split in tests if pair <= set(corpus.languages_in(split))]
 
 
 def placeholder_features(recipe: Recipe, draw: Callable, folder: Path, name: str) -> Path:
@@ -152,12 +178,10 @@ def scores_of(recipe: Recipe, folder: Path) -> dict[str, dict]:
     if not path.exists() or make_recipe(json.loads(path.read_text())["recipe"]) != recipe:
         train(recipe, folder)
         translator, corpus = load(folder), recipe_corpus(recipe)
-        pair = {recipe.source, recipe.target}
         scores = {}
-        for split in corpus.splits:
-            if split.startswith("test") and pair <= set(corpus.languages_in(split)):
-                for name, images in pictures(translator, corpus, split).items():
-                    scores[f"{split}{name}"] = score(translator, recipe, corpus, split, images)
+        for split in tests_of(recipe, corpus):
+            for name, images in pictures(translator, corpus, split).items():
+                scores[f"{split}{name}"] = score(translator, recipe, corpus, split, images)
         with whole_file(path) as file:
             file.write_text(json.dumps({"recipe": dataclasses.asdict(recipe), "scores": scores}, indent=1))
     return json.loads(path.read_text())["scores"]
@@ -174,8 +198,6 @@ def score(translator, recipe: Recipe, corpus, split: str, images) -> dict:
         images=images,
     )
     scores = dataclasses.asdict(score_translations(split, translations, references, recipe.target))
-    if find_meteor():
-        scores["meteor"] = meteor_score(translations, references, recipe.target)
     if corpus.name == "scenes":
         found = score_ambiguous_words(scenes_of(split), translations, recipe.source, recipe.target)
         scores |= {**dataclasses.asdict(found), "accuracy": found.accuracy}
@@ -187,10 +209,10 @@ def pictures(translator, corpus, split: str) -> dict[str, np.ndarray | None]:
     if translator.image_shape is None:
         return {"": None}
     found = corpus.images(split)
-    right = image_rows(found, len(found), translator.image_shape, translator.extractor)[:]
-    order = np.random.default_rng(0).permutation(len(right))
-    nothing = np.full_like(right, GREY if right.dtype == np.uint8 else 0)
-    return {", right pictures": right, ", shuffled": right[order], ", none": nothing}
+    return {
+        f", {title}": shown_images(translator, found, len(found), shown)
+        for title, shown in (("right pictures", "right"), ("shuffled", "shuffled"), ("none", "none"))
+    }
 
 
 def table(results: dict[tuple[str, str], list[dict]]) -> str:
@@ -206,7 +228,7 @@ def table(results: dict[tuple[str, str], list[dict]]) -> str:
     shown = {
         name: title
         for name, title in columns.items()
-        if all(name in row for rows in results.values() for row in rows)
+        if all(row.get(name) is not None for rows in results.values() for row in rows)
     }
     lines = [
         f"| model | test set | seeds | {' | '.join(shown.values())} |",

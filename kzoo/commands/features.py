@@ -9,13 +9,20 @@ from kzoo.commands.backend import start_backend
 from kzoo.commands.progress import progress_bar
 from kzoo.errors import UserError
 
+OTHERS = (".npy", ".json", ".part", ".txt", ".db")  # what stands beside pictures, Thumbs.db too
+
 app = typer.Typer(no_args_is_help=True, help="Features of pictures, for models that read images.")
 
 
 @app.command("extract")
 def extract(
     folder: Annotated[Path, typer.Argument(help="Where the pictures are.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help=".npy file; Multi30k's are SPLIT.npy.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help=".npy file; Multi30k's are SPLIT.npy. The folder's name, here, by default."
+        ),
+    ] = None,
     names: Annotated[
         Path | None, typer.Option(help="Their file names, a line each, as Multi30k's SPLIT.txt; all, sorted.")
     ] = None,
@@ -32,12 +39,8 @@ def extract(
 
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder of pictures")
-    others = (".npy", ".json", ".part", ".txt")
-    listed = (
-        picture_names(names)
-        if names
-        else sorted(path.name for path in folder.iterdir() if path.is_file() and path.suffix not in others)
-    )
+    output = output or Path(f"{folder.resolve().name}.npy")
+    listed = picture_names(names) if names else _pictures_in(folder)
     start_backend()
     from kzoo.training.extraction import extract_features
 
@@ -46,3 +49,9 @@ def extract(
             output, folder, listed, model, layer, weights, batch_size, replace_corrupt, advance
         )
     print(f"{output}: {found.shape}, {found.extractor.model} {found.extractor.layer}")
+
+
+def _pictures_in(folder: Path) -> list[str]:
+    """Return the names of a folder's files that may be pictures, sorted; hidden ones are not."""
+    files = (path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    return sorted(path.name for path in files if path.suffix not in OTHERS)

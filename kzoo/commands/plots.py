@@ -116,7 +116,7 @@ def plot_image(
 
     locate(preset)
     check_writable(path)
-    found = open_features(features, [image.name]) if features else None
+    found = open_features(features, [_name_in(features, image)]) if features else None
     start_backend()
     from kzoo.evaluation.image_plots import plot_image_attention, plot_regions
 
@@ -128,6 +128,17 @@ def plot_image(
         plot_regions(scores, shown, words, path, translator.image_shape)
     else:
         plot_image_attention(words, scores, path, shown)
+
+
+def _name_in(features: Path, image: Path) -> str:
+    """Return what a file of features calls a picture: the end of its path, or else its name."""
+    from kzoo.data import open_features
+
+    names = open_features(features).names
+    whole = image.resolve().parts
+    ends = [name for name in names if whole[-len(Path(name).parts) :] == Path(name).parts]
+    same = [name for name in names if Path(name).name == image.name]
+    return max(ends, key=len) if ends else same[0] if len(same) == 1 else image.name
 
 
 def _as_read(translator, preset: str, image: Path, features):

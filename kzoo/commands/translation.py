@@ -1,8 +1,9 @@
 """Translate and score."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -149,6 +150,9 @@ def evaluate(
     gnmt: GNMTPenalty = None,
     truncate: Truncate = False,
     images: Annotated[Path | None, typer.Option(help="Folder with features SPLIT.npy.")] = None,
+    shown: Annotated[
+        Literal["right", "shuffled", "none"], typer.Option(help="Whose image each sentence is shown.")
+    ] = "right",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the scores.")] = None,
 ):
     """Translate a corpus's splits, or your own files, and score them with sacreBLEU."""
@@ -170,6 +174,9 @@ def evaluate(
         data = open_files(test=files, languages=(translator.source_language, translator.target_language))
     if images:
         data = data.with_images(images)
+    reads_images = bool(getattr(translator, "image_shape", None))
+    if shown != "right" and not reads_images:
+        raise UserError(f"preset {preset} reads text only: leave --shown out")
     source, target = translator.source_language, translator.target_language
     splits = split or [
         name
@@ -182,10 +189,15 @@ def evaluate(
         )
     from kzoo.evaluation.scores import evaluate as evaluate_splits
     from kzoo.evaluation.scores import score_table, write_scores
+    from kzoo.models.shown_images import shown_images
 
+    seen = {}  # of all splits before the first is translated, for any may lack some
+    for name in splits if reads_images else ():
+        count = len(data.sentences(name, source))
+        seen[name] = shown_images(translator, data.images(name), count, shown)
     total = sum(len(data.sentences(name, source)) for name in splits)
     with progress_bar("translating", total) as advance:
-        scores, _ = evaluate_splits(
+        scores, translations = evaluate_splits(
             translator,
             data,
             splits,
@@ -195,11 +207,34 @@ def evaluate(
             chosen_penalty(length_penalty, gnmt),
             truncate,
             advance,
+            seen,
         )
     print(score_table(scores))
+    if reads_images and scores[0].meteor is None:
+        print("METEOR is left out: it needs Java, and pip install pycocoevalcap for its jar", file=sys.stderr)
+    ambiguous = _ambiguous_words(data, translations, source, target)
+    for name, found in ambiguous.items():
+        print(f"{name}: {found.accuracy:.1f} % of {found.words} words that only the picture tells")
     if output:
         penalty = {"length_penalty": length_penalty} if gnmt is None else {"gnmt": gnmt}
         about = {"preset": Path(preset).name, "corpus": corpus, "licence": data.licence}
+        if reads_images:
+            about["shown"] = shown
+        if ambiguous:
+            about["ambiguous_words"] = {name: asdict(found) for name, found in ambiguous.items()}
         if files:
             about["files"] = [str(path) for path in files]
         write_scores(scores, output, **about, beam_size=beam_size, **penalty, truncate=truncate)
+
+
+def _ambiguous_words(data, translations: dict[str, list[str]], source: str, target: str) -> dict:
+    """Return the scores of each split's ambiguous words; only Scenes knows which they are."""
+    from kzoo.data.scenes import scenes
+    from kzoo.evaluation.ambiguous_words import score_ambiguous_words
+
+    if data.name != "scenes" or not any(one.ambiguous(source, target) for one in scenes("test")):
+        return {}
+    return {
+        split: score_ambiguous_words(scenes(split), translated, source, target)
+        for split, translated in translations.items()
+    }

@@ -154,20 +154,23 @@ def write_features(
     description = {"names": list(names), "extractor": asdict(extractor)}
     if _is_complete(path, names, extractor):
         return open_features(path)
-    part = _part_of(path, names, extractor)
-    with _writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        done = _rows_of(part)
-    if done < len(names):
-        _append(path, part, arrays(list(names[done:])), done, len(names))
+    part = _part_of(path, names, replace(extractor, corrupt=""))
+    completed = _part_of(path, names, extractor)  # apart: means in it must never be taken for features
+    if part == completed or not completed.exists():
+        with _writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            done = _rows_of(part)
+        if done < len(names):
+            _append(path, part, arrays(list(names[done:])), done, len(names))
+        os.replace(part, completed)
     if complete is not None:
-        array = np.lib.format.open_memmap(part, mode="r+")
+        array = np.lib.format.open_memmap(completed, mode="r+")
         complete(array)
         array.flush()
     with _writing(path):
         # In this order no description ever stands beside another extraction's array.
         path.with_suffix(".json").unlink(missing_ok=True)
-        os.replace(part, path)
+        os.replace(completed, path)
         for given_up in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
             given_up.unlink()
     with whole_file(path.with_suffix(".json")) as beside:
@@ -210,9 +213,9 @@ def _is_complete(path: Path, names: tuple[str, ...], extractor: Extractor) -> bo
 def _part_of(path: Path, names: tuple[str, ...], extractor: Extractor) -> Path:
     """Return where the unfinished array is: not in a `whole_file`, for it must outlive a failure.
 
-    The name tells whose it is. One that stopped at a corrupt picture goes on when that is to be replaced.
+    The name tells whose it is.
     """
-    whose = {"names": list(names), "extractor": asdict(replace(extractor, corrupt=""))}
+    whose = {"names": list(names), "extractor": asdict(extractor)}
     key = hashlib.sha256(json.dumps(whose).encode()).hexdigest()[:16]
     return path.with_name(f".{path.name}.{key}.part")
 

@@ -21,6 +21,7 @@ from kzoo.data.download import download_archive
 from kzoo.data.text_files import Text, read_lines
 from kzoo.errors import UserError
 from kzoo.files import cache_folder, whole_folder
+from kzoo.text.chinese_characters import CHINESE
 
 LANGUAGES = ("zh", "en")
 CWMT = (
@@ -66,12 +67,7 @@ MAX_CHARACTERS = 200  # of the Chinese side
 MAX_WORDS = 100  # of the English side
 # Controls that are no white space; marks of direction and of no width, among them the byte order mark
 CONTROL = re.compile("[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
-# Han characters, their punctuation, and full-width punctuation
-CHINESE = (
-    "[\u3001-\u303f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-    "\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]"
-)
-BETWEEN_CHINESE = re.compile(f"(?<={CHINESE}) (?={CHINESE})")
+BETWEEN_CHINESE = re.compile(f"(?<=[{CHINESE}]) (?=[{CHINESE}])")
 
 
 def read_wmt17(split: str, language: str) -> Text:

@@ -6,6 +6,7 @@
 import base64
 import html
 import io
+import re
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -16,6 +17,7 @@ from PIL import Image
 
 from kzoo.errors import UserError
 from kzoo.files import whole_file
+from kzoo.text.chinese_characters import CHINESE
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
@@ -26,12 +28,15 @@ article.plain { grid-template-columns: 1fr; }
 img { width: 12rem; border-radius: 4px; }
 img.small { image-rendering: pixelated; }
 dl { display: grid; grid-template-columns: 8rem 1fr; gap: .25rem 1rem; margin: 0; }
+dl.two { grid-template: auto auto / 1fr 1fr; grid-auto-flow: column; margin-top: .75rem; }
 dt { color: #666; } dd { margin: 0; }
 mark { background: #ffe08a; border-radius: 2px; }
-@media (max-width: 40rem) { article, dl { grid-template-columns: 1fr; } }
+@media (max-width: 40rem) { article, dl, dl.two { display: block; } }
 """
 
 
+ANY_CHINESE = re.compile(f"[{CHINESE}]")
+CHARACTERS = re.compile(rf"[^\W{CHINESE}]+|.", re.DOTALL)  # and words of other scripts
 SMALL = 128  # pixels: what is no wider and no higher is shown enlarged, and exactly
 
 
@@ -51,7 +56,7 @@ def cases(
 ) -> list[Case]:
     """Return the sentences, those whose two translations differ most first.
 
-    The difference is one minus the share of words (of characters, where there are no spaces) that stand in
+    The difference is one minus the share of words (of characters, in Chinese) that stand in
     both translations in the same order.
 
     Args:
@@ -112,23 +117,24 @@ def _article(
     case: Case, names: tuple[str, str], images: Sequence[np.ndarray] | Mapping[int, np.ndarray] | None
 ) -> str:
     first, second = _marked(case.first, case.second)
-    rows = [
-        ("source", html.escape(case.source)),
-        ("reference", html.escape(case.reference)),
-        (names[0], first),
-        (names[1], second),
-    ]
-    terms = "".join(f"<dt>{html.escape(name)}</dt><dd>{text}</dd>" for name, text in rows)
+    given = _terms(("source", html.escape(case.source)), ("reference", html.escape(case.reference)))
+    translated = _terms((names[0], first), (names[1], second))
+    texts = f'<div><dl>{given}</dl><dl class="two">{translated}</dl></div>'
     if images is None:
-        return f'<article class="plain"><dl>{terms}</dl></article>'
+        return f'<article class="plain">{texts}</article>'
     shown = _picture(images[case.number], f"picture of sentence {case.number + 1}")
-    return f"<article>{shown}<dl>{terms}</dl></article>"
+    return f"<article>{shown}{texts}</article>"
+
+
+def _terms(*rows: tuple[str, str]) -> str:
+    """Return names and what stands under them as HTML; the latter is HTML already."""
+    return "".join(f"<dt>{html.escape(name)}</dt><dd>{text}</dd>" for name, text in rows)
 
 
 def _marked(first: str, second: str) -> tuple[str, str]:
     """Return both texts as HTML, the words that the other lacks marked."""
     sides, shown = _words(first, second), ([], [])
-    between = " " if _spaced(first, second) else ""
+    between = "" if ANY_CHINESE.search(first + second) else " "
     for kind, *bounds in SequenceMatcher(None, *sides, False).get_opcodes():
         for i in (0, 1):
             text = html.escape(between.join(sides[i][bounds[2 * i] : bounds[2 * i + 1]]))
@@ -138,13 +144,9 @@ def _marked(first: str, second: str) -> tuple[str, str]:
 
 
 def _words(first: str, second: str) -> tuple[list[str], list[str]]:
-    """Return the words of two texts, or the characters if neither has spaces, as in Chinese."""
-    split = str.split if _spaced(first, second) else list
+    """Return the words of two texts; of Chinese ones the characters, and words of other scripts between."""
+    split = CHARACTERS.findall if ANY_CHINESE.search(first + second) else str.split
     return split(first), split(second)
-
-
-def _spaced(first: str, second: str) -> bool:
-    return " " in first.strip() or " " in second.strip() or (first + second).isascii()
 
 
 def _picture(picture: np.ndarray, alternative: str) -> str:

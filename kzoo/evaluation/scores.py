@@ -1,14 +1,15 @@
-"""sacreBLEU's scores of a translator on a corpus, with the signatures that make them comparable."""
+"""Scores of a translator on a corpus: sacreBLEU's, with signatures that make them comparable, and METEOR."""
 
 import dataclasses
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sacrebleu.metrics import BLEU, CHRF, TER
 
 from kzoo.data.corpora import Corpus
+from kzoo.evaluation.meteor import find_meteor, meteor_score
 from kzoo.files import whole_file
 
 
@@ -21,6 +22,7 @@ class SplitScores:
         sentences: how many.
         bleu, bleu_lowercased, chrf2, ter: sacreBLEU's.
         signatures: sacreBLEU's, by the name of the score.
+        meteor: METEOR, where Java and its jar are installed.
     """
 
     split: str
@@ -30,6 +32,7 @@ class SplitScores:
     chrf2: float
     ter: float
     signatures: dict[str, str]
+    meteor: float | None = None
 
 
 def score_translations(
@@ -57,7 +60,8 @@ def score_translations(
     }
     scores = {name: metric.corpus_score(translations, [references]).score for name, metric in metrics.items()}
     signatures = {name: str(metric.get_signature()) for name, metric in metrics.items()}
-    return SplitScores(split, len(references), **scores, signatures=signatures)
+    meteor = meteor_score(translations, references, language) if find_meteor() else None
+    return SplitScores(split, len(references), **scores, signatures=signatures, meteor=meteor)
 
 
 def bleu_metric(language: str, lowercase: bool = False) -> BLEU:
@@ -75,12 +79,13 @@ def evaluate(
     length_penalty: float | Callable = 1.0,
     truncate: bool = False,
     progress: Callable[[int], None] | None = None,
+    images: Mapping | None = None,
 ) -> tuple[list[SplitScores], dict[str, list[str]]]:
     """Translate splits of a corpus and score them, each and (if there are several) all together.
 
     Args:
         translator: has `translate`.
-        corpus: has the splits in both languages; and images, if the translator reads them.
+        corpus: has the splits in both languages.
         splits: their names.
         source: language.
         target: language.
@@ -88,6 +93,7 @@ def evaluate(
         length_penalty: as in `Translator.translate`.
         truncate: as in `Translator.translate`.
         progress: called with a number of sentences whenever so many more are translated.
+        images: of each split, for a translator that reads them; the corpus's by default.
 
     Returns:
         The scores, and each split's translations.
@@ -95,7 +101,9 @@ def evaluate(
     scores, translated, references = [], {}, []
     for split in splits:
         sentences, expected = corpus.pairs(split, source, target)
-        shown = {"images": corpus.images(split)} if getattr(translator, "image_shape", None) else {}
+        shown = {}
+        if getattr(translator, "image_shape", None):
+            shown["images"] = images[split] if images else corpus.images(split)
         translated[split] = translator.translate(
             sentences,
             beam_size=beam_size,
@@ -113,13 +121,14 @@ def evaluate(
 
 
 def score_table(scores: list[SplitScores]) -> str:
-    """Return the scores as a Markdown table, the signatures under it."""
+    """Return the scores as a Markdown table, the signatures under it; METEOR where it was found."""
+    has_meteor = all(s.meteor is not None for s in scores)
     lines = [
-        "| set | sentences | BLEU | BLEU, lowercased | chrF2 | TER |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
+        f"| set | sentences | BLEU | BLEU, lowercased | chrF2 | TER |{' METEOR |' if has_meteor else ''}",
+        f"| --- | ---: | ---: | ---: | ---: | ---: |{' ---: |' if has_meteor else ''}",
     ]
     for s in scores:
-        values = (s.bleu, s.bleu_lowercased, s.chrf2, s.ter)
+        values = (s.bleu, s.bleu_lowercased, s.chrf2, s.ter, *([s.meteor] if has_meteor else []))
         lines.append(f"| {s.split} | {s.sentences} | {' | '.join(f'{value:.1f}' for value in values)} |")
     lines += ["", *(f"{name}: `{signature}`" for name, signature in scores[0].signatures.items())]
     return "\n".join(lines)

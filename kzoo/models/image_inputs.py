@@ -129,8 +129,12 @@ def read_picture(path: str | os.PathLike, size: Sequence[int]) -> np.ndarray:
     try:
         with Image.open(path) as image:
             turned = ImageOps.exif_transpose(image)
-            if turned.mode.startswith("I"):  # 16 bits, which Pillow cuts off instead of scaling
-                turned = turned.convert("I").point(lambda value: value / 256).convert("L")
+            if turned.mode == "F":
+                raise ValueError("its numbers are fractions: write it with 8 bits a colour")
+            if turned.mode.startswith("I"):  # more than 8 bits, which Pillow cuts off instead of scaling
+                turned = turned.convert("I")
+                scale = 256 if turned.getextrema()[1] > 255 else 1
+                turned = turned.point(lambda value: value / scale).convert("L")
             turned = turned.convert("RGB")
             return np.asarray(turned.resize((size[1], size[0]), Image.Resampling.BILINEAR))
     except FileNotFoundError:

@@ -1,4 +1,8 @@
-"""The Chinese characters in common use, from the national standards that list them."""
+"""Which characters are Chinese, and those in common use, from the national standards that list them."""
+
+# Ranges for a class of a regular expression: their punctuation and the full-width one; with Han characters.
+CHINESE_MARKS = "\u3001-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
+CHINESE = f"{CHINESE_MARKS}\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 
 # Rows of two-byte codes: GB 2312 has 6,763 simplified characters, the first plane of Big5 5,401 traditional.
 GB2312 = (range(0xB0, 0xF8), range(0xA1, 0xFF))

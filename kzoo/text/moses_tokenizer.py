@@ -2,16 +2,21 @@
 
 import functools
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import keras
 from sacremoses import MosesDetokenizer, MosesDetruecaser, MosesPunctNormalizer, MosesTokenizer
 
+from kzoo.text.chinese_characters import CHINESE, CHINESE_MARKS
 from kzoo.text.tokenizers import SubwordTokenizer
 from kzoo.text.truecaser import Truecaser
 
 DETRUECASER = MosesDetruecaser()
+# Spaces that nobody writes, but Moses: around Chinese punctuation, quotes among it, and between characters.
+AROUND_MARKS = re.compile(f" *([{CHINESE_MARKS}“”‘’…—]) *")
+BETWEEN_CHINESE = re.compile(f"(?<=[{CHINESE}]) +(?=[{CHINESE}])")
 FORMS_FILE = "truecaser.json"
 
 
@@ -57,7 +62,8 @@ class MosesSubwordTokenizer(SubwordTokenizer):
 
     def plain(self, tokens: str) -> str:
         """Return a sentence that `normalize` has changed as people write it."""
-        return _tools(self.language)[2].detokenize(tokens.split(), unescape=False)
+        text = _tools(self.language)[2].detokenize(tokens.split(), unescape=False)
+        return BETWEEN_CHINESE.sub("", AROUND_MARKS.sub(r"\1", text)) if self.language == "zh" else text
 
     def get_config(self):
         return {**super().get_config(), "language": self.language}
@@ -121,9 +127,10 @@ class TruecasedSubwordTokenizer(MosesSubwordTokenizer):
 
 
 def moses_tokens(text: str, language: str) -> str:
-    """Return a sentence with its punctuation normalized and its tokens apart."""
+    """Return a sentence with its punctuation normalized, but for Chinese, and its tokens apart."""
     normalizer, tokenizer, _ = _tools(language)
-    return tokenizer.tokenize(normalizer.normalize(text), return_str=True, escape=False)
+    normal = text if language == "zh" else normalizer.normalize(text)  # which writes “ as "
+    return tokenizer.tokenize(normal, return_str=True, escape=False)
 
 
 def moses_text(text: str, language: str) -> str:

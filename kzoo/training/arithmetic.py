@@ -6,7 +6,7 @@ import time
 import keras
 from keras import ops
 
-from kzoo.layers import ByLanguage, MultiHeadAttention
+from kzoo.layers import ByLanguage, ImageTextAttention, MultiHeadAttention
 
 # Layers by the beginnings of their names: whose kernels each source word meets, and each target word.
 SOURCE_SIDE = ("source_", "encoder", "bridge")
@@ -20,6 +20,7 @@ def kernel_sizes(backbone: keras.Model) -> tuple[int, int]:
     recurrent decoder's initial states, one for a sentence.
     """
     source = sum(_kernels(layer) for layer in backbone.layers if layer.name.startswith(SOURCE_SIDE))
+    source -= _region_kernels(backbone)
     target = sum(_kernels(layer) for layer in backbone.layers if layer.name.startswith(TARGET_SIDE))
     logits = getattr(backbone, "target_embedding", None)
     if isinstance(logits, keras.layers.ReversibleEmbedding):  # the table is the output's matrix, too
@@ -35,16 +36,30 @@ def _kernels(layer: keras.layers.Layer) -> int:
 
 
 def picture_products(backbone: keras.Model) -> int:
-    """Return how many products with a weight each picture takes: a convolution meets every place."""
-    encoder = getattr(backbone, "picture_encoder", None)
-    if encoder is None:
+    """Return how many products with a weight each image takes.
+
+    A convolution meets every place, the maps of an image's queries and of what they find every region.
+    """
+    shape, encoder = backbone.get_config().get("image_shape"), getattr(backbone, "picture_encoder", None)
+    if shape is None:
         return 0
-    height, width, _ = backbone.get_config()["image_shape"]
-    total = 0
+    if encoder is None:
+        return _region_kernels(backbone) * (shape[0] if len(shape) == 2 else 1)
+    (height, width, _), total = shape, 0
     for convolution in encoder.convolutions:
         height, width = height // 2, width // 2
         total += math.prod(convolution.kernel.shape) * height * width
-    return total
+    return total + _region_kernels(backbone) * height * width
+
+
+def _region_kernels(backbone: keras.Model) -> int:
+    """Return how many weights each region of an image meets in the encoder's attentions."""
+    return sum(
+        math.prod(dense.kernel.shape)
+        for layer in backbone._flatten_layers()
+        if isinstance(layer, ImageTextAttention)
+        for dense in (layer.query_dense, layer.output_dense)
+    )
 
 
 def training_flops(

@@ -185,7 +185,7 @@ class MostSteps(keras.callbacks.Callback):
 
 
 # Keys that change no step; other shards than those that the run began with are told by their digest.
-MAY_DIFFER = ("epochs", "checkpoint_minutes", "checkpoints_kept", "shards")
+MAY_DIFFER = ("epochs", "checkpoint_minutes", "checkpoints_kept", "shards", "images")
 
 
 def _claim(folder: Path, recipe: Recipe):

@@ -148,6 +148,19 @@ def test_replacing_corrupt_pictures_where_none_is_changes_nothing(rows, tmp_path
     assert again.asked == [NAMES, NAMES]
 
 
+def test_means_of_a_call_that_was_cut_off_are_never_taken_for_features(rows, tmp_path):
+    path, unread = tmp_path / "train.npy", rows.copy()
+    unread[2] = np.nan
+
+    def fill_and_fail(array):
+        array[2] = 1
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_features(path, in_batches(unread), NAMES, replace(VGG, corrupt="mean"), fill_and_fail)
+    np.testing.assert_array_equal(write_features(path, in_batches(rows), NAMES, VGG)[:], rows)
+
+
 def test_a_failure_keeps_the_earlier_file(rows, tmp_path):
     path = tmp_path / "train.npy"
     write_features(path, in_batches(rows), NAMES, VGG)

@@ -25,15 +25,15 @@ def java(tmp_path, monkeypatch):
 def test_reads_the_final_score(java):
     assert module.meteor_score(["ein  Hund\n", "zwei"], ["ein Hund", "drei"], "de") == pytest.approx(43.21)
     assert (java / "seen").read_text() == "ein Hund\nzwei\n"
-    assert (java / "arguments").read_text().split()[-3:] == ["-l", "de", "-norm"]
+    assert (java / "arguments").read_text().split()[-6:] == ["-m", "exact", "stem", "-l", "de", "-norm"]
     module.meteor_score(["两只狗"], ["一只狗"], "zh")
-    assert (java / "arguments").read_text().split()[-2] == "other"
+    assert (java / "arguments").read_text().split()[-4:] == ["-m", "exact", "-l", "other"]
     assert (java / "seen").read_text() == "两 只 狗\n"
 
 
 def test_a_failing_run_is_one_line(java):
-    (java / "java").write_text("#!/bin/sh\necho no memory >&2\nexit 3\n")
-    with pytest.raises(UserError, match="METEOR failed.*no memory"):
+    (java / "java").write_text("#!/bin/sh\necho Error: no memory >&2\necho at Meteor.main >&2\nexit 3\n")
+    with pytest.raises(UserError, match="METEOR failed: Error: no memory$"):
         module.meteor_score(["a"], ["a"], "de")
 
 
@@ -46,6 +46,7 @@ def test_without_the_program_it_says_what_to_install(monkeypatch):
 
 
 @pytest.mark.skipif(module.find_meteor() is None, reason="METEOR's jar or Java is not installed")
-def test_equal_sentences_score_highest():
-    same = module.meteor_score(["A dog runs fast ."], ["A dog runs fast ."], "en")
-    assert same > 99 > module.meteor_score(["The cat sat ."], ["A dog runs fast ."], "en")
+@pytest.mark.parametrize("language", [*module.MATCHING, "zh", "id"])
+def test_equal_sentences_score_highest(language):
+    same = module.meteor_score(["A dog runs fast."], ["A dog runs fast."], language)
+    assert same > 99 > module.meteor_score(["The cat sat."], ["A dog runs fast."], language)

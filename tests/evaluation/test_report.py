@@ -91,6 +91,16 @@ def test_chinese_is_compared_by_characters(tmp_path):
     assert seen.marked == ["他", "她"]
 
 
+def test_other_words_and_spaces_within_chinese_stay_whole(tmp_path):
+    path = tmp_path / "report.html"
+    found = cases(["He."], ["他在NBA 球场。"], ["他在NBA 球场。"], ["她在NFL 球场。"])
+    assert found[0].difference == pytest.approx(1 - 5 / 7)  # 在, a space, 球, 场, 。 of seven
+    write_report(path, "zh", ("a", "b"), found)
+    seen = Text(path.read_text("utf-8"))
+    assert seen.fields[2:] == ["他在NBA 球场。", "她在NFL 球场。"]
+    assert seen.marked == ["他", "NBA", "她", "NFL"]
+
+
 def test_both_sides_are_compared_in_the_same_units(tmp_path):
     found = cases(["A dog."], ["Ein Hund"], ["Hund"], ["ein Hund"])
     assert found[0].difference == pytest.approx(1 - 2 / 3)

@@ -41,6 +41,15 @@ def test_subwords_come_back_as_plain_lowercase_text():
     assert again(sentences) == tokenizer(sentences)
 
 
+def test_chinese_comes_back_without_the_spaces_that_moses_puts_in():
+    sentences = ["天气很好，他在跑步。", "他说：“你好！”", "他在NBA 球场（北京）打球……", "3 月 5 日，OK。"]
+    kind = TruecasedSubwordTokenizer(language="zh")
+    tokens = [kind.normalize(sentence) for sentence in sentences]
+    assert tokens[0] == "天气很好 ， 他在跑步。"
+    back = [kind.plain(text) for text in tokens]
+    assert back == sentences
+
+
 @pytest.fixture(scope="module")
 def truecased():
     forms = learn_forms(moses_tokens(sentence, "de") for sentence in GERMAN)

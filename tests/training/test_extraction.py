@@ -11,6 +11,7 @@ from PIL import Image
 from kzoo.data import open_corpus, open_files
 from kzoo.data.corpora import picture_names
 from kzoo.errors import UserError
+from kzoo.models.image_inputs import read_picture
 from kzoo.training.extraction import PIECE, SEED, _fill_with_mean, extract_features
 
 NETWORK = {"model": "MobileNet", "weights": "random", "batch_size": 3}
@@ -106,6 +107,20 @@ def test_fc7_and_regions_are_vgg_s(folder, tmp_path, monkeypatch):
         kernel, bias = network.get_layer(layer).get_weights()
         x = np.maximum(x @ kernel + bias, 0)
     assert_close(fc7[:], x)
+
+
+def test_a_network_for_pictures_of_any_size_gets_imagenet_s(folder, tmp_path, monkeypatch):
+    """As MobileNetV3 is: its input has no size."""
+
+    def make(weights):
+        inputs = keras.Input((None, None, 3))
+        return keras.Model(inputs, keras.layers.GlobalAveragePooling2D(name=WHOLE)(inputs))
+
+    in_place_of("MobileNetV3Small", make, monkeypatch)
+    asked = {"model": "mobilenetv3small", "weights": "random", "batch_size": 3, "layer": WHOLE}
+    found = extract_features(tmp_path / "test.npy", folder, NAMES, **asked)
+    pictures = np.stack([read_picture(folder / name, (224, 224)) for name in NAMES])
+    np.testing.assert_allclose(found[:], pictures.mean(axis=(1, 2)), rtol=1e-3)
 
 
 def test_a_file_of_weights_is_read(folder, tmp_path, monkeypatch):

@@ -60,9 +60,17 @@ def test_kernels_of_a_recurrent_model():
 def test_products_of_a_picture():
     places = (16 * 16, 8 * 8, 4 * 4, 2 * 2)  # of 32×32 pixels, halved by every convolution
     channels = (3, 16, 32, 64, 128)
-    expected = sum(9 * a * b * n for a, b, n in zip(channels, channels[1:], places, strict=False))
-    assert picture_products(transformer(image_shape=(32, 32, 3))) == expected
+    convolved = sum(9 * a * b * n for a, b, n in zip(channels, channels[1:], places, strict=False))
+    queries, layers = 4 * (128 * D + D * D), 2  # of four regions, and what they find
+    assert picture_products(transformer(image_shape=(32, 32, 3))) == convolved + layers * queries
+    assert picture_products(transformer(image_shape=(5, 24))) == layers * 5 * (24 * D + D * D)
+    assert picture_products(transformer(image_shape=(24,))) == layers * (24 * D + D * D)
     assert picture_products(transformer()) == 0
+
+
+def test_words_meet_the_keys_and_values_of_an_image_s_attention_alone():
+    alone, seeing = (kernel_sizes(transformer(image_shape=shape)) for shape in (None, (24,)))
+    assert seeing == (alone[0] + 2 * D * 2 * D, alone[1])
 
 
 @pytest.mark.skipif(keras.backend.backend() != "jax", reason="JAX alone tells what XLA computes")
