@@ -178,23 +178,12 @@ def evaluate(
     if shown != "right" and not reads_images:
         raise UserError(f"preset {preset} reads text only: leave --shown out")
     source, target = translator.source_language, translator.target_language
-    splits = split or [
-        name
-        for name in data.splits
-        if name.startswith("test") and {source, target} <= set(data.languages_in(name))
-    ]
-    if not splits:
-        raise UserError(
-            f"corpus {corpus} has no test split in {source} and {target}; it has {', '.join(data.languages)}"
-        )
+    splits = split or _test_splits(data, corpus, source, target)
+    # Of all splits before the first is translated, for any may lack some.
+    seen = {name: _shown(translator, data, name, shown) for name in splits} if reads_images else None
     from kzoo.evaluation.scores import evaluate as evaluate_splits
     from kzoo.evaluation.scores import score_table, write_scores
-    from kzoo.models.shown_images import shown_images
 
-    seen = {}  # of all splits before the first is translated, for any may lack some
-    for name in splits if reads_images else ():
-        count = len(data.sentences(name, source))
-        seen[name] = shown_images(translator, data.images(name), count, shown)
     total = sum(len(data.sentences(name, source)) for name in splits)
     with progress_bar("translating", total) as advance:
         scores, translations = evaluate_splits(
@@ -225,6 +214,23 @@ def evaluate(
         if files:
             about["files"] = [str(path) for path in files]
         write_scores(scores, output, **about, beam_size=beam_size, **penalty, truncate=truncate)
+
+
+def _test_splits(data, corpus: str, source: str, target: str) -> list[str]:
+    tests = [name for name in data.splits if name.startswith("test")]
+    splits = [name for name in tests if {source, target} <= set(data.languages_in(name))]
+    if not splits:
+        raise UserError(
+            f"corpus {corpus} has no test split in {source} and {target}; it has {', '.join(data.languages)}"
+        )
+    return splits
+
+
+def _shown(translator, data, split: str, shown: str):
+    from kzoo.models.shown_images import shown_images
+
+    count = len(data.sentences(split, translator.source_language))
+    return shown_images(translator, data.images(split), count, shown)
 
 
 def _ambiguous_words(data, translations: dict[str, list[str]], source: str, target: str) -> dict:

@@ -4,7 +4,6 @@ import numpy as np
 
 from kzoo.models.image_inputs import image_rows
 
-SHOWN = ("right", "shuffled", "none")
 GREY = 127
 SEED = 0  # of the other order
 
