@@ -10,10 +10,8 @@ faster two together are than one, and the share of the two apart that they lose.
 """
 
 import argparse
-import json
 import os
 import signal
-import socket
 import statistics
 import subprocess
 import sys
@@ -31,12 +29,17 @@ def main():
     backend = os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     if backend not in STRATEGY:
         sys.exit(f"KERAS_BACKEND is {backend}: several processes train on {' and '.join(STRATEGY)} only")
+    from kzoo.training.clusters import local_cluster
+
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         sys.exit("this machine has one processor core: scaling needs two")
     ways = {
         "one": [Worker("one", cores[0], options.steps)],
-        "together": two(STRATEGY[backend], cores, options.steps),
+        "together": [
+            Worker(STRATEGY[backend], core, options.steps, named)
+            for core, named in zip(cores, local_cluster(2), strict=False)
+        ],
         "apart": [Worker("one", core, options.steps) for core in cores[:2]],
     }
     try:
@@ -57,28 +60,6 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=40, help="of each way a round")
     parser.add_argument("--worker", nargs=2, metavar=("STRATEGY", "CORE"), help=argparse.SUPPRESS)
     return parser.parse_args()
-
-
-def two(strategy: str, cores: list[int], steps: int) -> list["Worker"]:
-    """Start two processes that train together."""
-    listeners = [socket.socket() for _ in range(2)]
-    for listener in listeners:
-        listener.bind(("127.0.0.1", 0))
-    addresses = [f"127.0.0.1:{listener.getsockname()[1]}" for listener in listeners]
-    for listener in listeners:
-        listener.close()
-    workers = []
-    for number in range(2):
-        task = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": number}}
-        named = {
-            "TF_CONFIG": json.dumps(task),
-            "KERAS_DISTRIBUTION_JOB_ADDRESSES": ",".join(addresses),
-            "KERAS_DISTRIBUTION_NUM_PROCESSES": "2",
-            "KERAS_DISTRIBUTION_PROCESS_ID": str(number),
-            "JAX_CPU_COLLECTIVES_IMPLEMENTATION": "gloo",
-        }
-        workers.append(Worker(strategy, cores[number], steps, named))
-    return workers
 
 
 class Worker:

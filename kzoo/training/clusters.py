@@ -1,5 +1,6 @@
 """The environment variables that name the processes of a run, checked before anything starts."""
 
+import contextlib
 import json
 import os
 import socket
@@ -15,6 +16,33 @@ KERAS_PROCESSES = (
 EXAMPLE = (
     '{"cluster": {"worker": ["10.0.0.1:2222", "10.0.0.2:2222"]}, "task": {"type": "worker", "index": 0}}'
 )
+
+
+def local_cluster(workers: int) -> list[dict[str, str]]:
+    """Return each worker's environment variables for a run of several processes on this machine.
+
+    They name the processes for TensorFlow and for JAX, which needs a library for several without GPUs too.
+
+    Example:
+
+    >>> [json.loads(variables["TF_CONFIG"])["task"]["index"] for variables in local_cluster(2)]
+    [0, 1]
+    """
+    with contextlib.ExitStack() as held:
+        listeners = [held.enter_context(socket.socket()) for _ in range(workers)]
+        for listener in listeners:
+            listener.bind(("127.0.0.1", 0))
+        addresses = [f"127.0.0.1:{listener.getsockname()[1]}" for listener in listeners]
+    return [
+        {
+            TF_CONFIG: json.dumps(
+                {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": number}}
+            ),
+            **dict(zip(KERAS_PROCESSES, (",".join(addresses), str(workers), str(number)), strict=True)),
+            "JAX_CPU_COLLECTIVES_IMPLEMENTATION": "gloo",
+        }
+        for number in range(workers)
+    ]
 
 
 def tf_cluster() -> tuple[int, int]:

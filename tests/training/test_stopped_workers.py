@@ -1,6 +1,5 @@
 """Two workers of which one is told to stop: both save, end with status 0, and go on to the same weights."""
 
-import json
 import os
 import signal
 import subprocess
@@ -12,9 +11,10 @@ import h5py
 import keras
 import numpy as np
 import pytest
-from test_strategies import TOGETHER, free_ports
+from test_strategies import TOGETHER
 
 from kzoo.data import open_corpus
+from kzoo.training.clusters import local_cluster
 
 pytestmark = pytest.mark.skipif(not os.environ.get("KZOO_SLOW"), reason="takes minutes: KZOO_SLOW=1 runs it")
 RECIPE = """preset = "pope_tiny"
@@ -46,29 +46,18 @@ def recipe(tmp_path):
 
 
 def start_two(recipe: Path, folder: Path) -> list[subprocess.Popen]:
-    backend = keras.backend.backend()
-    addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
-    command = [sys.executable, "-m", "kzoo.cli", "train", str(recipe), "-o", str(folder)]
-    running = []
-    for number in range(2):
-        task = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": number}}
-        named = {
-            "TF_CONFIG": json.dumps(task),
-            "KERAS_DISTRIBUTION_JOB_ADDRESSES": ",".join(addresses),
-            "KERAS_DISTRIBUTION_NUM_PROCESSES": "2",
-            "KERAS_DISTRIBUTION_PROCESS_ID": str(number),
-            "JAX_CPU_COLLECTIVES_IMPLEMENTATION": "gloo",
-        }
-        running.append(
-            subprocess.Popen(
-                [*command, "--strategy", TOGETHER[backend]],
-                env={**os.environ, **named},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
+    strategy = ["--strategy", TOGETHER[keras.backend.backend()]]
+    command = [sys.executable, "-m", "kzoo.cli", "train", str(recipe), "-o", str(folder), *strategy]
+    return [
+        subprocess.Popen(
+            command,
+            env={**os.environ, **named},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
-    return running
+        for named in local_cluster(2)
+    ]
 
 
 def ended(running: list[subprocess.Popen]) -> list[str]:

@@ -4,7 +4,6 @@ import importlib.util
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +18,7 @@ from kzoo.errors import UserError
 from kzoo.models import AttentionBridgeBackbone
 from kzoo.models.xla import uses_xla
 from kzoo.training import strategies
+from kzoo.training.clusters import local_cluster
 from kzoo.training.layouts import LAYOUTS, model_parallel
 from kzoo.training.strategies import STRATEGIES, Strategy, open_strategy
 
@@ -44,29 +44,8 @@ def start(backend: str, strategy: str, devices: int, families=(), **environment)
 
 def start_two(backend: str, families=(), **environment) -> list[subprocess.Popen]:
     """Start two workers on this machine."""
-    addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
-    running = []
-    for number in range(2):
-        task = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": number}}
-        named = {
-            "TF_CONFIG": json.dumps(task),
-            "KERAS_DISTRIBUTION_JOB_ADDRESSES": ",".join(addresses),
-            "KERAS_DISTRIBUTION_NUM_PROCESSES": "2",
-            "KERAS_DISTRIBUTION_PROCESS_ID": str(number),
-            "JAX_CPU_COLLECTIVES_IMPLEMENTATION": "gloo",
-        }
-        running.append(start(backend, TOGETHER[backend], 1, families, **named, **environment))
-    return running
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for listener in sockets:
-        listener.bind(("127.0.0.1", 0))
-    ports = [listener.getsockname()[1] for listener in sockets]
-    for listener in sockets:
-        listener.close()
-    return ports
+    strategy = TOGETHER[backend]
+    return [start(backend, strategy, 1, families, **named, **environment) for named in local_cluster(2)]
 
 
 def result(process: subprocess.Popen) -> dict:
