@@ -92,8 +92,9 @@ class Worker:
         self.process.stdin.flush()
 
     def wait(self):
-        if self.process.stdout.readline() != "trained\n":
-            sys.exit("a process ended; its message is above")
+        while (line := self.process.stdout.readline()) != "trained\n":
+            if not line:
+                sys.exit("a process ended; its message is above")
 
     def end(self):
         self.process.send_signal(signal.SIGKILL)
@@ -103,6 +104,7 @@ class Worker:
 def work(strategy_name: str, core: str, steps: int):
     """Train for some steps for each line that is read."""
     os.sched_setaffinity(0, {int(core)})
+    import keras
     import numpy as np
 
     from kzoo.data import Batches
@@ -110,6 +112,7 @@ def work(strategy_name: str, core: str, steps: int):
     from kzoo.training.strategies import open_strategy
 
     words = np.random.default_rng(1).integers(4, VOCABULARY, (2, ROWS * steps, LENGTH - 1)).tolist()
+    keras.utils.set_random_seed(1)
     with open_strategy(strategy_name) as strategy:
         with strategy.scope():
             model = pope_tiny(source_vocabulary_size=VOCABULARY)

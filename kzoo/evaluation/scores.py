@@ -142,6 +142,8 @@ def write_scores(scores: list[SplitScores], path: str | os.PathLike, **about):
         path: the file.
         **about: what else it should say, such as `beam_size=5`.
     """
-    content = {**about, "scores": [dataclasses.asdict(s) for s in scores]}
+    rows = [dataclasses.asdict(s) for s in scores]
+    rows = [{name: value for name, value in row.items() if value is not None} for row in rows]  # no METEOR
+    content = {**about, "scores": rows}
     with whole_file(path) as file:
         file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
