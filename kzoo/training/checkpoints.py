@@ -109,7 +109,7 @@ class Checkpoints(keras.callbacks.Callback):
         self.history = state["history"]
         # A checkpoint from before there were any within an epoch has only the history and the seeds.
         self.epoch, self.batch = state.get("epoch", len(self.history)), state.get("batch", 0)
-        self.step = state.get("step", int(self.model.optimizer.iterations))
+        self.step = state.get("step", updates(self.model))
         if self.batch:
             self._seconds, self._running = state["seconds"], state["running"]
 
@@ -237,3 +237,8 @@ class Checkpoints(keras.callbacks.Callback):
         """Return the folders, oldest first; their numbers may outgrow the zeros before them."""
         folders = self.folder.glob("epoch_*")
         return sorted(folders, key=lambda path: [int(number) for number in re.findall(r"\d+", path.name)])
+
+
+def updates(model: keras.Model) -> int:
+    """Return how often the weights were changed; `int` alone fails under tf.distribute."""
+    return int(ops.convert_to_numpy(model.optimizer.iterations))

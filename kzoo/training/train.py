@@ -15,7 +15,7 @@ from kzoo.files import remove_folder, remove_unfinished, whole_file
 from kzoo.presets import builder
 from kzoo.training.accounting import Account, CountedBatches, Speed
 from kzoo.training.bilingual import BilingualTask
-from kzoo.training.checkpoints import Checkpoints
+from kzoo.training.checkpoints import Checkpoints, updates
 from kzoo.training.curves import curves
 from kzoo.training.fitting import fit_from
 from kzoo.training.history import History
@@ -157,7 +157,7 @@ def _run(
 
 def _fit(recipe: Recipe, translator, batches, checkpoints: Checkpoints, callbacks: list, verbose):
     """Train what the recipe leaves to train."""
-    enough = bool(recipe.steps) and int(translator.optimizer.iterations) >= recipe.steps
+    enough = bool(recipe.steps) and updates(translator) >= recipe.steps
     batch = checkpoints.batch and (len(batches) if enough else checkpoints.batch)
     # Where the last step is done, its epoch may still have to be scored.
     if checkpoints.epoch < recipe.epochs and (batch or not enough):
@@ -177,7 +177,7 @@ class MostSteps(keras.callbacks.Callback):
         self.steps = steps
 
     def on_train_batch_end(self, batch, logs=None):
-        if self.steps and int(self.model.optimizer.iterations) >= self.steps:
+        if self.steps and updates(self.model) >= self.steps:
             self.model.stop_training = True
 
     def on_epoch_end(self, epoch, logs=None):

@@ -74,7 +74,19 @@ def state(model: keras.Model) -> list[np.ndarray]:
 
 
 def test_a_stopped_run_goes_on_to_the_same_weights(recipe, tmp_path, monkeypatch):
-    unbroken = state(train(recipe, tmp_path / "unbroken", verbose=0))
+    compare(recipe, tmp_path, monkeypatch, "one")
+
+
+@pytest.mark.parametrize("recipe", ["pope"], indirect=True)
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="is about tf.distribute")
+def test_a_stopped_run_of_several_devices_goes_on_to_the_same_weights(recipe, tmp_path, monkeypatch):
+    """With as many steps as a run of two epochs has, which must be counted under tf.distribute too."""
+    compare(replace(recipe, precision="float32", steps=12), tmp_path, monkeypatch, "mirrored")
+
+
+def compare(recipe: Recipe, tmp_path: Path, monkeypatch, strategy: str):
+    """Compare a run that is stopped in its first epoch and started again with one that is not."""
+    unbroken = state(train(recipe, tmp_path / "unbroken", verbose=0, strategy=strategy))
     batch_end = MODULE.MostSteps.on_train_batch_end
 
     def stopping(callback, batch, logs=None):
@@ -84,8 +96,8 @@ def test_a_stopped_run_goes_on_to_the_same_weights(recipe, tmp_path, monkeypatch
 
     with monkeypatch.context() as patch, pytest.raises(SystemExit):
         patch.setattr(MODULE.MostSteps, "on_train_batch_end", stopping)
-        train(recipe, tmp_path / "stopped", verbose=0)
+        train(recipe, tmp_path / "stopped", verbose=0, strategy=strategy)
     assert os.listdir(tmp_path / "stopped" / "checkpoints") == ["epoch_0000_batch_000003"]
-    continued = state(train(recipe, tmp_path / "stopped", verbose=0))
+    continued = state(train(recipe, tmp_path / "stopped", verbose=0, strategy=strategy))
     for one, other in zip(unbroken, continued, strict=True):
         np.testing.assert_array_equal(other, one)

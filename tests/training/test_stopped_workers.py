@@ -36,7 +36,7 @@ checkpoint_minutes = 0.02
 @pytest.fixture
 def recipe(tmp_path):
     corpus = open_corpus("scenes")
-    for split, count in (("train", 1000), ("val", 5)):
+    for split, count in (("train", 150), ("val", 5)):
         for language in ("en", "de"):
             lines = corpus.sentences(split, language)[:count]
             (tmp_path / f"{split}.{language}").write_text("\n".join(lines) + "\n")
