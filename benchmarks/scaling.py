@@ -73,7 +73,7 @@ class Worker:
     """
 
     def __init__(self, strategy: str, core: int, steps: int, environment: dict[str, str] | None = None):
-        threads = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS")
+        threads = ("TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS")  # what sends gradients has others
         self.process = subprocess.Popen(
             [sys.executable, __file__, "--steps", str(steps), "--worker", strategy, str(core)],
             env={
