@@ -29,13 +29,14 @@ from typing import Annotated, Literal
 import numpy as np
 import typer
 
+from kzoo.bundle.corpora import test_splits
 from kzoo.cli import main
 from kzoo.commands.options import numbers
-from kzoo.data.corpora import Corpus
 from kzoo.data.extractor import Extractor
 from kzoo.data.image_features import FeatureFile, write_features
 from kzoo.data.scenes import scenes as scenes_of
 from kzoo.evaluation import find_meteor, score_ambiguous_words, score_translations
+from kzoo.evaluation.meteor import LEFT_OUT
 from kzoo.files import whole_file
 from kzoo.models.image_inputs import image_rows
 from kzoo.models.shown_images import shown_images
@@ -107,7 +108,7 @@ def placeholders(seeds: Seeds = "1", runs: Runs = RUNS, overrides: Overrides = N
 def compare(name: str, recipe: Recipe, models: dict[str, dict], seeds: str, runs: Path) -> str:
     """Train and score models, presets with what each changes in the recipe; write results, return a table."""
     if not find_meteor():
-        print("METEOR is left out: it needs Java, and pip install pycocoevalcap for its jar", file=sys.stderr)
+        print(LEFT_OUT, file=sys.stderr)
     results = {}
     for seed in numbers(seeds):
         for preset, options in models.items():
@@ -137,16 +138,10 @@ def checked_features(recipe: Recipe, folder: Path) -> FeatureFile:
     """Return the features of the training text; those of the test sets are checked before any training."""
     corpus = recipe_corpus(recipe).with_images(folder)
     trained = corpus.images("train")
-    for split in (recipe.validation, *tests_of(recipe, corpus)):
+    for split in (recipe.validation, *test_splits(recipe, corpus)):
         count = len(corpus.sentences(split, recipe.source))
         image_rows(corpus.images(split), count, trained.shape[1:], dataclasses.asdict(trained.extractor))
     return trained
-
-
-def tests_of(recipe: Recipe, corpus: Corpus) -> list[str]:
-    pair = {recipe.source, recipe.target}
-    tests = [split for split in corpus.splits if split.startswith("test")]
-    return [split for split in tests if pair <= set(corpus.languages_in(split))]
 
 
 def placeholder_features(recipe: Recipe, draw: Callable, folder: Path, name: str) -> Path:
@@ -179,7 +174,7 @@ def scores_of(recipe: Recipe, folder: Path) -> dict[str, dict]:
         train(recipe, folder)
         translator, corpus = load(folder), recipe_corpus(recipe)
         scores = {}
-        for split in tests_of(recipe, corpus):
+        for split in test_splits(recipe, corpus):
             for name, images in pictures(translator, corpus, split).items():
                 scores[f"{split}{name}"] = score(translator, recipe, corpus, split, images)
         with whole_file(path) as file:

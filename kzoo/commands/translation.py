@@ -181,6 +181,7 @@ def evaluate(
     splits = split or _test_splits(data, corpus, source, target)
     # Of all splits before the first is translated, for any may lack some.
     seen = {name: _shown(translator, data, name, shown) for name in splits} if reads_images else None
+    from kzoo.evaluation.meteor import LEFT_OUT
     from kzoo.evaluation.scores import evaluate as evaluate_splits
     from kzoo.evaluation.scores import score_table, write_scores
 
@@ -200,7 +201,7 @@ def evaluate(
         )
     print(score_table(scores))
     if reads_images and scores[0].meteor is None:
-        print("METEOR is left out: it needs Java, and pip install pycocoevalcap for its jar", file=sys.stderr)
+        print(LEFT_OUT, file=sys.stderr)
     ambiguous = _ambiguous_words(data, translations, source, target)
     for name, found in ambiguous.items():
         print(f"{name}: {found.accuracy:.1f} % of {found.words} words that only the picture tells")
@@ -217,6 +218,7 @@ def evaluate(
 
 
 def _test_splits(data, corpus: str, source: str, target: str) -> list[str]:
+    """Return the test splits that have both languages; `corpus` is what an error calls the data."""
     tests = [name for name in data.splits if name.startswith("test")]
     splits = [name for name in tests if {source, target} <= set(data.languages_in(name))]
     if not splits:
@@ -227,6 +229,7 @@ def _test_splits(data, corpus: str, source: str, target: str) -> list[str]:
 
 
 def _shown(translator, data, split: str, shown: str):
+    """Return the images `(N, *image_shape)` that a split's sentences are shown."""
     from kzoo.models.shown_images import shown_images
 
     count = len(data.sentences(split, translator.source_language))

@@ -12,6 +12,7 @@ from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
 from kzoo.errors import UserError
 
+LEFT_OUT = "METEOR is left out: it needs Java, and pip install pycocoevalcap for its jar"
 # How the words of languages that METEOR knows are matched; the package has tables of English ones alone.
 MATCHING = {
     "cs": "exact",
@@ -62,15 +63,8 @@ def meteor_score(translations: Sequence[str], references: Sequence[str], languag
         for file, sentences in zip(files, (translations, references), strict=True):
             lines = [apart(sentence) for sentence in sentences]
             file.write_text("".join(" ".join(line.split()) + "\n" for line in lines), "utf-8")
-        command = [
-            "java",
-            "-Xmx2G",
-            "-jar",
-            str(jar),
-            *map(str, files),
-            "-m",
-            MATCHING.get(language, "exact"),
-        ]
+        command = ["java", "-Xmx2G", "-jar", str(jar), *map(str, files)]
+        command += ["-m", MATCHING.get(language, "exact")]
         command += ["-l", language, "-norm"] if known else ["-l", "other"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     final = [line.split()[-1] for line in done.stdout.splitlines() if line.startswith("Final score:")]

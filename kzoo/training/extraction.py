@@ -114,9 +114,8 @@ class _Pictures:
 
     def _read(self, names: list[str]) -> np.ndarray:
         """Return a batch `(b, h, w, 3)`, black where there is no picture or none that can be read."""
-        size = [
-            side or 224 for side in self.network.input_shape[1:3]
-        ]  # MobileNetV3 takes any; ImageNet's size
+        # A network for any size, such as MobileNetV3, gets what ImageNet's have.
+        size = [side or 224 for side in self.network.input_shape[1:3]]
         pictures = np.zeros((self.batch_size, *size, 3), "float32")
         for row, name in enumerate(names):
             try:
