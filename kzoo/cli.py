@@ -7,7 +7,7 @@ import sys
 import typer
 
 from kzoo.commands import comparison, features, plots, serving, shelf, training, translation
-from kzoo.errors import LostWorker, UserError
+from kzoo.errors import UserError, WorkerError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -30,7 +30,7 @@ def main(application: typer.Typer | None = None):
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
         (application or app)()
-    except LostWorker as error:
+    except WorkerError as error:
         print(f"error: {error}", file=sys.stderr, flush=True)
         os._exit(1)
     except UserError as error:

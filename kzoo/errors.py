@@ -8,8 +8,8 @@ class UserError(ValueError):
     """
 
 
-class LostWorker(UserError):
-    """Another process of the same run is gone. At its end this one would wait for it: it is left at once."""
+class WorkerError(UserError):
+    """What ends one of several processes: it is left at once, for at its end it would wait for the others."""
 
 
 def nearest(name: str, known: list[str]) -> str:

@@ -1,11 +1,14 @@
 """Files and folders that reach the disk whole or not at all."""
 
 import contextlib
+import fcntl
+import glob
 import hashlib
 import os
 import re
 import secrets
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,8 +83,10 @@ def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
     if path.is_file():
         raise UserError(f"{path}: cannot be written (it is a file, not a folder)")
     with _beside(path) as beside:
+        _remove_abandoned(path)
         beside.mkdir()
-        yield beside
+        with _held(beside):
+            yield beside
         for part in (*beside.rglob("*"), beside):
             _to_disk(part)
         earlier = beside.with_name(beside.name + EARLIER)
@@ -90,6 +95,32 @@ def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
         os.rename(beside, path)
         _to_disk(path.parent)
         shutil.rmtree(earlier, ignore_errors=True)
+
+
+def _remove_abandoned(path: Path):
+    """Remove what `whole_folder` left of a folder in processes that were killed meanwhile."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        found = HIDDEN.fullmatch(left.name)
+        # One that is younger may not be held yet.
+        if found and not found["earlier"] and left.is_dir() and time.time() - left.stat().st_mtime > 60:
+            with _held(left) as mine:
+                if mine:
+                    shutil.rmtree(left, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _held(folder: Path) -> Iterator[bool]:
+    """Hold a folder as long as the block runs, and this process; give whether nobody else does."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        mine = True
+    except OSError:  # another process holds it, or the file system cannot say
+        mine = False
+    try:
+        yield mine
+    finally:
+        os.close(descriptor)
 
 
 def check_space(folder: Path, size: int):

@@ -47,6 +47,21 @@ def test_a_folder_replaces_the_earlier_one_or_leaves_it(tmp_path):
     assert os.listdir(tmp_path) == ["folder"]
 
 
+def test_what_a_killed_process_left_of_a_folder_is_removed(tmp_path):
+    left, younger, others = (
+        tmp_path / f".{name}" for name in ("folder.01234567", "folder.89abcdef", "x.00000000")
+    )
+    for path in (left, younger, others):
+        path.mkdir()
+    for path in (left, others):
+        os.utime(path, (0, 0))
+    with whole_folder(tmp_path / "folder") as held:
+        os.utime(held, (0, 0))
+        with whole_folder(tmp_path / "folder"):
+            assert held.exists()  # its writer is alive
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([younger.name, others.name, "folder"])
+
+
 def test_other_errors_pass_through_and_leave_nothing(tmp_path):
     with pytest.raises(ZeroDivisionError), whole_folder(tmp_path / "folder"):
         raise ZeroDivisionError

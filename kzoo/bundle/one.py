@@ -98,5 +98,5 @@ def _training_seconds(history: Path) -> float:
 if __name__ == "__main__":
     try:
         train_and_score(sys.argv[1], Path(sys.argv[2]), sys.argv[3:])
-    except UserError as error:
+    except (UserError, OSError) as error:
         sys.exit(f"error: {error}")

@@ -27,7 +27,7 @@ def reserved(host: str, port: int) -> Iterator[socket.socket]:
     """
     check_installed()
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Only of sockets that say TCP does asyncio turn Nagle's algorithm off, which holds answers back for 40 ms.
+    # Only on sockets that say TCP does asyncio turn Nagle's algorithm off, which delays answers by 40 ms.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as bound:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

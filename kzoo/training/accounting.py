@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass
 
 import keras
+import numpy as np
 
 from kzoo.text.tokenizers import PAD
 from kzoo.training.checkpoints import Checkpoints
@@ -17,6 +18,7 @@ class Account:
         batches: int. How many.
         sentences: int. Of them.
         source_words, target_words: int. Words, end symbols included, padding not.
+        source_types: int. Distinct source words of each batch, summed.
         places: int. Words with padding, of both sides.
         squares: int. Sum over the sentences of the longer side's length².
         seconds: float. Time that making the batches took, beside the training steps or before them.
@@ -26,6 +28,7 @@ class Account:
     sentences: int = 0
     source_words: int = 0
     target_words: int = 0
+    source_types: int = 0
     places: int = 0
     squares: int = 0
     seconds: float = 0.0
@@ -42,6 +45,7 @@ class Account:
         self.sentences += int((sides[0] > 0).sum())
         self.source_words += int(sides[0].sum())
         self.target_words += int(sides[1].sum())
+        self.source_types += np.unique(inputs["source"][inputs["source"] != PAD]).size
         self.places += inputs["source"].size + labels.size
         self.squares += int((sides[0].clip(sides[1]) ** 2).sum())
         self.seconds += seconds

@@ -7,11 +7,12 @@ import keras
 import numpy as np
 from keras import ops
 
-from kzoo.layers import ByLanguage, ImageTextAttention, MultiHeadAttention
+from kzoo.layers import ByLanguage, GlyphEmbedding, ImageTextAttention, MultiHeadAttention
 
 # Layers by the beginnings of their names: whose kernels each source word meets, and each target word.
 SOURCE_SIDE = ("source_", "encoder", "bridge")
 TARGET_SIDE = ("decoder", "output")
+PLACES = (20 * 20, 8 * 8)  # that the convolutions of a glyph meet
 
 
 def kernel_sizes(backbone: keras.Model) -> tuple[int, int]:
@@ -30,7 +31,7 @@ def kernel_sizes(backbone: keras.Model) -> tuple[int, int]:
 
 
 def _kernels(layer: keras.layers.Layer) -> int:
-    if isinstance(layer, keras.layers.Embedding):
+    if isinstance(layer, keras.layers.Embedding | GlyphEmbedding):
         return 0
     size = sum(math.prod(weight.shape) for weight in layer.trainable_weights if len(weight.shape) > 1)
     return size // len(layer.layers) if isinstance(layer, ByLanguage) else size
@@ -53,6 +54,20 @@ def picture_products(backbone: keras.Model) -> int:
     return total + _region_kernels(backbone) * height * width
 
 
+def glyph_products(backbone: keras.Model) -> int:
+    """Return how many products with a weight each glyph takes that is encoded."""
+    embedding = getattr(backbone, "source_embedding", None)
+    if not isinstance(embedding, GlyphEmbedding):
+        return 0
+    encoder = embedding.encoder
+    maps = [dense for dense in (encoder.features_map, encoder.output_map) if dense is not None]
+    total = sum(math.prod(dense.kernel.shape) for dense in maps)
+    if encoder.convolutions is not None:
+        kernels = zip(encoder.convolutions.kernels, PLACES, strict=True)
+        total += sum(math.prod(kernel.shape) * places for kernel, places in kernels)
+    return total
+
+
 def _region_kernels(backbone: keras.Model) -> int:
     """Return how many weights each region of an image meets in the encoder's attentions."""
     return sum(
@@ -64,7 +79,12 @@ def _region_kernels(backbone: keras.Model) -> int:
 
 
 def training_flops(
-    backbone: keras.Model, sentences: int, source_words: int, target_words: int, squares: int
+    backbone: keras.Model,
+    sentences: int,
+    source_words: int,
+    target_words: int,
+    squares: int,
+    source_types: int = 0,
 ) -> float:
     """Return the floating-point operations that training on some sentences needs.
 
@@ -78,13 +98,13 @@ def training_flops(
         source_words: int. Words read, end symbols included.
         target_words: int. Words written, end symbols included.
         squares: int. Sum over the sentences of length².
+        source_types: int. Distinct source words of each batch, summed: the glyphs that are encoded.
     """
     source, target = kernel_sizes(backbone)
     attentions = [layer for layer in backbone._flatten_layers() if isinstance(layer, MultiHeadAttention)]
-    return (
-        6.0 * (source * source_words + target * target_words + picture_products(backbone) * sentences)
-        + 12.0 * len(attentions) * backbone.width * squares
-    )
+    products = source * source_words + target * target_words
+    products += picture_products(backbone) * sentences + glyph_products(backbone) * source_types
+    return 6.0 * products + 12.0 * len(attentions) * backbone.width * squares
 
 
 def measured_peak(dtype: str, seconds: float = 0.5) -> float:

@@ -17,6 +17,7 @@ from kzoo.training.not_a_number import Losses, finite_weights, not_finite
 from kzoo.training.strategies import Strategy
 
 WEIGHTS, STATE = "checkpoint.weights.h5", "state.json"
+NAME = re.compile(r"epoch_(?P<epoch>\d{4,})(_batch_(?P<batch>\d{6,}))?")  # numbers may outgrow their zeros
 
 
 class Checkpoints(keras.callbacks.Callback):
@@ -153,17 +154,20 @@ class Checkpoints(keras.callbacks.Callback):
         if name == self._last:
             return
         self.check_finite()
-        with self.strategy.whole_folder(self.folder / name) as folder:
-            check_space(folder, self._size())
-            self.model.save_weights(folder / WEIGHTS)
-            (folder / STATE).write_text(json.dumps(self._state()))
-            write_digests(folder)
+        self.strategy.together(lambda: self._write(name))
         self._last, self._saved_at = name, time.perf_counter()
         if not self.strategy.is_chief:
             return
         saved = self._saved()
         for folder in set(saved) - {*self.best(), *saved[-self.keep_last :]}:
             remove_folder(folder)
+
+    def _write(self, name: str):
+        with self.strategy.whole_folder(self.folder / name) as folder:
+            check_space(folder, self._size())
+            self.model.save_weights(folder / WEIGHTS)
+            (folder / STATE).write_text(json.dumps(self._state()))
+            write_digests(folder)
 
     def check_finite(self):
         """Raise `UserError` if the loss or a weight is not finite."""
@@ -234,9 +238,13 @@ class Checkpoints(keras.callbacks.Callback):
         return [variable for variable in self.model.variables if variable.name == "seed_generator_state"]
 
     def _saved(self) -> list[Path]:
-        """Return the folders, oldest first; their numbers may outgrow the zeros before them."""
-        folders = self.folder.glob("epoch_*")
-        return sorted(folders, key=lambda path: [int(number) for number in re.findall(r"\d+", path.name)])
+        return [folder for _, _, folder in saved_in(self.folder)]
+
+
+def saved_in(folder: Path) -> list[tuple[int, int, Path]]:
+    """Return each checkpoint's epochs, batches of the next one, and folder, oldest first."""
+    found = [(NAME.fullmatch(path.name), path) for path in folder.glob("epoch_*")]
+    return sorted((int(name["epoch"]), int(name["batch"] or 0), path) for name, path in found if name)
 
 
 def updates(model: keras.Model) -> int:

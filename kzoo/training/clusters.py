@@ -135,15 +135,22 @@ def keras_processes() -> tuple[int, int] | None:
 def check_addresses(addresses: list, where: str):
     """Refuse what is no address `HOST:PORT`, cannot be found, or stands there twice."""
     for address in addresses:
-        host, _, port = str(address).rpartition(":")
+        host, port = _host_and_port(str(address))
         if not host or not port.isdecimal() or not 0 < int(port) < 65536:
             raise UserError(f"{where} has {address!r}, which is not an address HOST:PORT")
         try:
             socket.getaddrinfo(host, int(port))
-        except OSError as error:
-            raise UserError(f"{where}: {address}: no such host ({error.strerror})") from None
+        except (OSError, UnicodeError) as error:  # a name with an empty part, as a..b
+            reason = getattr(error, "strerror", None) or error
+            raise UserError(f"{where}: {address}: no such host ({reason})") from None
         if addresses.count(address) > 1:
             raise UserError(f"{where} has {address} twice: each worker needs an address of its own")
+
+
+def _host_and_port(address: str) -> tuple[str, str]:
+    """Return the parts of an address, an IPv6 one's host without its brackets."""
+    host, _, port = address.rpartition(":")
+    return host.removeprefix("[").removesuffix("]"), port
 
 
 def _check_own_address(addresses: list[str], number: int, where: str):
@@ -161,7 +168,7 @@ def _check_own_address(addresses: list[str], number: int, where: str):
 
 def _is_here(address: str) -> bool:
     """Whether a host is this machine: whether one can listen at its address."""
-    host = address.rpartition(":")[0].strip("[]")
+    host, _ = _host_and_port(address)
     family, kind, protocol, _, at = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
     with socket.socket(family, kind, protocol) as listener:
         try:

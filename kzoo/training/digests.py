@@ -27,7 +27,12 @@ def damage(folder: Path) -> str:
     if not sums.exists():
         return ""
     try:
-        for line in sums.read_text().splitlines():
+        lines = sums.read_text().splitlines()
+        listed = {line.partition("  ")[2] for line in lines}
+        for path in folder.iterdir():
+            if path.name not in {*listed, SUMS}:
+                return f"{SUMS} lacks {path.name}"
+        for line in lines:
             digest, _, name = line.partition("  ")
             if sha256(folder / name) != digest:
                 return f"{name} is not as it was written"

@@ -25,13 +25,17 @@ class RunReport(keras.callbacks.Callback):
         self.account, self.checkpoints, self.devices = account, checkpoints, devices
         self._earlier = 0.0
         self.epochs: list[dict] = []
+        self._made = time.perf_counter()
+        self._began, self._first_step, self._steps = self._made, None, 0
+
+    def on_train_begin(self, logs=None):
         self._began = time.perf_counter()
-        self._first_step = None
 
     def on_epoch_begin(self, epoch, logs=None):
         self._earlier += self.checkpoints.seconds  # of earlier starts, which the account has not seen
 
     def on_train_batch_end(self, batch, logs=None):
+        self._steps += 1
         if self._first_step is None:
             self._first_step = time.perf_counter() - self._began
 
@@ -42,22 +46,26 @@ class RunReport(keras.callbacks.Callback):
         """Return what was measured, a name and a value each; nothing if no epoch was trained."""
         if not self.epochs or not self.account.batches:
             return []
-        account, whole = self.account, time.perf_counter() - self._began
+        account, now = self.account, time.perf_counter()
+        whole, before = now - self._made, self._began - self._made
+        # Batches are made ahead: a short run does not train all that were counted.
+        trained = self._steps / account.batches
         training, validation = (
             sum(epoch.get(name, 0.0) for epoch in self.epochs) for name in ("seconds", "val_seconds")
         )
         training -= self._earlier
-        needed = training_flops(
+        needed = trained * training_flops(
             self.model.backbone,
             account.sentences,
             account.source_words,
             account.target_words,
             account.squares,
+            account.source_types,
         )
         precision = self.model.dtype_policy.compute_dtype
         peak = self.devices * measured_peak(precision)
         return [
-            ("target words a second", f"{account.target_words / training:,.0f}"),
+            ("target words a second", f"{trained * account.target_words / training:,.0f}"),
             ("arithmetic that they need", f"{needed / training / 1e9:,.1f} GFLOP/s"),
             ("  share of a matrix product", f"{needed / training / peak:.1%}"),
             (f"    which reaches, in {precision}", f"{peak / 1e9:,.0f} GFLOP/s"),
@@ -65,9 +73,10 @@ class RunReport(keras.callbacks.Callback):
             ("making batches, of training", f"{account.seconds / training:.1%}"),
             ("peak memory", f"{peak_memory() / 2**20:,.0f} MiB"),
             ("time", f"{whole:,.0f} s"),
+            ("  before training", f"{before:,.0f} s"),
             ("  training", f"{training:,.0f} s"),
             ("  validation", f"{validation:,.0f} s"),
-            ("  checkpoints and all else", f"{max(0.0, whole - training - validation):,.0f} s"),
+            ("  checkpoints and all else", f"{max(0.0, whole - before - training - validation):,.0f} s"),
             ("first step done after", f"{self._first_step:,.0f} s"),
         ]
 
@@ -87,7 +96,12 @@ def print_report(report: RunReport):
 
 
 def peak_memory() -> int:
-    """Return the most bytes held: on the accelerator where JAX tells, else by the process in main memory."""
+    """Return the most bytes held: on the accelerator if there is one, else by the process in main memory."""
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        if tf.config.list_logical_devices("GPU"):
+            return tf.config.experimental.get_memory_info("GPU:0")["peak"]
     if keras.backend.backend() == "jax":
         import jax
 

@@ -4,15 +4,16 @@
 """
 
 import contextlib
+import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import keras
 
 from kzoo.data.worker_rows import WorkerRows
-from kzoo.errors import LostWorker, UserError, nearest
+from kzoo.errors import UserError, WorkerError, nearest
 from kzoo.files import whole_folder
 from kzoo.training.clusters import KERAS_PROCESSES, TF_CONFIG, keras_processes, tf_cluster
 from kzoo.training.layouts import model_parallel
@@ -49,8 +50,12 @@ class Strategy:
         return self
 
     def __exit__(self, kind, error, trace):
-        if self.workers > 1 and error is not None and self._lost_a_worker(error):
-            raise LostWorker(
+        if self.workers == 1 or error is None:
+            return
+        if isinstance(error, UserError):
+            raise WorkerError(str(error)) from error
+        if self._lost_a_worker(error):
+            raise WorkerError(
                 "the connection to another worker is lost: see why it stopped, then start all workers again; "
                 "the run goes on from its last checkpoint"
             ) from error
@@ -85,6 +90,32 @@ class Strategy:
     def wait(self):
         """Wait until all workers are here."""
         self.total(0.0)
+
+    def together(self, function: Callable):
+        """Call a function on all workers; where it fails on one, none goes on. Each waits for all others.
+
+        Raises:
+            UserError: it failed here, or elsewhere.
+        """
+        failure = None
+        try:
+            function()
+        except UserError as error:
+            failure = error
+        if self.total(float(failure is not None)):
+            raise failure or UserError("another worker cannot go on: see what it says")
+
+    def check_same(self, what: str, value: str):
+        """Refuse to go on where a worker has another value than the chief. Each waits here for all others.
+
+        Raises:
+            UserError: this worker has; its message says what.
+        """
+        number = int(hashlib.sha256(value.encode()).hexdigest()[:6], 16)  # exact as a float32
+        if self.from_chief(number) != number:
+            raise UserError(
+                f"worker {self.worker + 1} has {what} than worker 1: start all of them with the same command"
+            )
 
     def any_worker(self, flag: bool, step: int) -> bool:
         """Return whether any worker has the flag: on all workers alike, after the same step.
@@ -277,7 +308,10 @@ def open_strategy(name: str | Strategy = "") -> Strategy:
     if isinstance(name, Strategy):
         return name
     backend = keras.backend.backend()
-    name = name or _what_there_is(backend)
+    try:
+        name = name or _what_there_is(backend)
+    except RuntimeError as error:
+        raise UserError(f"{backend} finds no device ({_first_line(error)})") from None
     if name not in STRATEGIES:
         raise UserError(f"there is no strategy {name!r}; {nearest(name, list(STRATEGIES))}")
     kind = STRATEGIES[name]
@@ -292,12 +326,16 @@ def open_strategy(name: str | Strategy = "") -> Strategy:
     except UserError:
         raise
     except Exception as error:  # each backend has classes of its own
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise UserError(
-            f"strategy {name} cannot start ({reason:.160}): do all workers run, at the addresses named?"
+            f"strategy {name} cannot start ({_first_line(error)}): "
+            "do all workers run, at the addresses named?"
         ) from None
     print(f"strategy {name}: {opened}")
     return opened
+
+
+def _first_line(error: Exception) -> str:
+    return f"{(str(error).strip() or type(error).__name__).splitlines()[0]:.160}"
 
 
 def _what_there_is(backend: str) -> str:

@@ -15,14 +15,14 @@ from kzoo.files import remove_folder, remove_unfinished, whole_file
 from kzoo.presets import builder
 from kzoo.training.accounting import Account, CountedBatches, Speed
 from kzoo.training.bilingual import BilingualTask
-from kzoo.training.checkpoints import Checkpoints, updates
+from kzoo.training.checkpoints import Checkpoints, saved_in, updates
 from kzoo.training.curves import curves
 from kzoo.training.fitting import fit_from
 from kzoo.training.history import History
 from kzoo.training.multilingual import MultilingualTask
 from kzoo.training.one_process import one_process
 from kzoo.training.optimizers import rate_callbacks
-from kzoo.training.preemption import Interruptible, Preemption
+from kzoo.training.preemption import Interruptible, Preemption, nothing_to_save
 from kzoo.training.recipe import Recipe, make_recipe
 from kzoo.training.recipe_corpus import recipe_corpus
 from kzoo.training.run_report import RunReport, print_report
@@ -56,7 +56,7 @@ def train(
             loss that is not finite; a full disk.
         SystemExit: with status 0, on SIGTERM: it has saved, and goes on when it is started again.
     """
-    with open_strategy(strategy) as opened:
+    with nothing_to_save(), open_strategy(strategy) as opened:
         return _train(recipe, Path(folder), verbose, opened)
 
 
@@ -71,7 +71,8 @@ def _train(recipe: Recipe, folder: Path, verbose: str | int, strategy: Strategy)
     task = make_task(recipe, recipe_corpus(recipe))
     # Of several workers another may still read there.
     removable = strategy.workers == 1 and not folder.exists()
-    with one_process(folder) if strategy.is_chief else contextlib.nullcontext():
+    with contextlib.ExitStack() as held:
+        strategy.together(lambda: strategy.is_chief and held.enter_context(one_process(folder)))
         try:
             translator, batches = _made(task, recipe, folder, strategy)
         except UserError:
@@ -85,15 +86,21 @@ def _made(
     task, recipe: Recipe, folder: Path, strategy: Strategy
 ) -> tuple[keras.Model, Batches | PairBatches]:
     """Return what is trained and on what, made from vocabularies that the folder has or gets."""
-    if strategy.is_chief:
-        _claim(folder, recipe)
-        remove_unfinished(folder)
-        task.learn(folder)
-    strategy.wait()
+    strategy.together(lambda: strategy.is_chief and _begin(task, recipe, folder))
+    strategy.check_same("another recipe", _step_keys(recipe))
+    if not (folder / "recipe.json").exists():
+        raise UserError(f"{folder} is not what worker 1 sees there: give all workers one folder")
     keras.utils.set_random_seed(recipe.seed)
     with strategy.scope():
         translator = task.build(folder)
     return translator, task.batches(translator)
+
+
+def _begin(task, recipe: Recipe, folder: Path):
+    """Make the folder one of a run of the recipe, with its vocabularies."""
+    _claim(folder, recipe)
+    remove_unfinished(folder)
+    task.learn(folder)
 
 
 def _run(
@@ -120,13 +127,16 @@ def _run(
     with Preemption(checkpoints) as preemption:
         with strategy.scope():
             checkpoints.restore()
+        strategy.check_same("another folder, or other data,", f"{checkpoints.step} {checkpoints.data}")
+        if strategy.is_chief:
+            _record(folder, recipe)  # what may differ may have
+        account = Account()
+        report = RunReport(account, checkpoints, strategy.devices)
         if checkpoints.step == 0:
             seeds = checkpoints.seeds()
             task.prepare(translator, shared, folder, verbose, strategy)
             checkpoints.assign_seeds(seeds)  # a run that finds it prepared begins with the same
         history = History(folder / "history.csv", checkpoints, recipe.patience)
-        account = Account()
-        report = RunReport(account, checkpoints, strategy.devices)
         callbacks = [
             *rate_callbacks(recipe),
             MostSteps(recipe.steps),
@@ -164,6 +174,12 @@ def _fit(recipe: Recipe, translator, batches, checkpoints: Checkpoints, callback
         fit_from(checkpoints.epoch, batch, translator, batches, recipe.epochs, callbacks, verbose)
 
 
+def _step_keys(recipe: Recipe) -> str:
+    """Return what all workers must have alike; where each finds shards and images is its own matter."""
+    values = dataclasses.asdict(recipe)
+    return json.dumps({key: values[key] for key in values if key not in ("shards", "images")})
+
+
 def _digest(batches: Batches | PairBatches, validation) -> str:
     """Return the SHA-256 of the data that a run trains on and is validated on."""
     return hashlib.sha256(f"{batches.digest()} {json.dumps(validation)}".encode()).hexdigest()
@@ -174,14 +190,17 @@ class MostSteps(keras.callbacks.Callback):
 
     def __init__(self, steps: int):
         super().__init__()
-        self.steps = steps
+        self.steps, self._left = steps, 0
 
     def on_train_batch_end(self, batch, logs=None):
-        if self.steps and updates(self.model) >= self.steps:
-            self.model.stop_training = True
+        self._left -= 1
+        if self.steps and self._left <= 0:  # to look sooner would wait for the device
+            self._left = self.steps - updates(self.model)
+            self.model.stop_training = self.model.stop_training or self._left <= 0
 
     def on_epoch_end(self, epoch, logs=None):
-        self.on_train_batch_end(None)  # of an epoch that was all trained when the run was stopped
+        self._left = 0  # an epoch that was all trained when the run was stopped has no batches
+        self.on_train_batch_end(None)
 
 
 # Keys that change no step; other shards than those that the run began with are told by their digest.
@@ -189,13 +208,13 @@ MAY_DIFFER = ("epochs", "checkpoint_minutes", "checkpoints_kept", "shards", "ima
 
 
 def _claim(folder: Path, recipe: Recipe):
-    """Write the recipe into the run's folder, or check that it is the one that is there."""
+    """Write the recipe into the run's folder, or check that a run in it goes on with this one."""
     wanted = dataclasses.asdict(recipe)
     path = folder / "recipe.json"
-    trained = [int(saved.name.split("_")[1]) for saved in (folder / "checkpoints").glob("epoch_*")]
-    if trained:
+    trained = [epoch for epoch, _, _ in saved_in(folder / "checkpoints")]
+    if trained or (folder / "preset").exists():
         _check_goes_on(folder, dataclasses.asdict(make_recipe(_recorded(path), where=str(path))), wanted)
-        if recipe.epochs < max(trained):
+        if recipe.epochs < max(trained, default=0):
             raise UserError(
                 f"{folder} holds a run of {max(trained)} epochs, epochs is {recipe.epochs}: "
                 f"give another folder, or epochs={max(trained)} at least"
@@ -204,8 +223,13 @@ def _claim(folder: Path, recipe: Recipe):
         for stale in (*folder.glob("subwords.*.model"), *folder.glob("characters.json")):
             stale.unlink()
         shutil.rmtree(folder / "language_model", ignore_errors=True)
-    with whole_file(path) as file:
-        file.write_text(json.dumps(wanted, indent=2) + "\n")
+        _record(folder, recipe)
+
+
+def _record(folder: Path, recipe: Recipe):
+    """Write the recipe into the run's folder."""
+    with whole_file(folder / "recipe.json") as file:
+        file.write_text(json.dumps(dataclasses.asdict(recipe), indent=2) + "\n")
 
 
 def _check_goes_on(folder: Path, present: dict, wanted: dict):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kzoo.errors import UserError
-from kzoo.training.clusters import KERAS_PROCESSES, keras_processes, tf_cluster
+from kzoo.training.clusters import KERAS_PROCESSES, check_addresses, keras_processes, tf_cluster
 
 TWO = ["127.0.0.1:2222", "127.0.0.1:2223"]
 
@@ -65,6 +65,12 @@ def test_a_wrong_cluster_is_named(cluster, task, message, monkeypatch):
     with pytest.raises(UserError, match=message) as error:
         tf_cluster()
     assert str(error.value).startswith("TF_CONFIG")
+
+
+def test_addresses_of_ipv6_stand_in_brackets():
+    check_addresses(["[::1]:2222", "127.0.0.1:2222"], "here")
+    with pytest.raises(UserError, match=r"here: a\.\.b:1: no such host"):
+        check_addresses(["a..b:1"], "here")
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,22 @@
 """A run's account: words and padding against counting by hand, arithmetic against formulas and XLA."""
 
+from types import SimpleNamespace
+
 import keras
 import numpy as np
 import pytest
 
 from kzoo.data import Batches
-from kzoo.presets import attention_bridge_m2m_tiny, lookup_zh_en_tiny, pope_tiny
+from kzoo.presets import attention_bridge_m2m_tiny, glyph_zh_en_tiny, lookup_zh_en_tiny, pope_tiny
 from kzoo.training.accounting import Account, CountedBatches
-from kzoo.training.arithmetic import kernel_sizes, measured_peak, picture_products, training_flops
+from kzoo.training.arithmetic import (
+    glyph_products,
+    kernel_sizes,
+    measured_peak,
+    picture_products,
+    training_flops,
+)
+from kzoo.training.run_report import RunReport
 
 D, F, V = 32, 48, 70
 
@@ -24,9 +33,26 @@ def test_batches_are_counted():
     assert account.target_words == batches.num_words == 20 + 5
     assert account.places == sum(inputs["source"].size + labels.size for inputs, labels, _ in made)
     assert account.padding == pytest.approx(1 - 44 / account.places)
+    assert account.source_types == 2 * len(batches)  # one word and the end symbol
     assert account.squares == sum(n**2 for n in (4, 8, 5, 9, 6))
     batches.start_epoch(3)
     assert batches.epoch == 3
+
+
+def test_a_short_run_reports_what_it_trained_not_what_was_made_ahead(monkeypatch):
+    monkeypatch.setattr("kzoo.training.run_report.measured_peak", lambda dtype: 1e9)
+    account = Account(batches=15, sentences=30, source_words=150, target_words=300, places=450, seconds=1.0)
+    report = RunReport(account, SimpleNamespace(seconds=0.0))
+    report.set_model(SimpleNamespace(backbone=transformer(), dtype_policy=keras.DTypePolicy("float32")))
+    report.on_train_begin()
+    for batch in range(10):
+        report.on_train_batch_end(batch)
+    report.on_epoch_end(0, {"seconds": 4.0})
+    rows = dict(report.rows())
+    needed = training_flops(report.model.backbone, 20, 100, 200, 0) / 4.0
+    assert rows["target words a second"] == "50"
+    assert rows["  share of a matrix product"] == f"{needed / 1e9:.1%}"
+    assert rows["making batches, of training"] == "25.0%"
 
 
 def transformer(**options):
@@ -66,6 +92,26 @@ def test_products_of_a_picture():
     assert picture_products(transformer(image_shape=(5, 24))) == layers * 5 * (24 * D + D * D)
     assert picture_products(transformer(image_shape=(24,))) == layers * (24 * D + D * D)
     assert picture_products(transformer()) == 0
+
+
+@pytest.mark.parametrize(
+    ("architecture", "products"),
+    [
+        ("cnn_fc_relu", 9 * 32 * 400 + 9 * 32 * 32 * 64 + 512 * 1024 + 1024 * 8),
+        ("cnn_relu", 9 * 32 * 400 + 9 * 32 * 32 * 64 + 512 * 8),
+        ("fc_1", 484 * 8),
+        ("fc_2", 484 * 1024 + 1024 * 8),
+    ],
+)
+def test_products_of_a_glyph(architecture, products):
+    sizes = {"embedding_dim": 8, "bidirectional": (6,), "unidirectional": (), "decoder_units": (10,)}
+    vocabularies = {"source_vocabulary_size": 30, "target_vocabulary_size": 40}
+    backbone = glyph_zh_en_tiny(architecture=architecture, **vocabularies, **sizes).backbone
+    looked_up = lookup_zh_en_tiny(**vocabularies, **sizes).backbone
+    assert (glyph_products(backbone), glyph_products(looked_up)) == (products, 0)
+    assert kernel_sizes(backbone) == kernel_sizes(looked_up)
+    added = training_flops(backbone, 1, 5, 5, 25, source_types=3) - training_flops(looked_up, 1, 5, 5, 25)
+    assert added == 6 * 3 * products
 
 
 def test_words_meet_the_keys_and_values_of_an_image_s_attention_alone():

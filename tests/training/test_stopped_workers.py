@@ -1,5 +1,7 @@
-"""Two workers of which one is told to stop: both save, end with status 0, and go on to the same weights."""
+"""Two workers of which one is told to stop, or cannot begin: both end, and nothing is lost."""
 
+import dataclasses
+import json
 import os
 import signal
 import subprocess
@@ -14,6 +16,7 @@ import pytest
 from test_strategies import TOGETHER
 
 from kzoo.data import open_corpus
+from kzoo.training import read_recipe
 from kzoo.training.clusters import local_cluster
 
 pytestmark = pytest.mark.skipif(not os.environ.get("KZOO_SLOW"), reason="takes minutes: KZOO_SLOW=1 runs it")
@@ -45,18 +48,20 @@ def recipe(tmp_path):
     return path
 
 
-def start_two(recipe: Path, folder: Path) -> list[subprocess.Popen]:
+def start_two(recipe: Path, folder: Path, overrides=("seed=1", "seed=1")) -> list[subprocess.Popen]:
+    if keras.backend.backend() not in TOGETHER:
+        pytest.skip("several processes train on TensorFlow and JAX")
     strategy = ["--strategy", TOGETHER[keras.backend.backend()]]
-    command = [sys.executable, "-m", "kzoo.cli", "train", str(recipe), "-o", str(folder), *strategy]
+    command = [sys.executable, "-m", "kzoo.cli", "train", "-o", str(folder), *strategy, str(recipe)]
     return [
         subprocess.Popen(
-            command,
+            [*command, override],
             env={**os.environ, **named},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
-        for named in local_cluster(2)
+        for named, override in zip(local_cluster(2), overrides, strict=True)
     ]
 
 
@@ -76,8 +81,6 @@ def weights(folder: Path) -> dict[str, np.ndarray]:
 
 
 def test_sigterm_to_one_worker_saves_and_ends_both(recipe, tmp_path):
-    if keras.backend.backend() not in TOGETHER:
-        pytest.skip("several processes train on TensorFlow and JAX")
     ended(start_two(recipe, tmp_path / "unbroken"))
     running = start_two(recipe, tmp_path / "stopped")
     while not list((tmp_path / "stopped").glob("checkpoints/epoch_0000_batch_*")):
@@ -92,3 +95,31 @@ def test_sigterm_to_one_worker_saves_and_ends_both(recipe, tmp_path):
     assert unbroken
     for name, values in unbroken.items():
         np.testing.assert_allclose(continued[name], values, atol=1e-6, err_msg=name)
+
+
+LOST = "error: the connection to another worker is lost"
+
+
+def refused(running: list[subprocess.Popen]) -> list[str]:
+    """Return the last line of processes that must end with status 1 and without a traceback."""
+    printed = [process.communicate()[0] for process in running]
+    assert [process.returncode for process in running] == [1, 1], printed
+    assert not any("Traceback" in text for text in printed), printed
+    return [text.strip().splitlines()[-1] for text in printed]
+
+
+def test_a_folder_of_another_recipe_ends_both_with_one_line(recipe, tmp_path):
+    folder = tmp_path / "run"
+    (folder / "preset").mkdir(parents=True)
+    values = dataclasses.asdict(read_recipe(recipe, ["seed=9"]))
+    (folder / "recipe.json").write_text(json.dumps(values))
+    chief, other = refused(start_two(recipe, folder))
+    assert chief.startswith(f"error: {folder} holds a run with another seed")
+    assert other == "error: another worker cannot go on: see what it says"
+    assert json.loads((folder / "recipe.json").read_text()) == values
+
+
+def test_a_worker_with_another_recipe_ends_both_with_one_line(recipe, tmp_path):
+    chief, other = refused(start_two(recipe, tmp_path / "run", ("seed=1", "seed=2")))
+    assert other.startswith("error: worker 2 has another recipe than worker 1")
+    assert chief.startswith(LOST)

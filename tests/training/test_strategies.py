@@ -1,5 +1,6 @@
 """Strategies: what several devices and several processes lose is what one device loses."""
 
+import hashlib
 import importlib.util
 import json
 import os
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 from distributed_losses import FAMILIES
 
-from kzoo.errors import UserError
+from kzoo.errors import UserError, WorkerError
 from kzoo.models import AttentionBridgeBackbone
 from kzoo.models.xla import uses_xla
 from kzoo.training import strategies
@@ -143,6 +144,17 @@ def test_the_backends_strategies():
         open_strategy("mirored")
 
 
+def test_no_device_is_one_line(monkeypatch):
+    def none():
+        raise RuntimeError("Unable to initialize backend 'cuda'\nand more")
+
+    for variable in ("TF_CONFIG", "KERAS_DISTRIBUTION_JOB_ADDRESSES"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(keras.distribution, "list_devices", none)
+    with pytest.raises(UserError, match=r"finds no device \(Unable to initialize backend 'cuda'\)"):
+        open_strategy()
+
+
 def test_what_there_is(monkeypatch):
     """One device alone; all GPUs by the backend's data parallelism; all workers where they are named."""
     found = {
@@ -174,6 +186,30 @@ def test_all_workers_get_the_chiefs_numbers():
     (callback,) = SecondOfTwo(chiefs=7.0).same_logs()
     callback.on_epoch_end(0, logs)
     assert logs == {"loss": 7.0, "val_bleu": 7.0}
+
+
+def test_a_worker_with_another_recipe_is_told():
+    number = int(hashlib.sha256(b"recipe").hexdigest()[:6], 16)
+    SecondOfTwo(chiefs=number).check_same("another recipe", "recipe")
+    with pytest.raises(UserError, match="worker 2 has another recipe than worker 1"):
+        SecondOfTwo(chiefs=number).check_same("another recipe", "other")
+
+
+def test_what_fails_on_one_worker_fails_on_all():
+    def fails():
+        raise UserError("no such file")
+
+    SecondOfTwo(chiefs=0.0).together(lambda: None)
+    with pytest.raises(UserError, match="no such file"):
+        SecondOfTwo(chiefs=0.0).together(fails)
+    with pytest.raises(UserError, match="another worker cannot go on"):
+        SecondOfTwo(chiefs=1.0).together(lambda: None)
+
+
+def test_an_error_of_one_worker_ends_it_at_once():
+    """Its process would wait for the others' at its end, and JAX would end it with an abort."""
+    with pytest.raises(WorkerError, match="no such file"), SecondOfTwo(chiefs=0.0):
+        raise UserError("no such file")
 
 
 def test_all_workers_stop_after_the_same_step():

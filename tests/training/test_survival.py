@@ -26,7 +26,7 @@ from kzoo.models import NoamSchedule
 from kzoo.training import Recipe, train
 from kzoo.training.checkpoints import Checkpoints
 from kzoo.training.curves import Curves
-from kzoo.training.digests import damage
+from kzoo.training.digests import damage, write_digests
 from kzoo.training.optimizers import make_optimizer
 
 MODULE = sys.modules["kzoo.training.train"]  # the package's name of it is the function
@@ -207,6 +207,17 @@ def test_sigterm_saves_and_ends_with_status_0(step, batch, unbroken, tmp_path, m
     assert results(tmp_path) == results(unbroken)
 
 
+def test_sigterm_before_the_first_step_ends_with_status_0(unbroken, tmp_path, monkeypatch, capsys):
+    with monkeypatch.context() as patch, pytest.raises(SystemExit) as stopped:
+        patch.setattr(TinyTask, "build", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+        train(RECIPE, tmp_path, verbose=0)
+    assert stopped.value.code == 0
+    assert "SIGTERM: stopped where there is nothing to save" in capsys.readouterr().out
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    train(RECIPE, tmp_path, verbose=0)
+    assert results(tmp_path) == results(unbroken)
+
+
 def test_sigterm_while_an_epoch_is_scored(unbroken, tmp_path, monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(SystemExit):
         patch.setattr(Score, "on_epoch_end", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
@@ -297,12 +308,51 @@ def test_a_checkpoint_of_before_there_were_digests_is_read(unbroken, tmp_path, m
     assert results(tmp_path) == results(unbroken)
 
 
+def test_digests_are_of_all_files(tmp_path):
+    for name in ("weights", "state"):
+        (tmp_path / name).write_text(name)
+    write_digests(tmp_path)
+    assert damage(tmp_path) == ""
+    (tmp_path / "SHA256SUMS").write_text((tmp_path / "SHA256SUMS").read_text().splitlines()[0])
+    assert damage(tmp_path) == "SHA256SUMS lacks weights"
+    (tmp_path / "SHA256SUMS").write_text("")
+    assert damage(tmp_path).startswith("SHA256SUMS lacks")
+
+
+def test_a_trained_preset_without_its_checkpoints_is_not_overwritten_by_another_recipe(unbroken, tmp_path):
+    shutil.copytree(unbroken, tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "checkpoints")
+    (tmp_path / "run" / "checkpoints" / "epoch_old").mkdir(parents=True)  # the user's own
+    with pytest.raises(UserError, match="holds a run with another seed"):
+        train(replace(RECIPE, seed=7), tmp_path / "run", verbose=0)
+    assert results(tmp_path / "run") == results(unbroken)
+
+
+def test_steps_are_counted_without_looking_at_each(monkeypatch):
+    looked = []
+
+    def done(model):
+        looked.append(model.done)
+        return model.done
+
+    monkeypatch.setattr(MODULE, "updates", done)
+    callback, model = MODULE.MostSteps(100), SimpleNamespace(done=40, stop_training=False)
+    callback.set_model(model)
+    for batch in range(200):
+        model.done += batch % 2  # every other batch changes the weights
+        callback.on_train_batch_end(batch)
+        if model.stop_training:
+            break
+    assert model.done == 100
+    assert len(looked) < 10
+
+
 def test_changed_data_is_refused_and_nothing_written(tmp_path, monkeypatch):
     stopped_run(tmp_path, monkeypatch)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     monkeypatch.setattr(TinyTask, "validation", ("one", "three"))
     with pytest.raises(UserError, match="data has changed since this checkpoint"):
-        train(RECIPE, tmp_path, verbose=0)
+        train(replace(RECIPE, epochs=RECIPE.epochs + 1), tmp_path, verbose=0)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
