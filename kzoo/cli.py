@@ -1,13 +1,12 @@
 """`kzoo …`: its commands put together, and errors as one line."""
 
-import errno
 import os
 import sys
 
 import typer
 
 from kzoo.commands import comparison, features, plots, serving, shelf, training, translation
-from kzoo.errors import UserError, WorkerError
+from kzoo.errors import UserError, WorkerError, one_line
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -31,6 +30,7 @@ def main(application: typer.Typer | None = None):
     try:
         (application or app)()
     except WorkerError as error:
+        sys.stdout.flush()
         print(f"error: {error}", file=sys.stderr, flush=True)
         os._exit(1)
     except UserError as error:
@@ -38,9 +38,7 @@ def main(application: typer.Typer | None = None):
     except KeyboardInterrupt:
         sys.exit(130)
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        what = "no disk space left" if full else error.strerror or str(error)
-        sys.exit(f"error: {what}{f': {error.filename}' if error.filename else ''}")
+        sys.exit(f"error: {one_line(error)}")
 
 
 if __name__ == "__main__":

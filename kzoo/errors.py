@@ -1,5 +1,7 @@
 """What goes wrong because of what the user gave: one clear line, no traceback on the command line."""
 
+import errno
+
 
 class UserError(ValueError):
     """The user's input cannot be used; the message names the thing, the value seen and what to do.
@@ -10,6 +12,13 @@ class UserError(ValueError):
 
 class WorkerError(UserError):
     """What ends one of several processes: it is left at once, for at its end it would wait for the others."""
+
+
+def one_line(error: OSError) -> str:
+    """Return what the system could not do, and with which file."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    what = "no disk space left" if full else error.strerror or str(error)
+    return f"{what}{f': {error.filename}' if error.filename else ''}"
 
 
 def nearest(name: str, known: list[str]) -> str:

@@ -87,12 +87,12 @@ def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
         beside.mkdir()
         with _held(beside):
             yield beside
-        for part in (*beside.rglob("*"), beside):
-            _to_disk(part)
-        earlier = beside.with_name(beside.name + EARLIER)
-        if path.exists():
-            os.rename(path, earlier)
-        os.rename(beside, path)
+            for part in (*beside.rglob("*"), beside):
+                _to_disk(part)
+            earlier = beside.with_name(beside.name + EARLIER)
+            if path.exists():
+                os.rename(path, earlier)
+            os.rename(beside, path)
         _to_disk(path.parent)
         shutil.rmtree(earlier, ignore_errors=True)
 
@@ -101,11 +101,14 @@ def _remove_abandoned(path: Path):
     """Remove what `whole_folder` left of a folder in processes that were killed meanwhile."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
         found = HIDDEN.fullmatch(left.name)
-        # One that is younger may not be held yet.
-        if found and not found["earlier"] and left.is_dir() and time.time() - left.stat().st_mtime > 60:
-            with _held(left) as mine:
-                if mine:
-                    shutil.rmtree(left, ignore_errors=True)
+        if not found or found["name"] != path.name or found["earlier"] or not left.is_dir():
+            continue
+        with contextlib.suppress(OSError):  # another's, or just moved
+            # One that is younger may not be held yet.
+            if time.time() - left.stat().st_mtime > 60:
+                with _held(left) as mine:
+                    if mine:
+                        shutil.rmtree(left)
 
 
 @contextlib.contextmanager

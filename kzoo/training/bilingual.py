@@ -14,6 +14,7 @@ from kzoo.models import LabelSmoothedCrossEntropy
 from kzoo.models.image_inputs import image_rows
 from kzoo.models.xla import uses_xla
 from kzoo.presets import build
+from kzoo.training.checkpoints import saved_in
 from kzoo.training.language_model import train_language_model
 from kzoo.training.optimizers import make_optimizer
 from kzoo.training.recipe import Recipe
@@ -128,7 +129,7 @@ def run_extractor(folder: Path, images) -> dict | None:
     path = folder / "extractor.json"
     if not hasattr(images, "extractor"):
         return None
-    if not (path.exists() and any((folder / "checkpoints").glob("epoch_*"))):
+    if not (path.exists() and saved_in(folder / "checkpoints")):
         with whole_file(path) as file:
             file.write_text(json.dumps(dataclasses.asdict(images.extractor), indent=2) + "\n")
     try:

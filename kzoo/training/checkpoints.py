@@ -73,6 +73,7 @@ class Checkpoints(keras.callbacks.Callback):
             remove_unfinished(self.folder)
         self.strategy.wait()
         damaged, saved = [], self._saved()
+        self.strategy.check_same("another folder", " ".join(folder.name for folder in saved))
         while saved:
             state, reason = self._load(saved[-1])
             if state:
@@ -89,7 +90,7 @@ class Checkpoints(keras.callbacks.Callback):
 
     def _load(self, folder: Path) -> tuple[dict | None, str]:
         """Load a checkpoint's weights and seeds; return its state, or `None` and what is wrong with it."""
-        reason = damage(folder)
+        reason = damage(folder, (WEIGHTS, STATE))
         if reason:
             return None, reason
         try:
@@ -154,7 +155,8 @@ class Checkpoints(keras.callbacks.Callback):
         if name == self._last:
             return
         self.check_finite()
-        self.strategy.together(lambda: self._write(name))
+        state = json.dumps(self._state())  # reading a metric takes all workers: not where one may fail
+        self.strategy.together(lambda: self._write(name, state))
         self._last, self._saved_at = name, time.perf_counter()
         if not self.strategy.is_chief:
             return
@@ -162,11 +164,11 @@ class Checkpoints(keras.callbacks.Callback):
         for folder in set(saved) - {*self.best(), *saved[-self.keep_last :]}:
             remove_folder(folder)
 
-    def _write(self, name: str):
+    def _write(self, name: str, state: str):
         with self.strategy.whole_folder(self.folder / name) as folder:
             check_space(folder, self._size())
             self.model.save_weights(folder / WEIGHTS)
-            (folder / STATE).write_text(json.dumps(self._state()))
+            (folder / STATE).write_text(state)
             write_digests(folder)
 
     def check_finite(self):
@@ -207,7 +209,7 @@ class Checkpoints(keras.callbacks.Callback):
         Raises:
             UserError: all of them are damaged.
         """
-        reasons = {folder: damage(folder) for folder in self.best()}
+        reasons = {folder: damage(folder, (WEIGHTS, STATE)) for folder in self.best()}
         for folder in filter(reasons.get, reasons):
             print(f"checkpoint {folder.name} is damaged ({reasons[folder]}) and left out of the mean")
         whole = [folder for folder, reason in reasons.items() if not reason]

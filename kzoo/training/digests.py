@@ -18,10 +18,14 @@ def digest_lines(files: Iterable[Path]) -> str:
     return "".join(f"{sha256(path)}  {path.name}\n" for path in files)
 
 
-def damage(folder: Path) -> str:
+def damage(folder: Path, names: Iterable[str]) -> str:
     """Return what is wrong with a folder that `write_digests` has seen; empty if nothing is.
 
     A folder without digests, from before they were written, is taken as it is.
+
+    Args:
+        folder: the folder.
+        names: of the files that must be in it.
     """
     sums = folder / SUMS
     if not sums.exists():
@@ -29,9 +33,8 @@ def damage(folder: Path) -> str:
     try:
         lines = sums.read_text().splitlines()
         listed = {line.partition("  ")[2] for line in lines}
-        for path in folder.iterdir():
-            if path.name not in {*listed, SUMS}:
-                return f"{SUMS} lacks {path.name}"
+        if missing := [name for name in names if name not in listed]:
+            return f"{SUMS} lacks {missing[0]}"
         for line in lines:
             digest, _, name = line.partition("  ")
             if sha256(folder / name) != digest:

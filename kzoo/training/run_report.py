@@ -17,19 +17,19 @@ class RunReport(keras.callbacks.Callback):
     Args:
         account: of the batches trained on.
         checkpoints: which keep the time of an epoch over several starts of a run.
+        began: when the run was started, by `time.perf_counter`.
         devices: int. Those that train together.
     """
 
-    def __init__(self, account: Account, checkpoints: Checkpoints, devices: int = 1):
+    def __init__(self, account: Account, checkpoints: Checkpoints, began: float, devices: int = 1):
         super().__init__()
         self.account, self.checkpoints, self.devices = account, checkpoints, devices
         self._earlier = 0.0
         self.epochs: list[dict] = []
-        self._made = time.perf_counter()
-        self._began, self._first_step, self._steps = self._made, None, 0
+        self._began, self._training, self._first_step, self._steps = began, None, None, 0
 
     def on_train_begin(self, logs=None):
-        self._began = time.perf_counter()
+        self._training = self._training or time.perf_counter()
 
     def on_epoch_begin(self, epoch, logs=None):
         self._earlier += self.checkpoints.seconds  # of earlier starts, which the account has not seen
@@ -37,7 +37,7 @@ class RunReport(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         self._steps += 1
         if self._first_step is None:
-            self._first_step = time.perf_counter() - self._began
+            self._first_step = time.perf_counter() - self._training
 
     def on_epoch_end(self, epoch, logs=None):
         self.epochs.append(dict(logs))
@@ -47,7 +47,7 @@ class RunReport(keras.callbacks.Callback):
         if not self.epochs or not self.account.batches:
             return []
         account, now = self.account, time.perf_counter()
-        whole, before = now - self._made, self._began - self._made
+        whole, before = now - self._began, self._training - self._began
         # Batches are made ahead: a short run does not train all that were counted.
         trained = self._steps / account.batches
         training, validation = (

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 import keras
 
 from kzoo.data.worker_rows import WorkerRows
-from kzoo.errors import UserError, WorkerError, nearest
+from kzoo.errors import UserError, WorkerError, nearest, one_line
 from kzoo.files import whole_folder
 from kzoo.training.clusters import KERAS_PROCESSES, TF_CONFIG, keras_processes, tf_cluster
 from kzoo.training.layouts import model_parallel
@@ -52,8 +52,8 @@ class Strategy:
     def __exit__(self, kind, error, trace):
         if self.workers == 1 or error is None:
             return
-        if isinstance(error, UserError):
-            raise WorkerError(str(error)) from error
+        if isinstance(error, UserError | OSError):
+            raise WorkerError(str(error) if isinstance(error, UserError) else one_line(error)) from error
         if self._lost_a_worker(error):
             raise WorkerError(
                 "the connection to another worker is lost: see why it stopped, then start all workers again; "
@@ -95,12 +95,13 @@ class Strategy:
         """Call a function on all workers; where it fails on one, none goes on. Each waits for all others.
 
         Raises:
-            UserError: it failed here, or elsewhere.
+            UserError, OSError: it failed here.
+            UserError: it failed elsewhere.
         """
         failure = None
         try:
             function()
-        except UserError as error:
+        except (UserError, OSError) as error:
             failure = error
         if self.total(float(failure is not None)):
             raise failure or UserError("another worker cannot go on: see what it says")

@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-import shutil
+import time
 from pathlib import Path
 
 import keras
@@ -56,7 +56,7 @@ def train(
             loss that is not finite; a full disk.
         SystemExit: with status 0, on SIGTERM: it has saved, and goes on when it is started again.
     """
-    with nothing_to_save(), open_strategy(strategy) as opened:
+    with open_strategy(strategy) as opened, nothing_to_save(opened):
         return _train(recipe, Path(folder), verbose, opened)
 
 
@@ -67,6 +67,7 @@ def _train(recipe: Recipe, folder: Path, verbose: str | int, strategy: Strategy)
             "raise tokens, take mixed_bfloat16, or data_parallel on JAX"
         )
     builder(recipe.preset)
+    began = time.perf_counter()
     make_task = MultilingualTask if recipe.languages else BilingualTask
     task = make_task(recipe, recipe_corpus(recipe))
     # Of several workers another may still read there.
@@ -79,7 +80,7 @@ def _train(recipe: Recipe, folder: Path, verbose: str | int, strategy: Strategy)
             if removable:
                 remove_folder(folder)
             raise
-        return _run(task, translator, batches, recipe, folder, verbose, strategy)
+        return _run(task, translator, batches, recipe, folder, verbose, strategy, began)
 
 
 def _made(
@@ -111,8 +112,9 @@ def _run(
     folder: Path,
     verbose: str | int,
     strategy: Strategy,
+    began: float,
 ) -> keras.Model:
-    """Train a task in the folder, from the last checkpoint in it if there is one."""
+    """Train a task in the folder, from the last checkpoint in it if there is one; it all began at a time."""
     shared = strategy.share(batches)
 
     checkpoints = Checkpoints(
@@ -124,14 +126,14 @@ def _run(
         strategy=strategy,
     )
     checkpoints.set_model(translator)
+    strategy.check_same("other data", checkpoints.data)
     with Preemption(checkpoints) as preemption:
         with strategy.scope():
             checkpoints.restore()
-        strategy.check_same("another folder, or other data,", f"{checkpoints.step} {checkpoints.data}")
         if strategy.is_chief:
             _record(folder, recipe)  # what may differ may have
         account = Account()
-        report = RunReport(account, checkpoints, strategy.devices)
+        report = RunReport(account, checkpoints, began, strategy.devices)
         if checkpoints.step == 0:
             seeds = checkpoints.seeds()
             task.prepare(translator, shared, folder, verbose, strategy)
@@ -222,7 +224,8 @@ def _claim(folder: Path, recipe: Recipe):
     elif not path.exists() or _recorded(path) != wanted:
         for stale in (*folder.glob("subwords.*.model"), *folder.glob("characters.json")):
             stale.unlink()
-        shutil.rmtree(folder / "language_model", ignore_errors=True)
+        if (folder / "language_model").exists():
+            remove_folder(folder / "language_model")
         _record(folder, recipe)
 
 

@@ -1,5 +1,6 @@
 """A run's account: words and padding against counting by hand, arithmetic against formulas and XLA."""
 
+import time
 from types import SimpleNamespace
 
 import keras
@@ -42,7 +43,7 @@ def test_batches_are_counted():
 def test_a_short_run_reports_what_it_trained_not_what_was_made_ahead(monkeypatch):
     monkeypatch.setattr("kzoo.training.run_report.measured_peak", lambda dtype: 1e9)
     account = Account(batches=15, sentences=30, source_words=150, target_words=300, places=450, seconds=1.0)
-    report = RunReport(account, SimpleNamespace(seconds=0.0))
+    report = RunReport(account, SimpleNamespace(seconds=0.0), time.perf_counter())
     report.set_model(SimpleNamespace(backbone=transformer(), dtype_policy=keras.DTypePolicy("float32")))
     report.on_train_begin()
     for batch in range(10):

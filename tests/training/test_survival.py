@@ -24,6 +24,7 @@ from kzoo.errors import UserError
 from kzoo.files import remove_unfinished
 from kzoo.models import NoamSchedule
 from kzoo.training import Recipe, train
+from kzoo.training import checkpoints as checkpoints_module
 from kzoo.training.checkpoints import Checkpoints
 from kzoo.training.curves import Curves
 from kzoo.training.digests import damage, write_digests
@@ -173,21 +174,22 @@ def test_a_run_killed_at_ten_random_moments_ends_with_the_same_weights(unbroken,
 
 def killed_in_writing(folder: Path):
     use_tiny(setattr)
-    state = Checkpoints._state
+    write_digests = checkpoints_module.write_digests
 
-    def killed(self):
-        if self.epoch == 1 and self.batch > 5:
+    def killed(folder):
+        if folder.name.startswith(".epoch_0001_batch_000006."):
             os.kill(os.getpid(), signal.SIGKILL)
-        return state(self)
+        write_digests(folder)
 
-    Checkpoints._state = killed
+    checkpoints_module.write_digests = killed
     train(replace(RECIPE, checkpoint_minutes=OFTEN), folder, verbose=0)
 
 
 def test_a_half_written_checkpoint_is_left_out_and_removed(unbroken, tmp_path):
     assert in_process(killed_in_writing, tmp_path) == -signal.SIGKILL
     hidden = [name for name in checkpoints(tmp_path) if name.startswith(".epoch_0001_batch_000006.")]
-    assert [os.listdir(tmp_path / "checkpoints" / name) for name in hidden] == [["checkpoint.weights.h5"]]
+    written = [sorted(os.listdir(tmp_path / "checkpoints" / name)) for name in hidden]
+    assert written == [["checkpoint.weights.h5", "state.json"]]
     train(RECIPE, tmp_path, verbose=0)
     assert not [name for name in checkpoints(tmp_path) if name.startswith(".")]
     assert results(tmp_path) == results(unbroken)
@@ -312,11 +314,12 @@ def test_digests_are_of_all_files(tmp_path):
     for name in ("weights", "state"):
         (tmp_path / name).write_text(name)
     write_digests(tmp_path)
-    assert damage(tmp_path) == ""
+    (tmp_path / "note").write_text("the user's own")
+    assert damage(tmp_path, ("weights", "state")) == ""
     (tmp_path / "SHA256SUMS").write_text((tmp_path / "SHA256SUMS").read_text().splitlines()[0])
-    assert damage(tmp_path) == "SHA256SUMS lacks weights"
+    assert damage(tmp_path, ("weights", "state")) == "SHA256SUMS lacks weights"
     (tmp_path / "SHA256SUMS").write_text("")
-    assert damage(tmp_path).startswith("SHA256SUMS lacks")
+    assert damage(tmp_path, ("weights", "state")) == "SHA256SUMS lacks weights"
 
 
 def test_a_trained_preset_without_its_checkpoints_is_not_overwritten_by_another_recipe(unbroken, tmp_path):
@@ -455,7 +458,7 @@ def test_a_full_disk_stops_the_run_and_leaves_the_last_checkpoint(full, what, la
     assert (tmp_path / "error").read_text().endswith(f"/{what}: cannot be written (File too large)")
     in_place = [f"epoch_{epoch + 1:04d}" for epoch in range(last)]
     assert checkpoints(tmp_path) == in_place
-    assert not any(damage(tmp_path / "checkpoints" / name) for name in in_place)
+    assert not any(damage(tmp_path / "checkpoints" / name, ("state.json",)) for name in in_place)
 
 
 def test_the_rest_of_an_epoch_has_the_shapes_of_the_whole():
