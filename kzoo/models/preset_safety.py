@@ -8,6 +8,9 @@ from pathlib import Path
 
 import keras
 
+import kzoo.layers
+import kzoo.models
+import kzoo.text
 from kzoo.errors import UserError
 
 IDENTITY = ("module", "class_name", "registered_name")  # by which Keras finds a class
@@ -64,4 +67,13 @@ def _check_class(module, class_name, registered_name, path: Path):
             f"classes of {' and '.join(PACKAGES)}; it was not loaded"
         )
     if keras.saving.get_registered_object(named) is None:
+        _import_all()
+    if keras.saving.get_registered_object(named) is None:
         raise UserError(f"{path} names the class {named!r:.80}, which this kzoo does not know: update kzoo")
+
+
+def _import_all():
+    """Import all classes that presets name: a package imports its own when they are first used."""
+    for package in (kzoo.layers, kzoo.models, kzoo.text):
+        for name in package.__all__:
+            getattr(package, name)

@@ -7,6 +7,7 @@ that gives the file of a local folder, as a link, which is what the real one giv
 import contextlib
 import json
 import shutil
+import subprocess
 import sys
 import threading
 
@@ -240,6 +241,12 @@ def test_the_list_says_family_languages_size_scores_and_licence():
 @pytest.mark.parametrize("name", location.shelved())
 def test_every_shelved_preset_can_be_loaded(name):
     assert load(name).count_params() > 0
+
+
+def test_a_preset_loads_where_nothing_was_imported_before():
+    """Packages import their classes when they are first used, and a preset may be the first to name one."""
+    command = [sys.executable, "-m", "kzoo.cli", "translate", "glyph_tiny_tatoeba_zh_en", "我爱你。"]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "I love you.\n"
 
 
 def test_presets_of_many_directions_and_without_scores(tmp_path):
