@@ -117,7 +117,8 @@ class CharacterTagger(keras.Model):
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         correct = ops.equal(y_pred["tags"], ops.cast(y, "int32"))
-        self.accuracy.update_state(correct, sample_weight=ops.not_equal(x, PAD))
+        # One by one: of rows Keras would take the means first, over padding too.
+        self.accuracy.update_state(ops.reshape(correct, (-1,)), ops.reshape(ops.not_equal(x, PAD), (-1,)))
         return self.get_metrics_result()
 
     def arrays(self, sentences: Sequence[Sequence[Segment]]) -> tuple[np.ndarray, np.ndarray]:
@@ -168,10 +169,13 @@ class CharacterTagger(keras.Model):
         return cls(**config)
 
 
+def padded_length(characters: int) -> int:
+    """Return the length that a batch is padded to whose longest sentence has so many characters."""
+    return LENGTH_STEP * max(-(-characters // LENGTH_STEP), 1)
+
+
 def _padded(rows: Sequence[Sequence[int]]) -> np.ndarray:
-    longest = max(map(len, rows), default=0)
-    length = LENGTH_STEP * max(-(-longest // LENGTH_STEP), 1)
-    array = np.full((len(rows), length), PAD, "int32")
+    array = np.full((len(rows), padded_length(max(map(len, rows), default=0))), PAD, "int32")
     for i, row in enumerate(rows):
         array[i, : len(row)] = row
     return array

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 import keras
 import numpy as np
 
+from kzoo.data.batches import differing_first_two
 from kzoo.layers import GlyphEmbedding
 from kzoo.models import CharacterTagger, Translator
+from kzoo.models.character_tagger import padded_length
 from kzoo.text import CharacterTokenizer, render_glyphs, segments_to_tags
 from kzoo.text.character_tokenizer import SPECIAL
 from kzoo.text.segment_tags import Segment
@@ -109,6 +111,11 @@ def train_tagger(
     return history.history["val_accuracy"]
 
 
+def characters(sentence: Sentence) -> int:
+    """Return how many characters a sentence has."""
+    return sum(len(word) for word, _ in sentence)
+
+
 class TaggedBatches(keras.utils.PyDataset):
     """Sentences of like length in batches of equally many rows, in another order every epoch.
 
@@ -127,16 +134,18 @@ class TaggedBatches(keras.utils.PyDataset):
     ):
         super().__init__()
         self.tagger, self.batch_size, self.seed, self.epoch = tagger, batch_size, seed, 0
-        self.sentences = sorted(sentences, key=lambda sentence: sum(len(word) for word, _ in sentence))
+        self.sentences = sorted(sentences, key=characters)
         self._order = self._draw()
 
-    def _draw(self) -> np.ndarray:
-        batches = np.arange(len(self))
-        return (
-            batches
-            if self.seed is None
-            else np.random.default_rng([self.seed, self.epoch]).permutation(batches)
-        )
+    def _draw(self) -> list[int]:
+        order = np.arange(len(self))
+        if self.seed is not None:
+            order = np.random.default_rng([self.seed, self.epoch]).permutation(order)
+        return differing_first_two(order.tolist(), self._shape)
+
+    def _shape(self, batch: int) -> tuple[int, int]:
+        longest = self.sentences[: (batch + 1) * self.batch_size][-1]
+        return self.batch_size, padded_length(characters(longest))
 
     def __len__(self) -> int:
         return -(-len(self.sentences) // self.batch_size)

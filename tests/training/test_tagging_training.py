@@ -56,6 +56,22 @@ def test_only_an_adapted_embedding_moves(kind, adapted):
     assert np.allclose(before, after) is not adapted
 
 
+def test_sentences_of_every_length_train():
+    """The shortest come first in validation: of one length in the first two batches, of others later."""
+    long = [[("书", "NOUN")] * n for n in (2, 2, 3, 40, 70)]
+    tagger = tagger_from(translator("lookup"), SENTENCES)
+    accuracy = train_tagger(tagger, SENTENCES, long, epochs=1, batch_size=1, verbose=0)
+    assert accuracy[0] == pytest.approx(np.mean(tagged_rightly(tagger, long)), abs=1e-6)
+    train_tagger(tagger, long, SENTENCES, epochs=1, batch_size=1, verbose=0)
+
+
+def tagged_rightly(tagger, sentences):
+    """Return whether each character has its tag."""
+    ids, tags = tagger.arrays(sentences)
+    found = keras.ops.convert_to_numpy(tagger(ids)["tags"])
+    return (found == tags)[ids > 0]
+
+
 def test_batches_hold_every_sentence_once():
     tagger = tagger_from(translator("lookup"), SENTENCES)
     batches = TaggedBatches(tagger, SENTENCES, batch_size=5, seed=1)
