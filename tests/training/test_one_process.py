@@ -76,11 +76,11 @@ def test_a_folder_is_held_within_one_process_too(tmp_path):
 
 
 def test_only_the_chief_of_several_workers_holds_the_folder(tmp_path):
-    def wait():
+    def check_same(what, value):
         raise Reached
 
     worker = MODULE.Strategy()
-    worker.workers, worker.worker, worker.wait = 2, 1, wait
+    worker.workers, worker.worker, worker.check_same = 2, 1, check_same
     with one_process(tmp_path), pytest.raises(Reached):
         train(RECIPE, tmp_path, verbose=0, strategy=worker)
 
