@@ -17,7 +17,7 @@ from kzoo.bundle.corpora import languages, test_splits
 from kzoo.bundle.target import DONE
 from kzoo.data.corpora import Corpus
 from kzoo.data.language_pairs import language_pairs
-from kzoo.errors import UserError
+from kzoo.errors import UserError, one_line
 from kzoo.evaluation.directions import evaluate_directions, write_directions
 from kzoo.evaluation.scores import evaluate, score_table, write_scores
 from kzoo.files import whole_file
@@ -98,5 +98,7 @@ def _training_seconds(history: Path) -> float:
 if __name__ == "__main__":
     try:
         train_and_score(sys.argv[1], Path(sys.argv[2]), sys.argv[3:])
-    except (UserError, OSError) as error:
+    except UserError as error:
         sys.exit(f"error: {error}")
+    except OSError as error:
+        sys.exit(f"error: {one_line(error)}")

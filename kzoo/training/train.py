@@ -88,7 +88,7 @@ def _made(
 ) -> tuple[keras.Model, Batches | PairBatches]:
     """Return what is trained and on what, made from vocabularies that the folder has or gets."""
     strategy.together(lambda: strategy.is_chief and _begin(task, recipe, folder))
-    strategy.check_same("another recipe", _step_keys(recipe))
+    strategy.check_same("another recipe", _same_for_all(recipe))
     if not (folder / "recipe.json").exists():
         raise UserError(f"{folder} is not what worker 1 sees there: give all workers one folder")
     keras.utils.set_random_seed(recipe.seed)
@@ -114,7 +114,10 @@ def _run(
     strategy: Strategy,
     began: float,
 ) -> keras.Model:
-    """Train a task in the folder, from the last checkpoint in it if there is one; it all began at a time."""
+    """Train a task in the folder, from the last checkpoint in it if there is one.
+
+    `began` is when the run was started, by `time.perf_counter`.
+    """
     shared = strategy.share(batches)
 
     checkpoints = Checkpoints(
@@ -176,8 +179,8 @@ def _fit(recipe: Recipe, translator, batches, checkpoints: Checkpoints, callback
         fit_from(checkpoints.epoch, batch, translator, batches, recipe.epochs, callbacks, verbose)
 
 
-def _step_keys(recipe: Recipe) -> str:
-    """Return what all workers must have alike; where each finds shards and images is its own matter."""
+def _same_for_all(recipe: Recipe) -> str:
+    """Return the values that all workers must have; where each finds shards and images is its own matter."""
     values = dataclasses.asdict(recipe)
     return json.dumps({key: values[key] for key in values if key not in ("shards", "images")})
 
