@@ -16,6 +16,7 @@ from kzoo.data.worker_rows import WorkerRows
 from kzoo.errors import UserError, WorkerError, nearest, one_line
 from kzoo.files import whole_folder
 from kzoo.training.clusters import KERAS_PROCESSES, TF_CONFIG, keras_processes, tf_cluster
+from kzoo.training.fatal_errors import LOST_A_WORKER, reworded_fatal_errors
 from kzoo.training.layouts import model_parallel
 
 
@@ -55,10 +56,7 @@ class Strategy:
         if isinstance(error, UserError | OSError):
             raise WorkerError(str(error) if isinstance(error, UserError) else one_line(error)) from error
         if self._lost_a_worker(error):
-            raise WorkerError(
-                "the connection to another worker is lost: see why it stopped, then start all workers again; "
-                "the run goes on from its last checkpoint"
-            ) from error
+            raise WorkerError(LOST_A_WORKER) from error
 
     def scope(self) -> contextlib.AbstractContextManager:
         """Return the context in which model and optimizer are made, and their weights restored."""
@@ -234,9 +232,13 @@ class DataParallel(Strategy):
     def __enter__(self):
         self._before = keras.distribution.distribution()
         keras.distribution.set_distribution(self._distribution)
+        self._held = contextlib.ExitStack()
+        if self.workers > 1:
+            self._held.enter_context(reworded_fatal_errors())
         return self
 
     def __exit__(self, *failure):
+        self._held.close()
         keras.distribution.set_distribution(self._before)
         super().__exit__(*failure)
 

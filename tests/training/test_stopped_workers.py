@@ -1,4 +1,4 @@
-"""Two workers of which one is told to stop, or cannot begin: both end, and nothing is lost."""
+"""Two workers of which one is told to stop, is killed, or cannot begin: both end, and nothing is lost."""
 
 import dataclasses
 import json
@@ -73,6 +73,12 @@ def ended(running: list[subprocess.Popen]) -> list[str]:
     return printed
 
 
+def wait_for_a_checkpoint(running: list[subprocess.Popen], folder: Path):
+    while not list(folder.glob("checkpoints/epoch_0000_batch_*")):
+        assert all(process.poll() is None for process in running), ended(running)
+        time.sleep(0.1)
+
+
 def weights(folder: Path) -> dict[str, np.ndarray]:
     found = {}
     with h5py.File(folder / "preset" / "model.weights.h5") as file:
@@ -83,9 +89,7 @@ def weights(folder: Path) -> dict[str, np.ndarray]:
 def test_sigterm_to_one_worker_saves_and_ends_both(recipe, tmp_path):
     ended(start_two(recipe, tmp_path / "unbroken"))
     running = start_two(recipe, tmp_path / "stopped")
-    while not list((tmp_path / "stopped").glob("checkpoints/epoch_0000_batch_*")):
-        assert all(process.poll() is None for process in running), ended(running)
-        time.sleep(0.1)
+    wait_for_a_checkpoint(running, tmp_path / "stopped")
     running[1].send_signal(signal.SIGTERM)
     assert all("SIGTERM: stopped after 0 epochs and" in text for text in ended(running)[:1])
     assert not (tmp_path / "stopped" / "preset").exists()
@@ -106,6 +110,19 @@ def refused(running: list[subprocess.Popen]) -> list[str]:
     assert [process.returncode for process in running] == [1, 1], printed
     assert not any("Traceback" in text for text in printed), printed
     return [text.strip().splitlines()[-1] for text in printed]
+
+
+@pytest.mark.parametrize("killed", [0, 1])
+def test_a_worker_that_is_killed_ends_the_other_with_one_line(recipe, tmp_path, killed):
+    running = start_two(recipe, tmp_path / "run")
+    wait_for_a_checkpoint(running, tmp_path / "run")
+    running[killed].kill()
+    printed = running[1 - killed].communicate()[0]
+    assert running[1 - killed].returncode not in (0, None)
+    assert LOST in printed.splitlines()[-1], printed
+    assert "stack trace" not in printed
+    assert "Traceback" not in printed
+    ended(start_two(recipe, tmp_path / "run"))
 
 
 def test_a_folder_of_another_recipe_ends_both_with_one_line(recipe, tmp_path):
