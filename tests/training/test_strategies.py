@@ -206,6 +206,20 @@ def test_what_fails_on_one_worker_fails_on_all():
         SecondOfTwo(chiefs=1.0).together(lambda: None)
 
 
+def test_a_worker_says_why_it_fails_though_the_others_are_gone(monkeypatch):
+    def lost(self, number):
+        raise ConnectionResetError("closed by the other side")
+
+    def fails():
+        raise UserError("no such file")
+
+    monkeypatch.setattr(SecondOfTwo, "total", lost)
+    with pytest.raises(UserError, match="no such file"):
+        SecondOfTwo(chiefs=0.0).together(fails)
+    with pytest.raises(ConnectionResetError):
+        SecondOfTwo(chiefs=0.0).together(lambda: None)
+
+
 def test_an_error_of_one_worker_ends_it_at_once():
     """Its process would wait for the others' at its end, and JAX would end it with an abort."""
     with pytest.raises(WorkerError, match="no such file"), SecondOfTwo(chiefs=0.0):
