@@ -137,7 +137,7 @@ def table6(
                 key = f"{name}, {way}, {epochs} epochs, seed {seed}"
                 trained_on = dataclasses.asdict(recipe)
                 if results.get(key, {}).get("recipe") != trained_on:
-                    tagger = tagger_from(load(folder), sentences, adapted=way == "adapted")
+                    tagger = tagger_from(load(folder), sentences, adapted=way == "adapted", seed=seed)
                     accuracy = train_tagger(tagger, sentences, validation, epochs, seed=seed, verbose=2)
                     scores = {
                         test: dataclasses.asdict(score_tagging(tagged(tagger, true), true))

@@ -20,7 +20,11 @@ Sentence = Sequence[Segment]
 
 
 def tagger_from(
-    translator: Translator, sentences: Sequence[Sentence], adapted: bool = True, font: str | None = None
+    translator: Translator,
+    sentences: Sequence[Sentence],
+    adapted: bool = True,
+    font: str | None = None,
+    seed: int = 1,
 ) -> CharacterTagger:
     """Return an untrained tagger that begins with a translator's character vectors.
 
@@ -32,7 +36,9 @@ def tagger_from(
         sentences: lists of (word, tag): the training text, whose tags are the tagger's.
         adapted: whether training moves what computes the vectors; `False`: it stays as it is.
         font: for characters that the translator does not have, as `kzoo.text.render_glyphs` takes it.
+        seed: int. Fixes its first weights and what dropout drops.
     """
+    keras.utils.set_random_seed(seed)
     texts, tags = zip(*(segments_to_tags(sentence) for sentence in sentences), strict=True)
     known = translator.source_tokenizer.get_vocabulary()[len(SPECIAL) :]
     tokenizer = CharacterTokenizer(list(dict.fromkeys([*known, *sorted(set("".join(texts)))])))
@@ -82,7 +88,7 @@ def train_tagger(
         validation: the same; the accuracy of their characters' tags chooses the epoch.
         epochs: int.
         batch_size: int. Sentences of a batch.
-        seed: int. Fixes the order of batches and what dropout drops.
+        seed: int. Fixes the order of batches.
         verbose: as in `keras.Model.fit`.
 
     Returns:
@@ -94,7 +100,6 @@ def train_tagger(
     Reference:
         Broscheit et al. 2018, Section 4.2.
     """
-    keras.utils.set_random_seed(seed)
     tagger.arrays(validation)  # a tag that the tagger lacks shows now
     tagger.compile(keras.optimizers.Adagrad(0.1))
     best = keras.callbacks.EarlyStopping(

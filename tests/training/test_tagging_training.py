@@ -56,6 +56,21 @@ def test_only_an_adapted_embedding_moves(kind, adapted):
     assert np.allclose(before, after) is not adapted
 
 
+def test_a_seed_fixes_the_whole_training():
+    model = translator("lookup")
+
+    def accuracy_and_weights(drawn_before: int, seed: int):
+        keras.utils.set_random_seed(drawn_before)
+        tagger = tagger_from(model, SENTENCES, seed=seed)
+        accuracy = train_tagger(tagger, SENTENCES, SENTENCES, epochs=2, batch_size=4, seed=seed, verbose=0)
+        return accuracy, np.concatenate([weights.ravel() for weights in tagger.get_weights()])
+
+    first, again, other = (accuracy_and_weights(*seeds) for seeds in ((3, 1), (4, 1), (3, 2)))
+    assert first[0] == again[0]
+    np.testing.assert_array_equal(first[1], again[1])
+    assert not np.allclose(first[1], other[1])
+
+
 def test_sentences_of_every_length_train():
     """The shortest come first in validation: of one length in the first two batches, of others later."""
     long = [[("书", "NOUN")] * n for n in (2, 2, 3, 40, 70)]
