@@ -22,7 +22,8 @@ def language_pairs(
         only: directions, as `"en-de"`, in place of all that the other arguments choose.
 
     Raises:
-        UserError: an unknown or repeated language, or no pair at all.
+        UserError: an unknown or repeated language or direction, two languages left out that are no pair
+            anyway, or no pair at all.
 
     Example:
 
@@ -33,14 +34,17 @@ def language_pairs(
     for language in languages:
         if languages.count(language) > 1:
             raise UserError(f"language {language!r} is named {languages.count(language)} times: name it once")
-    named = [_two(pair, languages) for pair in only]
-    if named:
-        return named
-    apart = set(_two(left_out, languages)) if left_out else set()
+    if only:
+        return _checked([two_languages(pair, languages) for pair in only], ", ".join(only))
+    apart = set(two_languages(left_out, languages)) if left_out else set()
     if len(apart) == 1:
         raise UserError(f"left_out is {left_out!r}, the same language twice: name two, as in de-fr")
     if centre:
         _check(centre, languages)
+        if apart and centre not in apart:
+            raise UserError(
+                f"left_out is {left_out!r}, but with centre {centre!r} that is no pair: leave one out"
+            )
     pairs = [
         (source, target)
         for source in languages
@@ -48,13 +52,24 @@ def language_pairs(
         if (monolingual if source == target else {source, target} != apart)
         and (not centre or source == target or centre in (source, target))
     ]
+    return _checked(pairs, ", ".join(languages) or "no language")
+
+
+def _checked(pairs: list[tuple[str, str]], where: str) -> list[tuple[str, str]]:
+    for pair in pairs:
+        if pairs.count(pair) > 1:
+            raise UserError(f"{where}: {'-'.join(pair)} is named {pairs.count(pair)} times: name it once")
     if not any(source != target for source, target in pairs):
-        raise UserError(f"{', '.join(languages) or 'no language'}: no language pair is left to train on")
+        raise UserError(f"{where}: no language pair is left to train on")
     return pairs
 
 
-def _two(pair: str, languages: list[str]) -> tuple[str, str]:
-    """Return the two languages of a pair such as `"de-fr"`."""
+def two_languages(pair: str, languages: Sequence[str]) -> tuple[str, str]:
+    """Return the two of the languages that a pair such as `"de-fr"` names.
+
+    Raises:
+        UserError: it does not name two, or other ones.
+    """
     source, separator, target = pair.partition("-")
     if not (source and separator and target):
         raise UserError(f"{pair!r} is not two languages, as in de-fr")

@@ -35,8 +35,8 @@ class PairBatches(keras.utils.PyDataset):
         As `Batches`, with `"source_language"` and `"target_language"`, `(B,)` each, among the inputs.
 
     Raises:
-        UserError: sides of a pair that are not equally long or empty; a weight that no pair takes, or a pair
-            without one; a sentence that is too long.
+        UserError: a pair of an unknown language or named twice; sides of a pair that are missing, empty or
+            not equally long; a weight that no pair takes, or a pair without one; a sentence that is too long.
     """
 
     def __init__(
@@ -54,8 +54,9 @@ class PairBatches(keras.utils.PyDataset):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        sides = {pair: words[pair] if pair in words else [words[code] for code in pair] for pair in pairs}
-        check_aligned(sides)
+        sides = sides_of_pairs(words, pairs, languages)
+        if weights is not None:
+            check_weights(weights, pairs)
         shapes = batch_shapes(list(sides.values()), tokens, sentences, num_shapes, max_length)
         self.languages = list(languages)
         self.batches = [
@@ -66,13 +67,7 @@ class PairBatches(keras.utils.PyDataset):
         shares = {pair: len(batches) for pair, batches in zip(pairs, self.batches, strict=True)}
         num_batches = num_batches or sum(shares.values())
         if weights is not None:
-            unknown = [f"{source}-{target}" for source, target in weights if (source, target) not in shares]
-            if unknown:
-                raise UserError(f"{', '.join(unknown)} has a weight but is none of the pairs trained on")
-            shares = {pair: weights.get(pair, 0) for pair in pairs}
-            without = [f"{source}-{target}" for (source, target), share in shares.items() if share <= 0]
-            if without:
-                raise UserError(f"every pair needs a weight over 0; {', '.join(without)} has none")
+            shares = {pair: weights[pair] for pair in pairs}
         total = sum(shares.values())
         counts = [max(1, round(num_batches * share / total)) for share in shares.values()]
         self._counts = counts
@@ -118,17 +113,45 @@ class PairBatches(keras.utils.PyDataset):
         self._plan = differing_first_two([item[1:] for item in plan], lambda item: item[1][0])
 
 
-def check_aligned(sides: dict[tuple[str, str], tuple[list, list]]):
-    """Refuse pairs whose two sides are not equally long, or empty.
+def check_weights(weights: dict[tuple[str, str], float], pairs: list[tuple[str, str]]):
+    """Refuse weights that are not one number over 0 for each pair.
 
     Raises:
-        UserError: the first of them, by its name.
+        UserError: it names the pairs.
     """
-    for (source, target), (sources, targets) in sides.items():
+    unknown = [f"{source}-{target}" for source, target in weights if (source, target) not in pairs]
+    if unknown:
+        raise UserError(f"{', '.join(unknown)} has a weight but is none of the pairs trained on")
+    for (source, target), weight in weights.items():
+        if isinstance(weight, bool) or not isinstance(weight, int | float):
+            raise UserError(f"the weight of {source}-{target} is {weight!r}, not a number")
+    without = [f"{source}-{target}" for source, target in pairs if not weights.get((source, target), 0) > 0]
+    if without:
+        raise UserError(f"every pair needs a weight over 0; {', '.join(without)} has none")
+
+
+def sides_of_pairs(words: dict, pairs: list[tuple[str, str]], languages: list[str]) -> dict:
+    """Return the two sides of each pair.
+
+    Raises:
+        UserError: the first pair whose languages or words are not what `PairBatches` takes, by its name.
+    """
+    sides = {}
+    for source, target in pairs:
+        name, pair = f"{source}-{target}", (source, target)
+        if pair in sides:
+            raise UserError(f"{name} is named twice among the pairs: name it once")
+        for code in pair:
+            if code not in languages:
+                raise UserError(f"{name}: no language {code!r} among {', '.join(languages)}")
+            if pair not in words and code not in words:
+                raise UserError(f"{name} has no sentences in {code}")
+        sources, targets = words[pair] if pair in words else (words[source], words[target])
         if len(sources) != len(targets):
             raise UserError(
-                f"{source}-{target} is not aligned: {len(sources):,} sentences in {source}, "
-                f"{len(targets):,} in {target}"
+                f"{name} is not aligned: {len(sources):,} sentences in {source}, {len(targets):,} in {target}"
             )
         if not sources:
-            raise UserError(f"{source}-{target} has no sentences to make batches of")
+            raise UserError(f"{name} has no sentences to make batches of")
+        sides[pair] = sources, targets
+    return sides

@@ -86,7 +86,7 @@ class AttentionBridge(keras.layers.Layer):
         overlap = ops.matmul(scores, ops.swapaxes(scores, 1, 2)) - ops.eye(self.num_heads)
         penalty = ops.sum(ops.square(overlap), axis=(1, 2))  # (B,)
         if not self.squared:
-            penalty = ops.sqrt(penalty)
+            penalty = ops.sqrt(ops.maximum(penalty, 1e-12))  # at 0 a square root has no gradient
         if mask is None:
             return ops.mean(penalty)
         sentences = ops.cast(ops.any(mask, axis=1), "float32")

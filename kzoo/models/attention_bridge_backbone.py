@@ -14,16 +14,16 @@ from kzoo.layers import (
     RecurrentEncoder,
     TransformerEncoder,
 )
+from kzoo.models.label_smoothed_cross_entropy import never
 from kzoo.models.source_embeddings import unit_normal
 
 # Sentence encoders that give D features a word.
 ENCODERS = {
-    "lstm": lambda width, **names: RecurrentEncoder((width // 2, width // 2), **names),
-    "gru": lambda width, **names: RecurrentEncoder((width // 2, width // 2), cell="gru", **names),
-    "cnn": lambda width, **names: ConvolutionalEncoder(width, **names),
-    "transformer": lambda width, **names: TransformerEncoder(width, **names),
+    "lstm": lambda width, most, **names: RecurrentEncoder((width // 2, width // 2), **names),
+    "gru": lambda width, most, **names: RecurrentEncoder((width // 2, width // 2), cell="gru", **names),
+    "cnn": lambda width, most, **names: ConvolutionalEncoder(width, **names),
+    "transformer": lambda width, most, **names: TransformerEncoder(width, max_length=most, **names),
 }
-NEVER = -1e9
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -107,7 +107,7 @@ class AttentionBridgeBackbone(Backbone):
         # One table for all languages, each at its offset, so that looking up a word needs no branch.
         self._offsets = np.cumsum([0, *sizes[:-1]]).astype("int32")
         # Logits of all languages have one width; words that a language lacks are never predicted.
-        self._absent = np.where(np.arange(max(sizes)) < np.array(sizes)[:, None], 0.0, NEVER)
+        self._absent = np.arange(max(sizes)) >= np.array(sizes)[:, None]
 
         self.embedding = keras.layers.Embedding(
             sum(sizes), embedding_dim, unit_normal(), dtype=dtype, name="embedding"
@@ -117,7 +117,7 @@ class AttentionBridgeBackbone(Backbone):
         self.encoded_dropout = Dropout(dropout, dtype=dtype, name="encoded_dropout")
         self.output_dropout = Dropout(dropout, dtype=dtype, name="output_dropout")
         self.encoders = ByLanguage(
-            [ENCODERS[encoder](width, dtype=dtype, name=f"encoder_{i}") for i in languages],
+            [ENCODERS[encoder](width, max_length, dtype=dtype, name=f"encoder_{i}") for i in languages],
             dtype=dtype,
             name="encoders",
         )
@@ -187,8 +187,11 @@ class AttentionBridgeBackbone(Backbone):
         return [(mean, mean)] * self._settings["num_decoder_layers"]
 
     def _logits(self, x, language):
-        absent = ops.take(ops.convert_to_tensor(self._absent, x.dtype), language, axis=0)  # (B, V)
-        return self.outputs_by_language(language, self.output_dropout(x)) + absent[:, None]
+        logits = self.outputs_by_language(language, self.output_dropout(x))
+        if not self._absent.any():
+            return logits
+        absent = ops.take(ops.convert_to_tensor(self._absent), language, axis=0)  # (B, V)
+        return ops.where(absent[:, None], never(keras.backend.standardize_dtype(logits.dtype)), logits)
 
     def matrix(self, inputs: dict):
         """Return the bridge's M `(B, k, D)` and A `(B, k, S)`.

@@ -5,7 +5,8 @@ from pathlib import Path
 import keras
 
 from kzoo.data import Corpus, PairBatches
-from kzoo.data.language_pairs import language_pairs
+from kzoo.data.language_pairs import language_pairs, two_languages
+from kzoo.data.pair_batches import check_weights
 from kzoo.models import SentenceCrossEntropy
 from kzoo.models.xla import uses_xla
 from kzoo.presets import build
@@ -34,6 +35,11 @@ class MultilingualTask:
             recipe.monolingual,
             recipe.directions,
         )
+        self.weights = {
+            two_languages(pair, recipe.languages): weight for pair, weight in recipe.pair_weights.items()
+        }
+        if self.weights:
+            check_weights(self.weights, self.pairs)
         for source, target in self.pairs:
             corpus.pairs("train", source, target)  # aligned, or an error that names both files
         self.train, self.validation = (
@@ -74,7 +80,7 @@ class MultilingualTask:
             words,
             self.pairs,
             recipe.languages,
-            {tuple(pair.split("-")): weight for pair, weight in recipe.pair_weights.items()} or None,
+            self.weights or None,
             recipe.tokens,
             recipe.sentences or None,
             recipe.num_shapes,

@@ -42,6 +42,15 @@ def test_pairs_can_be_named_one_by_one():
         ((LANGUAGES, None, "de-it"), "no language 'it' among en, de, fr, cs; known: cs, de, en, fr"),
         ((LANGUAGES, None, "de"), "'de' is not two languages, as in de-fr"),
         ((LANGUAGES, None, "de-de"), "left_out is 'de-de', the same language twice: name two, as in de-fr"),
+        (
+            (LANGUAGES, "en", "de-fr"),
+            "left_out is 'de-fr', but with centre 'en' that is no pair: leave one out",
+        ),
+        (
+            (["en", "de"], None, None, False, ["en-de", "en-de"]),
+            "en-de, en-de: en-de is named 2 times: name it once",
+        ),
+        ((["en", "de"], None, None, False, ["en-en"]), "en-en: no language pair is left to train on"),
         ((["en"],), "en: no language pair is left to train on"),
         ((["en", "de"], None, "en-de", True), "en, de: no language pair is left to train on"),
         (([],), "no language: no language pair is left to train on"),

@@ -161,6 +161,14 @@ def test_bad_input_is_named():
         PairBatches({**sides, ("de", "fr"): [[], []]}, PAIRS, LANGUAGES)
     with pytest.raises(UserError, match="subwords with its end symbol, the limit is 5"):
         PairBatches(words, PAIRS, LANGUAGES, max_length=5)
+    with pytest.raises(UserError, match="^en-fr has no sentences in fr$"):
+        PairBatches({"en": words["en"], "de": words["de"]}, PAIRS, LANGUAGES)
+    with pytest.raises(UserError, match="^en-fr: no language 'fr' among en, de$"):
+        PairBatches(words, PAIRS, ["en", "de"])
+    with pytest.raises(UserError, match="^en-de is named twice among the pairs"):
+        PairBatches(words, [*PAIRS, PAIRS[0]], LANGUAGES)
+    with pytest.raises(UserError, match="^the weight of en-de is '2', not a number$"):
+        PairBatches(words, PAIRS, LANGUAGES, weights=dict.fromkeys(PAIRS, 1) | {("en", "de"): "2"})
 
 
 def test_too_long_a_sentence_is_named_by_its_number_in_its_pair():

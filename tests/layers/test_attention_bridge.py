@@ -78,6 +78,15 @@ def test_the_authors_code_does_not_square_the_norm(random):
     np.testing.assert_allclose(ops.convert_to_numpy(layer.losses[0]), np.mean(each), rtol=1e-5)
 
 
+def test_heads_that_are_orthonormal_have_a_gradient():
+    """Of one head over one word the penalty is 0."""
+    x = keras.Input((1, 4))
+    model = keras.Model(x, AttentionBridge(num_heads=1, hidden_dim=8, use_bias=True, squared=False)(x))
+    model.compile("sgd", "mse")
+    model.train_on_batch(np.ones((2, 1, 4)), np.zeros((2, 1, 4)))
+    assert all(np.isfinite(weights).all() for weights in model.get_weights())
+
+
 def test_translation_adds_no_penalty(random):
     layer = AttentionBridge(num_heads=3, hidden_dim=6)
     layer.build((3, 5, 4))

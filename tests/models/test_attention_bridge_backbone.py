@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from kzoo.decoding import BeamSearch
-from kzoo.models import AttentionBridgeBackbone
+from kzoo.models import AttentionBridgeBackbone, SentenceCrossEntropy
 from kzoo.text.tokenizers import END, PAD, START
 
 SIZES = [12, 20, 16]
@@ -99,6 +99,31 @@ def test_absent_words_are_never_predicted(model):
         p = ops.convert_to_numpy(ops.softmax(logits))
         assert (p[..., size:] == 0).all()
         np.testing.assert_allclose(p[..., :size].sum(-1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_float16"])
+def test_absent_words_have_no_part_in_the_loss(dtype):
+    """Their outputs do not move, and the loss is that of the words that there are."""
+    model = make(dtype=dtype, scale=1, dropout=0.0)
+    model.compile(keras.optimizers.SGD(1.0), SentenceCrossEntropy(0.1), jit_compile=False)
+    inputs = batch(target=0)
+    labels = inputs["target"] = inputs["target"] % SIZES[0]
+    output = model.outputs_by_language.layers[0]
+    before = output.get_weights()
+    expected = SentenceCrossEntropy(0.1)(labels, model.predict_on_batch(inputs)[..., : SIZES[0]])
+    model(inputs)
+    expected = float(expected) + sum(map(float, model.losses))
+    np.testing.assert_allclose(model.train_on_batch(inputs, labels), expected, rtol=2e-3)
+    for old, new in zip(before, output.get_weights(), strict=True):
+        np.testing.assert_array_equal(new[..., SIZES[0] :], old[..., SIZES[0] :])
+        assert not np.array_equal(new[..., : SIZES[0]], old[..., : SIZES[0]])
+
+
+def test_a_transformer_reads_as_many_words_as_the_model():
+    model = make(encoder="transformer", max_length=300)
+    inputs = batch()
+    inputs["source"] = np.resize(inputs["source"][0], (3, 300))
+    assert model.predict_on_batch(inputs).shape == (3, 5, max(SIZES))
 
 
 def test_each_language_has_words_of_its_own(model):

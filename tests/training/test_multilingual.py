@@ -103,6 +103,9 @@ def test_a_bad_recipe_leaves_nothing(tmp_path):
         ({"languages": ["en", "de", "de"]}, "language 'de' is named 2 times"),
         ({"centre": "fr"}, "no language 'fr' among en, de"),
         ({"left_out": "en-de"}, "no language pair is left"),
+        ({"directions": ["en-de", "en-de"]}, "en-de is named 2 times"),
+        ({"pair_weights": {"ende": 1}}, "'ende' is not two languages"),
+        ({"pair_weights": {"en-de": "1"}}, "the weight of en-de is '1', not a number"),
         ({"model": {**RECIPE.model, "depth": 3}}, "unexpected keyword argument 'depth'"),
         (
             {"model": {**RECIPE.model, "max_length": 8}},
