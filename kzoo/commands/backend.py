@@ -1,39 +1,49 @@
 """Starts Keras for a command."""
 
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
 
 from kzoo.errors import UserError
 
 
-def start_backend(strategy: str | None = None):
-    """Import Keras without its backend's start-up messages, which TensorFlow has no setting to silence.
+def start_backend():
+    """Import Keras and start its backend, without the messages that TensorFlow has no setting to silence."""
+    import_keras()
+    start_devices()
 
-    Returns:
-        For a run, its strategy, opened: other processes can be joined only before the backend has started.
-    """
+
+def import_keras():
+    """Import Keras, whose backend may still be joined with those of other processes."""
     import logging
 
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
+    with _started():
+        import keras  # noqa: F401
+
+
+def start_devices():
+    """Let the backend look for devices."""
+    import keras
+
+    with _started():
+        keras.ops.zeros(())
+
+
+@contextlib.contextmanager
+def _started() -> Iterator[None]:
+    """Throw away what the block writes as errors; what it raises is one line."""
     sys.stderr.flush()
     standard_error = os.dup(2)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     try:
-        import keras
-
-        opened = None
-        if strategy is not None:
-            from kzoo.training.strategies import open_strategy
-
-            opened = open_strategy(strategy)
-        keras.ops.zeros(())  # looks for devices
-        return opened
-    except UserError:
-        raise
-    except (ImportError, ValueError) as error:
+        yield
+    except Exception as error:  # each backend has classes of its own
         backend = os.environ.get("KERAS_BACKEND", "tensorflow")
-        raise UserError(f"Keras cannot start its backend {backend!r} (KERAS_BACKEND): {error}") from None
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise UserError(f"Keras cannot start its backend {backend!r} (KERAS_BACKEND): {lines[0]}") from None
     finally:
         os.dup2(standard_error, 2)
         os.close(standard_error)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kzoo.commands.backend import start_backend
+from kzoo.commands.backend import import_keras, start_backend, start_devices
 from kzoo.commands.progress import progress_bar
 from kzoo.errors import UserError
 
@@ -28,11 +28,18 @@ def train(
     ] = "",
 ):
     """Train a recipe's model, or go on with a run that was stopped."""
+    from kzoo.training.nothing_to_save import nothing_to_save
     from kzoo.training.recipe import read_recipe
 
     values = read_recipe(recipe, overrides or [])
-    opened = start_backend(strategy)
-    from kzoo.training.train import train as train_recipe
+    with nothing_to_save():
+        import_keras()
+    from kzoo.training.strategies import open_strategy
+
+    opened = open_strategy(strategy)
+    with nothing_to_save(opened.workers):
+        start_devices()
+        from kzoo.training.train import train as train_recipe
 
     folder = output or Path("runs") / recipe.stem
     train_recipe(values, folder, strategy=opened)

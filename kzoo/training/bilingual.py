@@ -87,7 +87,14 @@ class BilingualTask:
         if self.recipe.language_model_epochs:
             validation = self._batches(translator, self.validation, self.recipe.validation)
             train_language_model(
-                translator, batches, validation, self.recipe.language_model_epochs, folder, verbose, strategy
+                translator,
+                batches,
+                validation,
+                self.recipe.language_model_epochs,
+                folder,
+                verbose,
+                strategy,
+                self.recipe.checkpoint_minutes,
             )
 
     def _batches(self, translator: keras.Model, pairs: tuple[list[str], list[str]], split: str) -> Batches:

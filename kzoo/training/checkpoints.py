@@ -35,7 +35,6 @@ class Checkpoints(keras.callbacks.Callback):
         keep_best: int. How many of the best are kept beside the latest.
         keep_last: int. How many of the latest.
         minutes: float. Time between checkpoints within an epoch; 0: none.
-        data: digest of the data trained on. Checkpoints of other data are refused.
         strategy: the run's; one device by default. All workers load, the chief alone keeps.
 
     Attributes:
@@ -51,13 +50,12 @@ class Checkpoints(keras.callbacks.Callback):
         keep_best: int = 1,
         keep_last: int = 1,
         minutes: float = 0.0,
-        data: str = "",
         strategy: Strategy | None = None,
     ):
         super().__init__()
         self.folder = Path(folder)
         self.monitor, self.keep_best, self.keep_last = monitor, keep_best, keep_last
-        self.minutes, self.data, self.strategy = minutes, data, strategy or Strategy()
+        self.minutes, self.strategy = minutes, strategy or Strategy()
         self.epoch = self.batch = self.step = 0
         self.history: list[dict] = []
         self.may_stop = True
@@ -67,7 +65,7 @@ class Checkpoints(keras.callbacks.Callback):
         """Load the latest undamaged checkpoint into the compiled model, if there is one.
 
         Raises:
-            UserError: there are only damaged ones, or it is of other data.
+            UserError: there are only damaged ones, or another worker reads another one.
         """
         if self.strategy.is_chief:
             remove_unfinished(self.folder)
@@ -79,7 +77,7 @@ class Checkpoints(keras.callbacks.Callback):
             if state:
                 self._last = saved[-1].name
                 self._take(state)
-                self.strategy.wait()  # all have read
+                self.strategy.check_same("another checkpoint", self._last)  # and all have read
                 for folder in damaged if self.strategy.is_chief else ():
                     remove_folder(folder)
                 return
@@ -95,11 +93,6 @@ class Checkpoints(keras.callbacks.Callback):
             return None, reason
         try:
             state = json.loads((folder / STATE).read_text())
-            if state.get("data", self.data) != self.data:
-                raise UserError(
-                    f"{folder}: the training or validation data has changed since this checkpoint: "
-                    "give another folder, or the data that the run began with"
-                )
             self.model.optimizer.build(self.model.trainable_variables)
             self.model.load_weights(folder / WEIGHTS)
         except (OSError, json.JSONDecodeError) as error:
@@ -186,7 +179,7 @@ class Checkpoints(keras.callbacks.Callback):
         if self.batch:
             running = [ops.convert_to_numpy(value).tolist() for value in self.model.metrics_variables]
             state |= {"seconds": self.seconds, "running": running}
-        return {**state, "history": self.history, "seeds": self.seeds(), "data": self.data}
+        return {**state, "history": self.history, "seeds": self.seeds()}
 
     def _size(self) -> int:
         """Return about how many bytes a checkpoint has, rather too many."""

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator
 
 LOST_A_WORKER = (
-    "the connection to another worker is lost: see why it stopped, then start all workers again; "
-    "the run goes on from its last checkpoint"
+    "the connection to another worker is lost, or it never came: see what it says, then start all workers "
+    "again; the run goes on from its last checkpoint"
 )
 JAX_SAYS = b"the JAX distributed service detected fatal errors"
 
@@ -25,20 +25,19 @@ def reworded_fatal_errors() -> Iterator[None]:
         return
     sys.stderr.flush()
     standard_error, python_s = os.dup(2), sys.stderr
-    command = [sys.executable, "-I", __file__]
-    with (
-        open(os.dup(2), "w", buffering=1, errors="backslashreplace") as direct,
-        # Ctrl-C is for this process: it may have something to say.
-        subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as reader,
-    ):
-        sys.stderr = direct
-        os.dup2(reader.stdin.fileno(), 2)
-        try:
-            yield
-        finally:
-            sys.stderr = python_s
-            os.dup2(standard_error, 2)
-            os.close(standard_error)
+    # Ctrl-C is for this process: it may have something to say.
+    reader = subprocess.Popen([sys.executable, "-I", __file__], stdin=subprocess.PIPE, start_new_session=True)
+    # Closed by none but who holds it last: handlers of logging may.
+    sys.stderr = os.fdopen(standard_error, "w", buffering=1, errors="backslashreplace")
+    os.dup2(reader.stdin.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(standard_error, 2)
+        sys.stderr = python_s
+        reader.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # other processes may still write to it
+            reader.wait(timeout=1)
 
 
 def pass_on(lines, written):

@@ -3,6 +3,7 @@
 import keras
 
 from kzoo.data.batches import RestOfEpoch
+from kzoo.errors import UserError
 
 
 def fit_from(
@@ -23,19 +24,29 @@ def fit_from(
         model: compiled.
         batches: `Batches` or `PairBatches`.
         epochs, callbacks, verbose: as in `keras.Model.fit`.
+
+    Raises:
+        UserError, OSError: a batch could not be made.
     """
     how = {"shuffle": False, "verbose": verbose, "callbacks": callbacks}
+    batches = _Remembering(batches)
     model.stop_training = False
-    if batch:
-        batches.start_epoch(epoch + 1)  # `fit` ends an epoch before it begins: its first is of this number
-        if batch == len(batches):
-            _end_epoch(epoch, model, callbacks)
-        else:
-            model.fit(RestOfEpoch(batches, batch), initial_epoch=epoch, epochs=epoch + 1, **how)
-        epoch += 1
-    if epoch < epochs and not model.stop_training:
-        batches.start_epoch(epoch)
-        model.fit(batches, initial_epoch=epoch, epochs=epochs, **how)
+    try:
+        if batch:
+            # `fit` ends an epoch before it begins: its first is of this number.
+            batches.start_epoch(epoch + 1)
+            if batch == len(batches):
+                _end_epoch(epoch, model, callbacks)
+            else:
+                model.fit(RestOfEpoch(batches, batch), initial_epoch=epoch, epochs=epoch + 1, **how)
+            epoch += 1
+        if epoch < epochs and not model.stop_training:
+            batches.start_epoch(epoch)
+            model.fit(batches, initial_epoch=epoch, epochs=epochs, **how)
+    except Exception:
+        if batches.failure:
+            raise batches.failure from None
+        raise
 
 
 def _end_epoch(epoch: int, model: keras.Model, callbacks: list[keras.callbacks.Callback]):
@@ -45,3 +56,30 @@ def _end_epoch(epoch: int, model: keras.Model, callbacks: list[keras.callbacks.C
     listed.on_epoch_begin(epoch)
     listed.on_epoch_end(epoch, model.get_metrics_result())
     listed.on_train_end()
+
+
+class _Remembering(keras.utils.PyDataset):
+    """Batches, and why one could not be made: TensorFlow raises an error of its own in place of that."""
+
+    def __init__(self, batches: keras.utils.PyDataset):
+        super().__init__(batches.workers, batches.use_multiprocessing, batches.max_queue_size)
+        self.batches, self.failure = batches, None
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __getitem__(self, index: int):
+        try:
+            return self.batches[index]
+        except (UserError, OSError) as error:
+            self.failure = error
+            raise
+
+    def start_epoch(self, epoch: int):
+        self.batches.start_epoch(epoch)
+
+    def on_epoch_begin(self):
+        self.batches.on_epoch_begin()
+
+    def on_epoch_end(self):
+        self.batches.on_epoch_end()

@@ -7,8 +7,11 @@ from pathlib import Path
 import keras
 
 from kzoo.data import Batches
-from kzoo.files import check_space
+from kzoo.files import check_space, remove_folder
 from kzoo.models import Adam, LabelSmoothedCrossEntropy
+from kzoo.training.checkpoints import Checkpoints
+from kzoo.training.fitting import fit_from
+from kzoo.training.preemption import Preemption
 from kzoo.training.strategies import Strategy
 
 WEIGHTS, RESULT = "decoder.weights.h5", "language_model.json"
@@ -22,11 +25,12 @@ def train_language_model(
     folder: Path,
     verbose: str | int = "auto",
     strategy: Strategy | None = None,
+    minutes: float = 10.0,
 ):
     """Train a recurrent translator's decoder without source, once a run.
 
     Its perplexity of a subword on the validation split is printed and written beside the weights; a run that
-    goes on takes them from there.
+    goes on takes them from there, or from the last checkpoint of this training.
 
     Args:
         translator: its backbone has `language_model`.
@@ -36,8 +40,10 @@ def train_language_model(
         folder: the run.
         verbose: as in `keras.Model.fit`.
         strategy: the run's; one device by default.
+        minutes: float. Time between checkpoints within an epoch; 0: none.
     """
-    folder, strategy = folder / "language_model", strategy or Strategy()
+    folder, unfinished = folder / "language_model", folder / "language_model_checkpoints"
+    strategy = strategy or Strategy()
     with strategy.scope():
         model = translator.backbone.language_model()
     if folder.is_dir():
@@ -49,13 +55,22 @@ def train_language_model(
             loss=LabelSmoothedCrossEntropy(0.0),
             jit_compile=translator.jit_compile,
         )
-    model.fit(TargetOnly(batches), epochs=epochs, shuffle=False, verbose=verbose)
+    checkpoints = Checkpoints(unfinished, "loss", keep_best=0, minutes=minutes, strategy=strategy)
+    checkpoints.set_model(model)
+    with Preemption(checkpoints) as preemption:
+        with strategy.scope():
+            checkpoints.restore()
+        if checkpoints.epoch < epochs:
+            where = checkpoints.epoch, checkpoints.batch
+            fit_from(*where, model, TargetOnly(batches), epochs, [checkpoints, preemption], verbose)
     perplexity = word_perplexity(model, TargetOnly(validation), strategy)
     print(f"language model: perplexity {perplexity:.2f} of a subword on the validation split")
-    with strategy.whole_folder(folder) as unfinished:
-        check_space(unfinished, 4 * model.count_params() + 2**20)
-        model.save_weights(unfinished / WEIGHTS)
-        (unfinished / RESULT).write_text(json.dumps({"epochs": epochs, "perplexity": perplexity}) + "\n")
+    with strategy.whole_folder(folder) as whole:
+        check_space(whole, 4 * model.count_params() + 2**20)
+        model.save_weights(whole / WEIGHTS)
+        (whole / RESULT).write_text(json.dumps({"epochs": epochs, "perplexity": perplexity}) + "\n")
+    if strategy.is_chief:
+        remove_folder(unfinished)
 
 
 def word_perplexity(
@@ -84,6 +99,12 @@ class TargetOnly(keras.utils.PyDataset):
     def __getitem__(self, index: int):
         inputs, labels, weights = self.batches[index]
         return {"target": inputs["target"]}, labels, weights
+
+    def start_epoch(self, epoch: int):
+        self.batches.start_epoch(epoch)
+
+    def on_epoch_begin(self):
+        self.batches.on_epoch_begin()
 
     def on_epoch_end(self):
         self.batches.on_epoch_end()

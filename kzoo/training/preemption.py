@@ -3,41 +3,13 @@
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
 
 import keras
 
 from kzoo.training.checkpoints import Checkpoints
-from kzoo.training.strategies import Strategy
+from kzoo.training.nothing_to_save import Told
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-
-
-@contextlib.contextmanager
-def nothing_to_save(strategy: Strategy) -> Iterator[None]:
-    """Let SIGTERM end the block at once, with exit status 0: before a run's first step or after its last.
-
-    One of several workers just ends, as without this: the others are ended by that.
-    """
-
-    def stop(number, frame):
-        raise Told
-
-    if strategy.workers > 1 or threading.current_thread() is not threading.main_thread():
-        yield  # no other thread may set what signals do
-        return
-    earlier = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    except Told:
-        print("\nSIGTERM: stopped where there is nothing to save; the same command goes on")
-        raise SystemExit(0) from None
-    finally:
-        signal.signal(signal.SIGTERM, earlier)
-
-
-class Told(BaseException):
-    """The process is told to stop: raised through whatever runs, to be handled where that has ended."""
 
 
 class Preemption(keras.callbacks.Callback):

@@ -74,8 +74,11 @@ class Strategy:
 
         All workers fill one, for reading weights may take all of them.
         """
-        with whole_folder(path) if self.is_chief else TemporaryDirectory() as folder:
-            yield Path(folder)
+        with (
+            TemporaryDirectory() as elsewhere,
+            whole_folder(path if self.is_chief else Path(elsewhere) / path.name) as folder,
+        ):
+            yield folder
 
     def total(self, number: float) -> float:
         """Return the sum of all workers' numbers. Each waits here for all others."""
@@ -135,6 +138,14 @@ class Strategy:
         """Return what stands after the callbacks that measure, so that all workers decide by the same."""
         return [ChiefsLogs(self)] if self.workers > 1 else []
 
+    def _check_equal(self, own: int, devices: int):
+        """Refuse workers of which one has more devices than another."""
+        if own * self.workers != devices:
+            raise UserError(
+                f"worker {self.worker + 1} has {own} of the {devices} devices of {self.workers} workers: "
+                "give all equally many, as with CUDA_VISIBLE_DEVICES"
+            )
+
     def _lost_a_worker(self, error: BaseException) -> bool:
         return False
 
@@ -168,6 +179,7 @@ class MultiWorker(Strategy):
 
         self._strategy = strategy = _own_batches()
         self.replicas = self.devices = strategy.num_replicas_in_sync
+        self._check_equal(len(strategy.extended.worker_devices), self.replicas)
         self._sum = tf.function(
             lambda number: strategy.reduce("SUM", strategy.run(lambda x: x, (number,)), axis=None)
         )
@@ -222,12 +234,16 @@ class DataParallel(Strategy):
     backends = ("jax",)
 
     def __init__(self):
-        processes = keras_processes()
+        processes, self._held = keras_processes(), contextlib.ExitStack()
         if processes is not None:
             # A seed of the run's own is set later; without one Keras would draw it across all processors.
             keras.utils.set_random_seed(0)
+            self._held.enter_context(reworded_fatal_errors())
             keras.distribution.initialize()
             self.workers, self.worker = processes
+            import jax
+
+            self._check_equal(jax.local_device_count(), jax.device_count())
         self._distribution = self._distribute()
         self.replicas = self._distribution.num_model_replicas
         self.devices = max(self.replicas, self.devices)
@@ -238,9 +254,6 @@ class DataParallel(Strategy):
     def __enter__(self):
         self._before = keras.distribution.distribution()
         keras.distribution.set_distribution(self._distribution)
-        self._held = contextlib.ExitStack()
-        if self.workers > 1:
-            self._held.enter_context(reworded_fatal_errors())
         return self
 
     def __exit__(self, *failure):
@@ -319,7 +332,7 @@ def open_strategy(name: str | Strategy = "") -> Strategy:
     backend = keras.backend.backend()
     try:
         name = name or _what_there_is(backend)
-    except RuntimeError as error:
+    except Exception as error:  # each backend has classes of its own
         raise UserError(f"{backend} finds no device ({_first_line(error)})") from None
     if name not in STRATEGIES:
         raise UserError(f"there is no strategy {name!r}; {nearest(name, list(STRATEGIES))}")

@@ -11,20 +11,22 @@ import keras
 
 from kzoo.data import Batches, PairBatches
 from kzoo.errors import UserError
-from kzoo.files import remove_folder, remove_unfinished, whole_file
+from kzoo.files import remove_folder, remove_unfinished
 from kzoo.presets import builder
 from kzoo.training.accounting import Account, CountedBatches, Speed
 from kzoo.training.bilingual import BilingualTask
-from kzoo.training.checkpoints import Checkpoints, saved_in, updates
+from kzoo.training.checkpoints import Checkpoints, updates
 from kzoo.training.curves import curves
 from kzoo.training.fitting import fit_from
 from kzoo.training.history import History
 from kzoo.training.multilingual import MultilingualTask
+from kzoo.training.nothing_to_save import nothing_to_save
 from kzoo.training.one_process import one_process
 from kzoo.training.optimizers import rate_callbacks
-from kzoo.training.preemption import Interruptible, Preemption, nothing_to_save
-from kzoo.training.recipe import Recipe, make_recipe
+from kzoo.training.preemption import Interruptible, Preemption
+from kzoo.training.recipe import Recipe
 from kzoo.training.recipe_corpus import recipe_corpus
+from kzoo.training.run_folder import check_data, claim, record
 from kzoo.training.run_report import RunReport, print_report
 from kzoo.training.strategies import Strategy, open_strategy
 
@@ -56,7 +58,7 @@ def train(
             loss that is not finite; a full disk.
         SystemExit: with status 0, on SIGTERM: it has saved, and goes on when it is started again.
     """
-    with open_strategy(strategy) as opened, nothing_to_save(opened):
+    with open_strategy(strategy) as opened, nothing_to_save(opened.workers):
         return _train(recipe, Path(folder), verbose, opened)
 
 
@@ -99,7 +101,7 @@ def _made(
 
 def _begin(task, recipe: Recipe, folder: Path):
     """Make the folder one of a run of the recipe, with its vocabularies."""
-    _claim(folder, recipe)
+    claim(folder, recipe)
     remove_unfinished(folder)
     task.learn(folder)
 
@@ -119,22 +121,22 @@ def _run(
     `began` is when the run was started, by `time.perf_counter`.
     """
     shared = strategy.share(batches)
-
+    digest = _digest(batches, task.validation)
+    strategy.check_same("other data", digest)
+    strategy.together(lambda: strategy.is_chief and check_data(folder, digest))
     checkpoints = Checkpoints(
         folder / "checkpoints",
         keep_best=recipe.average,
         keep_last=recipe.checkpoints_kept,
         minutes=recipe.checkpoint_minutes,
-        data=_digest(batches, task.validation),
         strategy=strategy,
     )
     checkpoints.set_model(translator)
-    strategy.check_same("other data", checkpoints.data)
     with Preemption(checkpoints) as preemption:
         with strategy.scope():
             checkpoints.restore()
         if strategy.is_chief:
-            _record(folder, recipe)  # what may differ may have
+            record(folder, recipe)  # what may differ may have
         account = Account()
         report = RunReport(account, checkpoints, began, strategy.devices)
         if checkpoints.step == 0:
@@ -206,61 +208,3 @@ class MostSteps(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         self._left = 0  # an epoch that was all trained when the run was stopped has no batches
         self.on_train_batch_end(None)
-
-
-# Keys that change no step; other shards than those that the run began with are told by their digest.
-MAY_DIFFER = ("epochs", "checkpoint_minutes", "checkpoints_kept", "shards", "images")
-
-
-def _claim(folder: Path, recipe: Recipe):
-    """Write the recipe into the run's folder, or check that a run in it goes on with this one."""
-    wanted = dataclasses.asdict(recipe)
-    path = folder / "recipe.json"
-    trained = [epoch for epoch, _, _ in saved_in(folder / "checkpoints")]
-    if trained or (folder / "preset").exists():
-        _check_goes_on(folder, dataclasses.asdict(make_recipe(_recorded(path), where=str(path))), wanted)
-        if recipe.epochs < max(trained, default=0):
-            raise UserError(
-                f"{folder} holds a run of {max(trained)} epochs, epochs is {recipe.epochs}: "
-                f"give another folder, or epochs={max(trained)} at least"
-            )
-    elif not path.exists() or _recorded(path) != wanted:
-        for stale in (*folder.glob("subwords.*.model"), *folder.glob("characters.json")):
-            stale.unlink()
-        if (folder / "language_model").exists():
-            remove_folder(folder / "language_model")
-        _record(folder, recipe)
-
-
-def _record(folder: Path, recipe: Recipe):
-    """Write the recipe into the run's folder."""
-    with whole_file(folder / "recipe.json") as file:
-        file.write_text(json.dumps(dataclasses.asdict(recipe), indent=2) + "\n")
-
-
-def _check_goes_on(folder: Path, present: dict, wanted: dict):
-    """Raise `UserError` if a run cannot go on with the wanted recipe in place of the present one."""
-    differing = [key for key in wanted if key not in MAY_DIFFER and present[key] != wanted[key]]
-    if differing:
-        raise UserError(
-            f"{folder} holds a run with another {', '.join(differing)}: "
-            "give another folder, or the recipe that the run began with"
-        )
-
-
-def _recorded(path: Path) -> dict:
-    """Return the values in the `recipe.json` of a run.
-
-    Raises:
-        UserError: it is missing, cut off or something else.
-    """
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(values, dict):
-            raise ValueError(f"it holds a {type(values).__name__}")
-    except (OSError, ValueError) as error:
-        raise UserError(
-            f"{path} cannot be read as a recipe ({getattr(error, 'strerror', None) or error}): "
-            "put back the one that the run began with, or give another folder"
-        ) from None
-    return values

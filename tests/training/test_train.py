@@ -5,6 +5,7 @@ import json
 import shutil
 from dataclasses import replace
 
+import keras
 import numpy as np
 import pytest
 
@@ -13,6 +14,7 @@ from kzoo.errors import UserError
 from kzoo.presets import load
 from kzoo.training import Recipe, read_recipe, train
 from kzoo.training.checkpoints import Checkpoints
+from kzoo.training.fitting import fit_from
 from kzoo.training.history import History
 
 
@@ -179,3 +181,24 @@ def test_a_missing_recipe_and_a_bad_override(tmp_path):
     (tmp_path / "recipe.toml").write_text(RECIPE)
     with pytest.raises(UserError, match="'epochs' is not KEY=VALUE"):
         read_recipe(tmp_path / "recipe.toml", ["epochs"])
+
+
+def test_a_batch_that_cannot_be_made_is_one_line(tmp_path):
+    """TensorFlow would raise an error of its own, around a traceback."""
+
+    class Damaged(keras.utils.PyDataset):
+        def __len__(self):
+            return 4
+
+        def __getitem__(self, index):
+            if index == 3:
+                raise UserError("shard 3: damaged")
+            return np.zeros((2 + index % 2, 1)), np.zeros((2 + index % 2, 1))
+
+        def start_epoch(self, epoch):
+            pass
+
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse", jit_compile=False)
+    with pytest.raises(UserError, match="^shard 3: damaged$"):
+        fit_from(0, 0, model, Damaged(), 1, [], 0)

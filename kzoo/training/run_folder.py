@@ -1,0 +1,100 @@
+"""A run's folder: whether a run may begin in it, or go on there."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+from kzoo.errors import UserError
+from kzoo.files import remove_folder, whole_file
+from kzoo.training.checkpoints import saved_in
+from kzoo.training.recipe import Recipe, make_recipe
+
+RECIPE, DATA = "recipe.json", "data.sha256"
+LEARNED = ("subwords.*.model", "characters.json", "language_model*")  # before the translator is trained
+# Keys that change no step; other shards than those that the run began with are told by their digest.
+MAY_DIFFER = ("epochs", "checkpoint_minutes", "checkpoints_kept", "shards", "images")
+
+
+def claim(folder: Path, recipe: Recipe):
+    """Write the recipe into a folder, or check that the run in it goes on with this one.
+
+    What a run of another recipe learned before its first checkpoint is removed.
+
+    Raises:
+        UserError: the folder holds a run with a checkpoint of another recipe, or something that is no run.
+    """
+    path, wanted = folder / RECIPE, _as_json(recipe)
+    trained = [epoch for epoch, _, _ in saved_in(folder / "checkpoints")]
+    learned = sorted(found for pattern in LEARNED for found in folder.glob(pattern))
+    if not (trained or (folder / "preset").exists() or path.exists()):
+        if learned:
+            names = ", ".join(found.name for found in learned)
+            raise UserError(f"{folder} has {names}, but no {RECIPE}: it is no run's; give another folder")
+        record(folder, recipe)
+        return
+    present = _as_json(make_recipe(_recorded(path), where=str(path)))
+    differing = [key for key in wanted if key not in MAY_DIFFER and present[key] != wanted[key]]
+    if differing and (trained or (folder / "preset").exists()):
+        raise UserError(
+            f"{folder} holds a run with another {', '.join(differing)}: "
+            "give another folder, or the recipe that the run began with"
+        )
+    if recipe.epochs < max(trained, default=0):
+        raise UserError(
+            f"{folder} holds a run of {max(trained)} epochs, epochs is {recipe.epochs}: "
+            f"give another folder, or epochs={max(trained)} at least"
+        )
+    if differing:
+        for stale in (*learned, folder / DATA):
+            remove_folder(stale) if stale.is_dir() else stale.unlink(missing_ok=True)
+        record(folder, recipe)
+
+
+def record(folder: Path, recipe: Recipe):
+    """Write the recipe into the run's folder."""
+    with whole_file(folder / RECIPE) as file:
+        file.write_text(json.dumps(dataclasses.asdict(recipe), indent=2) + "\n")
+
+
+def check_data(folder: Path, digest: str):
+    """Write down which data a run began with, or check that it has not changed since.
+
+    Args:
+        folder: the run.
+        digest: of the training and validation data, as numbers of the vocabularies that stand in the folder.
+
+    Raises:
+        UserError: it has.
+    """
+    path = folder / DATA
+    if not path.exists():
+        with whole_file(path) as file:
+            file.write_text(digest + "\n")
+    elif path.read_text().strip() != digest:
+        raise UserError(
+            f"{folder}: the training or validation data has changed since the run began: "
+            "give another folder, or the data that the run began with"
+        )
+
+
+def _as_json(recipe: Recipe) -> dict:
+    """Return a recipe's values as they come back from a file, tuples as lists."""
+    return json.loads(json.dumps(dataclasses.asdict(recipe)))
+
+
+def _recorded(path: Path) -> dict:
+    """Return the values in the `recipe.json` of a run.
+
+    Raises:
+        UserError: it is missing, cut off or something else.
+    """
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(values, dict):
+            raise ValueError(f"it holds a {type(values).__name__}")
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{path} cannot be read as a recipe ({getattr(error, 'strerror', None) or error}): "
+            "put back the one that the run began with, or give another folder"
+        ) from None
+    return values

@@ -1,0 +1,72 @@
+"""Whose folder it is: what a run may begin in, what it may go on with, and what it leaves alone."""
+
+import dataclasses
+import json
+
+import pytest
+
+from kzoo.errors import UserError
+from kzoo.training import Recipe
+from kzoo.training.run_folder import check_data, claim
+
+RECIPE = Recipe(preset="pope_tiny", corpus="none", source="en", target="de")
+
+
+def learn(folder):
+    """Leave what a run learns before its first checkpoint."""
+    (folder / "subwords.joint.model").write_text("learned")
+    (folder / "language_model").mkdir()
+    (folder / "language_model_checkpoints").mkdir()
+    check_data(folder, "data")
+
+
+def names(folder) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("name", ["subwords.joint.model", "characters.json", "language_model"])
+def test_what_is_no_runs_is_left_alone(name, tmp_path):
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(UserError, match=f"has {name}, but no recipe.json: it is no run's"):
+        claim(tmp_path, RECIPE)
+    assert names(tmp_path) == {name}
+
+
+def test_another_recipe_begins_anew_before_the_first_checkpoint(tmp_path):
+    claim(tmp_path, RECIPE)
+    learn(tmp_path)
+    claim(tmp_path, dataclasses.replace(RECIPE, vocabulary_size=500))
+    assert names(tmp_path) == {"recipe.json"}
+    assert json.loads((tmp_path / "recipe.json").read_text())["vocabulary_size"] == 500
+
+
+@pytest.mark.parametrize("trained", [True, False])
+def test_what_may_differ_and_what_a_file_makes_of_a_recipe_keep_what_is_learned(trained, tmp_path):
+    recipe = dataclasses.replace(RECIPE, model={"sizes": (4, 4)}, train=("a", "b"))
+    claim(tmp_path, recipe)
+    learn(tmp_path)
+    if trained:
+        (tmp_path / "checkpoints" / "epoch_0001").mkdir(parents=True)
+    values = json.loads((tmp_path / "recipe.json").read_text())
+    del values["accumulate"]  # as if this version had brought it
+    (tmp_path / "recipe.json").write_text(json.dumps(values))
+    before = names(tmp_path)
+    claim(tmp_path, dataclasses.replace(recipe, epochs=recipe.epochs + 2, checkpoint_minutes=1.0))
+    assert names(tmp_path) == before
+
+
+def test_a_trained_run_goes_on_with_its_own_recipe_only(tmp_path):
+    claim(tmp_path, RECIPE)
+    (tmp_path / "checkpoints" / "epoch_0004").mkdir(parents=True)
+    with pytest.raises(UserError, match="holds a run with another seed: give another folder"):
+        claim(tmp_path, dataclasses.replace(RECIPE, seed=7))
+    with pytest.raises(UserError, match="a run of 4 epochs, epochs is 3: .* or epochs=4 at least"):
+        claim(tmp_path, dataclasses.replace(RECIPE, epochs=3))
+
+
+def test_data_that_has_changed_is_refused_before_the_first_checkpoint_too(tmp_path):
+    check_data(tmp_path, "one")
+    check_data(tmp_path, "one")
+    with pytest.raises(UserError, match="the training or validation data has changed since the run began"):
+        check_data(tmp_path, "other")
+    assert (tmp_path / "data.sha256").read_text() == "one\n"
