@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kzoo.errors import UserError
+from kzoo.evaluation import TaskScores
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLES = sorted((ROOT / "training").glob("*.py"))
@@ -95,3 +96,23 @@ def test_a_table_has_means_spreads_and_the_columns_of_all_runs():
         "",
         "14 ambiguous words in 10 sentences; `tok:13a`",
     ]
+
+
+def test_sentence_embeddings_are_scored_once_and_a_damaged_file_shows_first(tmp_path):
+    script = runpy.run_path(str(ROOT / "training" / "attention_bridge_tables.py"))
+    recipe = script["whole_recipe"]("tiny", 1, None)
+    tasks, looked = ["MR", "CR"], []
+    names = {"senteval_tasks": lambda: tasks, "senteval_examples": looked.append}
+    names["evaluate_embeddings"] = lambda embed, asked, seeds: [TaskScores(asked[0], {"accuracy": [embed()]})]
+    script["SentEval"].scores.__globals__.update(names)
+    senteval = script["SentEval"](tmp_path, "tiny", [1111])
+    first = senteval.scores("GloVe-BoW", recipe, lambda: lambda: 60.0)
+    assert looked == tasks
+    tasks.append("MPQA")
+    again = senteval.scores("GloVe-BoW", recipe, lambda: lambda: 70.0)
+    assert [task.scores["accuracy"] for task in again] == [[60.0], [60.0], [70.0]]
+    assert first == again[:2]
+    other = script["SentEval"](tmp_path, "tiny", [1112]).scores("GloVe-BoW", recipe, lambda: lambda: 50.0)
+    assert {task.scores["accuracy"][0] for task in other} == {50.0}
+    best = script["best_of"]([again, other])
+    assert [task.scores["accuracy"] for task in best] == [[60.0], [60.0], [70.0]]

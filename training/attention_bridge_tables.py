@@ -15,6 +15,7 @@ are lowercased; both are written, and the tables show the lowercased ones.
 
 import dataclasses
 import json
+from collections.abc import Callable, Sequence
 from itertools import permutations
 from pathlib import Path
 from statistics import mean
@@ -25,15 +26,24 @@ import typer
 from kzoo.cli import main
 from kzoo.data import open_corpus
 from kzoo.data.language_pairs import language_pairs
+from kzoo.data.senteval import senteval_examples, senteval_tasks
 from kzoo.errors import UserError, nearest
 from kzoo.evaluation.directions import direction_table, evaluate_directions, plot_directions, write_directions
-from kzoo.evaluation.senteval import SEEDS, evaluate_embeddings, senteval_table, write_senteval
+from kzoo.evaluation.senteval import (
+    SEEDS,
+    TaskScores,
+    evaluate_embeddings,
+    senteval_table,
+    write_senteval,
+)
+from kzoo.files import whole_file
 from kzoo.models.glove import GloVe, bag_of_vectors, co_occurrences, glove_examples
 from kzoo.presets import load
 from kzoo.training import Recipe, make_recipe, read_recipe, train
 
 LANGUAGES = ("en", "de", "fr", "cs")
 SPLIT = "test_2016_flickr"
+POOLINGS = ("flatten", "mean")
 # The six settings of Table 1, as what they change in the recipe of the whole many-to-many model.
 SETTINGS = {
     "bilingual": {"model": {"bridge": False}},
@@ -49,6 +59,7 @@ Size = Annotated[Literal["tiny", "base"], typer.Option()]
 Runs = Annotated[Path, typer.Option(help="Where the runs are.")]
 Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, as epochs=15.")]
 Seed = Annotated[int, typer.Option(help="Of every run.")]
+Seeds = Annotated[int, typer.Option(min=1, max=len(SEEDS), help="Of SentEval's folds and classifiers.")]
 RUNS = Path("runs/attention_bridge")
 
 
@@ -92,48 +103,59 @@ def figure1(size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, overrides: O
     recipe = whole_recipe(size, seed, overrides)
     whole = scores_of(dataclasses.replace(recipe, **SETTINGS["m2m_mono"]), runs / f"m2m_mono_{size}")
     lines = ["| direction | pair left out | pair trained on |", "| --- | ---: | ---: |"]
+    results = {}
     for number, source in enumerate(LANGUAGES):
         for target in LANGUAGES[number + 1 :]:
             values = dataclasses.replace(recipe, monolingual=True, left_out=f"{source}-{target}")
             scores = scores_of(values, runs / f"without_{source}_{target}_{size}")
             for pair in ((source, target), (target, source)):
                 both = (scores[pair]["bleu_lowercased"], whole[pair]["bleu_lowercased"])
+                results["-".join(pair)] = {"left_out": scores[pair], "trained_on": whole[pair]}
                 lines.append(f"| {'-'.join(pair)} | {both[0]:.1f} | {both[1]:.1f} |")
+    write_json(results, runs / f"figure1_{size}.json")
     print("\n".join(lines))
 
 
 @app.command()
 def table2(
-    size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, seeds: int = 5, overrides: Overrides = None
+    size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, seeds: Seeds = 5, overrides: Overrides = None
 ):
-    """SentEval scores of the many-to-many model's English embeddings, beside bags of GloVe vectors."""
+    """SentEval scores of English embeddings: of bridges of many pairs and of one, and of GloVe vectors.
+
+    The baseline is, for each task, the best of the bilingual models from English.
+    """
     recipe = whole_recipe(size, seed, overrides)
-    names = {"m2m_mono": SETTINGS["m2m_mono"], "centre_en_mono": SETTINGS["centre_en_mono"]}
-    for name, changes in names.items():
-        scores_of(dataclasses.replace(recipe, **changes), runs / f"{name}_{size}")
-    translators = {name: load(runs / f"{name}_{size}") for name in names}
-    embedders = {"GloVe-BoW": glove_bag(recipe, translators["m2m_mono"])}
-    for name, translator in translators.items():
-        embedders |= bridge_embedders(name, translator)
-    print_senteval(embedders, seeds, runs / f"table2_{size}.json")
+    senteval, bilinguals, manys = SentEval(runs, size, SEEDS[:seeds]), {}, {}
+    for direction in (f"en-{language}" for language in LANGUAGES[1:]):
+        values = bilingual(recipe, "bilingual_bridge", direction, size)
+        bilinguals |= senteval.of_bridge(f"bilingual_bridge_{direction}", values)
+    for name in ("centre_en_mono", "m2m_mono"):
+        manys |= senteval.of_bridge(name, dataclasses.replace(recipe, **SETTINGS[name]))
+    same_words = runs / f"m2m_mono_{size}"
+    columns = {"GloVe-BoW": senteval.scores("GloVe-BoW", recipe, lambda: glove_bag(recipe, load(same_words)))}
+    for pooling in POOLINGS:
+        columns[f"baseline, {pooling}"] = best_of([bilinguals[n] for n in bilinguals if n.endswith(pooling)])
+    columns |= manys
+    write_senteval(columns, runs / f"table2_{size}.json", seeds=seeds)
+    print(senteval_table(columns))
 
 
 @app.command()
 def table3(
-    size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, seeds: int = 5, overrides: Overrides = None
+    size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, seeds: Seeds = 5, overrides: Overrides = None
 ):
     """The many-to-many model with monolingual pairs, with the bridge's penalty and without it."""
     recipe = dataclasses.replace(whole_recipe(size, seed, overrides), monolingual=True)
-    embedders, lines = {}, ["| penalty | mean BLEU of the twelve directions |", "| --- | ---: |"]
-    for name, weight in (("with", 1.0), ("without", 0.0)):
-        folder = runs / ("m2m_mono" if weight else "m2m_mono_no_penalty")
-        folder = folder.with_name(f"{folder.name}_{size}")
-        model = recipe.model if weight else {**recipe.model, "penalty_weight": weight}
-        scores = scores_of(dataclasses.replace(recipe, model=model), folder)
-        lines.append(f"| {name} | {mean(row['bleu_lowercased'] for row in scores.values()):.1f} |")
-        embedders |= bridge_embedders(f"{name} penalty", load(folder))
-    print("\n".join(lines))
-    print_senteval(embedders, seeds, runs / f"table3_{size}.json")
+    without = dataclasses.replace(recipe, model={**recipe.model, "penalty_weight": 0.0})
+    lines = ["| model | mean BLEU of the twelve directions |", "| --- | ---: |"]
+    senteval, columns, bleu = SentEval(runs, size, SEEDS[:seeds]), {}, {}
+    for name, changed in {"m2m_mono": recipe, "m2m_mono_no_penalty": without}.items():
+        scores = scores_of(changed, runs / f"{name}_{size}")
+        bleu[name] = mean(row["bleu_lowercased"] for row in scores.values())
+        lines.append(f"| {name} | {bleu[name]:.1f} |")
+        columns |= senteval.of_bridge(name, changed)
+    write_senteval(columns, runs / f"table3_{size}.json", seeds=seeds, bleu_lowercased=bleu)
+    print("\n".join(lines), senteval_table(columns), sep="\n\n")
 
 
 def whole_recipe(size: str, seed: int, overrides: list[str] | None) -> Recipe:
@@ -167,7 +189,13 @@ def scores_of(recipe: Recipe, folder: Path) -> dict[tuple[str, str], dict]:
         )
         tried = seen if recipe.directions else list(permutations(recipe.languages, 2))
         scores = evaluate_directions(
-            load(folder), open_corpus(recipe.corpus), SPLIT, tried, recipe.beam_size, recipe.length_penalty
+            load(folder),
+            open_corpus(recipe.corpus),
+            SPLIT,
+            tried,
+            recipe.beam_size,
+            recipe.length_penalty,
+            recipe.truncate,
         )
         write_directions(scores, path, set(tried) - set(seen), recipe=dataclasses.asdict(recipe))
     return {(row["source"], row["target"]): row for row in json.loads(path.read_text())["scores"]}
@@ -181,7 +209,58 @@ def print_directions(name: str, scores: dict[tuple[str, str], dict]):
     print(f"\n`{next(iter(scores.values()))['signatures']['bleu_lowercased']}`")
 
 
-def glove_bag(recipe: Recipe, translator):
+class SentEval:
+    """SentEval's scores of embeddings, a file each, into which every task is written as it is scored.
+
+    Args:
+        runs: the folder of runs.
+        size: as the tables take it.
+        seeds: of SentEval's folds and classifiers.
+    """
+
+    def __init__(self, runs: Path, size: str, seeds: Sequence[int]):
+        self.runs, self.size, self.seeds = runs, size, list(seeds)
+
+    def scores(self, name: str, recipe: Recipe, make_embed: Callable) -> list[TaskScores]:
+        """Score on the tasks whose files are there, or read the scores that there are.
+
+        Args:
+            name: of the embeddings.
+            recipe: of what they are learned from.
+            make_embed: called if a task has no scores yet; returns the function from sentences to vectors.
+        """
+        path = self.runs / f"senteval_{name.replace(', ', '_')}_{self.size}.json"
+        about = {"seeds": self.seeds, "recipe": dataclasses.asdict(recipe)}
+        found = json.loads(path.read_text()) if path.exists() else about
+        known = found.pop("tasks", {}) if json.loads(json.dumps(about)).items() <= found.items() else {}
+        missing = [task for task in senteval_tasks() if task not in known]
+        for task in missing:
+            senteval_examples(task)  # a damaged file shows now
+        embed = make_embed() if missing else None
+        for task in missing:
+            (scored,) = evaluate_embeddings(embed, [task], self.seeds)
+            known[task] = scored.scores
+            write_json({**about, "tasks": known}, path)
+            print(f"{name}: {task}")
+        return [TaskScores(task, known[task]) for task in senteval_tasks()]
+
+    def of_bridge(self, name: str, recipe: Recipe) -> dict[str, list[TaskScores]]:
+        """Train a translator and score both ways to embed with it: M flattened, and the mean of its rows."""
+        folder = self.runs / f"{name}_{self.size}"
+        scores_of(recipe, folder)
+        return {
+            f"{name}, {pooling}": self.scores(
+                f"{name}, {pooling}", recipe, lambda pooling=pooling: bridge_embed(load(folder), pooling)
+            )
+            for pooling in POOLINGS
+        }
+
+
+def bridge_embed(translator, pooling: str) -> Callable:
+    return lambda texts: translator.embed(texts, "en", pooling, truncate=True)
+
+
+def glove_bag(recipe: Recipe, translator) -> Callable:
     """Return the bag of GloVe vectors, trained on the same English sentences in the same subwords."""
     tokenizer = translator.tokenizers["en"]
     words = tokenizer(open_corpus(recipe.corpus).sentences("train", "en"))
@@ -191,26 +270,18 @@ def glove_bag(recipe: Recipe, translator):
     return bag_of_vectors(glove.vectors(), tokenizer)
 
 
-def bridge_embedders(name: str, translator) -> dict:
-    """Return the two ways to embed English sentences with a bridge: M flattened, and the mean of its rows."""
-    return {
-        f"{name}, {pooling}": lambda texts, pooling=pooling: translator.embed(
-            texts, "en", pooling, truncate=True
-        )
-        for pooling in ("flatten", "mean")
-    }
+def best_of(models: list[list[TaskScores]]) -> list[TaskScores]:
+    """Return, for each task, the scores of the model that is best at it, by the task's own score."""
+
+    def own(task: TaskScores) -> float:
+        return task.mean(next(iter(task.scores)))
+
+    return [max(tasks, key=own) for tasks in zip(*models, strict=True)]
 
 
-def print_senteval(embedders: dict, seeds: int, path: Path):
-    """Score sentence embeddings on all SentEval tasks whose files are there; print and write the table."""
-    columns = {
-        name: evaluate_embeddings(
-            embed, seeds=SEEDS[:seeds], progress=lambda task, name=name: print(name, task)
-        )
-        for name, embed in embedders.items()
-    }
-    write_senteval(columns, path, seeds=seeds)
-    print(senteval_table(columns))
+def write_json(values, path: Path):
+    with whole_file(path) as file:
+        file.write_text(json.dumps(values, ensure_ascii=False, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 """SentEval's network: its parts, and that it learns what a linear classifier cannot."""
 
+from types import SimpleNamespace
+
 import keras
 import numpy as np
 from keras import ops
 
-from kzoo.evaluation.senteval_probing import _Batches, _network, probe
+from kzoo.evaluation.senteval_probing import _Batches, _Looks, _network, probe
 
 
 def split(random, count):
@@ -14,7 +16,7 @@ def split(random, count):
 
 
 def test_learns_what_no_linear_classifier_can(random):
-    splits = [split(random, count) for count in (640, 200, 200)]
+    splits = [split(random, count) for count in (3200, 400, 400)]
     assert probe(*splits, seeds=[1], strengths=[1e-5])["accuracy"][0] > 85
     assert probe(*splits, seeds=[1], hidden_units=0, strengths=[1e-5])["accuracy"][0] < 65
 
@@ -31,6 +33,23 @@ def test_network_is_its_formula(random):
     penalty = sum(float(ops.convert_to_numpy(loss)) for loss in model.losses)
     np.testing.assert_allclose(penalty, 0.5 * sum((w**2).sum() for w in (w1, b1, w2, b2)) / 2, rtol=1e-5)
     assert model.layers[1].rate == 0.1
+
+
+def test_misses_are_counted_over_better_looks():
+    """SentEval's count is never begun anew, and ends training at the look after its fifth."""
+    model = SimpleNamespace(stop_training=False, weights=0)
+    model.get_weights, model.set_weights = (
+        lambda: model.weights,
+        lambda weights: setattr(model, "end", weights),
+    )
+    looks = _Looks()
+    looks.set_model(model)
+    for model.weights, accuracy in enumerate([0.5, 0.4, 0.6, 0.6, 0.5, 0.7, 0.6, 0.6, 0.6, 0.9]):
+        looks.on_epoch_end(model.weights, {"val_accuracy": accuracy})
+        if model.stop_training:
+            break
+    looks.on_train_end()
+    assert (model.weights, model.end, looks.best) == (8, 5, 0.7)
 
 
 def test_batches_pass_over_all_rows():
