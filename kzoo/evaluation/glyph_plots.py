@@ -89,6 +89,9 @@ def plot_nearest(
     rows, labels = [], []
     number = {character: i for i, character in enumerate(characters)}
     for query in queries:
+        if rows:
+            rows.append([])
+            labels.append("")
         for name, vectors in encoders.items():
             near = nearest_characters(query, characters, vectors, count)
             rows.append([number[query], *(number[character] for character, _ in near)])
@@ -160,12 +163,14 @@ def _plot_rows(rows: list[list[int]], labels: list[str], glyphs: np.ndarray, pat
     for row, numbers in zip(table, rows, strict=True):
         row[: len(numbers)] = glyphs[numbers]
     image = _tiled(table.reshape(-1, *glyphs.shape[1:]), columns)
-    with picture(path, size=(6.6, 0.5 + 5.4 * image.shape[0] / image.shape[1])) as figure:
+    beside = 0.3 + 0.08 * max(map(len, labels))  # inches for the labels
+    with picture(path, size=(5.4 + beside, 0.4 + 5.4 * image.shape[0] / image.shape[1])) as figure:
         figure.suptitle(title)
         axes = _show(figure, image)
         cell = glyphs.shape[1] + GAP
         axes.set_yticks([GAP + cell * i + glyphs.shape[1] / 2 for i in range(len(rows))], labels)
         axes.tick_params(length=0)
+        axes.set_anchor("E")  # what is left of the width is the labels'
 
 
 def _tiled(glyphs: np.ndarray, columns: int) -> np.ndarray:
