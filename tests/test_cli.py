@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kzoo import cli
+from kzoo.commands import backend
 from kzoo.errors import UserError
 
 RECIPE = 'preset = "pope_tiny"\ncorpus = "scenes"\nsource = "en"\ntarget = "de"\n'
@@ -122,3 +123,17 @@ def test_unknown_options_exit_with_2(monkeypatch, capsys):
 
 def test_errors_are_value_errors_too():
     assert issubclass(UserError, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ImportError("Traceback …\n  File x\nImportError: libx.so\n\nFailed."), "ImportError: libx.so"),
+        (RuntimeError("Unable to initialize\nbackend"), "Unable to initialize"),
+        (AssertionError(), "AssertionError"),
+    ],
+)
+def test_a_backend_that_cannot_start_says_why_in_one_line(error, reason):
+    with pytest.raises(UserError) as raised, backend._started():
+        raise error
+    assert str(raised.value).endswith(f"(KERAS_BACKEND): {reason}")

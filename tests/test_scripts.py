@@ -101,18 +101,31 @@ def test_a_table_has_means_spreads_and_the_columns_of_all_runs():
 def test_sentence_embeddings_are_scored_once_and_a_damaged_file_shows_first(tmp_path):
     script = runpy.run_path(str(ROOT / "training" / "attention_bridge_tables.py"))
     recipe = script["whole_recipe"]("tiny", 1, None)
-    tasks, looked = ["MR", "CR"], []
-    names = {"senteval_tasks": lambda: tasks, "senteval_examples": looked.append}
-    names["evaluate_embeddings"] = lambda embed, asked, seeds: [TaskScores(asked[0], {"accuracy": [embed()]})]
+    tasks, scored = ["MR", "CR"], []
+
+    def read(task):
+        if task == "damaged":
+            raise UserError("a column is missing")
+
+    def evaluate(embed, asked, seeds):
+        scored.extend(asked)
+        return [TaskScores(asked[0], {"accuracy": [embed()]})]
+
+    names = {"senteval_tasks": lambda: tasks, "senteval_examples": read, "evaluate_embeddings": evaluate}
     script["SentEval"].scores.__globals__.update(names)
     senteval = script["SentEval"](tmp_path, "tiny", [1111])
+    tasks.append("damaged")
+    with pytest.raises(UserError, match="a column is missing"):
+        senteval.scores("GloVe-BoW", recipe, lambda: lambda: 60.0)
+    assert scored == []
+    tasks.remove("damaged")
     first = senteval.scores("GloVe-BoW", recipe, lambda: lambda: 60.0)
-    assert looked == tasks
     tasks.append("MPQA")
     again = senteval.scores("GloVe-BoW", recipe, lambda: lambda: 70.0)
     assert [task.scores["accuracy"] for task in again] == [[60.0], [60.0], [70.0]]
     assert first == again[:2]
-    other = script["SentEval"](tmp_path, "tiny", [1112]).scores("GloVe-BoW", recipe, lambda: lambda: 50.0)
+    assert scored == ["MR", "CR", "MPQA"]
+    both_seeds = script["SentEval"](tmp_path, "tiny", [1111, 1112])
+    other = both_seeds.scores("GloVe-BoW", recipe, lambda: lambda: 50.0)
     assert {task.scores["accuracy"][0] for task in other} == {50.0}
-    best = script["best_of"]([again, other])
-    assert [task.scores["accuracy"] for task in best] == [[60.0], [60.0], [70.0]]
+    assert script["best_of"]([again, other]) == again

@@ -229,7 +229,8 @@ class SentEval:
             recipe: of what they are learned from.
             make_embed: called if a task has no scores yet; returns the function from sentences to vectors.
         """
-        path = self.runs / f"senteval_{name.replace(', ', '_')}_{self.size}.json"
+        several = f"{self.size}_{len(self.seeds)}_seeds"
+        path = self.runs / f"senteval_{name.replace(', ', '_')}_{several}.json"
         about = {"seeds": self.seeds, "recipe": dataclasses.asdict(recipe)}
         found = json.loads(path.read_text()) if path.exists() else about
         known = found.pop("tasks", {}) if json.loads(json.dumps(about)).items() <= found.items() else {}

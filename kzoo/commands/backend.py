@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Iterator
 
@@ -40,11 +41,17 @@ def _started() -> Iterator[None]:
     os.dup2(nowhere, 2)
     try:
         yield
-    except Exception as error:  # each backend has classes of its own
-        backend = os.environ.get("KERAS_BACKEND", "tensorflow")
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise UserError(f"Keras cannot start its backend {backend!r} (KERAS_BACKEND): {lines[0]}") from None
+    except (ImportError, ValueError, RuntimeError, AssertionError) as error:
+        backend, reason = os.environ.get("KERAS_BACKEND", "tensorflow"), _reason(error)
+        raise UserError(f"Keras cannot start its backend {backend!r} (KERAS_BACKEND): {reason}") from None
     finally:
         os.dup2(standard_error, 2)
         os.close(standard_error)
         os.close(nowhere)
+
+
+def _reason(error: Exception) -> str:
+    """Return the line that says why; TensorFlow's begins with a traceback, of which it is the last."""
+    lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    raised = [line for line in lines if re.match(r"\w+Error: ", line)]
+    return raised[-1] if raised else lines[0]

@@ -28,17 +28,19 @@ def train(
     ] = "",
 ):
     """Train a recipe's model, or go on with a run that was stopped."""
+    from kzoo.training.clusters import names_processes
     from kzoo.training.nothing_to_save import nothing_to_save
     from kzoo.training.recipe import read_recipe
 
     values = read_recipe(recipe, overrides or [])
     with nothing_to_save():
         import_keras()
-    from kzoo.training.strategies import open_strategy
+        if not names_processes():  # which could not be joined any more
+            start_devices()
+        from kzoo.training.strategies import open_strategy
 
     opened = open_strategy(strategy)
     with nothing_to_save(opened.workers):
-        start_devices()
         from kzoo.training.train import train as train_recipe
 
     folder = output or Path("runs") / recipe.stem

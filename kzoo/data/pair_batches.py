@@ -1,6 +1,8 @@
 """Batches of several language pairs in turn, for one `fit` call."""
 
 import hashlib
+import math
+from numbers import Real
 
 import keras
 import numpy as np
@@ -123,7 +125,7 @@ def check_weights(weights: dict[tuple[str, str], float], pairs: list[tuple[str, 
     if unknown:
         raise UserError(f"{', '.join(unknown)} has a weight but is none of the pairs trained on")
     for (source, target), weight in weights.items():
-        if isinstance(weight, bool) or not isinstance(weight, int | float):
+        if isinstance(weight, bool) or not isinstance(weight, Real) or not math.isfinite(weight):
             raise UserError(f"the weight of {source}-{target} is {weight!r}, not a number")
     without = [f"{source}-{target}" for source, target in pairs if not weights.get((source, target), 0) > 0]
     if without:

@@ -14,7 +14,7 @@ from kzoo.layers import (
     RecurrentEncoder,
     TransformerEncoder,
 )
-from kzoo.models.label_smoothed_cross_entropy import never
+from kzoo.models.sentence_cross_entropy import never
 from kzoo.models.source_embeddings import unit_normal
 
 # Sentence encoders that give D features a word.

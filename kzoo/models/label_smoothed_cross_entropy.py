@@ -3,14 +3,6 @@
 import keras
 from keras import ops
 
-NEVER = -1e9  # the logit of a word that cannot be, where a vocabulary is padded
-IN_FLOAT16 = -6e4  # which has no -1e9
-
-
-def never(dtype: str) -> float:
-    """Return the logit, in a data type, of a word that cannot be."""
-    return IN_FLOAT16 if dtype == "float16" else NEVER
-
 
 @keras.saving.register_keras_serializable("kzoo")
 class LabelSmoothedCrossEntropy(keras.losses.Loss):
@@ -18,8 +10,7 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
 
         loss = -(1 - ε) log p(y) - ε · mean over the vocabulary of log p
 
-    Words that cannot be, whose logit is `never(dtype)`, are not of the vocabulary. Sample weights are 0 at
-    padding, so the mean is over real words.
+    Sample weights are 0 at padding, so the mean is over real words.
 
     Args:
         label_smoothing: float. ε. Defaults to `0.1`.
@@ -51,9 +42,11 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         smooth = self.label_smoothing
         if not smooth:
             return log_total - true_word
-        possible = ops.cast(ops.greater(logits, IN_FLOAT16 / 2), "float32")
-        every_word = ops.sum(logits * possible, axis=-1) / ops.sum(possible, axis=-1)
-        return log_total - (1 - smooth) * true_word - smooth * every_word
+        return log_total - (1 - smooth) * true_word - smooth * self.mean_over_vocabulary(logits)
+
+    def mean_over_vocabulary(self, logits):
+        """Return `(B, T)`, the mean logit of all words."""
+        return ops.mean(logits, axis=-1)
 
     def get_config(self):
         return {**super().get_config(), "label_smoothing": self.label_smoothing}

@@ -5,13 +5,21 @@ from keras import ops
 
 from kzoo.models.label_smoothed_cross_entropy import LabelSmoothedCrossEntropy
 
+IN_FLOAT16 = -6e4  # which has no -1e9
+
+
+def never(dtype: str) -> float:
+    """Return the logit, in a data type, of a word that the language lacks."""
+    return IN_FLOAT16 if dtype == "float16" else -1e9
+
 
 @keras.saving.register_keras_serializable("kzoo")
 class SentenceCrossEntropy(LabelSmoothedCrossEntropy):
     """Cross-entropy summed over a sentence's words, a mean over sentences: −log P(target | source).
 
     This is the balance with a penalty of one a sentence that Vázquez et al. 2019, Eq. 3, has. A row whose
-    sample weights are all 0 is no sentence and does not count.
+    sample weights are all 0 is no sentence and does not count. Words that the language lacks, whose logit is
+    `never(dtype)`, get no part of ε.
 
     Args:
         label_smoothing: float. ε, as in `LabelSmoothedCrossEntropy`. Defaults to `0`.
@@ -33,6 +41,10 @@ class SentenceCrossEntropy(LabelSmoothedCrossEntropy):
         # From the mean over words, for of means alone Keras knows what they are on several replicas.
         mean = super().__call__(y_true, y_pred, weights)
         return mean * ops.cast(ops.divide_no_nan(ops.sum(weights), self.count(weights)), mean.dtype)
+
+    def mean_over_vocabulary(self, logits):
+        present = ops.cast(ops.greater(logits, IN_FLOAT16 / 2), "float32")
+        return ops.sum(logits * present, axis=-1) / ops.sum(present, axis=-1)
 
     def count(self, weights):
         """Return how many sentences, which the mean is over, have words of these weights `(B, T)`."""

@@ -17,9 +17,9 @@ from kzoo.presets import build
 from kzoo.training.checkpoints import saved_in
 from kzoo.training.language_model import train_language_model
 from kzoo.training.optimizers import make_optimizer
+from kzoo.training.preemption import Preemption
 from kzoo.training.recipe import Recipe
 from kzoo.training.recipe_corpus import naming
-from kzoo.training.strategies import Strategy
 from kzoo.training.translation_score import TranslationScore
 from kzoo.training.vocabularies import learned_characters, learned_subwords, shared_subwords
 
@@ -81,21 +81,18 @@ class BilingualTask:
         )
 
     def prepare(
-        self, translator: keras.Model, batches: Batches, folder: Path, verbose: str | int, strategy: Strategy
+        self,
+        translator: keras.Model,
+        batches: Batches,
+        folder: Path,
+        verbose: str | int,
+        preemption: Preemption,
     ):
         """Train what comes before the translator: its decoder as a language model, if the recipe says so."""
         if self.recipe.language_model_epochs:
             validation = self._batches(translator, self.validation, self.recipe.validation)
-            train_language_model(
-                translator,
-                batches,
-                validation,
-                self.recipe.language_model_epochs,
-                folder,
-                verbose,
-                strategy,
-                self.recipe.checkpoint_minutes,
-            )
+            epochs = self.recipe.language_model_epochs
+            train_language_model(translator, batches, validation, epochs, folder, preemption, verbose)
 
     def _batches(self, translator: keras.Model, pairs: tuple[list[str], list[str]], split: str) -> Batches:
         recipe, most = self.recipe, translator.backbone.max_length

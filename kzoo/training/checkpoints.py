@@ -35,6 +35,7 @@ class Checkpoints(keras.callbacks.Callback):
         keep_best: int. How many of the best are kept beside the latest.
         keep_last: int. How many of the latest.
         minutes: float. Time between checkpoints within an epoch; 0: none.
+        data: digest of the data trained on. Checkpoints of other data are refused.
         strategy: the run's; one device by default. All workers load, the chief alone keeps.
 
     Attributes:
@@ -50,12 +51,13 @@ class Checkpoints(keras.callbacks.Callback):
         keep_best: int = 1,
         keep_last: int = 1,
         minutes: float = 0.0,
+        data: str = "",
         strategy: Strategy | None = None,
     ):
         super().__init__()
         self.folder = Path(folder)
         self.monitor, self.keep_best, self.keep_last = monitor, keep_best, keep_last
-        self.minutes, self.strategy = minutes, strategy or Strategy()
+        self.minutes, self.data, self.strategy = minutes, data, strategy or Strategy()
         self.epoch = self.batch = self.step = 0
         self.history: list[dict] = []
         self.may_stop = True
@@ -65,7 +67,7 @@ class Checkpoints(keras.callbacks.Callback):
         """Load the latest undamaged checkpoint into the compiled model, if there is one.
 
         Raises:
-            UserError: there are only damaged ones, or another worker reads another one.
+            UserError: there are only damaged ones, it is of other data, or another worker reads another one.
         """
         if self.strategy.is_chief:
             remove_unfinished(self.folder)
@@ -77,7 +79,8 @@ class Checkpoints(keras.callbacks.Callback):
             if state:
                 self._last = saved[-1].name
                 self._take(state)
-                self.strategy.check_same("another checkpoint", self._last)  # and all have read
+                # All have read when this is through.
+                self.strategy.check_same("another checkpoint", self._last, "let all of them read all of them")
                 for folder in damaged if self.strategy.is_chief else ():
                     remove_folder(folder)
                 return
@@ -93,6 +96,8 @@ class Checkpoints(keras.callbacks.Callback):
             return None, reason
         try:
             state = json.loads((folder / STATE).read_text())
+            if state.get("data", self.data) != self.data:
+                raise UserError(data_has_changed(folder))
             self.model.optimizer.build(self.model.trainable_variables)
             self.model.load_weights(folder / WEIGHTS)
         except (OSError, json.JSONDecodeError) as error:
@@ -179,7 +184,7 @@ class Checkpoints(keras.callbacks.Callback):
         if self.batch:
             running = [ops.convert_to_numpy(value).tolist() for value in self.model.metrics_variables]
             state |= {"seconds": self.seconds, "running": running}
-        return {**state, "history": self.history, "seeds": self.seeds()}
+        return {**state, "history": self.history, "seeds": self.seeds(), "data": self.data}
 
     def _size(self) -> int:
         """Return about how many bytes a checkpoint has, rather too many."""
@@ -234,6 +239,14 @@ class Checkpoints(keras.callbacks.Callback):
 
     def _saved(self) -> list[Path]:
         return [folder for _, _, folder in saved_in(self.folder)]
+
+
+def data_has_changed(folder: Path) -> str:
+    """Return why what was trained, and stands in a folder, cannot be gone on with."""
+    return (
+        f"{folder}: the training or validation data has changed since this was trained: "
+        "give another folder, or the data that the run began with"
+    )
 
 
 def saved_in(folder: Path) -> list[tuple[int, int, Path]]:

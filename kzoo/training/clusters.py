@@ -45,6 +45,11 @@ def local_cluster(workers: int) -> list[dict[str, str]]:
     ]
 
 
+def names_processes() -> bool:
+    """Whether the environment names other processes, for TensorFlow or for JAX."""
+    return any(os.environ.get(name) for name in (TF_CONFIG, *KERAS_PROCESSES))
+
+
 def tf_cluster() -> tuple[int, int]:
     """Return the number of workers in TF_CONFIG, and this one's, from 0.
 

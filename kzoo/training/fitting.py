@@ -43,6 +43,8 @@ def fit_from(
         if epoch < epochs and not model.stop_training:
             batches.start_epoch(epoch)
             model.fit(batches, initial_epoch=epoch, epochs=epochs, **how)
+    except (UserError, OSError):
+        raise
     except Exception:
         if batches.failure:
             raise batches.failure from None

@@ -7,9 +7,10 @@ from pathlib import Path
 import keras
 
 from kzoo.data import Batches
+from kzoo.errors import UserError
 from kzoo.files import check_space, remove_folder
 from kzoo.models import Adam, LabelSmoothedCrossEntropy
-from kzoo.training.checkpoints import Checkpoints
+from kzoo.training.checkpoints import Checkpoints, data_has_changed
 from kzoo.training.fitting import fit_from
 from kzoo.training.preemption import Preemption
 from kzoo.training.strategies import Strategy
@@ -23,9 +24,8 @@ def train_language_model(
     validation: Batches,
     epochs: int,
     folder: Path,
+    preemption: Preemption,
     verbose: str | int = "auto",
-    strategy: Strategy | None = None,
-    minutes: float = 10.0,
 ):
     """Train a recurrent translator's decoder without source, once a run.
 
@@ -34,42 +34,48 @@ def train_language_model(
 
     Args:
         translator: its backbone has `language_model`.
-        batches: training batches, as the strategy shares them; their sources do not count.
+        batches: training batches, as the run's strategy shares them; their sources do not count.
         validation: the validation split's, whole.
         epochs: int.
         folder: the run.
+        preemption: the run's, with its checkpoints; those of this training are made like them.
         verbose: as in `keras.Model.fit`.
-        strategy: the run's; one device by default.
-        minutes: float. Time between checkpoints within an epoch; 0: none.
+
+    Raises:
+        UserError: it was trained on other data.
     """
     folder, unfinished = folder / "language_model", folder / "language_model_checkpoints"
-    strategy = strategy or Strategy()
+    run = preemption.checkpoints
+    strategy = run.strategy
     with strategy.scope():
         model = translator.backbone.language_model()
-    if folder.is_dir():
-        model.load_weights(folder / WEIGHTS)
-        return
-    with strategy.scope():
-        model.compile(
-            optimizer=Adam(1e-3, global_clipnorm=5.0),
-            loss=LabelSmoothedCrossEntropy(0.0),
-            jit_compile=translator.jit_compile,
-        )
-    checkpoints = Checkpoints(unfinished, "loss", keep_best=0, minutes=minutes, strategy=strategy)
-    checkpoints.set_model(model)
-    with Preemption(checkpoints) as preemption:
+    if not folder.is_dir():
         with strategy.scope():
-            checkpoints.restore()
-        if checkpoints.epoch < epochs:
-            where = checkpoints.epoch, checkpoints.batch
-            fit_from(*where, model, TargetOnly(batches), epochs, [checkpoints, preemption], verbose)
-    perplexity = word_perplexity(model, TargetOnly(validation), strategy)
-    print(f"language model: perplexity {perplexity:.2f} of a subword on the validation split")
-    with strategy.whole_folder(folder) as whole:
-        check_space(whole, 4 * model.count_params() + 2**20)
-        model.save_weights(whole / WEIGHTS)
-        (whole / RESULT).write_text(json.dumps({"epochs": epochs, "perplexity": perplexity}) + "\n")
-    if strategy.is_chief:
+            model.compile(
+                optimizer=Adam(1e-3, global_clipnorm=5.0),
+                loss=LabelSmoothedCrossEntropy(0.0),
+                jit_compile=translator.jit_compile,
+            )
+        checkpoints = Checkpoints(unfinished, "loss", 0, run.keep_last, run.minutes, run.data, strategy)
+        checkpoints.set_model(model)
+        with preemption.saving(checkpoints):
+            with strategy.scope():
+                checkpoints.restore()
+            if checkpoints.epoch < epochs:
+                where = checkpoints.epoch, checkpoints.batch
+                fit_from(*where, model, TargetOnly(batches), epochs, [checkpoints, preemption], verbose)
+        perplexity = word_perplexity(model, TargetOnly(validation), strategy)
+        print(f"language model: perplexity {perplexity:.2f} of a subword on the validation split")
+        result = {"epochs": epochs, "perplexity": perplexity, "data": run.data}
+        with strategy.whole_folder(folder) as whole:
+            check_space(whole, 4 * model.count_params() + 2**20)
+            model.save_weights(whole / WEIGHTS)
+            (whole / RESULT).write_text(json.dumps(result) + "\n")
+    elif json.loads((folder / RESULT).read_text()).get("data", run.data) != run.data:
+        raise UserError(data_has_changed(folder))
+    else:
+        model.load_weights(folder / WEIGHTS)
+    if strategy.is_chief and unfinished.exists():
         remove_folder(unfinished)
 
 

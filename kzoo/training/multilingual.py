@@ -12,9 +12,9 @@ from kzoo.models.xla import uses_xla
 from kzoo.presets import build
 from kzoo.training.direction_scores import DirectionScores
 from kzoo.training.optimizers import make_optimizer
+from kzoo.training.preemption import Preemption
 from kzoo.training.recipe import Recipe
 from kzoo.training.recipe_corpus import naming
-from kzoo.training.strategies import Strategy
 from kzoo.training.vocabularies import learned_subwords
 
 
@@ -95,7 +95,7 @@ class MultilingualTask:
         batches: PairBatches,
         folder: Path,
         verbose: str | int,
-        strategy: Strategy,
+        preemption: Preemption,
     ):
         """Nothing comes before the translator."""
 

@@ -84,6 +84,13 @@ class Preemption(keras.callbacks.Callback):
             self._stop()
 
     @contextlib.contextmanager
+    def saving(self, checkpoints: Checkpoints):
+        """Save with other checkpoints if a signal ends the block."""
+        own, self.checkpoints = self.checkpoints, checkpoints
+        yield
+        self.checkpoints = own
+
+    @contextlib.contextmanager
     def at_once(self):
         """Let a signal end the block at once."""
         self._waits = False

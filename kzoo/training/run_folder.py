@@ -9,8 +9,9 @@ from kzoo.files import remove_folder, whole_file
 from kzoo.training.checkpoints import saved_in
 from kzoo.training.recipe import Recipe, make_recipe
 
-RECIPE, DATA = "recipe.json", "data.sha256"
-LEARNED = ("subwords.*.model", "characters.json", "language_model*")  # before the translator is trained
+RECIPE = "recipe.json"
+VOCABULARIES = ("subwords.*.model", "characters.json")
+LANGUAGE_MODEL = ("language_model", "language_model_checkpoints")  # which is trained before the translator
 # Keys that change no step; other shards than those that the run began with are told by their digest.
 MAY_DIFFER = ("epochs", "checkpoint_minutes", "checkpoints_kept", "shards", "images")
 
@@ -18,15 +19,17 @@ MAY_DIFFER = ("epochs", "checkpoint_minutes", "checkpoints_kept", "shards", "ima
 def claim(folder: Path, recipe: Recipe):
     """Write the recipe into a folder, or check that the run in it goes on with this one.
 
-    What a run of another recipe learned before its first checkpoint is removed.
+    Where nothing is trained yet a run begins anew, with vocabularies of what its text is now.
 
     Raises:
-        UserError: the folder holds a run with a checkpoint of another recipe, or something that is no run.
+        UserError: something of another recipe is trained there; or the folder holds something that is no run.
     """
     path, wanted = folder / RECIPE, _as_json(recipe)
     trained = [epoch for epoch, _, _ in saved_in(folder / "checkpoints")]
-    learned = sorted(found for pattern in LEARNED for found in folder.glob(pattern))
-    if not (trained or (folder / "preset").exists() or path.exists()):
+    whole = bool(trained) or (folder / "preset").exists()
+    decoders = [folder / name for name in LANGUAGE_MODEL if (folder / name).exists()]
+    learned = sorted(found for pattern in VOCABULARIES for found in folder.glob(pattern)) + decoders
+    if not whole and not path.exists():
         if learned:
             names = ", ".join(found.name for found in learned)
             raise UserError(f"{folder} has {names}, but no {RECIPE}: it is no run's; give another folder")
@@ -34,7 +37,7 @@ def claim(folder: Path, recipe: Recipe):
         return
     present = _as_json(make_recipe(_recorded(path), where=str(path)))
     differing = [key for key in wanted if key not in MAY_DIFFER and present[key] != wanted[key]]
-    if differing and (trained or (folder / "preset").exists()):
+    if differing and whole:
         raise UserError(
             f"{folder} holds a run with another {', '.join(differing)}: "
             "give another folder, or the recipe that the run began with"
@@ -44,9 +47,12 @@ def claim(folder: Path, recipe: Recipe):
             f"{folder} holds a run of {max(trained)} epochs, epochs is {recipe.epochs}: "
             f"give another folder, or epochs={max(trained)} at least"
         )
-    if differing:
-        for stale in (*learned, folder / DATA):
-            remove_folder(stale) if stale.is_dir() else stale.unlink(missing_ok=True)
+    if not whole and (differing or not decoders):
+        for stale in learned:
+            if stale.is_dir():
+                remove_folder(stale)
+            else:
+                stale.unlink()
         record(folder, recipe)
 
 
@@ -54,27 +60,6 @@ def record(folder: Path, recipe: Recipe):
     """Write the recipe into the run's folder."""
     with whole_file(folder / RECIPE) as file:
         file.write_text(json.dumps(dataclasses.asdict(recipe), indent=2) + "\n")
-
-
-def check_data(folder: Path, digest: str):
-    """Write down which data a run began with, or check that it has not changed since.
-
-    Args:
-        folder: the run.
-        digest: of the training and validation data, as numbers of the vocabularies that stand in the folder.
-
-    Raises:
-        UserError: it has.
-    """
-    path = folder / DATA
-    if not path.exists():
-        with whole_file(path) as file:
-            file.write_text(digest + "\n")
-    elif path.read_text().strip() != digest:
-        raise UserError(
-            f"{folder}: the training or validation data has changed since the run began: "
-            "give another folder, or the data that the run began with"
-        )
 
 
 def _as_json(recipe: Recipe) -> dict:

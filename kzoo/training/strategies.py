@@ -74,11 +74,10 @@ class Strategy:
 
         All workers fill one, for reading weights may take all of them.
         """
-        with (
-            TemporaryDirectory() as elsewhere,
-            whole_folder(path if self.is_chief else Path(elsewhere) / path.name) as folder,
-        ):
-            yield folder
+        with contextlib.ExitStack() as held:
+            if not self.is_chief:
+                path = Path(held.enter_context(TemporaryDirectory())) / path.name
+            yield held.enter_context(whole_folder(path))
 
     def total(self, number: float) -> float:
         """Return the sum of all workers' numbers. Each waits here for all others."""
@@ -113,7 +112,7 @@ class Strategy:
         if not none_fails:
             raise failure or UserError("another worker cannot go on: see what it says")
 
-    def check_same(self, what: str, value: str):
+    def check_same(self, what: str, value: str, advice: str = "start all of them with the same command"):
         """Refuse to go on where a worker has another value than the chief. Each waits here for all others.
 
         Raises:
@@ -121,9 +120,7 @@ class Strategy:
         """
         number = int(hashlib.sha256(value.encode()).hexdigest()[:6], 16)  # exact as a float32
         if self.from_chief(number) != number:
-            raise UserError(
-                f"worker {self.worker + 1} has {what} than worker 1: start all of them with the same command"
-            )
+            raise UserError(f"worker {self.worker + 1} has {what} than worker 1: {advice}")
 
     def any_worker(self, flag: bool, step: int) -> bool:
         """Return whether any worker has the flag: on all workers alike, after the same step.
@@ -141,7 +138,7 @@ class Strategy:
     def _check_equal(self, own: int, devices: int):
         """Refuse workers of which one has more devices than another."""
         if own * self.workers != devices:
-            raise UserError(
+            raise WorkerError(
                 f"worker {self.worker + 1} has {own} of the {devices} devices of {self.workers} workers: "
                 "give all equally many, as with CUDA_VISIBLE_DEVICES"
             )
@@ -234,19 +231,25 @@ class DataParallel(Strategy):
     backends = ("jax",)
 
     def __init__(self):
-        processes, self._held = keras_processes(), contextlib.ExitStack()
+        processes = keras_processes()
+        with contextlib.ExitStack() as held:
+            self._join(processes, held)
+            self._distribution = self._distribute()
+            self._held = held.pop_all()  # until the run ends
+        self.replicas = self._distribution.num_model_replicas
+        self.devices = max(self.replicas, self.devices)
+
+    def _join(self, processes: tuple[int, int] | None, held: contextlib.ExitStack):
+        """Become one of the processes that the environment names, if it names any."""
         if processes is not None:
             # A seed of the run's own is set later; without one Keras would draw it across all processors.
             keras.utils.set_random_seed(0)
-            self._held.enter_context(reworded_fatal_errors())
+            held.enter_context(reworded_fatal_errors())
             keras.distribution.initialize()
             self.workers, self.worker = processes
             import jax
 
             self._check_equal(jax.local_device_count(), jax.device_count())
-        self._distribution = self._distribute()
-        self.replicas = self._distribution.num_model_replicas
-        self.devices = max(self.replicas, self.devices)
 
     def _distribute(self):
         return keras.distribution.DataParallel(auto_shard_dataset=False)

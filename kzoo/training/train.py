@@ -26,7 +26,7 @@ from kzoo.training.optimizers import rate_callbacks
 from kzoo.training.preemption import Interruptible, Preemption
 from kzoo.training.recipe import Recipe
 from kzoo.training.recipe_corpus import recipe_corpus
-from kzoo.training.run_folder import check_data, claim, record
+from kzoo.training.run_folder import claim, record
 from kzoo.training.run_report import RunReport, print_report
 from kzoo.training.strategies import Strategy, open_strategy
 
@@ -121,17 +121,16 @@ def _run(
     `began` is when the run was started, by `time.perf_counter`.
     """
     shared = strategy.share(batches)
-    digest = _digest(batches, task.validation)
-    strategy.check_same("other data", digest)
-    strategy.together(lambda: strategy.is_chief and check_data(folder, digest))
     checkpoints = Checkpoints(
         folder / "checkpoints",
         keep_best=recipe.average,
         keep_last=recipe.checkpoints_kept,
         minutes=recipe.checkpoint_minutes,
+        data=_digest(batches, task.validation),
         strategy=strategy,
     )
     checkpoints.set_model(translator)
+    strategy.check_same("other data", checkpoints.data)
     with Preemption(checkpoints) as preemption:
         with strategy.scope():
             checkpoints.restore()
@@ -141,7 +140,7 @@ def _run(
         report = RunReport(account, checkpoints, began, strategy.devices)
         if checkpoints.step == 0:
             seeds = checkpoints.seeds()
-            task.prepare(translator, shared, folder, verbose, strategy)
+            task.prepare(translator, shared, folder, verbose, preemption)
             checkpoints.assign_seeds(seeds)  # a run that finds it prepared begins with the same
         history = History(folder / "history.csv", checkpoints, recipe.patience)
         callbacks = [

@@ -1,9 +1,11 @@
 """The sentence loss against −log P written out in NumPy."""
 
 import numpy as np
+import pytest
 from keras import ops
 
 from kzoo.models import SentenceCrossEntropy
+from kzoo.models.sentence_cross_entropy import never
 
 
 def test_is_minus_log_p_of_a_sentence_on_the_average(random):
@@ -34,3 +36,14 @@ def test_smoothing_spreads_the_wanted_distribution(random):
     loss = SentenceCrossEntropy(0.2)
     np.testing.assert_allclose(float(loss(labels, logits)), expected, rtol=1e-5)
     assert SentenceCrossEntropy.from_config(loss.get_config()).get_config() == loss.get_config()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_words_that_the_language_lacks_have_no_part(dtype, smoothing, random):
+    labels = random.integers(0, 9, (2, 5))
+    logits = ops.cast(random.normal(size=(2, 5, 9)) * 3, dtype)
+    padded = ops.concatenate([logits, ops.full((2, 5, 4), never(dtype), dtype)], axis=-1)
+    loss = SentenceCrossEntropy(smoothing)
+    found, expected = (ops.convert_to_numpy(loss(labels, x)) for x in (padded, logits))
+    np.testing.assert_allclose(found, expected, rtol=1e-5)

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -12,8 +13,9 @@ from kzoo.data import Batches
 from kzoo.errors import UserError
 from kzoo.presets import lookup_zh_en_tiny
 from kzoo.text import CharacterTokenizer
-from kzoo.training import checkpoints
+from kzoo.training.checkpoints import Checkpoints
 from kzoo.training.language_model import train_language_model
+from kzoo.training.preemption import Preemption
 
 OFTEN = 1e-9  # minutes between checkpoints: after every batch
 SMALL = {
@@ -38,10 +40,16 @@ def batches(lines: int = 60) -> Batches:
     return Batches([[4]] * lines, targets, tokens=64, num_shapes=1)
 
 
+def train(model, folder, epochs: int = 2, data: str = "text"):
+    run = Checkpoints(folder / "checkpoints", minutes=OFTEN, keep_last=2, data=data)
+    with Preemption(run) as preemption:
+        train_language_model(model, batches(), batches(20), epochs, folder, preemption, verbose=0)
+
+
 def trained(folder, epochs: int = 2):
     """Return the decoder's weights, and what is written about it."""
     model = translator()
-    train_language_model(model, batches(), batches(20), epochs, folder, verbose=0, minutes=OFTEN)
+    train(model, folder, epochs)
     result = json.loads((folder / "language_model" / "language_model.json").read_text())
     return model.backbone.language_model().get_weights(), result
 
@@ -67,11 +75,12 @@ def test_perplexity_falls_and_is_written(unbroken, tmp_path):
 def test_a_run_that_goes_on_takes_what_is_trained(unbroken):
     folder, weights, _ = unbroken
     equal(trained(folder)[0], weights)
+    with pytest.raises(UserError, match="language_model: the training or validation data has changed"):
+        train(translator(), folder, data="other text")
 
 
-@pytest.mark.parametrize("step", [3, 9])
-def test_a_stopped_training_goes_on_to_the_same_weights(unbroken, tmp_path, monkeypatch, capsys, step):
-    real = checkpoints.Checkpoints.on_train_batch_end
+def stopped(folder, step: int, monkeypatch):
+    real = Checkpoints.on_train_batch_end
 
     def stop(self, batch, logs=None):
         real(self, batch, logs)
@@ -79,13 +88,41 @@ def test_a_stopped_training_goes_on_to_the_same_weights(unbroken, tmp_path, monk
             os.kill(os.getpid(), signal.SIGTERM)
 
     with monkeypatch.context() as patched, pytest.raises(SystemExit) as ended:
-        patched.setattr(checkpoints.Checkpoints, "on_train_batch_end", stop)
-        trained(tmp_path)
+        patched.setattr(Checkpoints, "on_train_batch_end", stop)
+        trained(folder)
     assert ended.value.code == 0
+
+
+@pytest.mark.parametrize("step", [3, 9])
+def test_a_stopped_training_goes_on_to_the_same_weights(unbroken, tmp_path, monkeypatch, capsys, step):
+    stopped(tmp_path, step, monkeypatch)
     assert "which are saved" in capsys.readouterr().out
     assert os.listdir(tmp_path) == ["language_model_checkpoints"]
     equal(trained(tmp_path)[0], unbroken[1])
     assert os.listdir(tmp_path) == ["language_model"]
+
+
+def test_a_damaged_checkpoint_is_left_out(unbroken, tmp_path, monkeypatch, capsys):
+    stopped(tmp_path, 4, monkeypatch)
+    *_, before, last = sorted((tmp_path / "language_model_checkpoints").glob("epoch_*"))
+    weights = last / "checkpoint.weights.h5"
+    weights.write_bytes(weights.read_bytes()[:-1])
+    equal(trained(tmp_path)[0], unbroken[1])
+    assert f"checkpoint {last.name} is damaged" in capsys.readouterr().out
+    assert before.name != last.name
+
+
+def test_a_worker_that_is_told_in_it_stops_later(tmp_path):
+    """Several workers leave together at a 16th step, which may be one of the translator's."""
+    run = Checkpoints(tmp_path / "checkpoints")
+    run.strategy = SimpleNamespace(workers=2)
+    with Preemption(run) as preemption:
+        with preemption.saving(Checkpoints(tmp_path / "others")):
+            preemption.checkpoints.strategy = run.strategy
+            os.kill(os.getpid(), signal.SIGTERM)
+            preemption.on_train_end()
+        assert preemption.checkpoints is run
+        assert preemption._received == signal.SIGTERM
 
 
 def test_a_loss_that_is_not_a_number_stops_it(tmp_path):
@@ -93,5 +130,5 @@ def test_a_loss_that_is_not_a_number_stops_it(tmp_path):
     decoder = model.backbone.language_model()
     decoder.set_weights([np.full_like(weights, np.nan) for weights in decoder.get_weights()])
     with pytest.raises(UserError, match="the loss is not finite at step 1 "):
-        train_language_model(model, batches(), batches(20), 1, tmp_path, verbose=0)
+        train(model, tmp_path)
     assert not (tmp_path / "language_model").exists()

@@ -7,17 +7,16 @@ import pytest
 
 from kzoo.errors import UserError
 from kzoo.training import Recipe
-from kzoo.training.run_folder import check_data, claim
+from kzoo.training.run_folder import claim
 
 RECIPE = Recipe(preset="pope_tiny", corpus="none", source="en", target="de")
 
 
 def learn(folder):
-    """Leave what a run learns before its first checkpoint."""
+    """Leave what a run learns before its first checkpoint, and a note that is not its own."""
     (folder / "subwords.joint.model").write_text("learned")
     (folder / "language_model").mkdir()
-    (folder / "language_model_checkpoints").mkdir()
-    check_data(folder, "data")
+    (folder / "language_model_notes.md").write_text("mine")
 
 
 def names(folder) -> set[str]:
@@ -36,7 +35,7 @@ def test_another_recipe_begins_anew_before_the_first_checkpoint(tmp_path):
     claim(tmp_path, RECIPE)
     learn(tmp_path)
     claim(tmp_path, dataclasses.replace(RECIPE, vocabulary_size=500))
-    assert names(tmp_path) == {"recipe.json"}
+    assert names(tmp_path) == {"recipe.json", "language_model_notes.md"}
     assert json.loads((tmp_path / "recipe.json").read_text())["vocabulary_size"] == 500
 
 
@@ -64,9 +63,8 @@ def test_a_trained_run_goes_on_with_its_own_recipe_only(tmp_path):
         claim(tmp_path, dataclasses.replace(RECIPE, epochs=3))
 
 
-def test_data_that_has_changed_is_refused_before_the_first_checkpoint_too(tmp_path):
-    check_data(tmp_path, "one")
-    check_data(tmp_path, "one")
-    with pytest.raises(UserError, match="the training or validation data has changed since the run began"):
-        check_data(tmp_path, "other")
-    assert (tmp_path / "data.sha256").read_text() == "one\n"
+def test_where_nothing_is_trained_the_text_is_learned_from_as_it_is_now(tmp_path):
+    claim(tmp_path, RECIPE)
+    (tmp_path / "subwords.joint.model").write_text("of a text that has been corrected since")
+    claim(tmp_path, RECIPE)
+    assert names(tmp_path) == {"recipe.json"}

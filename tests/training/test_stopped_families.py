@@ -50,7 +50,7 @@ class FamilyTask:
     def batches(self, model):
         return self.made
 
-    def prepare(self, model, batches, folder, verbose, strategy):
+    def prepare(self, model, batches, folder, verbose, preemption):
         pass
 
     def score(self):

@@ -117,6 +117,7 @@ def test_a_worker_that_is_killed_ends_the_other_with_one_line(recipe, tmp_path, 
     running = start_two(recipe, tmp_path / "run")
     wait_for_a_checkpoint(running, tmp_path / "run")
     running[killed].kill()
+    running[killed].communicate()
     printed = running[1 - killed].communicate()[0]
     assert running[1 - killed].returncode not in (0, None)
     assert LOST in printed.splitlines()[-1], printed

@@ -220,6 +220,19 @@ def test_a_worker_says_why_it_fails_though_the_others_are_gone(monkeypatch):
         SecondOfTwo(chiefs=0.0).together(lambda: None)
 
 
+def test_workers_with_unequal_devices_are_refused():
+    SecondOfTwo(chiefs=0.0)._check_equal(own=2, devices=4)
+    with pytest.raises(WorkerError, match="worker 2 has 1 of the 3 devices of 2 workers: give all equally"):
+        SecondOfTwo(chiefs=0.0)._check_equal(own=1, devices=3)
+
+
+def test_only_the_chiefs_folder_is_kept(tmp_path):
+    for strategy in (Strategy(), SecondOfTwo(chiefs=0.0)):
+        with strategy.whole_folder(tmp_path / type(strategy).__name__) as folder:
+            (folder / "weights").write_text("…")
+    assert [path.name for path in tmp_path.iterdir()] == ["Strategy"]
+
+
 def test_an_error_of_one_worker_ends_it_at_once():
     """Its process would wait for the others' at its end, and JAX would end it with an abort."""
     with pytest.raises(WorkerError, match="no such file"), SecondOfTwo(chiefs=0.0):

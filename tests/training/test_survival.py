@@ -75,7 +75,7 @@ class TinyTask:
     def learn(self, folder):
         pass
 
-    def prepare(self, model, batches, folder, verbose, strategy):
+    def prepare(self, model, batches, folder, verbose, preemption):
         pass
 
     def score(self):
@@ -354,7 +354,7 @@ def test_changed_data_is_refused_and_nothing_written(tmp_path, monkeypatch):
     stopped_run(tmp_path, monkeypatch)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     monkeypatch.setattr(TinyTask, "validation", ("one", "three"))
-    with pytest.raises(UserError, match="data has changed since the run began"):
+    with pytest.raises(UserError, match="data has changed since this was trained"):
         train(replace(RECIPE, epochs=RECIPE.epochs + 1), tmp_path, verbose=0)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
