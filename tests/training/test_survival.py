@@ -256,6 +256,18 @@ def test_the_last_step_is_scored_when_the_run_goes_on(tmp_path, monkeypatch):
     assert len(results(tmp_path / "stopped")[0]) == 2
 
 
+def test_patience_counts_the_epochs_before_a_stop(tmp_path, monkeypatch):
+    """The score is worse after each epoch: with patience for two, the third is the last."""
+    recipe = replace(RECIPE, epochs=6, patience=2)
+    train(recipe, tmp_path / "unbroken", verbose=0)
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        at_step(patch, BATCHES + 5, lambda: os.kill(os.getpid(), signal.SIGTERM))
+        train(recipe, tmp_path / "stopped", verbose=0)
+    train(recipe, tmp_path / "stopped", verbose=0)
+    assert results(tmp_path / "stopped") == results(tmp_path / "unbroken")
+    assert [row[0] for row in results(tmp_path / "stopped")[0]] == ["1", "2", "3"]
+
+
 def stopped_run(folder: Path, monkeypatch) -> Path:
     """Return the checkpoints of a run that was stopped in its second epoch."""
     with monkeypatch.context() as patch, pytest.raises(SystemExit):
