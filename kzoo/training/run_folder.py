@@ -24,47 +24,51 @@ def claim(folder: Path, recipe: Recipe):
     Raises:
         UserError: something of another recipe is trained there; or the folder holds something that is no run.
     """
-    path, wanted = folder / RECIPE, _as_json(recipe)
     trained = [epoch for epoch, _, _ in saved_in(folder / "checkpoints")]
-    whole = bool(trained) or (folder / "preset").exists()
-    decoders = [folder / name for name in LANGUAGE_MODEL if (folder / name).exists()]
-    learned = sorted(found for pattern in VOCABULARIES for found in folder.glob(pattern)) + decoders
-    if not whole and not path.exists():
-        if learned:
-            names = ", ".join(found.name for found in learned)
-            raise UserError(f"{folder} has {names}, but no {RECIPE}: it is no run's; give another folder")
-        record(folder, recipe)
+    if trained or (folder / "preset").exists():
+        _check_goes_on(folder, recipe, max(trained, default=0))
         return
-    present = _as_json(make_recipe(_recorded(path), where=str(path)))
-    differing = [key for key in wanted if key not in MAY_DIFFER and present[key] != wanted[key]]
-    if differing and whole:
+    decoders = [folder / name for name in LANGUAGE_MODEL if (folder / name).exists()]
+    learned = sorted(found for pattern in VOCABULARIES for found in folder.glob(pattern))
+    if not (folder / RECIPE).exists():
+        if learned or decoders:
+            names = ", ".join(path.name for path in (*learned, *decoders))
+            raise UserError(f"{folder} has {names}, but no {RECIPE}: it is no run's; give another folder")
+    elif decoders and not _differing(folder, recipe):
+        return
+    for path in learned:
+        path.unlink()
+    for path in decoders:
+        remove_folder(path)
+    record(folder, recipe)
+
+
+def _check_goes_on(folder: Path, recipe: Recipe, epochs: int):
+    """Refuse another recipe than that of what is trained, or fewer epochs."""
+    if differing := _differing(folder, recipe):
         raise UserError(
             f"{folder} holds a run with another {', '.join(differing)}: "
             "give another folder, or the recipe that the run began with"
         )
-    if recipe.epochs < max(trained, default=0):
+    if recipe.epochs < epochs:
         raise UserError(
-            f"{folder} holds a run of {max(trained)} epochs, epochs is {recipe.epochs}: "
-            f"give another folder, or epochs={max(trained)} at least"
+            f"{folder} holds a run of {epochs} epochs, epochs is {recipe.epochs}: "
+            f"give another folder, or epochs={epochs} at least"
         )
-    if not whole and (differing or not decoders):
-        for stale in learned:
-            if stale.is_dir():
-                remove_folder(stale)
-            else:
-                stale.unlink()
-        record(folder, recipe)
+
+
+def _differing(folder: Path, recipe: Recipe) -> list[str]:
+    """Return the keys that change a step and that the folder's recipe has otherwise."""
+    present = make_recipe(_recorded(folder / RECIPE), where=str(folder / RECIPE))
+    # As they come back from a file, tuples as lists.
+    before, now = (json.loads(json.dumps(dataclasses.asdict(values))) for values in (present, recipe))
+    return [key for key in now if key not in MAY_DIFFER and before[key] != now[key]]
 
 
 def record(folder: Path, recipe: Recipe):
     """Write the recipe into the run's folder."""
     with whole_file(folder / RECIPE) as file:
         file.write_text(json.dumps(dataclasses.asdict(recipe), indent=2) + "\n")
-
-
-def _as_json(recipe: Recipe) -> dict:
-    """Return a recipe's values as they come back from a file, tuples as lists."""
-    return json.loads(json.dumps(dataclasses.asdict(recipe)))
 
 
 def _recorded(path: Path) -> dict:
