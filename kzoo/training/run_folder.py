@@ -22,7 +22,8 @@ def claim(folder: Path, recipe: Recipe):
     Where nothing is trained yet a run begins anew, with vocabularies of what its text is now.
 
     Raises:
-        UserError: something of another recipe is trained there; or the folder holds something that is no run.
+        UserError: something of another recipe is trained there; its recipe cannot be read; or the folder holds
+            something that is no run.
     """
     trained = [epoch for epoch, _, _ in saved_in(folder / "checkpoints")]
     if trained or (folder / "preset").exists():
@@ -34,7 +35,7 @@ def claim(folder: Path, recipe: Recipe):
         if learned or decoders:
             names = ", ".join(path.name for path in (*learned, *decoders))
             raise UserError(f"{folder} has {names}, but no {RECIPE}: it is no run's; give another folder")
-    elif decoders and not _differing(folder, recipe):
+    elif not _differing(folder, recipe) and decoders:
         return
     for path in learned:
         path.unlink()
