@@ -22,8 +22,8 @@ def claim(folder: Path, recipe: Recipe):
     Where nothing is trained yet a run begins anew, with vocabularies of what its text is now.
 
     Raises:
-        UserError: something of another recipe is trained there; its recipe cannot be read; or the folder holds
-            something that is no run.
+        UserError: something of another recipe is trained there, or its recipe cannot be read; or it holds
+            something that is no run's.
     """
     trained = [epoch for epoch, _, _ in saved_in(folder / "checkpoints")]
     if trained or (folder / "preset").exists():
