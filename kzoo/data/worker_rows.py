@@ -3,8 +3,10 @@
 import keras
 import numpy as np
 
+from kzoo.data.around_batches import AroundBatches
 
-class WorkerRows(keras.utils.PyDataset):
+
+class WorkerRows(AroundBatches):
     """The rows of each batch that belong to one of several workers, which go through the same batches.
 
     All workers together have every row once. A batch whose rows do not divide by the replicas is filled up
@@ -18,12 +20,8 @@ class WorkerRows(keras.utils.PyDataset):
     """
 
     def __init__(self, batches: keras.utils.PyDataset, replicas: int, workers: int = 1, worker: int = 0):
-        super().__init__(batches.workers, batches.use_multiprocessing, batches.max_queue_size)
-        self.batches = batches
+        super().__init__(batches)
         self.replicas, self.share, self.worker = replicas, replicas // workers, worker
-
-    def __len__(self) -> int:
-        return len(self.batches)
 
     def __getitem__(self, index: int):
         batch = self.batches[index]
@@ -51,19 +49,9 @@ class WorkerRows(keras.utils.PyDataset):
         """Target words of an epoch, those of all workers."""
         return self.batches.num_words
 
-    def start_epoch(self, epoch: int):
-        """Put the batches in the order of epoch number `epoch`, counted from 0."""
-        self.batches.start_epoch(epoch)
-
     def digest(self) -> str:
         """Return the SHA-256 of what all workers train on."""
         return self.batches.digest()
-
-    def on_epoch_begin(self):
-        self.batches.on_epoch_begin()
-
-    def on_epoch_end(self):
-        self.batches.on_epoch_end()
 
 
 def _filled(array: np.ndarray, rows: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import keras
 
+from kzoo.data.around_batches import AroundBatches
 from kzoo.data.batches import RestOfEpoch
 from kzoo.errors import UserError
 
@@ -60,15 +61,12 @@ def _end_epoch(epoch: int, model: keras.Model, callbacks: list[keras.callbacks.C
     listed.on_train_end()
 
 
-class _Remembering(keras.utils.PyDataset):
+class _Remembering(AroundBatches):
     """Batches, and why one could not be made: TensorFlow raises an error of its own in place of that."""
 
     def __init__(self, batches: keras.utils.PyDataset):
-        super().__init__(batches.workers, batches.use_multiprocessing, batches.max_queue_size)
-        self.batches, self.failure = batches, None
-
-    def __len__(self) -> int:
-        return len(self.batches)
+        super().__init__(batches)
+        self.failure = None
 
     def __getitem__(self, index: int):
         try:
@@ -76,12 +74,3 @@ class _Remembering(keras.utils.PyDataset):
         except (UserError, OSError) as error:
             self.failure = error
             raise
-
-    def start_epoch(self, epoch: int):
-        self.batches.start_epoch(epoch)
-
-    def on_epoch_begin(self):
-        self.batches.on_epoch_begin()
-
-    def on_epoch_end(self):
-        self.batches.on_epoch_end()

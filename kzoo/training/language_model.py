@@ -7,6 +7,7 @@ from pathlib import Path
 import keras
 
 from kzoo.data import Batches
+from kzoo.data.around_batches import AroundBatches
 from kzoo.errors import UserError
 from kzoo.files import check_space, remove_folder
 from kzoo.models import Adam, LabelSmoothedCrossEntropy
@@ -92,25 +93,9 @@ def word_perplexity(
     return math.exp(loss / words)
 
 
-class TargetOnly(keras.utils.PyDataset):
+class TargetOnly(AroundBatches):
     """Batches without their sources."""
-
-    def __init__(self, batches: Batches):
-        super().__init__()
-        self.batches = batches
-
-    def __len__(self) -> int:
-        return len(self.batches)
 
     def __getitem__(self, index: int):
         inputs, labels, weights = self.batches[index]
         return {"target": inputs["target"]}, labels, weights
-
-    def start_epoch(self, epoch: int):
-        self.batches.start_epoch(epoch)
-
-    def on_epoch_begin(self):
-        self.batches.on_epoch_begin()
-
-    def on_epoch_end(self):
-        self.batches.on_epoch_end()

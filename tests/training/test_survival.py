@@ -248,9 +248,7 @@ def test_ctrl_c_saves_and_a_second_one_does_not_wait(tmp_path, monkeypatch):
 def test_the_last_step_is_scored_when_the_run_goes_on(tmp_path, monkeypatch):
     recipe = replace(RECIPE, steps=BATCHES + 5)
     train(recipe, tmp_path / "unbroken", verbose=0)
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        at_step(patch, BATCHES + 5, lambda: os.kill(os.getpid(), signal.SIGTERM))
-        train(recipe, tmp_path / "stopped", verbose=0)
+    stopped_run(tmp_path / "stopped", monkeypatch, recipe)
     train(recipe, tmp_path / "stopped", verbose=0)
     assert results(tmp_path / "stopped") == results(tmp_path / "unbroken")
     assert len(results(tmp_path / "stopped")[0]) == 2
@@ -260,19 +258,17 @@ def test_patience_counts_the_epochs_before_a_stop(tmp_path, monkeypatch):
     """The score is worse after each epoch: with patience for two, the third is the last."""
     recipe = replace(RECIPE, epochs=6, patience=2)
     train(recipe, tmp_path / "unbroken", verbose=0)
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        at_step(patch, BATCHES + 5, lambda: os.kill(os.getpid(), signal.SIGTERM))
-        train(recipe, tmp_path / "stopped", verbose=0)
+    stopped_run(tmp_path / "stopped", monkeypatch, recipe)
     train(recipe, tmp_path / "stopped", verbose=0)
     assert results(tmp_path / "stopped") == results(tmp_path / "unbroken")
     assert [row[0] for row in results(tmp_path / "stopped")[0]] == ["1", "2", "3"]
 
 
-def stopped_run(folder: Path, monkeypatch) -> Path:
+def stopped_run(folder: Path, monkeypatch, recipe: Recipe = RECIPE) -> Path:
     """Return the checkpoints of a run that was stopped in its second epoch."""
     with monkeypatch.context() as patch, pytest.raises(SystemExit):
         at_step(patch, BATCHES + 5, lambda: os.kill(os.getpid(), signal.SIGTERM))
-        train(RECIPE, folder, verbose=0)
+        train(recipe, folder, verbose=0)
     return folder / "checkpoints"
 
 
