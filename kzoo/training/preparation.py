@@ -73,8 +73,9 @@ def prepare(
         vocabularies = sorted(path.name for path in unfinished.iterdir())
         shards = max(1, round(count / pairs_per_shard))
         encoding = make_encoding(tokenizers, shards, recipe.seed)
-        rows = write_shards(unfinished, read(), encoding, processes or _cores(), progress, count)
-        if sum(row["pairs"] for row in rows) != count:
+        again = Digested(read())
+        rows = write_shards(unfinished, again, encoding, processes or _cores(), progress, count)
+        if again.digest() != digest:
             raise UserError("the training text changed while it was read: prepare it again")
         text = {
             "corpus": recipe.corpus,
@@ -93,6 +94,24 @@ def training_pairs(recipe: Recipe) -> Callable[[], Iterator[tuple[str, str]]]:
     return functools.partial(zip, *corpus.pairs("train", recipe.source, recipe.target))
 
 
+class Digested:
+    """An iterator's sentence pairs, and the SHA-256 of those that it has given."""
+
+    def __init__(self, pairs: Iterator[tuple[str, str]]):
+        self._pairs, self._sha256 = pairs, hashlib.sha256()
+
+    def __iter__(self):
+        return self
+
+    def __next__(self) -> tuple[str, str]:
+        source, target = next(self._pairs)
+        self._sha256.update(f"{source}\t{target}\n".encode())
+        return source, target
+
+    def digest(self) -> str:
+        return self._sha256.hexdigest()
+
+
 def survey(
     pairs: Iterator[tuple[str, str]], recipe: Recipe, advance: Callable[[int], None]
 ) -> tuple[int, str, list[tuple[str, str]]]:
@@ -103,10 +122,9 @@ def survey(
     Raises:
         UserError: a language without a sentence, or what reading raises.
     """
-    draw, sample, count, digest = random.Random(recipe.seed), [], 0, hashlib.sha256()
+    draw, sample, count, pairs = random.Random(recipe.seed), [], 0, Digested(pairs)
     seen = [False, False]
     while block := list(itertools.islice(pairs, BLOCK)):
-        digest.update("".join(f"{source}\t{target}\n" for source, target in block).encode())
         seen = [seen[side] or any(pair[side].strip() for pair in block) for side in (0, 1)]
         for pair in block:
             count += 1
@@ -118,7 +136,7 @@ def survey(
     for found, language in zip(seen, (recipe.source, recipe.target), strict=True):
         if not found:
             raise UserError(f"the training text is empty: its {language} side has no sentence")
-    return count, digest.hexdigest(), sample
+    return count, pairs.digest(), sample
 
 
 def make_encoding(tokenizers: list, shards: int, seed: int) -> Encoding:

@@ -1,10 +1,12 @@
 """Prepared shards: what `kzoo prepare` leaves, and training that reads them."""
 
+import contextlib
 import csv
 import dataclasses
 import gzip
 import itertools
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -157,6 +159,22 @@ def test_the_sample_is_drawn_from_all(recipe, monkeypatch):
     assert 400 < np.mean([int(source) for source, _ in sample]) < 600
     assert survey(iter(text), recipe, lambda count: None) == (count, digest, sample)
     assert survey(iter(text[:100]), recipe, lambda count: None)[2] == text[:100]
+
+
+def test_text_that_changes_meanwhile_is_refused(recipe, tmp_path):
+    copy = tmp_path / "train.en"
+    copy.write_bytes(gzip.decompress(Path(recipe.train[0]).read_bytes()))
+    recipe = dataclasses.replace(recipe, train=[str(copy), recipe.train[1]])
+
+    @contextlib.contextmanager
+    def progress(what, total):
+        yield lambda count: None
+        if what == "reading":  # the first pass is over
+            copy.write_text(copy.read_text("utf-8").replace("a", "o", 1), "utf-8")
+
+    with pytest.raises(UserError, match="the training text changed while it was read"):
+        prepare(recipe, tmp_path / "shards", 1, progress)
+    assert not (tmp_path / "shards").exists()
 
 
 def test_bad_text_leaves_nothing(recipe, tmp_path):
