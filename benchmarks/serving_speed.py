@@ -6,8 +6,8 @@
 First the server, with batching and without: 1, 8 and 64 clients on loopback, each asking for one sentence of
 Multi30k's test_2016_flickr after the other; the server's shapes are compiled before. Then whole passes over
 the first sentences, from text to text, each system in a process of its own, in turns: `translate` and the
-SavedModel with one and two threads, CTranslate2 with two workers in float32 and int8. The SavedModel is
-called with as many sentences at a time as `translate` has in its largest batch.
+SavedModel with one and two threads, CTranslate2 with two workers in float32 and int8. Each gets all sentences
+at once, the SavedModel in as many calls as it has threads; and again in calls of 64.
 
 Prints both tables, and the ratios that docs/serving.md names as goals.
 """
@@ -32,12 +32,14 @@ from decoding_speed import CTranslate2Side, Job, Turn, Worker
 CLIENTS = (1, 8, 64)
 BEAM = 5
 WARM_UP_SECONDS = 2
-CTRANSLATE2 = (
-    2,
-    1,
-    32,
-    "examples",
-)  # workers, threads of each, and batches, the fastest in docs/benchmarks.md
+# Workers, threads of each, and batches, the fastest in docs/benchmarks.md.
+CTRANSLATE2 = (2, 1, 32, "examples")
+SAVED_MODEL = {  # threads, and sentences of a call
+    "1 thread": (1, None),
+    "2 threads": (2, None),
+    "64 at a time, 1 thread": (1, 64),
+    "64 at a time, 2 threads": (2, 64),
+}
 
 
 def main():
@@ -167,22 +169,19 @@ class TranslateSide:
 
 
 class SavedModelSide:
-    """The SavedModel, called by some threads at once."""
+    """The SavedModel, called by some threads at once, with all sentences or some at a time."""
 
     def __init__(self, job: Job):
         import tensorflow as tf
         import tensorflow_text  # noqa: F401, whose operations the model has
 
-        from kzoo.decoding.batched_search import ROWS
-
         self.constant = tf.constant
         self.model = tf.saved_model.load(str(Path(job.folder) / "saved_model"))
-        # Sentences of about one length at a time, as `translate` sorts them.
+        # By length, so that those of a call are padded little and threads that share them have like work.
         self.texts = job.texts()
         self.order = sorted(range(len(self.texts)), key=lambda i: -len(self.texts[i]))
-        self.rows = ROWS[-1]
 
-    def translate(self, threads: int) -> list[str]:
+    def translate(self, threads: int, at_a_time: int | None) -> list[str]:
         found, signature = [None] * len(self.texts), self.model.signatures["serving_default"]
 
         def translate_some(numbers: list[int]):
@@ -190,9 +189,12 @@ class SavedModelSide:
             for number, text in zip(numbers, answer["translation"].numpy(), strict=True):
                 found[number] = text.decode()
 
-        batches = [self.order[i : i + self.rows] for i in range(0, len(self.order), self.rows)]
+        if at_a_time is None:
+            calls = [self.order[i::threads] for i in range(threads)]
+        else:
+            calls = [self.order[i : i + at_a_time] for i in range(0, len(self.order), at_a_time)]
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(translate_some, batches))
+            list(pool.map(translate_some, calls))
         return found
 
 
@@ -213,7 +215,7 @@ def passes(job: Job, rounds: int, cores: int) -> dict[str, list[Turn]]:
     """Return each system's passes over all sentences, after one that compiles."""
     sides = {  # `translate` first: it writes the others' models
         "translate": (TranslateSide, {"1 thread": (1,), "2 threads": (2,)}),
-        "SavedModel": (SavedModelSide, {"1 thread": (1,), "2 threads": (2,)}),
+        "SavedModel": (SavedModelSide, SAVED_MODEL),
         "CTranslate2 float32": (CTranslate2Side, {"2 workers": CTRANSLATE2}),
         "CTranslate2 int8": (Int8Side, {"2 workers": CTRANSLATE2}),
     }
