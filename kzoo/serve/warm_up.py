@@ -9,7 +9,7 @@ from kzoo.decoding.batched_search import LENGTHS
 
 # Batches are filled up to one of these, fewer than `translate` has: each of them is compiled for each length,
 # which takes XLA 5 s or more.
-FEW_ROWS = (1, 8, 16, 32, 64)
+FEW_ROWS = (1, 4, 8, 16, 32, 64)
 # What a longer sentence needs is compiled when one comes, and others may wait for that.
 USUAL_LENGTH = 48
 
