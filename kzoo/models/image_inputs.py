@@ -128,12 +128,14 @@ def read_picture(path: str | os.PathLike, size: Sequence[int]) -> np.ndarray:
     """
     try:
         with Image.open(path) as image:
+            for other in ("xmp", "XML:com.adobe.xmp"):  # where EXIF says nothing Pillow takes what they say
+                image.info.pop(other, None)
             turned = ImageOps.exif_transpose(image)
             if turned.mode == "F":
                 raise ValueError("its numbers are fractions: write it with 8 bits a colour")
             if turned.mode.startswith("I"):  # more than 8 bits, which Pillow cuts off instead of scaling
-                turned = turned.convert("I")
-                scale = 256 if turned.getextrema()[1] > 255 else 1
+                sixteen, turned = turned.mode.startswith("I;16"), turned.convert("I")
+                scale = 256 if sixteen or turned.getextrema()[1] > 255 else 1
                 turned = turned.point(lambda value: value / scale).convert("L")
             turned = turned.convert("RGB")
             return np.asarray(turned.resize((size[1], size[0]), Image.Resampling.BILINEAR))

@@ -11,7 +11,7 @@ from keras_hub.tokenizers import Tokenizer
 from kzoo.decoding.batched_search import batches_by_length, padded_source
 from kzoo.decoding.length_penalty import Exponent
 from kzoo.errors import UserError, nearest
-from kzoo.models.preset_files import read_preset, write_preset
+from kzoo.models.preset_files import in_one_line, read_preset, write_preset
 from kzoo.models.source_attention import SourceAttention
 from kzoo.models.translation_model import TranslationModel
 from kzoo.models.translator import (
@@ -227,7 +227,11 @@ class MultilingualTranslator(TranslationModel):
         """Write the translator as a keras-hub preset: configuration, weights in float16 and tokenizers.
 
         Args:
-            folder: where to; it appears complete or not at all, in place of an earlier one.
+            folder: where to; it appears complete or not at all, in place of an earlier preset. What stands
+                beside that one, such as its card, stays.
+
+        Raises:
+            UserError: the folder holds something else than a preset, or cannot be written.
         """
         write_preset(folder, self, list(self.tokenizers.values()), {"languages": self.languages})
 
@@ -239,7 +243,8 @@ class MultilingualTranslator(TranslationModel):
             folder: the preset: a folder, a name on the shelf, or a handle, as `kzoo.presets.load` takes it.
         """
         backbone, tokenizers, settings = read_preset(folder)
-        return cls(backbone, dict(zip(settings["languages"], tokenizers, strict=True)))
+        with in_one_line(folder):
+            return cls(backbone, dict(zip(settings["languages"], tokenizers, strict=True)))
 
     def get_config(self):
         serialize = keras.saving.serialize_keras_object

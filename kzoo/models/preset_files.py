@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 import h5py
@@ -11,9 +12,9 @@ import keras
 from keras_hub.models import Backbone
 
 from kzoo.errors import UserError
-from kzoo.files import check_space, whole_folder
+from kzoo.files import check_replaceable, check_space, whole_folder
 from kzoo.models.preset_safety import check_object, check_settings
-from kzoo.sharing.integrity import check_files, check_listed, read_listing, read_object, seal
+from kzoo.sharing.integrity import METADATA_FILE, check_files, check_listed, read_listing, read_object, seal
 from kzoo.sharing.location import locate
 
 TRANSLATOR_FILE = "translator.json"
@@ -28,11 +29,16 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
     """Write a preset: the backbone's configuration, its weights in float16, tokenizers, settings, checksums.
 
     Args:
-        folder: where to; it appears complete or not at all, in place of an earlier one.
+        folder: where to; it appears complete or not at all, in place of an earlier preset. What stands beside
+            that one, such as its card, stays.
         translator: its class and its `backbone` are written.
         tokenizers: in the order that `read_preset` returns them; one may stand several times.
         settings: what else the translator is made from.
+
+    Raises:
+        UserError: the folder holds something else than a preset, or cannot be written.
     """
+    others = _others(Path(folder))
     backbone = translator.backbone
     full = type(backbone).from_config({**backbone.get_config(), "dtype": "float32"})
     full.set_weights(backbone.get_weights())
@@ -52,6 +58,24 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
         seal(unfinished)
         for file in (CONFIG_FILE, *content["tokenizers"]):  # what could not be read is not written
             check_object(read_object(unfinished / file), Path(folder) / file)
+        for path in others:
+            if not (unfinished / path.name).exists():
+                copy = shutil.copytree if path.is_dir() else shutil.copy2
+                copy(path, unfinished / path.name)
+
+
+def _others(folder: Path) -> list[Path]:
+    """Return what stands in a folder beside the preset that is saved there: its card, its scores, anything.
+
+    Raises:
+        UserError: it is no folder of a preset, and not empty.
+    """
+    check_replaceable(folder, METADATA_FILE)
+    if not (folder / METADATA_FILE).exists():
+        return []
+    listed = read_object(folder / METADATA_FILE).get("files") or {}  # older presets list nothing
+    own = {METADATA_FILE, *(name.partition("/")[0] for name in listed)}
+    return [path for path in folder.iterdir() if path.name not in own]
 
 
 def _halve(path: Path):
@@ -96,7 +120,7 @@ def read_preset(preset: str | os.PathLike) -> tuple[Backbone, list, dict]:
     settings.pop("class")
     files = settings.pop("tokenizers")
     check_object(read_object(folder / CONFIG_FILE), folder / CONFIG_FILE)
-    with _one_line(folder):
+    with in_one_line(folder):
         tokenizers = {file: _read_tokenizer(folder, file, listing) for file in files}
         return Backbone.from_preset(str(folder)), [tokenizers[file] for file in files], settings
 
@@ -118,8 +142,8 @@ def _weights_files(folder: Path) -> list[str]:
 
 
 @contextlib.contextmanager
-def _one_line(folder: Path):
-    """Say in one line why a preset's parts cannot be built: a newer kzoo may have given them an argument."""
+def in_one_line(folder: str | os.PathLike):
+    """Say in one line why a preset cannot be built: a newer kzoo may have given its parts an argument."""
     try:
         yield
     except UserError:

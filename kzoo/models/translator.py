@@ -11,7 +11,7 @@ from keras_hub.tokenizers import Tokenizer
 from kzoo.decoding.length_penalty import Exponent
 from kzoo.errors import UserError
 from kzoo.models.image_inputs import image_rows
-from kzoo.models.preset_files import read_preset, write_preset
+from kzoo.models.preset_files import in_one_line, read_preset, write_preset
 from kzoo.models.source_attention import SourceAttention
 from kzoo.models.translation_model import TranslationModel
 from kzoo.text.tokenizers import END
@@ -214,7 +214,11 @@ class Translator(TranslationModel):
         """Write the translator as a keras-hub preset: configuration, weights in float16 and tokenizers.
 
         Args:
-            folder: where to; it appears complete or not at all, in place of an earlier one.
+            folder: where to; it appears complete or not at all, in place of an earlier preset. What stands
+                beside that one, such as its card, stays.
+
+        Raises:
+            UserError: the folder holds something else than a preset, or cannot be written.
         """
         write_preset(
             folder,
@@ -231,7 +235,8 @@ class Translator(TranslationModel):
             folder: the preset: a folder, a name on the shelf, or a handle, as `kzoo.presets.load` takes it.
         """
         backbone, tokenizers, settings = read_preset(folder)
-        return cls(backbone, *tokenizers, **settings)
+        with in_one_line(folder):
+            return cls(backbone, *tokenizers, **settings)
 
     def _settings(self) -> dict:
         """Return what it is made from beside backbone and tokenizers."""

@@ -6,6 +6,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from kzoo.errors import UserError
 from kzoo.serve.batcher import Busy
@@ -16,6 +17,7 @@ from kzoo.serve.rest import model_routes
 from kzoo.serve.served import Served
 
 RETRY_SECONDS = 1
+CLIENT_GONE = 499  # no status of HTTP: what servers count where the client did not wait for the answer
 
 
 def create_app(served: Served) -> FastAPI:
@@ -67,31 +69,41 @@ def operation_routes(served: Served) -> APIRouter:
     return router
 
 
+def _refusal(text: str, status: int, headers: dict | None = None) -> JSONResponse:
+    # What an error quotes of a request may hold halves of characters, which no encoding has.
+    return JSONResponse({"error": text.encode(errors="backslashreplace").decode()}, status, headers)
+
+
 def _wrong(_: Request, error: UserError) -> JSONResponse:
-    return JSONResponse({"error": str(error)}, 400)
+    return _refusal(str(error), 400)
 
 
 def _busy(_: Request, error: Busy) -> JSONResponse:
-    return JSONResponse({"error": str(error)}, 503, headers={"Retry-After": str(RETRY_SECONDS)})
+    return _refusal(str(error), 503, {"Retry-After": str(RETRY_SECONDS)})
 
 
 def _http(_: Request, error: HTTPException) -> JSONResponse:
-    return JSONResponse({"error": error.detail}, error.status_code, headers=error.headers)
+    return _refusal(error.detail, error.status_code, error.headers)
 
 
 def _invalid(_: Request, error: RequestValidationError) -> JSONResponse:
     first = error.errors()[0]
-    return JSONResponse({"error": f"{'.'.join(map(str, first['loc']))}: {first['msg']}"}, 400)
+    return _refusal(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", 400)
+
+
+def _gone(_: Request, error: ClientDisconnect) -> Response:
+    return Response(status_code=CLIENT_GONE)  # for the metrics: nobody reads it
 
 
 def _failed(_: Request, error: Exception) -> JSONResponse:
-    return JSONResponse({"error": "the model failed; the server's log says why"}, 500)
+    return _refusal("the model failed; the server's log says why", 500)
 
 
 HANDLERS = {
     UserError: _wrong,
     Busy: _busy,
     HTTPException: _http,
+    ClientDisconnect: _gone,
     RequestValidationError: _invalid,
     Exception: _failed,
 }

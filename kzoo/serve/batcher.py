@@ -56,7 +56,7 @@ class Batcher:
         self._function, self._sizes, self._max_wait = function, sizes, max_wait
         self._most_waiting, self._metrics, self.threads = most_waiting, metrics, threads
         self._queue: deque[Waiting] = deque()
-        self._calls = 0
+        self._elsewhere = 0  # rows that wait, but not in the queue
         self._working = set()
 
     def start(self):
@@ -86,11 +86,13 @@ class Batcher:
             Busy: there is no room for them.
         """
         self._check_room(count)
-        self._calls += count
+        self._elsewhere += count
+        self._count_waiting()
         try:
             yield
         finally:
-            self._calls -= count
+            self._elsewhere -= count
+            self._count_waiting()
 
     async def submit(self, rows: list[tuple[Hashable, object]]) -> list:
         """Return the result of each of a request's rows, given as keys and rows.
@@ -102,17 +104,17 @@ class Batcher:
         request, now = object(), asyncio.get_running_loop().time()
         waiting = [Waiting(key, row, request, now) for key, row in rows]
         self._queue.extend(waiting)
-        self._metrics.queue.set(len(self._queue))
+        self._count_waiting()
         self._arrival.set()
         return await asyncio.gather(*(one.result for one in waiting))
 
-    async def run(self, function: Callable, *args):
-        """Return `function(*args)`, called in a model's thread, one such call at a time.
+    async def run(self, function: Callable, *args, rows: int = 1):
+        """Return `function(*args)`, which takes so many rows, called in a model's thread, one at a time.
 
         Raises:
-            Busy: too many such calls wait.
+            Busy: there is no room for them.
         """
-        with self.room(1):
+        with self.room(rows):
             async with self._one_call:
                 return await self.in_model_thread(function, *args)
 
@@ -125,8 +127,11 @@ class Batcher:
         return await asyncio.get_running_loop().run_in_executor(self._check_thread, function, *args)
 
     def _check_room(self, count: int):
-        if len(self._queue) + self._calls + count > self._most_waiting:
+        if len(self._queue) + self._elsewhere + count > self._most_waiting:
             raise Busy(f"the queue has no room for {count:,} more now: come again later")
+
+    def _count_waiting(self):
+        self._metrics.queue.set(len(self._queue) + self._elsewhere)
 
     async def _form_batches(self):
         while True:
@@ -134,7 +139,8 @@ class Batcher:
             batch = []
             while not batch:  # all of the first's kind may have gone
                 while not self._queue:
-                    await self._arrivals()
+                    self._arrival.clear()
+                    await self._arrival.wait()
                 await self._fill(self._queue[0])
                 batch = self._take(self._queue[0].key)
             work = asyncio.create_task(self._work(batch))
@@ -144,16 +150,13 @@ class Batcher:
     async def _fill(self, first: Waiting):
         """Wait until the first row's batch is full, or it has waited long enough."""
         loop = asyncio.get_running_loop()
-        while sum(waiting.key == first.key for waiting in self._queue) < self._sizes[-1]:
+        while True:
+            self._arrival.clear()  # before counting: what comes from now on is noticed
             left = first.arrived + self._max_wait - loop.time()
-            if left <= 0:
+            if sum(waiting.key == first.key for waiting in self._queue) >= self._sizes[-1] or left <= 0:
                 return
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._arrivals(), left)
-
-    async def _arrivals(self):
-        self._arrival.clear()
-        await self._arrival.wait()
+                await asyncio.wait_for(self._arrival.wait(), left)
 
     def _take(self, key: Hashable) -> list[Waiting]:
         """Remove a key's first rows from the queue, and all that nobody waits for any more."""
@@ -164,7 +167,7 @@ class Batcher:
             mine = waiting.key == key and len(batch) < size
             (batch if mine else others).append(waiting)
         self._queue = others
-        self._metrics.queue.set(len(others))
+        self._count_waiting()
         return batch
 
     def _size(self, count: int) -> int:

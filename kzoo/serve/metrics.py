@@ -69,7 +69,10 @@ class Counted:
 
         try:
             await self.app(scope, receive, counted_send)
+        except Exception:
+            status = status or 500  # which is sent outside of this middleware
+            raise
         finally:
-            if status is not None:  # its client has not gone before it could be answered
+            if status is not None:  # its client has not gone before all of it was read
                 self.metrics.requests.labels(purpose, status).inc()
                 self.metrics.seconds.labels(purpose).observe(time.perf_counter() - begin)

@@ -8,11 +8,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import numpy as np
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
 from kzoo.errors import UserError
+from kzoo.serve.connected import while_connected
 from kzoo.serve.drawn_attention import drawn_attention, kinds
 from kzoo.serve.pictures import decoded
 from kzoo.serve.served import Served
@@ -69,8 +70,8 @@ def page_routes(served: Served) -> APIRouter:
         return JSONResponse(about(served))
 
     @router.post("/page/translate")
-    async def translate_route(asked: Asked) -> JSONResponse:
-        return JSONResponse(await translated(served, asked))
+    async def translate_route(asked: Asked, request: Request) -> JSONResponse:
+        return JSONResponse(await while_connected(request, translated(served, asked)))
 
     return router
 
@@ -151,7 +152,7 @@ def read_features(content: bytes, shape: tuple[int, ...]) -> np.ndarray:
     try:
         file = io.BytesIO(content)
         found, _, dtype = HEADER_READERS[np.lib.format.read_magic(file)](file)
-    except (ValueError, KeyError):
+    except Exception:  # NumPy's parser raises whatever a broken header leads it to
         raise UserError("the features are no .npy file, as numpy.save writes it") from None
     if found != tuple(shape) or dtype.kind not in "iuf":  # looked at before memory is taken for it
         raise UserError(f"the features are {dtype} {found}, the model reads numbers {tuple(shape)}")

@@ -50,6 +50,10 @@ def _pixels(image, number: int) -> int:
     try:
         with Image.open(io.BytesIO(image), formats=("JPEG", "PNG")) as header:
             return header.width * header.height
+    except Image.DecompressionBombError:  # so many pixels that Pillow does not even open it
+        raise UserError(
+            f"image {number} has too many pixels, at most {MOST_PIXELS:,} are taken in a request"
+        ) from None
     except Exception:  # Pillow's readers raise whatever a broken file leads them to
         raise UserError(f"image {number} is neither a JPEG nor a PNG that can be read") from None
 

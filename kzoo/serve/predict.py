@@ -49,7 +49,7 @@ async def _embed(served: Served, columns: dict[str, list]) -> dict[str, list]:
     for code in set(languages):
         check_language(code, served.languages)
     await served.check_texts(texts, languages)
-    vectors = await served.run(_embeddings, served.translator, texts, languages)
+    vectors = await served.run(_embeddings, served.translator, texts, languages, rows=len(texts))
     served.metrics.sentences.inc(len(texts))
     return {"embedding": vectors}
 

@@ -7,6 +7,7 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import JSONResponse
 
 from kzoo.errors import UserError
+from kzoo.serve.connected import while_connected
 from kzoo.serve.predict import predict
 from kzoo.serve.requests import answer, read_request
 from kzoo.serve.served import Served
@@ -46,7 +47,7 @@ def model_routes(served: Served) -> APIRouter:
             asked = read_request(body, known)
         else:
             asked = await asyncio.to_thread(read_request, body, known)
-        outputs = await predict(served, asked.signature, asked.columns)
+        outputs = await while_connected(request, predict(served, asked.signature, asked.columns))
         return await asyncio.to_thread(lambda: JSONResponse(answer(asked, outputs)))
 
     return router

@@ -133,13 +133,17 @@ class Served:
         self.metrics.sentences.inc(len(texts))
         return [hypotheses[:n] for hypotheses in found]
 
-    async def run(self, function: Callable, *args):
+    async def run(self, function: Callable, *args, rows: int = 1):
         """Return `function(*args)`, any other call of the model, in a thread of its own, one at a time.
+
+        Args:
+            function: called with `args`.
+            rows: int. Sentences that it takes.
 
         Raises:
             Busy: too much waits.
         """
-        return await self._batcher.run(function, *args)
+        return await self._batcher.run(function, *args, rows=rows)
 
     async def check_texts(self, texts: list[str], languages: list[str | None]):
         """Refuse texts, in a language each, that are too many, too long, or no text: before `run`.

@@ -16,7 +16,7 @@ USUAL_LENGTH = 48
 
 def row_counts(max_batch: int) -> list[int]:
     """Return the numbers of sentences that batches of at most `max_batch` are filled up to."""
-    return [rows for rows in FEW_ROWS if rows <= max_batch]
+    return [*(rows for rows in FEW_ROWS if rows < max_batch), max_batch]
 
 
 def filled(rows: list, counts: list[int]) -> list:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, PngImagePlugin
 
 from kzoo.data import Extractor, write_features
 from kzoo.errors import UserError
@@ -46,6 +46,7 @@ def test_every_format_is_read_as_colours(tmp_path):
         ("palette.png", red.convert("P", palette=Image.Palette.ADAPTIVE), (250, 0, 0)),
         ("grey.png", Image.new("L", (8, 6), 100), (100, 100, 100)),
         ("sixteen.png", Image.fromarray((deep * 256).astype("uint16")), (100, 100, 100)),
+        ("dark.png", Image.fromarray((deep * 2).astype("uint16")), (0, 0, 0)),
         ("whole.tiff", Image.fromarray(deep.astype("int32")), (100, 100, 100)),
         ("wide.tiff", Image.fromarray(deep.astype("int32") * 256), (100, 100, 100)),
     ):
@@ -55,6 +56,22 @@ def test_every_format_is_read_as_colours(tmp_path):
     Image.fromarray(np.full((6, 8), 0.5, "float32")).save(tmp_path / "fractions.tiff")
     with pytest.raises(UserError, match=r"fractions\.tiff is no image .*write it with 8 bits"):
         read_picture(tmp_path / "fractions.tiff", (6, 8))
+
+
+def test_pictures_are_turned_as_exif_says_and_nothing_else(tmp_path):
+    """XMP, which a SavedModel does not read, may say it too."""
+    pixels = np.random.default_rng(1).integers(0, 256, PICTURE).astype("uint8")
+    xmp = b"""<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF
+ xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description
+ xmlns:tiff="http://ns.adobe.com/tiff/1.0/" tiff:Orientation="3"/></rdf:RDF></x:xmpmeta>"""
+    text = PngImagePlugin.PngInfo()
+    text.add_itxt("XML:com.adobe.xmp", xmp.decode())
+    Image.fromarray(pixels).save(tmp_path / "xmp.png", pnginfo=text)
+    np.testing.assert_array_equal(read_picture(tmp_path / "xmp.png", (6, 8)), pixels)
+    Image.fromarray(pixels).save(tmp_path / "plain.jpg", quality=95)
+    Image.fromarray(pixels).save(tmp_path / "xmp.jpg", quality=95, xmp=xmp)
+    found = [read_picture(tmp_path / name, (6, 8)) for name in ("plain.jpg", "xmp.jpg")]
+    np.testing.assert_array_equal(*found)
 
 
 def test_paths_and_arrays_go_together(file):

@@ -87,6 +87,31 @@ def test_card_and_scores_may_change(preset):
     Translator.from_preset(preset)
 
 
+def test_what_stands_beside_a_preset_stays_when_it_is_saved_again(saved, preset):
+    (preset / "README.md").write_text("A card.")
+    (preset / ".git").mkdir()
+    (preset / ".git" / "config").write_text("mine")
+    (preset / "config.json").write_text("{}")  # its own is renewed
+    Translator.from_preset(saved).save_to_preset(preset)
+    Translator.from_preset(preset)
+    assert (preset / "README.md").read_text() == "A card."
+    assert (preset / ".git" / "config").read_text() == "mine"
+    assert set(json.loads((preset / "metadata.json").read_text())["files"]) == set(FILES)
+
+
+def test_a_folder_of_other_things_is_left_alone(saved, tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(UserError, match="folder with other contents"):
+        Translator.from_preset(saved).save_to_preset(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_setting_of_a_newer_kzoo_is_said(preset):
+    rewrite(preset / "translator.json", lowercase=True)
+    seal(preset)
+    refused(preset, "cannot be built by this kzoo", "lowercase", "update")
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_a_changed_byte_a_cut_or_a_missing_file_is_refused(preset, name):
     content = (preset / name).read_bytes()

@@ -152,6 +152,28 @@ def test_a_full_queue_is_busy_and_empties_again():
     assert batched(conversation, most_waiting=3) == [2, 4, 6]
 
 
+def test_a_batch_that_fills_up_does_not_wait_longer():
+    async def conversation(batcher, model):
+        requests = [asyncio.create_task(batcher.submit(keyed(0)))]
+        for steps in range(1, 4):  # others come after so many turns of the loop
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            requests.append(asyncio.create_task(batcher.submit(keyed(steps))))
+        return await asyncio.wait_for(asyncio.gather(*requests), 20)
+
+    assert batched(conversation, max_wait=60) == [[0], [2], [4], [6]]
+
+
+def test_a_call_takes_room_for_its_rows():
+    async def conversation(batcher, model):
+        calls = [batcher.run(model, "k", [n] * 3, rows=3) for n in range(2)]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    done, refused = batched(conversation, most_waiting=5)
+    assert done == [0, 0, 0]
+    assert isinstance(refused, Busy)
+
+
 def test_what_still_waits_at_the_end_is_told():
     async def main():
         model = Model()

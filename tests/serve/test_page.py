@@ -5,7 +5,9 @@ import contextlib
 import io
 import re
 import shutil
+import struct
 import threading
+import zlib
 
 import keras
 import numpy as np
@@ -183,6 +185,9 @@ def test_features():
         (saved(values)[:-4], "truncated"),
         (saved(np.zeros((10, 5))), r"float64 \(10, 5\), the model reads numbers \(5,\)"),
         (saved(np.array([None] * 5)), "object"),
+        (npy("{'descr': '<f4', 'shape': (4"), "no .npy file"),
+        (npy("{[]: 1}"), "no .npy file"),
+        (npy("-" * 5000 + "1"), "no .npy file"),
     ):
         with pytest.raises(UserError, match=message):
             read_image(base64_text(content), (5,))
@@ -205,6 +210,18 @@ def check_refused(answer: httpx.Response, message: str):
     assert "\n" not in answer.json()["error"]
 
 
+def npy(header: str) -> bytes:
+    """Return an .npy file of a header and nothing else."""
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
+
+
+def huge_png() -> bytes:
+    """Return the beginning of a PNG file of 400 million pixels."""
+    header = b"IHDR" + struct.pack(">IIBBBBB", 20_000, 20_000, 8, 0, 0, 0, 0)
+    chunk = struct.pack(">I", 13) + header + struct.pack(">I", zlib.crc32(header))
+    return b"\x89PNG\r\n\x1a\n" + chunk + b"\0\0\0\0IDAT"
+
+
 def test_what_is_wrong_is_said(served):
     _, address = served(pope)
     check_refused(post(address, text="a" * 300), "300 characters, at most 200")
@@ -217,6 +234,7 @@ def test_what_is_wrong_is_said(served):
     check_refused(post(address, text=TEXT), "reads an image")
     check_refused(post(address, text=TEXT, image="not base64!"), "not base64")
     check_refused(post(address, text=TEXT, image=base64_text(picture_file()[:60])), "image")
+    check_refused(post(address, text=TEXT, image=base64_text(huge_png())), "too many pixels, at most 32,000")
     _, address = served(bridge)
     check_refused(post(address, text=TEXT, source_language="en"), "target_language is missing")
     check_refused(post(address, text=TEXT, source_language="en", target_language="xx"), "'xx' is unknown")

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from starlette.requests import ClientDisconnect
 
 from kzoo.errors import UserError
 from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator
@@ -225,6 +226,7 @@ def test_features_come_as_numbers(reader_of_features, random):
         ({"instances": ["a"] * 17}, 400, "17 sentences in a request, at most 16"),
         ({"instances": [{"text": "a", "image": [1]}]}, 400, "keys text"),
         (b'{"instances": ["\\ud800"]}', 400, "half of a surrogate pair"),
+        (b'{"signature_name": "\\ud800", "instances": ["a"]}', 400, r'name: "\\ud800" not found'),
         (b"\xff", 400, "not UTF-8"),
         (b"x" * 20_001, 413, "larger than 20,000 bytes"),
     ],
@@ -301,6 +303,27 @@ def test_health_and_readiness(translator):
         assert answer.json() == {"model_version_status": [{"version": "1", "state": state, "status": ok}]}
     assert metrics.headers["content-type"].startswith("text/plain")
     assert "# TYPE kzoo_request_seconds histogram" in metrics.text
+
+
+def test_failures_and_clients_that_went_are_counted(translator, monkeypatch):
+    model = served(translator)
+    errors = [RuntimeError("broken"), ClientDisconnect()]
+
+    async def fail(*_, **__):
+        raise errors.pop(0)
+
+    async def main():
+        transport = httpx.ASGITransport(create_app(model), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            answers = [await send(client, {"instances": ["dogs."]}) for _ in range(2)]
+            return *answers, await client.get("/metrics")
+
+    monkeypatch.setattr(model, "n_best", fail)
+    failed, gone, metrics = asyncio.run(main())
+    check_error(failed, 500, "the model failed")
+    assert gone.status_code == 499
+    for status in (500, 499):
+        assert f'kzoo_requests_total{{purpose="model",status="{status}"}} 1.0' in metrics.text
 
 
 @pytest.mark.parametrize("kind", ["translator", "multilingual", "reader_of_features", "reader_of_pictures"])

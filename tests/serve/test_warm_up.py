@@ -17,7 +17,7 @@ def two_a_word(texts):
 
 @pytest.mark.parametrize(
     ("max_batch", "counts"),
-    [(1, [1]), (8, [1, 4, 8]), (12, [1, 4, 8]), (32, [1, 4, 8, 16, 32]), (40, [1, 4, 8, 16, 32])],
+    [(1, [1]), (3, [1, 3]), (8, [1, 4, 8]), (12, [1, 4, 8, 12]), (32, [1, 4, 8, 16, 32])],
 )
 def test_batches_are_filled_up_to_few_sizes(max_batch, counts):
     assert row_counts(max_batch) == counts
