@@ -1,7 +1,7 @@
 """Decoding speed: sentences a second with beam 5, `Translator.translate` against CTranslate2 4.8, in one run.
 
     pip install -e '.[ctranslate2]'
-    KZOO_DATA=FOLDER python benchmarks/decoding_speed.py --preset pope_tiny_multi30k_en_de --rounds 5
+    python benchmarks/decoding_speed.py --preset pope_tiny_multi30k_en_de --rounds 5
 
 Both translate the first sentences of Multi30k's test_2016_flickr with the same weights in float32, from text
 to text, subwords included, with length penalty 1. CTranslate2 gets all sentences at once. Every setting

@@ -1,6 +1,6 @@
 """What reading glyphs costs: a glyph model against the same model with a lookup embedding.
 
-    KZOO_DATA=… python benchmarks/glyph_speed.py --size base --rounds 3
+    KZOO_DATA=FOLDER python benchmarks/glyph_speed.py --size base --rounds 3
 
 Both train on the same batches of Tatoeba's Chinese characters, then translate the same sentences, in turn, in
 one process. For translation the lookup model takes over the glyph model's weights, its table being the baked

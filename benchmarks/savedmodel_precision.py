@@ -1,6 +1,6 @@
 """SavedModels with float32, float16 and int8 weights: size on disk, BLEU and speed, in one run.
 
-    KZOO_DATA=FOLDER python benchmarks/savedmodel_precision.py --preset pope_tiny_multi30k_en_de
+    python benchmarks/savedmodel_precision.py --preset pope_tiny_multi30k_en_de
 
 Each precision is exported and called in a process of its own, on the first sentences of Multi30k's
 test_2016_flickr, from text to text with beam 5. After a pass that compiles, they take turns.

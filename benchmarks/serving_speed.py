@@ -1,7 +1,7 @@
 """Serving speed: `kzoo serve` under concurrent clients; SavedModel, `translate` and CTranslate2; in one run.
 
     pip install -e '.[serve,ctranslate2]'
-    KZOO_DATA=FOLDER python benchmarks/serving_speed.py --preset pope_tiny_multi30k_en_de
+    python benchmarks/serving_speed.py --preset pope_tiny_multi30k_en_de
 
 First the server, with batching and without: 1, 8 and 64 clients on loopback, each asking for one sentence of
 Multi30k's test_2016_flickr after the other; the server's shapes are compiled before. Then whole passes over

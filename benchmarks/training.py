@@ -1,6 +1,6 @@
 """Training speed: target words a second of kzoo, JoeyNMT 2.3 and Eole 0.6, in turns within one run.
 
-    KZOO_DATA=FOLDER python benchmarks/training.py --model tiny --rounds 5
+    python benchmarks/training.py --model tiny --rounds 5
 
 All train the same model on the same sentences of Multi30k en-de in the same subwords, in batches of as many
 words, with Adam and label smoothing 0.1, float32, on the same two cores, each in a process and an environment

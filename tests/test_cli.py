@@ -8,7 +8,10 @@ from typer.testing import CliRunner
 
 from kzoo import cli
 from kzoo.commands import backend
+from kzoo.data import open_corpus
 from kzoo.errors import UserError
+from kzoo.evaluation.directions import read_directions
+from kzoo.presets import list_presets
 
 RECIPE = 'preset = "pope_tiny"\ncorpus = "scenes"\nsource = "en"\ntarget = "de"\n'
 
@@ -82,6 +85,38 @@ def test_evaluation_records_what_it_was_asked(tmp_path, monkeypatch):
         "length_penalty": 1.0,
         "truncate": True,
     }
+
+
+def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatch):
+    """With a translator that knows the references into German, and repeats its source for English."""
+
+    def translate(texts, source, target, **_):
+        return open_corpus("scenes").sentences("val", "de") if target == "de" else texts
+
+    model = SimpleNamespace(languages=["en", "de"], between=None, translate=translate)
+    monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: model)
+    monkeypatch.setattr("kzoo.presets.shelf.locate", lambda preset: None)
+    monkeypatch.setattr("kzoo.commands.translation.start_backend", lambda: None)
+    output = tmp_path / "scores.json"
+    arguments = ["evaluate", "m", "--corpus", "scenes", "--split", "val"]
+    result = CliRunner().invoke(cli.app, [*arguments, "-o", str(output)])
+    assert result.exit_code == 0
+    assert "| en | 100.0 |  |" in result.stdout
+    assert "val: mean BLEU" in result.stdout
+    bleu, unseen = read_directions(output)
+    assert (list(bleu), unseen) == ([("en", "de"), ("de", "en")], [])
+    assert bleu["en", "de"] == pytest.approx(100)
+    assert bleu["de", "en"] < 20
+    assert json.loads(output.read_text())["licence"] == open_corpus("scenes").licence
+    refused = CliRunner().invoke(cli.app, [*arguments, "--split", "test"])
+    assert "one split" in str(refused.exception)
+
+
+def test_names_of_presets_are_whole_in_a_narrow_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    printed = CliRunner().invoke(cli.app, ["list"]).stdout
+    for name in list_presets():
+        assert name in printed
 
 
 def test_plots_take_sizes_and_print_epochs(tmp_path):

@@ -4,7 +4,7 @@
     python training/image_text_tables.py scenes --source id --target zh --seeds 1,2,3
     python training/image_text_tables.py placeholders --seeds 1
     python training/image_text_tables.py photographs FEATURES --size base
-    python training/image_text_tables.py photographs FEATURES --size base corpus=files source=id target=zh
+    python training/image_text_tables.py photographs FEATURES --size base corpus=files source=id target=zh \
         train='["train.id","train.zh"]' val='["val.id","val.zh"]' test='["test.id","test.zh"]'
 
 Each run is a folder under `--runs`; what is finished is not done again, what was stopped goes on. Prints a

@@ -2,7 +2,9 @@
 
 import sys
 from dataclasses import asdict
+from itertools import permutations
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated, Literal
 
 import typer
@@ -155,8 +157,13 @@ def evaluate(
     ] = "right",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the scores.")] = None,
 ):
-    """Translate a corpus's splits, or your own files, and score them with sacreBLEU."""
+    """Translate a corpus's splits, or your own files, and score them with sacreBLEU.
+
+    A multilingual preset without --from and --to: every direction, on one split, the first test set if
+    none is named.
+    """
     from kzoo.data.corpora import open_corpus, open_files
+    from kzoo.evaluation.directions import write_directions
     from kzoo.presets.shelf import direction, load, locate
 
     if files and split:
@@ -168,7 +175,19 @@ def evaluate(
     for name in split or []:
         data.languages_in(name)
     start_backend()
-    translator = direction(load(preset), source, target)
+    translator, penalty = load(preset), chosen_penalty(length_penalty, gnmt)
+    search = {
+        "beam_size": beam_size,
+        **({"length_penalty": length_penalty} if gnmt is None else {"gnmt": gnmt}),
+        "truncate": truncate,
+    }
+    about = {"preset": Path(preset).name, "corpus": "files" if files else corpus, "licence": data.licence}
+    if hasattr(translator, "between") and not (source or target or files):
+        scores = _every_direction(translator, data, split or [], (beam_size, penalty, truncate))
+        if output:
+            write_directions(scores, output, **about, **search)
+        return
+    translator = direction(translator, source, target)
     if files:
         corpus = "files"
         data = open_files(test=files, languages=(translator.source_language, translator.target_language))
@@ -194,7 +213,7 @@ def evaluate(
             source,
             target,
             beam_size,
-            chosen_penalty(length_penalty, gnmt),
+            penalty,
             truncate,
             advance,
             seen,
@@ -206,15 +225,32 @@ def evaluate(
     for name, found in ambiguous.items():
         print(f"{name}: {found.accuracy:.1f} % of {found.words} words that only the picture tells")
     if output:
-        penalty = {"length_penalty": length_penalty} if gnmt is None else {"gnmt": gnmt}
-        about = {"preset": Path(preset).name, "corpus": corpus, "licence": data.licence}
         if reads_images:
             about["shown"] = shown
         if ambiguous:
             about["ambiguous_words"] = {name: asdict(found) for name, found in ambiguous.items()}
         if files:
             about["files"] = [str(path) for path in files]
-        write_scores(scores, output, **about, beam_size=beam_size, **penalty, truncate=truncate)
+        write_scores(scores, output, **about, **search)
+
+
+def _every_direction(translator, data, splits: list[str], search: tuple) -> dict:
+    """Score a multilingual translator in every direction; print BLEU and return the scores."""
+    from kzoo.evaluation.directions import direction_table, evaluate_directions
+
+    if len(splits) > 1:
+        raise UserError("every direction is scored on one split: give --split once, or --from and --to")
+    split = splits[0] if splits else _test_splits(data, data.name, *translator.languages[:2])[0]
+    here = [code for code in translator.languages if code in data.languages_in(split)]
+    directions = list(permutations(here, 2))
+    total = sum(len(data.sentences(split, source)) for source, _ in directions)
+    with progress_bar("translating", total) as advance:
+        scores = evaluate_directions(translator, data, split, directions, *search, advance)
+    print(direction_table({way: score.bleu for way, score in scores.items()}))
+    mean = fmean(score.bleu for score in scores.values())
+    signature = next(iter(scores.values())).signatures["bleu"]
+    print(f"{split}: mean BLEU {mean:.1f} of {len(directions)} directions ({signature})")
+    return scores
 
 
 def _test_splits(data, corpus: str, source: str, target: str) -> list[str]:

@@ -72,12 +72,13 @@ def list_presets(pattern: str = "*") -> list[str]:
 def shelf_table(pattern: str = "*") -> "Group":
     """Return what `rich` prints of the presets that match: a table of the trained ones, one of builders."""
     from rich.console import Group
-    from rich.table import Table
+    from rich.table import Column, Table
 
     names = list_presets(pattern)
     if not names:
         raise UserError(f"no preset matches {pattern!r}; {nearest(pattern, list_presets())}")
-    trained = Table("trained preset", "family", "what it is", show_lines=True)
+    # Names are whole, for they are copied, however narrow the terminal.
+    trained = Table(Column("trained preset", no_wrap=True), "family", "what it is", show_lines=True)
     for name in shelved():
         if name in names:
             backbone = read_object(SHELF / name / "config.json")
