@@ -61,11 +61,11 @@ def passes(job: Job, rounds: int, cores: int) -> dict[str, list[Turn]]:
             place.mkdir()
             worker = Worker(side, replace(job, folder=str(place)), cores, name)
             workers[name] = processes.enter_context(worker)
-            workers[name].translate(cores)
+            workers[name].translate(cores, None)
         turns = {name: [] for name in workers}
         for number in range(rounds):
             for name in PRECISIONS[:: 1 if number % 2 == 0 else -1]:
-                turns[name].append(workers[name].translate(cores))
+                turns[name].append(workers[name].translate(cores, None))
         return turns
 
 

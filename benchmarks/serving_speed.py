@@ -111,11 +111,15 @@ def server(preset: str, batch: int):
     ) as process:
         port = int(process.stdout.readline().rpartition("/,")[0].rpartition(":")[2])
         start = time.perf_counter()
-        while not answers(f"http://127.0.0.1:{port}/readyz"):
-            time.sleep(0.5)
-        print(f"--max-batch {batch}: ready after {time.perf_counter() - start:.0f} s", flush=True)
-        yield port
-        process.terminate()
+        try:
+            while not answers(f"http://127.0.0.1:{port}/readyz"):
+                if process.poll() is not None:
+                    sys.exit(f"the server ended with status {process.returncode}")
+                time.sleep(0.5)
+            print(f"--max-batch {batch}: ready after {time.perf_counter() - start:.0f} s", flush=True)
+            yield port
+        finally:
+            process.terminate()
 
 
 def answers(address: str) -> bool:
@@ -266,17 +270,23 @@ def report_systems(turns: dict[str, list[Turn]]):
     from rich.table import Table
 
     rates = {name: statistics.median(turn.rate for turn in found) for name, found in turns.items()}
+    core = {
+        name: statistics.median(1000 * turn.core_seconds / len(turn.texts) for turn in found)
+        for name, found in turns.items()
+    }
     reference = turns["translate, 2 threads"][0].texts
-    table = Table(f"beam {BEAM}", "sentences a second", "of translate", "same translation")
+    columns = ("sentences a second", "of translate", "processor ms a sentence", "same translation")
+    table = Table(f"beam {BEAM}", *columns)
     for name, rate in rates.items():
         texts = turns[name][0].texts
         same = sum(x == y for x, y in zip(texts, reference, strict=True)) / len(texts)
-        threads = "1 thread" if name.endswith("1 thread") else "2 threads"
-        table.add_row(name, f"{rate:.0f}", f"{rate / rates[f'translate, {threads}']:.2f}", f"{same:.1%}")
-    Console().print(table)
-    for threads in ("1 thread", "2 threads"):
-        ratio = rates[f"SavedModel, {threads}"] / rates[f"translate, {threads}"]
-        print(f"SavedModel / translate, {threads} (goal: 0.90 or more): {ratio:.2f}")
+        of_translate = rate / rates["translate, 2 threads"]
+        table.add_row(name, f"{rate:.0f}", f"{of_translate:.2f}", f"{core[name]:.2f}", f"{same:.1%}")
+    Console(width=110).print(table)
+    # A call's batches run on all cores, whoever calls: with all cores for both, and by processor time.
+    ours, theirs = "SavedModel, 2 threads", "translate, 2 threads"
+    print(f"SavedModel / translate (goal: 0.90 or more): {rates[ours] / rates[theirs]:.2f}")
+    print(f"the same by processor time: {core[theirs] / core[ours]:.2f}")
 
 
 if __name__ == "__main__":

@@ -110,6 +110,9 @@ def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatc
     assert json.loads(output.read_text())["licence"] == open_corpus("scenes").licence
     refused = CliRunner().invoke(cli.app, [*arguments, "--split", "test"])
     assert "one split" in str(refused.exception)
+    model.languages = ["en", "xx"]
+    refused = CliRunner().invoke(cli.app, arguments)
+    assert "no two of en, xx in val" in str(refused.exception)
 
 
 def test_names_of_presets_are_whole_in_a_narrow_terminal(monkeypatch):

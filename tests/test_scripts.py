@@ -60,10 +60,18 @@ def test_an_unknown_size_is_refused(path):
     [
         ("pope_table", ["--seeds", "1,x"], "not numbers with commas between them"),
         ("image_text_tables", ["scenes", "--seeds", "x"], "not numbers with commas between them"),
-        ("attention_bridge_tables", ["table1", "--settings", "m2m_momo"], "did you mean m2m_mono or"),
+        ("attention_bridge_tables", ["table1", "--settings", "m2m,m2m_momo"], "did you mean m2m_mono or"),
+        ("attention_bridge_tables", ["table1", "--directions", "en-de,en-xx"], "'xx'"),
+        ("attention_bridge_tables", ["table1", "seed=2"], "seed is no key to change here"),
+        ("pope_table", ["--encodings", "pope,sin"], "no preset 'sin_tiny' can be built; did you mean sine_tiny"),
+        ("image_text_tables", ["scenes", "source=id"], "source is no key to change here"),
+        ("glyph_tables", ["table4", "--encoders", "EMB,cnn_fc_rleu"], "did you mean cnn_fc_relu"),
+        ("glyph_tables", ["table7", "--encoders", "EMB,cnn_fc_relu:x"], "no encoder and its F"),
+        ("glyph_tables", ["table5", "--encoders", "EMB:256"], "no encoder and its F"),
     ],
 )
-def test_wrong_lists_are_refused(script, arguments, message):
+def test_wrong_lists_are_refused_before_anything_is_trained(script, arguments, message, monkeypatch):
+    monkeypatch.setattr("kzoo.training.train", None)
     app = runpy.run_path(str(ROOT / "training" / f"{script}.py"))["app"]
     with pytest.raises(UserError, match=message):
         CliRunner().invoke(app, arguments, catch_exceptions=False)
@@ -98,6 +106,32 @@ def test_a_table_has_means_spreads_and_the_columns_of_all_runs():
     ]
 
 
+def test_a_table_keeps_the_rows_of_other_calls(tmp_path):
+    script = runpy.run_path(str(ROOT / "training" / "glyph_tables.py"))
+    recipe = script["recipe_of"]("EMB", "tiny", None)
+    script["add_row"](tmp_path / "table.json", "EMB", recipe, {"bleu": 1.0})
+    script["add_row"](tmp_path / "table.json", "fc_1", recipe, {"bleu": 2.0})
+    script["add_row"](tmp_path / "table.json", "EMB", recipe, {"bleu": 3.0})
+    rows = script["rows_in"](tmp_path / "table.json")
+    assert {name: row["bleu"] for name, row in rows.items()} == {"EMB": 3.0, "fc_1": 2.0}
+    assert rows["EMB"]["recipe"]["preset"] == "lookup_zh_en_tiny"
+
+
+def test_the_base_size_drops_the_tiny_model_and_keeps_what_was_asked_for(tmp_path):
+    script = runpy.run_path(str(ROOT / "training" / "image_text_tables.py"))
+    asked = []
+
+    def compare(name, recipe, models, *_):
+        asked.extend(models.values())
+
+    script["scenes"].__globals__["compare"] = compare
+    script["scenes"](size="base", overrides=["model.dropout=0.3"])
+    assert asked == [
+        {"model": {"dropout": 0.3}},
+        {"model": {"image_shape": [*script["PICTURE"]], "dropout": 0.3}},
+    ]
+
+
 def test_sentence_embeddings_are_scored_once_and_a_damaged_file_shows_first(tmp_path):
     script = runpy.run_path(str(ROOT / "training" / "attention_bridge_tables.py"))
     recipe = script["whole_recipe"]("tiny", 1, None)
@@ -113,12 +147,11 @@ def test_sentence_embeddings_are_scored_once_and_a_damaged_file_shows_first(tmp_
 
     names = {"senteval_tasks": lambda: tasks, "senteval_examples": read, "evaluate_embeddings": evaluate}
     script["SentEval"].scores.__globals__.update(names)
-    senteval = script["SentEval"](tmp_path, "tiny", [1111])
     tasks.append("damaged")
     with pytest.raises(UserError, match="a column is missing"):
-        senteval.scores("GloVe-BoW", recipe, lambda: lambda: 60.0)
-    assert scored == []
+        script["SentEval"](tmp_path, "tiny", [1111])
     tasks.remove("damaged")
+    senteval = script["SentEval"](tmp_path, "tiny", [1111])
     first = senteval.scores("GloVe-BoW", recipe, lambda: lambda: 60.0)
     tasks.append("MPQA")
     again = senteval.scores("GloVe-BoW", recipe, lambda: lambda: 70.0)

@@ -25,7 +25,7 @@ import typer
 
 from kzoo.cli import main
 from kzoo.data import open_corpus
-from kzoo.data.language_pairs import language_pairs
+from kzoo.data.language_pairs import language_pairs, two_languages
 from kzoo.data.senteval import senteval_examples, senteval_tasks
 from kzoo.errors import UserError, nearest
 from kzoo.evaluation.directions import direction_table, evaluate_directions, plot_directions, write_directions
@@ -44,6 +44,7 @@ from kzoo.training import Recipe, make_recipe, read_recipe, train
 LANGUAGES = ("en", "de", "fr", "cs")
 SPLIT = "test_2016_flickr"
 POOLINGS = ("flatten", "mean")
+FIXED = ("preset", "corpus", "directions", "seed")  # by the tables, or by options
 # The six settings of Table 1, as what they change in the recipe of the whole many-to-many model.
 SETTINGS = {
     "bilingual": {"model": {"bridge": False}},
@@ -73,14 +74,15 @@ def table1(
     overrides: Overrides = None,
 ):
     """BLEU of every direction in the paper's six settings."""
-    recipe = whole_recipe(size, seed, overrides)
-    for name in settings.split(","):
+    recipe, names = whole_recipe(size, seed, overrides), settings.split(",")
+    chosen = directions.split(",") if directions else ["-".join(p) for p in permutations(LANGUAGES, 2)]
+    for direction in chosen:
+        two_languages(direction, LANGUAGES)
+    for name in names:
         if name not in SETTINGS:
             raise UserError(f"no setting {name!r}: {nearest(name, list(SETTINGS))}")
+    for name in names:
         if name.startswith("bilingual"):
-            chosen = (
-                directions.split(",") if directions else ["-".join(p) for p in permutations(LANGUAGES, 2)]
-            )
             scores = {}
             for direction in chosen:
                 scores |= scores_of(
@@ -161,7 +163,8 @@ def table3(
 def whole_recipe(size: str, seed: int, overrides: list[str] | None) -> Recipe:
     """Return the recipe of the many-to-many model with monolingual pairs."""
     name = f"attention_bridge_m2m{'' if size == 'base' else '_' + size}.toml"
-    return dataclasses.replace(read_recipe(Path(__file__).parent / name, overrides or []), seed=seed)
+    recipe = read_recipe(Path(__file__).parent / name, overrides or [], FIXED)
+    return dataclasses.replace(recipe, seed=seed)
 
 
 def bilingual(recipe: Recipe, name: str, direction: str, size: str) -> Recipe:
@@ -216,10 +219,15 @@ class SentEval:
         runs: the folder of runs.
         size: as the tables take it.
         seeds: of SentEval's folds and classifiers.
+
+    Raises:
+        UserError: a task's files are missing or damaged, which shows before anything is trained.
     """
 
     def __init__(self, runs: Path, size: str, seeds: Sequence[int]):
         self.runs, self.size, self.seeds = runs, size, list(seeds)
+        for task in senteval_tasks():
+            senteval_examples(task)
 
     def scores(self, name: str, recipe: Recipe, make_embed: Callable) -> list[TaskScores]:
         """Score on the tasks whose files are there, or read the scores that there are.
@@ -235,8 +243,6 @@ class SentEval:
         found = json.loads(path.read_text()) if path.exists() else about
         known = found.pop("tasks", {}) if json.loads(json.dumps(about)).items() <= found.items() else {}
         missing = [task for task in senteval_tasks() if task not in known]
-        for task in missing:
-            senteval_examples(task)  # a damaged file shows now
         embed = make_embed() if missing else None
         for task in missing:
             (scored,) = evaluate_embeddings(embed, [task], self.seeds)

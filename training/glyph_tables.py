@@ -26,9 +26,8 @@ import typer
 from keras import ops
 
 from kzoo.cli import main
-from kzoo.data import open_corpus
 from kzoo.data.conllu import read_conllu
-from kzoo.errors import UserError
+from kzoo.errors import UserError, nearest
 from kzoo.evaluation import (
     evaluate,
     frequency_buckets,
@@ -43,9 +42,11 @@ from kzoo.evaluation import (
 from kzoo.evaluation.scores import write_scores
 from kzoo.evaluation.word_similarity import WORD_PAIRS, open_word_pairs, score_word_similarity
 from kzoo.files import whole_file
+from kzoo.layers.glyph_architectures import ARCHITECTURES
 from kzoo.presets import load
 from kzoo.text import render_glyphs
 from kzoo.training import Recipe, make_recipe, read_recipe, train
+from kzoo.training.recipe_corpus import recipe_corpus
 from kzoo.training.tagging import tagger_from, train_tagger
 
 CHOSEN = "EMB,cnn_fc_relu,fc_2,cnn_softmax_fc"
@@ -63,6 +64,7 @@ Encoders = Annotated[
 ]
 Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, as epochs=15.")]
 RUNS = Path("runs/glyph")
+FIXED = ("preset", "source_characters")  # by the encoders
 
 
 @app.command()
@@ -81,16 +83,18 @@ def table4(
         "| encoder | validation | test | test, lowercased | perplexity |",
         "| --- " + "| ---: " * 4 + "|",
     ]
-    results = {}
-    for name in encoders.split(","):
-        validation, test = scores_of(recipe_of(name, size, overrides), folder_of(name, size, runs))
-        model = json.loads((folder_of(name, size, runs) / "language_model/language_model.json").read_text())
-        results[name] = {"validation": validation, "test": test, "language_model": model}
+    for name in named(encoders):
+        recipe, folder = recipe_of(name, size, overrides), folder_of(name, size, runs)
+        validation, test = scores_of(recipe, folder)
+        row, perplexity = {"validation": validation, "test": test}, ""
+        if recipe.language_model_epochs:
+            row["language_model"] = json.loads((folder / "language_model/language_model.json").read_text())
+            perplexity = f"{row['language_model']['perplexity']:.1f}"
+        add_row(runs / f"table4_{size}.json", name, recipe, row)
         lines.append(
             f"| {name} | {validation['bleu']:.1f} | {test['bleu']:.1f} | {test['bleu_lowercased']:.1f} "
-            f"| {model['perplexity']:.1f} |"
+            f"| {perplexity} |"
         )
-    write_json(results, runs / f"table4_{size}.json")
     print("\n".join([*lines, "", f"`{test['signatures']['bleu']}`"]))
 
 
@@ -98,21 +102,20 @@ def table4(
 def table5(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, overrides: Overrides = None):
     """BLEU of the test sentences with rare, middling and frequent characters."""
     lines = ["| encoder | full | low | mid | high |", "| --- " + "| ---: " * 4 + "|"]
-    results = {}
-    for name in encoders.split(","):
+    for name in named(encoders):
         recipe, folder = recipe_of(name, size, overrides), folder_of(name, size, runs)
         scores_of(recipe, folder)
         translations = json.loads((folder / "translations.json").read_text())["test"]
-        corpus = open_corpus(recipe.corpus)
+        corpus = recipe_corpus(recipe)
         source, references = corpus.pairs("test", recipe.source, recipe.target)
         buckets = frequency_buckets(source, corpus.sentences("train", recipe.source))
         scores = [
             score_translations("full", translations, references, recipe.target),
             *score_by_frequency(translations, references, buckets, recipe.target),
         ]
-        results[name] = [dataclasses.asdict(score) for score in scores]
+        row = {"scores": [dataclasses.asdict(score) for score in scores]}
+        add_row(runs / f"table5_{size}.json", name, recipe, row)
         lines.append(f"| {name} | " + " | ".join(f"{score.bleu:.1f}" for score in scores) + " |")
-    write_json(results, runs / f"table5_{size}.json")
     print("\n".join(lines))
 
 
@@ -128,25 +131,23 @@ def table6(
     """F1 of joint segmentation and tagging, the vectors fixed or adapted."""
     sentences, validation, tests = TAGGED[size]()
     path = runs / f"table6_{size}.json"
-    results = json.loads(path.read_text()) if path.exists() else {}
-    for name in encoders.split(","):
+    for name in named(encoders):
         recipe, folder = recipe_of(name, size, overrides), folder_of(name, size, runs)
         scores_of(recipe, folder)
         for way in ("fixed", "adapted"):
             for seed in range(1, seeds + 1):
                 key = f"{name}, {way}, {epochs} epochs, seed {seed}"
-                trained_on = dataclasses.asdict(recipe)
-                if results.get(key, {}).get("recipe") != trained_on:
+                if rows_in(path).get(key, {}).get("recipe") != dataclasses.asdict(recipe):
                     tagger = tagger_from(load(folder), sentences, adapted=way == "adapted", seed=seed)
                     accuracy = train_tagger(tagger, sentences, validation, epochs, seed=seed, verbose=2)
                     scores = {
                         test: dataclasses.asdict(score_tagging(tagged(tagger, true), true))
                         for test, true in tests.items()
                     }
-                    results[key] = {"recipe": trained_on, "accuracy": max(accuracy), **scores}
-                    write_json(results, path)
+                    add_row(path, key, recipe, {"accuracy": max(accuracy), **scores})
+    results = rows_in(path)
     lines = [f"| encoder | vectors | {' | '.join(tests)} |", "| --- | --- " + "| ---: " * len(tests) + "|"]
-    for name in encoders.split(","):
+    for name in named(encoders):
         for way in ("fixed", "adapted"):
             keys = [f"{name}, {way}, {epochs} epochs, seed {seed}" for seed in range(1, seeds + 1)]
             cells = [f"{mean(results[key][test]['f1'] for key in keys):.1f}" for test in tests]
@@ -161,20 +162,18 @@ def table7(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, 
         "| words | encoder | seen | unseen without | unseen with |",
         "| --- | --- " + "| ---: " * 3 + "|",
     ]
-    results = {}
-    for words in WORD_PAIRS:
-        pairs = open_word_pairs(words)
-        for name in encoders.split(","):
+    sets = {words: open_word_pairs(words) for words in WORD_PAIRS}
+    for words, pairs in sets.items():
+        for name in named(encoders):
             recipe, folder = recipe_of(name, size, overrides), folder_of(name, size, runs)
             scores_of(recipe, folder)
-            seen = set("".join(open_corpus(recipe.corpus).sentences("train", recipe.source)))
+            seen = set("".join(recipe_corpus(recipe).sentences("train", recipe.source)))
             asked = sorted({character for pair in pairs for character in pair.first + pair.second})
             scores = score_word_similarity(pairs, character_vectors(load(folder), asked, seen), seen)
-            results[f"{words}, {name}"] = dataclasses.asdict(scores)
+            add_row(runs / f"table7_{size}.json", f"{words}, {name}", recipe, dataclasses.asdict(scores))
             columns = (scores.seen, scores.unseen_without, scores.unseen_with)
             cells = [f"{column.spearman:.1f} ({column.pairs})" for column in columns]
             lines.append(f"| {words} | {name} | {' | '.join(cells)} |")
-    write_json(results, runs / f"table7_{size}.json")
     print("\n".join(lines))
 
 
@@ -182,7 +181,7 @@ def table7(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, 
 def figure1(size: Size = "tiny", runs: Runs = RUNS, overrides: Overrides = None):
     """Draw what the softmax encoder's features stand for, the glyph table, and nearest characters."""
     folders = {}
-    for name in CHOSEN.split(","):
+    for name in named(CHOSEN):
         folders[name] = folder_of(name, size, runs)
         scores_of(recipe_of(name, size, overrides), folders[name])
     translators = {name: load(folder) for name, folder in folders.items()}
@@ -191,7 +190,7 @@ def figure1(size: Size = "tiny", runs: Runs = RUNS, overrides: Overrides = None)
     embedding = softmax.backbone.source_embedding
     glyphs = ops.convert_to_numpy(embedding.glyphs)
     recipe = recipe_of("cnn_softmax_fc", size, overrides)
-    training = open_corpus(recipe.corpus).sentences("train", recipe.source)
+    training = recipe_corpus(recipe).sentences("train", recipe.source)
     chosen = np.random.default_rng(recipe.seed).choice(training, 350, replace=False)
     activations = ops.convert_to_numpy(embedding.encoder.activations(glyphs))
     plot_activations(
@@ -208,10 +207,26 @@ def figure1(size: Size = "tiny", runs: Runs = RUNS, overrides: Overrides = None)
     print(f"pictures in {runs}: figure1_{size}.png, glyphs_{size}.png, nearest_{size}.png")
 
 
+def named(encoders: str) -> list[str]:
+    """Return the encoders in a list of names with commas.
+
+    Raises:
+        UserError: one that there is not, which shows before anything is trained.
+    """
+    names = encoders.split(",")
+    for name in names:
+        architecture, colon, features = name.partition(":")
+        if architecture not in (known := ["EMB", *ARCHITECTURES]):
+            raise UserError(f"no encoder {name!r}: {nearest(architecture, known)}")
+        if colon and (architecture == "EMB" or not features.isdecimal() or int(features) < 1):
+            raise UserError(f"{name!r} is no encoder and its F, as in cnn_fc_relu:256")
+    return names
+
+
 def recipe_of(name: str, size: str, overrides: list[str] | None) -> Recipe:
     """Return the recipe of an encoder: `EMB`, an architecture, or `cnn_fc_relu:256`."""
     suffix = "" if size == "base" else f"_{size}"
-    recipe = read_recipe(Path(__file__).parent / f"glyph_zh_en{suffix}.toml", overrides or [])
+    recipe = read_recipe(Path(__file__).parent / f"glyph_zh_en{suffix}.toml", overrides or [], FIXED)
     if name == "EMB":
         return dataclasses.replace(recipe, preset=f"lookup_zh_en{suffix}", source_characters="seen")
     architecture, _, features = name.partition(":")
@@ -233,7 +248,7 @@ def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
         train(recipe, folder)
         scores, translations = evaluate(
             load(folder),
-            open_corpus(recipe.corpus),
+            recipe_corpus(recipe),
             [recipe.validation, "test"],
             recipe.source,
             recipe.target,
@@ -289,6 +304,16 @@ def character_vectors(translator, characters: list[str], seen: set[str]) -> dict
     known = [character for character in characters if character in seen]
     numbers = [translator.source_tokenizer.token_to_id(character) for character in known]
     return dict(zip(known, ops.convert_to_numpy(source.embeddings)[numbers], strict=True))
+
+
+def rows_in(path: Path) -> dict[str, dict]:
+    """Return the rows of a table, those of other calls too, by what they are called."""
+    return json.loads(path.read_text("utf-8")) if path.exists() else {}
+
+
+def add_row(path: Path, name: str, recipe: Recipe, row: dict):
+    """Write a row into a table's file, with the recipe that it is of; the others stay."""
+    write_json({**rows_in(path), name: {"recipe": dataclasses.asdict(recipe), **row}}, path)
 
 
 def write_json(values, path: Path):

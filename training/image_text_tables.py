@@ -55,6 +55,7 @@ Seeds = Annotated[str, typer.Option(help="Numbers, with commas.")]
 Runs = Annotated[Path, typer.Option(help="Where the runs are.")]
 Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, as epochs=15.")]
 RUNS = Path("runs/image_text")
+FIXED = ("preset", "seed")  # by the tables, or by options
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 
 
@@ -68,15 +69,18 @@ def scenes(
     overrides: Overrides = None,
 ):
     """BLEU and accuracy on ambiguous words, text alone and with pictures, on the built-in set."""
-    recipe = read_recipe(Path(__file__).parent / "image_text_scenes.toml", overrides or [])
+    path = Path(__file__).parent / "image_text_scenes.toml"
+    recipe = read_recipe(path, overrides or [], (*FIXED, "corpus", "source", "target"))
     recipe = dataclasses.replace(recipe, source=source, target=target)
     models = {f"text_only_{size}": {}, f"image_text_{size}": {}}
     if size == "base":  # has the paper's layers, and reads features unless it is told otherwise
+        tiny = read_recipe(path).model
+        model = {key: value for key, value in recipe.model.items() if tiny.get(key) != value}
         models = {
-            f"text_only_{size}": {"model": {}},
-            f"image_text_{size}": {"model": {"image_shape": [*PICTURE]}},
+            f"text_only_{size}": {"model": model},
+            f"image_text_{size}": {"model": {"image_shape": [*PICTURE], **model}},
         }
-    print(compare("scenes", recipe, models, seeds, runs))
+    print(compare("scenes", recipe, models, seeds, runs, f"scenes_{size}"))
 
 
 @app.command()
@@ -88,14 +92,15 @@ def photographs(
     overrides: Overrides = None,
 ):
     """Tables I and II: a recurrent model, a Transformer on text, and one with pictures, on all test sets."""
-    recipe = read_recipe(Path(__file__).parent / "image_text_base.toml", overrides or [])
+    recipe = read_recipe(Path(__file__).parent / "image_text_base.toml", overrides or [], FIXED)
     print(compare(f"photographs_{size}", recipe, photograph_models(recipe, features, size), seeds, runs))
 
 
 @app.command()
 def placeholders(seeds: Seeds = "1", runs: Runs = RUNS, overrides: Overrides = None):
     """BLEU on Multi30k without features and with features that say nothing, small models."""
-    recipe = read_recipe(Path(__file__).parent / "pope_multi30k.toml", ["epochs=15", *(overrides or [])])
+    overrides = ["epochs=15", *(overrides or [])]
+    recipe = read_recipe(Path(__file__).parent / "pope_multi30k.toml", overrides, FIXED)
     print(compare("text", recipe, {"text_only_tiny": {}}, seeds, runs))
     for name, draw in NOTHING_TO_SEE.items():
         options = {
@@ -105,8 +110,14 @@ def placeholders(seeds: Seeds = "1", runs: Runs = RUNS, overrides: Overrides = N
         print(compare(name, recipe, {"image_text_tiny": options}, seeds, runs))
 
 
-def compare(name: str, recipe: Recipe, models: dict[str, dict], seeds: str, runs: Path) -> str:
-    """Train and score models, presets with what each changes in the recipe; write results, return a table."""
+def compare(
+    name: str, recipe: Recipe, models: dict[str, dict], seeds: str, runs: Path, file: str | None = None
+) -> str:
+    """Train and score models, presets with what each changes in the recipe; write results, return a table.
+
+    Args:
+        name: what the folders of the runs begin with, and the file of the results where `file` says nothing.
+    """
     if not find_meteor():
         print(LEFT_OUT, file=sys.stderr)
     results = {}
@@ -116,8 +127,9 @@ def compare(name: str, recipe: Recipe, models: dict[str, dict], seeds: str, runs
             scores = scores_of(values, runs / f"{name}_{preset}_{recipe.source}_{recipe.target}_{seed}")
             for row, found in scores.items():
                 results.setdefault((preset, row), []).append(found)
-    with whole_file(runs / f"{name}_{recipe.source}_{recipe.target}.json") as file:
-        file.write_text(json.dumps({", ".join(key): rows for key, rows in results.items()}, indent=1) + "\n")
+    scores = {"seeds": numbers(seeds), "scores": {", ".join(key): rows for key, rows in results.items()}}
+    with whole_file(runs / f"{file or name}_{recipe.source}_{recipe.target}.json") as path:
+        path.write_text(json.dumps(scores, indent=1) + "\n")
     return table(results)
 
 

@@ -23,6 +23,7 @@ from kzoo.data import open_corpus
 from kzoo.evaluation import evaluate, score_table
 from kzoo.evaluation.scores import write_scores
 from kzoo.presets import load
+from kzoo.presets.shelf import builder_module
 from kzoo.training import Recipe, make_recipe, read_recipe, train
 
 TESTS = ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco"]
@@ -42,9 +43,13 @@ def table1(
     ] = None,
 ):
     recipe = read_recipe(
-        Path(__file__).parent / f"pope_multi30k{'' if size == 'tiny' else '_' + size}.toml", overrides or []
+        Path(__file__).parent / f"pope_multi30k{'' if size == 'tiny' else '_' + size}.toml",
+        overrides or [],
+        fixed=("preset", "corpus", "source", "target", "seed"),
     )
     results = {}
+    for encoding in encodings.split(","):
+        builder_module(f"{encoding}_{size}")
     for encoding in encodings.split(","):
         for seed in numbers(seeds):
             values = dataclasses.replace(recipe, preset=f"{encoding}_{size}", seed=seed)
@@ -66,6 +71,7 @@ def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
             recipe.target,
             recipe.beam_size,
             recipe.length_penalty,
+            recipe.truncate,
         )
         print(score_table(scores))
         write_scores(scores, path, recipe=dataclasses.asdict(recipe))

@@ -1,5 +1,6 @@
 """`kzoo bundle`: recipes, and all that they take, in one folder for a machine with JAX and no network."""
 
+import hashlib
 import json
 import re
 import shutil
@@ -18,6 +19,7 @@ from kzoo.training.recipe import Recipe, read_recipe
 PACKAGE = Path(__file__).resolve().parents[1]
 CONSTRAINTS = PACKAGE.parent / "constraints.txt"
 LIMIT = 60_000_000  # bytes
+LONGEST = 80  # bytes of a recipe's name, for those of files to have room behind it
 LISTING, SCRIPT = "bundle.json", Path(__file__).parent / "run.sh"
 
 
@@ -101,7 +103,11 @@ def read_packed(words: list[str]) -> list[Packed]:
 
 def _name(path: Path, overrides: list[str]) -> str:
     """Return a name that a file can have on any machine."""
-    return ".".join(re.sub(r"[^\w-]+", "-", word).strip("-") for word in (path.stem, *overrides))
+    name = ".".join(re.sub(r"[^\w-]+", "-", word).strip("-") for word in (path.stem, *overrides))
+    if len(name.encode()) <= LONGEST:
+        return name
+    different = hashlib.sha256(" ".join(overrides).encode()).hexdigest()[:8]
+    return f"{name.encode()[:LONGEST].decode(errors='ignore')}-{different}"
 
 
 def _versions(packed: list[Packed]) -> dict[str, str]:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from kzoo.bundle.results import collect
 from kzoo.errors import UserError
+from kzoo.files import check_writable
+from kzoo.training.digests import SUMS
 
 DONE = "timing.json"  # the last file that a finished run gets
 WORKER = [sys.executable, "-m", "kzoo.bundle.one"]
@@ -27,6 +29,7 @@ def main(bundle: str, *overrides: str):
         SystemExit: recipes failed, named in one line; or it was interrupted.
     """
     runs, results = Path("runs").resolve(), Path(os.environ.get("OUT") or "results").resolve()
+    check_writable(results / SUMS)  # before the first trains for hours
     names = [one["name"] for one in json.loads(Path(bundle, "bundle.json").read_text("utf-8"))["recipes"]]
     os.chdir(bundle)  # where the paths in its recipes begin
     stop = Stop()
@@ -34,15 +37,25 @@ def main(bundle: str, *overrides: str):
     for name in names:
         print(f"== {name}", flush=True)
         status = _run(name, runs, overrides, stop)
-        collect(name, runs / name, results)
+        error = _collected(name, runs, results)
         if stop.signal:
             print(f"stopped in {name}; the same command goes on from there")
             sys.exit(0 if stop.signal == signal.SIGTERM else 130)
         if status or not (runs / name / DONE).exists():
             failed.append(f"{name} (exit status {status}; {results / name}.log)")
+        elif error:
+            failed.append(f"{name} (trained, in {runs / name}; {error})")
     if failed:
         sys.exit(f"error: {len(failed)} of {len(names)} recipes failed: {', '.join(failed)}")
     print(f"done: {results}")
+
+
+def _collected(name: str, runs: Path, results: Path) -> str | None:
+    """Collect a recipe's results; return what was in the way, which shall not keep the other recipes."""
+    try:
+        collect(name, runs / name, results)
+    except (UserError, OSError) as error:
+        return str(error)
 
 
 class Stop:

@@ -240,8 +240,15 @@ def _every_direction(translator, data, splits: list[str], search: tuple) -> dict
 
     if len(splits) > 1:
         raise UserError("every direction is scored on one split: give --split once, or --from and --to")
-    split = splits[0] if splits else _test_splits(data, data.name, *translator.languages[:2])[0]
-    here = [code for code in translator.languages if code in data.languages_in(split)]
+    tests = splits or [name for name in data.splits if name.startswith("test")]
+    shared = {
+        name: [code for code in translator.languages if code in data.languages_in(name)] for name in tests
+    }
+    split, here = next(((name, codes) for name, codes in shared.items() if len(codes) > 1), (None, []))
+    if split is None:
+        raise UserError(
+            f"corpus {data.name} has no two of {', '.join(translator.languages)} in {', '.join(tests)}"
+        )
     directions = list(permutations(here, 2))
     total = sum(len(data.sentences(split, source)) for source, _ in directions)
     with progress_bar("translating", total) as advance:

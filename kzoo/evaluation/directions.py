@@ -53,7 +53,7 @@ def evaluate_directions(
 def write_directions(
     scores: dict[tuple[str, str], SplitScores],
     path: str | os.PathLike,
-    unseen: Iterable[tuple[str, str]] = (),
+    unseen: Iterable[tuple[str, str]] | None = None,
     **about,
 ):
     """Write the scores of directions as JSON, complete or not at all.
@@ -61,13 +61,13 @@ def write_directions(
     Args:
         scores: what `evaluate_directions` returned.
         path: the file.
-        unseen: directions without a pair in training.
+        unseen: directions without a pair in training; `None`: nobody knows.
         **about: what else it should say, such as `beam_size=5`.
     """
-    unseen = set(unseen)
+    known = {} if unseen is None else {way: way in set(unseen) for way in scores}
     rows = [
-        {"source": source, "target": target, "unseen": (source, target) in unseen, **asdict(score)}
-        for (source, target), score in scores.items()
+        {"source": way[0], "target": way[1], "unseen": known.get(way), **asdict(score)}
+        for way, score in scores.items()
     ]
     with whole_file(path) as file:
         file.write_text(json.dumps({**about, "scores": rows}, indent=2) + "\n", encoding="utf-8")

@@ -1,6 +1,6 @@
 """`kzoo demo`: the whole road in about a minute, on data that comes with the zoo."""
 
-import shutil
+import tempfile
 from pathlib import Path
 
 from rich.console import Console
@@ -28,10 +28,9 @@ def demo(sentences: list[str]):
         sentences: English sentences for the shelf's preset; three of the zoo's own if there are none.
     """
     console = Console()
-    folder = Path("runs") / "demo"
-    shutil.rmtree(folder, ignore_errors=True)
     console.rule("Training a small Transformer with Legendre positions on the Scenes set, English to German")
-    translator = train(read_recipe(RECIPE), folder)
+    with tempfile.TemporaryDirectory() as folder:
+        translator = train(read_recipe(RECIPE), folder)
 
     console.rule("Its translations of held-out sentences")
     corpus = open_corpus("scenes")

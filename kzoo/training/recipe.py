@@ -149,16 +149,18 @@ ONE_OF = {
 }
 
 
-def read_recipe(path: str | Path, overrides: list[str] = ()) -> Recipe:
+def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, ...] = ()) -> Recipe:
     """Read a recipe.
 
     Args:
         path: TOML file with the fields of `Recipe`.
         overrides: `"KEY=VALUE"` each, VALUE in TOML (`epochs=3`, `model.num_layers=2`); quotes around a
             string may be left out.
+        fixed: keys that are not the overrides' to change: whoever calls sets them.
 
     Raises:
-        UserError: no such file, broken TOML, an unknown key, a value of the wrong type, a missing field.
+        UserError: no such file, broken TOML, an unknown key, a value of the wrong type, a missing field, an
+            override of a fixed key.
 
     Example:
 
@@ -179,6 +181,8 @@ def read_recipe(path: str | Path, overrides: list[str] = ()) -> Recipe:
             raise UserError(f"{override!r} is not KEY=VALUE, as in epochs=3")
         table = values
         *tables, last = key.strip().split(".")
+        if (*tables, last)[0] in fixed:
+            raise UserError(f"{override!r}: {key.strip()} is no key to change here; --help says what is")
         for name in tables:
             table = table.setdefault(name, {})
             if not isinstance(table, dict):

@@ -161,6 +161,10 @@ def test_names_are_files_names(own_files):
         one.name for one in read_packed([str(own_files), str(own_files), "model.width=32", "images=/a b/c"])
     ]
     assert names == ["own", "own.model-width-32.images-a-b-c"]
+    long = [f'train=["/a/long/way/{"x" * 90}.en", "/{n}"]' for n in range(2)]
+    first, second = (read_packed([str(own_files), change])[0].name for change in long)
+    assert first != second
+    assert max(len(name) for name in (first, second)) <= 89
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from kzoo.bundle import target
+from kzoo.errors import UserError
 
 SCRIPT = """
 import signal, sys, time
@@ -63,6 +64,25 @@ def test_results_go_where_out_says(bundled, tmp_path, monkeypatch):
     target.main(bundled("good"))
     assert (tmp_path / "there" / "elsewhere" / "good.timing.json").exists()
     assert (tmp_path / "there" / "runs" / "good" / "timing.json").exists()
+
+
+def test_a_folder_for_results_that_cannot_be_is_said_first(bundled, tmp_path, monkeypatch):
+    (tmp_path / "there" / "file").touch()
+    monkeypatch.setenv("OUT", "file")
+    with pytest.raises(UserError, match="file/SHA256SUMS: cannot be written"):
+        target.main(bundled("good"))
+    assert not (tmp_path / "there" / "runs").exists()
+
+
+def test_results_that_cannot_be_written_do_not_keep_the_other_recipes(bundled, tmp_path, monkeypatch):
+    def collect(name, run, results):
+        if name == "good":
+            raise OSError("the disk is full")
+
+    monkeypatch.setattr(target, "collect", collect)
+    with pytest.raises(SystemExit, match=r"1 of 2 recipes failed: good \(trained, .*the disk is full"):
+        target.main(bundled("good", "better"))
+    assert (tmp_path / "there" / "runs" / "better" / "timing.json").exists()
 
 
 def test_sigterm_ends_the_run_in_hand_and_starts_no_other(bundled, tmp_path):

@@ -35,6 +35,13 @@ def test_directions_are_scored_written_and_read(tmp_path):
     assert (tmp_path / "directions.png").stat().st_size > 1000
 
 
+def test_nobody_may_know_what_was_unseen(tmp_path):
+    scores = evaluate_directions(Echo(), open_corpus("scenes"), "val", [("en", "de")])
+    write_directions(scores, tmp_path / "scores.json")
+    assert '"unseen": null' in (tmp_path / "scores.json").read_text()
+    assert read_directions(tmp_path / "scores.json")[1] == []
+
+
 def test_the_table_marks_unseen_directions():
     table = direction_table({("en", "de"): 30.04, ("de", "en"): 32.5}, unseen=[("de", "en")])
     assert table.splitlines()[2:] == ["| de |  | *32.5* |", "| en | 30.0 |  |"]
