@@ -39,10 +39,10 @@ def whole_file(path: str | os.PathLike) -> Iterator[Path]:
     Raises:
         UserError: it cannot be written, as when the disk is full.
     """
-    path = Path(path).resolve()  # a link's target is replaced, not the link
-    if path.exists() and not (path.is_file() or path.is_dir()):  # a device or a pipe is written to as it is
-        yield path
+    if _is_no_file(path):
+        yield Path(path)
         return
+    path = Path(path).resolve()  # a link's target is replaced, not the link
     with _beside(path) as beside:
         yield beside
         _to_disk(beside)
@@ -59,12 +59,19 @@ def check_writable(path: str | os.PathLike):
     Raises:
         UserError: it cannot be written.
     """
+    if _is_no_file(path):
+        return
     path = Path(path).resolve()
     if path.is_dir():
         raise UserError(f"{path}: cannot be written (it is a folder)")
-    if not path.exists() or path.is_file():
-        with _beside(path) as beside:
-            beside.touch()
+    with _beside(path) as beside:
+        beside.touch()
+
+
+def _is_no_file(path: str | os.PathLike) -> bool:
+    """Return whether a path is a device or a pipe: written to as it is, for its target may have no name."""
+    path = Path(path)
+    return path.exists() and not (path.is_file() or path.is_dir())
 
 
 @contextlib.contextmanager
@@ -189,11 +196,11 @@ def check_replaceable(path: str | os.PathLike, mark: str):
 
 
 def _hidden(name: str) -> str:
-    return f".{name}.{secrets.token_hex(4)}"
+    return f".{name}.kzoo-{secrets.token_hex(4)}"
 
 
 EARLIER = ".earlier"
-HIDDEN = re.compile(rf"\.(?P<name>.+)\.[0-9a-f]{{8}}(?P<earlier>{re.escape(EARLIER)})?")
+HIDDEN = re.compile(rf"\.(?P<name>.+)\.kzoo-[0-9a-f]{{8}}(?P<earlier>{re.escape(EARLIER)})?")
 
 
 def _to_disk(path: Path):

@@ -1,6 +1,8 @@
 """Files and folders are whole or not there."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -49,11 +51,11 @@ def test_a_folder_replaces_the_earlier_one_or_leaves_it(tmp_path):
 
 def test_what_a_killed_process_left_of_a_folder_is_removed(tmp_path):
     left, younger, others = (
-        tmp_path / f".{name}" for name in ("folder.01234567", "folder.89abcdef", "x.00000000")
+        tmp_path / f".{name}" for name in ("folder.kzoo-01234567", "folder.kzoo-89abcdef", "folder.20240131")
     )
     for path in (left, younger, others):
         path.mkdir()
-    for path in (left, others):
+    for path in (left, others):  # the user's own has a date
         os.utime(path, (0, 0))
     with whole_folder(tmp_path / "folder") as held:
         os.utime(held, (0, 0))
@@ -80,6 +82,13 @@ def test_what_cannot_be_written_shows_before_the_work(tmp_path):
         check_writable(path / "below")
     with pytest.raises(UserError, match="it is a folder"):
         check_writable(tmp_path)
+
+
+def test_a_pipe_is_written_to_as_it_is():
+    write = "from kzoo.files import *; check_writable('/dev/stdout')\n"
+    write += "with whole_file('/dev/stdout') as file: file.write_text('through')"
+    done = subprocess.run([sys.executable, "-c", write], capture_output=True, text=True, check=True)
+    assert done.stdout == "through"
 
 
 def test_a_folder_with_other_contents_is_not_replaced(tmp_path):

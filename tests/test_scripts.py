@@ -63,7 +63,11 @@ def test_an_unknown_size_is_refused(path):
         ("attention_bridge_tables", ["table1", "--settings", "m2m,m2m_momo"], "did you mean m2m_mono or"),
         ("attention_bridge_tables", ["table1", "--directions", "en-de,en-xx"], "'xx'"),
         ("attention_bridge_tables", ["table1", "seed=2"], "seed is no key to change here"),
-        ("pope_table", ["--encodings", "pope,sin"], "no preset 'sin_tiny' can be built; did you mean sine_tiny"),
+        (
+            "pope_table",
+            ["--encodings", "pope,sin"],
+            "no preset 'sin_tiny' can be built; did you mean sine_tiny",
+        ),
         ("image_text_tables", ["scenes", "source=id"], "source is no key to change here"),
         ("glyph_tables", ["table4", "--encoders", "EMB,cnn_fc_rleu"], "did you mean cnn_fc_relu"),
         ("glyph_tables", ["table7", "--encoders", "EMB,cnn_fc_relu:x"], "no encoder and its F"),

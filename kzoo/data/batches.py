@@ -65,6 +65,11 @@ class Batches(keras.utils.PyDataset):
         self.shapes = shapes or batch_shapes([(source, target)], tokens, None, num_shapes, max_length)
         self._lengths = pair_lengths(source, target)
         self._shape_of = np.searchsorted([length for _, length in self.shapes], self._lengths)
+        if (self._shape_of == len(self.shapes)).any():
+            raise UserError(
+                f"pair {self._lengths.argmax() + 1} has {self._lengths.max()} words with its start or end, "
+                f"the longest shape {self.shapes[-1][1]}"
+            )
         self._plan = self.plan(self.epoch)
 
     @property

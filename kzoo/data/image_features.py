@@ -174,7 +174,7 @@ def write_features(
         for given_up in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
             given_up.unlink()
     with whole_file(path.with_suffix(".json")) as beside:
-        beside.write_text(json.dumps(description, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        beside.write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
     return open_features(path)
 
 

@@ -70,8 +70,11 @@ def two_languages(pair: str, languages: Sequence[str]) -> tuple[str, str]:
     Raises:
         UserError: it does not name two, or other ones.
     """
-    source, separator, target = pair.partition("-")
-    if not (source and separator and target):
+    ways = [(pair[:place], pair[place + 1 :]) for place, letter in enumerate(pair) if letter == "-"]
+    # A code may have a hyphen itself, as pt-BR.
+    known = [way for way in ways if set(way) <= set(languages)]
+    source, target = next(iter(known or ways), ("", ""))
+    if not (source and target):
         raise UserError(f"{pair!r} is not two languages, as in de-fr")
     return _check(source, languages), _check(target, languages)
 

@@ -22,6 +22,7 @@ STS_2015_SETS = {
     "headlines": 1500,
     "images": 1500,
 }
+WINDOWS = ("rt-polarity", "subj", "TREC")  # files that were published in Windows-1252
 ENTAILMENT = ("contradiction", "neutral", "entailment")
 
 
@@ -115,7 +116,7 @@ def _labelled(path: Path) -> Examples:
     sentences, labels = [], []
     for number, line in enumerate(_lines(path), 1):
         label, space, sentence = line.partition(" ")
-        if not label.isdigit() or not space:
+        if not label.isdecimal() or not space:
             raise UserError(f"{path}, line {number}: {line[:40]!r} is not a class, a space and a sentence")
         labels.append(int(label))
         sentences.append(sentence.strip())
@@ -129,6 +130,8 @@ def _lines(path: Path) -> list[str]:
         data, broken = unpack(data)
         if broken:
             raise UserError(f"{path}: broken gzip file ({broken})")
+    if not path.name.startswith(WINDOWS):
+        return decode_lines(data, str(path))
     with contextlib.suppress(UserError):
         return decode_lines(data, str(path))
     try:

@@ -128,8 +128,21 @@ def _tidy(line: str) -> str:
 def _training_folder() -> Path:
     """Return the folder of the cleaned training text, made if it is not there."""
     folder = cache_folder() / "wmt17_zh_en"
-    if all((folder / f"train.{language}.gz").is_file() for language in LANGUAGES):
+    if _is_whole(folder):
         return folder
+    try:
+        _make_training_folder(folder)
+    except UserError:
+        if not _is_whole(folder):  # another process may have made it meanwhile, and removed the archives
+            raise
+    return folder
+
+
+def _is_whole(folder: Path) -> bool:
+    return all((folder / f"train.{language}.gz").is_file() for language in LANGUAGES)
+
+
+def _make_training_folder(folder: Path):
     packed = cache_folder() / "wmt17_archives"  # until all is done: what came need not come again
     archives = [
         download_archive(part.address, part.sha256, packed / part.address.rsplit("/", 1)[-1])
@@ -145,7 +158,6 @@ def _training_folder() -> Path:
             chinese.write(zh + "\n")
             english.write(en + "\n")
     shutil.rmtree(packed, ignore_errors=True)
-    return folder
 
 
 def _pairs(part: Part, archive: Path, folder: Path) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
 from kzoo.errors import UserError
+from kzoo.text.languages import is_chinese
 
 LEFT_OUT = "METEOR is left out: it needs Java, and pip install pycocoevalcap for its jar"
 # How the words of languages that METEOR knows are matched; the package has tables of English ones alone.
@@ -57,7 +58,7 @@ def meteor_score(translations: Sequence[str], references: Sequence[str], languag
     if jar is None:
         raise UserError("METEOR needs Java and its jar: install Java, then pip install pycocoevalcap")
     known = language in MATCHING
-    apart = str if known else TokenizerZh() if language == "zh" else Tokenizer13a()
+    apart = str if known else TokenizerZh() if is_chinese(language) else Tokenizer13a()
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / name for name in ("translations", "references")]
         for file, sentences in zip(files, (translations, references), strict=True):

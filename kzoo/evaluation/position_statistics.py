@@ -56,7 +56,8 @@ def correlation(encodings: np.ndarray) -> np.ndarray:
     """
     centred = encodings - encodings.mean(axis=1, keepdims=True)
     size = np.linalg.norm(centred, axis=1, keepdims=True)
-    unit = np.divide(centred, size, out=np.full_like(centred, np.nan), where=size > 0)
+    noise = 1e-9 * np.linalg.norm(encodings, axis=1, keepdims=True)  # what is left of a constant
+    unit = np.divide(centred, size, out=np.full_like(centred, np.nan), where=size > noise)
     return unit @ unit.T
 
 

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from sacrebleu.metrics import BLEU, CHRF, TER
 
 from kzoo.data.corpora import Corpus
+from kzoo.errors import UserError
 from kzoo.evaluation.meteor import find_meteor, meteor_score
 from kzoo.files import whole_file
+from kzoo.text.languages import has_spaces, is_chinese
 
 
 @dataclass(frozen=True)
@@ -44,14 +46,20 @@ def score_translations(
         split: what to call the set.
         translations: one for each reference.
         references: true translations.
-        language: the target; `"zh"` takes sacreBLEU's Chinese tokenizers.
+        language: the target; Chinese takes sacreBLEU's Chinese tokenizers, Japanese and others without spaces
+            its characters.
+
+    Raises:
+        UserError: not a translation for each reference.
 
     Example:
 
     >>> score_translations("test", ["Ein Hund rennt schnell ."], ["Ein Hund rennt schnell ."], "de").bleu
     100.0
     """
-    chinese = language == "zh"
+    if len(translations) != len(references):
+        raise UserError(f"{split}: {len(translations):,} translations but {len(references):,} references")
+    chinese = is_chinese(language)
     metrics = {
         "bleu": bleu_metric(language),
         "bleu_lowercased": bleu_metric(language, lowercase=True),
@@ -65,8 +73,12 @@ def score_translations(
 
 
 def bleu_metric(language: str, lowercase: bool = False) -> BLEU:
-    """Return sacreBLEU's BLEU for a target language: tokenizer zh for Chinese, 13a for all others."""
-    return BLEU(tokenize="zh" if language == "zh" else "13a", lowercase=lowercase)
+    """Return sacreBLEU's BLEU for a target language.
+
+    Its tokenizer is zh for Chinese, char for other languages without spaces, 13a for all others.
+    """
+    tokenizer = "zh" if is_chinese(language) else "13a" if has_spaces(language) else "char"
+    return BLEU(tokenize=tokenizer, lowercase=lowercase)
 
 
 def evaluate(

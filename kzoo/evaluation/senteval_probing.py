@@ -22,11 +22,13 @@ def probe(
     hidden_units: int = 200,
     dropout: float = 0.1,
     strengths: list[float] = STRENGTHS,
+    passes: int = PASSES,
+    looks: int = 200 // PASSES + 1,
 ) -> dict[str, list[float]]:
     """Train SentEval's classifier; the validation set chooses when to stop and the regularization.
 
-    Adam, 64 examples a batch; every four passes the validation set is looked at, until its accuracy has not
-    risen six times, in a row or not; 204 passes at most.
+    Adam, 64 examples a batch; every `passes` the validation set is looked at, until its accuracy has not
+    risen six times, in a row or not.
 
     Args:
         train: a function from row numbers to features `(rows, F)`, and the classes of all rows.
@@ -36,6 +38,8 @@ def probe(
         hidden_units: int. Sigmoid units of the hidden layer; 0 for a logistic regression.
         dropout: float. Rate, before the sigmoid.
         strengths: the weights of the L2 penalty, ‖W‖² / 2 times it, to choose from.
+        passes: int. Over the training set, between two looks.
+        looks: int. At the validation set, at most.
 
     Returns:
         `"accuracy"`: percent, a seed.
@@ -46,17 +50,17 @@ def probe(
         best = -1.0
         for strength in strengths:
             model = _network(classes, hidden_units, dropout, strength, seed)
-            looks = _Looks()
+            looked = _Looks()
             model.fit(
-                _Batches(train, seed=seed, passes=PASSES),
+                _Batches(train, seed=seed, passes=passes),
                 validation_data=_Batches(validation),
-                epochs=200 // PASSES + 1,
-                callbacks=[looks],
+                epochs=looks,
+                callbacks=[looked],
                 shuffle=False,
                 verbose=0,
             )
-            if looks.best > best:
-                best = looks.best
+            if looked.best > best:
+                best = looked.best
                 accuracy = model.evaluate(_Batches(test), verbose=0, return_dict=True)["accuracy"]
         accuracies.append(100 * float(accuracy))
     return {"accuracy": accuracies}

@@ -79,10 +79,10 @@ class ImageTextAttention(keras.layers.Layer):
     ):
         if len(image.shape) == 2:
             image = image[:, None, :]
-        q = self._split_heads(self.query_dense(image))  # (B, R, H, d)
+        q = self._split_heads(self.query_dense(image)) * self.key_dim**-0.5  # (B, R, H, d)
         keys, values = (self._split_heads(x) for x in ops.split(self.key_value_dense(text), 2, axis=-1))
 
-        scores = ops.einsum("brhd,bshd->bhrs", q, keys) * self.key_dim**-0.5
+        scores = ops.einsum("brhd,bshd->bhrs", q, keys)
         mask = None if text_mask is None else text_mask[:, None, None, :]  # (B, 1, 1, S)
         weights = masked_softmax(scores, mask)  # (B, H, R, S)
         mixed = ops.einsum("bhrs,bshd->brhd", self._dropout(weights, training=training), values)

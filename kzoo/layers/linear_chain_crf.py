@@ -80,6 +80,8 @@ class LinearChainCRF(keras.layers.Layer):
             tags: int `(B, L)`; anything at masked places.
             mask: bool `(B, L)`. `False` at padding, which stands at the end.
         """
+        if mask is not None:
+            tags = ops.where(mask, tags, 0)  # torch refuses numbers of no tag, wherever they are
         chosen = ops.one_hot(tags, self.num_tags, dtype="float32")  # (B, L, K)
         mask, places = self._by_place(potentials, mask, chosen)
 
@@ -115,6 +117,9 @@ class LinearChainCRF(keras.layers.Layer):
         mask = ops.ones_like(potentials[..., 0], dtype="bool") if mask is None else ops.cast(mask, "bool")
         inside = ops.cast(mask, "float32")[..., None]
         return mask, ops.transpose(ops.concatenate([potentials, inside, *others], axis=-1), (1, 0, 2))
+
+    def compute_output_shape(self, potentials_shape):
+        return tuple(potentials_shape[:-1])
 
     def compute_output_spec(self, potentials, mask=None):
         return keras.KerasTensor(potentials.shape[:-1], dtype="int32")

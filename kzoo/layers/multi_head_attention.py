@@ -85,13 +85,14 @@ class MultiHeadAttention(AttentionHeads):
             q, keys, values = self.project(query, first=0, count=3)
             keys = ops.swapaxes(self.rotate(keys, positions), -1, -2)
             words = query_mask if mask is None else mask
-        q = self.rotate(q, positions)
+        # Scaled before the product, whose numbers float16 may not hold otherwise.
+        q = self.rotate(q, positions) * self.key_dim**-0.5
         if cache_index is not None:
             words = None
             keys = ops.slice_update(cache[0], (0, 0, 0, cache_index), ops.cast(keys, cache[0].dtype))
             values = ops.slice_update(cache[1], (0, 0, cache_index, 0), ops.cast(values, cache[1].dtype))
 
-        scores = ops.matmul(q, keys) * self.key_dim**-0.5  # (B, H, L, N)
+        scores = ops.matmul(q, keys)  # (B, H, L, N)
         if words is not None:
             words = words[:, None, None, :]  # (B, 1, 1, N)
             attention_mask = words if attention_mask is None else ops.logical_and(attention_mask, words)

@@ -1,6 +1,7 @@
 """The recurrent sentence encoder: stacked bidirectional networks, then one-directional ones."""
 
 import keras
+from keras import ops
 
 from kzoo.layers.dropout import Dropout
 
@@ -87,6 +88,9 @@ class RecurrentEncoder(keras.layers.Layer):
 
     def call(self, inputs, mask=None, return_states: bool = False, training: bool | None = None):
         x, states = inputs, []
+        if mask is not None:
+            # cuDNN on TensorFlow takes no sentence of padding alone: what fills a batch up is a word long.
+            mask = ops.logical_or(mask, ops.arange(ops.shape(mask)[1]) == 0)
         for network, dropout in zip(self.networks, self._dropouts, strict=True):
             x, *last = network(dropout(x, training=training), mask=mask)
             states += last

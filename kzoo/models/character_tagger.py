@@ -76,13 +76,15 @@ class CharacterTagger(keras.Model):
         self.tag_names = list(tags)
         self.tokenizer = tokenizer
         self._rates = {"embedding_dropout": embedding_dropout, "dropout": dropout}
-        width = embedding.output_dim
+        width, dtype = embedding.output_dim, self.dtype_policy
         self.dilations = [2**i for i in range(num_layers)]
         # A convolution is a fully connected map of a place and its two neighbours.
-        self.convolutions = [keras.layers.Dense(width, "relu", name=f"conv_{d}") for d in self.dilations]
-        self.embedding_dropout = keras.layers.Dropout(embedding_dropout)
-        self.dropouts = [keras.layers.Dropout(dropout) for _ in self.dilations]
-        self.potentials = keras.layers.Dense(len(self.tag_names), name="potentials")
+        self.convolutions = [
+            keras.layers.Dense(width, "relu", dtype=dtype, name=f"conv_{d}") for d in self.dilations
+        ]
+        self.embedding_dropout = keras.layers.Dropout(embedding_dropout, dtype=dtype)
+        self.dropouts = [keras.layers.Dropout(dropout, dtype=dtype) for _ in self.dilations]
+        self.potentials = keras.layers.Dense(len(self.tag_names), dtype=dtype, name="potentials")
         self.crf = LinearChainCRF(len(self.tag_names), name="crf")
         self.accuracy = keras.metrics.Mean("accuracy")
 

@@ -205,9 +205,13 @@ class MultilingualTranslator(TranslationModel):
 
         Raises:
             UserError: a language that the model lacks; a sentence longer than the model's maximum, unless
-                `truncate` is true.
+                `truncate` is true; a model without tokenizers.
         """
         self._number(language)
+        if self.tokenizers[language] is None:
+            raise UserError(
+                "this model has no tokenizers: build it with them, as attention_bridge_m2m(tokenizers)"
+            )
         return tokenize_within(self.tokenizers[language], texts, self.backbone.max_length - 1, truncate)
 
     def _number(self, language: str) -> int:

@@ -38,6 +38,7 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
     Raises:
         UserError: the folder holds something else than a preset, or cannot be written.
     """
+    _check_tokenizers(tokenizers)
     others = _others(Path(folder))
     backbone = translator.backbone
     full = type(backbone).from_config({**backbone.get_config(), "dtype": "float32"})
@@ -62,6 +63,19 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
             if not (unfinished / path.name).exists():
                 copy = shutil.copytree if path.is_dir() else shutil.copy2
                 copy(path, unfinished / path.name)
+
+
+def _check_tokenizers(tokenizers: list):
+    if None in tokenizers:
+        raise UserError("this model has no tokenizer to be saved with: build it with one")
+    by_file = {}
+    for tokenizer in tokenizers:
+        other = by_file.setdefault(tokenizer.config_file, tokenizer)
+        if other is not tokenizer and other.get_vocabulary() != tokenizer.get_vocabulary():
+            raise UserError(
+                f"two tokenizers would be saved as {tokenizer.config_file}: give each a file of its own, "
+                'as in SubwordTokenizer(model, config_file="target_tokenizer.json")'
+            )
 
 
 def _others(folder: Path) -> list[Path]:

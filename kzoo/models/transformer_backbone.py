@@ -100,6 +100,8 @@ class TransformerBackbone(Backbone):
     ):
         if position_encoding not in POSITION_ENCODINGS:
             raise ValueError(f"position_encoding is one of {POSITION_ENCODINGS}, not {position_encoding!r}")
+        if position_encoding == "none" and position_options:
+            raise ValueError(f"position_encoding='none' has no position_options, not {position_options!r}")
         if source_embedding != "lookup" and target_vocabulary_size is None:
             raise ValueError(f"source_embedding={source_embedding!r} needs a target_vocabulary_size")
         sizes = {
@@ -160,7 +162,9 @@ class TransformerBackbone(Backbone):
             ]
 
         def rotary(name):
-            return RoPEEmbedding(dtype=dtype, name=name) if position_encoding == "rope" else None
+            if position_encoding != "rope":
+                return None
+            return RoPEEmbedding(**self._settings["position_options"], dtype=dtype, name=name)
 
         def last_norm(name):
             return (

@@ -40,7 +40,7 @@ def glyph_zh_en(
         architecture: of the encoder, as `kzoo.layers.GlyphCharEncoder` names them.
         **overrides: arguments of `RecurrentBackbone`, and those of `recurrent`.
     """
-    return recurrent(source_tokenizer, target_tokenizer, **{**BASE, **_glyph(architecture), **overrides})
+    return recurrent(source_tokenizer, target_tokenizer, **{**BASE, **_glyph(architecture, overrides)})
 
 
 def glyph_zh_en_tiny(
@@ -50,7 +50,7 @@ def glyph_zh_en_tiny(
     **overrides,
 ) -> Translator:
     """Characters encoded from their glyphs, at a size that two cores can train."""
-    return recurrent(source_tokenizer, target_tokenizer, **{**TINY, **_glyph(architecture), **overrides})
+    return recurrent(source_tokenizer, target_tokenizer, **{**TINY, **_glyph(architecture, overrides)})
 
 
 def lookup_zh_en(
@@ -67,8 +67,9 @@ def lookup_zh_en_tiny(
     return recurrent(source_tokenizer, target_tokenizer, **{**TINY, **overrides})
 
 
-def _glyph(architecture: str) -> dict:
-    return {"source_embedding": "glyph", "glyph_options": {"architecture": architecture}}
+def _glyph(architecture: str, overrides: dict) -> dict:
+    options = {"architecture": architecture, **overrides.get("glyph_options", {})}
+    return {"source_embedding": "glyph", **overrides, "glyph_options": options}
 
 
 def recurrent(

@@ -10,6 +10,7 @@ import keras
 from sacremoses import MosesDetokenizer, MosesDetruecaser, MosesPunctNormalizer, MosesTokenizer
 
 from kzoo.text.chinese_characters import CHINESE, CHINESE_MARKS
+from kzoo.text.languages import is_chinese
 from kzoo.text.tokenizers import SubwordTokenizer
 from kzoo.text.truecaser import Truecaser
 
@@ -63,7 +64,7 @@ class MosesSubwordTokenizer(SubwordTokenizer):
     def plain(self, tokens: str) -> str:
         """Return a sentence that `normalize` has changed as people write it."""
         text = _tools(self.language)[2].detokenize(tokens.split(), unescape=False)
-        return BETWEEN_CHINESE.sub("", AROUND_MARKS.sub(r"\1", text)) if self.language == "zh" else text
+        return BETWEEN_CHINESE.sub("", AROUND_MARKS.sub(r"\1", text)) if is_chinese(self.language) else text
 
     def get_config(self):
         return {**super().get_config(), "language": self.language}
@@ -129,7 +130,7 @@ class TruecasedSubwordTokenizer(MosesSubwordTokenizer):
 def moses_tokens(text: str, language: str) -> str:
     """Return a sentence with its punctuation normalized, but for Chinese, and its tokens apart."""
     normalizer, tokenizer, _ = _tools(language)
-    normal = text if language == "zh" else normalizer.normalize(text)  # which writes “ as "
+    normal = text if is_chinese(language) else normalizer.normalize(text)  # which writes “ as "
     return tokenizer.tokenize(normal, return_str=True, escape=False)
 
 

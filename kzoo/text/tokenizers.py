@@ -11,6 +11,7 @@ from kzoo.errors import UserError
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
 FULL_WIDTH = frozenset("，！？：；（）")  # marks of Chinese that NFKC would write half-width
+STRAY = 0.01  # part of the sentences that such marks may stand in without being what the text is written with
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -59,8 +60,8 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
     """Learn byte-pair encoding from sentences.
 
     Sentences are normalized by Unicode's NFKC, then and when the tokenizer is used: a letter and its accent
-    become one, spaces of any kind the plain one. Text with the full-width marks of Chinese is taken as it is,
-    since translations into it need them.
+    become one, spaces of any kind the plain one. Text with the full-width marks of Chinese in more than a
+    hundredth of its sentences is taken as it is, since translations into it need them.
 
     Args:
         sentences: the text, a sentence each; of both languages for a joint vocabulary.
@@ -77,7 +78,8 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
         https://arxiv.org/abs/1508.07909
     """
     sentences = list(sentences)
-    as_it_is = any(not FULL_WIDTH.isdisjoint(sentence) for sentence in sentences)
+    full_width = sum(not FULL_WIDTH.isdisjoint(sentence) for sentence in sentences)
+    as_it_is = full_width > len(sentences) * STRAY
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(

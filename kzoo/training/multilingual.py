@@ -41,7 +41,8 @@ class MultilingualTask:
         if self.weights:
             check_weights(self.weights, self.pairs)
         for source, target in self.pairs:
-            corpus.pairs("train", source, target)  # aligned, or an error that names both files
+            for split in ("train", recipe.validation):
+                corpus.pairs(split, source, target)  # aligned, or an error that names both files
         self.train, self.validation = (
             {language: corpus.sentences(split, language) for language in recipe.languages}
             for split in ("train", recipe.validation)

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from kzoo.data.language_pairs import language_pairs
+from kzoo.data.language_pairs import language_pairs, two_languages
 from kzoo.errors import UserError
 
 LANGUAGES = ["en", "de", "fr", "cs"]
@@ -32,6 +32,12 @@ def test_pairs_can_be_named_one_by_one():
     assert language_pairs(["en", "de", "fr"], only=["de-en", "fr-fr"]) == [("de", "en"), ("fr", "fr")]
     with pytest.raises(UserError, match="no language 'it' among en, de"):
         language_pairs(["en", "de"], only=["en-it"])
+
+
+def test_a_code_may_have_a_hyphen():
+    codes = ["pt-BR", "en", "zh-Hant-TW"]
+    for pair in (("pt-BR", "en"), ("en", "zh-Hant-TW"), ("zh-Hant-TW", "pt-BR")):
+        assert two_languages("-".join(pair), codes) == pair
 
 
 @pytest.mark.parametrize(

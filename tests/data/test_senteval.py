@@ -71,6 +71,12 @@ def test_classes_and_windows_text(folder):
     (folder / "rt-polarity.all.gz").write_bytes(gzip.compress(text.encode()))
     assert senteval_examples("MR")["all"] == examples
     assert senteval_tasks() == ["MR"]
+    (folder / "custrev.all").write_bytes(b"0 caf\xe9 .\n")  # published in UTF-8: a broken byte is one
+    with pytest.raises(UserError, match="line 1: not valid UTF-8"):
+        senteval_examples("CR")
+    (folder / "custrev.all").write_text("\u00b2 a .\n")
+    with pytest.raises(UserError, match="line 1: .* is not a class"):
+        senteval_examples("CR")
 
 
 def test_tables_are_read_by_their_headers(folder):

@@ -2,9 +2,11 @@
 
 import json
 
+import pytest
 import sacrebleu
 
 from kzoo.data import open_corpus
+from kzoo.errors import UserError
 from kzoo.evaluation import evaluate, score_table, score_translations
 from kzoo.evaluation.scores import write_scores
 
@@ -33,6 +35,19 @@ def test_chinese_takes_the_chinese_tokenizer():
         scores.bleu
         == sacrebleu.corpus_bleu(["一个男人在睡觉。"], [["一个女人在睡觉。"]], tokenize="zh").score
     )
+
+
+@pytest.mark.parametrize(
+    ("code", "tokenizer"),
+    [("zh-CN", "zh"), ("zho", "zh"), ("zh_Hant", "zh"), ("ja", "char"), ("de-AT", "13a"), ("ko", "13a")],
+)
+def test_the_tokenizer_is_the_language_s(code, tokenizer):
+    assert f"tok:{tokenizer}" in score_translations("test", ["a b"], ["a c"], code).signatures["bleu"]
+
+
+def test_a_translation_for_each_reference():
+    with pytest.raises(UserError, match="val: 1 translations but 2 references"):
+        score_translations("val", ["a"], ["a", "b"], "en")
 
 
 class Copier:

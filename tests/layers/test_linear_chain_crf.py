@@ -67,7 +67,7 @@ def test_padding_changes_nothing(crf, potentials, random):
     tags = random.integers(0, 3, (3, 4))
     noise = np.where(MASK[..., None], 0, 7).astype("float32")
     np.testing.assert_allclose(
-        crf.negative_log_likelihood(potentials + noise, np.where(MASK, tags, 2), MASK),
+        crf.negative_log_likelihood(potentials + noise, np.where(MASK, tags, 7), MASK),  # no tag at all
         crf.negative_log_likelihood(potentials, np.where(MASK, tags, 0), MASK),
         atol=1e-5,
     )
@@ -82,6 +82,10 @@ def test_one_place(crf, potentials):
     np.testing.assert_array_equal(ops.convert_to_numpy(crf(potentials[:, :1]))[:, 0], scores.argmax(axis=-1))
     loss = crf.negative_log_likelihood(potentials[:, :1], np.zeros((3, 1), int))
     np.testing.assert_allclose(loss, logsumexp(scores, axis=-1) - scores[:, 0], rtol=1e-5)
+
+
+def test_says_the_shape_of_tags(crf):
+    assert crf.compute_output_shape((2, 5, 3)) == (2, 5)
 
 
 def test_compiled_for_any_length(crf, random):

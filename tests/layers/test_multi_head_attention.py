@@ -127,6 +127,15 @@ def test_half_precision_with_a_rotation_in_single(random):
     assert [symbol.dtype for symbol in announced] == ["bfloat16", "float32"]
 
 
+def test_large_numbers_stay_numbers_in_float16():
+    """q · k is 1.6e5, more than float16 holds; divided by sqrt(d) it is not."""
+    x = np.full((1, 3, 64), 50.0, "float16")
+    layer = MultiHeadAttention(1, 64, dtype="float16")
+    layer.build(x.shape)
+    layer.set_weights([np.tile(np.eye(64), 3), np.zeros(192), np.eye(64), np.zeros(64)])
+    np.testing.assert_allclose(ops.convert_to_numpy(layer(x)), x)
+
+
 def test_cache_gives_what_the_whole_sequence_gives(random):
     x = random.normal(size=(2, 5, 8)).astype("float32")
     for rotary in (None, RoPEEmbedding()):

@@ -106,6 +106,15 @@ def test_a_folder_of_other_things_is_left_alone(saved, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
+def test_tokenizers_that_would_replace_each_other_are_refused(tmp_path):
+    one, other = (SubwordTokenizer(train_subwords(["a man", "a dog"] * 20, size)) for size in (18, 20))
+    with pytest.raises(UserError, match="two tokenizers would be saved as tokenizer.json"):
+        pope_tiny(one, other, **SMALL).save_to_preset(tmp_path / "preset")
+    with pytest.raises(UserError, match="no tokenizer to be saved with"):
+        pope_tiny(source_vocabulary_size=20, **SMALL).save_to_preset(tmp_path / "preset")
+    assert not (tmp_path / "preset").exists()
+
+
 def test_a_setting_of_a_newer_kzoo_is_said(preset):
     rewrite(preset / "translator.json", lowercase=True)
     seal(preset)

@@ -26,6 +26,17 @@ def test_the_base_model_has_the_paper_s_size():
     assert model.backbone.get_config()["dropout"] == 0.2
 
 
+def test_options_of_the_encoder_go_with_its_architecture():
+    model = glyph_zh_en_tiny(
+        architecture="cnn_softmax_fc",
+        glyph_options={"num_features": 64},
+        source_vocabulary_size=20,
+        target_vocabulary_size=20,
+    )
+    encoder = model.backbone.source_embedding.encoder
+    assert (encoder.architecture, encoder.num_features) == ("cnn_softmax_fc", 64)
+
+
 def test_a_vocabulary_s_glyphs_are_drawn_into_the_model():
     characters = CharacterTokenizer(["人", "口"])
     subwords = SubwordTokenizer(train_subwords(["a man", "a mouth"] * 20, 25))

@@ -46,6 +46,12 @@ def test_full_width_marks_stay_in_chinese():
     assert tokenizer.detokenize(tokenizer(chinese)) == chinese
 
 
+def test_a_stray_full_width_mark_does_not_change_what_other_text_becomes(sentences):
+    tokenizer = SubwordTokenizer(train_subwords([*list(sentences) * 3, "Ein Mann läuft！"], 300))
+    assert tokenizer.detokenize(tokenizer(["Gru\u0308n"])) == tokenizer.detokenize(tokenizer(["Gr\u00fcn"]))
+    assert tokenizer(["two\u00a0dogs"]) == tokenizer(["two dogs"])
+
+
 def test_too_large_a_vocabulary_is_named(sentences):
     with pytest.raises(UserError, match="no subword vocabulary of 90000 can be learned"):
         train_subwords(sentences, 90000)

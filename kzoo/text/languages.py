@@ -1,0 +1,20 @@
+"""What a language's code says of how the language is written."""
+
+import re
+
+CHINESE = {"zh", "zho", "chi", "cmn", "yue"}
+OTHERS_WITHOUT_SPACES = {"ja", "jpn", "th", "tha", "lo", "lao", "km", "khm", "my", "mya"}
+
+
+def is_chinese(code: str | None) -> bool:
+    """Return whether a code is Chinese's, as `zh`, `zh-CN`, `zh_Hant` or `cmn`."""
+    return _main(code) in CHINESE
+
+
+def has_spaces(code: str | None) -> bool:
+    """Return whether words have spaces between them in a code's language, as in most."""
+    return _main(code) not in CHINESE | OTHERS_WITHOUT_SPACES
+
+
+def _main(code: str | None) -> str:
+    return re.split("[-_]", (code or "").lower())[0]
