@@ -100,8 +100,9 @@ def relatedness(train: Split, validation: Split, test: Split) -> dict[str, list[
     """Predict a score of relatedness as the mean of a distribution over whole scores (SICK-R, STS).
 
     A logistic regression has as target the distribution over the two whole scores around the true score whose
-    mean it is (Tai et al. 2015, Eq. 15), and as loss the divergence from it; Pearson's correlation on the
-    validation set chooses the regularization.
+    mean it is, and as loss the divergence from it (Tai et al. 2015, Eq. 15); Pearson's correlation on the
+    validation set chooses the regularization. SentEval's own code takes the squared error between the two
+    distributions in place of the divergence, no regularization, and stops early by that correlation.
 
     Args:
         train: features and scores.
