@@ -60,7 +60,7 @@ def folder(tmp_path, monkeypatch) -> Path:
         header = "#1 String\t#2 String\tx\tx\tQuality\n"
         (folder / f"msr-para-{msr}.tsv").write_text(header + "\n".join(lines))
         header = "sentence1\tsentence2\tx\tgold_label\tx\n"
-        (folder / f"snli_1.0_{name}.txt").write_text(header + "\n".join(lines * 10))
+        (folder / f"snli_1.0_{name}.txt").write_text(header + "\n".join(lines * 100))
     return folder
 
 

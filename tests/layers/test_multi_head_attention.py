@@ -133,7 +133,7 @@ def test_large_numbers_stay_numbers_in_float16():
     layer = MultiHeadAttention(1, 64, dtype="float16")
     layer.build(x.shape)
     layer.set_weights([np.tile(np.eye(64), 3), np.zeros(192), np.eye(64), np.zeros(64)])
-    np.testing.assert_allclose(ops.convert_to_numpy(layer(x)), x)
+    np.testing.assert_allclose(ops.convert_to_numpy(layer(x)), x, rtol=2e-3)
 
 
 def test_cache_gives_what_the_whole_sequence_gives(random):

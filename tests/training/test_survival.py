@@ -481,8 +481,8 @@ def test_the_rest_of_an_epoch_has_the_shapes_of_the_whole():
 
 
 def test_what_a_killed_write_left_is_removed(tmp_path):
-    for name in (".a.0123abcd", ".b.0123abcd.earlier", ".c.0123abcd.earlier", ".notes", "c"):
+    for name in (".a.kzoo-0123abcd", ".b.kzoo-0123abcd.earlier", ".c.kzoo-0123abcd.earlier", ".notes", "c"):
         (tmp_path / name).mkdir()
-    (tmp_path / ".file.89abcdef").touch()
+    (tmp_path / ".file.kzoo-89abcdef").touch()
     remove_unfinished(tmp_path)
     assert sorted(os.listdir(tmp_path)) == [".notes", "b", "c"]
