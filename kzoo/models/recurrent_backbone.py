@@ -167,9 +167,9 @@ class RecurrentBackbone(Backbone):
         # Two entries, for Keras warns of a softmax over one.
         memory = ops.repeat(ops.repeat(nothing[:, None], width, axis=2), 2, axis=1)  # (B, 2, D)
         initial = [(ops.repeat(nothing, u, axis=-1),) * 2 for u in self._settings["decoder_units"]]
-        logits = self._logits(self.decoder(x, memory, initial))
-        # Its precision, too, for in float16 it says whether the loss is scaled.
-        return LanguageModel({"target": target}, logits, dtype=self.dtype_policy)
+        model = LanguageModel({"target": target}, self._logits(self.decoder(x, memory, initial)))
+        model.dtype_policy = self.dtype_policy  # which decides on loss scaling
+        return model
 
     def get_config(self):
         return {**super().get_config(), **self._settings}

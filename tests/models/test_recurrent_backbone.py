@@ -51,6 +51,14 @@ def test_the_language_model_shares_the_decoder_and_sees_no_source(backbone):
     np.testing.assert_allclose(logits, again[::-1], atol=1e-6)
 
 
+def test_the_language_model_has_the_model_s_precision():
+    half = RecurrentBackbone(30, 20, dtype="mixed_float16", **SETTINGS)
+    model = half.language_model()
+    model.compile(optimizer="adam")
+    assert model.dtype_policy.name == "mixed_float16"
+    assert isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer)
+
+
 def test_glyphs_take_the_place_of_the_table():
     model = RecurrentBackbone(
         30, 20, source_embedding="glyph", glyph_options={"architecture": "fc_1"}, **SETTINGS

@@ -8,6 +8,7 @@ import pytest
 from keras import ops
 
 from kzoo.decoding import BeamSearch
+from kzoo.layers import RoPEEmbedding
 from kzoo.models import TransformerBackbone
 from kzoo.text.tokenizers import PAD
 
@@ -114,7 +115,17 @@ def test_mixed_precision_decodes(dtype, words):
     assert (numbers(found["scores"]) > -1e8).all()
 
 
+def test_rotary_positions_take_their_options():
+    model = TransformerBackbone(
+        50, position_encoding="rope", position_options={"max_wavelength": 7}, **SETTINGS
+    )
+    rotary = [layer for layer in model._flatten_layers() if isinstance(layer, RoPEEmbedding)]
+    assert {layer.max_wavelength for layer in rotary} == {7}
+
+
 def test_bad_settings_are_named():
+    with pytest.raises(ValueError, match="position_encoding='none' has no position_options"):
+        TransformerBackbone(50, position_encoding="none", position_options={"normalize": True})
     with pytest.raises(ValueError, match="position_encoding is one of .*'pope'.*, not 'popo'"):
         TransformerBackbone(50, position_encoding="popo")
     with pytest.raises(ValueError, match="num_heads=3 must divide width=16"):

@@ -56,6 +56,20 @@ def few_scenes():
         yield
 
 
+def test_validation_text_that_is_not_aligned_is_refused(tmp_path, monkeypatch):
+    scenes = CORPUS.open_corpus("scenes")
+
+    def read(split, language):
+        text = scenes.read(split, language)
+        return Text("val.de", text.sentences[1:]) if (split, language) == ("val", "de") else text
+
+    broken = Corpus("scenes", scenes.languages, scenes.splits, "", "", read)
+    monkeypatch.setattr(CORPUS, "open_corpus", lambda name: broken)
+    with pytest.raises(UserError, match="has 8 lines but val.de has 7"):
+        train(RECIPE, tmp_path / "run")
+    assert not (tmp_path / "run" / "recipe.json").exists()
+
+
 @pytest.fixture(scope="module")
 def unbroken(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "unbroken"
