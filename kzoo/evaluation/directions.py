@@ -64,10 +64,16 @@ def write_directions(
         unseen: directions without a pair in training; `None`: nobody knows.
         **about: what else it should say, such as `beam_size=5`.
     """
-    known = {} if unseen is None else {way: way in set(unseen) for way in scores}
+    if unseen is not None:
+        unseen = set(unseen)
     rows = [
-        {"source": way[0], "target": way[1], "unseen": known.get(way), **asdict(score)}
-        for way, score in scores.items()
+        {
+            "source": source,
+            "target": target,
+            "unseen": None if unseen is None else (source, target) in unseen,
+            **asdict(score),
+        }
+        for (source, target), score in scores.items()
     ]
     with whole_file(path) as file:
         file.write_text(json.dumps({**about, "scores": rows}, indent=2) + "\n", encoding="utf-8")
