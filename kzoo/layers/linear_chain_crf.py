@@ -68,9 +68,8 @@ class LinearChainCRF(keras.layers.Layer):
         first = self.start + potentials[0], itself
         (scores, _), (_, before) = ops.scan(forward, first, places[1:])
         last = ops.cast(ops.argmax(scores + self.end, axis=-1), "int32")  # (B,)
-        _, tags = ops.scan(backward, last, before, reverse=True)
-        tags = ops.transpose(ops.concatenate([tags, last[None]], axis=0))  # (B, L)
-        return ops.where(mask, tags, 0)
+        _, tags = ops.scan(backward, last, before, reverse=True)  # (L, B)
+        return ops.where(mask, ops.transpose(tags), 0)
 
     def negative_log_likelihood(self, potentials, tags, mask=None):
         """Return -log p(tags) of each sequence, `(B,)`, in float32; 0 where all is masked.
@@ -109,14 +108,16 @@ class LinearChainCRF(keras.layers.Layer):
         return ops.where(mask[:, 0], loss, 0)
 
     def _by_place(self, potentials, mask, *others):
-        """Return the mask `(B, L)`, and for each place potentials, mask and others as `(L, B, features)`.
+        """Return the mask `(B, L)`, and for each place potentials, mask and others as `(L + 1, B, features)`.
 
-        They are one tensor because Keras's scan over several of unknown length fails on TensorFlow.
+        They are one tensor because Keras's scan over several of unknown length fails on TensorFlow. A masked
+        place stands behind the last, for on torch there is no scan over the nothing that follows an only one.
         """
         potentials = ops.cast(potentials, "float32")
         mask = ops.ones_like(potentials[..., 0], dtype="bool") if mask is None else ops.cast(mask, "bool")
         inside = ops.cast(mask, "float32")[..., None]
-        return mask, ops.transpose(ops.concatenate([potentials, inside, *others], axis=-1), (1, 0, 2))
+        places = ops.pad(ops.concatenate([potentials, inside, *others], axis=-1), ((0, 0), (0, 1), (0, 0)))
+        return mask, ops.transpose(places, (1, 0, 2))
 
     def compute_output_shape(self, potentials_shape):
         return tuple(potentials_shape[:-1])

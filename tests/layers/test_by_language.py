@@ -70,6 +70,7 @@ def test_only_the_language_s_layer_learns(routed):
                 assert (old != new).any() == (i == number)
 
 
+@pytest.mark.skipif(keras.backend.backend() == "torch", reason="torch traces nothing at all")
 def test_another_language_traces_nothing(routed):
     model, _, x = routed
     model.predict_on_batch([language(0), x])
