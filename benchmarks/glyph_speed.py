@@ -59,8 +59,8 @@ def build(name: str, text, options: argparse.Namespace) -> "Model":
     from kzoo.text import CharacterTokenizer, SubwordTokenizer, learn_characters, train_subwords
 
     chinese, english = open_corpus("tatoeba_zh_en").pairs("train", "zh", "en")
-    size = 32000 if options.size == "base" else 4000
-    words = SubwordTokenizer(train_subwords(english, min(size, 8000)), config_file="target_tokenizer.json")
+    size = 8000 if options.size == "base" else 4000
+    words = SubwordTokenizer(train_subwords(english, size), config_file="target_tokenizer.json")
     preset = f"{name}_zh_en" + ("" if options.size == "base" else "_tiny")
     settings = {"architecture": options.architecture} if name == "glyph" else {}
     characters = CharacterTokenizer(learn_characters(chinese), config_file="source_tokenizer.json")

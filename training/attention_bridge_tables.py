@@ -25,7 +25,7 @@ import typer
 
 from kzoo.cli import main
 from kzoo.data import open_corpus
-from kzoo.data.language_pairs import language_pairs, two_languages
+from kzoo.data.language_pairs import two_languages
 from kzoo.data.senteval import senteval_examples, senteval_tasks
 from kzoo.errors import UserError, nearest
 from kzoo.evaluation.directions import direction_table, evaluate_directions, plot_directions, write_directions
@@ -40,6 +40,7 @@ from kzoo.files import whole_file
 from kzoo.models.glove import GloVe, bag_of_vectors, co_occurrences, glove_examples
 from kzoo.presets import load
 from kzoo.training import Recipe, make_recipe, read_recipe, train
+from kzoo.training.recipe_corpus import recipe_directions
 
 LANGUAGES = ("en", "de", "fr", "cs")
 SPLIT = "test_2016_flickr"
@@ -95,6 +96,7 @@ def table1(
                 {d: row["bleu_lowercased"] for d, row in scores.items()},
                 [d for d, row in scores.items() if row["unseen"]],
                 runs / f"{name}_{size}.png",
+                "BLEU by direction, lowercased",
             )
         print_directions(name, scores)
 
@@ -183,13 +185,7 @@ def scores_of(recipe: Recipe, folder: Path) -> dict[tuple[str, str], dict]:
     path = folder / "scores.json"
     if not path.exists() or make_recipe(json.loads(path.read_text())["recipe"]) != recipe:
         train(recipe, folder)
-        seen = language_pairs(
-            recipe.languages,
-            recipe.centre or None,
-            recipe.left_out or None,
-            recipe.monolingual,
-            recipe.directions,
-        )
+        seen = recipe_directions(recipe)
         tried = seen if recipe.directions else list(permutations(recipe.languages, 2))
         scores = evaluate_directions(
             load(folder),

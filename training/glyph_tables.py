@@ -218,7 +218,8 @@ def named(encoders: str) -> list[str]:
         architecture, colon, features = name.partition(":")
         if architecture not in (known := ["EMB", *ARCHITECTURES]):
             raise UserError(f"no encoder {name!r}: {nearest(architecture, known)}")
-        if colon and (architecture == "EMB" or not features.isdecimal() or int(features) < 1):
+        chosen = architecture != "EMB" and ARCHITECTURES[architecture].num_features is not None
+        if colon and not (chosen and features.isdecimal() and int(features) > 0):
             raise UserError(f"{name!r} is no encoder and its F, as in cnn_fc_relu:256")
     return names
 

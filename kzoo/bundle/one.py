@@ -16,14 +16,13 @@ import kzoo
 from kzoo.bundle.corpora import languages, test_splits
 from kzoo.bundle.target import DONE
 from kzoo.data.corpora import Corpus
-from kzoo.data.language_pairs import language_pairs
 from kzoo.errors import UserError, one_line
 from kzoo.evaluation.directions import evaluate_directions, write_directions
 from kzoo.evaluation.scores import evaluate, score_table, write_scores
 from kzoo.files import whole_file
 from kzoo.presets import load
 from kzoo.training.recipe import Recipe, read_recipe
-from kzoo.training.recipe_corpus import recipe_corpus
+from kzoo.training.recipe_corpus import recipe_corpus, recipe_directions
 from kzoo.training.train import train
 
 
@@ -69,7 +68,7 @@ def _score(translator, recipe: Recipe, corpus: Corpus, folder: Path):
     if not tests:
         print(f"corpus {corpus.name} has no test set: nothing is scored")
     elif recipe.languages:
-        seen = set(_seen(recipe))
+        seen = set(recipe_directions(recipe))
         for split in tests:
             here = languages(recipe, corpus, split)
             tried = [pair for pair in permutations(here, 2) if pair in seen or not recipe.directions]
@@ -82,12 +81,6 @@ def _score(translator, recipe: Recipe, corpus: Corpus, folder: Path):
         with whole_file(folder / "translations.json") as file:  # for other scores than these
             file.write_text(json.dumps(translations, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
         write_scores(scores, folder / "scores.json", **about)
-
-
-def _seen(recipe: Recipe) -> list[tuple[str, str]]:
-    """Return the directions that a multilingual recipe trains."""
-    chosen = (recipe.centre or None, recipe.left_out or None, recipe.monolingual, recipe.directions)
-    return language_pairs(recipe.languages, *chosen)
 
 
 def _training_seconds(history: Path) -> float:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from kzoo.commands.backend import start_backend
-from kzoo.commands.options import Beam, Files, From, To
+from kzoo.commands.options import Beam, Files, From, To, Truncate
 from kzoo.commands.pictures import shown_picture
 from kzoo.commands.progress import progress_bar
 from kzoo.errors import UserError
@@ -27,6 +27,7 @@ def report(
     target: To = None,
     number: Annotated[int, typer.Option("-n", min=1, help="Most sentences.")] = 50,
     beam_size: Beam = 5,
+    truncate: Truncate = False,
     images: Annotated[
         Path | None, typer.Option(help="Folder with features SPLIT.npy; test.npy for --files.")
     ] = None,
@@ -36,7 +37,8 @@ def report(
 ):
     """Write a page with two presets' translations side by side, where they differ most first."""
     from kzoo.data.corpora import open_corpus, open_files
-    from kzoo.presets.shelf import direction, load, locate
+    from kzoo.presets.shelf import direction, load
+    from kzoo.sharing.location import preset_name
 
     if files and split:
         raise UserError("--files and --split exclude each other: give one of them")
@@ -45,8 +47,9 @@ def report(
     data, split = open_files(test=files) if files else open_corpus(corpus), split or "test"
     data.languages_in(split)
     check_writable(path)
-    for name in (first, second):
-        locate(name)
+    names = preset_name(first), preset_name(second)
+    if names[0] == names[1]:
+        names = first, second
     start_backend()
     from kzoo.evaluation.report import cases, write_report
 
@@ -60,13 +63,14 @@ def report(
     sources, references = data.pairs(split, *way)
     drawn = data.images(split) if data.read_images else None  # features are read, not shown
     if images:
+        if not any(getattr(translator, "image_shape", None) for translator in translators):
+            raise UserError(f"presets {first} and {second} read text only: leave --images out")
         data = data.with_images(images)
     found = _picture_files(data.images(split), len(sources), pictures) if pictures else None
-    translations = _translations(translators, sources, data, split, beam_size)
+    translations = _translations(translators, sources, data, split, beam_size, truncate)
     chosen = cases(sources, references, *translations)[:number]
     if found:
         drawn = {case.number: shown_picture(found[case.number]) for case in chosen}
-    names = tuple(Path(name).name for name in (first, second))
     where = files[0].name if files else f"{corpus}, {split}"
     write_report(path, f"{names[0]} and {names[1]} on {where}", names, chosen, drawn)
 
@@ -88,7 +92,9 @@ def _picture_files(features, count: int, folder: Path) -> list[Path]:
     return files
 
 
-def _translations(translators: list, sources: list[str], data, split: str, beam_size: int) -> list[list[str]]:
+def _translations(
+    translators: list, sources: list[str], data, split: str, beam_size: int, truncate: bool
+) -> list[list[str]]:
     """Return each translator's translations; the images of all are checked before the first begins."""
     from kzoo.models.image_inputs import image_rows
 
@@ -100,6 +106,6 @@ def _translations(translators: list, sources: list[str], data, split: str, beam_
     ]
     with progress_bar("translating", len(translators) * len(sources)) as advance:
         return [
-            translator.translate(sources, beam_size=beam_size, progress=advance, **shown)
+            translator.translate(sources, beam_size=beam_size, truncate=truncate, progress=advance, **shown)
             for translator, shown in zip(translators, options, strict=True)
         ]

@@ -35,6 +35,9 @@ def chosen_penalty(alpha: float, gnmt: float | None = None):
 def numbers(text: str) -> list[int]:
     """Return the numbers of an option such as `--seeds 1,2,3`."""
     try:
-        return [int(number) for number in text.split(",")]
+        found = [int(number) for number in text.split(",")]
     except ValueError:
         raise UserError(f"not numbers with commas between them, such as 1,2,3: {text!r}") from None
+    if len(set(found)) < len(found):
+        raise UserError(f"a number is given twice: {text!r}")
+    return found

@@ -13,12 +13,10 @@ def shown_picture(path: Path) -> np.ndarray:
     Raises:
         UserError: no such file, or none that can be read.
     """
-    from PIL import Image, ImageOps
+    from PIL import Image
 
     from kzoo.models.image_inputs import read_picture
 
-    read_picture(path, (1, 1))  # which says what is wrong with it
-    with Image.open(path) as image:
-        width, height = ImageOps.exif_transpose(image).size
-    scale = min(1, MOST / max(width, height))
-    return read_picture(path, (max(1, round(scale * height)), max(1, round(scale * width))))
+    image = Image.fromarray(read_picture(path))
+    image.thumbnail((MOST, MOST), Image.Resampling.BILINEAR)
+    return np.asarray(image)

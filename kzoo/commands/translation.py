@@ -85,7 +85,7 @@ def translate(
         )
     content = _lines(results, n_best)
     if output is None:
-        sys.stdout.write(content)
+        sys.stdout.buffer.write(content.encode("utf-8"))  # as it is read, whatever the locale
     else:
         with whole_file(output) as written:
             written.write_text(content, encoding="utf-8")
@@ -164,16 +164,19 @@ def evaluate(
     """
     from kzoo.data.corpora import open_corpus, open_files
     from kzoo.evaluation.directions import write_directions
-    from kzoo.presets.shelf import direction, load, locate
+    from kzoo.presets.shelf import direction, load
+    from kzoo.sharing.location import preset_name
 
     if files and split:
         raise UserError("--files and --split exclude each other: give one of them")
+    if split and len(set(split)) < len(split):
+        raise UserError(f"a split is named twice: {', '.join(split)}")
     data = open_files(test=files) if files else open_corpus(corpus)
-    locate(preset)
+    name = preset_name(preset)
     if output:
         check_writable(output)
-    for name in split or []:
-        data.languages_in(name)
+    for chosen in split or []:
+        data.languages_in(chosen)
     start_backend()
     translator, penalty = load(preset), chosen_penalty(length_penalty, gnmt)
     search = {
@@ -181,11 +184,15 @@ def evaluate(
         **({"length_penalty": length_penalty} if gnmt is None else {"gnmt": gnmt}),
         "truncate": truncate,
     }
-    about = {"preset": Path(preset).name, "corpus": "files" if files else corpus, "licence": data.licence}
+    about = {"preset": name, "corpus": "files" if files else corpus, "licence": data.licence}
+    reads_images = bool(getattr(translator, "image_shape", None))
+    if (images or shown != "right") and not reads_images:
+        raise UserError(f"preset {preset} reads text only: leave {'--images' if images else '--shown'} out")
     if hasattr(translator, "between") and not (source or target or files):
-        scores = _every_direction(translator, data, split or [], (beam_size, penalty, truncate))
+        unseen = _unseen(preset, translator.languages)
+        scores = _every_direction(translator, data, split or [], (beam_size, penalty, truncate), unseen or ())
         if output:
-            write_directions(scores, output, **about, **search)
+            write_directions(scores, output, unseen, **about, **search)
         return
     translator = direction(translator, source, target)
     if files:
@@ -193,9 +200,6 @@ def evaluate(
         data = open_files(test=files, languages=(translator.source_language, translator.target_language))
     if images:
         data = data.with_images(images)
-    reads_images = bool(getattr(translator, "image_shape", None))
-    if shown != "right" and not reads_images:
-        raise UserError(f"preset {preset} reads text only: leave --shown out")
     source, target = translator.source_language, translator.target_language
     splits = split or _test_splits(data, corpus, source, target)
     # Of all splits before the first is translated, for any may lack some.
@@ -234,7 +238,20 @@ def evaluate(
         write_scores(scores, output, **about, **search)
 
 
-def _every_direction(translator, data, splits: list[str], search: tuple) -> dict:
+def _unseen(preset: str, languages: list[str]) -> list[tuple[str, str]] | None:
+    """Return the directions that a run was not trained in; `None` for a preset that is not in its run."""
+    from kzoo.sharing.location import locate
+    from kzoo.training.recipe_corpus import recipe_directions
+    from kzoo.training.run_folder import recorded_recipe
+
+    folder = locate(preset)
+    recipe = recorded_recipe(folder.parent) if folder.name == "preset" else None
+    if recipe is None:
+        return None
+    return [way for way in permutations(languages, 2) if way not in recipe_directions(recipe)]
+
+
+def _every_direction(translator, data, splits: list[str], search: tuple, unseen) -> dict:
     """Score a multilingual translator in every direction; print BLEU and return the scores."""
     from kzoo.evaluation.directions import direction_table, evaluate_directions
 
@@ -253,7 +270,7 @@ def _every_direction(translator, data, splits: list[str], search: tuple) -> dict
     total = sum(len(data.sentences(split, source)) for source, _ in directions)
     with progress_bar("translating", total) as advance:
         scores = evaluate_directions(translator, data, split, directions, *search, advance)
-    print(direction_table({way: score.bleu for way, score in scores.items()}))
+    print(direction_table({way: score.bleu for way, score in scores.items()}, unseen))
     mean = fmean(score.bleu for score in scores.values())
     signature = next(iter(scores.values())).signatures["bleu"]
     print(f"{split}: mean BLEU {mean:.1f} of {len(directions)} directions ({signature})")

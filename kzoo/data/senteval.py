@@ -14,7 +14,7 @@ from kzoo.data.download import unpack
 from kzoo.data.text_files import decode_lines, read_lines
 from kzoo.errors import UserError, nearest
 
-# The five sets of STS 2015 and their pairs, in the order of the file; about half of the pairs have no score.
+# The five sets of STS 2015 and their pairs, in the order of the file; 5,500 of the 8,500 have no score.
 STS_2015_SETS = {
     "answers-forums": 2000,
     "answers-students": 1500,

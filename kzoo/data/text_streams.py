@@ -43,8 +43,8 @@ def stream_lines(path: Path) -> Iterator[str]:
         except UnicodeDecodeError as error:
             number = before + whole.count(b"\n", 0, error.start) + 1
             raise UserError(f"{path}, line {number}: not valid UTF-8 ({error.reason})") from None
-        if before == 0:
-            text = text.removeprefix("\ufeff")
+        if before == 0 and not (text := text.removeprefix("\ufeff")) and not newline:
+            continue
         lines = text.split("\n")
         before += len(lines)
         yield from (line.removesuffix("\r") for line in lines)

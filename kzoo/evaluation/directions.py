@@ -87,12 +87,15 @@ def read_directions(path: str | os.PathLike) -> tuple[dict[tuple[str, str], floa
     """
     try:
         rows = json.loads(Path(path).read_text(encoding="utf-8"))["scores"]
-        bleu = {(row["source"], row["target"]): row["bleu"] for row in rows}
-        return bleu, [(row["source"], row["target"]) for row in rows if row["unseen"]]
+        bleu = {(row["source"], row["target"]): float(row["bleu"]) for row in rows}
+        unseen = [(row["source"], row["target"]) for row in rows if row["unseen"]]
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):
-        raise UserError(f"{path} has no scores by direction") from None
+        bleu = {}
+    if not bleu:
+        raise UserError(f"{path} has no scores by direction")
+    return bleu, unseen
 
 
 def direction_table(bleu: dict[tuple[str, str], float], unseen: Iterable[tuple[str, str]] = ()) -> str:
@@ -115,7 +118,10 @@ def direction_table(bleu: dict[tuple[str, str], float], unseen: Iterable[tuple[s
 
 
 def plot_directions(
-    bleu: dict[tuple[str, str], float], unseen: Iterable[tuple[str, str]], path: str | os.PathLike
+    bleu: dict[tuple[str, str], float],
+    unseen: Iterable[tuple[str, str]],
+    path: str | os.PathLike,
+    title: str = "BLEU by direction",
 ):
     """Draw BLEU by direction as a matrix; directions unseen in training have a dashed frame.
 
@@ -123,6 +129,7 @@ def plot_directions(
         bleu: for each (source, target) direction its BLEU.
         unseen: directions.
         path: PNG, SVG or PDF file.
+        title: what the numbers are.
     """
     from kzoo.evaluation.figures import picture  # matplotlib, which scoring does without
 
@@ -144,7 +151,7 @@ def plot_directions(
         axes.set_yticks(range(len(codes)), codes)
         axes.set_xlabel("to")
         axes.set_ylabel("from")
-        axes.set_title("BLEU by direction" + (" (dashed: not trained on)" if unseen else ""))
+        axes.set_title(title + (" (dashed: not trained on)" if unseen else ""))
         figure.colorbar(image, shrink=0.8)
 
 

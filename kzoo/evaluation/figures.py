@@ -14,6 +14,7 @@ from kzoo.files import whole_file
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 
 FORMATS = ("png", "svg", "pdf")
+WITHOUT_DATE = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # the same picture, the same file
 
 STYLE = {
     "axes.edgecolor": "#444444",
@@ -31,14 +32,14 @@ STYLE = {
     "legend.frameon": False,
     "lines.linewidth": 1.4,
     "mathtext.fontset": "cm",
-    "svg.hashsalt": "kzoo",  # the same picture gives the same file
+    "svg.hashsalt": "kzoo",  # names within the file, the same each time
     "xtick.color": "#444444",
     "ytick.color": "#444444",
 }
 
 
 @contextlib.contextmanager
-def picture(path: str | Path, size: tuple[float, float]) -> Iterator[Figure]:
+def picture(path: str | Path, size: tuple[float, float], formulas: bool = False) -> Iterator[Figure]:
     """Give an empty figure to draw on, and write it when the block ends without an error.
 
     The file is written beside its place and moved there: nobody sees half a picture, and a failure leaves
@@ -47,6 +48,7 @@ def picture(path: str | Path, size: tuple[float, float]) -> Iterator[Figure]:
     Args:
         path: where to write; the suffix, one of .png, .svg and .pdf, gives the format.
         size: width and height, inches; a PNG has 150 pixels an inch.
+        formulas: whether text between two `$` is a formula. A sentence that is drawn may hold them.
 
     Raises:
         UserError: another suffix (before anything is computed), or a file that cannot be written.
@@ -56,8 +58,8 @@ def picture(path: str | Path, size: tuple[float, float]) -> Iterator[Figure]:
     if suffix not in FORMATS:
         given = f"cannot draw a .{suffix} file" if suffix else "a picture's name needs a suffix"
         raise UserError(f"{path}: {given}; known: {', '.join('.' + known for known in FORMATS)}")
-    with rc_context(STYLE):
+    with rc_context({**STYLE, "text.parse_math": formulas}):
         figure = Figure(figsize=size, layout="constrained")
         yield figure
         with whole_file(path) as file:
-            figure.savefig(file, format=suffix, dpi=150)
+            figure.savefig(file, format=suffix, dpi=150, metadata=WITHOUT_DATE.get(suffix))

@@ -13,7 +13,7 @@ from kzoo.errors import UserError
 from kzoo.evaluation.figures import COLOURS, picture
 
 LINES = ["-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1))]  # for more runs than colours, and for print
-DRAWN = {"val_bleu": "validation BLEU", "loss": "training loss, mean over batches, nats"}
+DRAWN = {"val_bleu": "validation BLEU", "loss": "training loss, nats"}
 
 
 def read_labels(histories: Sequence[str]) -> dict[str, Path]:
@@ -65,6 +65,9 @@ def read_history(path: str | Path) -> dict[str, list[float]]:
         raise UserError(f"{path}: is not a CSV file in UTF-8 ({error})") from None
     if not columns["epoch"]:
         raise UserError(f"{path}: no epoch is finished yet")
+    for epoch in columns["epoch"]:
+        if not epoch.is_integer():
+            raise UserError(f"{path}: {epoch} is not the number of an epoch")
     return columns
 
 
@@ -97,7 +100,7 @@ def epochs_to_reach(
 def reach_table(histories: Mapping[str, str | Path], thresholds: Sequence[float]) -> str:
     """Return what `epochs_to_reach` counts as a Markdown table, a row a run."""
     rows = [("BLEU", [f"{threshold:g}" for threshold in thresholds])]
-    rows += epochs_to_reach(histories, thresholds)
+    rows += [(label.replace("|", "\\|"), row) for label, row in epochs_to_reach(histories, thresholds)]
     lines = [f"| {label} | {' | '.join('' if v is None else str(v) for v in row)} |" for label, row in rows]
     lines.insert(1, "| --- " + "| ---: " * len(thresholds) + "|")
     return "\n".join(lines)

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+from sacrebleu.tokenizers.tokenizer_char import TokenizerChar
 from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
 from kzoo.errors import UserError
-from kzoo.text.languages import is_chinese
+from kzoo.text.languages import has_spaces, is_chinese
 
 LEFT_OUT = "METEOR is left out: it needs Java, and pip install pycocoevalcap for its jar"
 # How the words of languages that METEOR knows are matched; the package has tables of English ones alone.
@@ -38,8 +39,8 @@ def meteor_score(translations: Sequence[str], references: Sequence[str], languag
     """Return METEOR 1.5 of translations against one reference each, in percent.
 
     English words match by form, stem, synonym and paraphrase; German, French, Spanish and Russian ones by
-    form and stem, those of other languages by form alone, Chinese by its characters: lower scores than with
-    METEOR's own tables of paraphrases.
+    form and stem, those of other languages by form alone, those without spaces by characters: lower scores
+    than with METEOR's own tables of paraphrases.
 
     Args:
         translations: one for each reference.
@@ -58,7 +59,8 @@ def meteor_score(translations: Sequence[str], references: Sequence[str], languag
     if jar is None:
         raise UserError("METEOR needs Java and its jar: install Java, then pip install pycocoevalcap")
     known = language in MATCHING
-    apart = str if known else TokenizerZh() if is_chinese(language) else Tokenizer13a()
+    other = Tokenizer13a if has_spaces(language) else TokenizerChar
+    apart = str if known else TokenizerZh() if is_chinese(language) else other()
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / name for name in ("translations", "references")]
         for file, sentences in zip(files, (translations, references), strict=True):

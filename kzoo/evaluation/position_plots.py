@@ -53,7 +53,7 @@ def plot_positions(
         raise UserError(f"there is no position encoding {encoding!r}, {nearest(encoding, list(ENCODINGS))}")
     if normalize and encoding != "pope":
         raise UserError(f"only 'pope' can be normalized, not {encoding!r}")
-    with picture(path, size=(6.6, 5.0)) as figure:
+    with picture(path, size=(6.6, 5.0), formulas=True) as figure:
         options = {"normalize": True} if normalize else {}
         encodings = ENCODINGS[encoding](num_positions, width, **options)
         high = encodings[:, width // 2 :]
@@ -93,7 +93,7 @@ def plot_polynomials(path: str | Path) -> None:
     Raises:
         UserError: a file that cannot be written.
     """
-    with picture(path, size=(5.0, 3.1)) as figure:
+    with picture(path, size=(5.0, 3.1), formulas=True) as figure:
         axes = figure.subplots()
         x = np.linspace(-1, 1, 401)
         for order, values in enumerate(legvander(x, HIGHEST_ORDER).T):
@@ -149,7 +149,7 @@ def plot_correlation(path: str | Path, num_positions: int = 512, width: int = 51
         "PoPE": {"color": COLOURS[0]},
         "PoPE without feature 0": {"color": COLOURS[2], "linewidth": 1},
     }
-    with picture(path, size=(6.6, 3.0)) as figure:
+    with picture(path, size=(6.6, 3.0), formulas=True) as figure:
         figure.suptitle(f"Correlation of positions' encodings, $L$ = {num_positions}, $D$ = {width}")
         panels = figure.subplots(1, 2, sharey=True)
         # Up to half the length, so that each mean is over at least half of the positions.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.tokenizers.tokenizer_char import TokenizerChar
 
 from kzoo.data.corpora import Corpus
 from kzoo.errors import UserError
@@ -64,9 +65,12 @@ def score_translations(
         "bleu": bleu_metric(language),
         "bleu_lowercased": bleu_metric(language, lowercase=True),
         "chrf2": CHRF(),
-        "ter": TER(normalized=chinese, asian_support=chinese),
     }
     scores = {name: metric.corpus_score(translations, [references]).score for name, metric in metrics.items()}
+    metrics["ter"] = TER(normalized=chinese, asian_support=chinese)
+    apart = chinese or has_spaces(language)  # the words of all others TER would take for one
+    edited = [texts if apart else list(map(TokenizerChar(), texts)) for texts in (translations, references)]
+    scores["ter"] = metrics["ter"].corpus_score(edited[0], [edited[1]]).score
     signatures = {name: str(metric.get_signature()) for name, metric in metrics.items()}
     meteor = meteor_score(translations, references, language) if find_meteor() else None
     return SplitScores(split, len(references), **scores, signatures=signatures, meteor=meteor)

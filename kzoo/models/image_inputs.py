@@ -116,12 +116,12 @@ def _check_finite(images: np.ndarray, where: str):
             )
 
 
-def read_picture(path: str | os.PathLike, size: Sequence[int]) -> np.ndarray:
+def read_picture(path: str | os.PathLike, size: Sequence[int] | None = None) -> np.ndarray:
     """Return an image file as uint8 `(h, w, 3)`, turned as its EXIF says, grey and palettes as colours.
 
     Args:
         path: JPEG, PNG or whatever else Pillow reads.
-        size: h and w, to which the image is scaled.
+        size: h and w, to which the image is scaled; its own by default.
 
     Raises:
         UserError: no such file, or one that is no image, or a truncated one.
@@ -138,7 +138,9 @@ def read_picture(path: str | os.PathLike, size: Sequence[int]) -> np.ndarray:
                 scale = 256 if sixteen or turned.getextrema()[1] > 255 else 1
                 turned = turned.point(lambda value: value / scale).convert("L")
             turned = turned.convert("RGB")
-            return np.asarray(turned.resize((size[1], size[0]), Image.Resampling.BILINEAR))
+            if size is not None:
+                turned = turned.resize((size[1], size[0]), Image.Resampling.BILINEAR)
+            return np.asarray(turned)
     except FileNotFoundError:
         raise UserError(f"{path}: no such image") from None
     except Exception as error:  # Pillow's readers raise whatever a broken file leads them to

@@ -162,7 +162,7 @@ def in_one_line(folder: str | os.PathLike):
         yield
     except UserError:
         raise
-    except (AttributeError, KeyError, OSError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
         inner = str(error).split("Exception encountered:")[-1].strip()  # Keras puts a page before it
         reason = (inner or type(error).__name__).splitlines()[0]
         raise UserError(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import keras
 from keras_hub.tokenizers import Tokenizer
 
+from kzoo.errors import UserError
 from kzoo.models import SGD, AttentionBridgeBackbone, MultilingualTranslator, SentenceCrossEntropy
 from kzoo.models.xla import uses_xla
 
@@ -75,8 +76,13 @@ def attention_bridge(
         languages: codes.
         vocabulary_size: int. Words of each language where there is no tokenizer.
         **settings: arguments of `AttentionBridgeBackbone`.
+
+    Raises:
+        UserError: a language is named twice.
     """
     if tokenizers is None:
+        if len(set(languages)) < len(languages):
+            raise UserError(f"a language is named twice: {', '.join(languages)}")
         tokenizers = dict.fromkeys(languages)
     sizes = [
         vocabulary_size if tokenizer is None else tokenizer.vocabulary_size()

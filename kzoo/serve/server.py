@@ -6,7 +6,6 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 from kzoo.errors import UserError
 
@@ -56,20 +55,6 @@ def serve(served, listening: socket.socket):
     )
     with contextlib.suppress(KeyboardInterrupt):
         uvicorn.Server(config).run(sockets=[listening])
-
-
-def model_name(preset: str, folder: Path) -> str:
-    """Return what a preset is called where no name is given: its folder's name, or a handle's last part.
-
-    Args:
-        preset: as the user wrote it.
-        folder: where it is.
-    """
-    if "://" in preset:
-        parts = preset.partition("@")[0].rstrip("/").split("/")
-        return parts[-2] if preset.startswith("kaggle:") and parts[-1].isdecimal() else parts[-1]
-    folder = folder.resolve()
-    return folder.parent.name if folder.name == "preset" else folder.name  # of a run
 
 
 def check_installed():

@@ -78,6 +78,9 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
         https://arxiv.org/abs/1508.07909
     """
     sentences = list(sentences)
+    if not any(sentence.strip() for sentence in sentences):
+        raise UserError("no subword vocabulary can be learned: there is no text")
+    longest = max(len(sentence.encode("utf-8", "replace")) for sentence in sentences)
     full_width = sum(not FULL_WIDTH.isdisjoint(sentence) for sentence in sentences)
     as_it_is = full_width > len(sentences) * STRAY
     model = io.BytesIO()
@@ -88,6 +91,7 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
             model_type="bpe",
             vocab_size=vocabulary_size,
             character_coverage=1.0,
+            max_sentence_length=longest,  # longer ones it would leave out
             normalization_rule_name="identity" if as_it_is else "nmt_nfkc",
             pad_id=PAD,
             unk_id=UNKNOWN,

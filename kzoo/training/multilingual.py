@@ -5,7 +5,7 @@ from pathlib import Path
 import keras
 
 from kzoo.data import Corpus, PairBatches
-from kzoo.data.language_pairs import language_pairs, two_languages
+from kzoo.data.language_pairs import two_languages
 from kzoo.data.pair_batches import check_weights
 from kzoo.models import SentenceCrossEntropy
 from kzoo.models.xla import uses_xla
@@ -14,7 +14,7 @@ from kzoo.training.direction_scores import DirectionScores
 from kzoo.training.optimizers import make_optimizer
 from kzoo.training.preemption import Preemption
 from kzoo.training.recipe import Recipe
-from kzoo.training.recipe_corpus import naming
+from kzoo.training.recipe_corpus import naming, recipe_directions
 from kzoo.training.vocabularies import learned_subwords
 
 
@@ -28,13 +28,7 @@ class MultilingualTask:
 
     def __init__(self, recipe: Recipe, corpus: Corpus):
         self.recipe, self.corpus = recipe, corpus
-        self.pairs = language_pairs(
-            recipe.languages,
-            recipe.centre or None,
-            recipe.left_out or None,
-            recipe.monolingual,
-            recipe.directions,
-        )
+        self.pairs = recipe_directions(recipe)
         self.weights = {
             two_languages(pair, recipe.languages): weight for pair, weight in recipe.pair_weights.items()
         }

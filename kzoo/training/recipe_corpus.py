@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Iterator
 
 from kzoo.data.corpora import Corpus, open_corpus, open_files
+from kzoo.data.language_pairs import language_pairs
 from kzoo.errors import UserError
 from kzoo.training.recipe import Recipe
 
@@ -22,6 +23,16 @@ def recipe_corpus(recipe: Recipe) -> Corpus:
         splits = {name: getattr(recipe, name) or None for name in names}
         corpus = open_files(**splits, languages=recipe.languages or (recipe.source, recipe.target))
     return corpus.with_images(recipe.images) if recipe.images else corpus
+
+
+def recipe_directions(recipe: Recipe) -> list[tuple[str, str]]:
+    """Return the (source, target) directions that a multilingual recipe trains.
+
+    Raises:
+        UserError: as `language_pairs`.
+    """
+    chosen = recipe.centre, recipe.left_out, recipe.monolingual, recipe.directions
+    return language_pairs(recipe.languages, *chosen)
 
 
 @contextlib.contextmanager

@@ -72,6 +72,12 @@ def record(folder: Path, recipe: Recipe):
         file.write_text(json.dumps(dataclasses.asdict(recipe), indent=2) + "\n")
 
 
+def recorded_recipe(folder: Path) -> Recipe | None:
+    """Return the recipe of the run in a folder, or `None` where no run is."""
+    path = folder / RECIPE
+    return make_recipe(_recorded(path), where=str(path)) if path.exists() else None
+
+
 def _recorded(path: Path) -> dict:
     """Return the values in the `recipe.json` of a run.
 

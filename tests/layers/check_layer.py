@@ -17,7 +17,7 @@ def check_layer(layer, inputs: dict[str, np.ndarray], path):
     arrays = {name: np.asarray(value) for name, value in inputs.items()}
     symbols = {name: keras.Input(a.shape[1:], dtype=str(a.dtype), name=name) for name, a in arrays.items()}
 
-    # A call on shapes alone, a call on numbers and a compiled call agree. (torch's compiler would want one of C++.)
+    # A call on shapes alone, a call on numbers and a compiled call agree (torch's compiler needs one of C++).
     model = keras.Model(symbols, layer(**symbols))
     eager = ops.convert_to_numpy(layer(**arrays))
     assert model.output.shape[1:] == eager.shape[1:]
