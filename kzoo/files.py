@@ -45,9 +45,9 @@ def whole_file(path: str | os.PathLike) -> Iterator[Path]:
     path = Path(path).resolve()  # a link's target is replaced, not the link
     with _beside(path) as beside:
         yield beside
-        _to_disk(beside)
+        to_disk(beside)
         os.replace(beside, path)
-        _to_disk(path.parent)
+        to_disk(path.parent)
 
 
 def check_writable(path: str | os.PathLike):
@@ -95,12 +95,12 @@ def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
         with _held(beside):
             yield beside
             for part in (*beside.rglob("*"), beside):
-                _to_disk(part)
+                to_disk(part)
             earlier = beside.with_name(beside.name + EARLIER)
             if path.exists():
                 os.rename(path, earlier)
             os.rename(beside, path)
-        _to_disk(path.parent)
+        to_disk(path.parent)
         shutil.rmtree(earlier, ignore_errors=True)
 
 
@@ -203,7 +203,7 @@ EARLIER = ".earlier"
 HIDDEN = re.compile(rf"\.(?P<name>.+)\.kzoo-[0-9a-f]{{8}}(?P<earlier>{re.escape(EARLIER)})?")
 
 
-def _to_disk(path: Path):
+def to_disk(path: Path):
     """Wait until a file's contents, or a folder's names, are on the disk itself."""
     descriptor = os.open(path, os.O_RDONLY)
     try:

@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import json
+import os
 import platform
 import sys
 import time
@@ -16,7 +17,7 @@ import kzoo
 from kzoo.bundle.corpora import languages, test_splits
 from kzoo.bundle.target import DONE
 from kzoo.data.corpora import Corpus
-from kzoo.errors import UserError, one_line
+from kzoo.errors import UserError, WorkerError, one_line
 from kzoo.evaluation.directions import evaluate_directions, write_directions
 from kzoo.evaluation.scores import evaluate, score_table, write_scores
 from kzoo.files import whole_file
@@ -91,6 +92,9 @@ def _training_seconds(history: Path) -> float:
 if __name__ == "__main__":
     try:
         train_and_score(sys.argv[1], Path(sys.argv[2]), sys.argv[3:])
+    except WorkerError as error:
+        print(f"error: {error}", file=sys.stderr, flush=True)
+        os._exit(1)  # at its end it would wait for the others
     except UserError as error:
         sys.exit(f"error: {error}")
     except OSError as error:

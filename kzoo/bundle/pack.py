@@ -48,7 +48,7 @@ def bundle(words: list[str], folder: Path, python: str = "3.12", wheels: Path | 
     packed = read_packed(words)
     versions = _versions(packed)
     with tempfile.TemporaryDirectory() as scratch:
-        files = _code() | _recipes(packed, python)
+        files = _code() | _recipes(packed, python, versions)
         found = collect_wheels(versions, python, wheels, Path(scratch))
         files |= {f"wheels/{path.name}": path for path in found.values()}
         total = _check_size(files)
@@ -126,14 +126,15 @@ def _code() -> dict[str, bytes | Path]:
     return {f"code/kzoo/{part.as_posix()}": path for path, part in code.items() if part.name[0] != "."}
 
 
-def _recipes(packed: list[Packed], python: str) -> dict[str, bytes | Path]:
+def _recipes(packed: list[Packed], python: str, versions: dict[str, str]) -> dict[str, bytes | Path]:
     files, listed = {}, []
     for one in packed:
         data, changes = corpus_files(one.name, one.recipe)
         paths = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
         listed.append({"name": one.name, "overrides": [*one.overrides, *paths]})
         files |= data | {f"recipes/{one.name}.toml": one.path}
-    listing = {"kzoo": kzoo.__version__, "python": python, "recipes": listed}
+    # By it run.sh tells whether the packages that it has installed are this bundle's.
+    listing = {"kzoo": kzoo.__version__, "python": python, "packages": versions, "recipes": listed}
     script = SCRIPT.read_text(encoding="utf-8").replace("PYTHON_VERSION", python)
     return files | {LISTING: (json.dumps(listing, indent=2) + "\n").encode(), "run.sh": script.encode()}
 

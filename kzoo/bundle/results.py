@@ -25,12 +25,15 @@ def collect(name: str, run: Path, results: Path):
     for path in (*run.glob("*.json"), *run.glob("*.csv"), *run.glob("log")):
         with whole_file(results / f"{name}.{path.name}") as file:
             shutil.copyfile(path, file)
-    for earlier in results.glob(f"{name}.preset.tar.*"):
-        earlier.unlink()
+    earlier = set(results.glob(f"{name}.preset.tar.*"))
     if (run / "preset").is_dir():
         for number, piece in enumerate(_pieces(run / "preset", name)):
-            with whole_file(results / f"{name}.preset.tar.{number:02}") as file:
+            path = results / f"{name}.preset.tar.{number:02}"
+            with whole_file(path) as file:
                 file.write_bytes(piece)
+            earlier.discard(path)
+    for path in earlier:
+        path.unlink()
     own = (path for path in results.iterdir() if path.is_file())  # a preset may have been joined here
     files = sorted(path for path in own if path.name != SUMS and path.name[0] != ".")
     with whole_file(results / SUMS) as file:

@@ -1,5 +1,6 @@
 """`run.sh` of a bundle: each recipe in a process of its own, and what came of it in one folder."""
 
+import contextlib
 import json
 import os
 import signal
@@ -92,7 +93,8 @@ def _run(name: str, runs: Path, overrides: tuple[str, ...], stop: Stop) -> int:
         if stop.signal:  # before there was a process to tell
             stop.process.terminate()
         for line in stop.process.stdout:
-            log.write(line)
+            with contextlib.suppress(OSError):  # a full disk, of which the training tells
+                log.write(line)
             sys.stdout.buffer.write(line)
             sys.stdout.buffer.flush()
     return stop.process.returncode
@@ -103,3 +105,5 @@ if __name__ == "__main__":
         main(*sys.argv[1:])
     except UserError as error:
         sys.exit(f"error: {error}")
+    except OSError as error:
+        sys.exit(f"error: {error.filename or 'the disk'}: {error.strerror or error}")

@@ -17,7 +17,7 @@ import numpy as np
 
 from kzoo.data.extractor import Extractor
 from kzoo.errors import UserError
-from kzoo.files import whole_file
+from kzoo.files import to_disk, whole_file
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,9 @@ def write_features(
     with _writing(path):
         # In this order no description ever stands beside another extraction's array.
         path.with_suffix(".json").unlink(missing_ok=True)
+        to_disk(completed)
         os.replace(completed, path)
+        to_disk(path.parent)
         for given_up in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
             given_up.unlink()
     with whole_file(path.with_suffix(".json")) as beside:

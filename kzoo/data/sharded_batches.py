@@ -50,7 +50,7 @@ class ShardedBatches(keras.utils.PyDataset):
     ):
         super().__init__(**kwargs)
         self.shards, self.seed = shards, seed
-        self._cut = max_length if truncate else None
+        self._cut = min(max_length or tokens, tokens) if truncate else None
         self.num_words, histograms = 0, []
         for number in range(len(shards)):
             lengths = self._lengths(number)

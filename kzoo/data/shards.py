@@ -132,12 +132,13 @@ class Shards:
         for name, digest in self._vocabularies.items():
             path = folder / name
             data = self._read(name, digest)
-            if path.exists() and path.read_bytes() != data:
+            if not path.exists():
+                with whole_file(path) as file:
+                    file.write_bytes(data)
+            elif path.read_bytes() != data:
                 raise UserError(
                     f"{path}: not the vocabulary of the shards in {self.folder}; give another run"
                 )
-            with whole_file(path) as file:
-                file.write_bytes(data)
 
     def path(self, number: int) -> Path:
         """Return the ArrayRecord file of a shard."""

@@ -6,7 +6,7 @@ from keras_hub.tokenizers import Tokenizer
 from kzoo.errors import UserError
 from kzoo.models import Adam, LabelSmoothedCrossEntropy, RecurrentBackbone, Translator
 from kzoo.models.xla import uses_xla
-from kzoo.text import CharacterTokenizer, render_glyphs
+from kzoo.text import CharacterTokenizer, SubwordTokenizer, render_glyphs
 
 # Broscheit et al. 2018, Table 3.
 BASE = {
@@ -84,12 +84,14 @@ def recurrent(
 
     Args:
         source_tokenizer: `CharacterTokenizer`; its characters' glyphs are drawn here.
-        target_tokenizer: `SubwordTokenizer`.
+        target_tokenizer: `SubwordTokenizer`; by default the source's, if that is one.
         source_vocabulary_size: int. Used where there is no tokenizer.
         target_vocabulary_size: int. Used where there is no tokenizer.
         font: as `kzoo.text.render_glyphs` takes it.
         **settings: arguments of `RecurrentBackbone`.
     """
+    if target_tokenizer is None and isinstance(source_tokenizer, SubwordTokenizer):
+        target_tokenizer = source_tokenizer  # one vocabulary for both sides
     if source_tokenizer is not None:
         source_vocabulary_size = source_tokenizer.vocabulary_size()
     if target_tokenizer is not None:

@@ -91,7 +91,7 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
             model_type="bpe",
             vocab_size=vocabulary_size,
             character_coverage=1.0,
-            max_sentence_length=longest,  # longer ones it would leave out
+            max_sentence_length=max(longest, 4192),  # longer ones would be left out
             normalization_rule_name="identity" if as_it_is else "nmt_nfkc",
             pad_id=PAD,
             unk_id=UNKNOWN,

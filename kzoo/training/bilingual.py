@@ -57,6 +57,10 @@ class BilingualTask:
             loss=LabelSmoothedCrossEntropy(recipe.label_smoothing),
             jit_compile=uses_xla(translator.backbone),
         )
+        if recipe.language_model_epochs and not hasattr(translator.backbone, "language_model"):
+            raise UserError(
+                f"{recipe.preset} has no recurrent decoder to train first: leave language_model_epochs out"
+            )
         if translator.image_shape and self.shards:
             raise UserError(f"{recipe.preset} reads images, shards have none: leave shards out of the recipe")
         if translator.image_shape:
@@ -99,7 +103,7 @@ class BilingualTask:
         tokenizers = (translator.source_tokenizer, translator.target_tokenizer)
         sides = [tokenizer(text) for tokenizer, text in zip(tokenizers, pairs, strict=True)]
         if recipe.truncate:
-            sides = [[words[: most - 1] for words in side] for side in sides]
+            sides = [[words[: min(most, recipe.tokens) - 1] for words in side] for side in sides]
         with naming(self.corpus, split, recipe.source, recipe.target):
             return Batches(
                 *sides,

@@ -96,12 +96,17 @@ class Checkpoints(keras.callbacks.Callback):
             return None, reason
         try:
             state = json.loads((folder / STATE).read_text())
-            if state.get("data", self.data) != self.data:
-                raise UserError(data_has_changed(folder))
-            self.model.optimizer.build(self.model.trainable_variables)
-            self.model.load_weights(folder / WEIGHTS)
         except (OSError, json.JSONDecodeError) as error:
             return None, str(error).splitlines()[0]
+        if state.get("data", self.data) != self.data:
+            raise UserError(data_has_changed(folder))
+        self.model.optimizer.build(self.model.trainable_variables)
+        try:
+            self.model.load_weights(folder / WEIGHTS)
+        except OSError as error:
+            return None, str(error).splitlines()[0]
+        except ValueError:
+            raise UserError(f"{folder} is the checkpoint of another model: give another folder") from None
         self.assign_seeds(state["seeds"])
         return state, ""
 
@@ -192,10 +197,9 @@ class Checkpoints(keras.callbacks.Callback):
         return sum(math.prod(v.shape) * np.asarray(0, v.dtype).itemsize + 4096 for v in variables) + 2**16
 
     def best(self) -> list[Path]:
-        """Return the folders of the best checkpoints, best first."""
-        scores = {f"epoch_{row['epoch']:04d}": row[self.monitor] for row in self.history}
-        scored = [folder for folder in self._saved() if folder.name in scores]
-        return sorted(scored, key=lambda folder: -scores[folder.name])[: self.keep_best]
+        """Return the folders of the best checkpoints, best first, though one may have been removed."""
+        scores = {self.folder / f"epoch_{row['epoch']:04d}": row[self.monitor] for row in self.history}
+        return sorted(scores, key=lambda folder: -scores[folder])[: self.keep_best]
 
     def load_average_of_best(self):
         """Set the model's weights to the mean of the best checkpoints' weights.
@@ -207,13 +211,16 @@ class Checkpoints(keras.callbacks.Callback):
         Raises:
             UserError: all of them are damaged.
         """
-        reasons = {folder: damage(folder, (WEIGHTS, STATE)) for folder in self.best()}
+        reasons = {
+            folder: damage(folder, (WEIGHTS, STATE)) if folder.exists() else "missing"
+            for folder in self.best()
+        }
         for folder in filter(reasons.get, reasons):
             print(f"checkpoint {folder.name} is damaged ({reasons[folder]}) and left out of the mean")
         whole = [folder for folder, reason in reasons.items() if not reason]
         if not whole:
             raise UserError(
-                f"{self.folder}: the best checkpoint is damaged; give another folder to begin anew"
+                f"{self.folder}: the best checkpoint is damaged or missing; give another folder to begin anew"
             )
         total = None
         for folder in whole:

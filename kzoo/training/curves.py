@@ -20,6 +20,10 @@ def curves(folder: Path) -> list[keras.callbacks.Callback]:
 class Curves(keras.callbacks.TensorBoard):
     """Keras's callback; what it cannot write, as when the disk is full, is one line."""
 
+    def set_model(self, model):
+        with self._writing():
+            super().set_model(model)
+
     def on_train_begin(self, logs=None):
         with self._writing():
             super().on_train_begin(logs)

@@ -12,6 +12,7 @@ from kzoo.errors import UserError
 from kzoo.files import check_space, remove_folder
 from kzoo.models import Adam, LabelSmoothedCrossEntropy
 from kzoo.training.checkpoints import Checkpoints, data_has_changed
+from kzoo.training.digests import damage, write_digests
 from kzoo.training.fitting import fit_from
 from kzoo.training.preemption import Preemption
 from kzoo.training.strategies import Strategy
@@ -43,7 +44,7 @@ def train_language_model(
         verbose: as in `keras.Model.fit`.
 
     Raises:
-        UserError: it was trained on other data.
+        UserError: it was trained on other data, or is damaged.
     """
     folder, unfinished = folder / "language_model", folder / "language_model_checkpoints"
     run = preemption.checkpoints
@@ -72,6 +73,9 @@ def train_language_model(
             check_space(whole, 4 * model.count_params() + 2**20)
             model.save_weights(whole / WEIGHTS)
             (whole / RESULT).write_text(json.dumps(result) + "\n")
+            write_digests(whole)
+    elif reason := damage(folder, (WEIGHTS, RESULT)):
+        raise UserError(f"{folder} is damaged ({reason}): remove it, and it is trained again")
     elif json.loads((folder / RESULT).read_text()).get("data", run.data) != run.data:
         raise UserError(data_has_changed(folder))
     else:

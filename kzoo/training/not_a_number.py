@@ -1,4 +1,4 @@
-"""A loss that is no finite number: found without slowing the steps, named by the step where it began."""
+"""A loss that is no finite number: found by all workers together, named by the step where it began."""
 
 import math
 
@@ -8,11 +8,13 @@ from keras import ops
 
 from kzoo.errors import UserError
 
-EVERY = 16  # steps whose losses are looked at together: reading one waits until the device is through
+# Steps whose losses are looked at together: a worker that saw its own rows' first, and ended, would leave the
+# others waiting; a step later all have it, by the weights.
+EVERY = 16
 
 
 class Losses:
-    """The losses of the latest steps, which stay where they were computed until they are looked at.
+    """The losses of the latest steps, kept until they are looked at.
 
     Keras logs the mean loss of an epoch so far: once it is NaN or infinite, it stays so.
 

@@ -149,6 +149,19 @@ ONE_OF = {
 }
 
 
+OF_SEVERAL_LANGUAGES = (
+    "centre",
+    "left_out",
+    "monolingual",
+    "directions",
+    "pair_weights",
+    "batches_per_epoch",
+    "validation_sentences",
+    "sentences",
+)
+OF_TWO_LANGUAGES = ("source_characters", "language_model_epochs", "images")
+
+
 def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, ...] = ()) -> Recipe:
     """Read a recipe.
 
@@ -160,7 +173,7 @@ def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, .
 
     Raises:
         UserError: no such file, broken TOML, an unknown key, a value of the wrong type, a missing field, an
-            override of a fixed key.
+            override of a fixed key, a key that would change nothing.
 
     Example:
 
@@ -188,7 +201,9 @@ def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, .
             if not isinstance(table, dict):
                 raise UserError(f"{override!r}: {name} is a value, not a table")
         table[last] = _toml_value(text.strip())
-    return make_recipe(values, where=str(path))
+    recipe = make_recipe(values, where=str(path))
+    _check_has_effect(recipe, str(path))
+    return recipe
 
 
 def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
@@ -240,6 +255,24 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
     if recipe.halve_after and recipe.optimizer == "noam":
         raise UserError(f"{where}: halve_after halves a constant rate, noam's is none: take adam or sgd")
     return recipe
+
+
+def _check_has_effect(recipe: Recipe, where: str):
+    """Refuse a key that this recipe has no use for: somebody expects something of it."""
+    changed = {f.name for f in dataclasses.fields(recipe) if getattr(recipe, f.name) != _default(f)}
+    useless = {
+        "a model of one direction": () if recipe.languages else OF_SEVERAL_LANGUAGES,
+        "a multilingual model": OF_TWO_LANGUAGES if recipe.languages else (),
+        "optimizer noam, whose rate is rate_factor's": ("rate",) if recipe.optimizer == "noam" else (),
+        'another corpus than "files"': () if recipe.corpus == "files" else ("train", "val", "test"),
+    }
+    for of, keys in useless.items():
+        if found := [key for key in keys if key in changed]:
+            raise UserError(f"{where}: {', '.join(found)} would change nothing with {of}: leave it out")
+
+
+def _default(field: dataclasses.Field):
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
 
 
 def _toml_value(text: str):

@@ -13,7 +13,16 @@ RECIPE = "recipe.json"
 VOCABULARIES = ("subwords.*.model", "characters.json")
 LANGUAGE_MODEL = ("language_model", "language_model_checkpoints")  # which is trained before the translator
 # Keys that change no step; other shards than those that the run began with are told by their digest.
-MAY_DIFFER = ("epochs", "checkpoint_minutes", "checkpoints_kept", "shards", "images")
+MAY_DIFFER = (
+    "epochs",
+    "checkpoint_minutes",
+    "checkpoints_kept",
+    "shards",
+    "images",
+    "test",
+    "beam_size",
+    "length_penalty",
+)
 
 
 def claim(folder: Path, recipe: Recipe):
@@ -26,8 +35,10 @@ def claim(folder: Path, recipe: Recipe):
             something that is no run's.
     """
     trained = [epoch for epoch, _, _ in saved_in(folder / "checkpoints")]
-    if trained or (folder / "preset").exists():
-        _check_goes_on(folder, recipe, max(trained, default=0))
+    if (folder / "preset").exists() and not trained:
+        raise UserError(f"{folder} holds a trained preset without its checkpoints: give another folder")
+    if trained:
+        _check_goes_on(folder, recipe, max(trained))
         return
     decoders = [folder / name for name in LANGUAGE_MODEL if (folder / name).exists()]
     learned = sorted(found for pattern in VOCABULARIES for found in folder.glob(pattern))

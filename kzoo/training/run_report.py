@@ -27,6 +27,7 @@ class RunReport(keras.callbacks.Callback):
         self._earlier = 0.0
         self.epochs: list[dict] = []
         self._began, self._training, self._first_step, self._steps = began, None, None, 0
+        self._peak = 0
 
     def on_train_begin(self, logs=None):
         self._training = self._training or time.perf_counter()
@@ -41,6 +42,9 @@ class RunReport(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         self.epochs.append(dict(logs))
+
+    def on_train_end(self, logs=None):
+        self._peak = peak_memory()  # before what the report itself holds, and a copy of the model
 
     def rows(self) -> list[tuple[str, str]]:
         """Return what was measured, a name and a value each; nothing if no epoch was trained."""
@@ -71,7 +75,7 @@ class RunReport(keras.callbacks.Callback):
             (f"    which reaches, in {precision}", f"{peak / 1e9:,.0f} GFLOP/s"),
             ("padding among the words", f"{account.padding:.1%}"),
             ("making batches, of training", f"{account.seconds / training:.1%}"),
-            ("peak memory", f"{peak_memory() / 2**20:,.0f} MiB"),
+            ("peak memory", f"{self._peak / 2**20:,.0f} MiB"),
             ("time", f"{whole:,.0f} s"),
             ("  before training", f"{before:,.0f} s"),
             ("  training", f"{training:,.0f} s"),

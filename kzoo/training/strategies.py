@@ -74,10 +74,17 @@ class Strategy:
 
         All workers fill one, for reading weights may take all of them.
         """
-        with contextlib.ExitStack() as held:
-            if not self.is_chief:
-                path = Path(held.enter_context(TemporaryDirectory())) / path.name
-            yield held.enter_context(whole_folder(path))
+        with self.own_place(path) as path, whole_folder(path) as whole:
+            yield whole
+
+    @contextlib.contextmanager
+    def own_place(self, path: Path) -> Iterator[Path]:
+        """Give the chief `path` itself, the others one that is thrown away."""
+        if self.is_chief:
+            yield path
+            return
+        with TemporaryDirectory() as folder:
+            yield Path(folder) / path.name
 
     def total(self, number: float) -> float:
         """Return the sum of all workers' numbers. Each waits here for all others."""

@@ -12,7 +12,7 @@ import keras
 from kzoo.data import Batches, PairBatches
 from kzoo.errors import UserError
 from kzoo.files import remove_folder, remove_unfinished
-from kzoo.presets import builder
+from kzoo.presets.shelf import builder_module
 from kzoo.training.accounting import Account, CountedBatches, Speed
 from kzoo.training.bilingual import BilingualTask
 from kzoo.training.checkpoints import Checkpoints, updates
@@ -68,7 +68,10 @@ def _train(recipe: Recipe, folder: Path, verbose: str | int, strategy: Strategy)
             "under tf.distribute Keras neither accumulates gradients nor scales float16 losses: "
             "raise tokens, take mixed_bfloat16, or data_parallel on JAX"
         )
-    builder(recipe.preset)
+    several = builder_module(recipe.preset) == "attention_bridge"
+    if several != bool(recipe.languages):
+        needs = "languages" if several else "source and target"
+        raise UserError(f"preset {recipe.preset} needs {needs} in its recipe")
     began = time.perf_counter()
     make_task = MultilingualTask if recipe.languages else BilingualTask
     task = make_task(recipe, recipe_corpus(recipe))
@@ -163,8 +166,8 @@ def _run(
         strategy.wait()  # for the chief's last checkpoint
         history.write()  # a run may have been killed between its last checkpoint and this
         checkpoints.load_average_of_best()
-        with strategy.whole_folder(folder / "preset") as preset:
-            translator.save_to_preset(preset)
+        with strategy.own_place(folder / "preset") as preset:
+            translator.save_to_preset(preset)  # whole or not at all, and beside what stands there
         strategy.wait()
     if verbose and strategy.is_chief:
         print_report(report)

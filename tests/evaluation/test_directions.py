@@ -1,5 +1,7 @@
 """BLEU by direction: scored against sacreBLEU itself, written, read, drawn."""
 
+import json
+
 import pytest
 from sacrebleu.metrics import BLEU
 
@@ -19,6 +21,13 @@ class Echo:
 
     def translate(self, texts, source_language, target_language, **options):
         return list(texts)
+
+
+@pytest.mark.parametrize("scores", [[], [{"source": "en", "target": "de", "bleu": None, "unseen": False}]])
+def test_a_file_without_scores_is_named(scores, tmp_path):
+    (tmp_path / "d.json").write_text(json.dumps({"scores": scores}))
+    with pytest.raises(UserError, match="d.json has no scores by direction"):
+        read_directions(tmp_path / "d.json")
 
 
 def test_directions_are_scored_written_and_read(tmp_path):

@@ -18,6 +18,12 @@ TRANSLATIONS = [
 ]
 
 
+def test_languages_without_spaces_are_edited_by_characters():
+    translations, references = ["こんにちは", "ขอบคุณ"], ["こんにちわ", "ขอบคุณ"]
+    scores = score_translations("test", translations, references, "ja")
+    assert scores.ter == pytest.approx(100 / sum(map(len, references)))
+
+
 def test_scores_are_sacrebleu_s():
     scores = score_translations("test", TRANSLATIONS, REFERENCES, "de")
     assert scores.bleu == sacrebleu.corpus_bleu(TRANSLATIONS, [REFERENCES]).score

@@ -12,6 +12,11 @@ def lstm(inputs: int, units: int) -> int:
     return 4 * (inputs + units + 1) * units
 
 
+def test_a_language_named_twice_is_refused():
+    with pytest.raises(UserError, match="a language is named twice: en, de, de"):
+        attention_bridge_m2m_tiny(languages=("en", "de", "de"))
+
+
 def test_the_base_model_has_the_paper_s_size():
     model = attention_bridge_bilingual(languages=("en", "de"), vocabulary_size=V)
     encoder = 2 * lstm(512, 256) + 2 * lstm(512, 256)

@@ -6,7 +6,7 @@ import pytest
 
 from kzoo.data import Batches
 from kzoo.errors import UserError
-from kzoo.presets import glyph_zh_en_tiny, lookup_zh_en, pope_tiny
+from kzoo.presets import glyph_zh_en_tiny, lookup_zh_en, lookup_zh_en_tiny, pope_tiny
 from kzoo.text import CharacterTokenizer, SubwordTokenizer, render_glyphs, train_subwords
 
 
@@ -24,6 +24,13 @@ def test_the_base_model_has_the_paper_s_size():
     words = source * 512 + target * 512 + (1024 + 1) * target
     assert model.backbone.count_params() == encoder + decoder + projections + words
     assert model.backbone.get_config()["dropout"] == 0.2
+
+
+def test_one_tokenizer_is_of_both_sides():
+    words = SubwordTokenizer(train_subwords(["a b c", "b c d"], 12))
+    assert lookup_zh_en_tiny(words).backbone.compute_output_spec(
+        {"source": keras.KerasTensor((2, 5), "int32"), "target": keras.KerasTensor((2, 4), "int32")}
+    ).shape == (2, 4, 12)
 
 
 def test_options_of_the_encoder_go_with_its_architecture():

@@ -18,6 +18,18 @@ def proto(sentences):
     return train_subwords(sentences, 300)
 
 
+def test_a_sentence_of_any_length_is_learned_from():
+    """SentencePiece by itself leaves out those over 4,192 bytes."""
+    tokenizer = SubwordTokenizer(train_subwords(["a b c d " * 2000 + "ź", "hello there"], 30))
+    assert "ź" in tokenizer.get_vocabulary()
+
+
+@pytest.mark.parametrize("text", [[], [""], [" ", "\t"]])
+def test_no_text_is_named(text):
+    with pytest.raises(UserError, match="no subword vocabulary can be learned: there is no text"):
+        train_subwords(text, 30)
+
+
 def test_special_words_and_size(proto):
     tokenizer = SubwordTokenizer(proto)
     assert tokenizer.vocabulary_size() == 300

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 from types import SimpleNamespace
 
@@ -77,6 +78,13 @@ def test_a_run_that_goes_on_takes_what_is_trained(unbroken):
     equal(trained(folder)[0], weights)
     with pytest.raises(UserError, match="language_model: the training or validation data has changed"):
         train(translator(), folder, data="other text")
+
+
+def test_a_damaged_language_model_is_named(unbroken, tmp_path):
+    shutil.copytree(unbroken[0] / "language_model", tmp_path / "language_model")
+    (tmp_path / "language_model" / "language_model.json").write_text("{")
+    with pytest.raises(UserError, match="language_model is damaged .* remove it, and it is trained again"):
+        train(translator(), tmp_path)
 
 
 def stopped(folder, step: int, monkeypatch):

@@ -63,6 +63,13 @@ def test_a_trained_run_goes_on_with_its_own_recipe_only(tmp_path):
         claim(tmp_path, dataclasses.replace(RECIPE, epochs=3))
 
 
+def test_a_preset_without_checkpoints_is_not_trained_again(tmp_path):
+    claim(tmp_path, RECIPE)
+    (tmp_path / "preset").mkdir()
+    with pytest.raises(UserError, match="holds a trained preset without its checkpoints"):
+        claim(tmp_path, RECIPE)
+
+
 def test_where_nothing_is_trained_the_text_is_learned_from_as_it_is_now(tmp_path):
     claim(tmp_path, RECIPE)
     (tmp_path / "subwords.joint.model").write_text("of a text that has been corrected since")

@@ -63,7 +63,7 @@ class FamilyTask:
 def recipe(request, monkeypatch):
     monkeypatch.setattr(MODULE, "BilingualTask", FamilyTask)
     monkeypatch.setattr(MODULE, "recipe_corpus", lambda recipe: None)
-    monkeypatch.setattr(MODULE, "builder", lambda preset: None)
+    monkeypatch.setattr(MODULE, "builder_module", lambda preset: "pope")
     monkeypatch.setattr(FamilyTask, "family", request.param)
     for kind in (Translator, MultilingualTranslator):
         monkeypatch.setattr(kind, "save_to_preset", lambda self, folder: None)

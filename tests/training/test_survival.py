@@ -330,12 +330,13 @@ def test_digests_are_of_all_files(tmp_path):
     assert damage(tmp_path, ("weights", "state")) == "SHA256SUMS lacks weights"
 
 
-def test_a_trained_preset_without_its_checkpoints_is_not_overwritten_by_another_recipe(unbroken, tmp_path):
+@pytest.mark.parametrize("seed", [RECIPE.seed, 7])
+def test_a_trained_preset_without_its_checkpoints_is_not_overwritten(seed, unbroken, tmp_path):
     shutil.copytree(unbroken, tmp_path / "run")
     shutil.rmtree(tmp_path / "run" / "checkpoints")
     (tmp_path / "run" / "checkpoints" / "epoch_old").mkdir(parents=True)  # the user's own
-    with pytest.raises(UserError, match="holds a run with another seed"):
-        train(replace(RECIPE, seed=7), tmp_path / "run", verbose=0)
+    with pytest.raises(UserError, match="holds a trained preset without its checkpoints"):
+        train(replace(RECIPE, seed=seed), tmp_path / "run", verbose=0)
     assert results(tmp_path / "run") == results(unbroken)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from kzoo.data import open_corpus
 from kzoo.errors import UserError
-from kzoo.presets import load
+from kzoo.presets import build, load
 from kzoo.training import Recipe, read_recipe, train
 from kzoo.training.checkpoints import Checkpoints
 from kzoo.training.fitting import fit_from
@@ -87,6 +87,8 @@ def test_a_bad_recipe_leaves_nothing(recipe, tmp_path):
             {"model": {**recipe.model, "max_length": 8}},
             r"^split val \(\S+/val\.en\): sentence \d+ has \d+ subwords, the model reads at most 7:",
         ),
+        ({"preset": "attention_bridge_m2m_tiny"}, "attention_bridge_m2m_tiny needs languages in its recipe"),
+        ({"language_model_epochs": 1}, "pope_tiny has no recurrent decoder to train first"),
         ({"tokens": 4}, r"^split train \(\S+/train\.en, \S+/train\.de\): sentence pair \d+ has "),
     ):
         with pytest.raises(UserError, match=message) as refused:
@@ -115,6 +117,40 @@ def test_a_folder_of_another_recipe_is_refused(change, message, unbroken, recipe
     with pytest.raises(UserError, match=message):
         train(replace(recipe, **change), folder, verbose=0)
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_what_stands_beside_the_preset_stays(unbroken, recipe):
+    folder = unbroken[0]
+    (folder / "preset" / "README.md").write_text("my card")
+    train(recipe, folder, verbose=0)
+    assert (folder / "preset" / "README.md").read_text() == "my card"
+
+
+def test_a_best_checkpoint_that_is_missing_is_named(unbroken, tmp_path, capsys):
+    folder, translator = unbroken
+    shutil.copytree(folder / "checkpoints", tmp_path / "checkpoints")
+    checkpoints = Checkpoints(tmp_path / "checkpoints", keep_best=2)
+    checkpoints.set_model(translator)
+    state = json.loads((folder / "checkpoints" / "epoch_0003" / "state.json").read_text())
+    checkpoints.history = state["history"]
+    best, second = checkpoints.best()
+    shutil.rmtree(best)
+    checkpoints.load_average_of_best()
+    assert f"checkpoint {best.name} is damaged (missing) and left out of the mean" in capsys.readouterr().out
+    average = translator.get_weights()
+    translator.load_weights(second / "checkpoint.weights.h5")
+    for ours, theirs in zip(average, translator.get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_checkpoint_of_another_model_is_refused(unbroken, recipe, tmp_path):
+    shutil.copytree(unbroken[0] / "checkpoints", tmp_path / "checkpoints")
+    wider = build("pope_tiny", unbroken[1].source_tokenizer, **{**recipe.model, "width": 64})
+    data = json.loads((tmp_path / "checkpoints" / "epoch_0003" / "state.json").read_text())["data"]
+    checkpoints = Checkpoints(tmp_path / "checkpoints", data=data)
+    checkpoints.set_model(wider)
+    with pytest.raises(UserError, match="epoch_0003 is the checkpoint of another model: give another folder"):
+        checkpoints.restore()
 
 
 def test_average_of_best_is_the_mean_of_their_weights(unbroken):
@@ -164,6 +200,9 @@ def test_a_recipe_is_read_and_overridden(tmp_path):
         (RECIPE + 'precision = "half"', "precision is 'half', not one of float32"),
         (RECIPE + 'model.dtype = "float16"', "model has dtype: precision sets the dtype"),
         (RECIPE + "train = [1, 2]", "not a list of strings"),
+        (RECIPE + "monolingual = true", "monolingual would change nothing with a model of one direction"),
+        (RECIPE + "rate = 1e-4", "rate would change nothing with optimizer noam"),
+        (RECIPE + 'val = ["a", "b"]', 'val would change nothing with another corpus than "files"'),
         ('preset = "pope_tiny"', "lacks corpus"),
         ("preset = ", "is not TOML"),
     ],
