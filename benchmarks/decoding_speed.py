@@ -1,14 +1,15 @@
-"""Decoding speed: sentences a second with beam 5, `Translator.translate` against CTranslate2 4.8, in one run.
+"""Decoding speed: sentences per second with beam 5, `Translator.translate` against CTranslate2 4.8.
 
     pip install -e '.[ctranslate2]'
     python benchmarks/decoding_speed.py --preset pope_tiny_multi30k_en_de --rounds 5
 
 Both translate the first sentences of Multi30k's test_2016_flickr with the same weights in float32, from text
-to text, subwords included, with length penalty 1. CTranslate2 gets all sentences at once. Every setting
-(threads, batches) of either runs once; then the fastest of each take turns. Each system lives in processes of
-its own; compilation and first calls are left out, and what kzoo's took is printed.
+to text, including subword tokenization, with length penalty 1, in one run. CTranslate2 gets all sentences at
+once. Every setting (threads, batches) of each system runs once; then each system's fastest setting takes
+turns with the other's. Each system runs in its own processes; compilation and first calls are not counted,
+and the time that kzoo's took is printed.
 
-Prints the settings tried, the rounds with medians, the ratio, the part of translations that are the same
+Prints the settings tried, the rounds with medians, the ratio, the share of translations that are the same
 text, and their mean lengths.
 """
 

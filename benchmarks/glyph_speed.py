@@ -1,10 +1,11 @@
-"""What reading glyphs costs: a glyph model against the same model with a lookup embedding.
+"""The cost of reading glyphs: a glyph model against the same model with a lookup embedding.
 
     KZOO_DATA=FOLDER python benchmarks/glyph_speed.py --size base --rounds 3
 
 Both train on the same batches of Tatoeba's Chinese characters, then translate the same sentences, in turn, in
-one process. For translation the lookup model takes over the glyph model's weights, its table being the baked
-one, so that both write the same words. Prints target words a second, sentences a second, and both ratios.
+one process. For translation the lookup model takes over the glyph model's weights, with the baked table as
+its table, so that both write the same words. Prints target tokens per second, sentences per second, and both
+ratios.
 """
 
 import argparse

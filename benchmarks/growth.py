@@ -2,10 +2,10 @@
 
     python benchmarks/growth.py --steps 3 -o growth.png
 
-A Transformer of the tiny size, 1,024 words a side in every step: sentences of 32 to 1,024 words with 8,000
-subwords, then vocabularies of 8,000 to 64,000 with sentences of 32. Each in a process of its own, which tells
-the most memory that it held. What a step may cost is its arithmetic (`kzoo.training.arithmetic`): a column
-says by how much time grew beyond it, from the first row of its table.
+A Transformer of the tiny size, 1,024 tokens per side in every step: sentences of 32 to 1,024 tokens with
+8,000 subwords, then vocabularies of 8,000 to 64,000 with sentences of 32. Each is measured in its own
+process, which reports its peak memory. The yardstick is the step's arithmetic (`kzoo.training.arithmetic`): a
+column says how much more the time grew than the arithmetic, relative to the first row of its table.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""What reading images costs: training an image-text Transformer against the same one without images.
+"""The cost of reading images: training an image-text Transformer against the same one without images.
 
     python benchmarks/image_text_speed.py --size base --rounds 3
 
-Both train on the same random sentences, the one with extracted features beside them: a vector of 4,096
-numbers, VGG-19's FC7, or 49 regions of 512. They take turns in one process. Prints target words a second and
-the ratio.
+Both train on the same random sentences; the image-text model also gets extracted features: a vector of 4,096
+numbers, VGG-19's FC7, or 49 regions of 512. They take turns in one process. Prints target tokens per second
+and the ratio.
 """
 
 import argparse

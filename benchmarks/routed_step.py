@@ -1,11 +1,11 @@
-"""What routing costs: training steps of a many-to-many bridge model against those of a single language's.
+"""The cost of routing: training steps of a many-to-many bridge model against those of a single-language one.
 
     python benchmarks/routed_step.py --size tiny --languages 4 --rounds 5
 
-Both models have the same sizes and the same loss, and take the same random sentences. The single one has one
-encoder and one decoder, so it chooses nothing; the routed one has as many as languages, and the pair changes
-with every batch. The two take turns in one process. Prints target words a second of both, the ratio of their
-times, and how long the routed model took from nothing to its first step.
+Both models have the same sizes and the same loss, and take the same random sentences. The single model has
+one encoder and one decoder, so it chooses nothing; the routed one has one of each per language, and the pair
+changes with every batch. The two take turns in one process. Prints target tokens per second of both, the
+ratio of their times, and how long the routed model took from nothing to its first step.
 """
 
 import argparse

@@ -2,11 +2,12 @@
 
     python benchmarks/savedmodel_precision.py --preset pope_tiny_multi30k_en_de
 
-Each precision is exported and called in a process of its own, on the first sentences of Multi30k's
+Each precision is exported and called in its own process, on the first sentences of Multi30k's
 test_2016_flickr, from text to text with beam 5. After a pass that compiles, they take turns.
 
-Prints the size of each folder and of the weights in it, BLEU with its signature, the part of translations
-that are float32's, and the speed as a multiple of float32's: the median over the rounds, least and greatest.
+Prints the size of each folder and of the weights in it, BLEU with its signature, the share of translations
+that are the same as float32's, and the speed relative to float32's: the median, minimum and maximum of the
+rounds.
 """
 
 import argparse

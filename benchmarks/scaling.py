@@ -1,12 +1,12 @@
-"""What a second device brings to training, and what share of it is lost to working together.
+"""What a second device adds to training, and what share of it is lost to working together.
 
     KERAS_BACKEND=jax python benchmarks/scaling.py --rounds 5
 
-The tiny Transformer on random words, a batch of 2,048 of them a side, in three ways: one process; two that
-share every batch (`multi_worker` on TensorFlow, `data_parallel` on JAX); and two that know nothing of each
-other, each with batches of its own, which is all that two devices can do here. Every process has a processor
-core and a thread of its own. The three take turns. Prints target words a second of each round, how much
-faster two together are than one, and the share of the two apart that they lose.
+The tiny Transformer on random tokens, batches of 2,048 per side, in three ways: one process; two that share
+every batch (`multi_worker` on TensorFlow, `data_parallel` on JAX); and two that do not communicate, each with
+its own batches, which is the most that two devices can do here. Every process has its own CPU core and
+thread. The three take turns. Prints target tokens per second of each round, how much faster two together are
+than one, and the share of the two apart that they lose.
 """
 
 import argparse

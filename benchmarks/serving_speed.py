@@ -3,9 +3,9 @@
     pip install -e '.[serve,ctranslate2]'
     python benchmarks/serving_speed.py --preset pope_tiny_multi30k_en_de
 
-First the server, with batching and without: 1, 8 and 64 clients on loopback, each asking for one sentence of
-Multi30k's test_2016_flickr after the other; the server's shapes are compiled before. Then whole passes over
-the first sentences, from text to text, each system in a process of its own, in turns: `translate` and the
+First the server, with batching and without: 1, 8 and 64 clients on loopback, each requesting one sentence of
+Multi30k's test_2016_flickr after another; the server's shapes are compiled beforehand. Then whole passes over
+the first sentences, from text to text, each system in its own process, in turns: `translate` and the
 SavedModel, CTranslate2 with two workers in float32 and int8. Each gets all sentences in one call; the
 SavedModel again in two calls at once, and in calls of 64.
 

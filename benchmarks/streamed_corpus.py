@@ -1,14 +1,14 @@
-"""A corpus larger than memory: what preparing shards and reading them costs.
+"""A corpus larger than memory: the cost of preparing shards and of reading them.
 
     python benchmarks/streamed_corpus.py --pairs 1000000 2000000
-    python benchmarks/streamed_corpus.py --pairs 50000000    # about 17 GB on the disk, removed afterwards
+    python benchmarks/streamed_corpus.py --pairs 50000000    # about 17 GB on disk, removed afterwards
 
-Writes text of made-up words (as frequent as Zipf's law has them, 13 a sentence), then runs `kzoo prepare` on
-it and goes through an epoch of `ShardedBatches` of 2,048 words, each in a process of its own. MB is the most
-memory that such a process had resident, or one of those that it started, if that had more; `imported` is what
-Keras and its backend take of it. A third process trains pope_tiny on some of these batches: the share of
-reading is the time that a batch takes to read against the time that it takes to train. Prints a table with a
-line for each number of pairs.
+Writes text of made-up words (with frequencies by Zipf's law, 13 per sentence), then runs `kzoo prepare` on it
+and reads an epoch of `ShardedBatches` of 2,048 tokens, each in its own process. MB is the peak resident
+memory of that process, or of one of those that it started, if that is larger; `imported` is the part of it
+that Keras and its backend take. A third process trains pope_tiny on some of these batches: the share of
+reading is the time to read a batch relative to the time to train on it. Prints a table with one line for each
+number of pairs.
 """
 
 import argparse

@@ -1,21 +1,21 @@
-"""Training speed: target words a second of kzoo, JoeyNMT 2.3 and Eole 0.6, in turns within one run.
+"""Training speed: target tokens per second of kzoo, JoeyNMT 2.3 and Eole 0.6, in turns within one run.
 
     python benchmarks/training.py --model tiny --rounds 5
 
 All train the same model on the same sentences of Multi30k en-de in the same subwords, in batches of as many
-words, with Adam and label smoothing 0.1, float32, on the same two cores, each in a process and an environment
-of its own and through its own training loop. A word is a target subword or an end symbol; padding does not
+tokens, with Adam and label smoothing 0.1, float32, on the same two cores, each in its own process and
+environment and with its own training loop. A token is a target subword or an end symbol; padding does not
 count. Each system makes its own batches. `--model`: `tiny` and `base` are pre-norm Transformers with tied
-embeddings; `lstm` is the attention bridge's bilingual model, beside the two others' recurrent models of its
-sizes, which have no bridge.
+embeddings; `lstm` is the attention bridge's bilingual model, beside the two others' recurrent models of the
+same sizes, which have no bridge.
 
-Each system trains on until the end; between its turns its processes are stopped, so that a turn begins warm
-and takes seconds. A turn runs for `--seconds` and four steps at least, and counts from its second step.
-Left out: what comes before, kzoo's first epoch (in which every batch shape is compiled) or the others' first
-ten steps. Prints a table of the rounds with medians and ratios.
+Each system keeps training until the end; between its turns its processes are paused, so that a turn begins
+warm and takes seconds. A turn runs for at least `--seconds` and four steps, and counts from its second step.
+Not counted: kzoo's first epoch, in which every batch shape is compiled, or the others' first ten steps, and
+everything before. Prints a table of the rounds with medians and ratios.
 
-JoeyNMT and Eole run in environments of their own: `--joeynmt-python` and `--eole-python`, or ones that are
-made (once, 1 to 3 GB each) in kzoo's cache folder.
+JoeyNMT and Eole run in their own environments: `--joeynmt-python` and `--eole-python`, or ones that are
+created (once, 1 to 3 GB each) in kzoo's cache folder.
 """
 
 import argparse

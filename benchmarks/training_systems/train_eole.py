@@ -1,4 +1,4 @@
-"""Eole's side of `benchmarks/training.py`: `eole train` until it is ended, a line a step."""
+"""Eole's side of `benchmarks/training.py`: `eole train` until it is stopped, one line per step."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""JoeyNMT's side of `benchmarks/training.py`: `joeynmt train` until it is ended, a line a step."""
+"""JoeyNMT's side of `benchmarks/training.py`: `joeynmt train` until it is stopped, one line per step."""
 
 import itertools
 import json

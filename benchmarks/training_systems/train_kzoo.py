@@ -1,4 +1,4 @@
-"""kzoo's side of `benchmarks/training.py`: trains until it is ended, a line a step."""
+"""kzoo's side of `benchmarks/training.py`: trains until it is stopped, one line per step."""
 
 import json
 import sys
