@@ -48,7 +48,7 @@ class TransformerBackbone(Backbone):
         num_heads: int. H; must divide `width`.
         feedforward_dim: int. Inner width of the feed-forward networks.
         dropout: float. Rate on embeddings and on each sublayer's output, at least 0 and less than 1.
-        norm: `"post"` (Vaswani's) or `"pre"`, where layer normalization stands.
+        norm: `"post"` (Vaswani's) or `"pre"`, where layer normalization is applied.
         source_embedding: `"lookup"`, or `"glyph"`: vectors computed from the source's bitmaps, which needs a
             `target_vocabulary_size`.
         glyph_options: dict. Arguments of `GlyphCharEncoder`, such as `{"architecture": "fc_2"}`.
