@@ -33,7 +33,7 @@ def test_a_path_is_one_image(file):
     for one in (path, str(path), [path], (str(path),), np.array([str(path)])):
         np.testing.assert_array_equal(image_rows(one, 1, PICTURE), pixels[None])
     refused(path, 2, PICTURE, "2 sentences but 1 images")
-    refused("a.png", 1, FEATURES, r"features \(4,\) of pictures: extract them, files will not do")
+    refused("a.png", 1, FEATURES, r"picture features of shape \(4,\), not image files: run kzoo features")
     refused("no.png", 1, PICTURE, r"no\.png: no such image")
 
 
