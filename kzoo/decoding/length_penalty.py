@@ -1,11 +1,11 @@
-"""What a hypothesis's log-probability is divided by, so that longer ones are not at a loss."""
+"""Length penalties: divisors of a hypothesis's log-probability, which would otherwise favour short ones."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Exponent:
-    """length^alpha: 0 leaves log-probabilities as they are, 1 takes their mean over the words.
+    """length^alpha: 0 leaves log-probabilities unchanged, 1 takes their mean over the tokens.
 
     Args:
         alpha: float. Defaults to `1`.

@@ -79,7 +79,7 @@ def _check_tokenizers(tokenizers: list):
 
 
 def _others(folder: Path) -> list[Path]:
-    """Return the files in a folder that are not part of the preset saved there, such as its card.
+    """Return the files in a folder that are not part of its preset, such as its card and its scores.
 
     Raises:
         UserError: the folder is not a preset's, and not empty.
@@ -95,8 +95,8 @@ def _others(folder: Path) -> list[Path]:
 def _halve(path: Path):
     """Rewrite a weights file in float16.
 
-    A model built in float16 would be saved in float16, but on JAX no LSTM can be built so: its initial weights
-    come from a QR decomposition, which JAX lacks in float16.
+    A model built in float16 would be saved in float16, but on JAX no LSTM can be: its initial weights come
+    from a QR decomposition, which JAX lacks in float16.
     """
     whole = path.rename(path.with_suffix(".full"))
     with h5py.File(whole) as full, h5py.File(path, "w") as half:
