@@ -160,7 +160,7 @@ def test_bad_images_are_named(translator):
         model.translate(text[:2], images=colours[:3])
     with pytest.raises(UserError, match=r"shape \(4, 4, 3\), the model reads \(16, 16, 3\)"):
         model.translate(text[:2], images=colours[:2, :4, :4])
-    with pytest.raises(UserError, match="5 images: one each"):
+    with pytest.raises(UserError, match="5 images: give one per pair"):
         Batches([[4]] * 4, [[4]] * 4, images=colours[:5])
     with pytest.raises(UserError, match="features .* files will not do"):
         image_rows(["a.png"], 1, (4096,))
