@@ -235,7 +235,8 @@ def _read_column(path: Path, column: int, count: int) -> Text:
     for number, row in enumerate(rows, 1):
         if len(row) != count:
             raise UserError(
-                f"{path}, line {number}: {len(row)} columns instead of {count} (tabs between, one per language)"
+                f"{path}, line {number}: {len(row)} columns instead of {count} "
+                "(one per language, separated by tabs)"
             )
     return Text(str(path), [row[column] for row in rows])
 

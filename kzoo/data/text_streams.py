@@ -82,6 +82,7 @@ def _columns(path: Path) -> Iterator[tuple[str, str]]:
         row = line.split("\t")
         if len(row) != 2:
             raise UserError(
-                f"{path}, line {number}: {len(row)} columns instead of 2 (tabs between, one per language)"
+                f"{path}, line {number}: {len(row)} columns instead of 2 "
+                "(one per language, separated by tabs)"
             )
         yield row[0], row[1]

@@ -246,7 +246,7 @@ def test_an_extractor_that_is_not_understood_is_refused(written):
     for described in ({"model": "vgg19"}, {**asdict(VGG), "pooling": "max"}, 7):
         with pytest.raises(UserError, match="which this kzoo does not know"):
             open_features(written).require(described)
-    with pytest.raises(UserError, match="named without slashes, not 'openai/clip'"):
+    with pytest.raises(UserError, match="have no slashes, unlike 'openai/clip'"):
         Extractor("openai/clip", "pooled", "0" * 64)
     written.with_suffix(".json").write_text(
         written.with_suffix(".json").read_text().replace("vgg19", "hub/vgg19")

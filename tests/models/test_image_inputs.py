@@ -101,7 +101,7 @@ def test_no_sentences_have_no_images():
         ([[1, 2], [3]], r"sentence 2: its image is a list, not numbers \(4,\)"),
         (b"abcd", r"sentence 2: its image is a bytes, not numbers \(4,\)"),
         (np.array([0, np.nan, 2, 3]), "sentence 2: its image has NaN or infinite numbers"),
-        (Path("a.png"), "files will not do"),
+        (Path("a.png"), "not image files"),
     ],
 )
 def test_the_sentence_is_named(second, message):

@@ -230,7 +230,7 @@ def test_only_listed_shards_are_read(preset, tmp_path, monkeypatch):
     load(preset).save_to_preset(folder)
     for weight_map, words in (
         ({"/x": "../elsewhere.h5"}, "lists no ../elsewhere.h5"),
-        ({"/x": [3]}, "names 3, not a file of weights"),
+        ({"/x": [3]}, "names 3, not a weights file"),
         ({}, "names no weights file"),
     ):
         rewrite(folder / "model.weights.json", weight_map=weight_map)
