@@ -67,7 +67,7 @@ class Batches(keras.utils.PyDataset):
         self._shape_of = np.searchsorted([length for _, length in self.shapes], self._lengths)
         if (self._shape_of == len(self.shapes)).any():
             raise UserError(
-                f"pair {self._lengths.argmax() + 1} has {self._lengths.max()} words with its start or end, "
+                f"pair {self._lengths.argmax() + 1} has {self._lengths.max()} tokens with its start or end, "
                 f"the longest shape {self.shapes[-1][1]}"
             )
         self._plan = self.plan(self.epoch)

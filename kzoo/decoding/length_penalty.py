@@ -14,7 +14,7 @@ class Exponent:
     alpha: float = 1.0
 
     def __call__(self, length):
-        """Return the divisor for `length`, in words with the end symbol; a number or a float tensor."""
+        """Return the divisor for `length`, in tokens with the end symbol; a number or a float tensor."""
         return length**self.alpha
 
 
@@ -29,5 +29,5 @@ class GNMT:
     alpha: float = 0.6
 
     def __call__(self, length):
-        """Return the divisor for `length`, in words with the end symbol; a number or a float tensor."""
+        """Return the divisor for `length`, in tokens with the end symbol; a number or a float tensor."""
         return ((5.0 + length) / 6.0) ** self.alpha
