@@ -109,7 +109,7 @@ class _Figure:
 class _Group:
     """The figures of one entity around (0, 0), each with its position, and their extent in units.
 
-    The last is the foremost: those before it would cover what it has at its back.
+    The last is the foremost: the others cover what it has at its back.
     """
 
     members: list[tuple[_Figure, int, int]]
