@@ -1,9 +1,9 @@
 """kzoo: a Keras 3 model zoo for machine translation.
 
-The rooms, in the order in which a sentence passes through them: `data`, `text`, `presets` (built from
-`models`, built from `layers`), `decoding`; around them `training`, `evaluation` and `sharing`. Each is
-imported when it is first used, so that `import kzoo` costs nothing. `kzoo.export` and `kzoo.serve` want
-packages of their own and are imported by name.
+The packages, in the order in which a sentence passes through them: `data`, `text`, `presets` (built from
+`models`, which are built from `layers`), `decoding`; around them `training`, `evaluation` and `sharing`. Each
+is imported on first use, so that `import kzoo` costs nothing. `kzoo.export` and `kzoo.serve` need additional
+dependencies and are imported by name.
 """
 
 import lazy_loader

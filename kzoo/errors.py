@@ -1,21 +1,21 @@
-"""What goes wrong because of what the user gave: one clear line, no traceback on the command line."""
+"""Errors in the user's input: one clear line, without a traceback on the command line."""
 
 import errno
 
 
 class UserError(ValueError):
-    """The user's input cannot be used; the message names the thing, the value seen and what to do.
+    """The user's input cannot be used; the message names the input, the value found and what to do.
 
     The command line prints it as one line and exits with status 1; in Python it is a `ValueError`.
     """
 
 
 class WorkerError(UserError):
-    """What ends one of several processes: it is left at once, for at its end it would wait for the others."""
+    """Ends one of several worker processes, immediately: a normal exit would wait for the others."""
 
 
 def one_line(error: OSError) -> str:
-    """Return what the system could not do, and with which file."""
+    """Return a system error as one line, with the file's name if there is one."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     what = "no disk space left" if full else error.strerror or str(error)
     return f"{what}{f': {error.filename}' if error.filename else ''}"

@@ -1,4 +1,4 @@
-"""Files and folders that reach the disk whole or not at all."""
+"""Files and folders that are written completely or not at all."""
 
 import contextlib
 import fcntl
@@ -28,16 +28,16 @@ def sha256(path: str | os.PathLike) -> str:
 
 @contextlib.contextmanager
 def whole_file(path: str | os.PathLike) -> Iterator[Path]:
-    """Give another name to write to, and move it to `path` when the block ends without an error.
+    """Yield a temporary name to write to, and move it to `path` when the block ends without an error.
 
-    Nobody sees half of the file, and a failure, of power too, leaves what was there before. Missing folders
-    are made.
+    No reader sees a partial file, and after a failure, even of power, the previous file is still there.
+    Missing folders are created.
 
     Args:
         path: the file.
 
     Raises:
-        UserError: it cannot be written, as when the disk is full.
+        UserError: it cannot be written, for example because the disk is full.
     """
     if _is_no_file(path):
         yield Path(path)
@@ -51,10 +51,10 @@ def whole_file(path: str | os.PathLike) -> Iterator[Path]:
 
 
 def check_writable(path: str | os.PathLike):
-    """Try whether a file can be written, before the work whose result it is to hold.
+    """Check that a file can be written, before the work that produces its contents.
 
     Args:
-        path: the file; what it holds stays. Missing folders are made.
+        path: the file; its contents are kept. Missing folders are created.
 
     Raises:
         UserError: it cannot be written.
@@ -69,22 +69,22 @@ def check_writable(path: str | os.PathLike):
 
 
 def _is_no_file(path: str | os.PathLike) -> bool:
-    """Return whether a path is a device or a pipe: written to as it is, for its target may have no name."""
+    """Return whether a path is a device or pipe, written to directly because its target may have no name."""
     path = Path(path)
     return path.exists() and not (path.is_file() or path.is_dir())
 
 
 @contextlib.contextmanager
 def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
-    """Give an empty folder to fill, and move it to `path` when the block ends without an error.
+    """Yield an empty folder to fill, and move it to `path` when the block ends without an error.
 
-    An earlier folder of that name stays until the new one is complete.
+    An earlier folder of that name is kept until the new one is complete.
 
     Args:
         path: the folder.
 
     Raises:
-        UserError: it cannot be written, as when the disk is full, or is a file.
+        UserError: it cannot be written, for example because the disk is full, or it is a file.
     """
     path = Path(path).resolve()
     if path.is_file():
@@ -105,13 +105,13 @@ def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
 
 
 def _remove_abandoned(path: Path):
-    """Remove what `whole_folder` left of a folder in processes that were killed meanwhile."""
+    """Remove what `whole_folder` left of a folder in processes that were killed."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
         found = HIDDEN.fullmatch(left.name)
         if not found or found["name"] != path.name or found["earlier"] or not left.is_dir():
             continue
-        with contextlib.suppress(OSError):  # another's, or just moved
-            # One that is younger may not be held yet.
+        with contextlib.suppress(OSError):  # another process's, or just moved
+            # A younger one may not be locked yet.
             if time.time() - left.stat().st_mtime > 60:
                 with _held(left) as mine:
                     if mine:
@@ -120,12 +120,12 @@ def _remove_abandoned(path: Path):
 
 @contextlib.contextmanager
 def _held(folder: Path) -> Iterator[bool]:
-    """Hold a folder as long as the block runs, and this process; give whether nobody else does."""
+    """Lock a folder while the block and this process run; yield whether no other process has it locked."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         mine = True
-    except OSError:  # another process holds it, or the file system cannot say
+    except OSError:  # another process holds it, or the file system cannot tell
         mine = False
     try:
         yield mine
@@ -136,8 +136,8 @@ def _held(folder: Path) -> Iterator[bool]:
 def check_space(folder: Path, size: int):
     """Raise OSError if a file of `size` bytes does not fit on the disk.
 
-    For writers that fail badly half-way: HDF5's library can crash the process when the disk is full. Where
-    the system cannot reserve space, as macOS, nothing is known beforehand.
+    For writers that fail badly half-way: HDF5's library can crash the process when the disk is full. On
+    systems that cannot reserve space, such as macOS, nothing is checked.
     """
     if not hasattr(os, "posix_fallocate"):
         return
@@ -151,7 +151,7 @@ def check_space(folder: Path, size: int):
 
 
 def remove_folder(path: Path):
-    """Remove a folder, under another name, so that nobody takes what is left of it for the whole."""
+    """Remove a folder after renaming it, so that nobody takes a partial folder for the whole."""
     hidden = path.with_name(_hidden(path.name))
     os.rename(path, hidden)
     shutil.rmtree(hidden)
@@ -163,7 +163,7 @@ def remove_unfinished(folder: Path):
     A folder that was being replaced and has no successor yet gets its name back.
 
     Args:
-        folder: where they wrote; one that is not there is fine.
+        folder: where they wrote; it need not exist.
     """
     for path in list(folder.glob(".*")):
         found = HIDDEN.fullmatch(path.name)
@@ -179,11 +179,11 @@ def remove_unfinished(folder: Path):
 
 
 def check_replaceable(path: str | os.PathLike, mark: str):
-    """Refuse to replace a folder that holds something else than what is to be written there.
+    """Refuse to replace a folder that holds anything other than an earlier output of the same kind.
 
     Args:
-        path: the folder; one that is not there or empty is fine.
-        mark: file that an earlier output of the same kind has, such as `saved_model.pb`.
+        path: the folder; it may be missing or empty.
+        mark: a file that an earlier output of the same kind has, such as `saved_model.pb`.
 
     Raises:
         UserError: it is a file, or a folder with other contents.
@@ -192,7 +192,7 @@ def check_replaceable(path: str | os.PathLike, mark: str):
     if path.is_file():
         raise UserError(f"{path}: cannot be written (it is a file, not a folder)")
     if path.is_dir() and any(path.iterdir()) and not (path / mark).exists():
-        raise UserError(f"{path}: is a folder with other contents (no {mark}); give a new one")
+        raise UserError(f"{path}: is a folder with other contents (no {mark}); choose a new one")
 
 
 def _hidden(name: str) -> str:
@@ -204,7 +204,7 @@ HIDDEN = re.compile(rf"\.(?P<name>.+)\.kzoo-[0-9a-f]{{8}}(?P<earlier>{re.escape(
 
 
 def to_disk(path: Path):
-    """Wait until a file's contents, or a folder's names, are on the disk itself."""
+    """Wait until a file's contents, or a folder's entries, are physically on disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -228,5 +228,5 @@ def _beside(path: str | os.PathLike) -> Iterator[Path]:
     finally:
         if beside.is_dir():
             shutil.rmtree(beside, ignore_errors=True)
-        with contextlib.suppress(OSError):  # moved, or never made
+        with contextlib.suppress(OSError):  # moved, or never created
             beside.unlink()

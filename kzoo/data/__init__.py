@@ -1,4 +1,4 @@
-"""Parallel text: corpora by name or from files, and the batches that training takes."""
+"""Parallel text: corpora by name or from files, and batches for training."""
 
 import lazy_loader
 

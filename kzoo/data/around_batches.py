@@ -1,10 +1,10 @@
-"""What stands around batches and changes them: as many, in the same order."""
+"""Base class of wrappers that change each batch but not their number or order."""
 
 import keras
 
 
 class AroundBatches(keras.utils.PyDataset):
-    """Batches as they are; a subclass gives others in `__getitem__`.
+    """Base class of batch wrappers: passes batches on unchanged; subclasses override `__getitem__`.
 
     Args:
         batches: `(inputs, labels, weights)` each, such as `Batches`.
@@ -21,7 +21,7 @@ class AroundBatches(keras.utils.PyDataset):
         return self.batches[index]
 
     def start_epoch(self, epoch: int):
-        """Put the batches in the order of epoch number `epoch`, counted from 0."""
+        """Put the batches in the order of epoch `epoch`, counted from 0."""
         self.batches.start_epoch(epoch)
 
     def on_epoch_begin(self):

@@ -1,4 +1,4 @@
-"""Batches of word numbers in a few fixed shapes, so that each shape is compiled once."""
+"""Batches of token ids in a few fixed shapes, so that each shape is compiled once."""
 
 import hashlib
 import itertools
@@ -14,33 +14,33 @@ Batch = tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]
 
 
 class Batches(keras.utils.PyDataset):
-    """Batches for `fit` and `evaluate`, of about equally many words each.
+    """Batches for `fit` and `evaluate`, with about the same number of tokens each.
 
-    Sentence pairs of like length share a batch; a batch has one of `num_shapes` shapes, chosen so that
-    padding is least. Every pair comes once an epoch, in an order that `seed` and the epoch fix, on every
-    backend and machine. The last batch of each shape is filled up with empty rows of weight 0.
+    Sentence pairs of similar length share a batch; a batch has one of `num_shapes` shapes, chosen to minimize
+    padding. Every pair comes once per epoch, in an order determined by `seed` and the epoch, on every backend
+    and machine. The last batch of each shape is filled with empty rows of weight 0.
 
-    Give `fit` `shuffle=False`, or Keras draws an order of its own.
+    Call `fit` with `shuffle=False`, or Keras shuffles the batches itself.
 
     Args:
-        source: lists of word numbers, a sentence each, without start and end.
+        source: lists of token ids, one per sentence, without start and end.
         target: the same for their translations.
-        tokens: int. Most words of a batch on either side, padding included.
-        num_shapes: int. Most shapes.
+        tokens: int. Maximum tokens per batch on either side, padding included.
+        num_shapes: int. Maximum number of shapes.
         seed: int. Fixes the order of every epoch.
-        shuffle: bool. `False`: shortest first, every epoch alike.
-        max_length: int. Longest sentence, with its start or end. `None`: any.
-        shapes: the batches' (rows, length) pairs, shortest first, in place of those that are chosen here.
-        images: `(N, …)`. An image for each pair, such as features on disk. `None`: text only.
+        shuffle: bool. `False`: shortest first, the same order every epoch.
+        max_length: int. Maximum sentence length, with its start or end symbol. `None`: any.
+        shapes: the batches' (rows, length) pairs, shortest first, instead of automatically chosen ones.
+        images: `(N, …)`. One image per pair, such as features on disk. `None`: text only.
         **kwargs: `workers` and other arguments of `keras.utils.PyDataset`.
 
     Returns (a batch):
         `({"source": (B, L), "target": (B, L)}, labels (B, L), weights (B, L))`. A source ends with the end
-        symbol, a target begins with the start symbol, labels are the target's next words. With images also
+        symbol, a target begins with the start symbol, labels are the target's next tokens. With images also
         `"image": (B, …)`.
 
     Raises:
-        UserError: no pairs, unequally many sentences, or one longer than `max_length` or `tokens`.
+        UserError: no pairs, different numbers of sentences, or one longer than `max_length` or `tokens`.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Batches(keras.utils.PyDataset):
     ):
         super().__init__(**kwargs)
         if images is not None and len(images) != len(source):
-            raise UserError(f"{len(source):,} sentence pairs but {len(images):,} images: one each is needed")
+            raise UserError(f"{len(source):,} sentence pairs but {len(images):,} images: give one per pair")
         self.source, self.target, self.images = source, target, images
         self.seed, self.shuffle = seed, shuffle
         self.epoch = 0
@@ -67,14 +67,14 @@ class Batches(keras.utils.PyDataset):
         self._shape_of = np.searchsorted([length for _, length in self.shapes], self._lengths)
         if (self._shape_of == len(self.shapes)).any():
             raise UserError(
-                f"pair {self._lengths.argmax() + 1} has {self._lengths.max()} words with its start or end, "
+                f"pair {self._lengths.argmax() + 1} has {self._lengths.max()} tokens with its start or end, "
                 f"the longest shape {self.shapes[-1][1]}"
             )
         self._plan = self.plan(self.epoch)
 
     @property
     def num_words(self) -> int:
-        """Target words of an epoch, end symbols included."""
+        """Number of target tokens per epoch, end symbols included."""
         return sum(len(sentence) + 1 for sentence in self.target)
 
     def __len__(self) -> int:
@@ -84,7 +84,7 @@ class Batches(keras.utils.PyDataset):
         return self.batch(*self._plan[index])
 
     def batch(self, shape: tuple[int, int], pairs: np.ndarray) -> Batch:
-        """Return the batch of the numbered pairs in a shape, rows and length."""
+        """Return the batch of the numbered pairs in a shape `(rows, length)`."""
         inputs, labels, weights = padded_batch(
             shape, [self.source[pair] for pair in pairs], [self.target[pair] for pair in pairs]
         )
@@ -97,12 +97,12 @@ class Batches(keras.utils.PyDataset):
         self.start_epoch(self.epoch + 1)
 
     def start_epoch(self, epoch: int):
-        """Put the pairs in the order of epoch number `epoch`, counted from 0."""
+        """Put the pairs in the order of epoch `epoch`, counted from 0."""
         self.epoch = epoch
         self._plan = self.plan(self.epoch)
 
     def digest(self) -> str:
-        """Return the SHA-256 of all pairs' word numbers and of 64 of the images: what they are trained on."""
+        """Return the SHA-256 of all pairs' token ids and of 64 of the images: it identifies the data."""
         found = hashlib.sha256()
         for side in (self.source, self.target):
             for first in range(0, len(side), 65536):
@@ -126,11 +126,11 @@ class Batches(keras.utils.PyDataset):
 
 
 class RestOfEpoch(keras.utils.PyDataset):
-    """The batches of an epoch from a given one on, for `fit` to begin in its middle.
+    """The batches of an epoch from a given one on, so that `fit` can start in mid-epoch.
 
     Args:
         batches: `Batches` or `PairBatches`, in the order of the epoch.
-        first: int. Number of the first batch, counted from 0; at least two batches are left.
+        first: int. Number of the first batch, counted from 0; at least two batches must be left.
     """
 
     def __init__(self, batches: keras.utils.PyDataset, first: int):
@@ -144,13 +144,13 @@ class RestOfEpoch(keras.utils.PyDataset):
         self._begun = True
 
     def __getitem__(self, index: int):
-        # Before it begins, Keras looks at two batches for their shapes: those of the whole epoch, as
-        # `differing_first_two` puts them.
+        # Before the epoch begins, Keras looks at two batches for their shapes: it gets those of the whole
+        # epoch, in the order of `differing_first_two`.
         return self.batches[index + self.first if self._begun else index]
 
 
 def padded_batch(shape: tuple[int, int], source: list[list[int]], target: list[list[int]]) -> Batch:
-    """Return the batch of sentence pairs in a shape, rows and length, as `Batches` describes it."""
+    """Return the batch of sentence pairs in a shape `(rows, length)`, as `Batches` describes it."""
     words, labels = np.full((2, *shape), PAD, "int32"), np.full(shape, PAD, "int32")
     for row, (s, t) in enumerate(zip(source, target, strict=True)):
         words[0, row, : len(s) + 1] = [*s, END]
@@ -162,10 +162,10 @@ def padded_batch(shape: tuple[int, int], source: list[list[int]], target: list[l
 def one_shape_each(
     order: np.ndarray, shape_of: np.ndarray, shapes: list[tuple[int, int]]
 ) -> list[tuple[tuple[int, int], np.ndarray]]:
-    """Return batches of pairs, those of like length together: a shape and the numbers of its pairs.
+    """Return batches of pairs of similar length: a shape and the numbers of its pairs each.
 
     Args:
-        order: numbers of the pairs, as they are to follow each other among those of a shape.
+        order: numbers of the pairs, in the order in which those of a shape follow each other.
         shape_of: for each pair, the number of its shape.
         shapes: (rows, length) each.
     """
@@ -177,13 +177,13 @@ def one_shape_each(
 
 
 def differing_first_two(plan: list, shape) -> list:
-    """Return the batches with two of different rows and length in front, if there are such.
+    """Return the batches with two that differ in rows and in length first, if there are two such batches.
 
-    Keras on TensorFlow takes the axes on which the first two batches differ to be those that vary.
+    Keras on TensorFlow infers the variable axes from the first two batches.
 
     Args:
         plan: the batches.
-        shape: function from one of them to its rows and length.
+        shape: function from a batch to its rows and length.
     """
     rows, length = shape(plan[0])
     differences = [(shape(batch)[0] != rows) + 2 * (shape(batch)[1] != length) for batch in plan]
@@ -200,17 +200,17 @@ def batch_shapes(
     num_shapes: int,
     max_length: int | None = None,
 ) -> list[tuple[int, int]]:
-    """Return the (rows, length) shapes that pad sentence pairs least, shortest first.
+    """Return the (rows, length) shapes that minimize padding of sentence pairs, shortest first.
 
     Args:
         sides: source and target of each language pair.
-        tokens: int. Most words of a batch on either side, padding included.
-        sentences: int. Rows of every batch; `None`: as many as `tokens` holds.
-        num_shapes: int. Most shapes.
-        max_length: int. Longest sentence, with its start or end. `None`: any.
+        tokens: int. Maximum tokens per batch on either side, padding included.
+        sentences: int. Rows of every batch; `None`: as many as `tokens` allows.
+        num_shapes: int. Maximum number of shapes.
+        max_length: int. Maximum sentence length, with its start or end symbol. `None`: any.
 
     Raises:
-        UserError: no pairs, unequally many sentences, or one longer than `max_length` or `tokens`.
+        UserError: no pairs, different numbers of sentences, or one longer than `max_length` or `tokens`.
     """
     each = [pair_lengths(source, target) for source, target in sides]
     lengths = np.concatenate(each)
@@ -228,7 +228,7 @@ def pair_lengths(source: list[list[int]], target: list[list[int]]) -> np.ndarray
     """Return the length of the longer side of each pair, with its start or end symbol.
 
     Raises:
-        UserError: no pairs, or unequally many sentences.
+        UserError: no pairs, or different numbers of sentences.
     """
     if len(source) != len(target):
         raise UserError(f"{len(source)} source sentences but {len(target)} target sentences")
@@ -238,19 +238,19 @@ def pair_lengths(source: list[list[int]], target: list[list[int]]) -> np.ndarray
 
 
 def least_padding(lengths: np.ndarray, num_shapes: int) -> list[int]:
-    """Return at most `num_shapes` lengths to pad to, such that all sentences together get least padding."""
+    """Return at most `num_shapes` lengths to pad to that minimize the total padding of all sentences."""
     return least_padding_of(*np.unique(lengths, return_counts=True), num_shapes)
 
 
 def least_padding_of(distinct: np.ndarray, counts: np.ndarray, num_shapes: int) -> list[int]:
-    """Return what `least_padding` does, for `counts` sentences of each of the `distinct` lengths, sorted.
+    """Do the work of `least_padding` for `counts` sentences of each of the sorted `distinct` lengths.
 
     Dynamic programming over the sorted distinct lengths: cost[j] with m groups is the least over i of
     cost[i] with m - 1 groups plus the sentences of lengths i + 1 … j, all padded to length j.
     """
     sentences = np.concatenate([[0], np.cumsum(counts)])
     ends = np.arange(1, len(distinct) + 1)
-    # padded[i, j]: words after padding the sentences of distinct lengths i … j - 1 to the longest of them
+    # padded[i, j]: tokens after padding the sentences of distinct lengths i … j - 1 to the longest of them
     padded = (sentences[ends][None, :] - sentences[: len(distinct), None]) * distinct[None, :].astype(float)
     padded[np.arange(len(distinct))[:, None] >= ends[None, :]] = np.inf
     cost = np.concatenate([[0.0], padded[0]])

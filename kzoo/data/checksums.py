@@ -1,6 +1,6 @@
 """SHA-256 of the unpacked text of each file that `kzoo.data.corpora` downloads.
 
-Of the text, not of the gzip file: the same text may be packed in many ways.
+The checksums are of the text, not of the gzip file, since the same text can be packed in many ways.
 """
 
 MULTI30K = {

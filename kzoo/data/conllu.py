@@ -13,10 +13,10 @@ RANGE_OR_EMPTY = re.compile(r"\d+(-|\.)\d+")
 def read_conllu(path: str | Path) -> list[list[tuple[str, str]]]:
     """Return the sentences of a CoNLL-U file: each a list of (word, UPOS).
 
-    Lines of multiword tokens and of empty nodes are passed over: the words are what is tagged.
+    Lines of multiword tokens and of empty nodes are skipped, since only words are tagged.
 
     Args:
-        path: the file; packed if its name ends in `.gz`.
+        path: the file; gzipped if its name ends in `.gz`.
 
     Raises:
         UserError: the file cannot be read or has no sentence; a line without ten columns, with a number
@@ -39,7 +39,7 @@ def read_conllu(path: str | Path) -> list[list[tuple[str, str]]]:
             sentences.append(words)
             words = []
     if not sentences:
-        raise UserError(f"{text.where}: no sentence in it; a CoNLL-U file has a word a line")
+        raise UserError(f"{text.where}: no sentence in it; a CoNLL-U file has one word per line")
     return sentences
 
 

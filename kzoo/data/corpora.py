@@ -1,6 +1,6 @@
 """Parallel corpora: aligned sentences of a split, by the corpus's name or from the user's own files.
 
-Recipes and the command line open a corpus here; tokenizers and batches take the sentences that it gives.
+Recipes and the command line open corpora here; tokenizers and batches use their sentences.
 """
 
 import os
@@ -25,17 +25,17 @@ MULTI30K_ADDRESS = f"https://raw.githubusercontent.com/multi30k/dataset/{MULTI30
 class Corpus:
     """Sentences in several languages, aligned by line, in named splits.
 
-    Nothing is read, generated or downloaded before sentences are asked for.
+    Nothing is read, generated or downloaded before sentences are requested.
 
     Args:
-        name: what it is called, as in `open_corpus(name)`; "files" for the user's own.
+        name: the corpus's name, as in `open_corpus(name)`; "files" for the user's own files.
         languages: the codes of its languages.
         splits: the names of its splits.
         licence: terms of use, one line.
-        citation: whom to cite, one line; empty if nobody asks for it.
+        citation: whom to cite, one line; empty if no citation is requested.
         read: `read(split, language)` returns the `Text`; called with existing splits and languages only.
         absent: the (split, language) combinations that do not exist.
-        read_images: `read_images(split)` returns an image for each line; `None`: there are none.
+        read_images: `read_images(split)` returns one image per line; `None`: there are none.
     """
 
     name: str
@@ -65,22 +65,22 @@ class Corpus:
         return self._text(split, language).sentences
 
     def pairs(self, split: str, source: str, target: str) -> tuple[list[str], list[str]]:
-        """Return the source and the target sentences of a split, aligned: equally many.
+        """Return the source and the target sentences of a split, aligned line by line.
 
         Args:
             split: one of `splits`.
-            source: the language translated from.
-            target: the language translated to.
+            source: the source language.
+            target: the target language.
 
         Raises:
-            UserError: as `sentences`; or the two files have different numbers of lines.
+            UserError: as for `sentences`; or the two files have different numbers of lines.
 
         Example:
             >>> english, german = open_corpus("multi30k").pairs("val", "en", "de")
             >>> len(english), len(german)
             (1014, 1014)
         """
-        self._check(split, source, target)  # both before the first is read, perhaps downloaded
+        self._check(split, source, target)  # check both before the first is read or downloaded
         left, right = self._text(split, source), self._text(split, target)
         if len(left.sentences) != len(right.sentences):
             raise UserError(
@@ -105,11 +105,11 @@ class Corpus:
     def with_images(self, folder: str | os.PathLike) -> "Corpus":
         """Return the corpus with the features `SPLIT.npy` of a folder as its images.
 
-        `SPLIT.txt` beside them, or in the corpus's folder under KZOO_DATA, names the picture of each line;
-        what follows a `#` in it does not count. Without it the rows must be in the order of the lines.
+        `SPLIT.txt` in that folder, or in the corpus's folder under KZOO_DATA, names the picture of each line;
+        anything after a `#` is ignored. Without it the rows must be in the order of the lines.
 
         Args:
-            folder: as `kzoo features extract` fills it.
+            folder: a folder with the files that `kzoo features extract` writes.
         """
 
         def read(split: str) -> FeatureFile:
@@ -121,7 +121,7 @@ class Corpus:
         return replace(self, read_images=read)
 
     def languages_in(self, split: str) -> tuple[str, ...]:
-        """Return the languages that a split exists in; `UserError` if there is no such split."""
+        """Return the languages in which a split exists; raises `UserError` if there is no such split."""
         if split not in self.splits:
             raise UserError(f"corpus {self.name} has no split {split!r}: {nearest(split, list(self.splits))}")
         return tuple(language for language in self.languages if (split, language) not in self.absent)
@@ -149,9 +149,9 @@ class Corpus:
 def open_corpus(name: str) -> Corpus:
     """Return a corpus by its name.
 
-    `multi30k`, `wmt17_zh_en` and `tatoeba_zh_en` are read from the folder that the environment variable
-    `KZOO_DATA` names, as `NAME/SPLIT.LANGUAGE.gz`; what it lacks of the first two is downloaded once and kept
-    in `KZOO_CACHE` (`~/.cache/kzoo`): 420 MB for `wmt17_zh_en`. `scenes` is generated.
+    `multi30k`, `wmt17_zh_en` and `tatoeba_zh_en` are read from the folder named by the environment variable
+    `KZOO_DATA`, as `NAME/SPLIT.LANGUAGE.gz`. Missing files of the first two are downloaded once and kept in
+    `KZOO_CACHE` (`~/.cache/kzoo`): 420 MB for `wmt17_zh_en`. `scenes` is generated.
 
     Args:
         name: a key of `CORPORA`.
@@ -180,14 +180,15 @@ def open_files(
     """Return the user's own files as a corpus.
 
     Args:
-        train: text files aligned by line, one a language in the order of `languages`, or one `.tsv` file with
-            as many columns; UTF-8, each optionally packed (`.gz`).
+        train: text files aligned by line, one per language in the order of `languages`, or one `.tsv` file
+            with as many columns; UTF-8, each optionally gzipped (`.gz`).
         val: the same for the validation split.
         test: the same for the test split.
         languages: the codes of the files or columns, two or more.
 
     Raises:
-        UserError: no split at all, a file that does not exist, or neither a pair nor a `.tsv`.
+        UserError: no split at all, a file that does not exist, or files that are neither one per language nor
+            a `.tsv`.
 
     Example:
         >>> corpus = open_files(train=("train.id", "train.zh"), val="val.tsv.gz", languages=("id", "zh"))
@@ -234,7 +235,8 @@ def _read_column(path: Path, column: int, count: int) -> Text:
     for number, row in enumerate(rows, 1):
         if len(row) != count:
             raise UserError(
-                f"{path}, line {number}: {len(row)} columns instead of {count} (one a language, tabs between)"
+                f"{path}, line {number}: {len(row)} columns instead of {count} "
+                "(one per language, separated by tabs)"
             )
     return Text(str(path), [row[column] for row in rows])
 
@@ -330,7 +332,7 @@ CORPORA: dict[str, Callable[[], Corpus]] = {
 
 
 def picture_names(path: Path) -> list[str]:
-    """Return the file names of pictures, a line each; Multi30k writes `NAME#CAPTION` in one of its lists."""
+    """Return the file names of pictures, one per line; Multi30k writes `NAME#CAPTION` in one of its lists."""
     return [line.partition("#")[0] for line in read_lines(path).sentences]
 
 

@@ -1,4 +1,4 @@
-"""Chinese Treebank 5.0, the user's own licensed copy, read as sentences of words with its parts of speech."""
+"""Chinese Treebank 5.0, the user's own licensed copy, read as sentences of words with parts of speech."""
 
 import re
 from collections.abc import Iterator
@@ -16,14 +16,14 @@ SPLITS = {
 FILES = ((1, 325), (400, 454), (500, 554), (590, 596), (600, 885), (900, 931), (1001, 1078), (1100, 1151))
 NAME = re.compile(r"chtb_(\d+)(\.fid)?\.pos")
 ENCODING = "gb18030"  # the files are GB2312, a part of it
-EMPTY = "-NONE-"  # the tag of empty categories, which are no text
+EMPTY = "-NONE-"  # the tag of empty categories, which are not text
 
 
 def read_ctb5(folder: str | Path, split: str) -> list[list[tuple[str, str]]]:
     """Return the sentences of a split: each a list of (word, part of speech), the treebank's own tags.
 
     Args:
-        folder: the treebank's, which has `data/postagged` in it.
+        folder: the treebank's folder, with `data/postagged` in it.
         split: "train", "dev" or "test": about 18,100, 350 and 348 sentences.
 
     Raises:
@@ -80,7 +80,7 @@ def _sentences(path: Path) -> list[list[tuple[str, str]]]:
         elif inside:
             words += _words(line, where)
     if not sentences:
-        raise UserError(f"{path}: no sentence in it; one stands between <S ID=…> and </S>")
+        raise UserError(f"{path}: no sentence in it; sentences are between <S ID=…> and </S>")
     return sentences
 
 

@@ -1,6 +1,6 @@
-"""Downloads of a packed text file or of an archive: checked before it is kept, kept whole or not at all.
+"""Downloads of a gzipped text file or of an archive: verified, then kept completely or not at all.
 
-`kzoo.data.corpora` and `kzoo.data.wmt17` call it for what is not in the user's own folder.
+`kzoo.data.corpora` and `kzoo.data.wmt17` use it for files that are not in the user's own folder.
 """
 
 import contextlib
@@ -22,15 +22,15 @@ TIMEOUT = 30  # seconds without a byte
 
 
 def download(address: str, sha256: str, path: Path) -> Path:
-    """Make `path` hold the text that stands packed at `address`, and return `path`.
+    """Download and unpack the gzipped text at `address` to `path`, and return `path`.
 
-    A file that is there already and has the right checksum is taken as it is. The text is kept unpacked:
-    servers may pack the same text differently, so only its own checksum means something.
+    An existing file with the right checksum is used as it is. The text is kept unpacked: servers may pack the
+    same text differently, so only the text's checksum is meaningful.
 
     Args:
-        address: of a gzip file.
+        address: URL of a gzip file.
         sha256: of the unpacked text, 64 hexadecimal digits.
-        path: where to keep the unpacked text; its folder is made if need be.
+        path: where to keep the unpacked text; its folder is created if necessary.
 
     Raises:
         UserError: no network, no such address, a truncated or altered file, no space; nothing is left behind.
@@ -39,7 +39,7 @@ def download(address: str, sha256: str, path: Path) -> Path:
         >>> download("https://example.org/val.en.gz", "1f2a…", cache_folder() / "val.en")
         PosixPath('/home/me/.cache/kzoo/val.en')
     """
-    with contextlib.suppress(OSError):  # not there, or not readable
+    with contextlib.suppress(OSError):  # missing or not readable
         if hashlib.sha256(path.read_bytes()).hexdigest() == sha256:
             return path
     packed = bytearray()
@@ -57,18 +57,18 @@ def download(address: str, sha256: str, path: Path) -> Path:
 
 
 def download_archive(address: str, sha256: str, path: Path) -> Path:
-    """Make `path` hold what stands at `address`, byte for byte, and return `path`.
+    """Download the archive at `address` to `path`, byte for byte, and return `path`.
 
-    It goes to the disk as it comes: an archive may be too large for memory. One that is there already and has
-    the right checksum is taken as it is.
+    It is written to disk while it is received, since an archive may be too large for memory. An existing file
+    with the right checksum is used as it is.
 
     Args:
-        address: of the archive, of any kind.
+        address: URL of the archive, of any kind.
         sha256: of the archive itself, 64 hexadecimal digits.
-        path: where to keep it; its folder is made if need be.
+        path: where to keep it; its folder is created if necessary.
 
     Raises:
-        UserError: as `download`.
+        UserError: as for `download`.
 
     Example:
         >>> download_archive("https://example.org/all.zip", "1f2a…", cache_folder() / "all.zip")
@@ -85,7 +85,7 @@ def download_archive(address: str, sha256: str, path: Path) -> Path:
                 digest.update(block)
                 try:
                     file.write(block)
-                except OSError as error:  # else it would pass for the network's
+                except OSError as error:  # otherwise it would look like a network error
                     raise UserError(f"{path}: cannot be written ({error.strerror or error})") from None
 
             came = _receive(address, keep)
@@ -98,7 +98,7 @@ def download_archive(address: str, sha256: str, path: Path) -> Path:
 
 
 def unpack(packed: bytes | bytearray) -> tuple[bytes, str]:
-    """Return the text in a gzip file up to where it breaks off, and what broke ("" if nothing did).
+    """Return the text in a gzip file up to the first error, and the error ("" if there is none).
 
     Args:
         packed: the bytes of the gzip file.
@@ -110,7 +110,7 @@ def unpack(packed: bytes | bytearray) -> tuple[bytes, str]:
     text = bytearray()
     try:
         with gzip.open(io.BytesIO(packed)) as file:
-            while block := file.read1():  # one step each: a break loses nothing before it
+            while block := file.read1():  # in small steps: an error loses nothing before it
                 text += block
     except (OSError, EOFError, zlib.error) as error:
         return bytes(text), str(error)
@@ -118,10 +118,10 @@ def unpack(packed: bytes | bytearray) -> tuple[bytes, str]:
 
 
 def _receive(address: str, keep: Callable[[bytes], object]) -> str:
-    """Give `keep` the bytes at the address, block by block, with a progress bar on stderr.
+    """Pass the bytes at the address to `keep`, block by block, with a progress bar on stderr.
 
     Returns:
-        How many bytes came of how many that the server announced, in words.
+        A text with the number of bytes received, and announced by the server.
     """
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn

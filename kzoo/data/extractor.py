@@ -1,4 +1,4 @@
-"""What computed features of pictures: written beside them, and kept by the model that is trained on them."""
+"""The extractor of picture features: described beside the features, and in the model trained on them."""
 
 from dataclasses import dataclass, replace
 
@@ -7,17 +7,17 @@ from kzoo.errors import UserError
 
 @dataclass(frozen=True)
 class Extractor:
-    """What computed features: those of two extractors cannot take each other's place.
+    """Describes how features were computed: features of different extractors are not interchangeable.
 
     Args:
         model: name of the network, such as "vgg19".
-        layer: name of the layer whose output they are.
-        weights: SHA-256 of its weights' values, or "random".
+        layer: name of the layer whose outputs are the features.
+        weights: SHA-256 of the network's weights, or "random".
         seed: of random weights, else `None`.
-        corrupt: what pictures that cannot be read have: `""`: there are none; "mean": the mean of the others.
+        corrupt: features of unreadable pictures: `""`: there are none; "mean": the mean of the others.
 
     Raises:
-        UserError: a name with a slash: presets have the extractor in their settings, where no path may stand.
+        UserError: a name with a slash: presets keep the extractor in their settings, which may hold no path.
     """
 
     model: str
@@ -30,7 +30,7 @@ class Extractor:
         for name in (self.model, self.layer, self.weights):
             if "/" in name or "\\" in name:
                 raise UserError(
-                    f"an extractor is named without slashes, not {name!r}: a preset keeps its name"
+                    f"an extractor's names have no slashes, unlike {name!r}: a preset keeps its name"
                 )
 
     def __str__(self) -> str:
@@ -42,5 +42,5 @@ class Extractor:
         return f"{self.model} {self.layer} ({weights})"
 
     def fits(self, other: "Extractor") -> bool:
-        """Return whether features of both mean the same; corrupt pictures may be treated differently."""
+        """Return whether features of both are interchangeable, apart from those of corrupt pictures."""
         return replace(self, corrupt="") == replace(other, corrupt="")

@@ -1,7 +1,7 @@
-"""Features of pictures on the disk: an array that is read where it is asked for, and whose pictures they are.
+"""Picture features on disk: an array whose rows are read on demand, and the names of its pictures.
 
-`NAME.npy` holds a row for each picture, `NAME.json` beside it the pictures' names and what computed the rows.
-Extraction writes them, training and translation open them.
+`NAME.npy` holds one row per picture, `NAME.json` beside it the pictures' names and the extractor. Extraction
+writes them; training and translation open them.
 """
 
 import contextlib
@@ -22,13 +22,13 @@ from kzoo.files import to_disk, whole_file
 
 @dataclass(frozen=True)
 class FeatureFile:
-    """Features of pictures in the order that was asked for; rows are read from the disk when indexed.
+    """Features of pictures in the requested order; rows are read from disk when indexed.
 
     Args:
-        array: `(N, D_img)` or `(N, R, D_img)`, a row for each picture of the file.
-        names: the file's N pictures.
-        extractor: what computed them.
-        order: int `(n,)`. The rows that were asked for.
+        array: `(N, D_img)` or `(N, R, D_img)`, one row per picture of the file.
+        names: names of the file's N pictures.
+        extractor: the extractor that computed them.
+        order: int `(n,)`. The requested rows.
     """
 
     array: np.ndarray
@@ -40,12 +40,12 @@ class FeatureFile:
         return len(self.order)
 
     def __getitem__(self, index) -> np.ndarray:
-        """Return a picture's features, or those of several for a slice or an array of numbers."""
+        """Return a picture's features, or several pictures' for a slice or an array of indices."""
         return np.array(self.array[self.order[index]])
 
     @property
     def dtype(self) -> np.dtype:
-        """The numbers' type."""
+        """The features' dtype."""
         return self.array.dtype
 
     @property
@@ -62,10 +62,10 @@ class FeatureFile:
         """Refuse features of another extractor.
 
         Args:
-            extractor: the fields of the one that is wanted, as a preset has them.
+            extractor: the fields of the required extractor, as in a preset.
 
         Raises:
-            UserError: it computed other features than these.
+            UserError: these features were computed by another extractor.
         """
         try:
             wanted = Extractor(**extractor)
@@ -77,7 +77,7 @@ class FeatureFile:
         if not self.extractor.fits(wanted):
             raise UserError(
                 f"{self.path}: these are features of {self.extractor}, the model reads those of {wanted}: "
-                "extract them again, by the network that it was trained with"
+                "extract them again, with the network that it was trained with"
             )
 
 
@@ -91,16 +91,16 @@ def open_features(
 
     Args:
         path: the `.npy` file.
-        names: pictures in the order that they are wanted in, repeated or not; all of the file's by default.
-        extractor: what must have computed the features; anything by default.
+        names: pictures in the desired order, with or without repetition; all of the file's by default.
+        extractor: the required extractor of the features; any by default.
         shape: of one picture's features, `(D_img,)` or `(R, D_img)`, as the model takes them; any by default.
 
     Returns:
         The features.
 
     Raises:
-        UserError: no such file, no description beside it, or either is damaged; another number of rows than
-            of names; another extractor or shape; a picture that the file lacks.
+        UserError: no such file, no description beside it, or either is damaged; different numbers of rows and
+            names; another extractor or shape; a picture that the file lacks.
     """
     path = Path(path)
     array, description = _read_array(path), _description(path)
@@ -130,23 +130,23 @@ def write_features(
 ) -> FeatureFile:
     """Compute the features of pictures batch by batch and write them.
 
-    What was interrupted goes on where it stopped when it is called again with the same names and extractor,
-    however corrupt pictures are treated: `complete` may meet rows of a call that treated them otherwise.
-    What is complete is not computed again. Other features of that path are replaced at the end.
+    An interrupted extraction resumes where it stopped when called again with the same names and extractor,
+    even if corrupt pictures are now treated differently: `complete` may get rows of a call that treated them
+    otherwise. A complete extraction is not repeated. Other features at that path are replaced at the end.
 
     Args:
         path: the `.npy` file.
-        arrays: function of the names that are still to do, which yields their features in this order, in
-            batches `(b, D_img)` or `(b, R, D_img)`.
+        arrays: function from the names still to be done; yields their features in this order, in batches
+            `(b, D_img)` or `(b, R, D_img)`.
         names: the pictures, in the order of the rows.
-        extractor: what computes the features.
-        complete: called with the whole array, to be changed in place, before the file gets its name.
+        extractor: the extractor of the features.
+        complete: called with the whole array, which it changes in place, before the file gets its name.
 
     Returns:
         The features.
 
     Raises:
-        UserError: a name that stands twice; batches of different shapes, or with more or fewer rows than
+        UserError: a name that occurs twice; batches of different shapes, or with more or fewer rows than
             names; a file that cannot be written.
     """
     path, names = Path(path), tuple(names)
@@ -155,7 +155,7 @@ def write_features(
     if _is_complete(path, names, extractor):
         return open_features(path)
     part = _part_of(path, names, replace(extractor, corrupt=""))
-    completed = _part_of(path, names, extractor)  # apart: means in it must never be taken for features
+    completed = _part_of(path, names, extractor)  # separate: means in it must never be taken for features
     if part == completed or not completed.exists():
         with _writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -168,7 +168,7 @@ def write_features(
         complete(array)
         array.flush()
     with _writing(path):
-        # In this order no description ever stands beside another extraction's array.
+        # In this order a description is never beside another extraction's array.
         path.with_suffix(".json").unlink(missing_ok=True)
         to_disk(completed)
         os.replace(completed, path)
@@ -182,7 +182,7 @@ def write_features(
 
 @contextlib.contextmanager
 def _writing(path: Path):
-    """Report what the disk refuses; what the extraction itself raises stays as it is."""
+    """Report write errors as `UserError`; errors of the extraction itself pass unchanged."""
     try:
         yield
     except OSError as error:
@@ -190,16 +190,16 @@ def _writing(path: Path):
 
 
 def check_features_path(path: str | os.PathLike, names: Iterable[str]):
-    """Refuse a file of another kind, and pictures that are none or stand twice."""
+    """Refuse a file of another kind, an empty list of pictures, and a picture that occurs twice."""
     path, names = Path(path), tuple(names)
     if path.suffix != ".npy":
-        raise UserError(f"{path}: a file of features ends in .npy")
+        raise UserError(f"{path}: the name of a file of features ends in .npy")
     if not names:
         raise UserError(f"{path}: there are no pictures to extract features of")
     seen = set()
     for name in names:
         if name in seen:
-            raise UserError(f"{path}: the picture {name!r} stands twice among the names")
+            raise UserError(f"{path}: the picture {name!r} occurs twice among the names")
         seen.add(name)
 
 
@@ -208,14 +208,14 @@ def _is_complete(path: Path, names: tuple[str, ...], extractor: Extractor) -> bo
         found = open_features(path)
     except UserError:
         return False
-    # Where no picture was corrupt, replacing them changes nothing.
+    # If no picture was corrupt, the treatment of corrupt ones makes no difference.
     return found.names == names and found.extractor in (extractor, replace(extractor, corrupt=""))
 
 
 def _part_of(path: Path, names: tuple[str, ...], extractor: Extractor) -> Path:
-    """Return where the unfinished array is: not in a `whole_file`, for it must outlive a failure.
+    """Return the path of the unfinished array: not a `whole_file`, because it must survive a failure.
 
-    The name tells whose it is.
+    The name identifies the extraction.
     """
     whose = {"names": list(names), "extractor": asdict(extractor)}
     key = hashlib.sha256(json.dumps(whose).encode()).hexdigest()[:16]
@@ -235,7 +235,7 @@ def _rows_of(part: Path) -> int:
 
 
 def _append(path: Path, part: Path, batches: Iterable[np.ndarray], done: int, total: int):
-    """Append batches to the `done` rows of an unfinished array, until it has all."""
+    """Append batches to the `done` rows of an unfinished array until it is complete."""
     with _writing(path):
         file = part.open("r+b" if done else "wb")
     with file:
@@ -249,12 +249,12 @@ def _append(path: Path, part: Path, batches: Iterable[np.ndarray], done: int, to
                 _write_header(file, shape, dtype)
             if batch.shape[1:] != shape[1:] or len(shape) not in (2, 3):
                 raise UserError(
-                    f"{path}: the features of a batch have the shape {batch.shape[1:]} a picture, "
+                    f"{path}: the features of a batch have the shape {batch.shape[1:]} per picture, "
                     f"expected {shape[1:] if len(shape) in (2, 3) else '(D,) or (R, D)'}"
                 )
             done += len(batch)
             if done > total:
-                raise UserError(f"{path}: there are features of {done} pictures or more, but {total} names")
+                raise UserError(f"{path}: there are features of at least {done} pictures, but {total} names")
             with _writing(path):
                 file.write(batch.astype(dtype).tobytes())
                 file.flush()
@@ -286,7 +286,7 @@ def _read_array(path: Path) -> np.ndarray:
         array = None
     if not isinstance(array, np.ndarray) or array.ndim not in (2, 3) or array.dtype.kind != "f":
         raise UserError(
-            f"{path}: is cut short or no array of features, (N, D) or (N, R, D) of floats; extract again"
+            f"{path}: is cut short or not an array of features, (N, D) or (N, R, D) of floats; extract again"
         )
     return array
 

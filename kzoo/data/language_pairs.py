@@ -1,4 +1,4 @@
-"""Which language pairs a multilingual model is trained on."""
+"""The language pairs that a multilingual model is trained on."""
 
 from collections.abc import Sequence
 
@@ -16,14 +16,14 @@ def language_pairs(
 
     Args:
         languages: codes, each once.
-        centre: only pairs that this language is part of.
-        left_out: two languages, as `"de-fr"`, between which there is no pair in either direction.
-        monolingual: also each language with itself: a sentence to itself.
-        only: directions, as `"en-de"`, in place of all that the other arguments choose.
+        centre: keep only pairs with this language.
+        left_out: two languages, such as `"de-fr"`, to leave out in both directions.
+        monolingual: also pair each language with itself: a sentence with the same sentence.
+        only: directions, such as `"en-de"`, in place of all that the other arguments choose.
 
     Raises:
-        UserError: an unknown or repeated language or direction, two languages left out that are no pair
-            anyway, or no pair at all.
+        UserError: an unknown or repeated language or direction, two languages left out that would not be a
+            pair anyway, or no pair at all.
 
     Example:
 
@@ -43,7 +43,7 @@ def language_pairs(
         _check(centre, languages)
         if apart and centre not in apart:
             raise UserError(
-                f"left_out is {left_out!r}, but with centre {centre!r} that is no pair: leave one out"
+                f"left_out is {left_out!r}, but with centre {centre!r} that is no pair: use only one"
             )
     pairs = [
         (source, target)
@@ -65,13 +65,13 @@ def _checked(pairs: list[tuple[str, str]], where: str) -> list[tuple[str, str]]:
 
 
 def two_languages(pair: str, languages: Sequence[str]) -> tuple[str, str]:
-    """Return the two of the languages that a pair such as `"de-fr"` names.
+    """Return the two languages that a pair such as `"de-fr"` names.
 
     Raises:
-        UserError: it does not name two, or other ones.
+        UserError: it does not name two of the languages.
     """
     ways = [(pair[:place], pair[place + 1 :]) for place, letter in enumerate(pair) if letter == "-"]
-    # A code may have a hyphen itself, as pt-BR.
+    # A code may itself have a hyphen, such as pt-BR.
     known = [way for way in ways if set(way) <= set(languages)]
     source, target = next(iter(known or ways), ("", ""))
     if not (source and target):

@@ -1,4 +1,4 @@
-"""Batches of several language pairs in turn, for one `fit` call."""
+"""Batches that alternate between several language pairs, for one `fit` call."""
 
 import hashlib
 import math
@@ -12,33 +12,33 @@ from kzoo.errors import UserError
 
 
 class PairBatches(keras.utils.PyDataset):
-    """Rotates over language pairs, a batch of one pair at a time, in shapes that all pairs share.
+    """Batches that rotate over language pairs, one pair per batch, in shapes that all pairs share.
 
-    By turns, the batches of every pair are spread evenly over the epoch, which holds each of them once:
-    pairs of equal size strictly alternate. By weights, each pair gets its part of the epoch's batches
-    instead. Where a pair gets fewer batches than it has, the next epoch goes on with the others; where it
-    gets more, it begins anew.
+    Without weights, the batches of every pair are spread evenly over the epoch, which has each batch once:
+    pairs of equal size strictly alternate. With weights, each pair gets its share of the epoch's batches. If
+    a pair gets fewer batches than it has, the next epoch continues with the rest; if it gets more, it starts
+    again from the beginning.
 
     Args:
-        words: for each language its sentences as lists of word numbers, all aligned; a pair takes its two
+        words: for each language, its sentences as lists of token ids, all aligned; a pair takes its two
             sides from here. Or, for languages that are not all aligned: for each pair, its two sides.
         pairs: (source, target) pairs.
         languages: codes, in the order of the model's language numbers.
-        weights: for each pair its part of the batches; by turns if `None`.
-        tokens: int. Most words of a batch on either side, padding included.
+        weights: for each pair, its share of the batches; `None`: the pairs take turns.
+        tokens: int. Maximum tokens per batch on either side, padding included.
         sentences: int. Rows of every batch, in place of `tokens`.
-        num_shapes: int. Most batch shapes.
-        num_batches: int. Batches of an epoch; by default as many as all pairs have.
+        num_shapes: int. Maximum number of batch shapes.
+        num_batches: int. Batches per epoch; by default as many as all pairs have.
         seed: int. Fixes the order of every epoch.
-        max_length: int. Longest sentence, with its start or end. `None`: any.
+        max_length: int. Maximum sentence length, with its start or end symbol. `None`: any.
         **kwargs: `workers` and other arguments of `keras.utils.PyDataset`.
 
     Returns (a batch):
-        As `Batches`, with `"source_language"` and `"target_language"`, `(B,)` each, among the inputs.
+        As for `Batches`, with `"source_language"` and `"target_language"`, `(B,)` each, among the inputs.
 
     Raises:
         UserError: a pair of an unknown language or named twice; sides of a pair that are missing, empty or
-            not equally long; a weight that no pair takes, or a pair without one; a sentence that is too long.
+            not equally long; a weight without a pair or a pair without a weight; a sentence that is too long.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class PairBatches(keras.utils.PyDataset):
 
     @property
     def num_words(self) -> int:
-        """Target words of an epoch, end symbols included, on the average."""
+        """Average number of target tokens per epoch, end symbols included."""
         counts = zip(self.batches, self._counts, strict=True)
         return round(sum(batches.num_words * count / len(batches) for batches, count in counts))
 
@@ -97,15 +97,15 @@ class PairBatches(keras.utils.PyDataset):
         self.start_epoch(self.epoch + 1)
 
     def digest(self) -> str:
-        """Return the SHA-256 of what all pairs are trained on."""
+        """Return the SHA-256 of all pairs' training data."""
         return hashlib.sha256("".join(batches.digest() for batches in self.batches).encode()).hexdigest()
 
     def start_epoch(self, epoch: int):
-        """Put the batches in the order of epoch number `epoch`, counted from 0."""
+        """Put the batches in the order of epoch `epoch`, counted from 0."""
         self.epoch = epoch
         plan = []
         for pair, (batches, count) in enumerate(zip(self.batches, self._counts, strict=True)):
-            passes = {}  # through the pair's sentences, as far as this epoch goes into them
+            passes = {}  # each pair's passes over its sentences, as many as this epoch needs
             for turn in range(count):
                 number, place = divmod(epoch * count + turn, len(batches))
                 if number not in passes:
@@ -119,11 +119,11 @@ def check_weights(weights: dict[tuple[str, str], float], pairs: list[tuple[str, 
     """Refuse weights that are not one number over 0 for each pair.
 
     Raises:
-        UserError: it names the pairs.
+        UserError: the message names the pairs.
     """
     unknown = [f"{source}-{target}" for source, target in weights if (source, target) not in pairs]
     if unknown:
-        raise UserError(f"{', '.join(unknown)} has a weight but is none of the pairs trained on")
+        raise UserError(f"{', '.join(unknown)} has a weight but is not one of the pairs trained on")
     for (source, target), weight in weights.items():
         if isinstance(weight, bool) or not isinstance(weight, Real) or not math.isfinite(weight):
             raise UserError(f"the weight of {source}-{target} is {weight!r}, not a number")
@@ -136,7 +136,8 @@ def sides_of_pairs(words: dict, pairs: list[tuple[str, str]], languages: list[st
     """Return the two sides of each pair.
 
     Raises:
-        UserError: the first pair whose languages or words are not what `PairBatches` takes, by its name.
+        UserError: a pair has languages or sentences that `PairBatches` does not take; the message names the
+            first one.
     """
     sides = {}
     for source, target in pairs:

@@ -1,6 +1,6 @@
-"""SentEval's tasks, read from the files that their publishers give: sentences or pairs, and what to predict.
+"""SentEval's tasks, read from their publishers' files: sentences or sentence pairs, and targets to predict.
 
-`kzoo.evaluation.senteval` scores sentence embeddings with them.
+`kzoo.evaluation.senteval` scores sentence embeddings on them.
 """
 
 import contextlib
@@ -29,8 +29,8 @@ ENTAILMENT = ("contradiction", "neutral", "entailment")
 class Examples(NamedTuple):
     """The examples of one split.
 
-    `texts` is one list of sentences, or two that are aligned; `targets` are classes (int from 0) or scores
-    (float), as many.
+    `texts` is one list of sentences, or two aligned lists; `targets` has one class (int from 0) or score
+    (float) per example.
     """
 
     texts: tuple[list[str], ...]
@@ -39,7 +39,7 @@ class Examples(NamedTuple):
 
 @dataclass(frozen=True)
 class _Files:
-    """The files of a task, by split, each perhaps with `.gz` at its end, and how one is read."""
+    """The files of a task, by split, each possibly ending in `.gz`, and their reader."""
 
     names: dict[str, str]
     read: Callable[[Path], Examples | dict[str, Examples]]
@@ -48,19 +48,19 @@ class _Files:
 def senteval_examples(task: str) -> dict[str, Examples]:
     """Return the examples of one of SentEval's tasks, by split.
 
-    The files are read from the folder `senteval` in the folder that the environment variable `KZOO_DATA`
-    names, the probing tasks' from `senteval/probing`.
+    The files are read from the folder `senteval` in the folder named by the environment variable `KZOO_DATA`;
+    those of the probing tasks from `senteval/probing`.
 
     Args:
         task: a key of `SENTEVAL_TASKS`.
 
     Returns:
-        The splits: `"all"` where the task is cross-validated, otherwise `"train"`, `"val"` (not for TREC) and
+        The splits: `"all"` if the task is cross-validated, otherwise `"train"`, `"val"` (not for TREC) and
         `"test"`; for `STS-2015-cosine` its five sets.
 
     Raises:
-        UserError: no such task; a file that is missing, or a line in it that lacks a column or has another
-            value than it should (with the line).
+        UserError: no such task; a missing file; a line that lacks a column or has an invalid value (the
+            message names the line).
 
     Example:
         >>> senteval_examples("TREC")["test"].texts[0][0]
@@ -86,7 +86,7 @@ def senteval_examples(task: str) -> dict[str, Examples]:
 
 
 def senteval_tasks() -> list[str]:
-    """Return the names of the tasks whose files are there, in the order of `SENTEVAL_TASKS`."""
+    """Return the names of the tasks whose files exist, in the order of `SENTEVAL_TASKS`."""
     folder = _folder()
     return [
         task
@@ -112,7 +112,7 @@ def _find(folder: Path, name: str) -> Path | None:
 
 
 def _labelled(path: Path) -> Examples:
-    """Read lines of a class, a space and a tokenized sentence."""
+    """Read lines that have a class, a space and a tokenized sentence."""
     sentences, labels = [], []
     for number, line in enumerate(_lines(path), 1):
         label, space, sentence = line.partition(" ")
@@ -145,10 +145,10 @@ def _table(first: str, second: str, target: str, value: Callable[[str], float | 
     """Return a reader of a table with a header row.
 
     Args:
-        first: the header of the column of first sentences.
-        second: of second sentences.
-        target: of what is to be predicted.
-        value: turns its text into a target, or None where the example is left out.
+        first: header of the column of first sentences.
+        second: header of the column of second sentences.
+        target: header of the column of targets.
+        value: turns a target's text into the target, or into None if the example is to be left out.
     """
 
     def read(path: Path) -> Examples:
@@ -175,17 +175,17 @@ def _columns(first: int, second: int, target: int, value: Callable[[str], float 
 
 
 def _pairs(path, rows, first, second, target, value, line=1, width=0) -> Examples:
-    """Return the examples in rows of a table that starts at a line of a file."""
+    """Return the examples in the rows of a table; `line` is the number of the file's first row."""
     width = width or 1 + max(first, second, target)
     pairs, targets = ([], []), []
     for number, row in enumerate(rows, line):
         if len(row) < width:
-            raise UserError(f"{path}, line {number}: {len(row)} columns, not {width}, parted by tabs")
+            raise UserError(f"{path}, line {number}: {len(row)} columns, not {width}, separated by tabs")
         try:
             found = value(row[target].strip())
         except ValueError:
             where = f"{path}, line {number}, column {target + 1}"
-            raise UserError(f"{where}: {row[target]!r} is no target of this task") from None
+            raise UserError(f"{where}: {row[target]!r} is not a target of this task") from None
         if found is not None:
             pairs[0].append(row[first].strip())
             pairs[1].append(row[second].strip())
@@ -194,12 +194,12 @@ def _pairs(path, rows, first, second, target, value, line=1, width=0) -> Example
 
 
 def _entailment(text: str) -> int | None:
-    """Return the class of an entailment judgment; SNLI has "-" where its annotators disagree."""
+    """Return the class of an entailment judgment; SNLI has "-" if its annotators disagree."""
     return None if text == "-" else ENTAILMENT.index(text.lower())
 
 
 def _score(text: str) -> float | None:
-    """Return a score; STS 2015 leaves it empty where its annotators disagree."""
+    """Return a score; STS 2015 leaves it empty if its annotators disagree."""
     if text and not 0 <= float(text) <= 5:
         raise ValueError
     return float(text) if text else None
@@ -213,7 +213,7 @@ _scored = _columns(1, 2, 0, _score)
 
 
 def _sts_2015_sets(path: Path) -> dict[str, Examples]:
-    """Read the five sets of STS 2015's test; what follows them in the file is train and validation again."""
+    """Read the five sets of STS 2015's test; after them the file repeats train and validation."""
     rows = [line.split("\t") for line in read_lines(path).sentences]
     needed = sum(STS_2015_SETS.values())
     if len(rows) < needed:
@@ -226,7 +226,7 @@ def _sts_2015_sets(path: Path) -> dict[str, Examples]:
 
 
 def _sts_2015(path: Path) -> Examples:
-    """Read a split of STS 2015, of the test its five sets."""
+    """Read a split of STS 2015; of the test only its five sets."""
     if ".test." not in path.name:
         return _scored(path)
     sets = _sts_2015_sets(path).values()
@@ -235,7 +235,7 @@ def _sts_2015(path: Path) -> Examples:
 
 
 def _probing(path: Path) -> dict[str, Examples]:
-    """Read lines of a split (tr, va or te), a label and a sentence; the classes are train's sorted labels."""
+    """Read lines with a split (tr, va or te), a label and a sentence; classes are train's sorted labels."""
     names = {"tr": "train", "va": "val", "te": "test"}
     found = {split: ([], []) for split in names.values()}
     for number, line in enumerate(read_lines(path).sentences, 1):
@@ -243,7 +243,7 @@ def _probing(path: Path) -> dict[str, Examples]:
         if len(row) < 3:
             raise UserError(f"{path}, line {number}: {len(row)} columns, not 3 (split, label, sentence)")
         if row[0] not in names:
-            raise UserError(f"{path}, line {number}: split {row[0]!r} is none of {', '.join(names)}")
+            raise UserError(f"{path}, line {number}: split {row[0]!r} is not one of {', '.join(names)}")
         labels, sentences = found[names[row[0]]]
         labels.append(row[1])
         sentences.append(row[-1].strip())

@@ -1,6 +1,6 @@
-"""Sentence pairs to shards on disk: tokenized in parallel processes, dealt out at random, in constant memory.
+"""Writes sentence pairs to shards on disk: tokenized in parallel, distributed at random, in constant memory.
 
-`kzoo.training.preparation` calls it. Its processes import nothing but this file and their tokenizers.
+`kzoo.training.preparation` calls it. Its processes import only this file and their tokenizers.
 """
 
 import collections
@@ -22,24 +22,24 @@ import numpy as np
 
 from kzoo.errors import UserError
 
-PAIRS = 100_000  # of a shard
+PAIRS = 100_000  # per shard
 BLOCK = 10_000  # pairs that a process tokenizes at a time
-BUFFER = 16 << 20  # bytes of words in memory before they go to the disk
-# A record is a pair, for random access; so few bytes do not get smaller when they are packed.
+BUFFER = 16 << 20  # bytes of tokens in memory before they are written to disk
+# One pair per record, for random access; compression would not make so few bytes smaller.
 WRITER = "group_size:1,uncompressed"
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """How pairs become words, and words records; goes to the other processes, so it can be pickled.
+    """How pairs become token ids, and token ids records; picklable, since it is sent to other processes.
 
     Args:
-        source: function from a list of sentences to their words, each with the end symbol.
+        source: function from a list of sentences to their token ids, each with the end symbol.
         target: the same for the translations.
         end: int. The end symbol.
-        dtype: of the words, such as `"<u2"`.
-        shards: int. How many.
-        seed: int. Fixes which pair gets into which shard.
+        dtype: of the token ids, such as `"<u2"`.
+        shards: int. Number of shards.
+        seed: int. Determines which pair goes into which shard.
     """
 
     source: Callable[[list[str]], list[list[int]]]
@@ -60,21 +60,21 @@ def write_shards(
 ) -> list[dict]:
     """Write the shards of a text into a folder: ArrayRecord files, and the lengths of their sentences.
 
-    A record is a pair: the words of its source, the end symbol, the words of its target, the end symbol. The
-    pairs are first dealt out to plain files of words, a shard each, of which the processes then make shards:
-    no more than a few blocks and one shard a process are in memory. Shards differ by one pair at most, and do
-    not depend on `processes`.
+    A record is a pair: the tokens of its source, the end symbol, the tokens of its target, the end symbol.
+    The pairs are first distributed to plain files of token ids, one per shard, from which the processes then
+    make the shards: only a few blocks and one shard per process are in memory. Shard sizes differ by at most
+    one pair; the shards do not depend on `processes`.
 
     Args:
-        folder: where to.
-        pairs: `(source, target)`, their text.
-        encoding: how they are tokenized and dealt out.
-        processes: int. 1: this one alone.
-        progress: as `kzoo.training.prepare` takes it.
-        count: int. The pairs.
+        folder: the folder to write to.
+        pairs: `(source, target)`, as text.
+        encoding: how they are tokenized and distributed.
+        processes: int. 1: only this process.
+        progress: as in `kzoo.training.prepare`.
+        count: int. Number of pairs.
 
     Returns:
-        A row for each shard, as `kzoo.data.shards` reads it.
+        One row per shard, as `kzoo.data.shards` reads it.
 
     Raises:
         UserError: a process was killed.
@@ -95,13 +95,13 @@ def write_shards(
 
 
 def check_installed():
-    """Raise `UserError` where the package is missing that shards are written and read with."""
+    """Raise `UserError` if the package that writes and reads shards is missing."""
     if importlib.util.find_spec("array_record") is None:
         raise UserError("shards need the package array_record: pip install -e '.[streaming]'")
 
 
 def character_words(ids: dict[str, int], unknown: int, end: int, texts: list[str]) -> list[list[int]]:
-    """Return the numbers of the characters of each text, then the end symbol."""
+    """Return the ids of each text's characters, followed by the end symbol."""
     return [[*(ids.get(character, unknown) for character in text), end] for text in texts]
 
 
@@ -115,7 +115,7 @@ def _blocks(pairs: Iterable[tuple[str, str]], advance: Callable) -> Iterator[tup
 
 
 def _tokenize(encoding: Encoding, block: tuple[int, list]) -> list[bytes]:
-    """Return each shard's part of the words of a block."""
+    """Return each shard's part of the tokens of a block."""
     first, pairs = block
     random = np.random.default_rng((encoding.seed, first))
     shard_of = (random.permutation(len(pairs)) + first) % encoding.shards
@@ -129,7 +129,7 @@ def _tokenize(encoding: Encoding, block: tuple[int, list]) -> list[bytes]:
 
 
 class _Spools:
-    """Each shard's words while they are dealt out: in memory until they are too many, then in a file."""
+    """Each shard's tokens during distribution: in memory until there are too many, then in a file."""
 
     def __init__(self, folder: Path, shards: int):
         self.files = [_spool(folder, number) for number in range(shards)]
@@ -146,7 +146,7 @@ class _Spools:
         for path, part in zip(self.files, self.parts, strict=True):
             with open(
                 path, "ab"
-            ) as file:  # one at a time: there may be more shards than a process opens files
+            ) as file:  # one at a time: there may be more shards than files that a process may open
                 file.write(part)
             part.clear()
         self.size = 0
@@ -157,7 +157,7 @@ def _spool(folder: Path, number: int) -> Path:
 
 
 def _write_shard(encoding: Encoding, place: tuple[Path, int]) -> dict:
-    """Make a shard of its words; return its row for the index."""
+    """Write a shard from its tokens and return its row for the index."""
     from array_record.python.array_record_module import ArrayRecordWriter
 
     folder, number = place
@@ -187,9 +187,9 @@ def _write_shard(encoding: Encoding, place: tuple[Path, int]) -> dict:
 
 @contextlib.contextmanager
 def _workers(encoding: Encoding, processes: int) -> Iterator[Callable]:
-    """Give a `map` over processes: `each(function, items)` yields `function(encoding, item)` in order.
+    """Yield a `map` over processes: `each(function, items)` yields `function(encoding, item)` in order.
 
-    Of the items only as many are taken as keep the processes busy.
+    Only as many items are taken as keep the processes busy.
     """
     if processes == 1:
         yield lambda function, items: (function(encoding, item) for item in items)
@@ -211,12 +211,12 @@ def _workers(encoding: Encoding, processes: int) -> Iterator[Callable]:
             yield each
         except BrokenProcessPool:
             raise UserError(
-                f"one of the {processes} processes died, perhaps for want of memory: give fewer processes"
+                f"one of the {processes} processes died, perhaps out of memory: use fewer processes"
             ) from None
 
 
 def _start(encoding: Encoding):
-    """Make a process ready: Ctrl-C is for the one that started it, and if that is killed, it ends too."""
+    """Set up a process: Ctrl-C is left to its parent, and if the parent is killed, the process ends too."""
     global _encoding
     _encoding = encoding
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""Batches from shards on disk: what `Batches` gives, for a corpus of any size."""
+"""Batches from shards on disk: like `Batches`, for a corpus of any size."""
 
 import functools
 
@@ -11,28 +11,29 @@ from kzoo.errors import UserError
 
 
 class ShardedBatches(keras.utils.PyDataset):
-    """Batches for `fit` in the manner of `Batches`, read from shards when they are asked for.
+    """Batches for `fit`, like `Batches`, read from shards on demand.
 
-    Every pair comes once an epoch. The order of the shards, each a random sample of the corpus, and the order
-    in each are fixed by `seed` and the epoch. In memory are the plans of the present and the last shard, not
-    their words. The last batch of each shape of a shard is filled up with empty rows of weight 0.
+    Every pair comes once per epoch. The order of the shards, each a random sample of the corpus, and the
+    order in each shard are determined by `seed` and the epoch. Only the plans of the current and the last
+    shard are in memory, not their tokens. The last batch of each shape of a shard is filled with empty rows
+    of weight 0.
 
-    Give `fit` `shuffle=False`, or Keras draws an order of its own.
+    Call `fit` with `shuffle=False`, or Keras shuffles the batches itself.
 
     Args:
         shards: the corpus.
-        tokens: int. Most words of a batch on either side, padding included.
-        num_shapes: int. Most shapes.
+        tokens: int. Maximum tokens per batch on either side, padding included.
+        num_shapes: int. Maximum number of shapes.
         seed: int. Fixes the order of every epoch.
-        max_length: int. Longest sentence, with its start or end. `None`: any.
-        truncate: cut longer sentences; an error otherwise.
+        max_length: int. Maximum sentence length, with its start or end symbol. `None`: any.
+        truncate: cut longer sentences; otherwise they are errors.
         **kwargs: `workers` and other arguments of `keras.utils.PyDataset`.
 
     Returns (a batch):
-        as `Batches`.
+        as for `Batches`.
 
     Attributes:
-        num_words: int. Target words of an epoch, end symbols included.
+        num_words: int. Number of target tokens per epoch, end symbols included.
 
     Raises:
         UserError: a sentence is longer than `max_length` or `tokens`, or a file is damaged.
@@ -83,10 +84,10 @@ class ShardedBatches(keras.utils.PyDataset):
         return -(-pairs // [rows for rows, _ in self.shapes])
 
     def start_epoch(self, epoch: int):
-        """Put the pairs in the order of epoch number `epoch`, counted from 0."""
+        """Put the pairs in the order of epoch `epoch`, counted from 0."""
         self.epoch = epoch
         order = np.random.default_rng((self.seed, epoch)).permutation(len(self.shards))
-        # The first two batches are to differ, as `differing_first_two` says.
+        # The first two batches must differ, as in `differing_first_two`.
         first = int((np.count_nonzero(self._batches_in[order], axis=1) > 1).argmax())
         self._order = np.array([order[first], *np.delete(order, first)])
         self._stops = np.cumsum(self._batches_in.sum(axis=1)[self._order])
@@ -96,7 +97,7 @@ class ShardedBatches(keras.utils.PyDataset):
         self.start_epoch(self.epoch + 1)
 
     def digest(self) -> str:
-        """Return the SHA-256 that says what is trained on."""
+        """Return the SHA-256 that identifies the training data."""
         return self.shards.digest()
 
     def __len__(self) -> int:
@@ -105,14 +106,14 @@ class ShardedBatches(keras.utils.PyDataset):
     def __getitem__(self, index: int):
         place = int(np.searchsorted(self._stops, index, side="right"))
         shard, plan = self._opened(place)
-        shape, pairs = plan[index - self._stops[place]]  # from the end of the shard's batches
+        shape, pairs = plan[index - self._stops[place]]  # counted from the end of the shard's batches
         source, target = shard.pairs(pairs)
         if self._cut is not None:
             source, target = ([words[: self._cut - 1] for words in side] for side in (source, target))
         return padded_batch(shape, source, target)
 
     def _open(self, place: int) -> tuple[OpenShard, list]:
-        """Return the shard at a place of the epoch's order, and the plan of its batches."""
+        """Return the shard at a position in the epoch's order, and the plan of its batches."""
         number = int(self._order[place])
         random = np.random.default_rng((self.seed, self.epoch, number))
         shape_of = self._shape_of(self._lengths(number).max(axis=1))
@@ -122,7 +123,7 @@ class ShardedBatches(keras.utils.PyDataset):
 
 
 def _shapes(histograms: list[tuple], tokens: int, num_shapes: int) -> list[tuple[int, int]]:
-    """Return the (rows, length) shapes that pad all shards' pairs least, from how many have each length."""
+    """Return the (rows, length) shapes that minimize padding, from all shards' histograms of lengths."""
     lengths, counts = (np.concatenate(part) for part in zip(*histograms, strict=True))
     distinct, place = np.unique(lengths, return_inverse=True)
     totals = np.bincount(place, counts)

@@ -1,4 +1,4 @@
-"""Shards on disk: a tokenized corpus of any size, of which training reads the pairs that it needs.
+"""Shards on disk: a tokenized corpus of any size, from which training reads pairs on demand.
 
 `kzoo prepare` writes them (`kzoo.data.shard_writing`), `ShardedBatches` reads them.
 """
@@ -23,7 +23,7 @@ READER = "readahead_buffer_size:0,max_parallelism:0"  # for random access
 
 @dataclass(frozen=True)
 class ShardFiles:
-    """What the index says of a shard: its ArrayRecord file, the file's bytes, its pairs, and its lengths."""
+    """A shard's entry in the index: its ArrayRecord file, the file's size, its pairs, and its lengths."""
 
     file: str
     bytes: int
@@ -35,14 +35,14 @@ class ShardFiles:
 def write_index(
     folder: Path, settings: dict, text: dict, vocabularies: list[str], dtype: str, rows: list[dict]
 ):
-    """Write the index of a folder of shards, which says what they hold.
+    """Write the index of a folder of shards, which describes their contents.
 
     Args:
-        folder: the shards and the files of their vocabularies.
-        settings: what they were made for, recipe keys and values.
-        text: what they were made of.
-        vocabularies: the names of these files.
-        dtype: of the words.
+        folder: the folder of the shards and their vocabulary files.
+        settings: the recipe's keys and values that they were made for.
+        text: the text that they were made from.
+        vocabularies: the names of the vocabulary files.
+        dtype: of the token ids.
         rows: what `write_shards` returned.
     """
     index = {
@@ -64,11 +64,11 @@ class Shards:
         folder: the folder.
 
     Attributes:
-        pairs: int. How many it has.
+        pairs: int. Number of pairs.
 
     Raises:
-        UserError: array_record is not installed, the folder holds no shards, or one of another size than the
-            index says.
+        UserError: array_record is not installed, the folder holds no shards, or a shard's size differs from
+            the index.
     """
 
     def __init__(self, folder: str | os.PathLike):
@@ -103,17 +103,17 @@ class Shards:
         return len(self._rows)
 
     def digest(self) -> str:
-        """Return a SHA-256 that two corpora share only if they were made of the same text in the same way."""
+        """Return a SHA-256 that two corpora share only if made from the same text in the same way."""
         return _sha256((self.folder / INDEX).read_bytes())
 
     def require(self, **settings):
-        """Check what the shards were made for.
+        """Check that the shards were made for these settings.
 
         Args:
-            **settings: a recipe's, those that the index has.
+            **settings: the recipe's values of the settings in the index.
 
         Raises:
-            UserError: they were made for others.
+            UserError: they were made for other settings.
         """
         for name, wanted in settings.items():
             if self.settings.get(name) != wanted:
@@ -123,10 +123,10 @@ class Shards:
                 )
 
     def copy_vocabularies(self, folder: Path):
-        """Copy the vocabularies into a run, unless it has them.
+        """Copy the vocabularies into a run's folder, unless it has them.
 
         Raises:
-            UserError: the run has others, or one here is damaged.
+            UserError: the run has other vocabularies, or one of the shards' is damaged.
         """
         folder.mkdir(parents=True, exist_ok=True)
         for name, digest in self._vocabularies.items():
@@ -145,7 +145,7 @@ class Shards:
         return self.folder / self._rows[number].file
 
     def lengths(self, number: int) -> np.ndarray:
-        """Return how many words the sides of each pair of a shard have, `(pairs, 2)`, end symbols included.
+        """Return the lengths in tokens of both sides of a shard's pairs, `(pairs, 2)`, end symbols included.
 
         Raises:
             UserError: the file is damaged.
@@ -169,15 +169,15 @@ class Shards:
 
 
 class OpenShard:
-    """A shard that is read from, in several threads if need be.
+    """A shard opened for reading, also from several threads.
 
     Args:
         path: its ArrayRecord file.
-        size: int. Its pairs.
-        dtype: of its words.
+        size: int. Number of its pairs.
+        dtype: of its token ids.
 
     Raises:
-        UserError: the file is damaged; here or when it is read from.
+        UserError: the file is damaged; raised here or when the file is read.
     """
 
     def __init__(self, path: Path, size: int, dtype: str):

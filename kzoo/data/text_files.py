@@ -1,4 +1,4 @@
-"""Text files, a sentence a line, read strictly: what is not UTF-8 is named, nothing is repaired."""
+"""Text files, one sentence per line, read strictly: invalid UTF-8 is reported, not repaired."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from kzoo.errors import UserError
 
 
 class Text(NamedTuple):
-    """The sentences of one language of one split, and where they stand (a file; for error messages)."""
+    """The sentences of one language of one split, and where they are from (a file; for error messages)."""
 
     where: str
     sentences: list[str]
@@ -36,11 +36,11 @@ def read_lines(path: Path) -> Text:
 
 
 def decode_lines(data: bytes, where: str) -> list[str]:
-    """Return the lines of UTF-8 text. Only a line feed ends one: sentences may hold U+2028, U+0085 and such.
+    """Return the lines of UTF-8 text. Only line feeds end lines: sentences may contain U+2028, U+0085 etc.
 
     Args:
         data: the text; a byte order mark and a carriage return before a line feed are dropped.
-        where: what to call it in an error.
+        where: name of the text in error messages.
 
     Raises:
         UserError: a line is not UTF-8.

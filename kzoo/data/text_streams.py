@@ -1,4 +1,4 @@
-"""Aligned text read line by line, however long, as strictly as `kzoo.data.text_files` reads a whole file."""
+"""Aligned text of any length, read line by line, as strictly as `kzoo.data.text_files` reads a whole file."""
 
 import gzip
 import itertools
@@ -15,10 +15,11 @@ def stream_pairs(files: Sequence[Path]) -> Iterator[tuple[str, str]]:
     """Yield the sentence pairs of aligned text, `(source, target)`.
 
     Args:
-        files: two text files, a sentence a line, or one TSV file of two columns; each may be packed (`.gz`).
+        files: two text files, one sentence per line, or one TSV file of two columns; each may be gzipped.
 
     Raises:
-        UserError: as `stream_lines`; or a row of other than two columns, or files of unequally many lines.
+        UserError: as for `stream_lines`; or a row without exactly two columns, or files with different
+            numbers of lines.
     """
     return _columns(*files) if len(files) == 1 else _aligned(*files)
 
@@ -33,7 +34,7 @@ def stream_lines(path: Path) -> Iterator[str]:
         UserError: it cannot be read, is a broken gzip file, or is not UTF-8 (with the line).
     """
     before, rest = 0, b""
-    for chunk in itertools.chain(_chunks(path), [None]):  # `None`: what follows the last line feed
+    for chunk in itertools.chain(_chunks(path), [None]):  # `None`: flush the text after the last line feed
         whole, newline, left = (rest, b"", b"") if chunk is None else (rest + chunk).rpartition(b"\n")
         rest = left
         if not whole and not newline:
@@ -81,6 +82,7 @@ def _columns(path: Path) -> Iterator[tuple[str, str]]:
         row = line.split("\t")
         if len(row) != 2:
             raise UserError(
-                f"{path}, line {number}: {len(row)} columns instead of 2 (one a language, tabs between)"
+                f"{path}, line {number}: {len(row)} columns instead of 2 "
+                "(one per language, separated by tabs)"
             )
         yield row[0], row[1]

@@ -1,4 +1,4 @@
-"""WMT 2017 Chinese–English, the glyph paper's selection: downloaded, checked, cleaned and kept packed.
+"""WMT 2017 Chinese–English, the glyph paper's selection: downloaded, verified, cleaned and kept gzipped.
 
 `kzoo.data.corpora` opens it as `wmt17_zh_en`.
 """
@@ -30,7 +30,7 @@ CWMT = (
 
 
 class Part(NamedTuple):
-    """An archive of training text: its checksum, patterns of its Chinese and English member, its pairs."""
+    """An archive of training text: checksum, name patterns of its Chinese and English members, and pairs."""
 
     address: str
     sha256: str
@@ -39,7 +39,7 @@ class Part(NamedTuple):
 
 
 # News Commentary v12, and Casia2015 and Neu2017 of CWMT: together the paper's 3,277,330 pairs. CWMT's own
-# server is seldom up; this is the mirror that public loaders of WMT's data took, at a fixed commit.
+# server is seldom up; this is the mirror that public loaders of WMT's data used, at a fixed commit.
 PARTS = (
     Part(
         "https://data.statmt.org/wmt17/translation-task/training-parallel-nc-v12.tgz",
@@ -65,25 +65,25 @@ NEWS = {"val": ("wmt17/dev", 2002), "test": ("wmt17", 2001)}
 
 MAX_CHARACTERS = 200  # of the Chinese side
 MAX_WORDS = 100  # of the English side
-# Controls that are no white space; marks of direction and of no width, among them the byte order mark
+# Control characters except white space; direction marks and zero-width characters, also the byte order mark
 CONTROL = re.compile("[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 BETWEEN_CHINESE = re.compile(f"(?<=[{CHINESE}]) (?=[{CHINESE}])")
 
 
 def read_wmt17(split: str, language: str) -> Text:
-    """Return the sentences of a split, downloaded where the cache does not have them.
+    """Return the sentences of a split, downloaded if they are not in the cache.
 
     The training text is cleaned (`clean_pairs`) and kept in `cache_folder()/wmt17_zh_en`, both languages at
-    once or neither. Checked are the SHA-256 of each archive (those that TensorFlow Datasets and the mirror
-    publish), that its two sides have equally many lines, and that they make up the paper's total. Validation
-    and test text come through sacreBLEU, which checks their MD5; they are left as they are.
+    once or neither. Three things are checked: the SHA-256 of each archive (as published by TensorFlow
+    Datasets and the mirror), that its two sides have the same number of lines, and that they add up to the
+    paper's total. Validation and test text come from sacreBLEU, which checks their MD5; they are not cleaned.
 
     Args:
         split: "train", "val" (newsdev2017) or "test" (newstest2017).
         language: "zh" or "en".
 
     Raises:
-        UserError: a download fails or is not what it should be; the disk is full.
+        UserError: a download fails or fails its checks; the disk is full.
 
     Example:
         >>> len(read_wmt17("test", "zh").sentences)
@@ -97,14 +97,15 @@ def read_wmt17(split: str, language: str) -> Text:
 
 
 def clean_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield the pairs that are fit to train on, tidied, in their order.
+    """Yield the pairs that are suitable for training, cleaned, in their order.
 
-    Each side is normalized (Unicode NFC), loses control and zero-width characters, and has single spaces for
-    white space, none at its ends, none between two Chinese characters of the Chinese side. Dropped are pairs
-    with an empty side, with over 200 Chinese characters or over 100 English words, and those seen before.
+    Each side is normalized (Unicode NFC) and loses control and zero-width characters. White space becomes
+    single spaces, with none at the ends and none between two Chinese characters of the Chinese side. Pairs
+    are dropped if a side is empty or longer than 200 Chinese characters or 100 English words, or if seen
+    before.
 
     Args:
-        pairs: (Chinese, English), each a line.
+        pairs: (Chinese, English), one line each.
 
     Example:
         >>> list(clean_pairs([("你 好 ，  Tom 。", " Hello ,\\tTom ."), ("", "Nothing")]))
@@ -115,7 +116,7 @@ def clean_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         pair = BETWEEN_CHINESE.sub("", _tidy(chinese)), _tidy(english)
         if not all(pair) or len(pair[0]) > MAX_CHARACTERS or len(pair[1].split()) > MAX_WORDS:
             continue
-        # Only the hash is kept, for memory. That two different of three million agree: 3 in ten million.
+        # Only hashes are kept, to save memory: a collision among 3 million pairs has probability 3e-7.
         if hash(pair) not in seen:
             seen.add(hash(pair))
             yield pair
@@ -126,14 +127,14 @@ def _tidy(line: str) -> str:
 
 
 def _training_folder() -> Path:
-    """Return the folder of the cleaned training text, made if it is not there."""
+    """Return the folder of the cleaned training text, created if it is missing."""
     folder = cache_folder() / "wmt17_zh_en"
     if _is_whole(folder):
         return folder
     try:
         _make_training_folder(folder)
     except UserError:
-        if not _is_whole(folder):  # another process may have made it meanwhile, and removed the archives
+        if not _is_whole(folder):  # another process may have made it and removed the archives
             raise
     return folder
 
@@ -143,7 +144,7 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _make_training_folder(folder: Path):
-    packed = cache_folder() / "wmt17_archives"  # until all is done: what came need not come again
+    packed = cache_folder() / "wmt17_archives"  # kept until all is done, so that nothing is downloaded twice
     archives = [
         download_archive(part.address, part.sha256, packed / part.address.rsplit("/", 1)[-1])
         for part in PARTS
@@ -161,7 +162,7 @@ def _make_training_folder(folder: Path):
 
 
 def _pairs(part: Part, archive: Path, folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of a part, its members unpacked for the time being under `folder`."""
+    """Yield the pairs of a part; its members are temporarily unpacked under `folder`."""
     with tempfile.TemporaryDirectory(dir=folder) as unpacked:
         files = [Path(unpacked) / language for language in LANGUAGES]
         with _opened(archive) as (names, open_member):
@@ -192,7 +193,7 @@ def _pairs(part: Part, archive: Path, folder: Path) -> Iterator[tuple[str, str]]
 
 @contextlib.contextmanager
 def _opened(archive: Path) -> Iterator[tuple[list[str], Callable[[str], IO[bytes]]]]:
-    """Give the names of an archive's members, and what opens one."""
+    """Yield the names of an archive's members, and a function that opens one."""
     if archive.suffix == ".zip":
         with zipfile.ZipFile(archive) as file:
             yield file.namelist(), file.open
@@ -207,7 +208,7 @@ def _line_count(file: Path) -> int:
 
 
 def _news(split: str, language: str) -> Text:
-    """Return one side of a test set of WMT, by way of sacreBLEU and its own cache."""
+    """Return one side of a WMT test set, from sacreBLEU and its own cache."""
     from sacrebleu.utils import SACREBLEU_DIR, get_reference_files, get_source_file
 
     name, pairs = NEWS[split]
@@ -217,10 +218,10 @@ def _news(split: str, language: str) -> Text:
     )
     try:
         path = get_source_file(name, "zh-en") if language == "zh" else get_reference_files(name, "zh-en")[0]
-    except (Exception, SystemExit) as error:  # at a wrong checksum it exits; no class is common to the others
+    except (Exception, SystemExit) as error:  # exits on a wrong checksum; other errors share no class
         reason = "it gave up" if isinstance(error, SystemExit) else " ".join(str(error).split())
         raise UserError(f"sacreBLEU cannot download its test set {name} ({reason}): {advice}") from None
     text = read_lines(Path(path))
-    if len(text.sentences) != pairs:  # a break while it was written
+    if len(text.sentences) != pairs:  # interrupted while it was written
         raise UserError(f"{path} has {len(text.sentences):,} lines instead of {pairs:,}: {advice}")
     return text

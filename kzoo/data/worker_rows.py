@@ -1,4 +1,4 @@
-"""A worker's part of every batch."""
+"""One worker's rows of every batch."""
 
 import keras
 import numpy as np
@@ -7,15 +7,15 @@ from kzoo.data.around_batches import AroundBatches
 
 
 class WorkerRows(AroundBatches):
-    """The rows of each batch that belong to one of several workers, which go through the same batches.
+    """One worker's rows of each batch; all workers go through the same batches.
 
-    All workers together have every row once. A batch whose rows do not divide by the replicas is filled up
-    with empty rows, of zeros and of weight 0.
+    Together the workers have every row once. If the number of replicas does not divide a batch's rows, the
+    batch is filled with empty rows, of zeros and of weight 0.
 
     Args:
         batches: of `(inputs, labels, weights)`, the same on every worker, such as `Batches`.
-        replicas: int. Devices that share a batch, all workers' together.
-        workers: int. They have equally many replicas.
+        replicas: int. Number of devices that share a batch, over all workers.
+        workers: int. Number of workers, each with the same number of replicas.
         worker: int. This worker's number, from 0.
     """
 
@@ -37,20 +37,20 @@ class WorkerRows(AroundBatches):
         return -(-len(batch[1]) // self.replicas) * self.replicas
 
     def _only_filled_alike(self, rows: int) -> bool:
-        """Whether the first two batches differ in their rows, but not when they are filled.
+        """Return whether the first two batches have different numbers of rows, but the same when filled.
 
-        Keras on TensorFlow would take that number of rows to be every batch's.
+        Keras on TensorFlow would assume this number of rows for every batch.
         """
         first = self.batches[0]
         return len(first[1]) != rows and self._rows(first) == -(-rows // self.replicas) * self.replicas
 
     @property
     def num_words(self) -> int:
-        """Target words of an epoch, those of all workers."""
+        """Number of target tokens per epoch, over all workers."""
         return self.batches.num_words
 
     def digest(self) -> str:
-        """Return the SHA-256 of what all workers train on."""
+        """Return the SHA-256 of all workers' training data."""
         return self.batches.digest()
 
 

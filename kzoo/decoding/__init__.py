@@ -1,12 +1,13 @@
-"""From a model to its best sentences: one beam search for every model of the zoo.
+"""Decoding: one beam search for every model of the zoo.
 
-The search knows a model by three methods, the decoding contract:
+The search uses a model through three methods, the decoding contract:
 
-- `encode(inputs) → memory`: nested dict of tensors, first axis the sentences, computed once.
+- `encode(inputs) → memory`: nested dict of tensors, computed once; the first axis is the sentences.
 - `start(memory, beam_size, max_length) → state`: `{"reorder": …, "keep": …}`. Tensors under `"reorder"`
-  have first axes (sentences, beams) and follow the hypotheses; those under `"keep"`, first axis the
-  sentences, stay as they are. `max_length` is the number of steps that the state has room for. Room that
-  runs out is made by another call with a greater one, over whose first entries the present state is written.
+  have first axes (sentences, beams) and are reordered with the hypotheses; those under `"keep"`, whose first
+  axis is the sentences, are not. `max_length` is the number of steps that the state has room for. When the
+  room runs out, `start` is called again with a greater `max_length`, and the current state is copied to the
+  new state's first entries.
 - `decode_step(tokens (B, K), step, memory, state) → (logits (B, K, V), state)`.
 """
 

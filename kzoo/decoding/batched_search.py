@@ -1,4 +1,4 @@
-"""Many sentences through the beam search: batches of few shapes, each compiled once, several at a time."""
+"""Beam search over many sentences, in batches of few shapes, each compiled once, several at a time."""
 
 import threading
 from collections import Counter
@@ -12,25 +12,25 @@ from kzoo.decoding.beam_search import BeamSearch
 from kzoo.errors import UserError
 from kzoo.text.tokenizers import END, PAD
 
-# Shapes that decoding is compiled for: sentences and source words are padded up to these. Batches of 64 took
+# Shapes that decoding is compiled for: sentences and source tokens are padded up to these. Batches of 64 took
 # 0.93 of the time of batches of 32.
 ROWS = (1, 4, 8, 16, 32, 48, 64)
 LENGTHS = (16, 24, 32, 48, 64, 96, 128, 256)
-# From so many sentences of one padded length on, a search in stages is worth the 17 s more that it takes a
-# processor to compile.
+# With this many sentences of one padded length or more, a search in stages is worth its additional 17 s of
+# compilation on a CPU.
 MANY = 16384
 
 
 class BatchedSearch:
-    """A model's compiled beam searches, one a shape, and the batches that go through them.
+    """A model's compiled beam searches, one per shape, and the batching of sentences for them.
 
-    No Keras object, so that none of it is saved with the model.
+    Not a Keras object, so that it is not saved with the model.
 
     Args:
-        model: keeps the decoding contract; its memory is made from `{"source": (B, S), …}`.
-        max_length: int. Longest input and output that the model can take, in words.
+        model: implements the decoding contract; its memory is made from `{"source": (B, S), …}`.
+        max_length: int. Maximum input and output length of the model, in tokens.
         jit_compile: bool. Whether XLA compiles the search.
-        many: int. Sentences of one padded length from which on they are searched in stages.
+        many: int. Number of sentences of one padded length from which they are searched in stages.
     """
 
     def __init__(self, model, max_length: int, jit_compile: bool, many: int = MANY):
@@ -54,16 +54,16 @@ class BatchedSearch:
         """Search for the best outputs of each sentence.
 
         Args:
-            words: the sentences, without start and end.
-            others: what else `encode` needs, a row a sentence.
+            words: the sentences as token ids, without start and end.
+            others: the other inputs of `encode`, one row per sentence.
             beam_size: int. K.
-            length_penalty: as `BeamSearch` takes it.
-            max_length: int. T, the longest output; by default half as many again as the padded source, and 8.
+            length_penalty: as in `BeamSearch`.
+            max_length: int. T, the maximum output length; by default 1.5 × the padded source length + 8.
             threads: int. Batches at a time; always one on JAX.
             progress: called with the number of sentences after each batch.
 
         Returns:
-            For each sentence its words `(K, T)` and scores `(K,)`, best first; `None` for an empty one.
+            For each sentence its token ids `(K, T)` and scores `(K,)`, best first; `None` for an empty one.
 
         Raises:
             UserError: `max_length` is less than 1.
@@ -74,7 +74,7 @@ class BatchedSearch:
 
         def search_batch(length: int, numbers: list[int]):
             source = padded_source(words, numbers, length)
-            filled = numbers + numbers[:1] * (len(source) - len(numbers))  # empty rows: as the first
+            filled = numbers + numbers[:1] * (len(source) - len(numbers))  # fill up with the first sentence
             limit = min(max_length or length + length // 2 + 8, self.max_length)
             staged = sentences[length] >= self.many
             search = self._compiled(*source.shape, beam_size, limit, length_penalty, staged)
@@ -89,7 +89,7 @@ class BatchedSearch:
         batches = batches_by_length(words, self.max_length)
         sentences = Counter(length for length, numbers in batches for _ in numbers)
         if keras.backend.backend() == "jax":
-            threads = 1  # Keras gives the weights' buffers away for the time of a call
+            threads = 1  # Keras donates the weights' buffers for the time of a call
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(search_batch, *zip(*batches, strict=True)) if batches else ())
         return found
@@ -105,14 +105,14 @@ class BatchedSearch:
 
 
 def batches_by_length(words: list[list[int]], most: int) -> list[tuple[int, list[int]]]:
-    """Return the padded length and the numbers of the sentences of each batch, the longest first.
+    """Return the padded length and the sentence numbers of each batch, the longest first.
 
-    A sentence's padded length, and with it the limit of its translation, does not depend on its neighbours.
-    Empty sentences are in no batch.
+    A sentence's padded length, and with it the length limit of its translation, does not depend on the other
+    sentences. Empty sentences are in no batch.
 
     Args:
-        words: the sentences, without end.
-        most: int. The longest that the model can take, with its end.
+        words: the sentences as token ids, without end.
+        most: int. Maximum length that the model can take, with the end symbol.
     """
     by_length = {}
     for number in sorted(range(len(words)), key=lambda i: -len(words[i])):

@@ -1,4 +1,4 @@
-"""Beam search, written once, for every model that keeps the decoding contract of this package."""
+"""Beam search for every model that implements the decoding contract of this package."""
 
 from collections.abc import Callable
 
@@ -10,37 +10,37 @@ from kzoo.decoding.length_penalty import Exponent
 from kzoo.decoding.top_k import take_rows, top_k
 from kzoo.text.tokenizers import END, PAD, START
 
-# Stands for log 0: finite, so that sums of it stay ordered and no backend makes it NaN.
+# Used as log 0: finite, so that sums of it stay ordered and no backend makes it NaN.
 NEVER = -1e9
 MEAN = Exponent(1.0)
-# Smaller batches are searched to their end, for every halving is a loop compiled on its own.
+# Smaller batches are not halved, because every halving is a loop that is compiled separately.
 SMALLEST_HALVED = 16
 
 
 class BeamSearch(keras.Model):
     """Finds the `beam_size` best outputs of a model; a `keras.Model`, so that `predict_on_batch` compiles it.
 
-    At each step the 2K best continuations of the K living hypotheses are drawn. Those among the first K
+    At each step the 2K best continuations of the K active hypotheses are computed. Those among the first K
     that end the sentence are finished: they stop growing and compete by log P / penalty(length). The K best
-    others live on. A sentence is done when K of its hypotheses have finished; at `max_length` every living
-    hypothesis must end. Beam size 1 is greedy search.
+    others remain active. A sentence is done when K of its hypotheses have finished; at `max_length` every
+    active hypothesis must end. Beam size 1 is greedy search.
 
     Args:
-        model: keeps the decoding contract (`encode`, `start`, `decode_step`).
+        model: implements the decoding contract (`encode`, `start`, `decode_step`).
         beam_size: int. K.
-        max_length: int. T, the most words of an output, its end symbol included.
-        length_penalty: function from a length, end symbol included, to what log P is divided by.
+        max_length: int. T, the maximum number of tokens of an output, end symbol included.
+        length_penalty: function from a length, end symbol included, to the divisor of log P.
         staged: bool. Search a large batch in several loops: it is halved when half of its sentences are done,
-            and the state's room for words grows in stages. Halving took 0.83 of the time, stages 0.87;
+            and the state's room for tokens grows in stages. Halving took 0.83 of the time, stages 0.87;
             compiling takes three times as long. Defaults to `False`.
 
     Call arguments:
-        inputs: what the model's `encode` takes, first axes B; `"source"` `(B, S)` among it. A sentence that
-            is nothing but padding is done at once and has no outputs.
+        inputs: the inputs of the model's `encode`, with first axes B, including `"source"` `(B, S)`. A
+            sentence of only padding is done at once and has no outputs.
 
     Returns:
-        `{"tokens": int32 (B, K, T), "scores": float32 (B, K)}`, best first: words with their end symbol,
-        then padding; a score of about -1e9 where fewer than K outputs exist.
+        `{"tokens": int32 (B, K, T), "scores": float32 (B, K)}`, best first: tokens with their end symbol,
+        then padding; a score of about -1e9 if there are fewer than K outputs.
 
     Reference:
         Wu et al. 2016, "Google's Neural Machine Translation System", Section 7.
@@ -68,7 +68,7 @@ class BeamSearch(keras.Model):
         memory = self.model.encode(inputs)
         batch = ops.shape(tree.flatten(memory)[0])[0]
         K, T = self.beam_size, self.max_length
-        # Only the first of K equal beginnings lives, or the beam would fill with copies.
+        # Only the first of K equal beginnings is active, or the beam would fill with copies.
         alone = np.array([0.0] + [NEVER] * (K - 1), "float32")
         loop = {
             "step": ops.zeros((), "int32"),
@@ -87,9 +87,9 @@ class BeamSearch(keras.Model):
     def _search(self, loop: dict, memory: dict, lengths: tuple[int, ...]):
         """Return the finished hypotheses `(B, K, T)` of all sentences, and their scores `(B, K)`.
 
-        The state has room for the first of `lengths` steps, then for the next: a step through a cache takes
-        as long as the cache is. When half of the sentences are done, the search goes on with the others
-        alone: a batch is as slow as its slowest sentence.
+        The state has room for `lengths[0]` steps, then for `lengths[1]`, and so on, because a step's time
+        grows with the cache. When half of the sentences are done, the search continues with the others alone,
+        because a batch is as slow as its slowest sentence.
         """
         K = self.beam_size
         fewer = loop["tokens"].shape[0] // 2 if self._halves(loop) else 0
@@ -118,12 +118,12 @@ class BeamSearch(keras.Model):
         )
 
     def _halves(self, loop: dict) -> bool:
-        """Return whether the batch is halved on its way; never where its size is not known in advance."""
+        """Return whether the batch is halved during the search; never if its size is not known in advance."""
         rows = loop["tokens"].shape[0]
         return self.staged and rows is not None and rows >= SMALLEST_HALVED
 
     def _state_grows(self, memory: dict) -> bool:
-        """Return whether the model's state has an axis as long as the output may be."""
+        """Return whether the model's state has an axis of the output's maximum length."""
         short, long = (tree.flatten(self.model.start(memory, self.beam_size, length)) for length in (1, 2))
         return any(a.shape != b.shape for a, b in zip(short, long, strict=True))
 
@@ -171,12 +171,12 @@ class BeamSearch(keras.Model):
         }
 
     def _continuations(self, logits, scores, step):
-        """Return the 2K best of all one-word continuations: scores, parents and words, `(B, 2K)` each."""
+        """Return the 2K best of all one-token continuations: scores, parents and tokens, `(B, 2K)` each."""
         size = logits.shape[-1]
         logits = ops.cast(logits, "float32")
         barred = np.zeros((2, size), "float32")
         barred[:, [PAD, START]] = NEVER
-        barred[1, np.arange(size) != END] = NEVER  # the last step only ends
+        barred[1, np.arange(size) != END] = NEVER  # in the last step only the end symbol is allowed
         barred = ops.take(
             ops.convert_to_tensor(barred), ops.cast(step >= self.max_length - 1, "int32"), axis=0
         )
@@ -192,6 +192,6 @@ def num_unfinished(loop: dict, beam_size: int):
 
 
 def write_word(histories, words, step):
-    """Return `histories` `(B, n, T)` with `words` `(B, n)` at place `step`."""
+    """Return `histories` `(B, n, T)` with `words` `(B, n)` at position `step`."""
     here = ops.equal(ops.arange(histories.shape[2], dtype="int32"), step)
     return ops.where(here, words[..., None], histories)

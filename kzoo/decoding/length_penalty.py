@@ -1,11 +1,11 @@
-"""What a hypothesis's log-probability is divided by, so that longer ones are not at a loss."""
+"""Length penalties: divisors of a hypothesis's log-probability, which would otherwise favour short ones."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Exponent:
-    """length^alpha: 0 leaves log-probabilities as they are, 1 takes their mean over the words.
+    """length^alpha: 0 leaves log-probabilities unchanged, 1 takes their mean over the tokens.
 
     Args:
         alpha: float. Defaults to `1`.
@@ -14,7 +14,7 @@ class Exponent:
     alpha: float = 1.0
 
     def __call__(self, length):
-        """Return the divisor for `length`, in words with the end symbol; a number or a float tensor."""
+        """Return the divisor for `length`, in tokens with the end symbol; a number or a float tensor."""
         return length**self.alpha
 
 
@@ -29,5 +29,5 @@ class GNMT:
     alpha: float = 0.6
 
     def __call__(self, length):
-        """Return the divisor for `length`, in words with the end symbol; a number or a float tensor."""
+        """Return the divisor for `length`, in tokens with the end symbol; a number or a float tensor."""
         return ((5.0 + length) / 6.0) ** self.alpha

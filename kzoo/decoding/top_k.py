@@ -1,4 +1,4 @@
-"""The k best of very many."""
+"""The k greatest of many scores."""
 
 from keras import ops
 
@@ -6,10 +6,10 @@ GROUP = 32
 
 
 def top_k(scores, k: int):
-    """Return the `k` greatest of each row, greatest first, and where they stand.
+    """Return the `k` greatest values of each row, greatest first, and their positions.
 
-    Exact, in two stages: the k best are among the k groups of 32 with the greatest maxima. Four thirds of
-    the whole beam search's speed on a processor, where one stage sorts the whole vocabulary.
+    Exact, in two stages: the k best are among the k groups of 32 with the greatest maxima. On a CPU, where a
+    single stage sorts the whole vocabulary, this gives four thirds of the whole beam search's speed.
 
     Args:
         scores: `(B, N)`.
@@ -35,7 +35,7 @@ def top_k(scores, k: int):
 def take_rows(values, rows):
     """Return `values[b, rows[b, j]]`: `(B, N, …)` and int32 `(B, k)` to `(B, k, …)`.
 
-    Through flat positions, which XLA turns into plain copies; `take_along_axis` took half the speed.
+    Uses flat positions, which XLA turns into plain copies; `take_along_axis` was half as fast.
     """
     batch, size = ops.shape(values)[0], values.shape[1]
     flat = rows + ops.arange(batch, dtype="int32")[:, None] * size

@@ -10,9 +10,9 @@ from kzoo.layers.masked_softmax import masked_softmax
 class AttentionBridge(keras.layers.Layer):
     """Structured self-attention of k heads, with a penalty that keeps the heads apart.
 
-        A = softmax(W₂ ReLU(W₁ Hᵀ))        over the n words of a sentence        (Eq. 1)
+        A = softmax(W₂ ReLU(W₁ Hᵀ))        over the n tokens of a sentence       (Eq. 1)
         M = A H                                                                  (Eq. 2)
-        penalty = ‖A Aᵀ − I‖²_F            a mean over sentences, by `add_loss`  (Eq. 3)
+        penalty = ‖A Aᵀ − I‖²_F            mean over sentences, via `add_loss`   (Eq. 3)
 
     The authors' code differs from their paper: both maps have biases, and the norm is not squared
     (`use_bias=True, squared=False`).
@@ -20,19 +20,19 @@ class AttentionBridge(keras.layers.Layer):
     Args:
         num_heads: int. k, the rows of M. Defaults to `10`.
         hidden_dim: int. Rows of W₁. Defaults to `1024`.
-        penalty_weight: float. What the penalty is multiplied by. Defaults to `1`.
+        penalty_weight: float. Factor of the penalty. Defaults to `1`.
         use_bias: bool. Whether the maps have biases. Defaults to `False`.
         squared: bool. Whether the norm is squared. Defaults to `True`.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
         inputs: `(B, n, d)`. H, the encoder's output.
-        mask: bool `(B, n)`. `True` at words, `False` at padding. All words by default. A row without a
-            word is no sentence: it does not count in the penalty.
+        mask: bool `(B, n)`. `True` at tokens, `False` at padding. All tokens by default. A row
+            without tokens is not a sentence and does not count in the penalty.
         return_attention_scores: bool. Defaults to `False`.
 
     Returns:
-        M `(B, k, d)`; then A `(B, k, n)` if it is asked for.
+        M `(B, k, d)`; then A `(B, k, n)` if requested.
 
     Example:
 
@@ -75,7 +75,7 @@ class AttentionBridge(keras.layers.Layer):
         return (matrix, scores) if return_attention_scores else matrix
 
     def attend(self, inputs, mask=None) -> tuple:
-        """Return M `(B, k, d)` and A `(B, k, n)` without the penalty, as translation needs them."""
+        """Return M `(B, k, d)` and A `(B, k, n)` without adding the penalty, for translation."""
         scores = ops.swapaxes(self.heads(self.hidden(inputs)), 1, 2)  # (B, k, n)
         scores = masked_softmax(scores, None if mask is None else mask[:, None, :])
         return ops.matmul(scores, inputs), scores
@@ -86,7 +86,7 @@ class AttentionBridge(keras.layers.Layer):
         overlap = ops.matmul(scores, ops.swapaxes(scores, 1, 2)) - ops.eye(self.num_heads)
         penalty = ops.sum(ops.square(overlap), axis=(1, 2))  # (B,)
         if not self.squared:
-            penalty = ops.sqrt(ops.maximum(penalty, 1e-12))  # at 0 a square root has no gradient
+            penalty = ops.sqrt(ops.maximum(penalty, 1e-12))  # the square root has no gradient at 0
         if mask is None:
             return ops.mean(penalty)
         sentences = ops.cast(ops.any(mask, axis=1), "float32")

@@ -1,4 +1,4 @@
-"""What multi-head attention is made of: its settings, its weights, its maps into the heads."""
+"""Base of multi-head attention: settings, weights and the projections into the heads."""
 
 import keras
 from keras import ops
@@ -7,7 +7,7 @@ from kzoo.layers.dropout import Dropout
 
 
 class AttentionHeads(keras.layers.Layer):
-    """Keeps the settings and weights of `MultiHeadAttention`, which describes them."""
+    """Base class with the settings and weights of `MultiHeadAttention`; see there."""
 
     def __init__(
         self,
@@ -29,8 +29,8 @@ class AttentionHeads(keras.layers.Layer):
 
     def build(self, query_shape, value_shape=None):
         width, inner = query_shape[-1], self.num_heads * self.key_dim
-        # Glorot's bound for the joint kernel is 1/sqrt(2) of a single map's: the gentler start that deep
-        # post-norm stacks need.
+        # Glorot's bound for the joint kernel is 1/sqrt(2) of a single map's: the smaller initial weights
+        # that deep post-norm stacks need.
         self.kernel = self.add_weight(
             (width, 3 * inner), name="kernel", initializer=keras.initializers.GlorotUniform()
         )
@@ -39,23 +39,23 @@ class AttentionHeads(keras.layers.Layer):
         self.output_dense.build((*query_shape[:-1], inner))
 
     def keys_and_values(self, value) -> tuple:
-        """Return keys `(B, H, d, N)` and values `(B, H, N, d)` of `value` `(B, N, D)`, ready as a cache."""
+        """Return keys `(B, H, d, N)` and values `(B, H, N, d)` of `value` `(B, N, D)`, usable as a cache."""
         keys, values = self.project(value, first=1, count=2)
         return ops.swapaxes(self.rotate(keys), -1, -2), values
 
     def project(self, x, first: int, count: int):
-        """Apply `count` of the query, key and value maps from number `first` on: `(B, H, L, d)` each."""
+        """Apply `count` of the query, key and value maps, starting at number `first`: `(B, H, L, d)` each."""
         inner = self.num_heads * self.key_dim
         columns = slice(first * inner, (first + count) * inner)
         x = ops.matmul(x, self.kernel[:, columns]) + self.bias[columns]
-        # Split before the heads are: 0.95 of a training step's time for taking parts of one big transpose.
+        # Split before the transpose: a training step takes 0.95 of the time of slicing one big transpose.
         shape = (*ops.shape(x)[:2], self.num_heads, self.key_dim)
         return [
             ops.transpose(ops.reshape(part, shape), (0, 2, 1, 3)) for part in ops.split(x, count, axis=-1)
         ]
 
     def rotate(self, x, positions=None):
-        """Return queries or keys `(B, H, L, d)`, rotated where there is a `rotary`."""
+        """Return queries or keys `(B, H, L, d)`, rotated if there is a `rotary` layer."""
         return x if self.rotary is None else self.rotary(x, positions=positions)
 
     def get_config(self):

@@ -1,4 +1,4 @@
-"""Language-specific layers: one of several like layers, chosen while the model runs."""
+"""Language-specific layers: one of several similar layers, chosen while the model runs."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,23 +8,23 @@ from keras import ops
 
 @keras.saving.register_keras_serializable("kzoo")
 class ByLanguage(keras.layers.Layer):
-    """One layer a language, of which each call runs one: the language is a tensor, so nothing is retraced.
+    """One layer per language; each call runs one. The language is a tensor, so nothing is retraced.
 
-    All sentences of a batch have the same language. The layers have no random state of their own:
-    what is drawn inside a branch differs between backends, so dropout stands outside.
+    All sentences of a batch have the same language. The layers must have no random state of their own:
+    random numbers drawn inside a branch differ between backends, so dropout belongs outside.
 
     Args:
-        layers: layers with the same call arguments and output shape, in the order of the languages. Those
-            that need more than the inputs' shape to be built come built.
+        layers: layers with the same call arguments and output shape, in the order of the languages. Layers
+            that need more than the inputs' shape to be built must already be built.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
-        language: int `(B,)`. Number of the batch's language, B times.
+        language: int `(B,)`. Number of the batch's language, repeated B times.
         inputs: tensor. The layers' first argument.
         others: the layers' other arguments, by name.
 
     Returns:
-        The language's layer's output.
+        The output of the language's layer.
 
     Example:
 
@@ -47,7 +47,7 @@ class ByLanguage(keras.layers.Layer):
         return self.choose(language, lambda layer: layer(inputs, **others))
 
     def choose(self, language, apply: Callable):
-        """Return `apply(layer)` of the language's layer, such as `lambda layer: layer.step(x, state)`."""
+        """Return `apply(layer)` for the language's layer, such as `lambda layer: layer.step(x, state)`."""
         return ops.switch(language[0], [lambda layer=layer: apply(layer) for layer in self.layers])
 
     def compute_output_shape(self, language_shape, inputs_shape):

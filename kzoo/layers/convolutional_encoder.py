@@ -10,18 +10,18 @@ class ConvolutionalEncoder(keras.layers.Layer):
 
         x ← (x + (conv_a(x) ⊗ sigmoid(conv_b(x)))) · sqrt(1/2)
 
-    Padding is set to zero before each convolution, so that a word never depends on how far its batch is
-    padded. A first linear map gives x the right width.
+    Padding is set to zero before each convolution, so that a token never depends on how far its batch is
+    padded. A linear map at the input gives x the width D.
 
     Args:
         width: int. D. Defaults to `512`.
         num_layers: int. Defaults to `2`.
-        kernel_size: int. Words that a convolution sees. Defaults to `3`.
+        kernel_size: int. Number of tokens that a convolution sees. Defaults to `3`.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
         inputs: `(B, S, E)`.
-        mask: bool `(B, S)`. `True` at words, `False` at padding. All words by default.
+        mask: bool `(B, S)`. `True` at tokens, `False` at padding. All tokens by default.
 
     Returns:
         `(B, S, D)`.

@@ -1,4 +1,4 @@
-"""The glyph paper's five ways from a character's bitmap to its vector, which `GlyphCharEncoder` takes."""
+"""The glyph paper's five architectures from a character's bitmap to its vector, for `GlyphCharEncoder`."""
 
 from typing import NamedTuple
 
@@ -8,13 +8,13 @@ from keras.layers import Dense
 
 
 class Architecture(NamedTuple):
-    """What stands between pixels and vector.
+    """The layers between pixels and vector.
 
     Args:
-        convolutions: bool. Whether the features are those of the CNN; of the pixels otherwise.
-        num_features: int. F, by default; `None`: as many as the vector is wide, always.
-        inner_activation: of the features.
-        output_activation: of the map from features to vector; `None`: the features are the vector.
+        convolutions: bool. `True`: the features are computed by the CNN; `False`: from the pixels directly.
+        num_features: int. Default of F; `None`: F is always the vector's width.
+        inner_activation: activation of the features.
+        output_activation: activation of the map from features to vector; `None`: the features are the vector.
     """
 
     convolutions: bool
@@ -23,17 +23,17 @@ class Architecture(NamedTuple):
     output_activation: str | None
 
     def output_map(self, output_dim: int, dtype: keras.DTypePolicy) -> Dense | None:
-        """Return the fully connected map from features to vector, if there is one."""
+        """Return the fully connected layer from features to vector, or `None`."""
         if self.output_activation is None:
             return None
-        # A softmax mixes thousands of rows: of deviation 1 they make vectors of a lookup's size.
+        # A softmax mixes thousands of rows: standard deviation 1 gives vectors the size of looked-up ones.
         initial = RandomNormal(stddev=1.0) if self.inner_activation == "softmax" else "glorot_uniform"
         return Dense(
             output_dim, self.output_activation, kernel_initializer=initial, dtype=dtype, name="output"
         )
 
 
-# Broscheit et al. 2018, Table 1, with the number of features that the paper chose.
+# Broscheit et al. 2018, Table 1, with the paper's choice of the number of features.
 ARCHITECTURES = {
     "cnn_fc_relu": Architecture(True, 1024, "linear", "relu"),
     "cnn_softmax_fc": Architecture(True, 4096, "softmax", "linear"),

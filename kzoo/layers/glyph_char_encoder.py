@@ -19,11 +19,11 @@ class GlyphCharEncoder(keras.layers.Layer):
         fc_1            norm(FC(glyph))
         fc_2            FC(ReLU(norm(FC(glyph))))
 
-    The CNN (Table 2) is conv 3×3×32, ReLU, max-pool 2, conv 3×3×32, ReLU, max-pool 2, conv 4×4×F, nothing
-    padded: 22 → 20 → 10 → 8 → 4 → 1. `norm` is batch normalization of the F features.
+    The CNN (Table 2) is conv 3×3×32, ReLU, max-pool 2, conv 3×3×32, ReLU, max-pool 2, conv 4×4×F, without
+    padding: 22 → 20 → 10 → 8 → 4 → 1. `norm` is batch normalization of the F features.
 
-    What the paper leaves open, and what is taken here: batch normalization stands once, on the F features;
-    `fc_1` and `fc_2` end without a nonlinearity; `fc_2` has the F of `cnn_fc_relu`.
+    Choices that the paper leaves open: batch normalization is applied once, to the F features; `fc_1` and
+    `fc_2` end without a nonlinearity; `fc_2` has the F of `cnn_fc_relu`.
 
     Args:
         output_dim: int. D. Defaults to `512`.
@@ -34,14 +34,14 @@ class GlyphCharEncoder(keras.layers.Layer):
 
     Call arguments:
         glyphs: `(…, 22, 22)`. 1 where there is ink, 0 elsewhere.
-        training: bool. Whether the batch's own statistics normalize, and move the stored ones.
-        mask: `(…)`. `False` at padding, which the statistics leave out.
+        training: bool. Whether to normalize by the batch's statistics and update the stored ones.
+        mask: `(…)`. `False` at padding, which the statistics ignore.
 
     Returns:
         `(…, D)`.
 
     Raises:
-        ValueError: an unknown architecture, an F that it cannot have, glyphs of another size.
+        ValueError: an unknown architecture, an F that it does not allow, or glyphs of another size.
 
     Example:
 
@@ -75,7 +75,7 @@ class GlyphCharEncoder(keras.layers.Layer):
 
         inside = {"dtype": self.dtype_policy}
         self.convolutions = GlyphConvolutions(**inside, name="cnn") if chosen.convolutions else None
-        # A 4×4 convolution of a 4×4 image is a fully connected map, and faster as one.
+        # A 4×4 convolution of a 4×4 image is a fully connected layer, and faster as one.
         self.features_map = Dense(self.num_features, **inside, name="features")
         self.output_map = chosen.output_map(output_dim, **inside)
 
@@ -106,19 +106,19 @@ class GlyphCharEncoder(keras.layers.Layer):
         return ops.reshape(vectors, (*shape, self.output_dim))
 
     def learns(self, training) -> bool:
-        """Return whether a call with this `training` takes and moves the statistics."""
+        """Return whether a call with this `training` uses the batch's statistics and updates the stored."""
         return bool(training) and self.trainable
 
     def features(self, glyphs):
-        """Return what is normalized, float32 `(N, F)`, of `glyphs` `(N, 22, 22)`."""
+        """Return the features before normalization, float32 `(N, F)`, of `glyphs` `(N, 22, 22)`."""
         pixels = ops.cast(ops.reshape(glyphs, (-1, SIZE * SIZE)), self.compute_dtype)
         inputs = pixels if self.convolutions is None else self.convolutions(glyphs)
         return ops.cast(self.features_map(inputs), "float32")
 
     def vectors(self, features, counts=None):
-        """Return the vectors `(N, D)` of `features` `(N, F)`, and their moments; nothing is stored.
+        """Return the vectors `(N, D)` of `features` `(N, F)`, and the moments used; nothing is stored.
 
-        The moments are those of the batch, where row n counts `counts[n]` times; without `counts` the
+        With `counts` the moments are those of the batch, where row n counts `counts[n]` times; without, the
         stored ones.
         """
         moments = self.moving_mean, self.moving_variance

@@ -1,18 +1,18 @@
-"""The glyph encoder's convolutions: a bitmap to 512 numbers."""
+"""The glyph encoder's convolutions, from a bitmap to 512 numbers."""
 
 import keras
 from keras import ops
 
-SIZE = 22  # the one size that the paper's convolutions reduce to a single place
+SIZE = 22  # the only size that the paper's convolutions reduce to a single pixel
 CHANNELS = 32
 
 
 @keras.saving.register_keras_serializable("kzoo")
 class GlyphConvolutions(keras.layers.Layer):
-    """All of the glyph paper's CNN but its last convolution: 22 → 20 → 10 → 8 → 4.
+    """The glyph paper's CNN without its last convolution: 22 → 20 → 10 → 8 → 4.
 
-    Conv 3×3×32, ReLU, max-pool 2, twice, nothing padded. The last, conv 4×4×F, is a fully connected map of
-    what remains, and stands in `GlyphCharEncoder`.
+    Conv 3×3×32, ReLU, max-pool 2, twice, without padding. The last convolution, 4×4×F, is a fully connected
+    layer in `GlyphCharEncoder`.
 
     Args:
         **kwargs: arguments of `keras.layers.Layer`.
@@ -21,7 +21,7 @@ class GlyphConvolutions(keras.layers.Layer):
         glyphs: `(N, 22, 22)`.
 
     Returns:
-        `(N, 512)`: 4×4 places of 32 channels.
+        `(N, 512)`: 4×4 pixels of 32 channels.
 
     Reference:
         Broscheit et al. 2018, "Learning Distributional Token Representations from Visual Features", Table 2.

@@ -11,15 +11,15 @@ BAKED_AT_ONCE = 1024
 
 @keras.saving.register_keras_serializable("kzoo")
 class GlyphEmbedding(keras.layers.Layer):
-    """Maps character numbers to vectors, as `keras.layers.Embedding` does, by encoding their glyphs.
+    """Maps character ids to vectors, like `keras.layers.Embedding`, by encoding the characters' glyphs.
 
     In training each distinct character of a batch is encoded once, and counts in the encoder's batch
-    normalization as often as it stands there; blank glyphs (padding and other special tokens, spaces) do
-    not count. Outside of training the vectors come from the table that `bake` has computed, or are encoded
-    where there is none. A step of training empties the table.
+    normalization as often as it occurs; blank glyphs (padding and other special tokens, spaces) do not
+    count. Outside training the vectors come from the table computed by `bake`, or are encoded if there is
+    no table. A training step empties the table.
 
     The glyphs and the table are weights, so a loaded model needs no font. With `trainable = False` the
-    encoder is fixed: the vectors are those of the table in training too.
+    encoder is fixed, and the vectors come from the table in training too.
 
     Args:
         glyphs: `(V, 22, 22)`, 1 for ink, as `kzoo.text.render_glyphs` returns them; or V, for a layer whose
@@ -28,7 +28,7 @@ class GlyphEmbedding(keras.layers.Layer):
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
-        ids: int `(…)`. Character numbers, less than V.
+        ids: int `(…)`. Character ids, less than V.
         training: bool.
 
     Returns:
@@ -67,7 +67,7 @@ class GlyphEmbedding(keras.layers.Layer):
     def build(self, ids_shape=None):
         V, D = self.vocabulary_size, self.output_dim
         fixed = {"trainable": False, "autocast": False}
-        # Not uint8, which TensorFlow cannot send from one process to another.
+        # Not uint8: TensorFlow cannot send it from one process to another.
         self.glyphs = self.add_weight((V, SIZE, SIZE), "zeros", "bool", **fixed, name="glyphs")
         self.table = self.add_weight((V, D), "zeros", **fixed, name="table")
         self.baked = self.add_weight((), "zeros", "bool", **fixed, name="baked")
@@ -91,9 +91,9 @@ class GlyphEmbedding(keras.layers.Layer):
         return ops.reshape(vectors, (*ops.shape(ids), self.output_dim))
 
     def bake(self):
-        """Compute the table `(V, D)` of all characters' vectors, unless it is there; return it.
+        """Compute the table `(V, D)` of all characters' vectors, unless it exists, and return it.
 
-        From then on, until the next step of training, calls look their vectors up.
+        Until the next training step, calls look their vectors up in it.
         """
         if not self.built:
             self.build()
@@ -108,24 +108,24 @@ class GlyphEmbedding(keras.layers.Layer):
         return ops.convert_to_tensor(self.table)
 
     def empty(self):
-        """Forget the table, which no longer fits the encoder's weights."""
+        """Empty the table, which no longer fits the encoder's weights."""
         if self.built:
             self.baked.assign(False)
 
     def _encode(self, ids, learning: bool):
-        """Return the vectors `(N, D)` of `ids` `(N,)`; if `learning`, their mean and variance too."""
+        """Return the vectors `(N, D)` of `ids` `(N,)`; if `learning`, also the mean and variance."""
         N, V = ops.shape(ids)[0], self.vocabulary_size
         counts = ops.segment_sum(ops.ones_like(ids), ids, num_segments=V)
         present = counts > 0
-        place = ops.take(ops.cumsum(ops.cast(present, "int32")) - 1, ids)  # of a token among the distinct
+        place = ops.take(ops.cumsum(ops.cast(present, "int32")) - 1, ids)  # index among the distinct ones
         numbers = ops.arange(V, dtype="int32")
         distinct = ops.argsort(ops.where(present, numbers, V + numbers))[:N]  # then the others
         glyphs = ops.take(self.glyphs, distinct, axis=0)
         times = ops.where(ops.any(glyphs, axis=(1, 2)), ops.take(counts, distinct), 0)
 
-        # Compiled code has fixed sizes: room for every token, of which half suffices as a rule. Batches of
-        # 2,048 characters of Tatoeba have 500 distinct ones, of 4,096 have 730. Only the other half stands in
-        # a branch, where XLA's convolutions take 10 times as long on a processor.
+        # Compiled code has fixed sizes: room for every token, though half is usually enough. Batches of 2,048
+        # characters of Tatoeba have 500 distinct ones, batches of 4,096 have 730. Only the other half is in a
+        # branch, where XLA's convolutions take 10 times as long on a CPU.
         half = (ops.shape(glyphs)[0] + 1) // 2
         features = self.encoder.features(glyphs[:half])
         rest = ops.cond(

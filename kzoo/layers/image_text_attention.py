@@ -1,4 +1,4 @@
-"""Image-text attention: what the picture asks of the words."""
+"""Image-text attention: the picture attends to the text."""
 
 import keras
 from keras import ops
@@ -13,7 +13,7 @@ class ImageTextAttention(keras.layers.Layer):
 
         softmax(Q_img K_textᵀ / sqrt(d)) V_text    in each of H heads, concatenated and projected   (Eq. 3)
 
-    The image keeps its own width: its map into the heads, `(D_img, H·d)`, is apart from the joint kernel
+    The image keeps its own width: its map into the heads, `(D_img, H·d)`, is separate from the joint kernel
     `(D, 2·H·d)` of the text's key and value maps.
 
     Args:
@@ -23,16 +23,16 @@ class ImageTextAttention(keras.layers.Layer):
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
-        text: `(B, S, D)`. The words.
-        image: `(B, R, D_img)`, the features of R regions of a picture, or `(B, D_img)`, one of the whole,
-            which counts as one region.
-        text_mask: bool `(B, S)`. `True` at words, `False` at padding. All words by default. A row without a
-            word is attended to evenly.
+        text: `(B, S, D)`. The tokens.
+        image: `(B, R, D_img)`, features of R regions of a picture, or `(B, D_img)`, features of the whole
+            picture, which counts as one region.
+        text_mask: bool `(B, S)`. `True` at tokens, `False` at padding. All tokens by default. A row
+            without tokens is attended to uniformly.
         return_attention_scores: bool. Defaults to `False`.
         training: bool. Whether dropout is on.
 
     Returns:
-        `(B, R, D)`; then `(B, H, R, S)` weights if they are asked for.
+        `(B, R, D)`; then `(B, H, R, S)` weights if requested.
 
     Raises:
         ValueError: an image of another rank.

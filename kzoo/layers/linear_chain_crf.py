@@ -1,4 +1,4 @@
-"""A conditional random field over a chain of tags: its likelihood and its best sequence."""
+"""A linear-chain conditional random field: likelihood and best tag sequence."""
 
 import keras
 from keras import ops
@@ -16,11 +16,11 @@ class LinearChainCRF(keras.layers.Layer):
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
-        potentials: `(B, L, K)`. How well each tag fits each place.
-        mask: bool `(B, L)`. `False` at padding, which stands at the end and takes no part.
+        potentials: `(B, L, K)`. The score of each tag at each position.
+        mask: bool `(B, L)`. `False` at padding, which must be at the end and is ignored.
 
     Returns:
-        int32 `(B, L)`: the most likely sequence of tags (Viterbi); 0 at masked places.
+        int32 `(B, L)`: the most likely sequence of tags (Viterbi); 0 at masked positions.
 
     Example:
 
@@ -72,15 +72,15 @@ class LinearChainCRF(keras.layers.Layer):
         return ops.where(mask, ops.transpose(tags), 0)
 
     def negative_log_likelihood(self, potentials, tags, mask=None):
-        """Return -log p(tags) of each sequence, `(B,)`, in float32; 0 where all is masked.
+        """Return -log p(tags) of each sequence, `(B,)`, in float32; 0 for a fully masked sequence.
 
         Args:
             potentials: `(B, L, K)`.
-            tags: int `(B, L)`; anything at masked places.
-            mask: bool `(B, L)`. `False` at padding, which stands at the end.
+            tags: int `(B, L)`; any value at masked positions.
+            mask: bool `(B, L)`. `False` at padding, which must be at the end.
         """
         if mask is not None:
-            tags = ops.where(mask, tags, 0)  # torch refuses numbers of no tag, wherever they are
+            tags = ops.where(mask, tags, 0)  # torch refuses invalid tag numbers, even at masked positions
         chosen = ops.one_hot(tags, self.num_tags, dtype="float32")  # (B, L, K)
         mask, places = self._by_place(potentials, mask, chosen)
 
@@ -108,10 +108,10 @@ class LinearChainCRF(keras.layers.Layer):
         return ops.where(mask[:, 0], loss, 0)
 
     def _by_place(self, potentials, mask, *others):
-        """Return the mask `(B, L)`, and for each place potentials, mask and others as `(L + 1, B, features)`.
+        """Return the mask `(B, L)`, and potentials, mask and others by position: `(L + 1, B, features)`.
 
-        They are one tensor because Keras's scan over several of unknown length fails on TensorFlow. A masked
-        place stands behind the last, for on torch there is no scan over the nothing that follows an only one.
+        They are one tensor because Keras's scan over several tensors of unknown length fails on TensorFlow. A
+        masked position is appended, because torch cannot scan over the zero positions after a single one.
         """
         potentials = ops.cast(potentials, "float32")
         mask = ops.ones_like(potentials[..., 0], dtype="bool") if mask is None else ops.cast(mask, "bool")

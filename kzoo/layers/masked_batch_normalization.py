@@ -1,4 +1,4 @@
-"""Batch normalization of images, of which some only fill a batch up."""
+"""Batch normalization of images that ignores rows added to fill a batch."""
 
 import keras
 from keras import ops
@@ -8,20 +8,20 @@ from kzoo.layers.weighted_moments import move_towards, normalized, weighted_mome
 
 @keras.saving.register_keras_serializable("kzoo")
 class MaskedBatchNormalization(keras.layers.Layer):
-    """Batch normalization whose statistics are those of the rows that count, on all replicas.
+    """Batch normalization with statistics over the rows that count, on all replicas.
 
-    Keras's own takes rows that fill a batch up for images, unless it is given a mask, which it does not
-    share among replicas.
+    Keras's own layer counts rows that only fill a batch as images, unless it is given a mask, which it does
+    not share among replicas.
 
     Args:
-        momentum: float. Share of the stored statistics that a batch leaves. Defaults to `0.9`.
+        momentum: float. Share of the stored statistics kept at each batch. Defaults to `0.9`.
         epsilon: float. Added to the variance. Defaults to `1e-3`.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
         inputs: `(B, …, F)`.
         present: bool `(B,)`. `True` at rows that count; all by default.
-        training: bool. Whether the batch's statistics normalize, and move the stored ones.
+        training: bool. Whether to normalize by the batch's statistics and update the stored ones.
 
     Returns:
         `(B, …, F)`.
@@ -56,7 +56,7 @@ class MaskedBatchNormalization(keras.layers.Layer):
         return ops.cast(normalized(x, moments, self.gamma, self.beta, self.epsilon), self.compute_dtype)
 
     def _counts(self, x, present):
-        """Return whether each place of each row counts, `(B·N,)`."""
+        """Return whether each position of each row counts, `(B·N,)`."""
         counts = ops.ones_like(ops.reshape(x, (ops.shape(x)[0], -1, x.shape[-1]))[..., 0])  # (B, N)
         if present is not None:
             counts *= ops.cast(present, "float32")[:, None]

@@ -1,4 +1,4 @@
-"""A small convolutional network that reads pictures, trained together with what uses it."""
+"""A small convolutional network that reads pictures and is trained with the model that uses it."""
 
 import keras
 from keras import ops
@@ -8,30 +8,30 @@ from kzoo.layers.masked_batch_normalization import MaskedBatchNormalization
 
 @keras.saving.register_keras_serializable("kzoo")
 class PictureEncoder(keras.layers.Layer):
-    """Pictures as features of their regions: 3×3 convolutions of stride 2, batch normalization, ReLU.
+    """Computes features of a picture's regions: 3×3 convolutions of stride 2, batch normalization, ReLU.
 
-    For made-up pictures such as those of Scenes. Photographs want features of a network that was trained on
-    many of them.
+    For synthetic pictures such as those of Scenes. Photographs need features of a network that was trained
+    on many photographs.
 
-    The normalization keeps what tells pictures apart. Early in training a picture is noise to a translator,
-    which unlearns it where few sentences need theirs: with layer normalization, or none, all pictures had
-    the same features (standard deviation 0.007 or less; with this one 0.05 to 0.5).
+    Batch normalization keeps the features of different pictures apart. Early in training a picture is noise
+    to a translator, which learns to ignore it if few sentences need theirs: with layer normalization, or
+    none, all pictures had the same features (standard deviation 0.007 or less; with this one 0.05 to 0.5).
 
     Args:
-        channels: ints. Of each convolution; every one halves height and width.
+        channels: ints. Channels of each convolution; every convolution halves height and width.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
-        pictures: `(B, h, w, 3)`, from 0 to 255. Height and width are multiples of 2 to the number of
+        pictures: `(B, h, w, 3)`, from 0 to 255. Height and width must be multiples of 2^n for n
             convolutions.
-        present: bool `(B,)`. `False` at rows that only fill a batch up, which do not enter its statistics.
-        training: bool. Whether the batch's statistics normalize, and move the stored ones.
+        present: bool `(B,)`. `False` at rows that only fill the batch and do not enter its statistics.
+        training: bool. Whether to normalize by the batch's statistics and update the stored ones.
 
     Returns:
-        `(B, R, channels[-1])`: regions row by row, R = h·w / 4 to the number of convolutions.
+        `(B, R, channels[-1])`: regions row by row, R = h·w / 4^n.
 
     Raises:
-        ValueError: pictures of another rank, height or width, or not of three colours.
+        ValueError: pictures of another rank, height or width, or without exactly three colours.
 
     Example:
 
@@ -52,7 +52,7 @@ class PictureEncoder(keras.layers.Layer):
                 3,
                 strides=2,
                 padding="same",
-                use_bias=False,  # the normalization has one
+                use_bias=False,  # the normalization has a bias
                 data_format="channels_last",
                 dtype=self.dtype_policy,
                 name=f"convolution_{number}",

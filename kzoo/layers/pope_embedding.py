@@ -1,4 +1,4 @@
-"""PoPE: the position encoding whose functions are the Legendre polynomials."""
+"""PoPE: position encoding by Legendre polynomials."""
 
 import operator
 
@@ -11,21 +11,21 @@ from keras import ops
 class PoPEEmbedding(keras.layers.Layer):
     """Legendre polynomial position encoding (PoPE).
 
-    The token's position is the polynomial's order, and the features sweep the polynomial's domain:
+    The position is the polynomial's order, and the features sample the polynomial's domain:
 
         PE(pos, i) = P_{pos + first_order}(x_i),   x_i = -1 + 2 i / D,   i = 0 … D - 1        (Eq. 14)
 
-    The values come from the recurrence between neighbouring positions (Eq. 15), in float64, once. They
+    The values are computed once, in float64, by the recurrence between neighbouring positions (Eq. 15). They
     are constants: the layer has no weights, and an encoding does not depend on `max_length`, so the limit
     of a trained model can be raised.
 
     Args:
-        max_length: int. Positions in the table. Defaults to `1024`.
+        max_length: int. Number of positions in the table. Defaults to `1024`.
         first_order: int. Order of the polynomial at position 0; the paper does not say whether positions
             count from 0 or 1. Defaults to `0`.
         normalize: bool. The root mean square of P_n falls as 1/sqrt(2n + 1). `True` multiplies by
-            sqrt((2n + 1) / 2), the orthonormal Legendre functions, whose root mean square is about that
-            of a sine, 1/sqrt(2), at every position. Defaults to `False`, as the paper has it.
+            sqrt((2n + 1) / 2), which gives the orthonormal Legendre functions: their root mean square is
+            about that of a sine, 1/sqrt(2), at every position. Defaults to `False`, as in the paper.
         **kwargs: other arguments of `keras.layers.Layer`, such as `name` and `dtype`.
 
     Call arguments:
@@ -34,14 +34,13 @@ class PoPEEmbedding(keras.layers.Layer):
         positions: `(L,)` or `(B, L)` integers. Positions of the tokens, in place of `start_index`.
 
     Returns:
-        `(B, L, D)`: the encoding, to be added to the inputs: in a model with masks by `keras.layers.Add()`,
-        for Keras's `+` drops them.
+        `(B, L, D)`: the encoding, to be added to the inputs. In a model with masks add it by
+        `keras.layers.Add()`, because Keras's `+` drops masks.
 
     Raises:
-        ValueError: no positions at all, or a negative order; a length, known before the computation, over
-            `max_length`. `positions`, and a length or `start_index` known only in the computation, are not
-            checked, for a compiled loop cannot raise: whoever makes them keeps them below `max_length`, as
-            the translator does.
+        ValueError: `max_length` below 1 or a negative `first_order`; a length, if known in advance, over
+            `max_length`. `positions` and symbolic lengths are not checked, since compiled code cannot raise:
+            the caller keeps them below `max_length`, as the translator does.
 
     Example:
 
@@ -84,7 +83,7 @@ class PoPEEmbedding(keras.layers.Layer):
     def _check_length(self, start_index, length):
         try:
             needed = operator.index(start_index) + operator.index(length)
-        except TypeError:  # known only in the computation
+        except TypeError:  # symbolic
             return
         if needed > self.max_length:
             raise ValueError(
@@ -107,7 +106,7 @@ class PoPEEmbedding(keras.layers.Layer):
 def legendre_table(num_orders: int, num_points: int) -> np.ndarray:
     """Return P_n(x_i) for n = 0 … `num_orders` - 1 and x_i = -1 + 2 i / `num_points`, by Bonnet's recurrence.
 
-    (n + 1) P_{n+1}(x) = (2n + 1) x P_n(x) - n P_{n-1}(x), stable on [-1, 1]: below 1e-12 of the exact
+    (n + 1) P_{n+1}(x) = (2n + 1) x P_n(x) - n P_{n-1}(x), stable on [-1, 1]: within 1e-12 of the exact
     value for the first 1,024 orders.
 
     Returns:

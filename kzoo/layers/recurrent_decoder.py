@@ -9,25 +9,25 @@ from kzoo.layers.masked_softmax import masked_softmax
 
 @keras.saving.register_keras_serializable("kzoo")
 class RecurrentDecoder(keras.layers.Layer):
-    """Stacked LSTMs that attend to a memory at every word.
+    """Stacked LSTMs that attend to a memory at every token.
 
-        h_t = LSTM([y_t; a_{t-1}])               the last of the stack; a_{t-1} is fed back (Section 3.3)
+        h_t = LSTM([y_t; a_{t-1}])               output of the last LSTM; a_{t-1} is fed back (Section 3.3)
         α_t = softmax(h_tᵀ W_a m)                over the memory's entries, the "general" score (Eq. 8)
-        a_t = tanh(W_c [Σ α_t m; h_t])           the attentional vector, which predicts (Eq. 5)
+        a_t = tanh(W_c [Σ α_t m; h_t])           the attentional vector, used for prediction (Eq. 5)
 
-    Called on a whole target, as in training, or through `step` on the newest word of each hypothesis.
+    Called on a whole target, as in training, or through `step` on the newest token of each hypothesis.
 
     Args:
         units: ints. Units of each LSTM; a_t has as many as the last.
-        dropout: float. Rate on what passes from each LSTM to the next; for all words of a sentence the same
-            numbers are dropped (Gal and Ghahramani 2016). Defaults to `0`.
+        dropout: float. Rate between one LSTM and the next; the same features are dropped at all tokens of a
+            sentence (Gal and Ghahramani 2016). Defaults to `0`.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
-        inputs: `(B, T, E)`. Embedded target words.
-        memory: `(B, N, d)`. What is attended to: encoded words, or a bridge's M.
-        initial: list of pairs `(h, c)`, `(B, units)` each, one for every LSTM.
-        memory_mask: bool `(B, N)`. `True` where there is something. Everywhere by default.
+        inputs: `(B, T, E)`. Embedded target tokens.
+        memory: `(B, N, d)`. What is attended to: encoded tokens, or a bridge's M.
+        initial: list of pairs `(h, c)`, `(B, units)` each, one pair per LSTM.
+        memory_mask: bool `(B, N)`. `False` at padding. All `True` by default.
         training: bool. Whether dropout is on.
 
     Returns:
@@ -80,8 +80,8 @@ class RecurrentDecoder(keras.layers.Layer):
         return attentional, self._weights(h, prepared)
 
     def _states(self, inputs, prepared, initial, training=None):
-        """Return a_t and h_t of all words, `(B, T, units[-1])` each."""
-        # Drawn outside of the loop, whose steps would all draw the same.
+        """Return a_t and h_t of all tokens, `(B, T, units[-1])` each."""
+        # Drawn outside the loop, whose steps would all draw the same numbers.
         kept = [
             dropout(ops.ones_like(pair[0][:, None]), training=training)  # (B, 1, units)
             for dropout, pair in zip(self._dropouts, initial[:-1], strict=True)
@@ -90,7 +90,7 @@ class RecurrentDecoder(keras.layers.Layer):
 
         def next_word(state, word):
             _, state = self.step(word[:, None], prepared, state, kept)
-            return state, state  # TensorFlow's scan collects what is shaped as the state
+            return state, state  # TensorFlow's scan collects only what has the state's shape
 
         words = ops.transpose(ops.cast(inputs, self.compute_dtype), (1, 0, 2))  # (T, B, E)
         _, states = ops.scan(next_word, state, words)
@@ -98,32 +98,32 @@ class RecurrentDecoder(keras.layers.Layer):
         return tuple(ops.transpose(part[:, :, 0], (1, 0, 2)) for part in by_word)
 
     def prepare(self, memory, memory_mask=None) -> dict:
-        """Return what every step needs of the memory: keys, values and mask, computed once a sentence."""
+        """Return what every step needs of the memory: keys, values and mask, computed once per sentence."""
         if memory_mask is None:
             memory_mask = ops.ones(ops.shape(memory)[:2], "bool")
         memory = ops.cast(memory, self.compute_dtype)
         return {"keys": self.keys(memory), "values": memory, "mask": memory_mask}
 
     def start(self, initial) -> dict:
-        """Return the state before the first word: `initial` has pairs of `(B, K, units)`."""
+        """Return the state before the first token: `initial` has pairs of `(B, K, units)`."""
         pairs = [tuple(ops.cast(part, self.compute_dtype) for part in pair) for pair in initial]
         return {"cells": pairs, "fed_back": ops.zeros_like(pairs[-1][0])}
 
     def step(self, inputs, prepared: dict, state: dict, kept=None):
-        """Read one word of each of K hypotheses.
+        """Read one token of each of K hypotheses.
 
         Args:
-            inputs: `(B, K, E)`. Embedded words.
+            inputs: `(B, K, E)`. Embedded tokens.
             prepared: what `prepare` returned for the B sentences.
             state: `{"cells": pairs of (B, K, units), "fed_back": (B, K, units[-1])}`.
-            kept: in training, what the outputs of all LSTMs but the last are multiplied by, `(B, K, units)`.
+            kept: in training, the dropout factors `(B, K, units)` of the outputs of all LSTMs but the last.
 
         Returns:
             The attentional vectors `(B, K, units[-1])`, and the state.
         """
         hypotheses = ops.shape(inputs)[:2]
         x = ops.concatenate([ops.cast(inputs, self.compute_dtype), state["fed_back"]], axis=-1)
-        x = ops.reshape(x, (-1, x.shape[-1]))  # the cells know one axis of rows
+        x = ops.reshape(x, (-1, x.shape[-1]))  # the cells take a single batch axis
         pairs = []
         for number, (cell, units, pair) in enumerate(
             zip(self.cells, self.units, state["cells"], strict=True)
@@ -138,7 +138,7 @@ class RecurrentDecoder(keras.layers.Layer):
         return attentional, {"cells": pairs, "fed_back": attentional}
 
     def _weights(self, h, prepared):
-        """Return α `(B, K, N)` of the last LSTMs' outputs `(B, K, u)`."""
+        """Return α `(B, K, N)` for the last LSTM's outputs `(B, K, u)`."""
         scores = ops.matmul(h, ops.swapaxes(prepared["keys"], 1, 2))
         return masked_softmax(scores, prepared["mask"][:, None, :])
 

@@ -1,4 +1,4 @@
-"""The recurrent sentence encoder: stacked bidirectional networks, then one-directional ones."""
+"""The recurrent sentence encoder: stacked bidirectional networks, then unidirectional ones."""
 
 import keras
 from keras import ops
@@ -11,7 +11,7 @@ STATES = {"lstm": 2, "gru": 1}  # an LSTM has h and c
 
 @keras.saving.register_keras_serializable("kzoo")
 class RecurrentEncoder(keras.layers.Layer):
-    """Stacked recurrent networks that read a sentence; a bidirectional one concatenates its two directions.
+    """Stacked recurrent networks that read a sentence; bidirectional ones concatenate both directions.
 
     Args:
         bidirectional: ints. Units of each bidirectional network, in each direction.
@@ -22,13 +22,13 @@ class RecurrentEncoder(keras.layers.Layer):
 
     Call arguments:
         inputs: `(B, S, E)`.
-        mask: bool `(B, S)`. `True` at words, `False` at padding. All words by default.
+        mask: bool `(B, S)`. `True` at tokens, `False` at padding. All tokens by default.
         return_states: bool. Defaults to `False`.
         training: bool. Whether dropout is on.
 
     Returns:
-        `(B, S, D)`: D is the last network's units, both directions together. Then, if they are asked for, the
-        states after the last word, of all networks: a list of `(B, units)`.
+        `(B, S, D)`: D is the last network's units, both directions together. Then, if requested, the
+        states of all networks after the last token: a list of `(B, units)`.
 
     Raises:
         ValueError: an unknown cell.
@@ -72,8 +72,9 @@ class RecurrentEncoder(keras.layers.Layer):
             keras.layers.Bidirectional(both, dtype=self.dtype_policy, name=f"bidirectional_{i}")
             for i, both in enumerate(copied)
         ]
-        # Bidirectional copies its layer. Keras, loading a model, knows copied layers by their addresses: one
-        # that did not live on would be taken for the next there. The function hides them from Keras.
+        # Bidirectional copies its layer. When Keras loads a model, it identifies the copied layers by their
+        # memory addresses: a freed one would be confused with the next at the same address. So they are kept,
+        # in a function, which hides them from Keras.
         self._copied = lambda: copied
         self.networks += [
             network(units, f"unidirectional_{i}") for i, units in enumerate(self.unidirectional)
@@ -89,7 +90,7 @@ class RecurrentEncoder(keras.layers.Layer):
     def call(self, inputs, mask=None, return_states: bool = False, training: bool | None = None):
         x, states = inputs, []
         if mask is not None:
-            # cuDNN on TensorFlow takes no sentence of padding alone: what fills a batch up is a word long.
+            # cuDNN on TensorFlow refuses sentences of only padding: rows that fill the batch get one token.
             mask = ops.logical_or(mask, ops.arange(ops.shape(mask)[1]) == 0)
         for network, dropout in zip(self.networks, self._dropouts, strict=True):
             x, *last = network(dropout(x, training=training), mask=mask)

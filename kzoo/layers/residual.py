@@ -1,4 +1,4 @@
-"""The residual connection around every sublayer, with its layer normalization before or after."""
+"""The residual connection around a sublayer, with layer normalization before or after it."""
 
 import keras
 
@@ -12,7 +12,7 @@ class Residual(keras.layers.Layer):
         post-norm: LayerNorm(x + Dropout(f(x)))        (Vaswani et al. 2017, Section 5.4)
         pre-norm:  x + Dropout(f(LayerNorm(x)))        (Xiong et al. 2020, Figure 1b)
 
-    The sublayer stands between the two calls, so that it may take and return whatever it needs:
+    The sublayer is called between the two calls, so it may take and return whatever it needs:
 
         x = residual(x, f(residual.enter(x)))
 

@@ -8,10 +8,10 @@ from keras_hub.layers import RotaryEmbedding
 class RoPEEmbedding(RotaryEmbedding):
     """Rotary position embedding (RoPE): rotates queries and keys by angles that grow with the position.
 
-    keras-hub's `RotaryEmbedding` under the zoo's name, for queries and keys laid out by head. Feature
-    pairs (i, i + d/2) at position p turn by p · max_wavelength^(-2i/d), so that the product of a query and
-    a key depends on their distance alone (Eq. 15 and 34; the pairs are halves, not neighbours, which is a
-    permutation of the features).
+    keras-hub's `RotaryEmbedding` under the zoo's name, for queries and keys with a head axis. The feature
+    pair (i, i + d/2) at position p is rotated by the angle p · max_wavelength^(-2i/d), so that the product of
+    a query and a key depends only on their distance (Eq. 15 and 34, up to a permutation of the features:
+    the paper pairs neighbouring features).
 
     Args:
         max_wavelength: int. Base of the wavelengths. Defaults to `10000`.
@@ -21,8 +21,8 @@ class RoPEEmbedding(RotaryEmbedding):
 
     Call arguments:
         inputs: `(B, H, L, d)`, d even.
-        start_index: int or integer tensor. Position of the first of the `L`. Defaults to `0`.
-        positions: `(L,)` or `(B, L)`. Positions, in place of `start_index`.
+        start_index: int or integer tensor. Position of the first of the `L` tokens. Defaults to `0`.
+        positions: `(L,)` or `(B, L)`. Positions of the `L` tokens, in place of `start_index`.
 
     Returns:
         `(B, H, L, d)`: the inputs, rotated.

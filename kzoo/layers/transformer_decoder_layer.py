@@ -10,26 +10,25 @@ from kzoo.layers.transformer_layer import TransformerLayer
 
 @keras.saving.register_keras_serializable("kzoo")
 class TransformerDecoderLayer(TransformerLayer):
-    """Causal self-attention, attention over the source, feed-forward network, each in a residual connection.
+    """Causal self-attention, cross-attention and feed-forward network, each in a residual connection.
 
-    Called on a whole target, as in training, or through `decode_step` on the one word that each hypothesis
-    has gained.
+    Called on a whole target, as in training, or through `decode_step` on the newest token of each hypothesis.
 
     Args:
         num_heads: int. H; must divide D.
         feedforward_dim: int. Inner width of the feed-forward network.
         dropout: float. Rate on each sublayer's output. Defaults to `0`.
-        norm: `"post"` or `"pre"`, where layer normalization stands. Defaults to `"post"`.
+        norm: `"post"` or `"pre"`, where layer normalization is applied. Defaults to `"post"`.
         rotary: layer that rotates the self-attention's queries and keys. Defaults to `None`.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
         inputs: `(B, T, D)`.
         source: `(B, S, D)`. The encoder's output.
-        source_mask: bool `(B, S)`. `True` at words, `False` at padding. All words by default.
+        source_mask: bool `(B, S)`. `True` at tokens, `False` at padding. All tokens by default.
         training: bool. Whether dropout is on.
-        inputs_mask: bool `(B, T)`. `source_mask` of the target. Needed where padding stands before a word:
-            what follows a word it does not see in any case.
+        inputs_mask: bool `(B, T)`. `True` at target tokens. Needed only for left padding: causal attention
+            never sees padding on the right.
 
     Returns:
         `(B, T, D)`.
@@ -86,19 +85,19 @@ class TransformerDecoderLayer(TransformerLayer):
         return self._after_self_attention(x, source_mask, value=source, training=training)
 
     def decode_step(self, inputs, source_cache, source_mask, cache, cache_index, mask, positions) -> tuple:
-        """Pass on the newest word of each of `K` hypotheses.
+        """Process the newest token of each of `K` hypotheses.
 
         Args:
             inputs: `(B, K, D)`.
             source_cache: keys `(B, H, d, S)` and values `(B, H, S, d)`: `source_cache(source)`.
             source_mask: bool `(B, S)`.
-            cache: keys `(B, H, d, N)` and values `(B, H, N, d)` of earlier words of all hypotheses.
-            cache_index: int32 scalar. The first of the `K` entries that these words take.
+            cache: keys `(B, H, d, N)` and values `(B, H, N, d)` of earlier tokens of all hypotheses.
+            cache_index: int32 scalar. The first of the `K` entries where these tokens are written.
             mask: bool `(B, 1, K, N)`. The entries that each hypothesis descends from, its own included.
-            positions: int32 `(K,)`. Positions of the words in their hypotheses.
+            positions: int32 `(K,)`. Positions of the tokens in their hypotheses.
 
         Returns:
-            `(B, K, D)` and the cache with the words' entries written.
+            `(B, K, D)` and the cache with the tokens' entries written.
         """
         x = inputs
         attended, cache = self.self_attention(
@@ -112,7 +111,7 @@ class TransformerDecoderLayer(TransformerLayer):
         return self._after_self_attention(x, source_mask, cache=source_cache)[0], cache
 
     def source_cache(self, source) -> tuple:
-        """Return the source's keys `(B, H, d, S)` and values `(B, H, S, d)`, computed once a sentence."""
+        """Return the source's keys `(B, H, d, S)` and values `(B, H, S, d)`, computed once per sentence."""
         return tuple(self.cross_attention.keys_and_values(source))
 
     def _after_self_attention(self, x, source_mask, value=None, cache=None, training=None):

@@ -10,26 +10,26 @@ from kzoo.layers.transformer_encoder_layer import TransformerEncoderLayer
 class TransformerEncoder(keras.layers.Layer):
     """Legendre positions, then stacked pre-norm Transformer layers; without dropout.
 
-    The sentence encoder of this kind for models that choose among encoders. A linear map gives the inputs the
-    right width.
+    Interchangeable with `RecurrentEncoder` and `ConvolutionalEncoder`. A linear map gives the inputs the
+    width D.
 
     Args:
         width: int. D. Defaults to `512`.
         num_layers: int. Defaults to `2`.
         num_heads: int. Must divide `width`. Defaults to `8`.
-        max_length: int. Longest sentence. Defaults to `256`.
+        max_length: int. Maximum sentence length. Defaults to `256`.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
         inputs: `(B, S, E)`.
-        mask: bool `(B, S)`. `True` at words, `False` at padding. All words by default.
+        mask: bool `(B, S)`. `True` at tokens, `False` at padding. All tokens by default.
 
     Returns:
         `(B, S, D)`.
 
     Raises:
-        ValueError: `num_heads` does not divide `width`; a sentence, of a length known before the computation,
-            over `max_length`.
+        ValueError: `num_heads` does not divide `width`; a sentence, of a length known in advance, over
+            `max_length`.
 
     Example:
 

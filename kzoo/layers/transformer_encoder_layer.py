@@ -13,24 +13,24 @@ from kzoo.layers.transformer_layer import TransformerLayer
 class TransformerEncoderLayer(TransformerLayer):
     """Self-attention and feed-forward network, each in a residual connection.
 
-    With a picture, image-text attention stands between them: the mean over the picture's R regions of what
-    they attend to among the words is added to every word (Ma et al. 2020, Eq. 3).
+    With a picture there is image-text attention between them: the picture's R regions attend to the tokens,
+    and the mean over the regions is added to every token (Ma et al. 2020, Eq. 3).
 
     Args:
         num_heads: int. H; must divide D.
         feedforward_dim: int. Inner width of the feed-forward network.
         dropout: float. Rate on each sublayer's output. Defaults to `0`.
-        norm: `"post"` or `"pre"`, where layer normalization stands. Defaults to `"post"`.
+        norm: `"post"` or `"pre"`, where layer normalization is applied. Defaults to `"post"`.
         rotary: layer that rotates queries and keys, such as `RoPEEmbedding`. Defaults to `None`.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
         inputs: `(B, S, D)`.
-        image: `(B, D_img)` or `(B, R, D_img)`, features of a picture. A layer that was built with one needs
-            one. None by default.
-        mask: bool `(B, S)`. `True` at words, `False` at padding. All words by default.
+        image: `(B, D_img)` or `(B, R, D_img)`, features of a picture. Required if the layer was built with an
+            image. None by default.
+        mask: bool `(B, S)`. `True` at tokens, `False` at padding. All tokens by default.
         training: bool. Whether dropout is on.
-        inputs_mask: what Keras fills in place of `mask` where there is an image; `mask` goes before it.
+        inputs_mask: filled by Keras instead of `mask` when `image` is given; `mask` takes precedence.
 
     Returns:
         `(B, S, D)`.
@@ -73,7 +73,7 @@ class TransformerEncoderLayer(TransformerLayer):
         return self.attend(inputs, image, inputs_mask if mask is None else mask, training)[0]
 
     def attend(self, inputs, image=None, mask=None, training: bool | None = None) -> tuple:
-        """Return what `call` does, and the image's attention to the words `(B, H, R, S)`, or `None`."""
+        """Return what `call` does, and the image's attention to the tokens `(B, H, R, S)`, or `None`."""
         x, scores = inputs, None
         attended = self.attention(self.attention_residual.enter(x), query_mask=mask)
         x = self.attention_residual(x, attended, training=training)

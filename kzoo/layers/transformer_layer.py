@@ -1,4 +1,4 @@
-"""What a layer of the Transformer's encoder and one of its decoder have in common: their settings."""
+"""Base of the Transformer's encoder and decoder layers: their common settings."""
 
 import keras
 
@@ -6,7 +6,7 @@ from kzoo.layers.residual import Residual
 
 
 class TransformerLayer(keras.layers.Layer):
-    """Keeps the settings of `TransformerEncoderLayer` and `TransformerDecoderLayer`, which describe them."""
+    """Base class with the settings of `TransformerEncoderLayer` and `TransformerDecoderLayer`; see there."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class TransformerLayer(keras.layers.Layer):
         return width // self.num_heads
 
     def residual(self, name: str) -> Residual:
-        """Return the residual connection of a sublayer, as the settings have it."""
+        """Return the residual connection of a sublayer, according to the settings."""
         return Residual(self.norm, self.dropout, dtype=self.dtype_policy, name=name)
 
     def get_config(self):

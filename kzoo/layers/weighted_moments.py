@@ -1,4 +1,4 @@
-"""Batch normalization's parts, for rows that count several times, or not at all."""
+"""The steps of batch normalization, for rows that count several times or not at all."""
 
 from keras import ops
 
@@ -8,7 +8,7 @@ from kzoo.layers.mean_over_replicas import mean_over_replicas
 def weighted_moments(features, counts):
     """Return the mean and variance `(F,)` of `features` `(N, F)`, row n counted `counts[n]` times.
 
-    Over all replicas that share a batch; zeros where no row counts.
+    Computed over all replicas that share a batch; zeros if no row counts.
     """
     counts = ops.cast(counts, features.dtype)[:, None]
     total = mean_over_replicas(ops.sum(counts))
@@ -21,12 +21,12 @@ def weighted_moments(features, counts):
 
 
 def normalized(features, moments, gamma, beta, epsilon: float = 1e-3):
-    """Return `features` `(…, F)` with their mean and variance taken out, and `gamma` and `beta` put in."""
+    """Return `features` `(…, F)` normalized by `moments`, then scaled by `gamma` and shifted by `beta`."""
     mean, variance = moments
     return (features - mean) * ops.rsqrt(variance + epsilon) * gamma + beta
 
 
 def move_towards(stored, moments, momentum: float):
-    """Move the stored mean and variance towards those of a batch, of which they keep the share `momentum`."""
+    """Move the stored mean and variance towards a batch's; they keep the share `momentum` of their values."""
     for variable, new in zip(stored, moments, strict=True):
         variable.assign(momentum * variable + (1 - momentum) * new)

@@ -1,6 +1,6 @@
-"""The zoo's models: backbones assembled from layers, and the translator that puts text around them.
+"""The zoo's models: backbones assembled from layers, and the translator that adds tokenizers to them.
 
-Imported whole, so that Keras knows every class that a saved model may name.
+All modules are imported together, so that Keras knows every class that a saved model may name.
 """
 
 from kzoo.models.attention_bridge_backbone import AttentionBridgeBackbone

@@ -17,7 +17,7 @@ from kzoo.layers import (
 from kzoo.models.sentence_cross_entropy import never
 from kzoo.models.source_embeddings import unit_normal
 
-# Sentence encoders that give D features a word.
+# Sentence encoders that give D features per token.
 ENCODERS = {
     "lstm": lambda width, most, **names: RecurrentEncoder((width // 2, width // 2), **names),
     "gru": lambda width, most, **names: RecurrentEncoder((width // 2, width // 2), cell="gru", **names),
@@ -31,27 +31,27 @@ class AttentionBridgeBackbone(Backbone):
     """An encoder and a decoder for each language, around one attention bridge that all of them share.
 
     Inputs are `{"source": (B, S), "target": (B, T), "source_language": (B,), "target_language": (B,)}`,
-    int32: words with 0 for padding, the target beginning with the start symbol, and the numbers of the
-    languages, the same in all rows. The output is the logits `(B, T, V)` of each next word.
+    int32: token ids with 0 for padding, the target beginning with the start symbol, and the numbers of the
+    languages, the same in all rows. The output is the logits `(B, T, V)` of each next token.
 
-    The decoder sees nothing of a sentence but the bridge's M: its LSTMs attend to M, and begin with the mean
+    All that the decoder sees of a sentence is the bridge's M: its LSTMs attend to M and start with the mean
     of M as h and c.
 
-    For decoding, `encode`, `start` and `decode_step` keep the contract of `kzoo.decoding`.
+    For decoding, `encode`, `start` and `decode_step` implement the contract of `kzoo.decoding`.
 
     Args:
-        vocabulary_sizes: ints. Words of each language, in the order of the languages' numbers.
-        encoder: `"lstm"` (two bidirectional ones, the paper's), `"gru"`, `"cnn"` or `"transformer"`.
-        embedding_dim: int. Width of the word embeddings.
+        vocabulary_sizes: ints. Vocabulary size of each language, in the order of the languages' numbers.
+        encoder: `"lstm"` (the paper's two bidirectional LSTMs), `"gru"`, `"cnn"` or `"transformer"`.
+        embedding_dim: int. Width of the token embeddings.
         width: int. D, of the encoders' outputs and the decoders' states.
-        num_decoder_layers: int. LSTMs of a decoder.
-        bridge: bool. `False` leaves the bridge out: decoders attend to the encoder's words and begin with
+        num_decoder_layers: int. Number of LSTMs of a decoder.
+        bridge: bool. `False` leaves the bridge out: decoders attend to the encoder's outputs and start with
             their mean, the paper's plain baseline.
         num_heads: int. k, the rows of M.
         hidden_dim: int. Inner width of the bridge.
-        penalty_weight: float. What the bridge's penalty is multiplied by.
-        dropout: float. Rate on embeddings, encoded words and attentional vectors.
-        max_length: int. Longest sentence, in words, with its start or end symbol.
+        penalty_weight: float. Factor of the bridge's penalty.
+        dropout: float. Rate on embeddings, encoder outputs and attentional vectors.
+        max_length: int. Maximum sentence length in tokens, with its start or end symbol.
         dtype, name, trainable: as in `keras.Model`.
 
     Example:
@@ -104,9 +104,9 @@ class AttentionBridgeBackbone(Backbone):
         }
         self.max_length, self.width = max_length, width
         sizes, languages = list(vocabulary_sizes), range(len(vocabulary_sizes))
-        # One table for all languages, each at its offset, so that looking up a word needs no branch.
+        # One table for all languages, each at its offset, so that looking up a token needs no branch.
         self._offsets = np.cumsum([0, *sizes[:-1]]).astype("int32")
-        # Logits of all languages have one width; words that a language lacks are never predicted.
+        # Logits of all languages have the same width; tokens that a language lacks are never predicted.
         self._absent = np.arange(max(sizes)) >= np.array(sizes)[:, None]
 
         self.embedding = keras.layers.Embedding(
@@ -178,7 +178,7 @@ class AttentionBridgeBackbone(Backbone):
         return self.encoded_dropout(self.encoders(language, x, mask=mask))
 
     def _initial(self, memory, mask) -> list:
-        """Return every decoder layer's first h and c: the mean of the memory."""
+        """Return every decoder layer's initial h and c: the mean of the memory."""
         if mask is None:
             mean = ops.mean(memory, axis=1)
         else:
@@ -208,26 +208,26 @@ class AttentionBridgeBackbone(Backbone):
         return self.bridge.attend(self._encoded(inputs["source"], inputs["source_language"], mask), mask)
 
     def encode(self, inputs: dict) -> dict:
-        """Return the memory of the sentences: what the target language's decoder makes of M."""
+        """Return the memory of the sentences: M as prepared by the target language's decoder."""
         language = inputs["target_language"]
         memory, mask = self._memory(inputs)
         prepared = self.decoders.choose(language, lambda decoder: decoder.prepare(memory, mask))
         return {"prepared": prepared, "initial": self._initial(memory, mask), "target_language": language}
 
     def _memory(self, inputs):
-        """Return what the decoders attend to: M `(B, k, D)`, or the words `(B, S, D)` and their mask."""
+        """Return what the decoders attend to: M `(B, k, D)`, or encoder outputs `(B, S, D)`, and the mask."""
         if self.bridge is not None:
             return self.matrix(inputs)[0], None
         mask = ops.not_equal(inputs["source"], 0)
         return self._encoded(inputs["source"], inputs["source_language"], mask), mask
 
     def source_attention(self, inputs: dict):
-        """Return what each target word attends to: one `(B, 1, T, k)` in a list, over the rows of M.
+        """Return the target tokens' attention to the rows of M: one `(B, 1, T, k)`, in a list.
 
-        Without a bridge it is `(B, 1, T, S)`, over the words.
+        Without a bridge it is `(B, 1, T, S)`, over the source tokens.
 
         Args:
-            inputs: as the model's; row t of the weights is of the word that follows target word t.
+            inputs: the model's inputs; row t of the weights belongs to the token after target token t.
         """
         language = inputs["target_language"]
         memory, mask = self._memory(inputs)
@@ -238,7 +238,7 @@ class AttentionBridgeBackbone(Backbone):
         return [scores[:, None]]
 
     def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
-        """Return the state before the first word; all of it follows its hypothesis."""
+        """Return the state before the first token; all of it is reordered with the hypotheses."""
         initial = [
             tuple(ops.repeat(part[:, None], beam_size, axis=1) for part in pair) for pair in memory["initial"]
         ]

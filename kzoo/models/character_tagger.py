@@ -1,4 +1,4 @@
-"""The tagger of the glyph paper: characters in, words with their parts of speech out."""
+"""The glyph paper's tagger, from characters to words with parts of speech."""
 
 from collections.abc import Sequence
 
@@ -21,28 +21,28 @@ class CharacterTagger(keras.Model):
         x ← x + Dropout(ReLU(conv_d(x)))   for the dilations d = 1, 2, 4, …
         potentials = FC(x)
 
-    The convolutions have kernel 3 and are as wide as the embedding (512 in the paper, three of them). The
-    paper says that dilation grows from layer to layer, not how; and two rates of dropout, not where: here
-    0.1 on the embeddings, 0.5 on each convolution.
+    The convolutions have kernel size 3 and the embedding's width (the paper has three, of width 512). The
+    paper says that dilation grows from layer to layer, but not how, and gives two dropout rates, but not
+    where: here 0.1 on the embeddings and 0.5 on each convolution.
 
-    It trains on the random field's negative log likelihood, which needs no `loss` in `compile`. The paper's
+    The loss is the random field's negative log likelihood, so `compile` needs no `loss`. The paper's
     optimizer is `keras.optimizers.Adagrad(0.1)`. To keep an embedding fixed, set its `trainable` to `False`.
 
     Args:
-        embedding: maps character numbers to vectors: `keras.layers.Embedding` or `GlyphEmbedding`.
-        tags: the tags of the BI scheme, such as `["B-NOUN", "I-NOUN"]`; a tag's number is its place.
-        tokenizer: `CharacterTokenizer`, whose numbers the embedding takes.
-        num_layers: int. Convolutions.
-        embedding_dropout: float.
-        dropout: float.
+        embedding: maps character ids to vectors: `keras.layers.Embedding` or `GlyphEmbedding`.
+        tags: the tags of the BI scheme, such as `["B-NOUN", "I-NOUN"]`; a tag's number is its index.
+        tokenizer: `CharacterTokenizer` that makes the embedding's ids.
+        num_layers: int. Number of convolutions.
+        embedding_dropout: float. Rate on the embeddings.
+        dropout: float. Rate on each convolution's output.
         **kwargs: other arguments of `keras.Model`.
 
     Call arguments:
-        inputs: int `(B, L)`. Character numbers, 0 for padding at the end.
+        inputs: int `(B, L)`. Character ids, 0 for padding at the end.
         training: bool. Whether dropout is on.
 
     Returns:
-        `{"potentials": (B, L, K), "tags": int32 (B, L)}`, the tags being the most likely sequence.
+        `{"potentials": (B, L, K), "tags": int32 (B, L)}`; the tags are the most likely sequence.
 
     Example:
 
@@ -78,7 +78,7 @@ class CharacterTagger(keras.Model):
         self._rates = {"embedding_dropout": embedding_dropout, "dropout": dropout}
         width, dtype = embedding.output_dim, self.dtype_policy
         self.dilations = [2**i for i in range(num_layers)]
-        # A convolution is a fully connected map of a place and its two neighbours.
+        # A convolution is a fully connected layer over a position and its two neighbours.
         self.convolutions = [
             keras.layers.Dense(width, "relu", dtype=dtype, name=f"conv_{d}") for d in self.dilations
         ]
@@ -103,7 +103,7 @@ class CharacterTagger(keras.Model):
         for dilation, convolution, dropout in zip(
             self.dilations, self.convolutions, self.dropouts, strict=True
         ):
-            x = x * inside  # what stands beyond the end is zero, as before the beginning
+            x = x * inside  # zero after the end, as before the beginning
             length = ops.shape(x)[1]
             wide = ops.pad(x, ((0, 0), (dilation, dilation), (0, 0)))
             around = [wide[:, i * dilation : i * dilation + length] for i in range(3)]
@@ -119,12 +119,12 @@ class CharacterTagger(keras.Model):
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         correct = ops.equal(y_pred["tags"], ops.cast(y, "int32"))
-        # One by one: of rows Keras would take the means first, over padding too.
+        # Flattened: of rows, Keras would first take the means, over padding too.
         self.accuracy.update_state(ops.reshape(correct, (-1,)), ops.reshape(ops.not_equal(x, PAD), (-1,)))
         return self.get_metrics_result()
 
     def arrays(self, sentences: Sequence[Sequence[Segment]]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the character numbers and the tags' numbers, `(N, L)` each, of sentences of tagged words.
+        """Return the character ids and the tag numbers, `(N, L)` each, of sentences of tagged words.
 
         Raises:
             UserError: a tag that the model does not have.
@@ -142,7 +142,7 @@ class CharacterTagger(keras.Model):
         order = sorted((i for i in range(len(texts)) if texts[i]), key=lambda i: -len(texts[i]))
         for first in range(0, len(order), batch_size):
             chosen = order[first : first + batch_size]
-            # Rows of nothing fill the last batch, whose shape would be compiled anew.
+            # Empty rows fill the last batch, so that its shape needs no new compilation.
             rows = [texts[i] for i in chosen] + [""] * (batch_size - len(chosen))
             tags = self.predict_on_batch(self._ids(rows))["tags"]
             for i, row in zip(chosen, tags, strict=False):
@@ -172,7 +172,7 @@ class CharacterTagger(keras.Model):
 
 
 def padded_length(characters: int) -> int:
-    """Return the length that a batch is padded to whose longest sentence has so many characters."""
+    """Return the padded length of a batch whose longest sentence has this many characters."""
     return LENGTH_STEP * max(-(-characters // LENGTH_STEP), 1)
 
 

@@ -1,6 +1,6 @@
-"""GloVe: vectors of subwords from how often they stand near each other, and bags of them as sentence vectors.
+"""GloVe: subword vectors from co-occurrence counts, and their means as sentence vectors.
 
-The baseline beside which a translator's sentence embeddings are scored.
+The baseline for a translator's sentence embeddings.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,16 +12,16 @@ from keras import ops
 
 
 class GloVe(keras.Model):
-    """Word vectors whose products are logarithms of co-occurrence counts.
+    """Word vectors whose products approximate the logarithms of co-occurrence counts.
 
     The loss of one pair of words is f(X_ij) · (w_i · w̃_j + b_i + b̃_j − log X_ij)², with
     f(x) = min(1, (x / x_max)^alpha); Eq. 8 sums it over the pairs that occur, `fit` over those of a batch.
-    Comes compiled as in the paper, with AdaGrad and the rate 0.05.
+    The model is compiled as in the paper, with AdaGrad at rate 0.05.
 
     Args:
         vocabulary_size: int, V.
         dim: int. Width of a vector.
-        seed: int. Of the initial vectors.
+        seed: int. Seed of the initial vectors.
         **kwargs: other arguments of `keras.Model`.
 
     Call arguments:
@@ -46,7 +46,7 @@ class GloVe(keras.Model):
         super().__init__(**kwargs)
 
         def table(width: int, name: str) -> keras.layers.Embedding:
-            # As in the authors' program: uniform, the narrower the wider the vectors.
+            # As in the authors' program: uniform, in a range that shrinks with the vectors' width.
             initial = keras.initializers.RandomUniform(-0.5 / dim, 0.5 / dim, seed=seed + len(self.layers))
             layer = keras.layers.Embedding(vocabulary_size, width, initial, name=name)
             layer.build()
@@ -67,7 +67,7 @@ class GloVe(keras.Model):
         return products + self.word_biases(word) + self.context_biases(context)
 
     def vectors(self) -> np.ndarray:
-        """Return w + w̃, float32 `(V, dim)`, as the paper takes them."""
+        """Return w + w̃, float32 `(V, dim)`, as in the paper."""
         both = self.words.embeddings + self.contexts.embeddings
         return ops.convert_to_numpy(both)
 
@@ -75,7 +75,7 @@ class GloVe(keras.Model):
 def co_occurrences(
     sentences: Iterable[Sequence[int]], vocabulary_size: int, window: int = 10
 ) -> scipy.sparse.csr_array:
-    """Count how often words stand near each other, a pair d words apart as 1 / d.
+    """Count how often words occur near each other; a pair d words apart counts 1 / d.
 
     Args:
         sentences: ids of each sentence's words; nothing is counted across sentences.
@@ -124,7 +124,7 @@ def bag_of_vectors(
         tokenizer: turns a list of sentences into lists of ids below V.
 
     Returns:
-        A function of N sentences that returns float32 `(N, E)`; a sentence without words is zeros.
+        A function from N sentences to float32 `(N, E)`; a sentence without words gives zeros.
     """
 
     def embed(texts: list[str]) -> np.ndarray:

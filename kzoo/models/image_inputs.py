@@ -8,8 +8,8 @@ from PIL import Image, ImageOps
 
 from kzoo.errors import UserError
 
-NUMBERS = "iuf"  # NumPy's kinds of types that an image may have
-PIECE = 256  # images of a file that are looked at together
+NUMBERS = "iuf"  # NumPy's dtype kinds that an image may have
+PIECE = 256  # images of a file that are checked together
 
 
 def image_rows(
@@ -18,19 +18,20 @@ def image_rows(
     shape: tuple[int, ...] | None,
     extractor: dict | None = None,
 ) -> np.ndarray | None:
-    """Return one image a sentence, as a model takes them.
+    """Return one image per sentence, as a model takes them.
 
     Args:
-        images: `(N, *shape)`, or a list of N of them, or of paths of image files if `shape` is that of a
-            picture; one path is one image. `None` for a model without images.
-        count: int. N, the sentences.
-        shape: `(D_img,)`, `(R, D_img)` or `(h, w, 3)`; `None`: the model has no images.
-        extractor: what must have computed a file's features, as a preset names it; `None`: anything.
+        images: `(N, *shape)`, or a list of N images, or, if `shape` is that of a picture, of paths of image
+            files; one path is one image. `None` for a model without images.
+        count: int. N, the number of sentences.
+        shape: `(D_img,)`, `(R, D_img)` or `(h, w, 3)`; `None`: the model reads no images.
+        extractor: the extractor that must have computed a file's features, as in a preset; `None`: any.
 
     Raises:
-        UserError: images for a model without, none for a model with them or for one of the sentences,
-            features of another extractor, unequally many as sentences, of another shape, no numbers or NaN,
-            pictures from 0 to 1, or a file that is no image.
+        UserError: images for a model that reads none, no images for a model that reads them, a sentence
+            without an image, features of another extractor, another number of images than sentences, images
+            of another shape, values that are not numbers or are NaN, pictures scaled from 0 to 1, or a file
+            that is not an image.
     """
     if shape is None:
         if images is not None:
@@ -64,7 +65,7 @@ def image_rows(
 
 
 def _listed(images) -> np.ndarray | list:
-    """Return images as an array of numbers, or as a list of what may be one image each."""
+    """Return images as an array of numbers, or as a list of possible images."""
     if isinstance(images, str | os.PathLike):
         return [images]
     if isinstance(images, list | tuple):
@@ -81,12 +82,15 @@ def _listed(images) -> np.ndarray | list:
 
 
 def _image(image, number: int, shape: tuple[int, ...]) -> np.ndarray:
-    """Return the image of sentence `number`, the path of a file or an array, as the model takes it."""
+    """Return the image of sentence `number`, an array or the path of a file, as the model takes it."""
     if image is None:
         raise UserError(f"sentence {number} has no image: this model reads one with every sentence")
     if isinstance(image, str | os.PathLike):
         if len(shape) != 3:
-            raise UserError(f"this model reads features {shape} of pictures: extract them, files will not do")
+            raise UserError(
+                f"this model reads picture features of shape {shape}, not image files: "
+                "run kzoo features extract"
+            )
         return read_picture(image, shape[:2])
     try:
         array = np.asarray(image)
@@ -104,7 +108,7 @@ def _image(image, number: int, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _check_finite(images: np.ndarray, where: str):
-    """Refuse NaN and infinities; in pieces, for features need not fit into the memory."""
+    """Refuse NaN and infinities; checked in pieces, because features need not fit into memory."""
     if images.dtype.kind != "f":
         return
     for first in range(0, len(images), PIECE):
@@ -117,23 +121,23 @@ def _check_finite(images: np.ndarray, where: str):
 
 
 def read_picture(path: str | os.PathLike, size: Sequence[int] | None = None) -> np.ndarray:
-    """Return an image file as uint8 `(h, w, 3)`, turned as its EXIF says, grey and palettes as colours.
+    """Return an image file as uint8 RGB `(h, w, 3)`, rotated according to its EXIF.
 
     Args:
-        path: JPEG, PNG or whatever else Pillow reads.
+        path: JPEG, PNG or another format that Pillow reads.
         size: h and w, to which the image is scaled; its own by default.
 
     Raises:
-        UserError: no such file, or one that is no image, or a truncated one.
+        UserError: no such file, a file that is not an image, or a truncated one.
     """
     try:
         with Image.open(path) as image:
-            for other in ("xmp", "XML:com.adobe.xmp"):  # where EXIF says nothing Pillow takes what they say
+            for other in ("xmp", "XML:com.adobe.xmp"):  # which Pillow reads if EXIF has no orientation
                 image.info.pop(other, None)
             turned = ImageOps.exif_transpose(image)
             if turned.mode == "F":
                 raise ValueError("its numbers are fractions: write it with 8 bits a colour")
-            if turned.mode.startswith("I"):  # more than 8 bits, which Pillow cuts off instead of scaling
+            if turned.mode.startswith("I"):  # more than 8 bits, which Pillow clips instead of scaling
                 sixteen, turned = turned.mode.startswith("I;16"), turned.convert("I")
                 scale = 256 if sixteen or turned.getextrema()[1] > 255 else 1
                 turned = turned.point(lambda value: value / scale).convert("L")
@@ -143,6 +147,6 @@ def read_picture(path: str | os.PathLike, size: Sequence[int] | None = None) -> 
             return np.asarray(turned)
     except FileNotFoundError:
         raise UserError(f"{path}: no such image") from None
-    except Exception as error:  # Pillow's readers raise whatever a broken file leads them to
+    except Exception as error:  # Pillow's readers raise many kinds of errors on broken files
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise UserError(f"{path} is no image that can be read ({reason})") from None

@@ -1,4 +1,4 @@
-"""The loss of a translator."""
+"""The loss of a translator: label-smoothed cross-entropy."""
 
 import keras
 from keras import ops
@@ -6,18 +6,18 @@ from keras import ops
 
 @keras.saving.register_keras_serializable("kzoo")
 class LabelSmoothedCrossEntropy(keras.losses.Loss):
-    """Cross-entropy against the true word mixed with the uniform distribution, a mean over words.
+    """Cross-entropy against the true token mixed with the uniform distribution; a mean over tokens.
 
         loss = -(1 - ε) log p(y) - ε · mean over the vocabulary of log p
 
-    Sample weights are 0 at padding, so the mean is over real words.
+    Sample weights are 0 at padding, so the mean is over real tokens.
 
     Args:
         label_smoothing: float. ε. Defaults to `0.1`.
         name: str.
 
     Call arguments:
-        y_true: int `(B, T)`. Words.
+        y_true: int `(B, T)`. Token ids.
         y_pred: `(B, T, V)`. Logits.
         sample_weight: `(B, T)`.
 
@@ -31,7 +31,7 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         self.label_smoothing = label_smoothing
 
     def count(self, weights):
-        """Return how many words, which the mean is over, have these weights `(B, T)`."""
+        """Return how many tokens with these weights `(B, T)` the mean is over."""
         return ops.sum(weights)
 
     def call(self, y_true, y_pred):
@@ -45,7 +45,7 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         return log_total - (1 - smooth) * true_word - smooth * self.mean_over_vocabulary(logits)
 
     def mean_over_vocabulary(self, logits):
-        """Return `(B, T)`, the mean logit of all words."""
+        """Return `(B, T)`, the mean logit over the vocabulary."""
         return ops.mean(logits, axis=-1)
 
     def get_config(self):

@@ -1,4 +1,4 @@
-"""The translator between any two of several languages."""
+"""The multilingual translator: translates between any two of its languages."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -25,10 +25,10 @@ from kzoo.models.translator import (
 
 @keras.saving.register_keras_serializable("kzoo")
 class MultilingualTranslator(TranslationModel):
-    """A model of several languages: translates between any two of them, and embeds sentences.
+    """A translator between any two of several languages, which also embeds sentences.
 
     Args:
-        backbone: a model whose inputs name the languages by number, such as `AttentionBridgeBackbone`.
+        backbone: a model whose inputs include the languages' numbers, such as `AttentionBridgeBackbone`.
         tokenizers: `{code: SubwordTokenizer}`, in the order of the model's language numbers.
         **kwargs: other arguments of `keras.Model`.
 
@@ -53,7 +53,7 @@ class MultilingualTranslator(TranslationModel):
 
     @property
     def languages(self) -> list[str]:
-        """The codes of the languages, in the order of their numbers."""
+        """The language codes, in the order of their numbers."""
         return list(self.tokenizers)
 
     def translate(
@@ -63,15 +63,15 @@ class MultilingualTranslator(TranslationModel):
 
         Args:
             texts: sentences; an empty one translates to an empty one.
-            source_language: code of the language they are in.
-            target_language: code of the language wanted; the same one paraphrases.
+            source_language: code of the source language.
+            target_language: code of the target language; the source language itself paraphrases.
             **options: `beam_size` and the other arguments of `Translator.translate`.
 
         Returns:
             The translations, in the order of `texts`.
 
         Raises:
-            UserError: a language that the model lacks, a sentence longer than the model's maximum.
+            UserError: a language that the model lacks, or a sentence longer than the model's maximum.
         """
         found = self.n_best(texts, source_language, target_language, 1, **options)
         return [best[0].text for best in found]
@@ -117,15 +117,15 @@ class MultilingualTranslator(TranslationModel):
 
         Args:
             texts: sentences.
-            language: code of the language they are in.
+            language: code of the sentences' language.
             pooling: `"flatten"`, M's k · D numbers, or `"mean"`, the mean of its k rows.
-            truncate: bool. Cut sentences that are longer than the model can read; an error otherwise.
+            truncate: bool. Cut sentences that are longer than the model can read; otherwise they are errors.
 
         Returns:
             `(N, k · D)` or `(N, D)`, float32.
 
         Raises:
-            UserError: as `translate`; or the model has no bridge.
+            UserError: as for `translate`; or the model has no bridge.
         """
         poolings = {
             "flatten": lambda m: m.reshape(len(m), m.shape[1] * m.shape[2]),
@@ -143,7 +143,7 @@ class MultilingualTranslator(TranslationModel):
         """Return a sentence's subwords with the end symbol, and the bridge's A `(k, S)` over them.
 
         Raises:
-            UserError: as `embed`; or an empty sentence.
+            UserError: as for `embed`; or an empty sentence.
         """
         words = self.tokenize([text], language)[0]
         if not words:
@@ -154,7 +154,7 @@ class MultilingualTranslator(TranslationModel):
     def attention(
         self, text: str, source_language: str, target_language: str, translation: str | None = None
     ) -> tuple[list[str], list[str], np.ndarray]:
-        """Return what each word of a translation attends to: the rows of the bridge's M.
+        """Return the attention of a translation's tokens to the rows of the bridge's M.
 
         Args:
             text: the sentence.
@@ -163,10 +163,10 @@ class MultilingualTranslator(TranslationModel):
 
         Returns:
             The names of M's rows, `"1"` to `"k"`; the translation's T subwords with the end symbol; the
-            weights `(1, 1, T, k)`. Without a bridge the sentence's S subwords stand in place of the rows.
+            weights `(1, 1, T, k)`. Without a bridge the sentence's S subwords take the place of the rows.
 
         Raises:
-            UserError: as `Translator.attention`; or a language that the model lacks.
+            UserError: as for `Translator.attention`; or a language that the model lacks.
         """
         words = self.tokenize([text], source_language)[0]
         if not words:
@@ -187,7 +187,7 @@ class MultilingualTranslator(TranslationModel):
         return attended, pieces(self.tokenizers[target_language], target), weights[..., : len(attended)]
 
     def _matrices(self, texts: list[str], language: str, truncate: bool):
-        """Yield numbers of sentences with their M and A, batch by batch; empty sentences are in none."""
+        """Yield the sentences' numbers with their M and A, batch by batch; empty sentences are skipped."""
         words = self.tokenize(texts, language, truncate)
         if self.backbone.bridge is None:
             raise UserError("a model without a bridge (bridge=False) has no sentence embeddings")
@@ -201,7 +201,7 @@ class MultilingualTranslator(TranslationModel):
             yield numbers, found["matrix"][: len(numbers)], found["scores"][: len(numbers)]
 
     def tokenize(self, texts: list[str], language: str, truncate: bool = False) -> list[list[int]]:
-        """Return the word numbers of sentences in a language, without start and end.
+        """Return the token ids of sentences in a language, without start and end.
 
         Raises:
             UserError: a language that the model lacks; a sentence longer than the model's maximum, unless
@@ -223,7 +223,7 @@ class MultilingualTranslator(TranslationModel):
         return self.languages.index(language)
 
     def between(self, source_language: str, target_language: str) -> "Direction":
-        """Return one direction of this translator, for what knows translators of one direction only."""
+        """Return one direction of this translator, for code that expects a translator of one direction."""
         self._number(source_language), self._number(target_language)
         return Direction(self, source_language, target_language)
 
@@ -231,11 +231,11 @@ class MultilingualTranslator(TranslationModel):
         """Write the translator as a keras-hub preset: configuration, weights in float16 and tokenizers.
 
         Args:
-            folder: where to; it appears complete or not at all, in place of an earlier preset. What stands
-                beside that one, such as its card, stays.
+            folder: the preset's folder. It is written completely or not at all, and replaces an earlier
+                preset there; other files in the folder, such as its card, are kept.
 
         Raises:
-            UserError: the folder holds something else than a preset, or cannot be written.
+            UserError: the folder holds something other than a preset, or cannot be written.
         """
         write_preset(folder, self, list(self.tokenizers.values()), {"languages": self.languages})
 
@@ -274,17 +274,17 @@ class Direction:
     target_language: str
 
     def translate(self, texts: Iterable[str], **options) -> list[str]:
-        """Translate sentences, as `MultilingualTranslator.translate`."""
+        """Translate sentences, like `MultilingualTranslator.translate`."""
         return self.translator.translate(texts, self.source_language, self.target_language, **options)
 
     def n_best(self, texts: Iterable[str], n: int = 5, *arguments, **options) -> list[list[Hypothesis]]:
-        """Return the `n` best translations, as `MultilingualTranslator.n_best`."""
+        """Return the `n` best translations, like `MultilingualTranslator.n_best`."""
         return self.translator.n_best(
             texts, self.source_language, self.target_language, n, *arguments, **options
         )
 
     def attention(self, text: str, translation: str | None = None) -> tuple[list[str], list[str], np.ndarray]:
-        """Return what each word of a translation attends to, as `MultilingualTranslator.attention`."""
+        """Return the attention of a translation's tokens, like `MultilingualTranslator.attention`."""
         return self.translator.attention(text, self.source_language, self.target_language, translation)
 
 

@@ -16,8 +16,8 @@ class NoamSchedule(keras.optimizers.schedules.LearningRateSchedule):
         width: int. D, the model's width.
         warmup_steps: int. Steps until the peak. Defaults to `4000`.
         factor: float. Defaults to `1`.
-        batches_per_step: int. Batches whose gradients the optimizer accumulates for a step: Keras gives a
-            schedule the number of batches. Defaults to `1`.
+        batches_per_step: int. Batches whose gradients the optimizer accumulates per step; needed because
+            Keras passes a schedule the number of batches. Defaults to `1`.
 
     Example:
 

@@ -1,13 +1,13 @@
-"""Keras's optimizers, clipping the gradient of the whole batch wherever its rows lie."""
+"""Keras's optimizers, with clipping of the whole batch's gradient on any number of devices."""
 
 import keras
 
 
 class WholeBatchClipping:
-    """What an optimizer is made of whose `global_clipnorm` holds for the gradient of all replicas together.
+    """Mixin: `global_clipnorm` clips the whole batch's gradient, not each replica's.
 
     Under `tf.distribute` Keras clips each replica's gradient and then adds them: several short steps that
-    differ from one device's. Here they are added first.
+    differ from one device's step. Here the gradients are added first.
     """
 
     def _clip_gradients(self, grads):
@@ -15,7 +15,7 @@ class WholeBatchClipping:
         if strategy is None or strategy.num_replicas_in_sync == 1 or not self.global_clipnorm:
             return super()._clip_gradients(grads)
         whole = [gradient for gradient, _ in self._all_reduce_sum_gradients(zip(grads, grads, strict=True))]
-        # Keras goes on to add the replicas' gradients: each gives its part of the clipped one.
+        # Keras then adds the replicas' gradients: each contributes its part of the clipped one.
         return [
             None if gradient is None else gradient / strategy.num_replicas_in_sync
             for gradient in super()._clip_gradients(whole)

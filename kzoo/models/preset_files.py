@@ -1,4 +1,4 @@
-"""A trained translator on disk: a keras-hub preset with its tokenizers and a small file of settings."""
+"""Presets on disk: a trained translator as a keras-hub preset, with its tokenizers and a settings file."""
 
 import contextlib
 import json
@@ -20,8 +20,8 @@ from kzoo.sharing.location import locate
 TRANSLATOR_FILE = "translator.json"
 CONFIG_FILE = "config.json"  # as keras-hub names it
 WEIGHTS_FILE = "model.weights.h5"  # the same
-SHARDS_FILE = "model.weights.json"  # of large models, in its place: which file has which weights
-SHARD_SIZE = 0.03  # GiB of float32 in a file, half of it in float16: hosts refuse large files
+SHARDS_FILE = "model.weights.json"  # instead, for large models: which file has which weights
+SHARD_SIZE = 0.03  # GiB of float32 per file, half of it in float16: hosts refuse large files
 TOKENIZER_FILE = re.compile(r"[\w-]+\.json", re.ASCII)
 
 
@@ -29,14 +29,14 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
     """Write a preset: the backbone's configuration, its weights in float16, tokenizers, settings, checksums.
 
     Args:
-        folder: where to; it appears complete or not at all, in place of an earlier preset. What stands beside
-            that one, such as its card, stays.
+        folder: the preset's folder. It is written completely or not at all, and replaces an earlier preset
+            there; other files in the folder, such as its card, are kept.
         translator: its class and its `backbone` are written.
-        tokenizers: in the order that `read_preset` returns them; one may stand several times.
-        settings: what else the translator is made from.
+        tokenizers: in the order in which `read_preset` returns them; one may occur several times.
+        settings: the other arguments that the translator is made from.
 
     Raises:
-        UserError: the folder holds something else than a preset, or cannot be written.
+        UserError: the folder holds something other than a preset, or cannot be written.
     """
     _check_tokenizers(tokenizers)
     others = _others(Path(folder))
@@ -44,7 +44,7 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
     full = type(backbone).from_config({**backbone.get_config(), "dtype": "float32"})
     full.set_weights(backbone.get_weights())
     with whole_folder(folder) as unfinished:
-        check_space(unfinished, 8 * full.count_params() + 2**20)  # whole, and beside it in float16
+        check_space(unfinished, 8 * full.count_params() + 2**20)  # in float32, and again in float16
         full.save_to_preset(str(unfinished), max_shard_size=SHARD_SIZE)
         for path in sorted(unfinished.glob("*.weights.h5")):
             _halve(path)
@@ -57,7 +57,7 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
         }
         (unfinished / TRANSLATOR_FILE).write_text(json.dumps(content, indent=4) + "\n")
         seal(unfinished)
-        for file in (CONFIG_FILE, *content["tokenizers"]):  # what could not be read is not written
+        for file in (CONFIG_FILE, *content["tokenizers"]):  # refuse to write what could not be read
             check_object(read_object(unfinished / file), Path(folder) / file)
         for path in others:
             if not (unfinished / path.name).exists():
@@ -67,7 +67,7 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
 
 def _check_tokenizers(tokenizers: list):
     if None in tokenizers:
-        raise UserError("this model has no tokenizer to be saved with: build it with one")
+        raise UserError("this model has no tokenizer to save: build it with one")
     by_file = {}
     for tokenizer in tokenizers:
         other = by_file.setdefault(tokenizer.config_file, tokenizer)
@@ -79,10 +79,10 @@ def _check_tokenizers(tokenizers: list):
 
 
 def _others(folder: Path) -> list[Path]:
-    """Return what stands in a folder beside the preset that is saved there: its card, its scores, anything.
+    """Return the files in a folder that are not part of its preset, such as its card and its scores.
 
     Raises:
-        UserError: it is no folder of a preset, and not empty.
+        UserError: the folder is not a preset's, and not empty.
     """
     check_replaceable(folder, METADATA_FILE)
     if not (folder / METADATA_FILE).exists():
@@ -95,8 +95,8 @@ def _others(folder: Path) -> list[Path]:
 def _halve(path: Path):
     """Rewrite a weights file in float16.
 
-    A model made in float16 would be saved so, but on JAX no LSTM can be: its first weights come from a QR
-    decomposition, which JAX lacks in float16.
+    A model built in float16 would be saved in float16, but on JAX no LSTM can be: its initial weights come
+    from a QR decomposition, which JAX lacks in float16.
     """
     whole = path.rename(path.with_suffix(".full"))
     with h5py.File(whole) as full, h5py.File(path, "w") as half:
@@ -116,14 +116,14 @@ def _halve(path: Path):
 def read_preset(preset: str | os.PathLike) -> tuple[Backbone, list, dict]:
     """Return the backbone, the tokenizers and the settings that `write_preset` wrote.
 
-    Every file is compared with its checksum first, and what a file names with what a preset may name.
+    First every file is compared with its checksum, and every name in it with what a preset may name.
 
     Args:
         preset: as `kzoo.sharing.locate` takes it: a folder, a name on the shelf, or a handle.
 
     Raises:
-        UserError: there is no such preset; a file is missing or altered; its format is newer than this kzoo;
-            it names a class or a file that is none of a preset's.
+        UserError: there is no such preset; a file is missing or altered; the format is newer than this kzoo;
+            the preset names a class or a file that a preset may not name.
     """
     folder = locate(preset)
     listing = read_listing(folder)
@@ -140,30 +140,30 @@ def read_preset(preset: str | os.PathLike) -> tuple[Backbone, list, dict]:
 
 
 def _weights_files(folder: Path) -> list[str]:
-    """Return the names of the files that keras-hub reads a preset's weights from: one, or several shards."""
+    """Return the names of a preset's weights files, as keras-hub reads them: one, or several shards."""
     if (folder / WEIGHTS_FILE).exists() or not (folder / SHARDS_FILE).exists():
         return [WEIGHTS_FILE]
     weight_map = read_object(folder / SHARDS_FILE).get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map:
-        raise UserError(f"{folder / SHARDS_FILE} names no file of weights")
+        raise UserError(f"{folder / SHARDS_FILE} names no weights file")
     named = [
         name for value in weight_map.values() for name in (value if isinstance(value, list) else [value])
     ]
     for name in named:
         if not isinstance(name, str):
-            raise UserError(f"{folder / SHARDS_FILE} names {name!r:.80}, not a file of weights")
+            raise UserError(f"{folder / SHARDS_FILE} names {name!r:.80}, not a weights file")
     return [SHARDS_FILE, *sorted(set(named))]
 
 
 @contextlib.contextmanager
 def in_one_line(folder: str | os.PathLike):
-    """Say in one line why a preset cannot be built: a newer kzoo may have given its parts an argument."""
+    """Report in one line why a preset cannot be built: a newer kzoo may have added an argument."""
     try:
         yield
     except UserError:
         raise
     except (AttributeError, KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
-        inner = str(error).split("Exception encountered:")[-1].strip()  # Keras puts a page before it
+        inner = str(error).split("Exception encountered:")[-1].strip()  # Keras puts long text before it
         reason = (inner or type(error).__name__).splitlines()[0]
         raise UserError(
             f"preset {folder} cannot be built by this kzoo ({reason:.160}); if a newer one saved it, update"
@@ -171,7 +171,7 @@ def in_one_line(folder: str | os.PathLike):
 
 
 def _read_tokenizer(folder: Path, file: str, listing: dict[str, str]):
-    """Return the tokenizer of a configuration, with what it has in the folder of assets of the same name."""
+    """Return the tokenizer of a configuration, with its assets from the folder of the same name."""
     check_listed(folder, listing, [file])
     configuration = read_object(folder / file)
     check_object(configuration, folder / file)
@@ -188,7 +188,7 @@ def read_settings(folder: str | os.PathLike) -> dict:
     """Return the settings of a preset: its translator's class, its tokenizers' files and its languages.
 
     Raises:
-        UserError: the file is missing, altered or none of the zoo's.
+        UserError: the file is missing, altered or not a kzoo preset's.
     """
     listing = read_listing(folder)
     check_listed(folder, listing, [TRANSLATOR_FILE])
@@ -205,5 +205,5 @@ def _settings(folder: Path) -> dict:
         raise UserError(f"{path} is not the settings of a kzoo preset: it lacks class or tokenizers")
     for file in files:
         if not isinstance(file, str) or not TOKENIZER_FILE.fullmatch(file):
-            raise UserError(f"{path} names the tokenizer {file!r:.80}, not a file as joint_tokenizer.json")
+            raise UserError(f"{path} names the tokenizer {file!r:.80}, not a file like joint_tokenizer.json")
     return settings

@@ -1,7 +1,7 @@
-"""What a preset's JSON may say: classes of the zoo and settings of theirs, no code and no paths.
+"""Checks of a preset's JSON: it may name the zoo's classes and their settings, but no code and no paths.
 
-Keras's safe mode refuses pickled functions, and imports what a configuration names. Here that is known
-beforehand, so that a preset from elsewhere is refused before anything that it names is looked up.
+Keras's safe mode refuses pickled functions, but imports what a configuration names. Here the names are
+checked first, so that a preset from elsewhere is refused before anything that it names is looked up.
 """
 
 from pathlib import Path
@@ -13,34 +13,34 @@ import kzoo.models
 import kzoo.text
 from kzoo.errors import UserError
 
-IDENTITY = ("module", "class_name", "registered_name")  # by which Keras finds a class
+IDENTITY = ("module", "class_name", "registered_name")  # how Keras finds a class
 PACKAGES = ("kzoo", "keras_hub")
-DATA_TYPE = ("keras", "DTypePolicy", None)  # all that presets hold of Keras itself
+DATA_TYPE = ("keras", "DTypePolicy", None)  # the only class of Keras itself in presets
 
 
 def check_object(configuration: dict, path: Path):
-    """Refuse the configuration of an object of another class than the zoo's, as `check_settings` does.
+    """Refuse the configuration of an object whose class is not the zoo's, and what `check_settings` refuses.
 
     Args:
-        configuration: what stands in a preset's JSON file.
-        path: the file, for the error.
+        configuration: the contents of a preset's JSON file.
+        path: the file, for the error message.
 
     Raises:
-        UserError: it names none, or another, anywhere; nothing is imported or built.
+        UserError: it names no class, or anywhere a class that is not the zoo's; nothing is imported or built.
     """
     _check_class(*(configuration.get(key) for key in IDENTITY), path)
     check_settings(configuration, path)
 
 
 def check_settings(configuration: dict, path: Path):
-    """Refuse settings that name another class than the zoo's, or a path.
+    """Refuse settings that name a class that is not the zoo's, or a path.
 
     Args:
-        configuration: what stands in a preset's JSON file.
-        path: the file, for the error.
+        configuration: the contents of a preset's JSON file.
+        path: the file, for the error message.
 
     Raises:
-        UserError: it does; nothing is imported or built.
+        UserError: the settings name one; nothing is imported or built.
     """
     waiting = [configuration]
     while waiting:
@@ -73,7 +73,7 @@ def _check_class(module, class_name, registered_name, path: Path):
 
 
 def _import_all():
-    """Import all classes that presets name: a package imports its own when they are first used."""
+    """Import all classes that presets name, which packages otherwise import on first use."""
     for package in (kzoo.layers, kzoo.models, kzoo.text):
         for name in package.__all__:
             getattr(package, name)

@@ -1,4 +1,4 @@
-"""The recurrent encoder–decoder with Luong's attention, from words or from characters' glyphs."""
+"""The recurrent encoder–decoder with Luong's attention, from tokens or from characters' glyphs."""
 
 import keras
 from keras import ops
@@ -11,17 +11,17 @@ from kzoo.models.whole_batch_loss import WholeBatchLoss
 
 @keras.saving.register_keras_serializable("kzoo")
 class RecurrentBackbone(Backbone):
-    """Bidirectional and one-directional LSTMs that read, LSTMs with attention that write.
+    """An encoder of bidirectional and unidirectional LSTMs, and a decoder of LSTMs with attention.
 
-    Inputs are `{"source": (B, S), "target": (B, T)}`, int32 word numbers with 0 for padding; the target
-    begins with the start symbol. The output is the logits `(B, T, V)` of each next word.
+    Inputs are `{"source": (B, S), "target": (B, T)}`, int32 token ids with 0 for padding; the target begins
+    with the start symbol. The output is the logits `(B, T, V)` of each next token.
 
-    The decoder's states begin as a learned projection of the encoder's last states.
+    The decoder's initial states are a learned projection of the encoder's last states.
 
-    For decoding, `encode`, `start` and `decode_step` keep the contract of `kzoo.decoding`.
+    For decoding, `encode`, `start` and `decode_step` implement the contract of `kzoo.decoding`.
 
     Args:
-        source_vocabulary_size: int. Words, or characters, of the source.
+        source_vocabulary_size: int. Tokens, or characters, of the source.
         target_vocabulary_size: int. V.
         source_embedding: `"lookup"`, or `"glyph"`: vectors computed from the characters' bitmaps.
         glyph_options: dict. Arguments of `GlyphCharEncoder`, such as `{"architecture": "fc_2"}`.
@@ -29,8 +29,8 @@ class RecurrentBackbone(Backbone):
         bidirectional: ints. Units of each bidirectional LSTM of the encoder, in each direction.
         unidirectional: ints. Units of each LSTM on top of them.
         decoder_units: ints. Units of each LSTM of the decoder.
-        dropout: float. Rate on the input of every LSTM, and on what predicts.
-        max_length: int. Longest sentence, in words, with its start or end symbol.
+        dropout: float. Rate on the input of every LSTM, and on the attentional vectors.
+        max_length: int. Maximum sentence length in tokens, with its start or end symbol.
         dtype, name, trainable: as in `keras.Model`.
 
     Example:
@@ -48,7 +48,7 @@ class RecurrentBackbone(Backbone):
         https://arxiv.org/abs/1508.04025
     """
 
-    # TensorFlow's XLA does not compile the gradient of the loop over words.
+    # TensorFlow's XLA does not compile the gradient of the loop over tokens.
     xla_backends = ("jax",)
 
     def __init__(
@@ -125,10 +125,10 @@ class RecurrentBackbone(Backbone):
         return encoded, [tuple(project(last) for project in pair) for pair in self.projections], mask
 
     def source_attention(self, inputs: dict):
-        """Return what each target word attends to in the source: one `(B, 1, T, S)`, in a list.
+        """Return the target tokens' attention to the source: one `(B, 1, T, S)`, in a list.
 
         Args:
-            inputs: as the model's; row t of the weights is of the word that follows target word t.
+            inputs: the model's inputs; row t of the weights belongs to the token after target token t.
         """
         encoded, initial, mask = self._encoded(inputs["source"])
         x = self.target_embedding(inputs["target"])
@@ -143,7 +143,7 @@ class RecurrentBackbone(Backbone):
         return {"prepared": self.decoder.prepare(encoded, mask), "initial": initial}
 
     def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
-        """Return the state before the first word; all of it follows its hypothesis."""
+        """Return the state before the first token; all of it is reordered with the hypotheses."""
         initial = [
             tuple(ops.repeat(part[:, None], beam_size, axis=1) for part in pair) for pair in memory["initial"]
         ]
@@ -158,17 +158,17 @@ class RecurrentBackbone(Backbone):
         """Return the decoder as a language model, from `{"target": (B, T)}` to logits `(B, T, V)`.
 
         It shares the decoder's weights: training it trains them. There is no source: the context and the
-        first states are zero.
+        initial states are zero.
         """
         target = keras.Input((None,), dtype="int32", name="target")
         x = self.target_dropout(self.target_embedding(target))
         nothing = ops.zeros_like(x[:, 0, :1])  # (B, 1)
         width = self.encoder.compute_output_shape((None, None, self._settings["embedding_dim"]))[-1]
-        # Two entries, for Keras warns of a softmax over one.
+        # Two entries, because Keras warns about a softmax over one.
         memory = ops.repeat(ops.repeat(nothing[:, None], width, axis=2), 2, axis=1)  # (B, 2, D)
         initial = [(ops.repeat(nothing, u, axis=-1),) * 2 for u in self._settings["decoder_units"]]
         model = LanguageModel({"target": target}, self._logits(self.decoder(x, memory, initial)))
-        model.dtype_policy = self.dtype_policy  # which decides on loss scaling
+        model.dtype_policy = self.dtype_policy  # decides on loss scaling
         return model
 
     def get_config(self):
@@ -176,4 +176,4 @@ class RecurrentBackbone(Backbone):
 
 
 class LanguageModel(WholeBatchLoss, keras.Model):
-    """From `{"target": (B, T)}` to logits `(B, T, V)`."""
+    """A language model from `{"target": (B, T)}` to logits `(B, T, V)`."""

@@ -1,34 +1,34 @@
-"""The loss of a translator whose sentences count alike, however long."""
+"""Cross-entropy in which all sentences count the same, however long."""
 
 import keras
 from keras import ops
 
 from kzoo.models.label_smoothed_cross_entropy import LabelSmoothedCrossEntropy
 
-IN_FLOAT16 = -6e4  # which has no -1e9
+IN_FLOAT16 = -6e4  # float16 cannot hold -1e9
 
 
 def never(dtype: str) -> float:
-    """Return the logit, in a data type, of a word that the language lacks."""
+    """Return the logit, for a data type, of a token that the language lacks."""
     return IN_FLOAT16 if dtype == "float16" else -1e9
 
 
 @keras.saving.register_keras_serializable("kzoo")
 class SentenceCrossEntropy(LabelSmoothedCrossEntropy):
-    """Cross-entropy summed over a sentence's words, a mean over sentences: −log P(target | source).
+    """Cross-entropy summed over a sentence's tokens, averaged over sentences: −log P(target | source).
 
-    This is the balance with a penalty of one a sentence that Vázquez et al. 2019, Eq. 3, has. A row whose
-    sample weights are all 0 is no sentence and does not count. Words that the language lacks, whose logit is
-    `never(dtype)`, get no part of ε.
+    This gives the balance of Vázquez et al. 2019, Eq. 3, with one penalty per sentence. A row whose sample
+    weights are all 0 is not a sentence and does not count. Tokens that the language lacks, whose logit is
+    `never(dtype)`, get no share of ε.
 
     Args:
         label_smoothing: float. ε, as in `LabelSmoothedCrossEntropy`. Defaults to `0`.
         name: str.
 
     Call arguments:
-        y_true: int `(B, T)`. Words.
+        y_true: int `(B, T)`. Token ids.
         y_pred: `(B, T, V)`. Logits.
-        sample_weight: `(B, T)`. 1 at words, 0 at padding; all words by default.
+        sample_weight: `(B, T)`. 1 at tokens, 0 at padding; all tokens by default.
     """
 
     def __init__(self, label_smoothing: float = 0.0, name: str = "sentence_cross_entropy", **kwargs):
@@ -38,7 +38,7 @@ class SentenceCrossEntropy(LabelSmoothedCrossEntropy):
         if sample_weight is None:
             sample_weight = ops.ones_like(y_true, dtype="float32")
         weights = ops.cast(sample_weight, "float32")
-        # From the mean over words, for of means alone Keras knows what they are on several replicas.
+        # Computed from the mean over tokens, because Keras handles only means correctly on several replicas.
         mean = super().__call__(y_true, y_pred, weights)
         return mean * ops.cast(ops.divide_no_nan(ops.sum(weights), self.count(weights)), mean.dtype)
 
@@ -47,5 +47,5 @@ class SentenceCrossEntropy(LabelSmoothedCrossEntropy):
         return ops.sum(logits * present, axis=-1) / ops.sum(present, axis=-1)
 
     def count(self, weights):
-        """Return how many sentences, which the mean is over, have words of these weights `(B, T)`."""
+        """Return how many sentences with token weights `(B, T)` the mean is over."""
         return ops.sum(ops.cast(ops.any(ops.greater(weights, 0), axis=-1), "float32"))

@@ -1,25 +1,25 @@
-"""Which image a sentence is shown: a model that uses them scores worse with others' and with none."""
+"""Which image is shown with each sentence: a model that uses images scores worse with wrong ones or none."""
 
 import numpy as np
 
 from kzoo.models.image_inputs import image_rows
 
 GREY = 127
-SEED = 0  # of the other order
+SEED = 0  # of the shuffled order
 
 
 def shown_images(translator, images, count: int, shown: str = "right"):
-    """Return the images of sentences, those of others, or what says nothing.
+    """Return the sentences' own images, the images of other sentences, or blank ones.
 
     Args:
         translator: reads images; has `image_shape` and `extractor`.
-        images: as `Translator.translate` takes them, one with each sentence.
-        count: int. How many sentences there are.
+        images: as `Translator.translate` takes them, one per sentence.
+        count: int. Number of sentences.
         shown: `"right"`, the sentences' own; `"shuffled"`, the same in another order; `"none"`, grey
             pictures, or zeros for features.
 
     Returns:
-        `(N, *image_shape)`: an array, or features that are read when indexed.
+        `(N, *image_shape)`: an array, or features that are read from the file when indexed.
 
     Raises:
         UserError: images that the translator does not read, or another number of them.

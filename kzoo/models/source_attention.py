@@ -1,4 +1,4 @@
-"""What each word of a translation attends to in its sentence, compiled for few shapes."""
+"""The attention of a translation's tokens to the sentence's tokens, compiled for few shapes."""
 
 import keras
 import numpy as np
@@ -9,21 +9,21 @@ from kzoo.text.tokenizers import PAD, START
 
 
 class SourceAttention:
-    """A backbone's attention of one translation to its sentence; of each padded length compiled once.
+    """Computes a translation's attention to its sentence; compiled once per padded length.
 
-    No Keras object, so that none of it is saved with the translator.
+    Not a Keras object, so that it is not saved with the translator.
 
     Args:
         backbone: has `source_attention`.
 
     Call arguments:
-        source: list of int. The sentence, without start and end; at least one word.
-        target: list of int. The translation, as well; T - 1 words.
-        others: dict. What else the backbone's inputs need, a row each.
+        source: list of int. The sentence, without start and end; at least one token.
+        target: list of int. The translation, also without start and end; T − 1 tokens.
+        others: dict. The backbone's other inputs, one row each.
 
     Returns:
-        `(layers, H, T, N)`, float32: for each word of the translation, and its end, the weights of what is
-        attended to, N with padding.
+        `(layers, H, T, N)`, float32: for each token of the translation, and for its end, the weights of the
+        N entries attended to, padding included.
     """
 
     def __init__(self, backbone: keras.Model):
@@ -32,9 +32,9 @@ class SourceAttention:
     def __call__(self, source: list[int], target: list[int], others: dict) -> np.ndarray:
         if self._compiled is None:
             compiled = StackedAttention(self._backbone)
-            # Compiling by XLA would take TensorFlow longer than all the sentences that somebody looks at.
+            # On TensorFlow, compiling with XLA would take longer than all the sentences a user looks at.
             compiled.compile(jit_compile=keras.backend.backend() == "jax")
-            self._compiled = compiled  # once it is whole, for another thread may be here
+            self._compiled = compiled  # only when complete: another thread may be here
         ((length, _),) = batches_by_length([max(source, target, key=len)], self._backbone.max_length)
         read = np.full((1, length), PAD, "int32")
         read[0, : len(target) + 1] = [START, *target]

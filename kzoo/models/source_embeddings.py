@@ -1,4 +1,4 @@
-"""The ways from a source's word numbers to vectors."""
+"""The source embeddings: from token ids to vectors."""
 
 import keras
 
@@ -38,9 +38,9 @@ SOURCE_EMBEDDINGS = {"lookup": _lookup, "glyph": _glyph}
 
 
 def unit_normal() -> keras.initializers.Initializer:
-    """Return what word vectors of a recurrent network begin with.
+    """Return the initializer of a recurrent network's token vectors.
 
-    It hardly sees vectors of Keras's size, ±0.05: a bridge's loss a sentence after 330 batches was 97 with
-    those and 89 with these, and 89 and 81 at three times the rate.
+    Vectors of Keras's default size, ±0.05, have little effect on the network: a bridge's loss per sentence
+    after 330 batches was 97 with those and 89 with these, and 89 and 81 at three times the rate.
     """
     return keras.initializers.RandomNormal(stddev=1.0)

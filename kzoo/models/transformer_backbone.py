@@ -31,37 +31,37 @@ POSITION_ENCODINGS = (*ADDED_POSITIONS, "rope", "none")
 class TransformerBackbone(Backbone):
     """Transformer encoder and decoder with tied embeddings.
 
-    Inputs are `{"source": (B, S), "target": (B, T)}`, int32 word numbers with 0 for padding; the target
-    begins with the start symbol. The output is the logits `(B, T, V)` of each next word. The output map is
+    Inputs are `{"source": (B, S), "target": (B, T)}`, int32 token ids with 0 for padding; the target begins
+    with the start symbol. The output is the logits `(B, T, V)` of each next token. The output projection is
     the target's embedding table (Vaswani et al. 2017, Section 3.4). With an `image_shape` there is a third
-    input, `"image"`: the encoder's layers let the picture attend to the words.
+    input, `"image"`: in the encoder's layers the picture attends to the tokens.
 
-    For decoding, `encode`, `start` and `decode_step` keep the contract of `kzoo.decoding`.
+    For decoding, `encode`, `start` and `decode_step` implement the contract of `kzoo.decoding`.
 
     Args:
-        source_vocabulary_size: int. Words of the source, or of both languages.
+        source_vocabulary_size: int. Tokens of the source, or of both languages.
         target_vocabulary_size: int. V. `None`, the default: one joint vocabulary and one table for both.
         position_encoding: `"pope"`, `"rope"`, `"sine"`, `"learned"` or `"none"`.
         position_options: dict. Arguments of the position layer, such as `{"normalize": True}` for PoPE.
-        num_layers: int. Layers of the encoder, and of the decoder.
+        num_layers: int. Number of layers of the encoder, and of the decoder.
         width: int. D.
         num_heads: int. H; must divide `width`.
         feedforward_dim: int. Inner width of the feed-forward networks.
         dropout: float. Rate on embeddings and on each sublayer's output, at least 0 and less than 1.
-        norm: `"post"` (Vaswani's) or `"pre"`, where layer normalization stands.
-        source_embedding: `"lookup"`, or `"glyph"`: vectors computed from the source's bitmaps, which needs a
-            `target_vocabulary_size`.
+        norm: `"post"` (Vaswani's) or `"pre"`, where layer normalization is applied.
+        source_embedding: `"lookup"`, or `"glyph"`: vectors computed from the source characters' bitmaps,
+            which needs a `target_vocabulary_size`.
         glyph_options: dict. Arguments of `GlyphCharEncoder`, such as `{"architecture": "fc_2"}`.
-        image_shape: ints. Shape of a sentence's image: `(D_img,)`, features of the whole; `(R, D_img)`, of R
-            regions; or `(h, w, 3)`, a picture, which a small convolutional network reads. `None`, the
-            default: text only.
-        max_length: int. Longest sentence, in words, with its start or end symbol.
+        image_shape: ints. Shape of a sentence's image: `(D_img,)`, features of the whole picture;
+            `(R, D_img)`, features of R regions; or `(h, w, 3)`, a picture, read by a small convolutional
+            network. `None`, the default: text only.
+        max_length: int. Maximum sentence length in tokens, with its start or end symbol.
         dtype, name, trainable: as in `keras.Model`.
 
     Raises:
         ValueError: an unknown position encoding or `norm`; glyphs without a `target_vocabulary_size`; a size
-            that is less than 1 or no whole number; heads that do not divide the width, or into odd parts for
-            rotary positions; a dropout that is no such rate.
+            that is less than 1 or not a whole number; a `num_heads` that does not divide the width, or that
+            gives heads of odd width for rotary positions; a dropout outside [0, 1).
 
     Example:
 
@@ -143,7 +143,7 @@ class TransformerBackbone(Backbone):
             )
 
         def positions(name):
-            # In float32 whatever the model's precision: bfloat16 cannot tell position 256 from 257.
+            # Always in float32: bfloat16 cannot tell position 256 from 257.
             make = ADDED_POSITIONS.get(position_encoding)
             return make and make(max_length, **self._settings["position_options"], dtype="float32", name=name)
 
@@ -173,7 +173,7 @@ class TransformerBackbone(Backbone):
                 else None
             )
 
-        # Looked-up vectors are scaled by √D (Section 3.4); those computed from glyphs have that size.
+        # Looked-up vectors are scaled by √D (Section 3.4); those computed from glyphs already have that size.
         self._source_scale = width**0.5 if source_embedding == "lookup" else 1.0
         if target_vocabulary_size is None:
             self.source_embedding = self.target_embedding = embedding(source_vocabulary_size, "embedding")
@@ -228,7 +228,7 @@ class TransformerBackbone(Backbone):
         return self.target_dropout(_with_positions(x, self.target_positions, positions))
 
     def image_attention(self, inputs: dict):
-        """Return what the picture attends to among the words: each encoder layer's weights `(B, H, R, S)`.
+        """Return the picture's attention to the source tokens: each encoder layer's weights `(B, H, R, S)`.
 
         Args:
             inputs: `{"source": (B, S), "image": (B, …)}`.
@@ -246,10 +246,10 @@ class TransformerBackbone(Backbone):
         return scores
 
     def source_attention(self, inputs: dict):
-        """Return what each target word attends to in the source: each decoder layer's `(B, H, T, S)`.
+        """Return the target tokens' attention to the source: each decoder layer's weights `(B, H, T, S)`.
 
         Args:
-            inputs: as the model's; row t of the weights is of the word that follows target word t.
+            inputs: the model's inputs; row t of the weights belongs to the token after target token t.
         """
         mask = ops.not_equal(inputs["source"], 0)
         encoded = self._encode(inputs, mask)
@@ -263,7 +263,7 @@ class TransformerBackbone(Backbone):
         """Return the embedded source `(B, S, D)`, and the image's features, or `None`."""
         image = inputs.get("image")
         if self.picture_encoder is not None:
-            present = ops.any(ops.not_equal(inputs["source"], 0), axis=1)  # other rows only fill the batch up
+            present = ops.any(ops.not_equal(inputs["source"], 0), axis=1)  # other rows only fill the batch
             image = self.picture_encoder(image, present=present)
         x = self.source_embedding(inputs["source"]) * self._source_scale
         return self.source_dropout(_with_positions(x, self.source_positions)), image
@@ -293,11 +293,11 @@ class TransformerBackbone(Backbone):
         }
 
     def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
-        """Return the state before the first word.
+        """Return the state before the first token.
 
-        The cache holds every word of every hypothesis, N = `max_length` · K entries that are written once
-        and never move. Only the ancestry, `(B, K, N)`: whose words a hypothesis descends from, follows the
-        beam.
+        The cache holds every token of every hypothesis: N = `max_length` · K entries that are written once
+        and never moved. Only the ancestry `(B, K, N)`, which marks the entries that a hypothesis descends
+        from, is reordered with the beam.
         """
         values = memory["layers"][0][1]  # (B, H, S, d)
         B, H, N, d = ops.shape(values)[0], values.shape[1], max_length * beam_size, values.shape[3]

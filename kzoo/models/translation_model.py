@@ -1,4 +1,4 @@
-"""What every translator is: a backbone with its compiled searches, and Keras's calls passed on to it."""
+"""Base class of every translator: wraps a backbone, with its compiled beam searches."""
 
 import os
 from collections.abc import Callable
@@ -11,10 +11,10 @@ from kzoo.models.xla import uses_xla
 
 
 class TranslationModel(WholeBatchLoss, keras.Model):
-    """A backbone that keeps the decoding contract of `kzoo.decoding`, as a model that text can be put around.
+    """Base class of translators: wraps a backbone that implements the decoding contract of `kzoo.decoding`.
 
     Args:
-        backbone: such as `TransformerBackbone`.
+        backbone: a backbone such as `TransformerBackbone`.
         **kwargs: other arguments of `keras.Model`.
 
     Call arguments:
@@ -25,10 +25,10 @@ class TranslationModel(WholeBatchLoss, keras.Model):
     """
 
     def __init__(self, backbone: keras.Model, **kwargs):
-        super().__init__(**{"dtype": backbone.dtype_policy, **kwargs})  # which decides on loss scaling
+        super().__init__(**{"dtype": backbone.dtype_policy, **kwargs})  # the policy decides on loss scaling
         self.backbone = backbone
         self._searches = BatchedSearch(self, backbone.max_length, uses_xla(backbone))
-        self.built = True  # as the backbone is
+        self.built = True  # like the backbone
 
     @property
     def image_shape(self) -> tuple[int, ...] | None:
@@ -46,11 +46,11 @@ class TranslationModel(WholeBatchLoss, keras.Model):
         length_penalty: float | Callable = 1.0,
         precision: str = "float32",
     ):
-        """Write a TensorFlow SavedModel that takes text and returns text, search and tokenizers inside.
+        """Write a TensorFlow SavedModel from text to text, with search and tokenizers inside.
 
         Args:
             filepath: its folder.
-            beam_size: int. Hypotheses that are followed.
+            beam_size: int. Hypotheses kept at each step.
             length_penalty: as in `Translator.translate`.
             precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
 
@@ -61,7 +61,7 @@ class TranslationModel(WholeBatchLoss, keras.Model):
         export_saved_model(self, filepath, beam_size, length_penalty, precision)
 
     def bake(self):
-        """Encode the glyphs of all source characters once, where the model reads glyphs."""
+        """Encode the glyphs of all source characters once, if the model reads glyphs."""
         for layer in self.backbone.layers:
             if hasattr(layer, "bake"):
                 layer.bake()
@@ -71,9 +71,9 @@ class TranslationModel(WholeBatchLoss, keras.Model):
         return self.backbone.encode(inputs)
 
     def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
-        """Return the backbone's state before the first word: the second part of the decoding contract."""
+        """Return the backbone's state before the first token: the second part of the decoding contract."""
         return self.backbone.start(memory, beam_size, max_length)
 
     def decode_step(self, tokens, step, memory: dict, state: dict):
-        """Return logits and state after the newest words: the third part of the decoding contract."""
+        """Return logits and state after the newest tokens: the third part of the decoding contract."""
         return self.backbone.decode_step(tokens, step, memory, state)

@@ -1,4 +1,4 @@
-"""The translator: the only place that knows both text and model."""
+"""The translator: a translation model together with its tokenizers."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -16,12 +16,12 @@ from kzoo.models.source_attention import SourceAttention
 from kzoo.models.translation_model import TranslationModel
 from kzoo.text.tokenizers import END
 
-Image = np.ndarray | str | os.PathLike  # features, pixels, or the file of a picture
+Image = np.ndarray | str | os.PathLike  # features, pixels, or a picture's file
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One translation: its text, and its log-probability over its length penalty."""
+    """One translation: its text, and its log-probability divided by its length penalty."""
 
     text: str
     score: float
@@ -29,17 +29,18 @@ class Hypothesis:
 
 @keras.saving.register_keras_serializable("kzoo")
 class Translator(TranslationModel):
-    """A translation model with its tokenizers: `fit` and `evaluate` on word numbers, `translate` on text.
+    """A translation model with its tokenizers: `fit` and `evaluate` take token ids, `translate` takes text.
 
     Args:
-        backbone: a model from `{"source": (B, S), "target": (B, T)}` to logits `(B, T, V)` that keeps the
-            decoding contract of `kzoo.decoding`, such as `TransformerBackbone`.
+        backbone: a model from `{"source": (B, S), "target": (B, T)}` to logits `(B, T, V)` that implements
+            the decoding contract of `kzoo.decoding`, such as `TransformerBackbone`.
         source_tokenizer: `SubwordTokenizer` of the source language.
         target_tokenizer: of the target language; the source's by default.
-        source_language: code of the language it reads, such as `"en"`.
-        target_language: code of the language it writes.
-        extractor: what computed the features of pictures that it reads, the fields of a
-            `kzoo.data.Extractor`: a file with those of another is refused. `None`: any are taken.
+        source_language: code of the source language, such as `"en"`.
+        target_language: code of the target language.
+        extractor: the extractor of the picture features that the model reads, as the fields of a
+            `kzoo.data.Extractor`: a file with features of another extractor is refused. `None`: any features
+            are accepted.
         **kwargs: other arguments of `keras.Model`.
 
     Call arguments:
@@ -88,23 +89,23 @@ class Translator(TranslationModel):
 
         Args:
             texts: sentences; an empty one translates to an empty one.
-            beam_size: int. Hypotheses that are followed; 1 is greedy search.
+            beam_size: int. Hypotheses kept at each step; 1 is greedy search.
             length_penalty: α, for log P / length^α; or `kzoo.decoding.GNMT(α)`.
-            max_length: int. Longest translation in words; by default half as many again
-                as the padded source, and 8.
-            truncate: bool. Cut sentences that are longer than the model can read; an error otherwise.
+            max_length: int. Maximum length of a translation in tokens; by default 1.5 × the padded source
+                length + 8.
+            truncate: bool. Cut sentences that are longer than the model can read; otherwise they are errors.
             threads: int. Batches decoded at a time; always one on JAX.
             progress: function called with the number of sentences after each batch.
-            images: for a model with an `image_shape`, an image for each sentence: an array
+            images: for a model with an `image_shape`, one image per sentence: an array
                 `(N, *image_shape)`, features as `kzoo.data.open_features` opens them, or, for a model that
-                reads pictures, paths of files, which are scaled to its size. Pictures are 0 to 255.
+                reads pictures, paths of image files, which are scaled to its size. Pixels are 0 to 255.
 
         Returns:
             The translations, in the order of `texts`.
 
         Raises:
-            UserError: a sentence longer than the model's maximum; images that do not fit; scores of words
-                that are not finite.
+            UserError: a sentence longer than the model's maximum; images that do not fit; token scores that
+                are not finite.
         """
         return [
             best[0].text
@@ -146,19 +147,19 @@ class Translator(TranslationModel):
     def attention(
         self, text: str, translation: str | None = None, image: Image | None = None
     ) -> tuple[list[str], list[str], np.ndarray]:
-        """Return what each word of a translation attends to among the words of its sentence.
+        """Return the attention of a translation's tokens to the tokens of its sentence.
 
-        The model reads the translation as it does in training: cut anew into subwords, which need not be
-        those that a search wrote it with.
+        The model reads the translation as in training: split into subwords again, which need not be those
+        that the search generated.
 
         Args:
             text: the sentence.
             translation: by default what `translate` returns.
-            image: as one of `translate`'s images.
+            image: one image, as in `translate`'s `images`.
 
         Returns:
-            The sentence's S subwords and the translation's T, both with the end symbol, and the weights
-            `(layers, H, T, S)`, row t of them for writing subword t; of a recurrent model `(1, 1, T, S)`.
+            The sentence's S subwords and the translation's T subwords, both with the end symbol, and the
+            weights `(layers, H, T, S)`, row t for predicting subword t; `(1, 1, T, S)` for a recurrent model.
 
         Raises:
             UserError: an empty sentence, a sentence or translation longer than the model's maximum, or an
@@ -174,11 +175,11 @@ class Translator(TranslationModel):
         return pieces(self.source_tokenizer, source), pieces(self.target_tokenizer, target), weights
 
     def image_attention(self, text: str, image: Image) -> tuple[list[str], np.ndarray]:
-        """Return a sentence's subwords with the end symbol, and what the picture attends to among them.
+        """Return a sentence's subwords with the end symbol, and the picture's attention to them.
 
         Args:
             text: the sentence.
-            image: as one of `translate`'s images.
+            image: one image, as in `translate`'s `images`.
 
         Returns:
             The S subwords, and the weights `(layers, H, R, S)`.
@@ -200,7 +201,7 @@ class Translator(TranslationModel):
         return words
 
     def tokenize_source(self, texts: list[str], truncate: bool = False) -> list[list[int]]:
-        """Return the word numbers of source sentences, without start and end.
+        """Return the token ids of source sentences, without start and end.
 
         Raises:
             UserError: a sentence longer than the model's maximum, unless `truncate` is true; a model without
@@ -214,11 +215,11 @@ class Translator(TranslationModel):
         """Write the translator as a keras-hub preset: configuration, weights in float16 and tokenizers.
 
         Args:
-            folder: where to; it appears complete or not at all, in place of an earlier preset. What stands
-                beside that one, such as its card, stays.
+            folder: the preset's folder. It is written completely or not at all, and replaces an earlier
+                preset there; other files in the folder, such as its card, are kept.
 
         Raises:
-            UserError: the folder holds something else than a preset, or cannot be written.
+            UserError: the folder holds something other than a preset, or cannot be written.
         """
         write_preset(
             folder,
@@ -239,7 +240,7 @@ class Translator(TranslationModel):
             return cls(backbone, *tokenizers, **settings)
 
     def _settings(self) -> dict:
-        """Return what it is made from beside backbone and tokenizers."""
+        """Return the constructor's arguments except the backbone and the tokenizers."""
         languages = {"source_language": self.source_language, "target_language": self.target_language}
         return languages if self.extractor is None else {**languages, "extractor": dict(self.extractor)}
 
@@ -265,10 +266,10 @@ class Translator(TranslationModel):
 def tokenize_within(
     tokenizer: Tokenizer, texts: list[str], limit: int, truncate: bool = False
 ) -> list[list[int]]:
-    """Return the word numbers of sentences that have at most `limit` words.
+    """Return the token ids of sentences that have at most `limit` tokens.
 
     Raises:
-        UserError: a longer sentence, unless `truncate` is true, which cuts it; what is no text.
+        UserError: a longer sentence, unless `truncate` is true, which cuts it; an input that is not text.
     """
     for text in texts:
         if not isinstance(text, str):
@@ -284,17 +285,17 @@ def tokenize_within(
 
 
 def pieces(tokenizer: Tokenizer, words: list[int]) -> list[str]:
-    """Return words as the tokenizer writes them, and the end symbol."""
+    """Return tokens as the tokenizer writes them, followed by the end symbol."""
     return [*(tokenizer.id_to_token(word) for word in words), tokenizer.id_to_token(END)]
 
 
 def as_images(image: Image) -> list | np.ndarray:
-    """Return one image, the path of a file or an array, as one of a list of images."""
+    """Return one image, an array or the path of a file, as a batch of one."""
     return [image] if isinstance(image, str | os.PathLike) else image[None]
 
 
 def check_number(n: int, beam_size: int):
-    """Refuse to look for `n` best translations that a beam cannot hold, or for none."""
+    """Raise `UserError` if `n` is below 1 or greater than the beam."""
     if n < 1:
         raise UserError(f"n is {n}: ask for one translation or more of each sentence")
     if n > beam_size:
@@ -305,12 +306,12 @@ def as_hypotheses(found: list, n: int, tokenizer: Tokenizer) -> list[list[Hypoth
     """Return the `n` best hypotheses of each sentence as text.
 
     Args:
-        found: for each sentence words `(K, T)` and scores `(K,)`, best first; `None` for an empty one.
-        n: int. At most K; fewer are returned where the search found fewer.
+        found: for each sentence, token ids `(K, T)` and scores `(K,)`, best first; `None` for an empty one.
+        n: int. At most K; fewer are returned if the search found fewer.
         tokenizer: of the target language.
 
     Raises:
-        UserError: a sentence has none: its words' scores are NaN or infinite.
+        UserError: a sentence has no hypothesis because its token scores are NaN or infinite.
     """
     rows = []
     for number, best in enumerate(found, 1):
@@ -318,8 +319,8 @@ def as_hypotheses(found: list, n: int, tokenizer: Tokenizer) -> list[list[Hypoth
         real = [i for i, score in enumerate(scores[:n]) if score > -1e8]
         if not real:
             raise UserError(
-                f"the model's scores are not finite for sentence {number}: are its weights? Take an earlier "
-                "checkpoint, or train anew with a lower rate or a clip_norm; or float32 in place of float16"
+                f"the scores of sentence {number} are not finite; check the weights. Use an earlier "
+                "checkpoint, retrain with a lower rate or a clip_norm, or use float32 instead of float16"
             )
         rows.append([(list(tokens[i]), float(scores[i])) for i in real])
     words = [[int(word) for word in row[: row.index(END)]] for sentence in rows for row, _ in sentence]

@@ -1,4 +1,4 @@
-"""The loss of a batch whose rows lie on several devices: what it is on one."""
+"""The loss of a batch that is split among several devices: the same as on one device."""
 
 from keras import ops
 
@@ -6,15 +6,16 @@ from kzoo.layers.mean_over_replicas import mean_over_replicas
 
 
 class WholeBatchLoss:
-    """What a `keras.Model` is made of whose loss does not depend on how a batch is spread over replicas.
+    """Mixin: the loss does not depend on how a batch is split among replicas.
 
-    `tf.distribute` lets each replica compute the loss of its rows, and takes the mean of these losses. If a
-    loss is a mean over words, and one replica has few of them, these few count too much. So each replica's
-    loss, penalties included, is weighted by its part of what the mean is over: `loss.count(weights)`, if the
-    compiled loss has it. Penalties are means over sentences; where there are any the loss is to be that too.
+    `tf.distribute` lets each replica compute the loss of its rows, and takes the mean of these losses. If the
+    loss is a mean over tokens and one replica has few of them, these few count too much. So each replica's
+    loss, penalties included, is weighted by its share of the tokens or sentences that the mean is over:
+    `loss.count(weights)`, if the compiled loss has this method. Penalties are means over sentences; a model
+    with penalties needs a loss that is a mean over sentences too.
 
-    Weighted here, at the end, and not in the loss: a replica that waits for others before Keras has collected
-    its penalties also gets theirs.
+    The weighting is done here, at the end, and not in the loss: a replica that waits for others before Keras
+    has collected its penalties would also get theirs.
     """
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):

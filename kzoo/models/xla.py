@@ -1,12 +1,12 @@
-"""Where XLA compiles a model: decided here, from what the model's class says."""
+"""Decides whether XLA compiles a model, from the attributes of the model's class."""
 
 import keras
 
 
 def uses_xla(backbone: keras.Model) -> bool:
-    """Return whether XLA compiles a backbone on this backend: what `jit_compile` of `compile` takes.
+    """Return whether XLA compiles a backbone on this backend, as the value of `compile`'s `jit_compile`.
 
-    Under `tf.distribute` it does not: compiled code cannot read an embedding's copy on another device than
+    Under `tf.distribute` it does not: compiled code cannot read an embedding's copy on any device other than
     the first (keras issues 18145 and 20763).
     """
     backend = keras.backend.backend()

@@ -1,6 +1,6 @@
-"""Named models: builders of fresh ones (`pope_base()`), and the shelf of trained ones (`load(NAME)`).
+"""Named models: builders of untrained ones (`pope_base()`), and the shelf of trained ones (`load(NAME)`).
 
-Finding and listing needs no deep-learning library: that is imported when a model is built or loaded.
+Finding and listing presets needs no deep-learning library; it is imported when a model is built or loaded.
 """
 
 import lazy_loader

@@ -38,7 +38,7 @@ def attention_bridge_m2m(
     """The paper's many-to-many model (Vázquez et al. 2019, Table 1, "M-2-M").
 
     Args:
-        tokenizers: `{code: SubwordTokenizer}`. Without them, `languages` and `vocabulary_size` say how many.
+        tokenizers: `{code: SubwordTokenizer}`. Without them, give `languages` and `vocabulary_size`.
         languages: codes, if there are no tokenizers.
         **overrides: arguments of `AttentionBridgeBackbone`; `vocabulary_size`, 10,000 by default.
     """
@@ -72,9 +72,9 @@ def attention_bridge(
     """Build a translator around an attention bridge and compile it with the paper's recipe.
 
     Args:
-        tokenizers: `{code: SubwordTokenizer}`; `None`: a model without text, for `languages`.
+        tokenizers: `{code: SubwordTokenizer}`; `None`: a model for `languages`, without tokenizers.
         languages: codes.
-        vocabulary_size: int. Words of each language where there is no tokenizer.
+        vocabulary_size: int. Vocabulary size of each language, if there are no tokenizers.
         **settings: arguments of `AttentionBridgeBackbone`.
 
     Raises:
@@ -96,7 +96,7 @@ def attention_bridge(
 def compile_translator(translator: keras.Model):
     """Compile with the paper's recipe: SGD at rate 1, gradients clipped at norm 5, and the loss of Eq. 3.
 
-    That is −log P of a sentence, a mean over sentences, beside the bridge's penalty.
+    The loss is the mean over sentences of −log P, plus the bridge's penalty.
     """
     translator.compile(
         optimizer=SGD(1.0, global_clipnorm=5.0),

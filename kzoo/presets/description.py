@@ -1,4 +1,4 @@
-"""What a trained preset is, from the small files beside its weights: `kzoo list` shows it."""
+"""Descriptions of trained presets for `kzoo list`, read from the small files beside the weights."""
 
 from pathlib import Path
 
@@ -6,13 +6,13 @@ from kzoo.sharing.integrity import METADATA_FILE, read_object
 
 
 def describe(folder: Path) -> list[str]:
-    """Return lines on a trained preset: its languages, its size, its score, its licence.
+    """Return lines about a trained preset: its languages, size, score and licence.
 
     Args:
-        folder: the preset; `scores.json` in it, as `kzoo evaluate` writes it, has the score and the licence.
+        folder: the preset; its `scores.json`, written by `kzoo evaluate`, has the score and the licence.
 
     Raises:
-        UserError: a file of it cannot be read.
+        UserError: one of its files cannot be read.
     """
     scores = read_object(folder / "scores.json") if (folder / "scores.json").is_file() else {}
     return [

@@ -1,4 +1,4 @@
-"""The character-to-subword models of the glyph paper: vectors from bitmaps, and from a table beside them."""
+"""The character-to-subword models of the glyph paper: with vectors from bitmaps, and from a lookup table."""
 
 import keras
 from keras_hub.tokenizers import Tokenizer
@@ -85,8 +85,8 @@ def recurrent(
     Args:
         source_tokenizer: `CharacterTokenizer`; its characters' glyphs are drawn here.
         target_tokenizer: `SubwordTokenizer`; by default the source's, if that is one.
-        source_vocabulary_size: int. Used where there is no tokenizer.
-        target_vocabulary_size: int. Used where there is no tokenizer.
+        source_vocabulary_size: int. Used if there is no tokenizer.
+        target_vocabulary_size: int. Used if there is no tokenizer.
         font: as `kzoo.text.render_glyphs` takes it.
         **settings: arguments of `RecurrentBackbone`.
     """
@@ -104,10 +104,10 @@ def recurrent(
 
 
 def draw_glyphs(backbone: keras.Model, tokenizer: Tokenizer | None, font: str | None = None):
-    """Give a backbone that reads glyphs those of its characters; leave any other as it is.
+    """Give a backbone that reads glyphs the glyphs of its characters; leave any other backbone unchanged.
 
     Args:
-        backbone: its `source_embedding` counts.
+        backbone: decided by its `source_embedding`.
         tokenizer: `CharacterTokenizer`, or `None`.
         font: as `kzoo.text.render_glyphs` takes it.
 
@@ -117,8 +117,8 @@ def draw_glyphs(backbone: keras.Model, tokenizer: Tokenizer | None, font: str | 
     if tokenizer is not None and hasattr(backbone.source_embedding, "glyphs"):
         if not isinstance(tokenizer, CharacterTokenizer):
             raise UserError(
-                f"glyphs are of characters, the source's tokenizer is a {type(tokenizer).__name__}: "
-                'take CharacterTokenizer, in a recipe source_characters = "common"'
+                f"glyphs need characters, but the source's tokenizer is a {type(tokenizer).__name__}: "
+                'use CharacterTokenizer, in a recipe source_characters = "common"'
             )
         backbone.source_embedding.glyphs.assign(render_glyphs(tokenizer.get_vocabulary(), font=font))
 
@@ -126,7 +126,7 @@ def draw_glyphs(backbone: keras.Model, tokenizer: Tokenizer | None, font: str | 
 def compile_translator(translator: keras.Model):
     """Compile with Adam at 1e-3, the rate of the paper's first four epochs.
 
-    A recipe with `halve_after = 4` halves it for each later one.
+    A recipe with `halve_after = 4` halves the rate for each later epoch.
     """
     translator.compile(
         optimizer=Adam(1e-3, global_clipnorm=5.0),

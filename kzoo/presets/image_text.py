@@ -1,4 +1,4 @@
-"""The Transformers of the image-text attention paper, with pictures and without."""
+"""The Transformers of the image-text attention paper, with and without pictures."""
 
 import keras
 from keras_hub.tokenizers import Tokenizer
@@ -16,28 +16,28 @@ PICTURE = (64, 64, 3)  # of the built-in Scenes
 def image_text_base(
     source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
 ) -> Translator:
-    """Transformer base whose encoder lets a picture's FC7 features attend to the words (Ma et al. 2020)."""
+    """Transformer base in whose encoder a picture's FC7 features attend to the tokens (Ma et al. 2020)."""
     return image_text(source_tokenizer, target_tokenizer, **{**BASE, "image_shape": FC7, **overrides})
 
 
 def text_only_base(
     source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
 ) -> Translator:
-    """The same without pictures: the paper's baseline."""
+    """The same model without pictures: the paper's baseline."""
     return image_text(source_tokenizer, target_tokenizer, **{**BASE, **overrides})
 
 
 def image_text_tiny(
     source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
 ) -> Translator:
-    """Small Transformer that reads pictures of 64×64 pixels by a convolutional network trained with it."""
+    """Small Transformer that reads pictures of 64×64 pixels with a convolutional network trained with it."""
     return image_text(source_tokenizer, target_tokenizer, **{**TINY, "image_shape": PICTURE, **overrides})
 
 
 def text_only_tiny(
     source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
 ) -> Translator:
-    """The same without pictures."""
+    """The same model without pictures."""
     return image_text(source_tokenizer, target_tokenizer, **{**TINY, **overrides})
 
 
@@ -59,7 +59,7 @@ def image_text(
 def compile_translator(translator: keras.Model):
     """Compile with Adam (0.9, 0.997, 1e-9) on Noam's schedule with 16,000 warm-up steps.
 
-    The paper's "initial rate 0.01" beside that schedule has no one reading: this is the schedule as Vaswani
+    The paper's "initial rate 0.01" together with that schedule is ambiguous: this is the schedule as Vaswani
     gives it, whose peak is 3.5e-4 at D = 512.
     """
     pope.compile_noam(translator, translator.backbone.width, warmup_steps=16000, beta_2=0.997)

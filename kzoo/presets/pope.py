@@ -1,4 +1,4 @@
-"""The Transformers of the PoPE paper: Legendre positions and those that they are compared with."""
+"""The Transformers of the PoPE paper: Legendre positions and the encodings they are compared with."""
 
 import keras
 from keras_hub.tokenizers import Tokenizer
@@ -30,7 +30,7 @@ TINY = {
 def pope_base(
     source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
 ) -> Translator:
-    """Transformer base with Legendre positions as the paper has them (Aggarwal 2024, Eq. 14, Table 1)."""
+    """Transformer base with Legendre positions as in the paper (Aggarwal 2024, Eq. 14, Table 1)."""
     return transformer(
         source_tokenizer, target_tokenizer, **{**BASE, "position_encoding": "pope", **overrides}
     )
@@ -111,7 +111,7 @@ def transformer(
         source_tokenizer: `SubwordTokenizer` of the source, or of both languages; `CharacterTokenizer` for
             `source_embedding="glyph"`.
         target_tokenizer: of the target; `None`: one joint vocabulary.
-        source_vocabulary_size: int. Used where there is no tokenizer.
+        source_vocabulary_size: int. Used if there is no tokenizer.
         font: for `source_embedding="glyph"`, as `kzoo.text.render_glyphs` takes it.
         **settings: arguments of `TransformerBackbone`.
     """
@@ -146,10 +146,10 @@ def compile_noam(
         translator: the model.
         width: int. D, which scales the rate.
         warmup_steps: int. Steps until the rate's peak.
-        rate_factor: float. What the rate is multiplied by.
+        rate_factor: float. Factor of the rate.
         label_smoothing: float. ε of the loss.
-        clip_norm: float. Largest norm of all gradients together; `None` does not clip.
-        beta_2: float. Of Adam.
+        clip_norm: float. Maximum global norm of the gradients; `None`: no clipping.
+        beta_2: float. Adam's β₂.
     """
     translator.compile(
         optimizer=Adam(

@@ -1,4 +1,4 @@
-"""The shelf: the zoo's presets by name, fresh or trained."""
+"""The shelf: the zoo's presets by name, untrained or trained."""
 
 import fnmatch
 import importlib
@@ -11,13 +11,13 @@ from kzoo.presets.description import describe
 from kzoo.sharing.integrity import read_object
 from kzoo.sharing.location import SHELF, locate, shelved
 
-if TYPE_CHECKING:  # listing presets takes no deep learning
+if TYPE_CHECKING:  # listing presets needs no deep-learning library
     from rich.console import Group
 
     from kzoo.models import MultilingualTranslator, Translator
     from kzoo.models.multilingual_translator import Direction
 
-# Builders by the module that they stand in.
+# Builders by their module.
 BUILDERS = {
     "attention_bridge": (
         "attention_bridge_bilingual",
@@ -48,7 +48,7 @@ BUILDERS = {
         "sine_tiny",
     ),
 }
-# The module that a trained translator's recipe stands in, by its backbone's class; see `family`.
+# The module with a trained translator's recipe, by its backbone's class; see `family`.
 FAMILIES = {
     "AttentionBridgeBackbone": "attention_bridge",
     "RecurrentBackbone": "glyph",
@@ -58,7 +58,7 @@ TRANSLATORS = ("Translator", "MultilingualTranslator")
 
 
 def list_presets(pattern: str = "*") -> list[str]:
-    """Return the names of trained presets and of builders that match, as `"pope*"`.
+    """Return the names of trained presets and of builders that match a pattern such as `"pope*"`.
 
     Example:
 
@@ -70,14 +70,14 @@ def list_presets(pattern: str = "*") -> list[str]:
 
 
 def shelf_table(pattern: str = "*") -> "Group":
-    """Return what `rich` prints of the presets that match: a table of the trained ones, one of builders."""
+    """Return the presets that match, for `rich` to print: a table of trained ones and one of builders."""
     from rich.console import Group
     from rich.table import Column, Table
 
     names = list_presets(pattern)
     if not names:
         raise UserError(f"no preset matches {pattern!r}; {nearest(pattern, list_presets())}")
-    # Names are whole, for they are copied, however narrow the terminal.
+    # Names are never cut, even in a narrow terminal, because users copy them.
     trained = Table(Column("trained preset", no_wrap=True), "family", "what it is", show_lines=True)
     for name in shelved():
         if name in names:
@@ -93,10 +93,10 @@ def shelf_table(pattern: str = "*") -> "Group":
 
 
 def build(name: str, *tokenizers, **overrides) -> "Translator | MultilingualTranslator":
-    """Return a fresh, compiled translator: the builder `name` called with the other arguments.
+    """Return an untrained, compiled translator: the builder `name` called with the other arguments.
 
     Raises:
-        UserError: no builder of that name, or it does not take an argument.
+        UserError: no builder of that name, or an argument that it does not take.
     """
     build_preset = builder(name)
     try:
@@ -109,7 +109,7 @@ def builder(name: str) -> "Callable[..., Translator | MultilingualTranslator]":
     """Return the function that builds the preset `name`.
 
     Raises:
-        UserError: there is none of that name.
+        UserError: no preset of that name can be built.
     """
     return getattr(importlib.import_module(f"kzoo.presets.{builder_module(name)}"), name)
 
@@ -118,7 +118,7 @@ def builder_module(name: str) -> str:
     """Return the module of `kzoo.presets` that builds the preset `name`, without importing it.
 
     Raises:
-        UserError: there is none of that name.
+        UserError: no preset of that name can be built.
     """
     for module, builders in BUILDERS.items():
         if name in builders:
@@ -128,15 +128,15 @@ def builder_module(name: str) -> str:
 
 
 def load(preset: str | os.PathLike) -> "Translator | MultilingualTranslator":
-    """Return a trained translator with its tokenizers, compiled as the builders of its kind compile.
+    """Return a trained translator with its tokenizers, compiled as its builder compiles.
 
     Args:
-        preset: a name on the shelf; a folder that `save_to_preset` wrote, or that `kzoo train` did; or a
-            handle, `"hf://user/repository[@revision]"` or `"kaggle://user/model/keras/variation[/version]"`,
-            whose preset is fetched once and then read from the cache.
+        preset: a name on the shelf; a folder written by `save_to_preset` or `kzoo train`; or a handle,
+            `"hf://user/repository[@revision]"` or `"kaggle://user/model/keras/variation[/version]"`, whose
+            preset is downloaded once and then read from the cache.
 
     Raises:
-        UserError: there is none of that name, it cannot be fetched, or it is not what was saved.
+        UserError: no preset of that name, it cannot be downloaded, or it is not what was saved.
     """
     from kzoo.models.preset_files import read_settings
 
@@ -152,10 +152,10 @@ def load(preset: str | os.PathLike) -> "Translator | MultilingualTranslator":
 
 
 def family(backbone: str, config: dict) -> str:
-    """Return the module that holds the builders of a backbone's kind.
+    """Return the module with the builders of a backbone's kind.
 
     Args:
-        backbone: its class's name.
+        backbone: name of its class.
         config: its configuration.
     """
     return "image_text" if config.get("image_shape") else FAMILIES[backbone]
@@ -164,12 +164,12 @@ def family(backbone: str, config: dict) -> str:
 def direction(
     translator: "Translator | MultilingualTranslator", source: str | None = None, target: str | None = None
 ) -> "Translator | Direction":
-    """Return a trained translator as one of a single direction, with `translate` and its two languages.
+    """Return a trained translator for a single direction, with `translate` and its two languages.
 
     Args:
         translator: what `load` returned.
-        source: language of the text; a multilingual translator needs it.
-        target: language wanted; the same.
+        source: source language; a multilingual translator needs it.
+        target: target language; likewise.
 
     Raises:
         UserError: a multilingual translator without the two, or languages that the translator lacks.
@@ -177,14 +177,14 @@ def direction(
     if hasattr(translator, "between"):
         if source is None or target is None:
             raise UserError(
-                f"this preset translates among {', '.join(translator.languages)}: say between which two, "
+                f"this preset translates among {', '.join(translator.languages)}: choose two "
                 "with --from and --to"
             )
         return translator.between(source, target)
     translator.source_language = translator.source_language or source
     translator.target_language = translator.target_language or target
     if translator.source_language is None or translator.target_language is None:
-        raise UserError("this preset does not name its languages: say them with --from and --to")
+        raise UserError("this preset does not name its languages: give them with --from and --to")
     for given, own in ((source, translator.source_language), (target, translator.target_language)):
         if given not in (None, own):
             raise UserError(

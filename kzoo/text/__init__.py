@@ -1,4 +1,4 @@
-"""From sentences to word numbers and back."""
+"""From sentences to token ids and back."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Characters as the words of a model: the source side of glyph translation, and the tagger's input."""
+"""Characters as tokens, for the source side of glyph translation and for the tagger."""
 
 import json
 from collections import Counter
@@ -17,11 +17,11 @@ CHARACTERS_FILE = "characters.json"
 
 @keras.saving.register_keras_serializable("kzoo")
 class CharacterTokenizer(Tokenizer):
-    """A number for each character, after the zoo's special words: padding 0, unknown 1, start 2, end 3.
+    """One token per character, after the zoo's special tokens: padding 0, unknown 1, start 2, end 3.
 
     Args:
-        characters: the vocabulary, without special words, as `learn_characters` returns it. `None` until
-            `load_preset_assets` or a saved model gives it.
+        characters: the vocabulary, without special tokens, as `learn_characters` returns it. `None` until
+            `load_preset_assets` or a saved model provides it.
         **kwargs: other arguments of `keras_hub.tokenizers.Tokenizer`.
 
     Call arguments:
@@ -31,7 +31,7 @@ class CharacterTokenizer(Tokenizer):
         A list of lists of int, without start and end.
 
     Raises:
-        UserError: an entry that is not one character, or stands twice.
+        UserError: an entry that is not one character, or occurs twice.
 
     Example:
 
@@ -52,37 +52,35 @@ class CharacterTokenizer(Tokenizer):
         self._ids = {character: i for i, character in enumerate(self._vocabulary)}
         for number, character in enumerate(characters, len(SPECIAL)):
             if len(character) != 1 or self._ids[character] != number:
-                raise UserError(
-                    f"a vocabulary is of single characters, each once: {character!r} does not fit"
-                )
+                raise UserError(f"a vocabulary has single characters, each once: {character!r} does not fit")
 
     def call(self, inputs: Sequence[str]) -> list[list[int]]:
         return self.tokenize(inputs)
 
     def tokenize(self, inputs: Sequence[str]) -> list[list[int]]:
-        """Return the character numbers of each text."""
+        """Return the character ids of each text."""
         return [[self._ids.get(character, UNKNOWN) for character in text] for text in inputs]
 
     def detokenize(self, inputs: Iterable[Iterable[int]]) -> list[str]:
-        """Return the texts of lists of numbers; U+FFFD for unknown, nothing for the other special words."""
+        """Return the texts of lists of ids; U+FFFD for unknown, nothing for the other special tokens."""
         shown = ["" if i in SPECIAL else word for i, word in enumerate(self._vocabulary)]
         shown[UNKNOWN] = "\ufffd"
         return ["".join(shown[i] for i in numbers) for numbers in inputs]
 
     def vocabulary_size(self) -> int:
-        """Return V, the four special words included."""
+        """Return V, the four special tokens included."""
         return len(self._vocabulary)
 
     def get_vocabulary(self) -> list[str]:
-        """Return every word by its number; `render_glyphs` takes this list."""
+        """Return the tokens in the order of their ids; `render_glyphs` takes this list."""
         return list(self._vocabulary)
 
     def id_to_token(self, id: int) -> str:
-        """Return the word of a number."""
+        """Return the token of an id."""
         return self._vocabulary[id]
 
     def token_to_id(self, token: str) -> int:
-        """Return the number of a word."""
+        """Return the id of a token."""
         return self._ids.get(token, UNKNOWN)
 
     def save_assets(self, dir_path):
@@ -94,7 +92,7 @@ class CharacterTokenizer(Tokenizer):
         self._set_characters(json.loads((Path(dir_path) / CHARACTERS_FILE).read_text(encoding="utf-8")))
 
     def get_config(self):
-        return {**super().get_config(), "characters": None}  # an asset, as keras-hub's vocabularies are
+        return {**super().get_config(), "characters": None}  # an asset, like keras-hub's vocabularies
 
 
 def learn_characters(sentences: Iterable[str], vocabulary_size: int | None = None) -> list[str]:
@@ -102,7 +100,8 @@ def learn_characters(sentences: Iterable[str], vocabulary_size: int | None = Non
 
     Args:
         sentences: the text.
-        vocabulary_size: int. Most characters, the four special words included. `None`, the default: all.
+        vocabulary_size: int. Maximum vocabulary size, the four special tokens included. `None`, the default:
+            all characters.
 
     Raises:
         UserError: the text is empty, or `vocabulary_size` leaves no room for a character.
@@ -117,7 +116,7 @@ def learn_characters(sentences: Iterable[str], vocabulary_size: int | None = Non
         raise UserError("no characters can be learned: the text is empty")
     if vocabulary_size is not None and vocabulary_size <= len(SPECIAL):
         raise UserError(
-            f"vocabulary_size is {vocabulary_size}: it counts the {len(SPECIAL)} special words too"
+            f"vocabulary_size is {vocabulary_size}: it includes the {len(SPECIAL)} special tokens"
         )
     frequent = sorted(counts, key=lambda character: (-counts[character], character))
     return frequent if vocabulary_size is None else frequent[: vocabulary_size - len(SPECIAL)]

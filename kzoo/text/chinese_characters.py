@@ -1,6 +1,6 @@
-"""Which characters are Chinese, and those in common use, from the national standards that list them."""
+"""Chinese characters: their ranges, and those in common use from the national standards that list them."""
 
-# Ranges for a class of a regular expression: their punctuation and the full-width one; with Han characters.
+# Ranges for a regular expression's character class: Chinese and full-width punctuation; with Han characters.
 CHINESE_MARKS = "\u3001-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
 CHINESE = f"{CHINESE_MARKS}\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 
@@ -12,7 +12,7 @@ BIG5_FREQUENT = (range(0xA4, 0xC7), [*range(0x40, 0x7F), *range(0xA1, 0xFF)])
 def common_chinese_characters() -> list[str]:
     """Return the characters of GB 2312, then those of Big5's frequent plane that are not among them.
 
-    A glyph encoder takes them beside the ones of its training text: it needs no more than their picture.
+    A glyph encoder takes them in addition to those of its training text: it needs only their pictures.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""Characters drawn as small bitmaps: what a glyph encoder reads in place of a character's number."""
+"""Draws characters as small bitmaps, which a glyph encoder reads instead of character ids."""
 
 import os
 import warnings
@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from kzoo.errors import UserError
 
-NOWHERE = "\U0010ffff"  # a code point that is no character: every font draws its box for missing ones
+NOWHERE = "\U0010ffff"  # not a character: every font draws its box for missing characters
 
 
 def render_glyphs(
@@ -18,21 +18,21 @@ def render_glyphs(
 ) -> np.ndarray:
     """Draw characters as binary bitmaps.
 
-    The font is taken as large as the bitmap; what would stick out is drawn smaller, and the ink is
-    centred. Characters that the font lacks share one glyph, the font's box for them, and are named in a
-    warning. Special tokens such as `<pad>`, which are not one character, are blank.
+    The font size is the bitmap's; characters that would not fit are drawn smaller, and the ink is centred.
+    Characters that the font lacks share one glyph, the font's box for missing characters, and are named in a
+    warning. Special tokens such as `<pad>`, which are not single characters, are blank.
 
     Args:
         characters: a vocabulary, or a `str`.
         size: int. Height and width in pixels. Defaults to `22`, the paper's.
-        font: path of a TTF, OTF or TTC file; of a collection the Simplified Chinese face, or the first
-            where there is none. Defaults to Noto Sans CJK Regular, from the extra `glyphs`.
+        font: path of a TTF, OTF or TTC file; of a collection the Simplified Chinese face is used, or else the
+            first. Defaults to Noto Sans CJK Regular, from the extra `glyphs`.
 
     Returns:
         uint8 `(N, size, size)`: 1 for ink.
 
     Raises:
-        UserError: no such font, an unreadable one, or one that has none of the characters.
+        UserError: no such font file, an unreadable font, or one that has none of the characters.
 
     Example:
 
@@ -75,7 +75,7 @@ def _default_font() -> str:
 
 
 class _Face:
-    """One face of a font file in the sizes that are asked for."""
+    """One face of a font file, in any size."""
 
     def __init__(self, path: str):
         if not os.path.isfile(path):
@@ -88,7 +88,7 @@ class _Face:
             raise UserError(f"{path}: cannot be read as a TTF, OTF or TTC font ({error})") from None
         simplified = [i for i, family in enumerate(families) if family.endswith(" SC")]
         self.index = simplified[0] if simplified else 0
-        # Large, so that the font's box for missing characters is not taken for a character like a box.
+        # Large, so that the font's box for missing characters is not confused with a box-like character.
         self.nowhere = bytes(self.of(64).getmask(NOWHERE))
 
     def of(self, size: int) -> ImageFont.FreeTypeFont:
@@ -114,7 +114,7 @@ def _open(path: str, size: int, index: int) -> ImageFont.FreeTypeFont:
 
 
 def _centred(sized: _Face, character: str, size: int) -> np.ndarray:
-    """Return a bitmap `(size, size)` of a character, in the largest type that fits."""
+    """Return a bitmap `(size, size)` of a character, in the largest font size that fits."""
     for type_size in range(size, 0, -1):
         ink = _ink(sized.of(type_size), character, 3 * size)
         if max(ink.size) <= size:
@@ -128,6 +128,6 @@ def _ink(font: ImageFont.FreeTypeFont, character: str, room: int) -> Image.Image
     """Return the drawn character without its margins."""
     image = Image.new("1", (room, room))
     draw = ImageDraw.Draw(image)
-    draw.fontmode = "1"  # FreeType's own black and white keeps thin strokes, which a threshold loses
+    draw.fontmode = "1"  # FreeType's monochrome mode keeps thin strokes, which a threshold loses
     draw.text((room // 3, room // 3), character, fill=1, font=font)
     return image.crop(image.getbbox() or (0, 0, 0, 0))

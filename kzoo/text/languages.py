@@ -1,4 +1,4 @@
-"""What a language's code says of how the language is written."""
+"""How a language is written, from its code."""
 
 import re
 
@@ -7,12 +7,12 @@ OTHERS_WITHOUT_SPACES = {"ja", "jpn", "th", "tha", "lo", "lao", "km", "khm", "my
 
 
 def is_chinese(code: str | None) -> bool:
-    """Return whether a code is Chinese's, as `zh`, `zh-CN`, `zh_Hant` or `cmn`."""
+    """Return whether a code is Chinese, such as `zh`, `zh-CN`, `zh_Hant` or `cmn`."""
     return _main(code) in CHINESE
 
 
 def has_spaces(code: str | None) -> bool:
-    """Return whether words have spaces between them in a code's language, as in most."""
+    """Return whether the language of a code has spaces between words, as most languages do."""
     return _main(code) not in CHINESE | OTHERS_WITHOUT_SPACES
 
 

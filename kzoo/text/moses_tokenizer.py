@@ -1,4 +1,4 @@
-"""Subwords of text in Moses's form: punctuation normalized, tokens apart, in lower case or truecased."""
+"""Subwords of Moses-tokenized text: punctuation normalized, tokens separated, lowercased or truecased."""
 
 import functools
 import json
@@ -15,7 +15,7 @@ from kzoo.text.tokenizers import SubwordTokenizer
 from kzoo.text.truecaser import Truecaser
 
 DETRUECASER = MosesDetruecaser()
-# Spaces that nobody writes, but Moses: around Chinese punctuation, quotes among it, and between characters.
+# Spaces that only Moses writes: around Chinese punctuation, including quotes, and between characters.
 AROUND_MARKS = re.compile(f" *([{CHINESE_MARKS}“”‘’…—]) *")
 BETWEEN_CHINESE = re.compile(f"(?<=[{CHINESE}]) +(?=[{CHINESE}])")
 FORMS_FILE = "truecaser.json"
@@ -23,7 +23,7 @@ FORMS_FILE = "truecaser.json"
 
 @keras.saving.register_keras_serializable("kzoo")
 class MosesSubwordTokenizer(SubwordTokenizer):
-    """SentencePiece subwords of lowercased Moses tokens; what it puts together again is plain lowercase text.
+    """SentencePiece subwords of lowercased Moses tokens; detokenizes to plain lowercase text.
 
     Args:
         proto: as `SubwordTokenizer` takes it; trained on what `normalize` returns.
@@ -62,7 +62,7 @@ class MosesSubwordTokenizer(SubwordTokenizer):
         return [self.plain(tokens) for tokens in super().detokenize(inputs)]
 
     def plain(self, tokens: str) -> str:
-        """Return a sentence that `normalize` has changed as people write it."""
+        """Undo `normalize`: return the sentence as people write it."""
         text = _tools(self.language)[2].detokenize(tokens.split(), unescape=False)
         return BETWEEN_CHINESE.sub("", AROUND_MARKS.sub(r"\1", text)) if is_chinese(self.language) else text
 
@@ -72,13 +72,13 @@ class MosesSubwordTokenizer(SubwordTokenizer):
 
 @keras.saving.register_keras_serializable("kzoo")
 class TruecasedSubwordTokenizer(MosesSubwordTokenizer):
-    """SentencePiece subwords of truecased Moses tokens; what it puts together again begins with a capital.
+    """SentencePiece subwords of truecased Moses tokens; detokenized text begins with a capital.
 
     Args:
         proto: as `SubwordTokenizer` takes it; trained on what `normalize` returns.
         language: code, which decides how punctuation is treated.
         forms: of the language's words, as `learn_forms` returns them for `moses_tokens` of the training text.
-            `None` until `load_preset_assets` or a saved model gives them.
+            `None` until `load_preset_assets` or a saved model provides them.
         **kwargs: other arguments of `SubwordTokenizer`.
 
     Call arguments:
@@ -124,18 +124,18 @@ class TruecasedSubwordTokenizer(MosesSubwordTokenizer):
         self._truecaser = Truecaser(json.loads((Path(dir_path) / FORMS_FILE).read_text(encoding="utf-8")))
 
     def get_config(self):
-        return {**super().get_config(), "forms": None}  # an asset, as the subwords are
+        return {**super().get_config(), "forms": None}  # an asset, like the subwords
 
 
 def moses_tokens(text: str, language: str) -> str:
-    """Return a sentence with its punctuation normalized, but for Chinese, and its tokens apart."""
+    """Return a sentence with its punctuation normalized (except for Chinese) and its tokens separated."""
     normalizer, tokenizer, _ = _tools(language)
     normal = text if is_chinese(language) else normalizer.normalize(text)  # which writes “ as "
     return tokenizer.tokenize(normal, return_str=True, escape=False)
 
 
 def moses_text(text: str, language: str) -> str:
-    """Return a sentence with its punctuation normalized, its tokens apart, in lower case."""
+    """Return a sentence with its punctuation normalized and its tokens separated, in lower case."""
     return moses_tokens(text, language).lower()
 
 

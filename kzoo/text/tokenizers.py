@@ -1,4 +1,4 @@
-"""Subword tokenizers: SentencePiece's byte-pair encoding, trained here, shared with keras-hub."""
+"""Subword tokenizers: SentencePiece's byte-pair encoding, trained here, compatible with keras-hub."""
 
 import io
 from collections.abc import Iterable
@@ -10,18 +10,18 @@ from keras_hub.tokenizers import SentencePieceTokenizer
 from kzoo.errors import UserError
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
-FULL_WIDTH = frozenset("，！？：；（）")  # marks of Chinese that NFKC would write half-width
-STRAY = 0.01  # part of the sentences that such marks may stand in without being what the text is written with
+FULL_WIDTH = frozenset("，！？：；（）")  # Chinese punctuation that NFKC would make half-width
+STRAY = 0.01  # share of the sentences in which such marks count as stray, not as the text's punctuation
 
 
 @keras.saving.register_keras_serializable("kzoo")
 class SubwordTokenizer(SentencePieceTokenizer):
-    """SentencePiece subwords with the zoo's special words: padding 0, unknown 1, start 2, end 3.
+    """SentencePiece subwords with the zoo's special tokens: padding 0, unknown 1, start 2, end 3.
 
-    It runs on plain sentencepiece, and in the graph with tensorflow-text where TensorFlow is there.
+    It runs on plain sentencepiece, or with tensorflow-text in the graph if TensorFlow is installed.
 
     Args:
-        proto: bytes, or the path of a SentencePiece model with these special words.
+        proto: bytes, or the path of a SentencePiece model with these special tokens.
         **kwargs: other arguments of `keras_hub.tokenizers.SentencePieceTokenizer`.
 
     Call arguments:
@@ -31,7 +31,7 @@ class SubwordTokenizer(SentencePieceTokenizer):
         A list of lists of int, without start and end.
 
     Raises:
-        UserError: a SentencePiece model with other special words.
+        UserError: a SentencePiece model with other special tokens.
 
     Example:
 
@@ -52,23 +52,23 @@ class SubwordTokenizer(SentencePieceTokenizer):
                 )
 
     def normalize(self, text: str) -> str:
-        """Return a sentence as its subwords are cut from it: here as it is."""
+        """Return a sentence in the form that is split into subwords: here unchanged."""
         return text
 
 
 def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
     """Learn byte-pair encoding from sentences.
 
-    Sentences are normalized by Unicode's NFKC, then and when the tokenizer is used: a letter and its accent
-    become one, spaces of any kind the plain one. Text with the full-width marks of Chinese in more than a
-    hundredth of its sentences is taken as it is, since translations into it need them.
+    Sentences are normalized by Unicode's NFKC, both here and when the tokenizer is used: a letter and its
+    accent become one character, spaces of any kind the plain one. Text with the full-width marks of Chinese
+    in more than a hundredth of its sentences is not normalized, since translations into it need them.
 
     Args:
-        sentences: the text, a sentence each; of both languages for a joint vocabulary.
-        vocabulary_size: int. Subwords, the four special ones included.
+        sentences: the sentences of the text; of both languages for a joint vocabulary.
+        vocabulary_size: int. Number of subwords, the four special tokens included.
 
     Returns:
-        The SentencePiece model, as `SubwordTokenizer` takes it. The same for the same text everywhere.
+        The SentencePiece model for `SubwordTokenizer`. The same text gives the same model everywhere.
 
     Raises:
         UserError: the text has too few, or too many, different subwords for `vocabulary_size`.

@@ -1,4 +1,4 @@
-"""Moses's truecasing: words as they are written within sentences, also where a sentence begins."""
+"""Moses's truecasing: words at the start of a sentence get the case that they have within sentences."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,13 +8,13 @@ from kzoo.errors import UserError
 
 
 class Truecaser:
-    """Writes the first word of a sentence, and words never seen as they stand, in their most frequent form.
+    """Writes the first word of a sentence, and words in an unseen form, in their most frequent form.
 
     Args:
-        forms: for each word its forms, the most frequent first, as `learn_forms` returns them.
+        forms: the forms of each word, the most frequent first, as `learn_forms` returns them.
 
     Raises:
-        UserError: they are something else.
+        UserError: `forms` is something else.
 
     Example:
 
@@ -27,7 +27,7 @@ class Truecaser:
 
     def __init__(self, forms: Sequence[Sequence[str]]):
         if not all(words and all(isinstance(word, str) for word in words) for words in forms):
-            raise UserError("a truecaser's forms are lists of words, a list for each word: learn them again")
+            raise UserError("a truecaser's forms are lists of words, one list per word: learn them again")
         self.forms = forms
         self._moses = MosesTruecaser()
         self._moses.model = {
@@ -36,18 +36,18 @@ class Truecaser:
         }
 
     def __call__(self, tokens: str) -> str:
-        """Return a sentence truecased; its tokens stand between spaces, as Moses's tokenizer leaves them."""
+        """Return a sentence truecased; its tokens are separated by spaces, as by Moses's tokenizer."""
         # sacremoses has Moses's rule for known forms, but leaves it out by default.
         return self._moses.truecase(tokens, return_str=True, use_known=True)
 
 
 def learn_forms(sentences: Iterable[str]) -> list[list[str]]:
-    """Return the forms of each word, the most frequent first; of equally frequent ones the first seen.
+    """Return the forms of each word, the most frequent first; equally frequent ones in the order seen.
 
-    First words of sentences do not count: they are capitalized whatever they are.
+    First words of sentences do not count, because they are always capitalized.
 
     Args:
-        sentences: the text, its tokens between spaces.
+        sentences: the text, with its tokens separated by spaces.
     """
     casing = MosesTruecaser().train([sentence.split() for sentence in sentences])["casing"]
     return [[form for form, _ in counts.most_common()] for counts in casing.values()]

@@ -83,7 +83,7 @@ def test_least_padding_equals_brute_force(random):
 def test_bad_input_is_named():
     with pytest.raises(UserError, match="2 source sentences but 1 target sentences"):
         Batches([[4], [5]], [[4]])
-    with pytest.raises(UserError, match="pair 2 has 6 words with its start or end, the longest shape 5"):
+    with pytest.raises(UserError, match="pair 2 has 6 tokens with its start or end, the longest shape 5"):
         Batches([[4], [4] * 5], [[4], [4]], shapes=[(4, 3), (2, 5)])
     with pytest.raises(UserError, match="no sentence pairs"):
         Batches([], [])

@@ -191,9 +191,9 @@ def test_batches_that_do_not_fit_are_refused(random, tmp_path):
     path = tmp_path / "train.npy"
     x = random.normal(size=(7, 4)).astype("float32")
     for batches, message in (
-        ([x, x], "14 pictures or more, but 7 names"),
-        ([x[:3], x[3:, :2]], re.escape("shape (2,) a picture, expected (4,)")),
-        ([x[:, :, None, None]], re.escape("shape (4, 1, 1) a picture, expected (D,) or (R, D)")),
+        ([x, x], "at least 14 pictures, but 7 names"),
+        ([x[:3], x[3:, :2]], re.escape("shape (2,) per picture, expected (4,)")),
+        ([x[:, :, None, None]], re.escape("shape (4, 1, 1) per picture, expected (D,) or (R, D)")),
         ([], "features of 0 pictures, but 7 names"),
     ):
         with pytest.raises(UserError, match=message):
@@ -204,7 +204,7 @@ def test_batches_that_do_not_fit_are_refused(random, tmp_path):
 
 def test_names_that_do_not_fit_are_refused(rows, tmp_path):
     for name, names, message in (
-        ("train.npy", [*NAMES, NAMES[0]], "'7.jpg' stands twice"),
+        ("train.npy", [*NAMES, NAMES[0]], "'7.jpg' occurs twice"),
         ("train.npy", [], "no pictures"),
         ("train.h5", NAMES, "ends in .npy"),
     ):
@@ -246,12 +246,12 @@ def test_an_extractor_that_is_not_understood_is_refused(written):
     for described in ({"model": "vgg19"}, {**asdict(VGG), "pooling": "max"}, 7):
         with pytest.raises(UserError, match="which this kzoo does not know"):
             open_features(written).require(described)
-    with pytest.raises(UserError, match="named without slashes, not 'openai/clip'"):
+    with pytest.raises(UserError, match="have no slashes, unlike 'openai/clip'"):
         Extractor("openai/clip", "pooled", "0" * 64)
     written.with_suffix(".json").write_text(
         written.with_suffix(".json").read_text().replace("vgg19", "hub/vgg19")
     )
-    refused("train.json: an extractor is named without slashes, not 'hub/vgg19'", written)
+    refused("train.json: an extractor's names have no slashes, unlike 'hub/vgg19'", written)
 
 
 def test_a_missing_picture_is_refused(written):
@@ -264,10 +264,10 @@ def test_missing_and_damaged_files_are_refused(written):
     content, described = written.read_bytes(), written.with_suffix(".json").read_text()
     for damaged in (content[:-4], content[:30], b"", b"nothing"):
         written.write_bytes(damaged)
-        refused("is cut short or no array", written)
+        refused("is cut short or not an array", written)
     for array in (np.zeros(7), np.zeros((7, 4), int), np.array([{}] * 7)):
         np.save(written, array)
-        refused("is cut short or no array", written)
+        refused("is cut short or not an array", written)
     written.write_bytes(content)
     for damaged in ("", "[]", "{}", described.replace("layer", "lair")):
         written.with_suffix(".json").write_text(damaged)

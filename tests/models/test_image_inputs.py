@@ -33,7 +33,7 @@ def test_a_path_is_one_image(file):
     for one in (path, str(path), [path], (str(path),), np.array([str(path)])):
         np.testing.assert_array_equal(image_rows(one, 1, PICTURE), pixels[None])
     refused(path, 2, PICTURE, "2 sentences but 1 images")
-    refused("a.png", 1, FEATURES, r"features \(4,\) of pictures: extract them, files will not do")
+    refused("a.png", 1, FEATURES, r"picture features of shape \(4,\), not image files: run kzoo features")
     refused("no.png", 1, PICTURE, r"no\.png: no such image")
 
 
@@ -101,7 +101,7 @@ def test_no_sentences_have_no_images():
         ([[1, 2], [3]], r"sentence 2: its image is a list, not numbers \(4,\)"),
         (b"abcd", r"sentence 2: its image is a bytes, not numbers \(4,\)"),
         (np.array([0, np.nan, 2, 3]), "sentence 2: its image has NaN or infinite numbers"),
-        (Path("a.png"), "files will not do"),
+        (Path("a.png"), "not image files"),
     ],
 )
 def test_the_sentence_is_named(second, message):

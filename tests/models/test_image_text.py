@@ -160,9 +160,9 @@ def test_bad_images_are_named(translator):
         model.translate(text[:2], images=colours[:3])
     with pytest.raises(UserError, match=r"shape \(4, 4, 3\), the model reads \(16, 16, 3\)"):
         model.translate(text[:2], images=colours[:2, :4, :4])
-    with pytest.raises(UserError, match="5 images: one each"):
+    with pytest.raises(UserError, match="5 images: give one per pair"):
         Batches([[4]] * 4, [[4]] * 4, images=colours[:5])
-    with pytest.raises(UserError, match="features .* files will not do"):
+    with pytest.raises(UserError, match="picture features .* not image files"):
         image_rows(["a.png"], 1, (4096,))
     with pytest.raises(UserError, match="text only"):
         image_rows(colours, 64, text_only_tiny(source_vocabulary_size=10).image_shape)

@@ -110,7 +110,7 @@ def test_tokenizers_that_would_replace_each_other_are_refused(tmp_path):
     one, other = (SubwordTokenizer(train_subwords(["a man", "a dog"] * 20, size)) for size in (18, 20))
     with pytest.raises(UserError, match="two tokenizers would be saved as tokenizer.json"):
         pope_tiny(one, other, **SMALL).save_to_preset(tmp_path / "preset")
-    with pytest.raises(UserError, match="no tokenizer to be saved with"):
+    with pytest.raises(UserError, match="no tokenizer to save"):
         pope_tiny(source_vocabulary_size=20, **SMALL).save_to_preset(tmp_path / "preset")
     assert not (tmp_path / "preset").exists()
 
@@ -230,8 +230,8 @@ def test_only_listed_shards_are_read(preset, tmp_path, monkeypatch):
     load(preset).save_to_preset(folder)
     for weight_map, words in (
         ({"/x": "../elsewhere.h5"}, "lists no ../elsewhere.h5"),
-        ({"/x": [3]}, "names 3, not a file of weights"),
-        ({}, "names no file of weights"),
+        ({"/x": [3]}, "names 3, not a weights file"),
+        ({}, "names no weights file"),
     ):
         rewrite(folder / "model.weights.json", weight_map=weight_map)
         seal(folder)

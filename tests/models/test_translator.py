@@ -94,7 +94,7 @@ def test_too_long_a_sentence_is_named_or_cut(trained):
 def test_weights_that_are_not_finite_are_named(trained):
     broken = pope_tiny(trained.source_tokenizer, **SMALL)
     broken.set_weights([np.full_like(weight, np.nan) for weight in broken.get_weights()])
-    with pytest.raises(UserError, match="scores are not finite for sentence 1: .*a lower rate") as refused:
+    with pytest.raises(UserError, match="the scores of sentence 1 are not finite; .*a lower rate") as refused:
         broken.translate(SENTENCES[2:3], beam_size=2, max_length=4)
     assert "\n" not in str(refused.value)
 

@@ -1,7 +1,7 @@
-"""The built-in data set "Scenes": made-up picture captions, parallel in six languages.
+"""The built-in data set "Scenes": synthetic picture captions, parallel in six languages.
 
-`kzoo.data.corpora` reads its sentences; what draws pictures reads the scenes themselves. Nothing is
-downloaded: a seeded grammar draws the scenes, one file a language puts them into words.
+`kzoo.data.corpora` reads its sentences; `picture.py` draws the scenes themselves. Nothing is downloaded: a
+seeded grammar samples the scenes, and one file per language puts them into words.
 """
 
 from kzoo.data.scenes.sampling import SPLITS, scenes

@@ -1,4 +1,4 @@
-"""What stands behind a scene: its place, the place's size and age, the time of day and the weather."""
+"""The background of a scene: its place, the place's size and age, the time of day and the weather."""
 
 from functools import lru_cache
 
@@ -34,8 +34,8 @@ def background(setting: str, setting_size: str, time: str, size: int, mirrored: 
         setting: one of `PLACES`.
         setting_size: "", "small", "big" or "old".
         time: time of day or weather, as in `Scene`.
-        size: pixels, wide and high.
-        mirrored: whether to change left and right. Defaults to `False`.
+        size: width and height in pixels.
+        mirrored: whether to swap left and right. Defaults to `False`.
     """
     ground, wall, landmark = PLACES[setting]
     image = Image.new("RGB", (size, size), wall or _SKIES[time])
@@ -57,7 +57,7 @@ def background(setting: str, setting_size: str, time: str, size: int, mirrored: 
 
 
 def _light(p, time):
-    """Sun, moon, stars and clouds on a sky of 64 by 64 units."""
+    """Draw sun, moon, stars and clouds on a sky of 64 by 64 units."""
     if time == "morning":
         p.oval(2, 28, 16, 42, SUN)
     elif time in ("noon", "sun"):

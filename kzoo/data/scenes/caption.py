@@ -1,15 +1,15 @@
-"""What the captions of all languages share: words before the clause, a capital letter, a full stop."""
+"""Helpers for the captions of all languages: words before the clause, a capital letter, a full stop."""
 
 from kzoo.data.scenes.scene import Scene
 
 
 def opening(scene: Scene, times: dict[str, str], sides: dict[str, str]) -> tuple[str, ...]:
-    """Return the words that a caption opens with, such as "In the morning": one text, or none.
+    """Return the words that open a caption, such as "In the morning": one text, or none.
 
     Args:
-        scene: what to say.
-        times: how the language says each time and weather.
-        sides: how it says where the subject is.
+        scene: the scene.
+        times: the language's words for each time and weather.
+        sides: the language's words for the subject's side.
     """
     if not scene.opening:
         return ()
@@ -17,5 +17,5 @@ def opening(scene: Scene, times: dict[str, str], sides: dict[str, str]) -> tuple
 
 
 def written(clause: str) -> str:
-    """Return a clause as a sentence of the Latin alphabet."""
+    """Return a clause as a sentence in the Latin alphabet."""
     return clause[0].upper() + clause[1:] + "."

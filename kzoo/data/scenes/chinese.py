@@ -186,7 +186,7 @@ def sentence(scene: Scene) -> str:
     """Return the caption in Chinese.
 
     Args:
-        scene: what to say.
+        scene: the scene.
 
     Example:
         >>> sentence(Scene("doing", "park", "", "day", "", Entity("dog"), "sleep"))
@@ -214,7 +214,7 @@ def forms(entity: Entity) -> tuple[str, ...]:
     """Return every form of the entity's word: one, since Chinese nouns do not change.
 
     Args:
-        entity: whose word.
+        entity: the entity.
 
     Example:
         >>> forms(Entity("bat", sense="animal"))

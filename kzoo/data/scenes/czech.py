@@ -205,7 +205,7 @@ def sentence(scene: Scene) -> str:
     """Return the caption in Czech.
 
     Args:
-        scene: what to say.
+        scene: the scene.
 
     Example:
         >>> sentence(Scene("doing", "park", "", "day", "", Entity("dog", count=2), "sleep"))
@@ -239,7 +239,7 @@ def forms(entity: Entity) -> tuple[str, ...]:
     """Return every form of the entity's word that a caption can hold.
 
     Args:
-        entity: whose word.
+        entity: the entity.
 
     Example:
         >>> forms(Entity("bow", sense="ribbon"))

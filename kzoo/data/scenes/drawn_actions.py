@@ -1,4 +1,4 @@
-"""How actions look: the pose of who does it, and a sign that says what poses cannot."""
+"""How actions look: the actor's pose, and a sign for what a pose cannot show."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,13 @@ class Doing:
     """One action.
 
     Args:
-        pose: of the one who does it; animals take its legs.
+        pose: of the actor; animals use its legs.
         sign: key of `SIGNS`, or empty.
-        place: where the sign stands: over the "head", in the "hand" of the foremost, at the "back", "between"
+        place: where the sign is: over the "head", in the "hand" of the foremost, at the "back", "between"
             the two, or over the "object".
-        gap: units between the one who does it and what it is done to.
-        height: units by which that is above the ground.
-        sign_height: units by which a sign that stands between the two is above the ground.
+        gap: units between the actor and the object.
+        height: units by which the object is above the ground.
+        sign_height: units by which a sign between the two is above the ground.
     """
 
     pose: Pose = Pose()

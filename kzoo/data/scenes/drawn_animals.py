@@ -1,11 +1,11 @@
-"""How animals look, in the pose of what they do: about 16 units wide, on y = 0, facing right."""
+"""How animals look, in the pose of their action: about 16 units wide, on y = 0, facing right."""
 
 from kzoo.data.scenes.drawn_people import OLD_HAIR
 from kzoo.data.scenes.pen import GOLD, INK, LEAF, ORANGE, PAPER, PINK, STEEL, WOOD
 
 
 def _stand(p, legs, places, height, colour=None, width=2):
-    """Draw an animal's legs; one that lies is let down by their height."""
+    """Draw an animal's legs; a lying animal is lowered by their height."""
     colour = colour or p.shade
     if legs == "lie":
         p.lift = 1 - height
@@ -21,7 +21,7 @@ def _stand(p, legs, places, height, colour=None, width=2):
 
 
 def _face(p, x, y, old, muzzle=0):
-    """The eye; what is grey about old animals."""
+    """Draw the eye, and the grey parts of old animals."""
     p.box(x, y, x + 1, y + 1, ORANGE if max(p.fill) < 60 else INK)
     if old:
         p.box(x + muzzle, y - 6, x + muzzle + 1, y - 2, OLD_HAIR)

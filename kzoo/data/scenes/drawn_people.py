@@ -1,6 +1,6 @@
-"""How people look, in the pose of what they do: 30 units high, on y = 0, facing right.
+"""How people look, in the pose of their action: 30 units high, on y = 0, facing right.
 
-Sex, age, clothing and profession can be seen.
+Sex, age, clothing and profession are visible.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _CHILD_TROUSERS = (232, 150, 70)
 
 @dataclass(frozen=True)
 class Pose:
-    """How a creature holds itself.
+    """The pose of a person or an animal.
 
     Args:
         legs: "straight", "walk", "run", "sit", "lie", "jump", "dance" or "ride".
@@ -65,12 +65,12 @@ def draw_person(p, entity, pose: Pose, looks: int):
         p: `Pen` whose fill is the colour of the clothing.
         entity: `Entity`; its count and side do not matter.
         pose: what arms and legs do.
-        looks: 0 to 3. Skin and hair, which no sentence says.
+        looks: 0 to 3. Skin and hair, which no sentence mentions.
     """
     skin, hair = _SKINS[looks], OLD_HAIR if entity.size == "old" else _HAIRS[looks]
     female, child = entity.sex == "female", not entity.sex
     hips = 11 - _DROP.get(pose.legs, 0)
-    at_work = entity.kind in PROFESSIONS  # whose sex only the picture tells
+    at_work = entity.kind in PROFESSIONS  # their sex is shown only by the picture
     skirt = ROSE if at_work else PURPLE
     trousers = _CHILD_TROUSERS if child else skin if female else TURQUOISE if at_work else NAVY
     worn = p.fill if entity.clothing in ("coat", "jacket", "shirt", "sweater") else LILAC
@@ -116,7 +116,7 @@ def _legs(p, legs, hips, colour):
 
 
 def _garment(p, clothing, hips):
-    """What tells coats, jackets, shirts and sweaters apart."""
+    """Draw the parts that distinguish coats, jackets, shirts and sweaters."""
     if clothing == "coat":
         for y in (-3, 1, 5):
             p.box(0, hips + y, 1, hips + y + 1, p.shade)
@@ -176,7 +176,7 @@ def _head(p, entity, neck, skin, hair, ribbon):
 
 
 def _tools(p, entity):
-    """What stands behind somebody and tells the profession, or the age."""
+    """Draw the tools behind a person that show the profession, or the age."""
     if entity.size == "old":
         p.line(-7, 0, -7, 11, -5, 12, colour=WOOD, width=1)
     if entity.kind == "teacher":

@@ -1,9 +1,9 @@
-"""How the two senses of each ambiguous noun look: as different as can be, at any size and of any colour.
+"""How the two senses of each ambiguous noun look: as different as possible, at any size and in any colour.
 
-Besides the outlines, one sense of each has parts in `ROSE` and the other in `TURQUOISE`, as women and men of
-a profession have, and nothing else: a small network that had seen each noun 200 times told 75 of 100 new ones
-by their outlines, 99 with these parts.
-Each drawing is about 24 units wide and 18 high and stands on y = 0.
+Besides the outlines, one sense of each noun has parts in `ROSE` and the other in `TURQUOISE`. Women and men
+of a profession have these colours too, and nothing else does: a small network that had seen each noun 200
+times recognized 75 of 100 new ones by their outlines, 99 with these parts.
+Each drawing is about 24 units wide and 18 high, with its bottom on y = 0.
 """
 
 from kzoo.data.scenes.pen import INK, PAPER, ROSE, TURQUOISE

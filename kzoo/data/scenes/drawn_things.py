@@ -1,4 +1,4 @@
-"""How things look: one small drawing a noun, about 16 units wide and high, standing on y = 0."""
+"""How things look: one small drawing per noun, about 16 units wide and high, with its bottom on y = 0."""
 
 from kzoo.data.scenes.pen import GOLD, INK, LEAF, ORANGE, PAPER, PINK, STEEL, WATER, WOOD
 

@@ -100,7 +100,7 @@ def sentence(scene: Scene) -> str:
     """Return the caption in English.
 
     Args:
-        scene: what to say.
+        scene: the scene.
 
     Example:
         >>> sentence(Scene("doing", "park", "", "day", "", Entity("dog"), "sleep"))
@@ -123,7 +123,7 @@ def forms(entity: Entity) -> tuple[str, ...]:
     """Return every form of the entity's word.
 
     Args:
-        entity: whose word.
+        entity: the entity.
 
     Example:
         >>> forms(Entity("bat", sense="club"))

@@ -191,7 +191,7 @@ def sentence(scene: Scene) -> str:
     """Return the caption in French.
 
     Args:
-        scene: what to say.
+        scene: the scene.
 
     Example:
         >>> sentence(Scene("doing", "park", "", "day", "", Entity("cow", count=2), "sit"))
@@ -215,7 +215,7 @@ def forms(entity: Entity) -> tuple[str, ...]:
     """Return every form of the entity's word.
 
     Args:
-        entity: whose word.
+        entity: the entity.
 
     Example:
         >>> forms(Entity("seal", sense="stamp"))

@@ -202,7 +202,7 @@ def sentence(scene: Scene) -> str:
     """Return the caption in German.
 
     Args:
-        scene: what to say.
+        scene: the scene.
 
     Example:
         >>> sentence(Scene("doing", "park", "", "sun", "time", Entity("dog"), "sleep"))
@@ -235,7 +235,7 @@ def forms(entity: Entity) -> tuple[str, ...]:
     """Return every form of the entity's word.
 
     Args:
-        entity: whose word.
+        entity: the entity.
 
     Example:
         >>> forms(Entity("bat", sense="animal"))

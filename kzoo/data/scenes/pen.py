@@ -1,12 +1,12 @@
 """A pen that draws flat shapes on whole pixels, and the colours that all pictures share.
 
-The drawings of things, creatures and settings call it; `kzoo.data.scenes.picture` puts them together.
+The drawings of things, creatures and settings use it; `kzoo.data.scenes.picture` combines them.
 """
 
 from PIL import Image, ImageDraw
 
 GRID = 64  # a picture is this many units wide and high, however many pixels it has
-UNITS = 16  # of a drawing, in the length that its scale gives
+UNITS = 16  # of a drawing, in the length given by its scale
 
 COLOURS = {
     "red": (214, 36, 40),
@@ -18,7 +18,7 @@ COLOURS = {
     "brown": (128, 74, 34),
     "grey": (134, 134, 134),
 }
-# Of what has no colour of its own in the text: none of them is one of the above.
+# Colours of what has no colour in the text; none is one of the above.
 INK = (34, 34, 44)
 PAPER = (240, 238, 226)
 ORANGE = (242, 140, 30)
@@ -38,13 +38,13 @@ TURQUOISE = (0, 225, 215)  # of the other sense
 
 
 class Pen:
-    """Draws on a picture in units of its own, `x` to the right and `y` up from an origin.
+    """Draws on a picture in its own units, `x` to the right and `y` up from an origin.
 
     Every corner is a whole pixel and nothing is smoothed, so that all machines draw the same.
 
     Args:
         image: the picture, square.
-        origin: where the drawing's (0, 0) lies, in 64ths of the picture from its lower left corner.
+        origin: position of the drawing's (0, 0), in 64ths of the picture from its lower left corner.
         scale: length of 16 units, in 64ths of the picture.
         fill: RGB of shapes whose colour is not given.
     """
@@ -53,7 +53,7 @@ class Pen:
         self, image: Image.Image, origin: tuple[int, int], scale: int, fill: tuple[int, int, int] = INK
     ):
         self.fill = fill
-        self.lift = 0  # units by which all that follows stands higher
+        self.lift = 0  # units by which everything drawn from now on is raised
         self._draw = ImageDraw.Draw(image)
         self._size = image.size[0]
         self._x, self._y = origin
@@ -75,7 +75,7 @@ class Pen:
         self._draw.ellipse([*self._at(left, high), *self._at(right, low)], colour or self.fill)
 
     def ring(self, left, low, right, high, colour=None, width=2):
-        """Draw an ellipse's line."""
+        """Draw an ellipse's outline."""
         box = [*self._at(left, high), *self._at(right, low)]
         self._draw.ellipse(box, None, colour or self.fill, self._width(width))
 

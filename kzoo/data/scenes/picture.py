@@ -1,7 +1,8 @@
-"""Draws the picture of a scene: all that its sentence says, and which sense of an ambiguous word it means.
+"""Draws the picture of a scene: everything its sentence says, and the sense of an ambiguous word.
 
-Shapes on whole pixels, without fonts or smoothing: the same picture on every machine. What no sentence says
-(skin, hair, some units of distance) is drawn from a seed that the sense of an ambiguous word does not enter.
+Shapes are on whole pixels, without fonts or smoothing, so the picture is the same on every machine. What no
+sentence says (skin, hair, some units of distance) is random, with a seed that does not depend on the sense of
+an ambiguous word.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +23,7 @@ from kzoo.data.scenes.pen import COLOURS, GRID, INK, LILAC, PAPER, Pen
 from kzoo.data.scenes.sampling import AMBIGUOUS, scenes
 from kzoo.data.scenes.scene import PROFESSIONS, Entity, Scene
 
-_DRAWN = {  # a noun, with its sense if it has two: what draws it, called as fn(pen, entity, pose, looks)
+_DRAWN = {  # from a noun, with its sense if it has two, to its drawing function fn(pen, entity, pose, looks)
     **{key: lambda p, e, pose, looks, draw=draw: draw(p) for key, draw in (THINGS | SENSES).items()},
     **{key: lambda p, e, pose, looks, draw=draw: draw(p, e, pose.legs) for key, draw in ANIMALS.items()},
     **dict.fromkeys(("man", "woman", "boy", "girl", "child"), draw_person),
@@ -33,7 +34,7 @@ _SCALES |= dict.fromkeys(("chair", "table", "bicycle", "ladder", "car", "boat", 
 _SCALES |= dict.fromkeys(AMBIGUOUS, 21)
 _ORIGIN = (32, 20)  # of a figure in its own drawing
 _JUMP = 9  # units above the ground
-_BEHIND = 12  # what stands behind something is drawn so much higher
+_BEHIND = 12  # units by which something behind something else is raised
 
 
 def pictures(split: str, size: int = 64) -> np.ndarray:
@@ -41,7 +42,7 @@ def pictures(split: str, size: int = 64) -> np.ndarray:
 
     Args:
         split: "train", "val" or "test".
-        size: pixels, wide and high. Defaults to `64`.
+        size: width and height in pixels. Defaults to `64`.
 
     Returns:
         uint8 `(N, size, size, 3)`, red, green and blue.
@@ -64,8 +65,8 @@ def draw(scene: Scene, size: int = 64) -> np.ndarray:
     """Return the picture of a scene.
 
     Args:
-        scene: what to draw.
-        size: pixels, wide and high. Defaults to `64`.
+        scene: the scene.
+        size: width and height in pixels. Defaults to `64`.
 
     Returns:
         uint8 `(size, size, 3)`, red, green and blue.
@@ -75,7 +76,7 @@ def draw(scene: Scene, size: int = 64) -> np.ndarray:
         (64, 64, 3)
     """
     random = Random(_seed(scene))
-    right = scene.subject.side == "right"  # all is arranged with the subject on the left, and then mirrored
+    right = scene.subject.side == "right"  # arranged with the subject on the left, then mirrored
     image = background(scene.setting, scene.setting_size, scene.time, size, right).copy()
     for figure, x, y in _arrange(scene, random, size):
         corner = x * size // GRID - figure.x, (GRID - y) * size // GRID - figure.y
@@ -85,7 +86,7 @@ def draw(scene: Scene, size: int = 64) -> np.ndarray:
 
 
 def _seed(scene: Scene) -> int:
-    """A number that every reading of the scene's words shares."""
+    """Return a number that is the same for all readings of the scene's words."""
     parts = [scene.pattern, scene.setting, scene.setting_size, scene.time, scene.action, scene.relation]
     for entity in filter(None, (scene.subject, scene.object)):
         parts += [str(entity.count), entity.size, entity.colour, entity.clothing, entity.side]
@@ -94,7 +95,7 @@ def _seed(scene: Scene) -> int:
 
 @dataclass(frozen=True)
 class _Figure:
-    """A drawing cut out: its pixels, which of them are drawn on, these with a rim; where its origin is."""
+    """A cut-out drawing: its pixels, the mask of drawn pixels, the mask with a rim, and its origin."""
 
     pixels: Image.Image
     mask: Image.Image
@@ -106,9 +107,9 @@ class _Figure:
 
 @dataclass
 class _Group:
-    """The figures of one entity around (0, 0), each with its place, and how far they reach, in units.
+    """The figures of one entity around (0, 0), each with its position, and their extent in units.
 
-    The last is the foremost: those before it cover what it has at its back.
+    The last is the foremost: the others cover what it has at its back.
     """
 
     members: list[tuple[_Figure, int, int]]
@@ -118,13 +119,13 @@ class _Group:
     height: int
 
     def at(self, x: int, y: int) -> list[tuple[_Figure, int, int]]:
-        """Return the figures around another place, those farther back first."""
+        """Return the figures around another position, those farther back first."""
         nearer_first = sorted(self.members, key=lambda member: member[2])
         return [(figure, x + dx, y + dy) for figure, dx, dy in reversed(nearer_first)]
 
 
 def _arrange(scene: Scene, random: Random, size: int) -> list[tuple[_Figure, int, int]]:
-    """Return all figures with their places, in the order of drawing."""
+    """Return all figures with their positions, in drawing order."""
     doing, ground = ACTIONS[scene.action], 4 + int(random.random() * 4)
     subject = _group(scene.subject, doing.pose, random, size)
     if doing.place == "back":
@@ -155,14 +156,14 @@ def _arrange(scene: Scene, random: Random, size: int) -> list[tuple[_Figure, int
     elif doing.place != "object":
         figures += _signs(doing, subject, x, ground, size)
     larger = other.height > subject.height
-    figures = raised + figures if larger else figures + raised  # the smaller is not hidden
+    figures = raised + figures if larger else figures + raised  # do not hide the smaller
     if doing.place == "object":
         figures.append((_sign(doing.sign, size), other_x, ground + other.height - 2))
     return figures
 
 
 def _side_by_side(first: _Group, second: _Group, gap: int, random: Random) -> tuple[int, int]:
-    """Return where two groups stand: the first at the left edge, the second at most `gap` from it."""
+    """Return the positions of two groups: the first at the left edge, the second at most `gap` from it."""
     slack = GRID - 2 - first.left - first.right - second.left - second.right
     margin = int(random.random() * max(0, min(slack - gap, 6)))
     x = 1 + margin + first.left
@@ -191,14 +192,14 @@ def _group(entity: Entity, pose: Pose, random: Random, size: int, turned=False, 
     """Draw an entity's one to three figures and place them: people in a row, others in a triangle.
 
     Args:
-        turned: whether they look to the left.
-        row: whether all stand in a row.
+        turned: whether they face left.
+        row: whether all are in a row.
     """
     person, n = _DRAWN[entity.key] is draw_person, entity.count
     scale = _SCALES.get(entity.kind, 16)
     if not person:
         scale = scale * {"small": 3, "big": 5}.get(entity.size, 4) // 4 * (16, 15, 14)[n - 1] // 16
-        scale = min(scale, (28, 21, 19)[n - 1])  # or they hide who looks at them
+        scale = min(scale, (28, 21, 19)[n - 1])  # otherwise they hide whoever looks at them
     plain = replace(entity, count=1, side="left", mentions=(), pronoun=False)  # one drawing for all of these
     figures = [_figure(plain, pose, int(random.random() * 4), scale, size, turned) for _ in range(n)]
     lying = person and pose.legs == "lie"
@@ -254,13 +255,13 @@ def _cut_out(drawing: Image.Image, rim_colour, lying=False, turned=False) -> _Fi
 
 
 def _signs(doing, group: _Group, x: int, ground: int, size: int) -> list[tuple[_Figure, int, int]]:
-    """Return the signs of an action that stand by the one who does it."""
+    """Return the signs of an action that belong to the actor."""
     if not doing.sign:
         return []
     sign = _sign(doing.sign, size)
     if doing.place == "hand":
         hand_x, hand_y = (part * group.scale // 16 for part in hand(doing.pose))
-        _, dx, dy = group.members[-1]  # of one only: it would hide the next one's face
+        _, dx, dy = group.members[-1]  # for one only: it would hide the next one's face
         return [(sign, x + dx + hand_x, ground + dy + hand_y)]
     if doing.place == "back":
         return [(sign, x - group.left + 8, ground)]

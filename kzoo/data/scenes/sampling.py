@@ -1,6 +1,6 @@
-"""Draws the scenes of a split: seeded, the same on every machine, no sentence shared between splits.
+"""Samples the scenes of a split: seeded, the same on every machine, no sentence shared between splits.
 
-Only `Random.random` is used: Python promises the same numbers from it in every version.
+Only `Random.random` is used, which Python guarantees to give the same numbers in every version.
 """
 
 from dataclasses import replace
@@ -80,9 +80,9 @@ RELATIONS = ("next to", "in front of", "behind")
 
 @lru_cache(maxsize=len(SPLITS))
 def scenes(split: str) -> tuple[Scene, ...]:
-    """Return the scenes of a split; the same ones at every call, on every machine.
+    """Return the scenes of a split; the same at every call, on every machine.
 
-    No sentence of "val" or "test" stands twice in them or in "train", in any language.
+    No sentence of "val" or "test" occurs twice in them, or in "train", in any language.
 
     Args:
         split: "train" (12,000 scenes), "val" (1,000) or "test" (1,000).
@@ -109,7 +109,7 @@ def scenes(split: str) -> tuple[Scene, ...]:
         sentences = [scene.sentence(language) for language in LANGUAGES]
         if not taken.isdisjoint(sentences):
             continue
-        if split != "train":  # which may repeat itself: the same words with both senses teach the most
+        if split != "train":  # train may repeat itself: the same words with both senses teach the most
             taken.update(sentences)
         drawn.append(scene)
     return tuple(drawn)
@@ -121,7 +121,7 @@ def _draw(random: Random) -> Scene:
         return _with_noun(random)
     if what < 0.175:
         return _with_people(random, _profession(random))
-    if what < 0.33:  # every sixth or seventh: of every sixteenth a translator did not learn to look
+    if what < 0.33:  # every sixth or seventh: with every sixteenth a translator did not learn to look
         return _with_people(random, _pronoun(random))
     if what < 0.66:
         return _with_people(random, _person(random))
@@ -131,7 +131,7 @@ def _draw(random: Random) -> Scene:
 
 
 def _with_noun(random: Random) -> Scene:
-    """A scene with an ambiguous noun. Nothing that is drawn depends on its sense."""
+    """Return a scene with an ambiguous noun. No random choice depends on its sense."""
     kind = _one_of(random, tuple(AMBIGUOUS))
     thing = _thing(random, kind)
     place = _place(random, OUTDOORS if kind == "crane" else OUTDOORS + INDOORS)
@@ -210,7 +210,7 @@ def _beside(random: Random, place: tuple[str, ...], thing: Entity) -> Scene:
 
 
 def _place(random: Random, settings: tuple[str, ...], opened: bool = True) -> tuple[str, str, str, str]:
-    """Setting, its size, the time or weather, and how the sentence begins."""
+    """Return a setting, its size, the time or weather, and how the sentence begins."""
     setting = _one_of(random, settings)
     sizes = ("small", "big") * (setting in ROOMY) + ("old",) * (setting in BUILT)
     size = _one_of(random, sizes or ("",)) if random.random() < 0.2 else ""
@@ -233,7 +233,7 @@ def _pronoun(random: Random) -> Entity:
 
 
 def _animal(random: Random, setting: str, count: int = 0) -> Entity:
-    """An animal that fits through the door, if there is one."""
+    """Return an animal that fits through the door, if there is one."""
     kinds = SMALL_ANIMALS + BIG_ANIMALS if setting in OUTDOORS else SMALL_ANIMALS
     return _creature(random, _one_of(random, kinds), count or _count(random))
 
@@ -258,7 +258,7 @@ def _thing(random: Random, kind: str, count: int = 0) -> Entity:
 
 
 def _seen(random: Random) -> tuple[str, tuple[str, ...]]:
-    """The side, and what the sentence says: size, colour, both, or neither."""
+    """Return the side, and what the sentence says: size, colour, both, or neither."""
     size, colour = random.random() < 0.4, random.random() < 0.5
     return _one_of(random, ("left", "right")), ("size",) * size + ("colour",) * colour
 

@@ -1,7 +1,7 @@
-"""What a scene is: the record that a picture is drawn from and that each language puts into words.
+"""Scenes: the records that pictures are drawn from and that each language puts into words.
 
 A scene has one or two entities (people, animals, things), an action, a setting and a time or weather. It
-holds more than its sentence says: `Entity.mentions` and `Scene.opening` tell which of it is said.
+holds more than its sentence says: `Entity.mentions` and `Scene.opening` determine which parts are said.
 """
 
 import re
@@ -11,7 +11,7 @@ from importlib import import_module
 
 from kzoo.errors import UserError, nearest
 
-_REALIZERS = {  # imported when first asked for: a pair of languages needs two of the six lexicons
+_REALIZERS = {  # imported on first use: a pair of languages needs two of the six lexicons
     "en": "english",
     "de": "german",
     "fr": "french",
@@ -56,7 +56,7 @@ class Entity:
         size: "small", "big", "young" or "old".
         colour: of the clothing of people, of the fur of animals, of a thing itself.
         clothing: what people wear; empty for animals and things.
-        side: "left" or "right": the half of the picture that it stands in.
+        side: "left" or "right": its half of the picture.
         mentions: which of "size" and "colour" the sentence says ("colour" of people: with the clothing).
         pronoun: whether the sentence says only "he" or "she".
     """
@@ -73,34 +73,34 @@ class Entity:
 
     @property
     def key(self) -> str:
-        """The lexicons' entry: "dog", "bat/club"."""
+        """The key in the lexicons: "dog", "bat/club"."""
         return f"{self.kind}/{self.sense}" if self.sense else self.kind
 
     @property
     def sex(self) -> str:
-        """Male or female: "male", "female", or empty where the kind does not tell."""
+        """The sex: "male", "female", or empty if the kind does not tell."""
         return _SEX.get(self.kind, self.sense if self.kind in PROFESSIONS else "")
 
     @property
     def said_size(self) -> str:
-        """The size if the sentence says it, else empty."""
+        """The size if the sentence mentions it, else empty."""
         return self.size if "size" in self.mentions else ""
 
     @property
     def said_colour(self) -> str:
-        """The colour if the sentence says it, else empty."""
+        """The colour if the sentence mentions it, else empty."""
         return self.colour if "colour" in self.mentions else ""
 
 
 @dataclass(frozen=True)
 class AmbiguousWord:
-    """A word of a source sentence that the picture, and not the text, tells how to translate.
+    """A word of a source sentence whose translation depends on the picture, not on the text.
 
     Args:
         word: the source word, as in the source sentence.
         sense: what it means in this scene.
-        right: forms of which one must occur in the translation.
-        wrong: forms of the other sense, of which none may occur.
+        right: forms, one of which must occur in the translation.
+        wrong: forms of the other sense, none of which may occur.
         language: the target language. Forms are whole words, in any case of letters; in Chinese, which
             has no spaces, parts of the sentence.
     """
@@ -128,7 +128,7 @@ class AmbiguousWord:
 
 
 def _first_form(forms: tuple[str, ...], sentence: str, language: str) -> str | None:
-    # Chinese has no edges of words; the 他 (he) of 吉他 (guitar) is no word.
+    # Chinese has no word boundaries; the 他 (he) in 吉他 (guitar) is not a word.
     before, after = ("(?<!吉)", "") if language == "zh" else (r"\b", r"\b")
     longest_first = sorted(forms, key=lambda form: (-len(form), form))
     any_form = "|".join(map(re.escape, longest_first))
@@ -138,7 +138,7 @@ def _first_form(forms: tuple[str, ...], sentence: str, language: str) -> str | N
 
 @dataclass(frozen=True)
 class Scene:
-    """A made-up picture, and its caption in six languages.
+    """A synthetic picture, and its caption in six languages.
 
     Args:
         pattern: the kind of sentence: "doing" (nobody acted on), "pair" (two do the same), "together"
@@ -147,10 +147,10 @@ class Scene:
         setting: "park", "kitchen" …
         setting_size: "", "small", "big" or "old"; said with the setting if it is not empty.
         time: the time of day or the weather; "day" is never said.
-        opening: what the sentence begins with: "time", "side" (where the subject stands), or "" (neither).
-        subject: who or what is first in the English sentence.
+        opening: what the sentence begins with: "time", "side" (where the subject is), or "" (neither).
+        subject: who or what comes first in the English sentence.
         action: the key of a verb; empty in "existing" and "beside".
-        object: whom or what the second place holds, or None.
+        object: the second person, animal or thing, or None.
         relation: "next to", "in front of" or "behind" in "beside", else empty.
 
     Example:
@@ -190,17 +190,17 @@ class Scene:
         return self._sentences[language]
 
     def ambiguous(self, source: str, target: str) -> tuple[AmbiguousWord, ...]:
-        """Return the words of the source sentence that only the picture tells how to translate.
+        """Return the words of the source sentence whose translation depends on the picture.
 
-        A word counts if the source sentence is the same, letter for letter, in the scene of its other
+        A word counts if the source sentence is the same, letter for letter, in the scene with its other
         sense, and the target sentence is not.
 
         Args:
-            source: language translated from.
-            target: language translated to.
+            source: the source language.
+            target: the target language.
 
         Returns:
-            The words; for most scenes none.
+            The words; none for most scenes.
 
         Raises:
             UserError: no such language.
@@ -210,7 +210,7 @@ class Scene:
             >>> Scene("existing", "park", "", "day", "", bat).ambiguous("en", "de")[0].right
             ('Fledermaus', 'Fledermäuse', 'Fledermäusen')
         """
-        _realizer(source), _realizer(target)  # refuses unknown languages, ambiguous words or not
+        _realizer(source), _realizer(target)  # refuses unknown languages, even without ambiguous words
         places = [place for place in ("subject", "object") if getattr(self, place)]
         return tuple(word for place in places for word in self._ambiguous(place, source, target))
 
@@ -226,17 +226,17 @@ class Scene:
         right = tuple(form for form in here if form not in there)
         wrong = tuple(form for form in there if form not in here)
         if _first_form(right or ("\0",), self.sentence(target), target) is None or not wrong:
-            return ()  # only an ending beside the word tells (Czech "jeřáb"): nothing to look for
+            return ()  # only an ending elsewhere differs (Czech "jeřáb"): no form to look for
         word = _first_form(_realizer(source).forms(entity), self.sentence(source), source)
         return (AmbiguousWord(word, entity.sense or entity.sex, right, wrong, target),)
 
     @cached_property
     def _sentences(self) -> dict[str, str]:
-        return {}  # kept: drawing compares sentences in all languages, and they are asked for again
+        return {}  # cached: sampling compares sentences in all languages, and they are needed again
 
 
 def _other(entity: Entity) -> Entity | None:
-    """The entity in its other sense, or None if its word has one only."""
+    """Return the entity in its other sense, or None if its word has only one."""
     if entity.pronoun:
         return replace(entity, kind=_OTHER_KIND[entity.kind])
     if entity.sense:
