@@ -7,7 +7,7 @@ BIN = .venv/bin
 BOTH = tests/layers tests/models tests/decoding tests/training
 ONCE = tests/data tests/text tests/evaluation tests/bundle $(filter-out tests/test_cli.py,$(wildcard tests/test_*.py))
 
-.PHONY: demo test test-tensorflow test-jax test-served lint setup clean
+.PHONY: demo test test-tensorflow test-jax test-served test-torch lint setup clean
 
 demo: setup
 	$(BIN)/kzoo demo
@@ -25,6 +25,10 @@ test-served: setup
 
 test-jax: setup
 	KERAS_BACKEND=jax $(BIN)/python -m pytest -q $(BOTH) $(ONCE)
+
+# By hand: pip install -e '.[torch]' in .venv first.
+test-torch: setup
+	KERAS_BACKEND=torch $(BIN)/python -m pytest -q tests/layers
 
 lint: setup
 	$(BIN)/ruff check .

@@ -32,7 +32,7 @@ class MultiHeadAttention(AttentionHeads):
     Call arguments:
         query: `(B, L, D)`.
         value: `(B, N, D)`. What is attended to; the query itself by default.
-        attention_mask: bool, broadcast to `(B, H, L, N)`. `True` where a query may look.
+        attention_mask: bool, `(B, L, N)` or broadcast to `(B, H, L, N)`. `True` where a query may look.
         cache: `(keys (B, H, d, N), values (B, H, N, d))`.
         cache_index: int or integer tensor. First entry of the cache to write.
         positions: `(L,)` or `(B, L)`. The query's positions for `rotary`; 0 … L - 1 by default. The keys of
@@ -93,6 +93,8 @@ class MultiHeadAttention(AttentionHeads):
             values = ops.slice_update(cache[1], (0, 0, cache_index, 0), ops.cast(values, cache[1].dtype))
 
         scores = ops.matmul(q, keys)  # (B, H, L, N)
+        if attention_mask is not None and len(attention_mask.shape) == 3:
+            attention_mask = attention_mask[:, None]  # (B, 1, L, N)
         if words is not None:
             words = words[:, None, None, :]  # (B, 1, 1, N)
             attention_mask = words if attention_mask is None else ops.logical_and(attention_mask, words)

@@ -43,6 +43,16 @@ def test_no_heads_or_features_are_refused(heads, width):
         MultiHeadAttention(heads, width)
 
 
+def test_a_mask_of_rows_is_that_of_all_heads(random):
+    """As many heads as rows: Keras's own attention takes `(B, L, N)` too."""
+    x, mask = random.normal(size=(2, 5, 8)).astype("float32"), random.random((2, 5, 5)) < 0.6
+    layer = MultiHeadAttention(num_heads=2, key_dim=4)
+    layer(x)
+    expected, _ = attention(filled(layer, random), x, x, mask[:, None] | np.eye(5, dtype=bool))
+    output = layer(x, attention_mask=mask | np.eye(5, dtype=bool))
+    np.testing.assert_allclose(ops.convert_to_numpy(output), expected, atol=1e-5)
+
+
 def test_equals_the_formula(random):
     query, value = (
         random.normal(size=(2, 5, 8)).astype("float32"),
