@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -39,11 +40,11 @@ COLUMNS = (
     "preparing",
     "processor time",
     "pairs/s",
-    "MB",
+    "MB, preparing",
     "opening",
     "batches",
     "batches/s",
-    "MB",
+    "MB, reading",
     "imported",
     "step",
     "share",
@@ -55,10 +56,14 @@ def main():
     if options.child:
         print(json.dumps({"read": read, "train": train}[options.child](options.folder)))
         return
-    print(" | ".join(COLUMNS), flush=True)
+    print(row(COLUMNS), row(["---:"] * len(COLUMNS)), sep="\n", flush=True)
     for pairs in options.pairs:
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-            print(" | ".join(line(Path(folder), pairs, options)), flush=True)
+            print(row(line(Path(folder), pairs, options)), flush=True)
+
+
+def row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def parse_arguments() -> argparse.Namespace:

@@ -133,10 +133,10 @@ def write_corpus(folder: Path, options: argparse.Namespace):
     (folder / "settings.json").write_text(json.dumps({**settings, "threads": options.threads}))
     (folder / "subwords.model").write_bytes(proto)
     # JoeyNMT and Eole put their own special words first; the rest may stand in any order.
-    (folder / "vocabulary.txt").write_text("".join(f"{word}\n" for word in ordinary))
+    (folder / "vocabulary.txt").write_text("".join(f"{word}\n" for word in ordinary), "utf-8")
     for code, text in (("en", source), ("de", target)):
-        (folder / f"train.{code}").write_text("".join(f"{text[i]}\n" for i in chosen))
-        (folder / f"dev.{code}").write_text("".join(f"{text[i]}\n" for i in chosen[:10]))
+        (folder / f"train.{code}").write_text("".join(f"{text[i]}\n" for i in chosen), "utf-8")
+        (folder / f"dev.{code}").write_text("".join(f"{text[i]}\n" for i in chosen[:10]), "utf-8")
 
 
 class System:

@@ -8,6 +8,7 @@ from pathlib import Path
 import keras
 
 from kzoo.data import Batches, PairBatches
+from kzoo.data.text_files import read_lines
 from kzoo.models import LabelSmoothedCrossEntropy, SentenceCrossEntropy
 from kzoo.models.xla import uses_xla
 from kzoo.presets import build
@@ -17,7 +18,7 @@ from kzoo.text import SubwordTokenizer
 def main(folder: Path):
     settings = json.loads((folder / "settings.json").read_text())
     tokenizer = SubwordTokenizer((folder / "subwords.model").read_bytes())
-    sides = {code: tokenizer((folder / f"train.{code}").read_text().splitlines()) for code in ("en", "de")}
+    sides = {code: tokenizer(read_lines(folder / f"train.{code}").sentences) for code in ("en", "de")}
     keras.utils.set_random_seed(1)
     model, batches = (bridge if settings["model"] == "lstm" else transformer)(settings, tokenizer, sides)
     model.fit(batches, epochs=10**6, shuffle=False, verbose=0, callbacks=[Steps(batches)])

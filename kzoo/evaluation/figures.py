@@ -1,11 +1,14 @@
 """What the zoo's pictures share: their style, their colours, and how one reaches the disk whole."""
 
 import contextlib
+import functools
+import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 
 from matplotlib import rc_context
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, fontManager
 
 from kzoo.errors import UserError
 from kzoo.files import whole_file
@@ -58,8 +61,21 @@ def picture(path: str | Path, size: tuple[float, float], formulas: bool = False)
     if suffix not in FORMATS:
         given = f"cannot draw a .{suffix} file" if suffix else "a picture's name needs a suffix"
         raise UserError(f"{path}: {given}; known: {', '.join('.' + known for known in FORMATS)}")
-    with rc_context({**STYLE, "text.parse_math": formulas}):
+    with rc_context({**STYLE, "font.family": _families(), "text.parse_math": formulas}):
         figure = Figure(figsize=size, layout="constrained")
         yield figure
         with whole_file(path) as file:
             figure.savefig(file, format=suffix, dpi=150, metadata=WITHOUT_DATE.get(suffix))
+
+
+@functools.cache
+def _families() -> list[str]:
+    """Return the fonts that text is drawn with: what the first lacks, as Chinese, by the next."""
+    families = ["DejaVu Sans"]
+    if importlib.util.find_spec("noto_cjk_sans_otc"):
+        import noto_cjk_sans_otc
+
+        path = str(noto_cjk_sans_otc.FONT_PATH)
+        fontManager.addfont(path)
+        families.append(FontProperties(fname=path).get_name())
+    return families

@@ -43,7 +43,8 @@ def prepare(
     """Write a recipe's training text as shards, which its `shards` names for training.
 
     The text is read twice, to check it and to draw the pairs that subwords are learned from, then to tokenize
-    it; with `source_characters` once more in between. Files are never in memory whole; a named corpus is. The folder appears whole or not at all.
+    it; with `source_characters` once more in between. Files are never in memory whole; a named corpus is.
+    The folder appears whole or not at all.
 
     Args:
         recipe: with a `source` and a `target`.
