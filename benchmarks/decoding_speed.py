@@ -6,8 +6,8 @@
 Both translate the first sentences of Multi30k's test_2016_flickr with the same weights in float32, from text
 to text, including subword tokenization, with length penalty 1, in one run; kzoo in the staged search that
 jobs of 16,384 sentences get. CTranslate2 gets all sentences at once. Every setting (threads, batches) of each
-system is timed once; then each system's fastest setting takes turns with the other's. Each system runs in its own processes; compilation and first calls are not counted,
-and the time that kzoo's took is printed.
+system is timed once; then each system's fastest setting takes turns with the other's. Each system runs in its
+own processes; compilation and first calls are not counted, and the time that kzoo's took is printed.
 
 Prints the settings tried, the rounds with medians, the ratio, the share of translations that are the same
 text, and their mean lengths.
