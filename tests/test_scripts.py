@@ -58,8 +58,8 @@ def test_an_unknown_size_is_refused(path):
 @pytest.mark.parametrize(
     ("script", "arguments", "message"),
     [
-        ("pope_table", ["--seeds", "1,x"], "not numbers with commas between them"),
-        ("image_text_tables", ["scenes", "--seeds", "x"], "not numbers with commas between them"),
+        ("pope_table", ["--seeds", "1,x"], "not numbers separated by commas"),
+        ("image_text_tables", ["scenes", "--seeds", "x"], "not numbers separated by commas"),
         ("attention_bridge_tables", ["table1", "--settings", "m2m,m2m_momo"], "did you mean m2m_mono or"),
         ("attention_bridge_tables", ["table1", "--directions", "en-de,en-xx"], "'xx'"),
         ("attention_bridge_tables", ["table1", "seed=2"], "seed is no key to change here"),
