@@ -118,7 +118,7 @@ def _images(translator, preset: str, pictures: list[Path] | None, features) -> d
     if len(shape) == 3:
         if not pictures:
             raise UserError(
-                f"preset {preset} reads a picture with every sentence: give --image PICTURE, once per sentence"
+                f"preset {preset} reads a picture with every sentence: give --image PICTURE for each one"
             )
         return {"images": pictures}
     if features is None:
@@ -130,7 +130,7 @@ def _images(translator, preset: str, pictures: list[Path] | None, features) -> d
 
 
 def _lines(results: list, n_best: int) -> str:
-    """Return the translations, one per line; several per sentence come with its number and their scores."""
+    """Return the translations, one per line; several per sentence with its number and their scores."""
     if n_best == 1:
         return "".join(f"{hypotheses[0].text}\n" for hypotheses in results)
     return "".join(

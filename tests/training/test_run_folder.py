@@ -26,7 +26,7 @@ def names(folder) -> set[str]:
 @pytest.mark.parametrize("name", ["subwords.joint.model", "characters.json", "language_model"])
 def test_what_is_no_runs_is_left_alone(name, tmp_path):
     (tmp_path / name).write_text("mine")
-    with pytest.raises(UserError, match=f"has {name}, but no recipe.json: it is no run's"):
+    with pytest.raises(UserError, match=f"has {name}, but no recipe.json: not a run's folder"):
         claim(tmp_path, RECIPE)
     assert names(tmp_path) == {name}
 
