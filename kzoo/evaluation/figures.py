@@ -1,4 +1,4 @@
-"""What the zoo's pictures share: their style, their colours, and how one reaches the disk whole."""
+"""What the zoo's figures share: their style, their colours, and complete writing to disk."""
 
 import contextlib
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from kzoo.errors import UserError
 from kzoo.files import whole_file
 
-# Okabe and Ito's colours, which the colour-blind tell apart; yellow left out, too faint on white.
+# Okabe and Ito's colours, which colour-blind people can tell apart; without yellow, too faint on white.
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 
 FORMATS = ("png", "svg", "pdf")
@@ -31,7 +31,7 @@ STYLE = {
     "legend.frameon": False,
     "lines.linewidth": 1.4,
     "mathtext.fontset": "cm",
-    "svg.hashsalt": "kzoo",  # the same picture gives the same file
+    "svg.hashsalt": "kzoo",  # the same figure gives the same file
     "xtick.color": "#444444",
     "ytick.color": "#444444",
 }
@@ -39,14 +39,14 @@ STYLE = {
 
 @contextlib.contextmanager
 def picture(path: str | Path, size: tuple[float, float]) -> Iterator[Figure]:
-    """Give an empty figure to draw on, and write it when the block ends without an error.
+    """Yield an empty figure to draw on, and write it when the block ends without an error.
 
-    The file is written beside its place and moved there: nobody sees half a picture, and a failure leaves
-    the picture that was there before. Missing folders are made.
+    The file is written elsewhere in its folder and then moved into place: no reader sees half a figure, and a
+    failure leaves the earlier file. Missing folders are created.
 
     Args:
-        path: where to write; the suffix, one of .png, .svg and .pdf, gives the format.
-        size: width and height, inches; a PNG has 150 pixels an inch.
+        path: file to write; the suffix, .png, .svg or .pdf, sets the format.
+        size: width and height in inches; a PNG has 150 pixels per inch.
 
     Raises:
         UserError: another suffix (before anything is computed), or a file that cannot be written.
