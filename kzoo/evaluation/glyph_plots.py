@@ -134,7 +134,7 @@ def plot_activations(
     rows: int = 20,
     columns: int = 24,
 ) -> None:
-    """Draw the characters of the first features of `top_activations`, a feature per row: the paper's Figure 1.
+    """Draw the characters of the first of `top_activations`, one feature per row: the paper's Figure 1.
 
     Args:
         features: as `top_activations` returns them.

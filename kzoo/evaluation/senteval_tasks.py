@@ -30,7 +30,7 @@ def nested_cross_validation(data: Split, seeds: list[int]) -> dict[str, list[flo
 
     Args:
         data: features `(N, F)` and classes `(N,)`.
-        seeds: each shuffles the folds anew.
+        seeds: each shuffles the folds again.
 
     Returns:
         `"accuracy"`: percent, the mean over the folds, one per seed.
@@ -63,7 +63,7 @@ def cross_validated_training(
     Args:
         train: features and classes.
         test: features and classes.
-        seeds: each shuffles the folds anew.
+        seeds: each shuffles the folds again.
         f1: whether to score also the F1 of class 1.
 
     Returns:
