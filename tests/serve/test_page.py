@@ -224,7 +224,7 @@ def huge_png() -> bytes:
 
 def test_what_is_wrong_is_said(served):
     _, address = served(pope)
-    check_refused(post(address, text="a" * 300), "300 characters, at most 200")
+    check_refused(post(address, text="a" * 300), "300 characters; at most 200")
     check_refused(post(address, text=TEXT, n=4), "1 to 3 best translations")
     check_refused(post(address, text=TEXT, image="AAAA"), "text only")
     check_refused(post(address, text=5), "text")

@@ -222,7 +222,7 @@ def test_features_come_as_numbers(reader_of_features, random):
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [
-        ({"instances": ["a man walks.", "x" * 201]}, 400, "sentence 2 has 201 characters, at most 200"),
+        ({"instances": ["a man walks.", "x" * 201]}, 400, "sentence 2 has 201 characters; at most 200"),
         ({"instances": ["a"] * 17}, 400, "17 sentences in a request; at most 16"),
         ({"instances": [{"text": "a", "image": [1]}]}, 400, "keys text"),
         (b'{"instances": ["\\ud800"]}', 400, "half of a surrogate pair"),

@@ -224,7 +224,7 @@ def test_a_worker_says_why_it_fails_though_the_others_are_gone(monkeypatch):
 
 def test_workers_with_unequal_devices_are_refused():
     SecondOfTwo(chiefs=0.0)._check_equal(own=2, devices=4)
-    with pytest.raises(WorkerError, match="worker 2 has 1 of the 3 devices of 2 workers: give all equally"):
+    with pytest.raises(WorkerError, match="worker 2 has 1 of the 3 devices of 2 workers: give each the same"):
         SecondOfTwo(chiefs=0.0)._check_equal(own=1, devices=3)
 
 
