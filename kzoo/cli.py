@@ -1,4 +1,4 @@
-"""`kzoo …`: its commands put together, and errors as one line."""
+"""The `kzoo` command line: its commands, and errors printed as one line."""
 
 import os
 import sys
@@ -21,10 +21,10 @@ app.add_typer(plots.app, name="plot")
 
 
 def main(application: typer.Typer | None = None):
-    """Run the command line: what the user got wrong is one line and exit status 1.
+    """Run the command line; a user's error is printed as one line, with exit status 1.
 
     Args:
-        application: another one than `kzoo`'s, for scripts around the package.
+        application: another application than `kzoo`'s, for scripts that use the package.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:

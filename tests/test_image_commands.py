@@ -109,9 +109,9 @@ def test_translates_with_a_picture_or_a_row_of_features_for_each_sentence(folder
     ("preset", "options", "message"),
     [
         ("features", "--image low.png", r"preset features reads features \(5,\) .* give --images FILE.npy"),
-        ("features", "", "give --images FILE.npy with a row for each"),
+        ("features", "", "give --images FILE.npy with one row per sentence"),
         ("pictures", "--images test.npy", "preset pictures reads a picture .* give --image PICTURE"),
-        ("pictures", "", "give --image PICTURE, once for each"),
+        ("pictures", "", "give --image PICTURE for each one"),
         ("text", "--image low.png", "preset text reads text only: leave --image out"),
         ("text", "--images test.npy", "preset text reads text only: leave --images out"),
         ("pictures", "--image low.png --images test.npy", "--image and --images exclude each other"),

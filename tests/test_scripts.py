@@ -58,20 +58,20 @@ def test_an_unknown_size_is_refused(path):
 @pytest.mark.parametrize(
     ("script", "arguments", "message"),
     [
-        ("pope_table", ["--seeds", "1,x"], "not numbers with commas between them"),
-        ("image_text_tables", ["scenes", "--seeds", "x"], "not numbers with commas between them"),
+        ("pope_table", ["--seeds", "1,x"], "not numbers separated by commas"),
+        ("image_text_tables", ["scenes", "--seeds", "x"], "not numbers separated by commas"),
         ("attention_bridge_tables", ["table1", "--settings", "m2m,m2m_momo"], "did you mean m2m_mono or"),
         ("attention_bridge_tables", ["table1", "--directions", "en-de,en-xx"], "'xx'"),
-        ("attention_bridge_tables", ["table1", "seed=2"], "seed is no key to change here"),
+        ("attention_bridge_tables", ["table1", "seed=2"], "seed is set by this script"),
         (
             "pope_table",
             ["--encodings", "pope,sin"],
             "no preset 'sin_tiny' can be built; did you mean sine_tiny",
         ),
-        ("image_text_tables", ["scenes", "source=id"], "source is no key to change here"),
+        ("image_text_tables", ["scenes", "source=id"], "source is set by this script"),
         ("glyph_tables", ["table4", "--encoders", "EMB,cnn_fc_rleu"], "did you mean cnn_fc_relu"),
-        ("glyph_tables", ["table7", "--encoders", "EMB,cnn_fc_relu:x"], "no encoder and its F"),
-        ("glyph_tables", ["table5", "--encoders", "EMB:256"], "no encoder and its F"),
+        ("glyph_tables", ["table7", "--encoders", "EMB,cnn_fc_relu:x"], "not an encoder and its F"),
+        ("glyph_tables", ["table5", "--encoders", "EMB:256"], "not an encoder and its F"),
     ],
 )
 def test_wrong_lists_are_refused_before_anything_is_trained(script, arguments, message, monkeypatch):

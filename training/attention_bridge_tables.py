@@ -5,9 +5,9 @@
     python training/attention_bridge_tables.py table2 --size tiny
     python training/attention_bridge_tables.py table3 --size tiny
 
-Each run is a folder under `--runs`; what is finished is not done again, what was stopped goes on. Prints
-Markdown tables and writes the results as JSON beside the runs. `--size base` has the numbers of the paper and
-wants a GPU.
+Each run is a folder under `--runs`; finished runs are not repeated, stopped ones resume. Prints Markdown
+tables and writes the results as JSON beside the runs. `--size base` has the numbers of the paper and needs a
+GPU.
 
 Reproduces Vázquez et al. 2019, Tables 1 to 3 and Figure 1, on Multi30k's test_2016_flickr. The paper's scores
 are lowercased; both are written, and the tables show the lowercased ones.
@@ -45,8 +45,8 @@ from kzoo.training.recipe_corpus import recipe_directions
 LANGUAGES = ("en", "de", "fr", "cs")
 SPLIT = "test_2016_flickr"
 POOLINGS = ("flatten", "mean")
-FIXED = ("preset", "corpus", "directions", "seed")  # by the tables, or by options
-# The six settings of Table 1, as what they change in the recipe of the whole many-to-many model.
+FIXED = ("preset", "corpus", "directions", "seed")  # set by the tables, or by options
+# The six settings of Table 1, as changes to the recipe of the whole many-to-many model.
 SETTINGS = {
     "bilingual": {"model": {"bridge": False}},
     "bilingual_bridge": {},
@@ -58,10 +58,10 @@ SETTINGS = {
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 Size = Annotated[Literal["tiny", "base"], typer.Option()]
-Runs = Annotated[Path, typer.Option(help="Where the runs are.")]
-Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, as epochs=15.")]
-Seed = Annotated[int, typer.Option(help="Of every run.")]
-Seeds = Annotated[int, typer.Option(min=1, max=len(SEEDS), help="Of SentEval's folds and classifiers.")]
+Runs = Annotated[Path, typer.Option(help="Folder of the runs.")]
+Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, such as epochs=15.")]
+Seed = Annotated[int, typer.Option(help="Seed of every run.")]
+Seeds = Annotated[int, typer.Option(min=1, max=len(SEEDS), help="Number of SentEval's seeds.")]
 RUNS = Path("runs/attention_bridge")
 
 
@@ -70,8 +70,10 @@ def table1(
     size: Size = "tiny",
     runs: Runs = RUNS,
     seed: Seed = 1,
-    settings: Annotated[str, typer.Option(help="Of the six, with commas.")] = ",".join(SETTINGS),
-    directions: Annotated[str, typer.Option(help="Of the bilingual models, with commas; all twelve.")] = "",
+    settings: Annotated[str, typer.Option(help="Which of the six, comma-separated.")] = ",".join(SETTINGS),
+    directions: Annotated[
+        str, typer.Option(help="Of bilingual models, comma-separated; by default all.")
+    ] = "",
     overrides: Overrides = None,
 ):
     """BLEU of every direction in the paper's six settings."""
@@ -103,7 +105,7 @@ def table1(
 
 @app.command()
 def figure1(size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, overrides: Overrides = None):
-    """Zero-shot BLEU of six models, each trained on all pairs but one, with monolingual pairs."""
+    """Zero-shot BLEU of six models, each trained on all pairs except one, with monolingual pairs."""
     recipe = whole_recipe(size, seed, overrides)
     whole = scores_of(dataclasses.replace(recipe, **SETTINGS["m2m_mono"]), runs / f"m2m_mono_{size}")
     lines = ["| direction | pair left out | pair trained on |", "| --- | ---: | ---: |"]
@@ -170,7 +172,7 @@ def whole_recipe(size: str, seed: int, overrides: list[str] | None) -> Recipe:
 
 
 def bilingual(recipe: Recipe, name: str, direction: str, size: str) -> Recipe:
-    """Return the recipe of the model of one direction, with bridge or without."""
+    """Return the recipe of the model of one direction, with or without the bridge."""
     return dataclasses.replace(
         recipe,
         preset="attention_bridge_bilingual" + ("" if size == "base" else "_" + size),
@@ -181,7 +183,7 @@ def bilingual(recipe: Recipe, name: str, direction: str, size: str) -> Recipe:
 
 
 def scores_of(recipe: Recipe, folder: Path) -> dict[tuple[str, str], dict]:
-    """Train and score one run in all directions between its languages, or read the scores that it has."""
+    """Train and score one run in all directions between its languages, or read its existing scores."""
     path = folder / "scores.json"
     if not path.exists() or make_recipe(json.loads(path.read_text())["recipe"]) != recipe:
         train(recipe, folder)
@@ -209,7 +211,7 @@ def print_directions(name: str, scores: dict[tuple[str, str], dict]):
 
 
 class SentEval:
-    """SentEval's scores of embeddings, a file each, into which every task is written as it is scored.
+    """SentEval's scores of embeddings, one file for each, to which every task is written as it is scored.
 
     Args:
         runs: the folder of runs.
@@ -217,7 +219,7 @@ class SentEval:
         seeds: of SentEval's folds and classifiers.
 
     Raises:
-        UserError: a task's files are missing or damaged, which shows before anything is trained.
+        UserError: a task's files are missing or damaged; raised before anything is trained.
     """
 
     def __init__(self, runs: Path, size: str, seeds: Sequence[int]):
@@ -226,11 +228,11 @@ class SentEval:
             senteval_examples(task)
 
     def scores(self, name: str, recipe: Recipe, make_embed: Callable) -> list[TaskScores]:
-        """Score on the tasks whose files are there, or read the scores that there are.
+        """Score on the tasks whose files are present, or read the existing scores.
 
         Args:
-            name: of the embeddings.
-            recipe: of what they are learned from.
+            name: name of the embeddings.
+            recipe: recipe of the model that they are learned with.
             make_embed: called if a task has no scores yet; returns the function from sentences to vectors.
         """
         several = f"{self.size}_{len(self.seeds)}_seeds"

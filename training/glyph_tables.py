@@ -6,12 +6,12 @@
     python training/glyph_tables.py table7 --size tiny
     python training/glyph_tables.py figure1 --size tiny
 
-Each run is a folder under `--runs`; what is finished is not done again, what was stopped goes on. Prints
-Markdown tables and writes the results as JSON beside the runs.
+Each run is a folder under `--runs`; finished runs are not repeated, stopped ones resume. Prints Markdown
+tables and writes the results as JSON beside the runs.
 
 Reproduces Broscheit et al. 2018, Tables 4 to 7 and Figure 1. `--size tiny` translates Tatoeba and tags
 Universal Dependencies; `--size base` translates WMT 2017, tags the Chinese Treebank 5.0 (the folder
-KZOO_DATA/ctb5) and wants a GPU.
+KZOO_DATA/ctb5) and needs a GPU.
 """
 
 import dataclasses
@@ -52,19 +52,19 @@ from kzoo.training.tagging import tagger_from, train_tagger
 CHOSEN = "EMB,cnn_fc_relu,fc_2,cnn_softmax_fc"
 FEATURES = (256, 512, 1024, 2048, 4096)  # F in Table 4
 SWEPT = ("cnn_fc_relu", "cnn_softmax_fc")
-# Universal Dependencies: what taggers are trained on, and one test in two scripts.
+# Universal Dependencies: the taggers' training text, and one test in two scripts.
 TREEBANKS = ("zh_gsdsimp-ud-dev", "zh_pud-ud-test", "zh_hk-ud-test", "zh_cfl-ud-test")
 TAGGED_TESTS = {"simplified": "zh_gsdsimp-ud-test", "traditional": "zh_gsd-ud-test"}
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 Size = Annotated[Literal["tiny", "base"], typer.Option()]
-Runs = Annotated[Path, typer.Option(help="Where the runs are.")]
+Runs = Annotated[Path, typer.Option(help="Folder of the runs.")]
 Encoders = Annotated[
-    str, typer.Option(help="EMB and architectures, with commas; cnn_fc_relu:256 has F = 256.")
+    str, typer.Option(help="EMB and architectures, comma-separated; cnn_fc_relu:256 has F = 256.")
 ]
-Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, as epochs=15.")]
+Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, such as epochs=15.")]
 RUNS = Path("runs/glyph")
-FIXED = ("preset", "source_characters")  # by the encoders
+FIXED = ("preset", "source_characters")  # set by the encoders
 
 
 @app.command()
@@ -100,7 +100,7 @@ def table4(
 
 @app.command()
 def table5(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, overrides: Overrides = None):
-    """BLEU of the test sentences with rare, middling and frequent characters."""
+    """BLEU of the test sentences with rare, medium and frequent characters."""
     lines = ["| encoder | full | low | mid | high |", "| --- " + "| ---: " * 4 + "|"]
     for name in named(encoders):
         recipe, folder = recipe_of(name, size, overrides), folder_of(name, size, runs)
@@ -125,10 +125,10 @@ def table6(
     runs: Runs = RUNS,
     encoders: Encoders = CHOSEN,
     epochs: int = 50,
-    seeds: Annotated[int, typer.Option(help="Runs that a score is the mean of.")] = 2,
+    seeds: Annotated[int, typer.Option(help="Number of runs averaged in a score.")] = 2,
     overrides: Overrides = None,
 ):
-    """F1 of joint segmentation and tagging, the vectors fixed or adapted."""
+    """F1 of joint segmentation and tagging, with fixed or adapted vectors."""
     sentences, validation, tests = TAGGED[size]()
     path = runs / f"table6_{size}.json"
     for name in named(encoders):
@@ -179,7 +179,7 @@ def table7(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, 
 
 @app.command()
 def figure1(size: Size = "tiny", runs: Runs = RUNS, overrides: Overrides = None):
-    """Draw what the softmax encoder's features stand for, the glyph table, and nearest characters."""
+    """Draw what the softmax encoder's features represent, the glyph table, and nearest characters."""
     folders = {}
     for name in named(CHOSEN):
         folders[name] = folder_of(name, size, runs)
@@ -208,10 +208,10 @@ def figure1(size: Size = "tiny", runs: Runs = RUNS, overrides: Overrides = None)
 
 
 def named(encoders: str) -> list[str]:
-    """Return the encoders in a list of names with commas.
+    """Return the encoders in a comma-separated list of names.
 
     Raises:
-        UserError: one that there is not, which shows before anything is trained.
+        UserError: an encoder does not exist; raised before anything is trained.
     """
     names = encoders.split(",")
     for name in names:
@@ -220,7 +220,7 @@ def named(encoders: str) -> list[str]:
             raise UserError(f"no encoder {name!r}: {nearest(architecture, known)}")
         chosen = architecture != "EMB" and ARCHITECTURES[architecture].num_features is not None
         if colon and not (chosen and features.isdecimal() and int(features) > 0):
-            raise UserError(f"{name!r} is no encoder and its F, as in cnn_fc_relu:256")
+            raise UserError(f"{name!r} is not an encoder and its F, as in cnn_fc_relu:256")
     return names
 
 
@@ -243,7 +243,7 @@ def folder_of(name: str, size: str, runs: Path) -> Path:
 
 
 def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
-    """Train a translator, translate validation and test and score both; or read the scores that it has."""
+    """Train a translator, then translate and score validation and test; or read its existing scores."""
     path = folder / "scores.json"
     if not path.exists() or make_recipe(json.loads(path.read_text())["recipe"]) != recipe:
         train(recipe, folder)
@@ -308,12 +308,12 @@ def character_vectors(translator, characters: list[str], seen: set[str]) -> dict
 
 
 def rows_in(path: Path) -> dict[str, dict]:
-    """Return the rows of a table, those of other calls too, by what they are called."""
+    """Return the rows of a table, including those of other calls, by name."""
     return json.loads(path.read_text("utf-8")) if path.exists() else {}
 
 
 def add_row(path: Path, name: str, recipe: Recipe, row: dict):
-    """Write a row into a table's file, with the recipe that it is of; the others stay."""
+    """Write a row into a table's file, with its recipe; other rows are kept."""
     write_json({**rows_in(path), name: {"recipe": dataclasses.asdict(recipe), **row}}, path)
 
 

@@ -1,4 +1,4 @@
-"""The image-text paper's tables: text alone against pictures, the right ones and others.
+"""The image-text paper's tables: text alone compared with pictures, the right ones and others.
 
     python training/image_text_tables.py scenes --source en --target de --seeds 1,2,3
     python training/image_text_tables.py scenes --source id --target zh --seeds 1,2,3
@@ -7,14 +7,14 @@
     python training/image_text_tables.py photographs FEATURES --size base corpus=files source=id target=zh \
         train='["train.id","train.zh"]' val='["val.id","val.zh"]' test='["test.id","test.zh"]'
 
-Each run is a folder under `--runs`; what is finished is not done again, what was stopped goes on. Prints a
-Markdown table of means and spreads and writes the results as JSON beside the runs.
+Each run is a folder under `--runs`; finished runs are not repeated, stopped ones resume. Prints a Markdown
+table of means and spreads and writes the results as JSON beside the runs.
 
 `photographs` reproduces Ma et al. 2020, Tables I and II, on Multi30k or on your own files, with features
 as `kzoo features extract` writes them. `scenes` compares the same on made-up pictures that the paper did not
-have: BLEU, and the accuracy on words that only the picture tells how to translate. Either scores with the
-right pictures, with shuffled ones, and with none. `placeholders` asks what the attention costs where there is
-nothing to see: Multi30k's text with zeros and with random numbers for features.
+have: BLEU, and the accuracy on words that only the picture tells how to translate. Both score with the right
+pictures, with shuffled ones, and with none. `placeholders` asks what the attention costs where there is
+nothing to see: Multi30k's text with zeros or random numbers as features.
 """
 
 import dataclasses
@@ -51,11 +51,11 @@ NOTHING_TO_SEE = {
     "noise": lambda random, shape: random.standard_normal(shape),
 }
 Size = Annotated[Literal["tiny", "base"], typer.Option()]
-Seeds = Annotated[str, typer.Option(help="Numbers, with commas.")]
-Runs = Annotated[Path, typer.Option(help="Where the runs are.")]
-Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, as epochs=15.")]
+Seeds = Annotated[str, typer.Option(help="Numbers, comma-separated.")]
+Runs = Annotated[Path, typer.Option(help="Folder of the runs.")]
+Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, such as epochs=15.")]
 RUNS = Path("runs/image_text")
-FIXED = ("preset", "seed")  # by the tables, or by options
+FIXED = ("preset", "seed")  # set by the tables, or by options
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 
 
@@ -73,7 +73,7 @@ def scenes(
     recipe = read_recipe(path, overrides or [], (*FIXED, "corpus", "source", "target"))
     recipe = dataclasses.replace(recipe, source=source, target=target)
     models = {f"text_only_{size}": {}, f"image_text_{size}": {}}
-    if size == "base":  # has the paper's layers, and reads features unless it is told otherwise
+    if size == "base":  # has the paper's layers, and reads features by default
         tiny = read_recipe(path).model
         model = {key: value for key, value in recipe.model.items() if tiny.get(key) != value}
         models = {
@@ -98,7 +98,7 @@ def photographs(
 
 @app.command()
 def placeholders(seeds: Seeds = "1", runs: Runs = RUNS, overrides: Overrides = None):
-    """BLEU on Multi30k without features and with features that say nothing, small models."""
+    """BLEU of small models on Multi30k, without features and with features that carry no information."""
     overrides = ["epochs=15", *(overrides or [])]
     recipe = read_recipe(Path(__file__).parent / "pope_multi30k.toml", overrides, FIXED)
     print(compare("text", recipe, {"text_only_tiny": {}}, seeds, runs))
@@ -113,10 +113,10 @@ def placeholders(seeds: Seeds = "1", runs: Runs = RUNS, overrides: Overrides = N
 def compare(
     name: str, recipe: Recipe, models: dict[str, dict], seeds: str, runs: Path, file: str | None = None
 ) -> str:
-    """Train and score models, presets with what each changes in the recipe; write results, return a table.
+    """Train and score models, presets with their changes to the recipe; write results, return a table.
 
     Args:
-        name: what the folders of the runs begin with, and the file of the results where `file` says nothing.
+        name: prefix of the runs' folders, and of the results' file unless `file` is given.
     """
     if not find_meteor():
         print(LEFT_OUT, file=sys.stderr)
@@ -134,7 +134,7 @@ def compare(
 
 
 def photograph_models(recipe: Recipe, features: Path, size: str) -> dict[str, dict]:
-    """Return what each row of the paper's tables changes in the recipe, by its preset."""
+    """Return the changes to the recipe of each row of the paper's tables, by its preset."""
     shape = list(checked_features(recipe, features).shape[1:])
     return {
         "lookup_zh_en" + ("" if size == "base" else "_tiny"): {"joint_vocabulary": False},
@@ -157,11 +157,11 @@ def checked_features(recipe: Recipe, folder: Path) -> FeatureFile:
 
 
 def placeholder_features(recipe: Recipe, draw: Callable, folder: Path, name: str) -> Path:
-    """Write features for every sentence of a corpus that tell nothing of it, and return their folder.
+    """Write features that carry no information for every sentence of a corpus, and return their folder.
 
     Args:
         draw: function of a NumPy generator and a shape, which returns the features.
-        name: what the features' extractor is called.
+        name: name of the features' extractor.
     """
     corpus = recipe_corpus(recipe)
     for seed, split in enumerate(corpus.splits):
@@ -174,13 +174,13 @@ def placeholder_features(recipe: Recipe, draw: Callable, folder: Path, name: str
 
 
 def one_by_one(draw: Callable, random: np.random.Generator, names: list[str]):
-    """Yield numbers in the place of each picture's features, `(1, D_img)`."""
+    """Yield numbers instead of each picture's features, `(1, D_img)`."""
     for _ in names:
         yield draw(random, (1, *FC7)).astype("float16")
 
 
 def scores_of(recipe: Recipe, folder: Path) -> dict[str, dict]:
-    """Train and score one run on each test set with each kind of pictures, or read the scores that it has."""
+    """Train and score one run on each test set with each kind of pictures, or read its existing scores."""
     path = folder / "scores.json"
     if not path.exists() or make_recipe(json.loads(path.read_text())["recipe"]) != recipe:
         train(recipe, folder)
@@ -231,7 +231,7 @@ def table(results: dict[tuple[str, str], list[dict]]) -> str:
         "accuracy": "accuracy on ambiguous words",
     }
     first = next(iter(results.values()))[0]
-    # Runs of a time when Java was missing have no METEOR.
+    # Runs made without Java have no METEOR.
     shown = {
         name: title
         for name, title in columns.items()

@@ -1,12 +1,12 @@
-"""The PoPE paper's table: position encodings on Multi30k English to German, several seeds, all test sets.
+"""The PoPE paper's table: position encodings on Multi30k, English to German, several seeds, all test sets.
 
     python training/pope_table.py --size tiny --seeds 1,2,3
 
-Each run is a folder under `--runs`; what is finished is not done again, what was stopped goes on. Prints a
-Markdown table of means and spreads, with the paper's number beside them.
+Each run is a folder under `--runs`; finished runs are not repeated, stopped ones resume. Prints a Markdown
+table of means and spreads, with the paper's number beside them.
 
 Reproduces Aggarwal 2024, Table 1. The paper says BLEU 40.7 for PoPE after 10,000 steps, on "all testing
-samples" (2,461 sentences), without saying case or tokenizer.
+samples" (2,461 sentences), without stating case or tokenizer.
 """
 
 import dataclasses
@@ -35,11 +35,11 @@ app = typer.Typer(add_completion=False)
 @app.command(help=__doc__)
 def table1(
     size: Annotated[Literal["tiny", "base"], typer.Option()] = "tiny",
-    seeds: Annotated[str, typer.Option(help="Numbers, with commas.")] = "1,2,3",
-    encodings: Annotated[str, typer.Option(help="Names, with commas.")] = "pope,sine,rope,learned",
-    runs: Annotated[Path, typer.Option(help="Where the runs are.")] = Path("runs/pope_table"),
+    seeds: Annotated[str, typer.Option(help="Numbers, comma-separated.")] = "1,2,3",
+    encodings: Annotated[str, typer.Option(help="Names, comma-separated.")] = "pope,sine,rope,learned",
+    runs: Annotated[Path, typer.Option(help="Folder of the runs.")] = Path("runs/pope_table"),
     overrides: Annotated[
-        list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, as epochs=15.")
+        list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, such as epochs=15.")
     ] = None,
 ):
     recipe = read_recipe(
@@ -59,7 +59,7 @@ def table1(
 
 
 def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
-    """Train and score one run, or read the scores that it has."""
+    """Train and score one run, or read its existing scores."""
     path = folder / "scores.json"
     if not path.exists() or make_recipe(json.loads(path.read_text())["recipe"]) != recipe:
         train(recipe, folder)
@@ -79,7 +79,7 @@ def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
 
 
 def table(results: dict[str, list[list[dict]]], size: str) -> str:
-    """Return the Markdown table: for each encoding BLEU, a mean ± spread over the seeds."""
+    """Return the Markdown table: BLEU for each encoding, as mean ± spread over the seeds."""
     lines = [
         "| positions | seeds | " + " | ".join(TESTS) + " | all | all, lowercased | paper |",
         "| --- " + "| ---: " * (len(TESTS) + 4) + "|",

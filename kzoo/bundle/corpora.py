@@ -1,4 +1,4 @@
-"""What a recipe reads, as files of a bundle: only its own splits and languages, in the zoo's own layout."""
+"""A recipe's data as files of a bundle: only its own splits and languages, in the zoo's own layout."""
 
 import gzip
 from pathlib import Path
@@ -9,23 +9,23 @@ from kzoo.errors import UserError
 from kzoo.training.recipe import Recipe
 from kzoo.training.recipe_corpus import recipe_corpus
 
-GENERATED = ("scenes",)  # made on the target as it is here
-INDEX = "index.json"  # of `kzoo.data.shards`, whose import would start the backend
+GENERATED = ("scenes",)  # generated on the target, as here
+INDEX = "index.json"  # of `kzoo.data.shards`, which is not imported because that would start the backend
 
 
 def corpus_files(name: str, recipe: Recipe) -> tuple[dict[str, bytes | Path], dict]:
     """Return a recipe's text or shards, and features of pictures.
 
     Args:
-        name: the recipe's, for files that are its own.
+        name: the recipe's name, for its own files.
         recipe: the recipe.
 
     Returns:
-        For each path in the bundle its contents, or the file that has them; and the recipe's fields that
-        name these paths, in place of those that they come from.
+        For each path in the bundle, its contents or the file that has them; and the recipe's fields that
+        name these paths instead of the original ones.
 
     Raises:
-        UserError: what the corpus lacks.
+        UserError: the corpus lacks something.
     """
     corpus = recipe_corpus(recipe)
     files, changes = {}, {}
@@ -47,13 +47,13 @@ def corpus_files(name: str, recipe: Recipe) -> tuple[dict[str, bytes | Path], di
 
 
 def splits(recipe: Recipe, corpus: Corpus) -> list[str]:
-    """Return the splits whose text training a recipe and scoring its model read."""
+    """Return the splits whose text is read to train a recipe and score its model."""
     training = () if recipe.shards else ("train",)
     return list(dict.fromkeys((*training, recipe.validation, *test_splits(recipe, corpus))))
 
 
 def test_splits(recipe: Recipe, corpus: Corpus) -> list[str]:
-    """Return the test splits that have two of the recipe's languages at least."""
+    """Return the test splits that have at least two of the recipe's languages."""
     tests = [split for split in corpus.splits if split.startswith("test")]
     return [split for split in tests if len(languages(recipe, corpus, split)) > 1]
 
@@ -66,7 +66,7 @@ def languages(recipe: Recipe, corpus: Corpus, split: str) -> list[str]:
 
 def _text(corpus: Corpus, split: str, codes: list[str], folder: str) -> dict[str, bytes]:
     for code in codes[1:]:
-        corpus.pairs(split, codes[0], code)  # aligned, or an error that names both
+        corpus.pairs(split, codes[0], code)  # raises an error that names both if not aligned
     return {
         f"{folder}/{split}.{code}.gz": gzip.compress(
             "".join(f"{line}\n" for line in corpus.sentences(split, code)).encode(), mtime=0
@@ -77,12 +77,12 @@ def _text(corpus: Corpus, split: str, codes: list[str], folder: str) -> dict[str
 
 def _shards(folder: Path, to: str) -> dict[str, Path]:
     if not (folder / INDEX).is_file():
-        raise UserError(f"{folder}: holds no shards (no {INDEX}): make them with kzoo prepare")
+        raise UserError(f"{folder}: has no shards (no {INDEX}): make them with kzoo prepare")
     return {f"{to}/{path.name}": path for path in sorted(folder.iterdir()) if path.is_file()}
 
 
 def _features(features: FeatureFile, split: str, folder: str) -> dict[str, bytes | Path]:
-    """Return a split's features, with the names of the pictures of its lines."""
+    """Return a split's features, with the names of its lines' pictures."""
     path = Path(features.array.filename)
     names = "".join(f"{features.names[row]}\n" for row in features.order)
     return {

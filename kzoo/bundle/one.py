@@ -28,12 +28,12 @@ from kzoo.training.train import train
 
 
 def train_and_score(name: str, folder: Path, overrides: list[str]):
-    """Train a recipe of the bundle in the current folder, or go on with it, and score the model.
+    """Train a recipe of the bundle in the current folder, or resume it, and score the model.
 
     Args:
-        name: the recipe's in the bundle.
-        folder: the run. What is finished is not done again.
-        overrides: `KEY=VALUE` each.
+        name: the recipe's name in the bundle.
+        folder: the run's folder. Finished work is not repeated.
+        overrides: each `KEY=VALUE`.
     """
     listed = json.loads(Path("bundle.json").read_text("utf-8"))["recipes"]
     own = next(one["overrides"] for one in listed if one["name"] == name)
@@ -42,7 +42,7 @@ def train_and_score(name: str, folder: Path, overrides: list[str]):
     if path.exists() and json.loads(path.read_text("utf-8"))["recipe"] == values:
         print("finished before")
         return
-    train(recipe, folder, verbose=2)  # a line an epoch: a progress bar would fill the log
+    train(recipe, folder, verbose=2)  # one line per epoch: a progress bar would fill the log
     began = time.perf_counter()
     _score(load(folder), recipe, recipe_corpus(recipe), folder)
     timing = {
@@ -58,7 +58,7 @@ def train_and_score(name: str, folder: Path, overrides: list[str]):
 
 
 def _score(translator, recipe: Recipe, corpus: Corpus, folder: Path):
-    """Write sacreBLEU's scores of all test sets; a multilingual model's of all directions, a file a set."""
+    """Write sacreBLEU's scores of all test sets; a multilingual model's of all directions, a file per set."""
     about = {
         "corpus": corpus.name,
         "licence": corpus.licence,

@@ -1,4 +1,4 @@
-"""`kzoo bundle`: recipes, and all that they take, in one folder for a machine with JAX and no network."""
+"""`kzoo bundle`: recipes, and all that they need, in one folder for a machine with JAX and no network."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ from kzoo.training.recipe import Recipe, read_recipe
 PACKAGE = Path(__file__).resolve().parents[1]
 CONSTRAINTS = PACKAGE.parent / "constraints.txt"
 LIMIT = 60_000_000  # bytes
-LONGEST = 80  # bytes of a recipe's name, for those of files to have room behind it
+LONGEST = 80  # bytes of a recipe's name, which leaves room for longer file names
 LISTING, SCRIPT = "bundle.json", Path(__file__).parent / "run.sh"
 
 
@@ -30,17 +30,17 @@ def bundle(words: list[str], folder: Path, python: str = "3.12", wheels: Path | 
     `run.sh`, which trains and scores them there.
 
     Args:
-        words: paths of recipes, each followed by what it changes, `KEY=VALUE`.
-        folder: where to; it appears complete or not at all, in place of an earlier bundle.
-        python: of the machine: one of `PYTHONS`.
-        wheels: folder whose wheels are taken before any is downloaded.
+        words: paths of recipes, each followed by its overrides, `KEY=VALUE`.
+        folder: folder to write; it appears complete or not at all, and replaces an earlier bundle.
+        python: the machine's Python: one of `PYTHONS`.
+        wheels: folder whose wheels are used before any is downloaded.
 
     Returns:
         The bytes of the bundle.
 
     Raises:
-        UserError: a recipe or corpus that cannot be read, a wheel that is not to be had, a folder with other
-            contents, or a bundle above `LIMIT`, with its largest parts.
+        UserError: a recipe or corpus that cannot be read, a wheel that cannot be found, a folder with other
+            contents, or a bundle larger than `LIMIT`; the message names its largest parts.
     """
     if python not in PYTHONS:
         raise UserError(f"Python {python!r}: kzoo runs on {' and '.join(PYTHONS)}")
@@ -64,10 +64,10 @@ class Packed:
     """A recipe as it goes into a bundle.
 
     Args:
-        name: its file's, and what it changes.
+        name: its file's name, and its overrides.
         path: its file.
-        overrides: what it changes, `KEY=VALUE` each.
-        recipe: all of it.
+        overrides: its overrides, each `KEY=VALUE`.
+        recipe: the whole recipe.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Packed:
 
 
 def read_packed(words: list[str]) -> list[Packed]:
-    """Return the recipes of a command line, each with what follows it.
+    """Return the recipes of a command line, each with its overrides.
 
     Example:
 
@@ -91,7 +91,7 @@ def read_packed(words: list[str]) -> list[Packed]:
         elif given:
             given[-1][1].append(word)
         else:
-            raise UserError(f"{word!r} changes a recipe: give it behind the recipe's file")
+            raise UserError(f"{word!r} changes a recipe: give it after the recipe's file")
     packed = [
         Packed(_name(path, changes), path, changes, read_recipe(path, changes)) for path, changes in given
     ]
@@ -146,7 +146,7 @@ def _check_size(files: dict[str, bytes | Path]) -> int:
         largest = sorted(sizes, key=sizes.get, reverse=True)[:4]
         named = ", ".join(f"{name} {sizes[name] / 1e6:.1f} MB" for name in largest)
         raise UserError(
-            f"the bundle has {total / 1e6:.1f} MB, the most is {LIMIT / 1e6:.0f}; its largest parts: {named}"
+            f"the bundle has {total / 1e6:.1f} MB, above {LIMIT / 1e6:.0f}; its largest parts: {named}"
         )
     return total
 

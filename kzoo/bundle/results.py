@@ -1,4 +1,4 @@
-"""What came of a bundle's recipe, in files small enough to carry from machine to machine."""
+"""The results of a bundle's recipe, in files small enough to carry from machine to machine."""
 
 import io
 import shutil
@@ -14,12 +14,12 @@ PIECE = 14_000_000  # bytes
 def collect(name: str, run: Path, results: Path):
     """Copy a run's scores, history and log to the folder of results, and its preset in pieces.
 
-    `cat NAME.preset.tar.* | tar x` makes them the preset again, in the folder NAME; `sha256sum -c SHA256SUMS`
+    `cat NAME.preset.tar.* | tar x` restores the preset, in the folder NAME; `sha256sum -c SHA256SUMS`
     checks them.
 
     Args:
-        name: what its files' names begin with.
-        run: what it has of these is taken; a run that failed may lack some.
+        name: prefix of its files' names.
+        run: the run's folder; a failed run may lack some of these files.
         results: the folder.
     """
     for path in (*run.glob("*.json"), *run.glob("*.csv"), *run.glob("log")):

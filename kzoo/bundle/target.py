@@ -1,4 +1,4 @@
-"""`run.sh` of a bundle: each recipe in a process of its own, and what came of it in one folder."""
+"""`run.sh` of a bundle: runs each recipe in its own process, and collects the results in one folder."""
 
 import contextlib
 import json
@@ -18,21 +18,21 @@ WORKER = [sys.executable, "-m", "kzoo.bundle.one"]
 
 
 def main(bundle: str, *overrides: str):
-    """Train and score a bundle's recipes in turn; one that fails does not keep the others.
+    """Train and score a bundle's recipes in turn; one that fails does not stop the others.
 
-    SIGTERM and Ctrl-C let the run in hand save and end; nothing is started after it.
+    SIGTERM and Ctrl-C let the current run save and end; nothing is started after it.
 
     Args:
         bundle: its folder.
-        *overrides: `KEY=VALUE` each, for every recipe.
+        *overrides: each `KEY=VALUE`, for every recipe.
 
     Raises:
-        SystemExit: recipes failed, named in one line; or it was interrupted.
+        SystemExit: some recipes failed, named in one line; or it was interrupted.
     """
     runs, results = Path("runs").resolve(), Path(os.environ.get("OUT") or "results").resolve()
     check_writable(results / SUMS)  # before the first trains for hours
     names = [one["name"] for one in json.loads(Path(bundle, "bundle.json").read_text("utf-8"))["recipes"]]
-    os.chdir(bundle)  # where the paths in its recipes begin
+    os.chdir(bundle)  # the paths in its recipes are relative to it
     stop = Stop()
     failed = []
     for name in names:
@@ -40,7 +40,7 @@ def main(bundle: str, *overrides: str):
         status = _run(name, runs, overrides, stop)
         error = _collected(name, runs, results)
         if stop.signal:
-            print(f"stopped in {name}; the same command goes on from there")
+            print(f"stopped in {name}; run the same command to resume")
             sys.exit(0 if stop.signal == signal.SIGTERM else 130)
         if status or not (runs / name / DONE).exists():
             failed.append(f"{name} (exit status {status}; {results / name}.log)")
@@ -52,7 +52,7 @@ def main(bundle: str, *overrides: str):
 
 
 def _collected(name: str, runs: Path, results: Path) -> str | None:
-    """Collect a recipe's results; return what was in the way, which shall not keep the other recipes."""
+    """Collect a recipe's results; return the reason if that fails, so that the other recipes still run."""
     try:
         collect(name, runs / name, results)
     except (UserError, OSError) as error:
@@ -60,7 +60,7 @@ def _collected(name: str, runs: Path, results: Path) -> str | None:
 
 
 class Stop:
-    """Tells the run in hand to save and end when this process is told to."""
+    """Tells the current run to save and end when this process is told to."""
 
     def __init__(self):
         self.signal, self.process = None, None
@@ -79,12 +79,12 @@ def _run(name: str, runs: Path, overrides: tuple[str, ...], stop: Stop) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     command = [*WORKER, name, str(folder), *overrides]
     environment = {
-        # Compiling the shapes of a large model's batches takes minutes: once, also for a run that goes on.
+        # Compiling the shapes of a large model's batches takes minutes: do it once, also for a resumed run.
         "JAX_COMPILATION_CACHE_DIR": str(runs / ".compiled"),
         **os.environ,
         "PYTHONUNBUFFERED": "1",
     }
-    # A session of its own: Ctrl-C reaches it once, from here.
+    # In its own session, so that Ctrl-C reaches it only once, from here.
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "start_new_session": True}
     with (
         subprocess.Popen(command, env=environment, **pipes) as stop.process,

@@ -37,10 +37,10 @@ NEEDED = (
     "tqdm",
     "typing-extensions",
 )
-# What the presets of a module in `kzoo.presets` need beside: the font that characters are drawn in.
+# What the presets of a module in `kzoo.presets` need in addition: the font that characters are drawn in.
 NEEDED_FOR = {"glyph": ("noto-cjk-sans-otc",)}
 NEEDED_FOR_SHARDS = ("array-record",)
-# For glibc 2.28 or later, which some of the packages need; pip takes only the names that it is given.
+# For glibc 2.28 or later, which some of the packages need; pip accepts only the tags that it is given.
 PLATFORMS = (
     *(f"manylinux_2_{version}_x86_64" for version in range(28, 4, -1)),
     "manylinux2014_x86_64",
@@ -50,13 +50,13 @@ PLATFORMS = (
 
 
 def read_pins(path: Path) -> dict[str, str]:
-    """Return the versions that a file of constraints fixes, by the package's canonical name.
+    """Return the versions that a constraints file pins, by the package's canonical name.
 
     Raises:
         UserError: there is no such file.
     """
     if not path.is_file():
-        raise UserError(f"{path}: no such file; kzoo bundle takes the packages' versions from it")
+        raise UserError(f"{path}: no such file; kzoo bundle reads the packages' versions from it")
     pairs = (line.split("==") for line in path.read_text(encoding="utf-8").split())
     return {canonicalize_name(name): version for name, version in pairs}
 
@@ -67,13 +67,13 @@ def collect_wheels(
     """Return a wheel for each package, from a folder or downloaded.
 
     Args:
-        versions: of the packages, by name.
-        python: of the target, such as `"3.12"`.
-        given: folder whose wheels are taken first.
-        scratch: folder for the others, which pip downloads from the index that it is set to.
+        versions: the packages' versions, by name.
+        python: the target's Python, such as `"3.12"`.
+        given: folder whose wheels are used first.
+        scratch: folder for the others, which pip downloads from its configured index.
 
     Raises:
-        UserError: a wheel is neither there nor to be had.
+        UserError: a wheel is neither there nor can be downloaded.
     """
     if given is not None and not given.is_dir():
         raise UserError(f"{given}: no such folder of wheels")
@@ -87,7 +87,7 @@ def collect_wheels(
 
 
 def _tags(python: str) -> frozenset[Tag]:
-    """Return what a wheel for the target may be marked with."""
+    """Return the tags that a wheel for the target may have."""
     version = tuple(map(int, python.split(".")))
     interpreter = f"cp{version[0]}{version[1]}"
     return frozenset(

@@ -1,1 +1,1 @@
-"""What `kzoo …` does, a file a group of commands: read arguments, call one function, print the result."""
+"""The commands of `kzoo`, one file per group: each reads arguments, calls one function, prints the result."""

@@ -1,4 +1,4 @@
-"""Starts Keras for a command."""
+"""Start Keras for a command."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ def start_backend():
 
 
 def import_keras():
-    """Import Keras, whose backend may still be joined with those of other processes."""
+    """Import Keras; its backend can still join those of other processes."""
     import logging
 
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
@@ -25,7 +25,7 @@ def import_keras():
 
 
 def start_devices():
-    """Let the backend look for devices."""
+    """Let the backend find its devices."""
     import keras
 
     with _started():
@@ -34,7 +34,7 @@ def start_devices():
 
 @contextlib.contextmanager
 def _started() -> Iterator[None]:
-    """Throw away what the block writes as errors; what it raises is one line."""
+    """Discard what the block writes to standard error; raise its errors as one line."""
     sys.stderr.flush()
     standard_error = os.dup(2)
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -51,7 +51,7 @@ def _started() -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """Return the line that says why; TensorFlow's begins with a traceback, of which it is the last."""
+    """Return the line that says why; TensorFlow's message begins with a traceback, which this line ends."""
     lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     raised = [line for line in lines if re.match(r"\w+Error: ", line)]
     return raised[-1] if raised else lines[0]

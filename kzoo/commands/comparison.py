@@ -25,17 +25,17 @@ def report(
     files: Files = None,
     source: From = None,
     target: To = None,
-    number: Annotated[int, typer.Option("-n", min=1, help="Most sentences.")] = 50,
+    number: Annotated[int, typer.Option("-n", min=1, help="Maximum number of sentences.")] = 50,
     beam_size: Beam = 5,
     truncate: Truncate = False,
     images: Annotated[
         Path | None, typer.Option(help="Folder with features SPLIT.npy; test.npy for --files.")
     ] = None,
     pictures: Annotated[
-        Path | None, typer.Option(help="Folder of the pictures that these features are of, to show them.")
+        Path | None, typer.Option(help="Folder of the pictures behind these features, to show them.")
     ] = None,
 ):
-    """Write a page with two presets' translations side by side, where they differ most first."""
+    """Write a page with two presets' translations side by side, largest differences first."""
     from kzoo.data.corpora import open_corpus, open_files
     from kzoo.presets.shelf import direction, load
     from kzoo.sharing.location import preset_name
@@ -76,10 +76,10 @@ def report(
 
 
 def _picture_files(features, count: int, folder: Path) -> list[Path]:
-    """Return the picture of each sentence: the files of a folder, by the names of features `(count, …)`.
+    """Return each sentence's picture: a file in the folder, found by the name in features `(count, …)`.
 
     Raises:
-        UserError: unequally many features as sentences, or a file that is not there.
+        UserError: the numbers of features and sentences differ, or a file is missing.
     """
     from kzoo.models.image_inputs import image_rows
 
@@ -95,7 +95,7 @@ def _picture_files(features, count: int, folder: Path) -> list[Path]:
 def _translations(
     translators: list, sources: list[str], data, split: str, beam_size: int, truncate: bool
 ) -> list[list[str]]:
-    """Return each translator's translations; the images of all are checked before the first begins."""
+    """Return each translator's translations; all images are checked before the first translation."""
     from kzoo.models.image_inputs import image_rows
 
     options = [

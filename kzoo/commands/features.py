@@ -9,32 +9,37 @@ from kzoo.commands.backend import start_backend
 from kzoo.commands.progress import progress_bar
 from kzoo.errors import UserError
 
-OTHERS = (".npy", ".json", ".part", ".txt", ".db")  # what stands beside pictures, Thumbs.db too
+OTHERS = (".npy", ".json", ".part", ".txt", ".db")  # files found beside pictures, such as Thumbs.db
 
 app = typer.Typer(no_args_is_help=True, help="Features of pictures, for models that read images.")
 
 
 @app.command("extract")
 def extract(
-    folder: Annotated[Path, typer.Argument(help="Where the pictures are.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of the pictures.")],
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help=".npy file; Multi30k's are SPLIT.npy. The folder's name, here, by default."
+            "--output", "-o", help=".npy file, such as Multi30k's SPLIT.npy; by default FOLDER.npy, here."
         ),
     ] = None,
     names: Annotated[
-        Path | None, typer.Option(help="Their file names, a line each, as Multi30k's SPLIT.txt; all, sorted.")
+        Path | None,
+        typer.Option(
+            help="File of their names, one per line, as in Multi30k's SPLIT.txt; by default all, sorted."
+        ),
     ] = None,
     model: Annotated[str, typer.Option(help="A network of keras.applications.")] = "vgg19",
-    layer: Annotated[str, typer.Option(help="Whose output is taken; block5_pool has 49 regions.")] = "fc7",
-    weights: Annotated[str, typer.Option(help="imagenet, a file of weights, or random.")] = "imagenet",
+    layer: Annotated[
+        str, typer.Option(help="Layer whose output is used; block5_pool has 49 regions.")
+    ] = "fc7",
+    weights: Annotated[str, typer.Option(help="imagenet, a weights file, or random.")] = "imagenet",
     batch_size: Annotated[int, typer.Option(min=1)] = 16,
     replace_corrupt: Annotated[
-        bool, typer.Option(help="Give unreadable pictures the mean feature; an error otherwise.")
+        bool, typer.Option(help="Give unreadable pictures the mean feature; otherwise an error.")
     ] = False,
 ):
-    """Write the features of pictures; goes on where it was interrupted."""
+    """Write the features of pictures; run again to resume after an interruption."""
     from kzoo.data.corpora import picture_names
 
     if not folder.is_dir():
@@ -52,6 +57,6 @@ def extract(
 
 
 def _pictures_in(folder: Path) -> list[str]:
-    """Return the names of a folder's files that may be pictures, sorted; hidden ones are not."""
+    """Return the sorted names of a folder's files that may be pictures, without hidden files."""
     files = (path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
     return sorted(path.name for path in files if path.suffix not in OTHERS)

@@ -11,24 +11,26 @@ from kzoo.errors import UserError
 Preset = Annotated[
     str, typer.Argument(help="A trained preset: a name on the shelf, a folder, hf://… or kaggle://….")
 ]
-Beam = Annotated[int, typer.Option("--beam", min=1, help="Hypotheses that are followed; 1 is greedy.")]
+Beam = Annotated[int, typer.Option("--beam", min=1, help="Hypotheses kept by beam search; 1 is greedy.")]
 Penalty = Annotated[float, typer.Option(help="α: scores are log P / length^α.")]
-From = Annotated[str | None, typer.Option("--from", help="Language of the text; for multilingual presets.")]
-To = Annotated[str | None, typer.Option("--to", help="Language wanted; for multilingual presets.")]
-Truncate = Annotated[bool, typer.Option(help="Cut sentences that the model cannot read whole.")]
+From = Annotated[str | None, typer.Option("--from", help="Source language; for multilingual presets.")]
+To = Annotated[str | None, typer.Option("--to", help="Target language; for multilingual presets.")]
+Truncate = Annotated[bool, typer.Option(help="Cut sentences that are too long for the model.")]
 Files = Annotated[
     tuple[Path, Path] | None,
-    typer.Option(metavar="TEXT REFERENCE", help="Your own, a sentence a line each, in place of a corpus."),
+    typer.Option(
+        metavar="TEXT REFERENCE", help="Your own files, one sentence per line, instead of a corpus."
+    ),
 ]
-GNMTPenalty = Annotated[float | None, typer.Option("--gnmt", help="α of GNMT's penalty, in its place.")]
+GNMTPenalty = Annotated[float | None, typer.Option("--gnmt", help="α of GNMT's penalty, used instead.")]
 
 
 def chosen_penalty(alpha: float, gnmt: float | None = None):
-    """Return the length penalty that two options say: α, or GNMT's α in its place."""
+    """Return the length penalty that two options set: α, or GNMT's α instead."""
     from kzoo.decoding.length_penalty import GNMT, Exponent
 
     if not math.isfinite(alpha if gnmt is None else gnmt):
-        raise UserError("the α of a length penalty is a finite number")
+        raise UserError("the α of a length penalty must be finite")
     return Exponent(alpha) if gnmt is None else GNMT(gnmt)
 
 
@@ -37,7 +39,7 @@ def numbers(text: str) -> list[int]:
     try:
         found = [int(number) for number in text.split(",")]
     except ValueError:
-        raise UserError(f"not numbers with commas between them, such as 1,2,3: {text!r}") from None
+        raise UserError(f"not numbers separated by commas, such as 1,2,3: {text!r}") from None
     if len(set(found)) < len(found):
-        raise UserError(f"a number is given twice: {text!r}")
+        raise UserError(f"a number is repeated: {text!r}")
     return found

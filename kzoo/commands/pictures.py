@@ -1,17 +1,17 @@
-"""Pictures as commands show them."""
+"""Pictures as the commands show them."""
 
 from pathlib import Path
 
 import numpy as np
 
-MOST = 400  # pixels across or down: what a page or a plot has room for
+MOST = 400  # pixels in width or height: enough for a page or a plot
 
 
 def shown_picture(path: Path) -> np.ndarray:
-    """Return an image file as uint8 `(h, w, 3)`, of its own proportions, scaled down to `MOST` pixels.
+    """Return an image file as uint8 `(h, w, 3)`, scaled down to `MOST` pixels, proportions kept.
 
     Raises:
-        UserError: no such file, or none that can be read.
+        UserError: the file is missing or cannot be read.
     """
     from PIL import Image
 

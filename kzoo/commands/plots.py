@@ -1,4 +1,4 @@
-"""The papers' pictures."""
+"""The papers' figures."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -12,7 +12,7 @@ from kzoo.commands.pictures import shown_picture
 from kzoo.errors import UserError
 from kzoo.files import check_writable
 
-app = typer.Typer(no_args_is_help=True, help="Draw the papers' pictures.")
+app = typer.Typer(no_args_is_help=True, help="Draw the papers' figures.")
 
 
 class Encoding(StrEnum):
@@ -23,8 +23,8 @@ class Encoding(StrEnum):
 
 
 Picture = Annotated[Path, typer.Argument(help="PNG, SVG or PDF file.")]
-Positions = Annotated[int, typer.Option("--positions", min=4, help="Positions compared.")]
-Width = Annotated[int, typer.Option(min=4, help="Features of an encoding.")]
+Positions = Annotated[int, typer.Option("--positions", min=4, help="Number of positions compared.")]
+Width = Annotated[int, typer.Option(min=4, help="Number of features of an encoding.")]
 
 
 @app.command("positions")
@@ -33,7 +33,9 @@ def plot_positions(
     encoding: Encoding = Encoding.pope,
     num_positions: Positions = 512,
     width: Width = 512,
-    normalize: Annotated[bool, typer.Option(help="PoPE in orthonormal form, as the small presets.")] = False,
+    normalize: Annotated[
+        bool, typer.Option(help="PoPE in orthonormal form, as in the small presets.")
+    ] = False,
 ):
     """Encodings, mutual information, correlation: the paper's Figures 1 (sine) and 3 (pope)."""
     from kzoo.evaluation.position_plots import plot_positions as plot
@@ -51,7 +53,7 @@ def plot_polynomials(path: Picture):
 
 @app.command("correlation")
 def plot_correlation(path: Picture, num_positions: Positions = 512, width: Width = 512):
-    """Correlation of positions against their distance, sine and PoPE: the paper's Figure 3."""
+    """Correlation of positions against their distance, for sine and PoPE: the paper's Figure 3."""
     from kzoo.evaluation.position_plots import plot_correlation as plot
 
     plot(path, num_positions, width)
@@ -63,7 +65,7 @@ def plot_curves(
     histories: Annotated[list[str], typer.Argument(help="Runs or history.csv files, as LABEL=PATH or PATH.")],
     reach: Annotated[
         list[float] | None,
-        typer.Option(help="Print the epochs until validation BLEU reaches this; may be given again."),
+        typer.Option(help="Print the epochs until validation BLEU reaches this; can be repeated."),
     ] = None,
 ):
     """Learning curves of runs: the paper's Figure 4."""
@@ -79,9 +81,9 @@ def plot_curves(
 def plot_bridge(
     path: Picture,
     preset: Preset,
-    sentences: Annotated[list[str], typer.Argument(help="LANGUAGE=SENTENCE each.")],
+    sentences: Annotated[list[str], typer.Argument(help="Sentences, each as LANGUAGE=SENTENCE.")],
 ):
-    """The attention bridge's heads over the words of sentences, one a language."""
+    """Attention of the bridge's heads to the words of sentences, one sentence per language."""
     from kzoo.presets.shelf import load, locate
 
     texts = [sentence.partition("=") for sentence in sentences]
@@ -106,11 +108,13 @@ def plot_image(
     image: Annotated[Path, typer.Argument(help="The sentence's picture.")],
     features: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.npy", help="With the picture's features, for presets that read those."),
+        typer.Option(
+            metavar="FILE.npy", help="File with the picture's features, for presets that read features."
+        ),
     ] = None,
-    regions: Annotated[bool, typer.Option(help="Where in the picture, a word a panel.")] = False,
+    regions: Annotated[bool, typer.Option(help="Show where in the picture, one panel per word.")] = False,
 ):
-    """What a picture attends to among the words of its sentence."""
+    """Attention of a picture to the words of its sentence."""
     from kzoo.data import open_features
     from kzoo.presets.shelf import load, locate
 
@@ -131,7 +135,7 @@ def plot_image(
 
 
 def _name_in(features: Path, image: Path) -> str:
-    """Return what a file of features calls a picture: the end of its path, or else its name."""
+    """Return a picture's name in a file of features: the end of its path, or else its file name."""
     from kzoo.data import open_features
 
     names = open_features(features).names
@@ -154,8 +158,8 @@ def _as_read(translator, preset: str, image: Path, features):
         return image
     if features is None:
         raise UserError(
-            f"preset {preset} reads features {shape} of pictures: give --features FILE.npy too, in which "
-            f"kzoo features extract has written those of {image.name}"
+            f"preset {preset} reads features {shape} of pictures: give --features FILE.npy too, "
+            f"with those of {image.name}, as written by kzoo features extract"
         )
     return image_rows(features, 1, shape, translator.extractor)[0]
 
@@ -165,7 +169,7 @@ def plot_directions(
     path: Picture,
     scores: Annotated[Path, typer.Argument(help="JSON file with the scores of a multilingual model.")],
 ):
-    """BLEU by direction, those unseen in training marked."""
+    """BLEU by direction; directions unseen in training are marked."""
     from kzoo.evaluation.directions import plot_directions as plot
     from kzoo.evaluation.directions import read_directions
 

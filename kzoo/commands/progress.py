@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress_bar(what: str, total: int | None, shown: bool = True) -> Iterator[Callable[[int], None]]:
-    """Show a bar on standard error; gives the function that advances it by a count."""
+    """Show a bar on standard error; yield the function that advances it by a count."""
     from rich.console import Console
     from rich.progress import Progress
 

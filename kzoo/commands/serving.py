@@ -1,4 +1,4 @@
-"""Hand a trained preset to other programs: as files, or over the network."""
+"""Make a trained preset available to other programs: as files, or over the network."""
 
 import sys
 from enum import StrEnum
@@ -14,14 +14,14 @@ app = typer.Typer()
 
 
 class ExportFormat(StrEnum):
-    """What a trained preset can be written as."""
+    """The formats that a trained preset can be exported to."""
 
     saved_model = "saved_model"
     ctranslate2 = "ctranslate2"
 
 
 class Precision(StrEnum):
-    """The numbers that an exported model's weights are written as."""
+    """The number formats of an exported model's weights."""
 
     float32 = "float32"
     float16 = "float16"
@@ -31,13 +31,13 @@ class Precision(StrEnum):
 @app.command()
 def export(
     preset: Preset,
-    folder: Annotated[Path, typer.Argument(help="Where to.")],
+    folder: Annotated[Path, typer.Argument(help="Folder to write.")],
     to: Annotated[ExportFormat, typer.Option("--format")] = ExportFormat.saved_model,
-    beam_size: Annotated[int, typer.Option("--beam", min=1, help="Of a SavedModel.")] = 5,
-    length_penalty: Annotated[float, typer.Option(help="α of a SavedModel.")] = 1.0,
-    precision: Annotated[Precision, typer.Option(help="Of the weights.")] = Precision.float32,
+    beam_size: Annotated[int, typer.Option("--beam", min=1, help="Beam size of a SavedModel.")] = 5,
+    length_penalty: Annotated[float, typer.Option(help="Length penalty α of a SavedModel.")] = 1.0,
+    precision: Annotated[Precision, typer.Option(help="Precision of the weights.")] = Precision.float32,
 ):
-    """Write a preset for other programs: a TensorFlow SavedModel, text to text, or a CTranslate2 model."""
+    """Export a preset for other programs: a TensorFlow SavedModel, text to text, or a CTranslate2 model."""
     from kzoo.presets.shelf import load, locate
 
     locate(preset)
@@ -45,7 +45,7 @@ def export(
     from kzoo.export import export_ctranslate2, export_saved_model
 
     if to is ExportFormat.saved_model:
-        print("writing the graph of the search, which takes a minute or two", file=sys.stderr)
+        print("writing the graph of the beam search, which takes a minute or two", file=sys.stderr)
         export_saved_model(load(preset), folder, beam_size, chosen_penalty(length_penalty), precision.value)
     else:
         export_ctranslate2(load(preset), folder, precision.value)
@@ -55,18 +55,18 @@ def export(
 @app.command()
 def serve(
     preset: Preset,
-    host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 for all.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8501,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free port.")] = 8501,
     name: Annotated[
-        str | None, typer.Option(help="What clients call the model; the preset's name by default.")
+        str | None, typer.Option(help="The model's name for clients; the preset's name by default.")
     ] = None,
-    version: Annotated[int, typer.Option(min=1, help="Of the model, for clients.")] = 1,
+    version: Annotated[int, typer.Option(min=1, help="The model's version for clients.")] = 1,
     beam_size: Beam = 5,
     max_batch: Annotated[
-        int, typer.Option(min=1, max=64, help="Most sentences of a batch; 1: no batching.")
+        int, typer.Option(min=1, max=64, help="Maximum sentences per batch; 1: no batching.")
     ] = 16,
     max_wait: Annotated[
-        float, typer.Option(min=0, help="Milliseconds that a sentence waits for others at most.")
+        float, typer.Option(min=0, help="Maximum milliseconds that a sentence waits for others.")
     ] = 5.0,
 ):
     """Serve a preset with TensorFlow Serving's REST interface, and a page to try it."""

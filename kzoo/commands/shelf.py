@@ -1,4 +1,4 @@
-"""What the zoo has."""
+"""List what the zoo has."""
 
 from typing import Annotated
 
@@ -8,8 +8,8 @@ app = typer.Typer()
 
 
 @app.command("list")
-def list_command(pattern: Annotated[str, typer.Argument(help='As "pope*".')] = "*"):
-    """List the zoo's presets: trained ones with their scores, and those to be trained."""
+def list_command(pattern: Annotated[str, typer.Argument(help='Such as "pope*".')] = "*"):
+    """List the zoo's presets: trained ones with their scores, and those with no weights yet."""
     from rich.console import Console
 
     from kzoo.presets.shelf import shelf_table

@@ -1,4 +1,4 @@
-"""Train, prepare a corpus, pack a machine's work."""
+"""Train, prepare a corpus, pack recipes for another machine."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,16 +18,16 @@ def train(
     recipe: Annotated[Path, typer.Argument(help="A recipe, such as training/pope_multi30k.toml.")],
     overrides: Overrides = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The run; runs/RECIPE by default.")
+        Path | None, typer.Option("--output", "-o", help="The run's folder; runs/RECIPE by default.")
     ] = None,
     strategy: Annotated[
         str,
         typer.Option(
-            help="one, mirrored, multi_worker, data_parallel or model_parallel; by default all there is."
+            help="one, mirrored, multi_worker, data_parallel or model_parallel; by default all devices."
         ),
     ] = "",
 ):
-    """Train a recipe's model, or go on with a run that was stopped."""
+    """Train a recipe's model, or resume a run that was stopped."""
     from kzoo.training.clusters import names_processes
     from kzoo.training.nothing_to_save import nothing_to_save
     from kzoo.training.recipe import read_recipe
@@ -35,7 +35,7 @@ def train(
     values = read_recipe(recipe, overrides or [])
     with nothing_to_save():
         import_keras()
-        if not names_processes():  # which could not be joined any more
+        if not names_processes():  # started devices could no longer join them
             start_devices()
         from kzoo.training.strategies import open_strategy
 
@@ -53,10 +53,10 @@ def prepare(
     recipe: Annotated[Path, typer.Argument(help="A recipe with source and target.")],
     overrides: Overrides = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to; the recipe's shards by default.")
+        Path | None, typer.Option("--output", "-o", help="Folder to write; the recipe's shards by default.")
     ] = None,
     processes: Annotated[
-        int | None, typer.Option(min=1, help="How many tokenize; all cores by default.")
+        int | None, typer.Option(min=1, help="Processes that tokenize; one per core by default.")
     ] = None,
 ):
     """Tokenize a training text into shards on disk; a recipe that names them trains in little memory."""
@@ -65,7 +65,7 @@ def prepare(
     values = read_recipe(recipe, overrides or [])
     folder = output or values.shards
     if not folder:
-        raise UserError("where to? Give -o FOLDER, or shards=FOLDER in the recipe")
+        raise UserError("no folder to write: give -o FOLDER, or shards=FOLDER in the recipe")
     start_backend()
     from kzoo.training.preparation import prepare as prepare_shards
 
@@ -76,12 +76,12 @@ def prepare(
 @app.command()
 def bundle(
     recipes: Annotated[
-        list[str], typer.Argument(help="Recipes, each followed by what it changes, as KEY=VALUE.")
+        list[str], typer.Argument(help="Recipes, each followed by its overrides, as KEY=VALUE.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder; the bundle has 60 MB at most.")],
-    python: Annotated[str, typer.Option(help="The machine's: 3.11 or 3.12.")] = "3.12",
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder; a bundle has at most 60 MB.")],
+    python: Annotated[str, typer.Option(help="The machine's Python: 3.11 or 3.12.")] = "3.12",
     wheels: Annotated[
-        Path | None, typer.Option(help="Folder with wheels, taken before any is downloaded.")
+        Path | None, typer.Option(help="Folder of wheels to use before any is downloaded.")
     ] = None,
 ):
     """Pack recipes for a GPU machine without internet: code, packages, corpora and run.sh."""

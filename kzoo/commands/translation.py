@@ -34,25 +34,28 @@ def translate(
     text: Annotated[list[str] | None, typer.Argument(help="Sentences; standard input by default.")] = None,
     source: From = None,
     target: To = None,
-    file: Annotated[Path | None, typer.Option("--input", "-i", help="A file, a sentence a line.")] = None,
+    file: Annotated[Path | None, typer.Option("--input", "-i", help="A file, one sentence per line.")] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to; standard output by default.")
+        Path | None, typer.Option("--output", "-o", help="File to write; standard output by default.")
     ] = None,
     beam_size: Beam = 5,
     length_penalty: Penalty = 1.0,
     gnmt: GNMTPenalty = None,
     n_best: Annotated[
         int,
-        typer.Option(min=1, help="Translations of each: sentence number, score and text, with tabs between."),
+        typer.Option(
+            min=1,
+            help="Translations per sentence; if several: sentence number, score and text, tab-separated.",
+        ),
     ] = 1,
     truncate: Truncate = False,
     image: Annotated[
         list[Path] | None,
-        typer.Option(help="A sentence's picture, for presets that read pictures; once for each."),
+        typer.Option(help="A sentence's picture, for presets that read pictures; once per sentence."),
     ] = None,
     images: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.npy", help="A row for each sentence, for presets that read features."),
+        typer.Option(metavar="FILE.npy", help="One row per sentence, for presets that read features."),
     ] = None,
 ):
     """Translate a sentence, a file or standard input."""
@@ -104,7 +107,7 @@ def _sentences(text: list[str] | None, file: Path | None) -> list[str]:
 
 
 def _images(translator, preset: str, pictures: list[Path] | None, features) -> dict:
-    """Return the sentences' pictures or features, whichever the preset reads, as `n_best` takes them."""
+    """Return the sentences' pictures or features, as the preset reads them, as arguments of `n_best`."""
     shape = getattr(translator, "image_shape", None)
     if shape is None:
         if pictures or features is not None:
@@ -115,19 +118,19 @@ def _images(translator, preset: str, pictures: list[Path] | None, features) -> d
     if len(shape) == 3:
         if not pictures:
             raise UserError(
-                f"preset {preset} reads a picture with every sentence: give --image PICTURE, once for each"
+                f"preset {preset} reads a picture with every sentence: give --image PICTURE for each one"
             )
         return {"images": pictures}
     if features is None:
         raise UserError(
             f"preset {preset} reads features {shape} of pictures with the sentences: give --images FILE.npy "
-            "with a row for each, as kzoo features extract writes it"
+            "with one row per sentence, as written by kzoo features extract"
         )
     return {"images": features}
 
 
 def _lines(results: list, n_best: int) -> str:
-    """Return the translations a line each; several of each with the sentence's number and their scores."""
+    """Return the translations, one per line; several per sentence with its number and their scores."""
     if n_best == 1:
         return "".join(f"{hypotheses[0].text}\n" for hypotheses in results)
     return "".join(
@@ -142,7 +145,7 @@ def evaluate(
     preset: Preset,
     corpus: Annotated[str, typer.Option(help="A corpus by name.")] = "multi30k",
     split: Annotated[
-        list[str] | None, typer.Option(help="May be given again; all test sets by default.")
+        list[str] | None, typer.Option(help="Can be repeated; all test sets by default.")
     ] = None,
     files: Files = None,
     source: From = None,
@@ -153,14 +156,14 @@ def evaluate(
     truncate: Truncate = False,
     images: Annotated[Path | None, typer.Option(help="Folder with features SPLIT.npy.")] = None,
     shown: Annotated[
-        Literal["right", "shuffled", "none"], typer.Option(help="Whose image each sentence is shown.")
+        Literal["right", "shuffled", "none"], typer.Option(help="Which image is shown with each sentence.")
     ] = "right",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the scores.")] = None,
 ):
     """Translate a corpus's splits, or your own files, and score them with sacreBLEU.
 
-    A multilingual preset without --from and --to: every direction, on one split, the first test set if
-    none is named.
+    A multilingual preset without --from and --to is scored in every direction, on one split: the first
+    test set if none is named.
     """
     from kzoo.data.corpora import open_corpus, open_files
     from kzoo.evaluation.directions import write_directions
@@ -202,7 +205,7 @@ def evaluate(
         data = data.with_images(images)
     source, target = translator.source_language, translator.target_language
     splits = split or _test_splits(data, corpus, source, target)
-    # Of all splits before the first is translated, for any may lack some.
+    # For all splits, before the first is translated: any of them may lack images.
     seen = {name: _shown(translator, data, name, shown) for name in splits} if reads_images else None
     from kzoo.evaluation.meteor import LEFT_OUT
     from kzoo.evaluation.scores import evaluate as evaluate_splits
@@ -227,7 +230,7 @@ def evaluate(
         print(LEFT_OUT, file=sys.stderr)
     ambiguous = _ambiguous_words(data, translations, source, target)
     for name, found in ambiguous.items():
-        print(f"{name}: {found.accuracy:.1f} % of {found.words} words that only the picture tells")
+        print(f"{name}: {found.accuracy:.1f} % of {found.words} words that only the picture tells apart")
     if output:
         if reads_images:
             about["shown"] = shown
@@ -264,7 +267,7 @@ def _every_direction(translator, data, splits: list[str], search: tuple, unseen)
     split, here = next(((name, codes) for name, codes in shared.items() if len(codes) > 1), (None, []))
     if split is None:
         raise UserError(
-            f"corpus {data.name} has no two of {', '.join(translator.languages)} in {', '.join(tests)}"
+            f"corpus {data.name} lacks two of {', '.join(translator.languages)} in {', '.join(tests)}"
         )
     directions = list(permutations(here, 2))
     total = sum(len(data.sentences(split, source)) for source, _ in directions)
@@ -278,7 +281,7 @@ def _every_direction(translator, data, splits: list[str], search: tuple, unseen)
 
 
 def _test_splits(data, corpus: str, source: str, target: str) -> list[str]:
-    """Return the test splits that have both languages; `corpus` is what an error calls the data."""
+    """Return the test splits that have both languages; `corpus` is the data's name in errors."""
     tests = [name for name in data.splits if name.startswith("test")]
     splits = [name for name in tests if {source, target} <= set(data.languages_in(name))]
     if not splits:
@@ -289,7 +292,7 @@ def _test_splits(data, corpus: str, source: str, target: str) -> list[str]:
 
 
 def _shown(translator, data, split: str, shown: str):
-    """Return the images `(N, *image_shape)` that a split's sentences are shown."""
+    """Return the images `(N, *image_shape)` that are shown with a split's sentences."""
     from kzoo.models.shown_images import shown_images
 
     count = len(data.sentences(split, translator.source_language))
@@ -297,7 +300,7 @@ def _shown(translator, data, split: str, shown: str):
 
 
 def _ambiguous_words(data, translations: dict[str, list[str]], source: str, target: str) -> dict:
-    """Return the scores of each split's ambiguous words; only Scenes knows which they are."""
+    """Return the scores of each split's ambiguous words; only Scenes marks them."""
     from kzoo.data.scenes import scenes
     from kzoo.evaluation.ambiguous_words import score_ambiguous_words
 

@@ -1,4 +1,4 @@
-"""Scores of translations, and the pictures that go with them."""
+"""Scores of translations, and figures for them."""
 
 import lazy_loader
 

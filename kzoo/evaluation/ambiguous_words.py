@@ -1,4 +1,4 @@
-"""Do translations get the words right that only the picture tells how to translate?"""
+"""Whether translations get those words right that only the picture tells how to translate."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,8 +13,8 @@ class AmbiguousScores:
 
     Args:
         words: how many there are.
-        right: how many have a form of the right sense in the translation, and none of the other.
-        other: how many have the other sense; what is neither was translated by something else.
+        right: number with a form of the right sense in the translation, and none of the other sense.
+        other: number with the other sense; the rest were translated in some other way.
     """
 
     words: int
@@ -23,7 +23,7 @@ class AmbiguousScores:
 
     @property
     def accuracy(self) -> float:
-        """Right ones among all, in percent."""
+        """The share of right words, in percent."""
         return 100 * self.right / self.words
 
 
@@ -41,7 +41,7 @@ def score_ambiguous_words(
         target: language translated to.
 
     Raises:
-        UserError: unequally many, or no ambiguous word between these languages.
+        UserError: the numbers differ, or no word is ambiguous between these languages.
 
     Example:
 
@@ -51,7 +51,9 @@ def score_ambiguous_words(
     100.0
     """
     if len(scenes) != len(translations):
-        raise UserError(f"{len(scenes):,} scenes but {len(translations):,} translations: one each is needed")
+        raise UserError(
+            f"{len(scenes):,} scenes but {len(translations):,} translations: one for each is needed"
+        )
     words = [
         (word, translation)
         for scene, translation in zip(scenes, translations, strict=True)

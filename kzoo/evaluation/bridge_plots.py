@@ -1,4 +1,4 @@
-"""The attention bridge's heads over the words of a sentence."""
+"""Attention of the bridge's heads to the words of a sentence."""
 
 import os
 
@@ -8,10 +8,10 @@ from kzoo.evaluation.figures import picture
 
 
 def plot_bridge(attention: dict[str, tuple[list[str], np.ndarray]], path: str | os.PathLike):
-    """Draw A, heads by words, for a sentence in each language.
+    """Draw A, heads × words, for a sentence in each language.
 
     Args:
-        attention: for each title, such as a language, the sentence's subwords and A `(k, S)`.
+        attention: for each title, such as a language, the sentence's subwords and its A `(k, S)`.
         path: PNG, SVG or PDF file.
     """
     longest = max(len(words) for words, _ in attention.values())

@@ -14,9 +14,9 @@ BUCKETS = ("low", "mid", "high")
 def frequency_buckets(sentences: Sequence[str], training_sentences: Iterable[str]) -> list[str]:
     """Return the bucket of each sentence: `"low"`, `"mid"` or `"high"`.
 
-    A sentence's score is the mean of how often its characters occur in the training text, white space left
-    out. The lowest quarter of the sentences is low, the highest is high, the two between are mid; of equal
-    ones the earlier is the lower.
+    A sentence's score is the mean count of its characters in the training text, without white space. The
+    lowest quarter of the sentences is low, the highest is high, the two between are mid; of equal scores, the
+    earlier sentence is the lower.
 
     Args:
         sentences: the test set's source.
@@ -53,15 +53,15 @@ def score_by_frequency(
         translations: one for each reference.
         references: true translations.
         buckets: as `frequency_buckets` returns them for the source sentences.
-        language: the target, as in `score_translations`.
+        language: the target language, as in `score_translations`.
 
     Raises:
-        UserError: unequally many of them, or a bucket without a sentence.
+        UserError: their numbers differ, or a bucket has no sentence.
     """
     if not len(translations) == len(references) == len(buckets):
         raise UserError(
             f"{len(translations)} translations, {len(references)} references and {len(buckets)} buckets: "
-            "there must be equally many"
+            "the numbers must be equal"
         )
     scores = []
     for bucket in BUCKETS:

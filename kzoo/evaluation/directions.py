@@ -1,4 +1,4 @@
-"""BLEU of every direction of a multilingual translator: scored, as a table, and as a picture."""
+"""BLEU of every direction of a multilingual translator: scoring, a table, and a figure."""
 
 import json
 import os
@@ -31,8 +31,8 @@ def evaluate_directions(
         directions: (source, target) pairs.
         beam_size: int.
         length_penalty: as in `Translator.translate`.
-        truncate: bool. Cut sentences that the model cannot read whole; an error otherwise.
-        progress: called with a number of sentences whenever so many more are translated.
+        truncate: bool. Cut sentences that are too long for the model; otherwise an error.
+        progress: called with the number of sentences newly translated.
     """
     scores = {}
     for source, target in directions:
@@ -61,8 +61,8 @@ def write_directions(
     Args:
         scores: what `evaluate_directions` returned.
         path: the file.
-        unseen: directions without a pair in training; `None`: nobody knows.
-        **about: what else it should say, such as `beam_size=5`.
+        unseen: directions without a pair in training; `None`: unknown.
+        **about: further entries, such as `beam_size=5`.
     """
     if unseen is not None:
         unseen = set(unseen)
@@ -80,10 +80,10 @@ def write_directions(
 
 
 def read_directions(path: str | os.PathLike) -> tuple[dict[tuple[str, str], float], list[tuple[str, str]]]:
-    """Return BLEU by direction, and the unseen directions, of a file that `write_directions` wrote.
+    """Return BLEU by direction, and the unseen directions, from a file that `write_directions` wrote.
 
     Raises:
-        UserError: it is no such file.
+        UserError: it is not such a file.
     """
     try:
         rows = json.loads(Path(path).read_text(encoding="utf-8"))["scores"]
@@ -126,12 +126,12 @@ def plot_directions(
     """Draw BLEU by direction as a matrix; directions unseen in training have a dashed frame.
 
     Args:
-        bleu: for each (source, target) direction its BLEU.
+        bleu: BLEU of each (source, target) direction.
         unseen: directions.
         path: PNG, SVG or PDF file.
         title: what the numbers are.
     """
-    from kzoo.evaluation.figures import picture  # matplotlib, which scoring does without
+    from kzoo.evaluation.figures import picture  # matplotlib, which scoring does not need
 
     codes, unseen = _languages(bleu), set(unseen)
     with picture(path, size=(0.9 * len(codes) + 1.2, 0.8 * len(codes) + 0.9)) as figure:

@@ -1,4 +1,4 @@
-"""What the zoo's pictures share: their style, their colours, and how one reaches the disk whole."""
+"""What the zoo's figures share: their style, their colours, and complete writing to disk."""
 
 import contextlib
 import functools
@@ -13,7 +13,7 @@ from matplotlib.font_manager import FontProperties, fontManager
 from kzoo.errors import UserError
 from kzoo.files import whole_file
 
-# Okabe and Ito's colours, which the colour-blind tell apart; yellow left out, too faint on white.
+# Okabe and Ito's colours, which colour-blind people can tell apart; without yellow, too faint on white.
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 
 FORMATS = ("png", "svg", "pdf")
@@ -35,7 +35,7 @@ STYLE = {
     "legend.frameon": False,
     "lines.linewidth": 1.4,
     "mathtext.fontset": "cm",
-    "svg.hashsalt": "kzoo",  # names within the file, the same each time
+    "svg.hashsalt": "kzoo",  # the same names within the file each time
     "xtick.color": "#444444",
     "ytick.color": "#444444",
 }
@@ -43,15 +43,15 @@ STYLE = {
 
 @contextlib.contextmanager
 def picture(path: str | Path, size: tuple[float, float], formulas: bool = False) -> Iterator[Figure]:
-    """Give an empty figure to draw on, and write it when the block ends without an error.
+    """Yield an empty figure to draw on, and write it when the block ends without an error.
 
-    The file is written beside its place and moved there: nobody sees half a picture, and a failure leaves
-    the picture that was there before. Missing folders are made.
+    The file is written elsewhere in its folder and then moved into place: no reader sees half a figure, and a
+    failure leaves the earlier file. Missing folders are created.
 
     Args:
-        path: where to write; the suffix, one of .png, .svg and .pdf, gives the format.
-        size: width and height, inches; a PNG has 150 pixels an inch.
-        formulas: whether text between two `$` is a formula. A sentence that is drawn may hold them.
+        path: file to write; the suffix, .png, .svg or .pdf, sets the format.
+        size: width and height in inches; a PNG has 150 pixels per inch.
+        formulas: whether text between two `$` is a formula; sentences may contain such text.
 
     Raises:
         UserError: another suffix (before anything is computed), or a file that cannot be written.

@@ -1,4 +1,4 @@
-"""Pictures of glyphs: a vocabulary's table, the nearest characters, and what a softmax encoder looks at.
+"""Figures of glyphs: a vocabulary's table, the nearest characters, and what a softmax encoder looks at.
 
 Reference: Broscheit et al. 2018, "Learning Distributional Token Representations from Visual Features",
 https://aclanthology.org/W18-3025
@@ -23,7 +23,7 @@ def plot_glyphs(glyphs: np.ndarray, path: str | Path, columns: int = 40) -> None
     Args:
         glyphs: `(N, 22, 22)`, as `kzoo.text.render_glyphs` returns them.
         path: picture to write, .png, .svg or .pdf.
-        columns: glyphs in a row.
+        columns: glyphs per row.
 
     Raises:
         UserError: no glyphs, or a file that cannot be written.
@@ -43,8 +43,8 @@ def nearest_characters(
 
     Args:
         character: one of `characters`.
-        characters: a vocabulary; entries that are not one character are passed over.
-        vectors: `(V, D)`, such as `GlyphEmbedding.bake()` returns.
+        characters: a vocabulary; entries that are not one character are skipped.
+        vectors: `(V, D)`, for example from `GlyphEmbedding.bake()`.
         count: how many.
 
     Raises:
@@ -73,7 +73,7 @@ def plot_nearest(
     path: str | Path,
     count: int = 10,
 ) -> None:
-    """Draw each query and the characters nearest to it, a row for each encoder.
+    """Draw each query and the characters nearest to it, one row per encoder.
 
     Args:
         queries: characters.
@@ -81,7 +81,7 @@ def plot_nearest(
         glyphs: `(V, 22, 22)`. Their bitmaps.
         encoders: the vectors `(V, D)` of each encoder, by its name.
         path: picture to write, .png, .svg or .pdf.
-        count: how many neighbours.
+        count: number of neighbours.
 
     Raises:
         UserError: a query that is not in the vocabulary, no query, or a file that cannot be written.
@@ -105,14 +105,14 @@ def top_activations(
 ) -> dict[int, list[str]]:
     """Return, for each softmax feature, the characters that have it among their strongest.
 
-    The paper's Figure 1 shows the top 3 of the characters of 350 random training sentences. Features that
-    most characters share come first; of a feature's characters those that it is strongest in.
+    The paper's Figure 1 shows the top 3 of the characters of 350 random training sentences. Features are
+    ordered by how many characters share them; a feature's characters, by how strong it is in them.
 
     Args:
-        sentences: the text whose characters are looked at.
+        sentences: the text whose characters are examined.
         characters: the vocabulary.
         activations: `(V, F)`, as `GlyphCharEncoder.activations` returns them.
-        top: int. Features of a character.
+        top: int. Number of features per character.
     """
     present = {character for sentence in sentences for character in sentence}
     chosen = [i for i, character in enumerate(characters) if character in present]
@@ -134,15 +134,15 @@ def plot_activations(
     rows: int = 20,
     columns: int = 24,
 ) -> None:
-    """Draw the characters of the first features of `top_activations`, a row a feature: the paper's Figure 1.
+    """Draw the characters of the first of `top_activations`, one feature per row: the paper's Figure 1.
 
     Args:
         features: as `top_activations` returns them.
         characters: the vocabulary.
         glyphs: `(V, 22, 22)`. Their bitmaps.
         path: picture to write, .png, .svg or .pdf.
-        rows: most features.
-        columns: most characters of a feature.
+        rows: maximum number of features.
+        columns: maximum number of characters per feature.
 
     Raises:
         UserError: no features, or a file that cannot be written.
@@ -155,7 +155,7 @@ def plot_activations(
 
 
 def _plot_rows(rows: list[list[int]], labels: list[str], glyphs: np.ndarray, path: str | Path, title: str):
-    """Draw rows of numbered glyphs with a label each."""
+    """Draw rows of numbered glyphs, each with a label."""
     if not rows:
         raise UserError("there are no characters to draw")
     columns = max(map(len, rows))
@@ -170,11 +170,11 @@ def _plot_rows(rows: list[list[int]], labels: list[str], glyphs: np.ndarray, pat
         cell = glyphs.shape[1] + GAP
         axes.set_yticks([GAP + cell * i + glyphs.shape[1] / 2 for i in range(len(rows))], labels)
         axes.tick_params(length=0)
-        axes.set_anchor("E")  # what is left of the width is the labels'
+        axes.set_anchor("E")  # the rest of the width is for the labels
 
 
 def _tiled(glyphs: np.ndarray, columns: int) -> np.ndarray:
-    """Return one image of `(N, h, w)` glyphs, row by row, a gap around each."""
+    """Return one image of `(N, h, w)` glyphs, row by row, with a gap around each."""
     columns = min(columns, len(glyphs))
     height, width = (size + GAP for size in glyphs.shape[1:])
     rows = -(-len(glyphs) // columns)

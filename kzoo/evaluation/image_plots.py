@@ -1,4 +1,4 @@
-"""What a picture attends to among the words of a sentence, layer by layer and head by head."""
+"""Attention of a picture to the words of a sentence, by layer and head."""
 
 import os
 
@@ -14,14 +14,14 @@ from kzoo.evaluation.figures import picture
 def plot_image_attention(
     words: list[str], scores: np.ndarray, path: str | os.PathLike, image: np.ndarray | None = None
 ):
-    """Draw the attention of the image over the words: a strip a layer, in it a row a head.
+    """Draw the attention of the image to the words: one strip per layer, with one row per head.
 
     Args:
         words: the sentence's S subwords.
-        scores: `(layers, H, R, S)`, as `Translator.image_attention` returns them; drawn is the mean over the
-            R regions.
+        scores: `(layers, H, R, S)`, as `Translator.image_attention` returns them; the mean over the R regions
+            is drawn.
         path: PNG, SVG or PDF file.
-        image: the picture `(h, w, 3)`, drawn beside; `None`: nothing is.
+        image: the picture `(h, w, 3)`, drawn beside them, or `None`.
     """
     layers, heads = scores.shape[:2]
     size = (
@@ -34,7 +34,9 @@ def plot_image_attention(
             axes = left.subplots()
             axes.imshow(image)
             axes.set_axis_off()
-        most = scores.mean(axis=2).max()  # attention is spread over many words: of 1 little would be seen
+        most = scores.mean(
+            axis=2
+        ).max()  # attention is spread over many words: on a scale to 1 little would show
         rows = right.subplots(layers, squeeze=False)[:, 0]
         for number, (axes, layer) in enumerate(zip(rows, scores, strict=True), 1):
             drawn = axes.imshow(layer.mean(axis=1), cmap="Blues", vmin=0, vmax=most, aspect="auto")
@@ -46,7 +48,7 @@ def plot_image_attention(
 
 
 def _write_above(axes: Axes, words: list[str]):
-    """Write the sentence over a strip, a word over each of its columns."""
+    """Write the sentence above a strip, one word above each column."""
     axes.xaxis.tick_top()
     axes.set_xticks(range(len(words)), _shown(words), rotation=45, ha="left", rotation_mode="anchor")
 
@@ -64,14 +66,14 @@ def plot_regions(
     all words.
 
     Args:
-        scores: `(layers, H, R, S)`; drawn is the mean over layers and heads.
+        scores: `(layers, H, R, S)`; the mean over layers and heads is drawn.
         image: the picture `(h, w, 3)`.
         words: the S subwords.
         path: PNG, SVG or PDF file.
-        image_shape: of the model, which tells how its regions lie.
+        image_shape: the model's, which gives the layout of the regions.
 
     Raises:
-        UserError: features of the whole picture, or of regions that lie in no square.
+        UserError: the features are of the whole picture, or of regions that do not form a square.
     """
     height, width = image.shape[:2]
     by_word = scores.mean(axis=(0, 1)).reshape(*_grid(scores.shape[2], image_shape), len(words))
@@ -86,7 +88,7 @@ def plot_regions(
         panels = zip(places.ravel()[1:], _shown(words), np.moveaxis(by_word, -1, 0), strict=False)
         for axes, word, weights in panels:
             axes.imshow(image, extent=place)
-            # Clear where little attends, so that the picture's colours stay.
+            # Transparent where attention is low, so that the picture's colours stay.
             axes.imshow(weights, cmap="Reds", vmin=0, vmax=most, alpha=0.8 * weights / most, extent=place)
             axes.set_title(word)
         scale = ScalarMappable(Normalize(0, most), "Reds")
@@ -94,10 +96,10 @@ def plot_regions(
 
 
 def _grid(regions: int, image_shape: tuple[int, ...]) -> tuple[int, int]:
-    """Return how many regions lie down and across a picture, whatever its own height and width.
+    """Return the number of regions down and across a picture, whatever its height and width.
 
-    A model that reads pictures scales each to its `(h, w, 3)`, and has regions as high as wide. Features
-    `(R, D_img)` are of networks that pictures are made square for: VGG's 49 regions are 7×7.
+    A model that reads pictures scales each to its `(h, w, 3)`, and its regions are square. Features
+    `(R, D_img)` are from networks for which pictures are made square: VGG's 49 regions are 7×7.
     """
     if len(image_shape) == 1:
         raise UserError(
@@ -107,7 +109,7 @@ def _grid(regions: int, image_shape: tuple[int, ...]) -> tuple[int, int]:
     height, width = image_shape[:2] if len(image_shape) == 3 else (1, 1)
     down = round((regions * height / width) ** 0.5)
     if down * down * width != regions * height:
-        raise UserError(f"{regions} regions lie in no square: where in the picture they are is not known")
+        raise UserError(f"{regions} regions do not form a square: their places in the picture are unknown")
     return down, regions // down
 
 

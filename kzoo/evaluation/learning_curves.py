@@ -1,4 +1,4 @@
-"""Learning curves of runs, drawn and counted: the PoPE paper's Figure 4, by `kzoo plot curves`.
+"""Learning curves of runs, as figures and epoch counts: the PoPE paper's Figure 4, by `kzoo plot curves`.
 
 They are read from the `history.csv` that a run writes after each epoch.
 """
@@ -21,10 +21,10 @@ def read_labels(histories: Sequence[str]) -> dict[str, Path]:
 
     Args:
         histories: `LABEL=PATH` or `PATH` each, where the path is a run's folder or its `history.csv`.
-            Without a label, the run is called after its folder (after the file if that has another name).
+            Without a label, the run is named after its folder (after the file if that has another name).
 
     Raises:
-        UserError: two runs of one label.
+        UserError: two runs have the same label.
     """
     labelled: dict[str, Path] = {}
     for given in histories:
@@ -43,11 +43,11 @@ def read_history(path: str | Path) -> dict[str, list[float]]:
     """Return the columns epoch, val_bleu and loss of a run's `history.csv`.
 
     Args:
-        path: CSV file with a header line; other columns are left unread.
+        path: CSV file with a header line; other columns are ignored.
 
     Raises:
-        UserError: a file that cannot be read, lacks a column or has no epoch, or a value, with its line,
-            that is no number.
+        UserError: the file cannot be read, lacks a column or has no epoch, or a value is not a number; its
+            line is named.
     """
     columns: dict[str, list[float]] = {"epoch": [], "val_bleu": [], "loss": []}
     try:
@@ -74,14 +74,14 @@ def read_history(path: str | Path) -> dict[str, list[float]]:
 def epochs_to_reach(
     histories: Mapping[str, str | Path], thresholds: Sequence[float]
 ) -> list[tuple[str, list[int | None]]]:
-    """Return when each run first reached each validation BLEU: the paper's claim of faster convergence.
+    """Return when each run first reached each validation BLEU, for the paper's claim of faster convergence.
 
     Args:
         histories: run label → its `history.csv`.
         thresholds: BLEU points, as the history has them.
 
     Returns:
-        a row a run, `(label, epochs)`: the first epoch at or over each threshold, `None` where there is none.
+        one row per run, `(label, epochs)`: the first epoch at or above each threshold, else `None`.
 
     Raises:
         UserError: as `read_history`.
@@ -98,7 +98,7 @@ def epochs_to_reach(
 
 
 def reach_table(histories: Mapping[str, str | Path], thresholds: Sequence[float]) -> str:
-    """Return what `epochs_to_reach` counts as a Markdown table, a row a run."""
+    """Return the result of `epochs_to_reach` as a Markdown table, one row per run."""
     rows = [("BLEU", [f"{threshold:g}" for threshold in thresholds])]
     rows += [(label.replace("|", "\\|"), row) for label, row in epochs_to_reach(histories, thresholds)]
     lines = [f"| {label} | {' | '.join('' if v is None else str(v) for v in row)} |" for label, row in rows]
@@ -114,7 +114,7 @@ def plot_learning_curves(histories: Mapping[str, str | Path], path: str | Path) 
         path: picture to write, .png, .svg or .pdf.
 
     Raises:
-        UserError: no run, a history as `read_history` refuses it, or a file that cannot be written.
+        UserError: no run, a history that `read_history` rejects, or a file that cannot be written.
     """
     if not histories:
         raise UserError("no run to draw: give at least one history.csv")
@@ -135,7 +135,9 @@ def plot_learning_curves(histories: Mapping[str, str | Path], path: str | Path) 
             axes.set(title=title, xlabel="epoch")
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
             axes.grid(True)
-        panels[1].legend(panels[1].lines, list(runs), loc="upper right")  # a loss falls: this corner is free
+        panels[1].legend(
+            panels[1].lines, list(runs), loc="upper right"
+        )  # the loss falls, so this corner is free
 
 
 def _number(text: str | None, place: str) -> float:

@@ -16,7 +16,7 @@ def logistic_logits(
     tolerance: float = 1e-7,
     max_iterations: int = 300,
 ) -> np.ndarray:
-    """Fit a logistic regression for each set of training examples and each strength; return all their logits.
+    """Fit a logistic regression for each set of training examples and each strength; return all logits.
 
     Each minimizes what scikit-learn's `LogisticRegression(C=strength)` minimizes, strength · the sum of its
     examples' cross-entropies + ‖W‖² / 2, the biases not counted, by Nesterov's accelerated gradient with
@@ -25,11 +25,11 @@ def logistic_logits(
 
     Args:
         features: float32 `(N, F)`.
-        targets: `(N, 1)` with the probability of class 1 of two, or `(N, K)` with those of K classes.
+        targets: `(N, 1)` with the probability of class 1 of two, or `(N, K)` with those of all K classes.
         train: bool `(N, P)`: which examples each of P training sets has.
         strengths: inverse strengths of the regularization, scikit-learn's C.
-        tolerance: float. Done when the loss per example is about so near its minimum.
-        max_iterations: int. At most so many steps.
+        tolerance: float. Stop when the loss per example is about this close to its minimum.
+        max_iterations: int. Maximum number of steps.
 
     Returns:
         float32 `(N, P, len(strengths), K)`, for all examples, whether trained on or not.
@@ -39,7 +39,7 @@ def logistic_logits(
         Mathematics 44. O'Donoghue and Candès 2015, "Adaptive Restart for Accelerated Gradient Schemes".
         https://arxiv.org/abs/1204.3982
     """
-    x = (features - features.mean(axis=0)).astype("float32")  # the biases take up the mean
+    x = (features - features.mean(axis=0)).astype("float32")  # the biases absorb the mean
     y = targets.astype("float32")[:, None, None, :]
     inside = train.astype("float32")[:, :, None, None]
     f, sets, s, k = x.shape[1], train.shape[1], len(strengths), y.shape[-1]
@@ -61,7 +61,7 @@ def logistic_logits(
         to_go = (slope * move).sum(axis=(0, 3)) + (bias_slope * bias_move).sum(axis=2)
         if (to_go <= 2 * tolerance * train.sum(axis=0)[:, None]).all():
             break
-        # Where the last step went uphill, the momentum starts again.
+        # Where the last step went uphill, the momentum is reset.
         change, bias_change = next_weights - weights, next_bias - bias
         uphill = (slope * change).sum(axis=(0, 3)) + (bias_slope * bias_change).sum(axis=2) > 0
         momentum[uphill] = 1

@@ -1,4 +1,4 @@
-"""METEOR, by its authors' Java program where that is installed."""
+"""METEOR, by its authors' Java program if it is installed."""
 
 import importlib.util
 import shutil
@@ -15,7 +15,7 @@ from kzoo.errors import UserError
 from kzoo.text.languages import has_spaces, is_chinese
 
 LEFT_OUT = "METEOR is left out: it needs Java, and pip install pycocoevalcap for its jar"
-# How the words of languages that METEOR knows are matched; the package has tables of English ones alone.
+# How words are matched in the languages that METEOR knows; the package has tables for English only.
 MATCHING = {
     "cs": "exact",
     "de": "exact stem",
@@ -27,7 +27,7 @@ MATCHING = {
 
 
 def find_meteor() -> Path | None:
-    """Return the path of METEOR's jar, which the package pycocoevalcap carries; `None` without it or Java."""
+    """Return the path of METEOR's jar, from the package pycocoevalcap; `None` without it or Java."""
     found = importlib.util.find_spec("pycocoevalcap")
     if found is None or shutil.which("java") is None:
         return None
@@ -39,8 +39,8 @@ def meteor_score(translations: Sequence[str], references: Sequence[str], languag
     """Return METEOR 1.5 of translations against one reference each, in percent.
 
     English words match by form, stem, synonym and paraphrase; German, French, Spanish and Russian ones by
-    form and stem, those of other languages by form alone, those without spaces by characters: lower scores
-    than with METEOR's own tables of paraphrases.
+    form and stem, those of other languages by form alone, those without spaces by characters. Scores are
+    lower than with METEOR's own paraphrase tables.
 
     Args:
         translations: one for each reference.
@@ -48,7 +48,7 @@ def meteor_score(translations: Sequence[str], references: Sequence[str], languag
         language: the target.
 
     Raises:
-        UserError: unequally many, no Java, no jar, or a run that fails.
+        UserError: the numbers differ, Java or the jar is missing, or the program fails.
 
     Reference:
         Denkowski and Lavie 2014, "Meteor Universal". https://aclanthology.org/W14-3348

@@ -1,4 +1,4 @@
-"""Pictures of position encodings: the PoPE paper's Figures 1, 2 and 3, by `kzoo plot`.
+"""Figures of position encodings: the PoPE paper's Figures 1, 2 and 3, by `kzoo plot`.
 
 The numbers come from `position_statistics`. Reference: Aggarwal 2024, "PoPE: Legendre Orthogonal
 Polynomials Based Position Encoding for Large Language Models", https://arxiv.org/abs/2405.04585
@@ -25,14 +25,14 @@ from kzoo.evaluation.position_statistics import (
 ENCODINGS = {"sine": sine_encoding, "pope": pope_encoding}
 TITLES = {"sine": "Sinusoidal encoding", "pope": "PoPE, Legendre polynomials"}
 SHOWN = 128  # encodings drawn
-HIGHEST_ORDER = 5  # of the polynomials drawn
-LEVELS = 48  # of a colour scale: a PNG of 290 KB, 500 KB with 256 levels, and the eye sees no steps
+HIGHEST_ORDER = 5  # highest order of the polynomials drawn
+LEVELS = 48  # of a colour scale: a PNG has 290 KB, 500 KB with 256 levels, and no steps are visible
 
 
 def plot_positions(
     encoding: str, path: str | Path, num_positions: int = 512, width: int = 512, normalize: bool = False
 ) -> None:
-    """Draw an encoding and how alike its positions are: the paper's Figure 1 (sine) or 3 (pope).
+    """Draw an encoding and how similar its positions are: the paper's Figure 1 (sine) or 3 (pope).
 
     Four images: the first encodings; the mutual information of positions in the high dimensions, that is over
     the features from D/2; the correlation of positions over all features, and over the high dimensions.
@@ -61,9 +61,9 @@ def plot_positions(
         figure.suptitle(f"{named}, $L$ = {num_positions} positions, $D$ = {width} features")
         panels = figure.subplot_mosaic("aaa;bcd", height_ratios=(1, 0.95))
 
-        # As many as have a row of pixels: more of them would be drawn as moiré patterns.
+        # As many as there are rows of pixels: more would show moiré patterns.
         first = encodings[:SHOWN]
-        # Few values of a plain PoPE reach its range of ±1; the scale follows the many.
+        # Few values of a plain PoPE come near its range of ±1; the scale fits most of them.
         limit = np.percentile(np.abs(first), 98)
         beyond = "both" if np.abs(first).max() > 1.01 * limit else "neither"
         colours = colormaps["RdBu_r"].resampled(LEVELS)
@@ -109,9 +109,9 @@ def plot_polynomials(path: str | Path) -> None:
 def correlation_curves(num_positions: int = 512, width: int = 512) -> dict[str, dict[str, np.ndarray]]:
     """Return the mean |correlation| of two positions against their distance: the paper's Figure 3.
 
-    PoPE stands twice over all features: as the paper writes it, and without feature 0. That feature lies
-    at x = -1, where every P_n is ±1 while elsewhere it shrinks as 1/sqrt(n): alone it correlates all
-    positions of high order.
+    Over all features, PoPE appears twice: as in the paper, and without feature 0. That feature is at x = -1,
+    where every P_n is ±1, while elsewhere it shrinks as 1/sqrt(n): it alone correlates all positions of high
+    order.
 
     Args:
         num_positions: positions `L`.
@@ -132,7 +132,7 @@ def correlation_curves(num_positions: int = 512, width: int = 512) -> dict[str, 
 
 
 def plot_correlation(path: str | Path, num_positions: int = 512, width: int = 512) -> None:
-    """Draw the correlation of positions against their distance, sine beside PoPE: the paper's Figure 3.
+    """Draw the correlation of positions against their distance, for sine and PoPE: the paper's Figure 3.
 
     Args:
         path: picture to write, .png, .svg or .pdf.
@@ -169,14 +169,14 @@ def plot_correlation(path: str | Path, num_positions: int = 512, width: int = 51
 def _check_sizes(num_positions: int, width: int):
     for name, value in (("num_positions", num_positions), ("width", width)):
         if value < 4:
-            raise UserError(f"{name} must be at least 4, is {value}")
+            raise UserError(f"{name} must be at least 4, not {value}")
 
 
 def _position_image(figure: Figure, axes: Axes, matrix: np.ndarray, limit: float, title: str, unit: str):
     axes.set(title=title, xlabel="position")
     axes.set_facecolor("#BBBBBB")  # shows where the value is not defined
     colours = colormaps["viridis"].resampled(LEVELS)
-    # Where a pixel stands for several pairs, it is the mean of their values, not of their colours.
+    # A pixel for several pairs shows the mean of their values, not of their colours.
     image = axes.imshow(matrix, cmap=colours, vmin=0, vmax=limit, interpolation_stage="data")
     extend = "max" if np.nanmax(matrix) > 1.01 * limit else "neither"
     bar = figure.colorbar(image, ax=axes, extend=extend, location="bottom", aspect=22, pad=0.02)

@@ -1,6 +1,6 @@
-"""How alike the encodings of different positions are: the numbers behind the PoPE paper's Figures 1 and 3.
+"""How similar the encodings of different positions are: the numbers behind the PoPE paper's Figures 1 and 3.
 
-NumPy alone, so that a picture needs no compute backend; `position_plots` draws what is computed here.
+Uses only NumPy, so that a figure needs no backend; `position_plots` draws what is computed here.
 """
 
 import numpy as np
@@ -44,7 +44,7 @@ def pope_encoding(num_positions: int, width: int, normalize: bool = False) -> np
 
 
 def correlation(encodings: np.ndarray) -> np.ndarray:
-    """Return Pearson's correlation of each two positions' encodings, the features being the samples.
+    """Return Pearson's correlation of each pair of positions' encodings, with the features as samples.
 
     The scale of an encoding does not matter: PoPE's correlations are the same with and without `normalize`.
 
@@ -56,7 +56,7 @@ def correlation(encodings: np.ndarray) -> np.ndarray:
     """
     centred = encodings - encodings.mean(axis=1, keepdims=True)
     size = np.linalg.norm(centred, axis=1, keepdims=True)
-    noise = 1e-9 * np.linalg.norm(encodings, axis=1, keepdims=True)  # what is left of a constant
+    noise = 1e-9 * np.linalg.norm(encodings, axis=1, keepdims=True)  # what remains of a constant
     unit = np.divide(centred, size, out=np.full_like(centred, np.nan), where=size > noise)
     return unit @ unit.T
 
@@ -64,11 +64,11 @@ def correlation(encodings: np.ndarray) -> np.ndarray:
 def mean_by_distance(matrix: np.ndarray) -> np.ndarray:
     """Return the mean of |matrix[i, i + d]| over the positions i, for each distance d.
 
-    The absolute value, because PoPE's correlations change sign from one distance to the next: their mean
+    Absolute values, because PoPE's correlations change sign from one distance to the next: their mean
     would be near zero however large they are.
 
     Args:
-        matrix: `(L, L)`, symmetric; NaN (a position without correlation) is left out.
+        matrix: `(L, L)`, symmetric; NaN (a position without correlation) is skipped.
 
     Returns:
         `(L,)`, for the distances 0 … L - 1; NaN where no pair is left.
@@ -83,7 +83,7 @@ def mean_by_distance(matrix: np.ndarray) -> np.ndarray:
 
 
 def mutual_information(encodings: np.ndarray, num_bins: int = 8) -> np.ndarray:
-    """Return the mutual information of each two positions' encodings, by histogram.
+    """Return the mutual information of each pair of positions' encodings, by histogram.
 
     An encoding's features are samples of one variable, counted in bins of equal width between its own
     smallest and largest value: I(a; b) = H(a) + H(b) - H(a, b), entropies of the counted frequencies. The
@@ -106,7 +106,7 @@ def mutual_information(encodings: np.ndarray, num_bins: int = 8) -> np.ndarray:
     frequency = inside.mean(axis=-1, dtype="float64")  # (bins, L)
     entropy = -xlogy(frequency, frequency).sum(axis=0)
     information = entropy[:, None] + entropy[None, :]
-    # One pair of bins at a time: the memory is that of the answer, not bins² times as much.
+    # One pair of bins at a time: the memory is that of the result, not bins² times as much.
     for first in inside:
         for second in inside:
             together = (first @ second.T).astype("float64") / encodings.shape[1]  # (L, L)

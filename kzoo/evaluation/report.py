@@ -1,4 +1,4 @@
-"""A page that shows two models' translations beside each other, with the pictures: a paper's case study.
+"""A page that shows two models' translations side by side, with the pictures: a paper's case study.
 
 `kzoo report` writes it. After Figures 4 and 5 of Ma et al. 2020.
 """
@@ -37,11 +37,11 @@ mark { background: #ffe08a; border-radius: 2px; }
 
 ANY_CHINESE = re.compile(f"[{CHINESE}]")
 CHARACTERS = re.compile(rf"[^\W{CHINESE}]+|.", re.DOTALL)  # and words of other scripts
-SMALL = 128  # pixels: what is no wider and no higher is shown enlarged, and exactly
+SMALL = 128  # pixels: a picture no wider and no higher is shown enlarged, with exact pixels
 
 
 class Case(NamedTuple):
-    """A sentence, its reference and two translations; `difference` is from 0, equal, to 1."""
+    """A sentence, its reference and two translations; `difference` is from 0 (equal) to 1."""
 
     number: int
     source: str
@@ -54,10 +54,10 @@ class Case(NamedTuple):
 def cases(
     sources: Sequence[str], references: Sequence[str], first: Sequence[str], second: Sequence[str]
 ) -> list[Case]:
-    """Return the sentences, those whose two translations differ most first.
+    """Return the sentences, those with the most different translations first.
 
-    The difference is one minus the share of words (of characters, in Chinese) that stand in
-    both translations in the same order.
+    The difference is one minus the share of words (in Chinese, of characters) that are in both
+    translations in the same order.
 
     Args:
         sources: the sentences.
@@ -66,12 +66,12 @@ def cases(
         second: another's.
 
     Raises:
-        UserError: unequally many.
+        UserError: their numbers differ.
     """
     if len({len(sources), len(references), len(first), len(second)}) > 1:
         raise UserError(
             f"{len(sources):,} sentences, {len(references):,} references, {len(first):,} and {len(second):,} "
-            "translations: there must be equally many"
+            "translations: the numbers must be equal"
         )
     rows = [
         Case(number, *texts, 1 - SequenceMatcher(None, *_words(*texts[2:]), False).ratio())
@@ -91,8 +91,8 @@ def write_report(
 
     Args:
         path: the file.
-        title: what it is headed.
-        names: of the two models.
+        title: the page's heading.
+        names: the two models' names.
         chosen: as `cases` returns them.
         images: the pictures by `Case.number`, each uint8 `(h, w, 3)`; `None`: no pictures are shown.
 
@@ -127,12 +127,12 @@ def _article(
 
 
 def _terms(*rows: tuple[str, str]) -> str:
-    """Return names and what stands under them as HTML; the latter is HTML already."""
+    """Return names and what they describe as HTML; the latter is HTML already."""
     return "".join(f"<dt>{html.escape(name)}</dt><dd>{text}</dd>" for name, text in rows)
 
 
 def _marked(first: str, second: str) -> tuple[str, str]:
-    """Return both texts as HTML, the words that the other lacks marked."""
+    """Return both texts as HTML, with the words that the other lacks marked."""
     sides, shown = _words(first, second), ([], [])
     between = "" if ANY_CHINESE.search(first + second) else " "
     for kind, *bounds in SequenceMatcher(None, *sides, False).get_opcodes():
@@ -144,13 +144,13 @@ def _marked(first: str, second: str) -> tuple[str, str]:
 
 
 def _words(first: str, second: str) -> tuple[list[str], list[str]]:
-    """Return the words of two texts; of Chinese ones the characters, and words of other scripts between."""
+    """Return the words of two texts; for Chinese, characters, and words of other scripts among them."""
     split = CHARACTERS.findall if ANY_CHINESE.search(first + second) else str.split
     return split(first), split(second)
 
 
 def _picture(picture: np.ndarray, alternative: str) -> str:
-    """Return a picture as HTML that holds it: photographs as JPEG, a tenth of what PNG takes."""
+    """Return HTML with a picture embedded: photographs as JPEG, a tenth of the size of a PNG."""
     small, file = max(picture.shape[:2]) <= SMALL, io.BytesIO()
     kind = "png" if small else "jpeg"
     Image.fromarray(np.asarray(picture, "uint8")).save(file, kind)

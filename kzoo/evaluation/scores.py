@@ -22,7 +22,7 @@ class SplitScores:
 
     Args:
         split: the split's name; `"all"` for several together.
-        sentences: how many.
+        sentences: number of sentences.
         bleu, bleu_lowercased, chrf2, ter: sacreBLEU's.
         signatures: sacreBLEU's, by the name of the score.
         meteor: METEOR, where Java and its jar are installed.
@@ -51,7 +51,7 @@ def score_translations(
             its characters.
 
     Raises:
-        UserError: not a translation for each reference.
+        UserError: there is not one translation for each reference.
 
     Example:
 
@@ -97,19 +97,19 @@ def evaluate(
     progress: Callable[[int], None] | None = None,
     images: Mapping | None = None,
 ) -> tuple[list[SplitScores], dict[str, list[str]]]:
-    """Translate splits of a corpus and score them, each and (if there are several) all together.
+    """Translate splits of a corpus and score each of them and, if there are several, all together.
 
     Args:
         translator: has `translate`.
         corpus: has the splits in both languages.
         splits: their names.
-        source: language.
-        target: language.
+        source: source language.
+        target: target language.
         beam_size: int.
         length_penalty: as in `Translator.translate`.
         truncate: as in `Translator.translate`.
-        progress: called with a number of sentences whenever so many more are translated.
-        images: of each split, for a translator that reads them; the corpus's by default.
+        progress: called with the number of sentences newly translated.
+        images: images of each split, for a translator that reads them; the corpus's by default.
 
     Returns:
         The scores, and each split's translations.
@@ -137,7 +137,7 @@ def evaluate(
 
 
 def score_table(scores: list[SplitScores]) -> str:
-    """Return the scores as a Markdown table, the signatures under it; METEOR where it was found."""
+    """Return the scores as a Markdown table, with the signatures below it; METEOR if it is installed."""
     has_meteor = all(s.meteor is not None for s in scores)
     lines = [
         f"| set | sentences | BLEU | BLEU, lowercased | chrF2 | TER |{' METEOR |' if has_meteor else ''}",
@@ -156,7 +156,7 @@ def write_scores(scores: list[SplitScores], path: str | os.PathLike, **about):
     Args:
         scores: what `evaluate` returned.
         path: the file.
-        **about: what else it should say, such as `beam_size=5`.
+        **about: further entries, such as `beam_size=5`.
     """
     rows = [dataclasses.asdict(s) for s in scores]
     rows = [{name: value for name, value in row.items() if value is not None} for row in rows]  # no METEOR

@@ -1,6 +1,6 @@
-"""SentEval: how much sentence embeddings know, by what simple classifiers can read from them.
+"""SentEval: what sentence embeddings contain, measured by simple classifiers trained on them.
 
-It takes any function from sentences to vectors, such as `model.embed` with its language given.
+It takes any function from sentences to vectors, such as `model.embed` with its language set.
 """
 
 import dataclasses
@@ -25,9 +25,9 @@ class TaskScores:
     """The scores of one task.
 
     Args:
-        task: its name.
-        scores: by the name of the score, the first one the task's own: one number a seed, or one alone where
-            the protocol draws no random number. `accuracy` and `f1` are percent.
+        task: the task's name.
+        scores: lists by the name of the score, the task's main one first: one number per seed, or a single
+            one if the protocol uses no random numbers. `accuracy` and `f1` are percent.
     """
 
     task: str
@@ -38,7 +38,7 @@ class TaskScores:
         return float(np.mean(self.scores[score]))
 
     def spread(self, score: str) -> float | None:
-        """Return the sample standard deviation over the seeds; None where there is one number."""
+        """Return the sample standard deviation over the seeds; `None` if there is only one number."""
         values = self.scores[score]
         return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
@@ -54,16 +54,16 @@ def evaluate_embeddings(
     MR, CR, SUBJ, MPQA: nested 10-fold cross-validation. TREC, MRPC: 10 folds of the training set choose the
     regularization. SST-2, SST-5, SICK-E: the validation set does. SICK-R, STS-B, STS-2015: relatedness of
     pairs. SNLI and the probing tasks: SentEval's network, in Keras. `STS-2015-cosine`: nothing is trained.
-    Sentences are embedded once for a task, whatever the number of seeds; an empty one as ".", as in SentEval.
+    Sentences are embedded once per task, whatever the number of seeds; an empty one as ".", as in SentEval.
 
     Args:
         embed: function of N sentences that returns their vectors `(N, E)`.
-        tasks: names, keys of `kzoo.data.senteval.SENTEVAL_TASKS`; by default all whose files are there.
-        seeds: of the folds and of the networks' training.
+        tasks: names, keys of `kzoo.data.senteval.SENTEVAL_TASKS`; by default all whose files are present.
+        seeds: seeds of the folds and of the networks' training.
         progress: called with a task's name when it is scored.
 
     Returns:
-        The scores, a task each.
+        The scores, one entry per task.
 
     Raises:
         UserError: as `kzoo.data.senteval.senteval_examples`; or the vectors have another shape or are not
@@ -87,7 +87,7 @@ def senteval_table(columns: dict[str, list[TaskScores]]) -> str:
     """Return the scores as a Markdown table, several models side by side: mean ± spread.
 
     Args:
-        columns: the models' scores, by the names that head their columns.
+        columns: the models' scores, by column heading.
     """
     by_model = [{task.task: task for task in scores} for scores in columns.values()]
     rows = [(task.task, score) for scores in columns.values() for task in scores for score in task.scores]
@@ -104,7 +104,7 @@ def write_senteval(columns: dict[str, list[TaskScores]], path: str | os.PathLike
     Args:
         columns: the models' scores, by name.
         path: the file.
-        **about: what else it should say, such as `seeds=5`.
+        **about: further entries, such as `seeds=5`.
     """
     models = {name: [dataclasses.asdict(task) for task in scores] for name, scores in columns.items()}
     with whole_file(path) as file:
@@ -122,7 +122,7 @@ _Vectors = tuple[list[np.ndarray], np.ndarray]
 
 
 def _embedded(embed: Embed, splits: dict[str, Examples]) -> dict[str, _Vectors]:
-    """Return the splits with vectors for sentences; each different sentence is embedded once."""
+    """Return the splits with vectors instead of sentences; each distinct sentence is embedded once."""
     every = (text or "." for examples in splits.values() for texts in examples.texts for text in texts)
     row = {text: number for number, text in enumerate(dict.fromkeys(every))}
     vectors = np.asarray(embed(list(row)), "float32")
@@ -145,7 +145,7 @@ def _protocol(task: str) -> Callable[[dict[str, _Vectors], list[int]], dict[str,
 
 
 def _features(split: _Vectors) -> protocols.Split:
-    """Return the features of sentences, their vectors, or of pairs."""
+    """Return the features: a sentence's vector, or those of a pair."""
     vectors, targets = split
     return (vectors[0] if len(vectors) == 1 else protocols.pair_features(*vectors)), targets
 
@@ -159,7 +159,7 @@ def _trec(splits, seeds):
 
 
 def _mrpc(splits, seeds):
-    # SentEval's training set is the publishers' own, which the files here part into two.
+    # SentEval's training set is the publishers' own, which the files here split into two.
     parts = [_features(splits[split]) for split in ("train", "val")]
     train = tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return protocols.cross_validated_training(train, _features(splits["test"]), seeds, f1=True)
@@ -178,7 +178,7 @@ def _cosine(splits, seeds):
 
 
 def _snli(splits, seeds):
-    """Train on u, v, |u − v| and u · v, batch by batch: all at once they would not fit into memory."""
+    """Train on u, v, |u − v| and u · v, batch by batch, because all at once would not fit into memory."""
     from kzoo.evaluation.senteval_probing import probe
 
     def lazy(split: _Vectors):
@@ -202,7 +202,7 @@ def _probing(splits, seeds, **kwargs):
 
 
 def _word_content(splits, seeds):
-    return _probing(splits, seeds, hidden_units=0)  # 1,000 words: SentEval takes no hidden layer
+    return _probing(splits, seeds, hidden_units=0)  # 1,000 words: SentEval uses no hidden layer
 
 
 _PROTOCOLS = {

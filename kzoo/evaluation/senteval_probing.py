@@ -7,10 +7,10 @@ import numpy as np
 
 STRENGTHS = [1e-5, 1e-4, 1e-3, 1e-2]
 BATCH_SIZE = 64
-PASSES = 4  # over the training set between two looks at the validation set
-MISSES = 6  # looks that found no better accuracy, in a row or not
+PASSES = 4  # over the training set between two validations
+MISSES = 6  # validations without a better accuracy, in a row or not
 
-# Rows' features, computed when they are asked for, and the classes of all rows.
+# Rows' features, computed on demand, and the classes of all rows.
 Split = tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]
 
 
@@ -27,22 +27,22 @@ def probe(
 ) -> dict[str, list[float]]:
     """Train SentEval's classifier; the validation set chooses when to stop and the regularization.
 
-    Adam, 64 examples a batch; every `passes` the validation set is looked at, until its accuracy has not
-    risen six times, in a row or not.
+    Adam with 64 examples per batch; after every `passes` passes the validation set is scored, until its
+    accuracy has failed to rise six times, in a row or not.
 
     Args:
         train: a function from row numbers to features `(rows, F)`, and the classes of all rows.
         validation: the same.
         test: the same.
-        seeds: of the initial weights, the order of examples and the dropout.
+        seeds: seeds of the initial weights, the order of examples and dropout.
         hidden_units: int. Sigmoid units of the hidden layer; 0 for a logistic regression.
-        dropout: float. Rate, before the sigmoid.
+        dropout: float. Dropout rate, before the sigmoid.
         strengths: the weights of the L2 penalty, ‖W‖² / 2 times it, to choose from.
-        passes: int. Over the training set, between two looks.
-        looks: int. At the validation set, at most.
+        passes: int. Passes over the training set between two validations.
+        looks: int. Maximum number of validations.
 
     Returns:
-        `"accuracy"`: percent, a seed.
+        `"accuracy"`: percent, one per seed.
     """
     classes = int(max(labels.max() for _, labels in (train, validation, test))) + 1
     accuracies = []
@@ -68,7 +68,7 @@ def probe(
 
 def _network(classes: int, hidden_units: int, dropout: float, strength: float, seed: int) -> keras.Model:
     def dense(units: int, offset: int) -> keras.layers.Dense:
-        # Keras's penalty is not halved. The biases count, as in Adam with weight decay in SentEval.
+        # Keras's penalty is not halved. The biases are included, as with Adam's weight decay in SentEval.
         penalty = keras.regularizers.L2(strength / 2)
         initial = keras.initializers.GlorotUniform(seed=seed + offset)
         return keras.layers.Dense(
@@ -89,7 +89,7 @@ def _network(classes: int, hidden_units: int, dropout: float, strength: float, s
 
 
 class _Looks(keras.callbacks.Callback):
-    """Stops training after so many misses, which a better look does not forget; keeps the best weights."""
+    """Stops training after so many misses, which a better score does not reset; keeps the best weights."""
 
     def __init__(self):
         super().__init__()
@@ -107,7 +107,7 @@ class _Looks(keras.callbacks.Callback):
 
 
 class _Batches(keras.utils.PyDataset):
-    """Batches of features and classes: shuffled passes with a seed, one pass in order without."""
+    """Batches of features and classes: shuffled passes with a seed, one pass in order without a seed."""
 
     def __init__(self, split: Split, seed: int | None = None, passes: int = 1):
         super().__init__()

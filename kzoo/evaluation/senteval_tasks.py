@@ -1,7 +1,7 @@
 """SentEval's protocols: what is trained on sentence vectors, how regularization is chosen, what is scored.
 
-Each takes vectors and targets and returns lists of scores by name: one a seed, or one alone where no random
-number is drawn. `kzoo.evaluation.senteval` says which task takes which.
+Each takes vectors and targets and returns lists of scores by name: one per seed, or a single one if no random
+number is drawn. `kzoo.evaluation.senteval` says which task uses which.
 """
 
 import numpy as np
@@ -30,10 +30,10 @@ def nested_cross_validation(data: Split, seeds: list[int]) -> dict[str, list[flo
 
     Args:
         data: features `(N, F)` and classes `(N,)`.
-        seeds: each shuffles the folds anew.
+        seeds: each shuffles the folds again.
 
     Returns:
-        `"accuracy"`: percent, the mean over the folds, a seed.
+        `"accuracy"`: percent, the mean over the folds, one per seed.
     """
     features, labels = data
     accuracies = []
@@ -63,11 +63,11 @@ def cross_validated_training(
     Args:
         train: features and classes.
         test: features and classes.
-        seeds: each shuffles the folds anew.
-        f1: whether to score class 1's F1 too.
+        seeds: each shuffles the folds again.
+        f1: whether to score also the F1 of class 1.
 
     Returns:
-        `"accuracy"` and perhaps `"f1"`, percent, a seed.
+        `"accuracy"` and perhaps `"f1"`, percent, one per seed.
     """
     features, labels = train
     scores = {"accuracy": []} | ({"f1": []} if f1 else {})
@@ -97,12 +97,12 @@ def validated_training(train: Split, validation: Split, test: Split) -> dict[str
 
 
 def relatedness(train: Split, validation: Split, test: Split) -> dict[str, list[float]]:
-    """Predict a score of relatedness as the mean of a distribution over whole scores (SICK-R, STS).
+    """Predict a relatedness score as the mean of a distribution over integer scores (SICK-R, STS).
 
-    A logistic regression has as target the distribution over the two whole scores around the true score whose
-    mean it is, and as loss the divergence from it (Tai et al. 2015, Eq. 15); Pearson's correlation on the
-    validation set chooses the regularization. SentEval's own code takes the squared error between the two
-    distributions in place of the divergence, no regularization, and stops early by that correlation.
+    A logistic regression's target is the distribution over the two integer scores around the true score whose
+    mean is that score; its loss is the divergence from it (Tai et al. 2015, Eq. 15). Pearson's correlation on
+    the validation set chooses the regularization. SentEval's own code uses the squared error between the two
+    distributions instead of the divergence, no regularization, and stops early by that correlation.
 
     Args:
         train: features and scores.
@@ -138,10 +138,10 @@ def cosine_similarity(sets: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> 
     """Compare the cosine of two vectors with a score of similarity; nothing is trained (STS).
 
     Args:
-        sets: of each set the first vectors, the second vectors and the scores.
+        sets: the first vectors, the second vectors and the scores of each set.
 
     Returns:
-        `"pearson"` and `"spearman"`: the mean over the sets, each counted as often as it has pairs.
+        `"pearson"` and `"spearman"`: the mean over the sets, weighted by their numbers of pairs.
     """
     sizes = [len(scores) for *_, scores in sets]
     found = {"pearson": [], "spearman": []}
@@ -158,7 +158,7 @@ def _folds(features: np.ndarray, labels: np.ndarray, seed: int):
 
 
 def _held_out_accuracy(features, labels, rows, strengths) -> np.ndarray:
-    """Return the accuracy, of each (training rows, held-out rows) and strength, on the held-out rows."""
+    """Return the accuracy on the held-out rows, for each (training rows, held-out rows) and strength."""
     inside = np.zeros((len(labels), len(rows)), bool)
     for index, (train, _) in enumerate(rows):
         inside[train, index] = True
@@ -173,16 +173,16 @@ def _held_out_accuracy(features, labels, rows, strengths) -> np.ndarray:
 def _classifier(features: np.ndarray, labels: np.ndarray, strength: float):
     """Return scikit-learn's logistic regression, fitted: a function from features to classes."""
     # Centred and at unit scale, so that the solver's tolerance means the same for all embeddings; strength is
-    # scaled along, so that the minimum stays where it is.
+    # scaled too, so that the minimum stays the same.
     mean, scale = features.mean(axis=0), max(float(features.std()), 1e-12)
     model = LogisticRegression(C=strength * scale**2, max_iter=1000)
-    # Its many small products gain nothing from threads; where others compute too, threads that wait for each
-    # other took 30 times the processor's time.
+    # Its many small products gain nothing from threads; beside other work, threads that wait for each other
+    # took 30 times the processor time.
     with threadpool_limits(1):
         model.fit((features - mean) / scale, labels)
     return lambda others: model.predict((others - mean) / scale)
 
 
 def _correlation(measure, predicted: np.ndarray, scores: np.ndarray) -> float:
-    """Return a correlation; 0 where all predictions are equal."""
+    """Return a correlation; 0 if all predictions are equal."""
     return float(measure(predicted, scores)[0]) if np.ptp(predicted) > 0 else 0.0

@@ -13,10 +13,10 @@ class TaggingScores:
     """How many tagged segments were found, in percent.
 
     Args:
-        sentences: how many.
-        precision: correct ones among those found.
-        recall: correct ones among the true.
-        f1: harmonic mean of both; 0 where nothing is correct.
+        sentences: number of sentences.
+        precision: share of correct segments among those found.
+        recall: share of correct segments among the true ones.
+        f1: harmonic mean of both; 0 if nothing is correct.
     """
 
     sentences: int
@@ -30,10 +30,10 @@ def score_tagging(predicted: Sequence[Sentence], true: Sequence[Sentence]) -> Ta
 
     Args:
         predicted: a list of (segment, tag) for each sentence.
-        true: the same, of the same characters.
+        true: the same, with the same characters.
 
     Raises:
-        UserError: unequally many sentences, or one of other characters.
+        UserError: the numbers of sentences differ, or the characters of one do.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""Word similarity: do the vectors of characters order pairs of words as people do?"""
+"""Word similarity: whether the vectors of characters order pairs of words as people do."""
 
 import math
 import os
@@ -34,7 +34,7 @@ class Correlation:
 
     Args:
         spearman: the correlation.
-        pairs: how many pairs it is over.
+        pairs: number of pairs that it is over.
     """
 
     spearman: float
@@ -47,8 +47,8 @@ class WordSimilarity:
 
     Args:
         seen: pairs of words whose characters all occurred in training.
-        unseen_without: the other pairs, their words' vectors made of the seen characters only.
-        unseen_with: the other pairs, all characters taking part.
+        unseen_without: the other pairs, with their words' vectors from the seen characters only.
+        unseen_with: the other pairs, with all characters.
     """
 
     seen: Correlation
@@ -63,7 +63,7 @@ def open_word_pairs(name: str) -> list[WordPair]:
         name: a key of `WORD_PAIRS`.
 
     Raises:
-        UserError: no such set, KZOO_DATA not set, or as `read_word_pairs`.
+        UserError: no such set, KZOO_DATA is not set, or as in `read_word_pairs`.
     """
     if name not in WORD_PAIRS:
         raise UserError(f"there are no word pairs {name!r}: {nearest(name, list(WORD_PAIRS))}")
@@ -74,13 +74,13 @@ def open_word_pairs(name: str) -> list[WordPair]:
 
 
 def read_word_pairs(path: str | Path) -> list[WordPair]:
-    """Return the pairs of a file: word, word and score a line, separated by white space.
+    """Return the pairs of a file: one line per pair, with word, word and score separated by white space.
 
     Args:
         path: the file.
 
     Raises:
-        UserError: it cannot be read or is empty; a line without three fields, or whose score is no number.
+        UserError: it cannot be read or is empty; a line without three fields, or whose score is not a number.
     """
     text = read_lines(Path(path))
     pairs = []

@@ -1,4 +1,4 @@
-"""Trained translators for others' programs: SavedModels that take text and return text, and CTranslate2."""
+"""Trained translators for other programs: SavedModels from text to text, and CTranslate2 models."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""A Transformer as a CTranslate2 model: the fast engine for processors that others serve with."""
+"""A Transformer as a CTranslate2 model, for that fast inference engine for CPUs."""
 
 import os
 
@@ -16,19 +16,19 @@ REFUSED = {"position_encoding": "rope", "source_embedding": "glyph"}
 def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "float32"):
     """Write a translator as a CTranslate2 model with its SentencePiece models beside it.
 
-    `ctranslate2.Translator(folder)` takes the pieces of `source.spm` and gives those of `target.spm`; the end
-    symbol is added there. Position tables are part of the format, so Legendre positions go through.
+    `ctranslate2.Translator(folder)` takes the pieces of `source.spm` and returns those of `target.spm`; it
+    adds the end symbol. Position tables are part of the format, so Legendre positions are exported too.
     `translate_batch` searches as `Translator.translate` does with `beam_size=5, min_decoding_length=0`: by
     default it never takes the end symbol as the first word.
 
     Args:
         translator: a `Translator` on a `TransformerBackbone` that reads text; rotary positions excepted.
-        folder: where to; it appears complete or not at all, in place of an earlier one.
+        folder: folder to write; it appears complete or not at all, and replaces an earlier one.
         precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
 
     Raises:
-        UserError: ctranslate2 is not installed, a translator that the format does not hold, or a folder with
-            other contents.
+        UserError: ctranslate2 is not installed, the format does not support the translator, or the folder
+            has other contents.
     """
     check_precision(precision)
     try:
@@ -87,7 +87,7 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
 
 
 def set_attention(spec, attention, residual, parts: tuple[int, ...]):
-    """Copy an attention: query, key and value maps in products of `parts` maps each, and the output map."""
+    """Copy an attention: the query, key and value projections in `parts` per matrix, and the output's."""
     inner = attention.num_heads * attention.key_dim
     kernel, bias = array(attention.kernel), array(attention.bias)
     first = 0

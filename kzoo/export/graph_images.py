@@ -1,8 +1,8 @@
-"""Encoded pictures as parts of a TensorFlow graph, so that a SavedModel takes the bytes of image files."""
+"""Decoding of pictures as part of a TensorFlow graph, so that a SavedModel takes the bytes of image files."""
 
 ORIENTATION = 0x0112  # EXIF's tag
-# What the eight values of it mean, for pixels as they are stored: first rows become columns where
-# `TRANSPOSED`, then the rows, the columns or both are put in reverse order.
+# What its eight values mean, for pixels as they are stored: first rows become columns where
+# `TRANSPOSED`, then the rows, the columns or both are reversed.
 TRANSPOSED, ROWS_REVERSED, COLUMNS_REVERSED = (5, 6, 7, 8), (3, 4, 7, 8), (2, 3, 6, 7)
 
 
@@ -19,7 +19,7 @@ def decode_pictures(encoded, size: tuple[int, int]):
     import tensorflow as tf
 
     def jpeg(content):
-        pixels = tf.io.decode_jpeg(content, channels=3, dct_method="INTEGER_ACCURATE")  # as Pillow
+        pixels = tf.io.decode_jpeg(content, channels=3, dct_method="INTEGER_ACCURATE")  # as in Pillow
         return turned(pixels, orientation(content, b"Exif\0\0"))
 
     def other(content):
@@ -39,7 +39,7 @@ def orientation(content, mark: bytes):
 
     Args:
         content: string, the bytes of the file.
-        mark: what stands before EXIF data in files of its kind.
+        mark: what precedes EXIF data in files of its kind.
 
     Reference:
         CIPA DC-008, "Exchangeable image file format for digital still cameras: Exif", Section 4.6.
@@ -51,7 +51,7 @@ def orientation(content, mark: bytes):
     little = tf.equal(tf.strings.substr(data, 0, 4), b"II*\0")
     valid = little | tf.equal(tf.strings.substr(data, 0, 4), b"MM\0*")
     octets = tf.cast(tf.io.decode_raw(data, tf.uint8), tf.int64)
-    octets = tf.pad(octets, [[0, 10]])  # so that there are some, however short the file
+    octets = tf.pad(octets, [[0, 10]])  # so that there are enough, however short the file
 
     def number(octets, place, size: int):
         """Return the numbers `(…)` of `size` octets from a place in the last axis on, in the file's order."""

@@ -1,4 +1,4 @@
-"""Sentences through a compiled function in batches of few shapes, inside a TensorFlow graph.
+"""Runs sentences through a compiled function in batches of few shapes, inside a TensorFlow graph.
 
 The graph's counterpart of `kzoo.decoding.batched_search`, with the same padded lengths, so that a SavedModel
 translates as `translate` does.
@@ -9,24 +9,24 @@ from collections.abc import Callable
 from kzoo.decoding.batched_search import LENGTHS
 from kzoo.text.tokenizers import END
 
-ROWS = (1, 8, 32)  # each is compiled for each length that comes
+ROWS = (1, 8, 32)  # each is compiled for each length that occurs
 
 
 def padded_lengths(most: int) -> list[int]:
-    """Return the lengths that sentences are padded to, in a model that takes at most `most` words."""
+    """Return the lengths that sentences are padded to, in a model that takes at most `most` tokens."""
     return [length for length in LENGTHS if length < most] + [most]
 
 
 def in_batches(words, others: dict, empty: dict, most: int, make: Callable[[int], Callable]) -> dict:
-    """Return what a function gives for each sentence; `empty` for those without a word.
+    """Return a function's outputs for each sentence; `empty` for those without a token.
 
     Args:
-        words: ragged int32 `(B, None)`, without start and end; cut to what the model can read.
-        others: other inputs, tensors of a row a sentence.
+        words: ragged int32 `(B, None)`, token ids without start and end; cut to what the model can read.
+        others: other inputs, tensors with one row per sentence.
         empty: tensors `(B, …)` of the outputs' shapes.
-        most: int. Words that the model can take, with the end symbol.
+        most: int. Maximum number of tokens that the model can take, with the end symbol.
         make: function from a padded length L to a compiled function, which takes `{"source": (R, L), …}` and
-            gives outputs `(R, …)`; where their axes are shorter than those of `empty`, the rest stays.
+            returns outputs `(R, …)`; where their axes are shorter than those of `empty`, the rest stays.
     """
     import tensorflow as tf
 
@@ -41,14 +41,14 @@ def in_batches(words, others: dict, empty: dict, most: int, make: Callable[[int]
 
 
 def _length_in_batches(words, others, results, numbers, length, function):
-    """Return the results with those of the numbered sentences, all padded to one length."""
+    """Return the results updated with those of the numbered sentences, all padded to one length."""
     import tensorflow as tf
 
     def batch(rows: int):
         def search(first, results):
             chosen = numbers[first : first + rows]
             real = tf.shape(chosen)[0]
-            filled = tf.concat([chosen, tf.repeat(chosen[:1], rows - real)], axis=0)  # as the first
+            filled = tf.concat([chosen, tf.repeat(chosen[:1], rows - real)], axis=0)  # copies of the first
             beside = {
                 name: tf.ensure_shape(tf.gather(values, filled), (rows, *values.shape[1:]))
                 for name, values in others.items()
@@ -74,11 +74,11 @@ def _length_in_batches(words, others, results, numbers, length, function):
 
 
 def by_group(groups, inputs: tuple, empty: tuple, run: Callable) -> tuple:
-    """Return what a function gives for each row, called with the rows of one group at a time.
+    """Return a function's output for each row, called with the rows of one group at a time.
 
     Args:
         groups: int32 `(B,)`. The group of each row.
-        inputs: tensors of a row each.
+        inputs: tensors with one row each.
         empty: tensors `(B, …)` of the outputs' shapes.
         run: function from the rows of `inputs` of one group to the outputs' rows.
     """
@@ -112,7 +112,7 @@ def padded_source(words, rows: int, length: int):
 
 
 def _put(results, numbers, found):
-    """Return `results` `(B, …)` with `found` in the numbered rows; what `found` is shorter by stays."""
+    """Return `results` `(B, …)` with `found` in the numbered rows; beyond `found`'s axes they stay."""
     import tensorflow as tf
 
     missing = [[0, 0]] + [

@@ -12,7 +12,7 @@ def graph_tokenizer(tokenizer):
         tokenizer: `SubwordTokenizer` or `CharacterTokenizer`.
 
     Raises:
-        UserError: a tokenizer of another kind, such as one that runs Moses's rules in Python.
+        UserError: another kind of tokenizer, such as one that runs Moses's rules in Python.
     """
     if type(tokenizer) not in GRAPH_TOKENIZERS:
         raise UserError(
@@ -33,11 +33,11 @@ def graph_subwords(tokenizer: SubwordTokenizer):
             self.pieces = tensorflow_text.SentencepieceTokenizer(tokenizer.proto)
 
         def tokenize(self, text):
-            """Return the word numbers `(B, None)` of texts `(B,)`, ragged."""
+            """Return the token ids `(B, None)` of texts `(B,)`, ragged."""
             return self.pieces.tokenize(text)
 
         def detokenize(self, words):
-            """Return the texts `(B,)` of ragged word numbers."""
+            """Return the texts `(B,)` of ragged token ids."""
             return self.pieces.detokenize(words)
 
     return GraphSubwords()
@@ -58,12 +58,12 @@ def graph_characters(tokenizer: CharacterTokenizer):
             self.shown = tf.constant(tokenizer.detokenize([[i] for i in range(len(vocabulary))]))
 
         def tokenize(self, text):
-            """Return the character numbers `(B, None)` of texts `(B,)`, ragged."""
+            """Return the character ids `(B, None)` of texts `(B,)`, ragged."""
             characters = tf.strings.unicode_split(text, "UTF-8")
             return tf.ragged.map_flat_values(self.numbers.lookup, characters)
 
         def detokenize(self, words):
-            """Return the texts `(B,)` of ragged character numbers."""
+            """Return the texts `(B,)` of ragged character ids."""
             return tf.strings.reduce_join(tf.gather(self.shown, words), axis=-1)
 
     return GraphCharacters()
@@ -73,7 +73,7 @@ GRAPH_TOKENIZERS = {SubwordTokenizer: graph_subwords, CharacterTokenizer: graph_
 
 
 def graph_languages(codes: list[str]):
-    """Return a table of languages in the graph, whose `numbers` refuses those that are not in it."""
+    """Return a table of languages in the graph, whose `numbers` rejects languages that are not in it."""
     import tensorflow as tf
 
     class GraphLanguages(tf.Module):

@@ -1,4 +1,4 @@
-"""The weights of an exported model, in fewer bits where that is asked for."""
+"""The weights of an exported model, in fewer bits if requested."""
 
 import keras
 
@@ -6,10 +6,10 @@ from kzoo.errors import UserError
 
 
 def check_precision(precision: str):
-    """Refuse what is none of the precisions.
+    """Reject an unknown precision.
 
     Raises:
-        UserError: another one.
+        UserError: it is not one of the precisions.
     """
     if precision not in PRECISIONS:
         raise UserError(f"precision is one of {', '.join(PRECISIONS)}, not {precision!r}")
@@ -18,8 +18,8 @@ def check_precision(precision: str):
 def quantized(backbone: keras.Model) -> keras.Model:
     """Return a copy of a backbone whose dense and embedding layers hold int8 weights.
 
-    Keras's own quantization: weights with a scale a channel, activations quantized as they come. The joint
-    kernels of attention and recurrent cells, which it does not know, stay in float32.
+    Keras's own quantization: weights with one scale per channel, activations quantized dynamically. The joint
+    kernels of attention and recurrent cells, which it does not support, stay in float32.
     """
     copy = type(backbone).from_config(backbone.get_config())
     copy.set_weights(backbone.get_weights())
@@ -35,7 +35,7 @@ class FullWeights:
         backbone: a model on TensorFlow.
 
     Attributes:
-        backbone: the model that is to be run.
+        backbone: the model to run.
         variables: what a SavedModel stores.
     """
 
@@ -49,7 +49,7 @@ class FullWeights:
 
 
 class HalfWeights:
-    """A backbone's weights in float16, which functions read in float32: a half of the file, the same speed.
+    """A backbone's weights in float16, which functions read in float32: half the file size, the same speed.
 
     Args:
         backbone: a model on TensorFlow.

@@ -1,6 +1,6 @@
 """Translators as TensorFlow SavedModels: text in, text out, the whole search inside.
 
-`translator.export(FOLDER)` calls it. What loads one needs tensorflow and tensorflow_text alone.
+`translator.export(FOLDER)` calls it. Loading one needs only tensorflow and tensorflow_text.
 """
 
 import os
@@ -32,19 +32,19 @@ def export_saved_model(
     Its signatures take texts `(B,)`; B may be 0. Sentences longer than the model can read are cut.
 
         serving_default   text → translation (B,), score (B,)
-        n_best            text → translation (B, K), score (B, K), best first; "" and -1e9 where there is none
-        embed             text, language → embedding (B, k·D): of a model with an attention bridge
+        n_best            text → translation (B, K), score (B, K), best first; "" and -1e9 if there are fewer
+        embed             text, language → embedding (B, k·D): only with an attention bridge
 
-    A model of several languages takes `source_language` and `target_language`, strings `(B,)`, too; one that
-    reads pictures `image`, strings `(B,)` that hold encoded JPEG or PNG files; one that reads features
-    `image`, float32 `(B, *image_shape)`.
+    A model of several languages also takes `source_language` and `target_language`, strings `(B,)`; one that
+    reads pictures takes `image`, strings `(B,)` that hold encoded JPEG or PNG files; one that reads features
+    takes `image`, float32 `(B, *image_shape)`.
 
     Args:
         translator: a `Translator` or a `MultilingualTranslator`.
-        folder: where to; it appears complete or not at all, in place of an earlier one.
+        folder: folder to write; it appears complete or not at all, and replaces an earlier one.
         beam_size: int. K.
         length_penalty: as in `Translator.translate`.
-        precision: of the weights in the file: `"float32"`; `"float16"`, computed with in float32; `"int8"`.
+        precision: of the weights in the file: `"float32"`; `"float16"`, computing in float32; `"int8"`.
 
     Raises:
         UserError: another precision or backend than these, a tokenizer that cannot run in TensorFlow's graph,
@@ -71,7 +71,7 @@ def export_saved_model(
 
 
 class TextSearch:
-    """A model's beam search on ragged words in the graph."""
+    """A model's beam search on ragged token ids in the graph."""
 
     def __init__(self, weights: FullWeights, beam_size: int, length_penalty: Callable):
         self.backbone, self.weights = weights.backbone, weights
@@ -80,7 +80,7 @@ class TextSearch:
         self.limits = {n: min(n + n // 2 + 8, self.most) for n in padded_lengths(self.most)}
 
     def __call__(self, words, others: dict):
-        """Return the hypotheses of ragged words: texts' words, ragged `(B·K, None)`, and scores `(B, K)`."""
+        """Return the hypotheses of ragged token ids: their ids, ragged `(B·K, None)`, and scores `(B, K)`."""
         import tensorflow as tf
 
         B, K, T = words.nrows(tf.int32), self.beam_size, self.limits[self.most]
@@ -89,7 +89,7 @@ class TextSearch:
             "scores": tf.ensure_shape(tf.fill([B, K], -1e9), (None, K)),
         }
         found = in_batches(words, others, empty, self.most, self._compiled)
-        # Nothing becomes nothing, and that is certain.
+        # An empty text translates to an empty text, with certainty.
         nothing = tf.equal(words.row_lengths(), 0)[:, None]
         scores = tf.where(nothing, tf.constant([0.0] + [-1e9] * (K - 1)), found["scores"])
         tokens = tf.reshape(found["tokens"], (B * K, T))
@@ -166,7 +166,7 @@ def multilingual_module(translator, search: TextSearch):
 
 
 def _translation_signatures(hypotheses, signature: list) -> dict:
-    """Return the best hypothesis, and all K, as signatures of a function that gives texts and scores."""
+    """Return signatures for the best hypothesis and for all K, given a function to texts and scores."""
     import tensorflow as tf
 
     @tf.function(input_signature=signature, autograph=False)
@@ -217,7 +217,7 @@ def _embedding_signature(module, search: TextSearch) -> dict:
 
 
 def of_one_length(signature: list, inputs: tuple) -> tuple:
-    """Return the inputs, checked in the graph to have a row for each text."""
+    """Return the inputs, checked in the graph to have one row per text."""
     import tensorflow as tf
 
     rows = tf.shape(inputs[0])[0]

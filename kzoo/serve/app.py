@@ -17,7 +17,7 @@ from kzoo.serve.rest import model_routes
 from kzoo.serve.served import Served
 
 RETRY_SECONDS = 1
-CLIENT_GONE = 499  # no status of HTTP: what servers count where the client did not wait for the answer
+CLIENT_GONE = 499  # not an HTTP status, but what servers count when the client did not wait for the answer
 
 
 def create_app(served: Served) -> FastAPI:
@@ -49,7 +49,7 @@ def create_app(served: Served) -> FastAPI:
 
 
 def operation_routes(served: Served) -> APIRouter:
-    """Return the routes for those who run the server: is it alive, is it ready, what does it do."""
+    """Return the routes for the server's operators: whether it is alive and ready, and its metrics."""
     router = APIRouter()
 
     @router.get("/healthz")
@@ -70,7 +70,7 @@ def operation_routes(served: Served) -> APIRouter:
 
 
 def _refusal(text: str, status: int, headers: dict | None = None) -> JSONResponse:
-    # What an error quotes of a request may hold halves of characters, which no encoding has.
+    # An error may quote halves of characters from a request, which no encoding has.
     return JSONResponse({"error": text.encode(errors="backslashreplace").decode()}, status, headers)
 
 

@@ -1,4 +1,4 @@
-"""Dynamic batching: what many requests wait for goes through the model together, and back to each."""
+"""Dynamic batching: rows of many requests go through the model together, and results back to each."""
 
 import asyncio
 import contextlib
@@ -14,12 +14,12 @@ log = logging.getLogger("kzoo.serve")
 
 
 class Busy(Exception):
-    """Too much waits, or the server stops: come again later."""
+    """Too many rows are waiting, or the server is stopping: try again later."""
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """A row that waits: of which batches, of which request, and where its result goes."""
+    """A waiting row: which batches it may join, which request it is from, and where its result goes."""
 
     key: Hashable
     row: object
@@ -31,17 +31,18 @@ class Waiting:
 class Batcher:
     """A queue of rows, and the threads that the model runs in.
 
-    Rows of one key go into batches in the order that they came. While the model runs, rows gather; when a
+    Rows of one key go into batches in the order of their arrival. While the model runs, rows gather; when a
     thread is free, a batch starts as soon as it is full or its first row has waited long enough. The function
-    fills batches up to few sizes: a batch takes as many rows as make one of them full, or nearly.
+    pads batches to a few sizes: a batch takes as many rows as fill one of them, or nearly.
 
     Args:
         function: called in a thread with a key and a list of rows; returns a result for each row.
-        sizes: what batches are filled up to, ascending, the first 1, the last the most rows of a batch.
-        max_wait: float. Seconds that a row waits for others at most while a thread is free.
-        most_waiting: int. Rows that may wait; a request with more than there is room for is `Busy`.
-        metrics: told of each batch and of the queue.
-        threads: int. Batches at a time.
+        sizes: the sizes that batches are padded to, ascending; the first is 1, the last the maximum.
+        max_wait: float. Maximum seconds that a row waits for others while a thread is free.
+        most_waiting: int. Maximum number of waiting rows; a request with more than there is room for is
+            `Busy`.
+        metrics: records each batch and the queue.
+        threads: int. Number of batches run at a time.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class Batcher:
         self._function, self._sizes, self._max_wait = function, sizes, max_wait
         self._most_waiting, self._metrics, self.threads = most_waiting, metrics, threads
         self._queue: deque[Waiting] = deque()
-        self._elsewhere = 0  # rows that wait, but not in the queue
+        self._elsewhere = 0  # rows that wait outside the queue
         self._working = set()
 
     def start(self):
@@ -69,7 +70,7 @@ class Batcher:
         self._forming = asyncio.create_task(self._form_batches())
 
     async def stop(self):
-        """Wait for the batches that run; what still waits is `Busy`."""
+        """Wait for the running batches; rows still waiting are `Busy`."""
         self._forming.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._forming
@@ -109,7 +110,7 @@ class Batcher:
         return await asyncio.gather(*(one.result for one in waiting))
 
     async def run(self, function: Callable, *args, rows: int = 1):
-        """Return `function(*args)`, which takes so many rows, called in a model's thread, one at a time.
+        """Return `function(*args)`, which takes `rows` rows, called in a model's thread, one at a time.
 
         Raises:
             Busy: there is no room for them.
@@ -119,16 +120,16 @@ class Batcher:
                 return await self.in_model_thread(function, *args)
 
     async def in_model_thread(self, function: Callable, *args):
-        """Return `function(*args)`, called in a model's thread however much waits: for the server's own."""
+        """Return `function(*args)`, called in a model's thread, however full the queue is: for the server."""
         return await asyncio.get_running_loop().run_in_executor(self._model_threads, function, *args)
 
     async def beside(self, function: Callable, *args):
-        """Return `function(*args)`, called in a thread beside the model's: for what checks requests."""
+        """Return `function(*args)`, called in a thread other than the model's: for checking requests."""
         return await asyncio.get_running_loop().run_in_executor(self._check_thread, function, *args)
 
     def _check_room(self, count: int):
         if len(self._queue) + self._elsewhere + count > self._most_waiting:
-            raise Busy(f"the queue has no room for {count:,} more now: come again later")
+            raise Busy(f"the queue has no room for {count:,} more now: try again later")
 
     def _count_waiting(self):
         self._metrics.queue.set(len(self._queue) + self._elsewhere)
@@ -137,7 +138,7 @@ class Batcher:
         while True:
             await self._free.acquire()
             batch = []
-            while not batch:  # all of the first's kind may have gone
+            while not batch:  # all rows with the first's key may be gone
                 while not self._queue:
                     self._arrival.clear()
                     await self._arrival.wait()
@@ -151,7 +152,7 @@ class Batcher:
         """Wait until the first row's batch is full, or it has waited long enough."""
         loop = asyncio.get_running_loop()
         while True:
-            self._arrival.clear()  # before counting: what comes from now on is noticed
+            self._arrival.clear()  # before counting, so that later arrivals are noticed
             left = first.arrived + self._max_wait - loop.time()
             if sum(waiting.key == first.key for waiting in self._queue) >= self._sizes[-1] or left <= 0:
                 return
@@ -159,7 +160,7 @@ class Batcher:
                 await asyncio.wait_for(self._arrival.wait(), left)
 
     def _take(self, key: Hashable) -> list[Waiting]:
-        """Remove a key's first rows from the queue, and all that nobody waits for any more."""
+        """Remove a key's first rows from the queue, and all rows that nobody waits for any more."""
         staying = [waiting for waiting in self._queue if not waiting.result.cancelled()]
         size = self._size(sum(waiting.key == key for waiting in staying))
         batch, others = [], deque()
@@ -172,8 +173,8 @@ class Batcher:
 
     def _size(self, count: int) -> int:
         """Return how many of `count` rows make a batch."""
-        # On a processor a row that only fills up costs as much as any other, and a large batch has a row for
-        # a third of what it costs alone: a size is worth filling up if three quarters are there.
+        # On a CPU a padding row costs as much as any other, and a row in a large batch a third of what it
+        # costs alone: a size is worth padding to if three quarters of its rows are there.
         nearly = [size for size in self._sizes if count < size <= count * 4 / 3]
         return count if nearly else max((size for size in self._sizes if size <= count), default=0)
 
@@ -186,7 +187,7 @@ class Batcher:
             self._give_up(batch)
 
     async def _answer(self, batch: list[Waiting]):
-        """Give each row of a batch its result. Where the batch fails, each request is tried alone."""
+        """Give each row of a batch its result. If the batch fails, each request is tried alone."""
         rows = [waiting.row for waiting in batch]
         try:
             results = await self.in_model_thread(self._function, batch[0].key, rows)
@@ -209,7 +210,7 @@ class Batcher:
                 waiting.result.set_result(result)
 
     def _give_up(self, rows):
-        """Tell those whose rows got no result that the server stops."""
+        """Tell the clients whose rows got no result that the server is stopping."""
         for waiting in rows:
             if not waiting.result.done():
-                waiting.result.set_exception(Busy("the server stops: come again later"))
+                waiting.result.set_exception(Busy("the server is stopping: try again later"))

@@ -1,4 +1,4 @@
-"""Requests' bodies, read before anything looks at them: not too large, and not too slowly."""
+"""Reads requests' bodies before anything else does, and limits their size and time."""
 
 import asyncio
 
@@ -7,11 +7,11 @@ from starlette.responses import JSONResponse
 
 
 class BoundedBody:
-    """ASGI middleware that reads bodies up to a limit, and answers 413 or 408 where one breaks it.
+    """ASGI middleware that reads bodies up to a size and time limit, and answers 413 or 408 beyond it.
 
     Args:
-        app: what gets requests with their whole bodies.
-        most: int. Bytes of a body.
+        app: the application, which gets requests with their whole bodies.
+        most: int. Maximum number of bytes of a body.
         seconds: float. The time that a client has to send it.
     """
 
@@ -29,7 +29,7 @@ class BoundedBody:
         except ClientDisconnect:
             return
         except TimeoutError:
-            await _refusal(408, f"the body did not come within {self.seconds:g} seconds")(
+            await _refusal(408, f"the body did not arrive within {self.seconds:g} seconds")(
                 scope, receive, send
             )
             return
@@ -39,13 +39,13 @@ class BoundedBody:
         await self.app(scope, _replayed(bytes(body), receive), send)
 
     async def _read(self, scope, receive, body: bytearray) -> int:
-        """Read the body, and return how large it is; of a body that is too large some is kept at most."""
+        """Read the body, and return its size; of a body that is too large, at most a part is kept."""
         headers = dict(scope["headers"])
         declared = headers.get(b"content-length", b"0")
         if b"expect" in headers and declared.isdigit() and int(declared) > self.most:
             return int(declared)  # the client asks before it sends
         size, more = 0, True
-        # One that is too large is read on: a client that sends does not see an answer before it has done so.
+        # A body that is too large is still read: a client that is sending sees no answer before it is done.
         while more:
             message = await receive()
             if message["type"] == "http.disconnect":
@@ -58,7 +58,7 @@ class BoundedBody:
 
 
 def _replayed(body: bytes, receive):
-    """Return a `receive` that gives the body at once, and then what else comes."""
+    """Return a `receive` that returns the body at once, and then whatever follows."""
     waiting = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay():
@@ -68,5 +68,5 @@ def _replayed(body: bytes, receive):
 
 
 def _refusal(status: int, reason: str) -> JSONResponse:
-    # What remains of the body cannot be told from a next request.
+    # The rest of the body cannot be told from a next request.
     return JSONResponse({"error": reason}, status, headers={"Connection": "close"})

@@ -1,4 +1,4 @@
-"""What a request may hold: checked before it waits for the model, with one line for what is wrong."""
+"""Limits on requests, checked before they wait for the model; each error is one line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from kzoo.serve.pictures import check_pixels, decoded
 
 @dataclass(frozen=True)
 class Limits:
-    """What one request may hold, and how much may wait.
+    """What one request may hold, and how many sentences may wait.
 
     Args:
-        characters: int. Of a text.
-        sentences: int. Of a request.
-        body: int. Bytes of a request's body.
+        characters: int. Maximum characters per text.
+        sentences: int. Maximum sentences per request.
+        body: int. Maximum bytes of a request's body.
         read_seconds: float. The time that a client has to send its body.
-        queue: int. Sentences that wait, of all requests; more are told to come again.
+        queue: int. Maximum waiting sentences over all requests; clients with more are told to try again.
     """
 
     characters: int = 5_000
@@ -33,26 +33,26 @@ class Limits:
 
 
 def check_characters(texts: list[str], limits: Limits):
-    """Refuse texts that are too many, too long, or cannot be written as UTF-8.
+    """Reject texts that are too many, too long, or cannot be encoded as UTF-8.
 
     Raises:
-        UserError: the first that is wrong, by its number in the request.
+        UserError: names the first invalid text by its number in the request.
     """
     if len(texts) > limits.sentences:
-        raise UserError(f"{len(texts):,} sentences in a request, at most {limits.sentences:,} are taken")
+        raise UserError(f"{len(texts):,} sentences in a request; at most {limits.sentences:,} are allowed")
     for number, text in enumerate(texts, 1):
         if len(text) > limits.characters:
             raise UserError(
-                f"sentence {number} has {len(text):,} characters, at most {limits.characters:,} are taken"
+                f"sentence {number} has {len(text):,} characters; at most {limits.characters:,} are allowed"
             )
         try:
             text.encode()
         except UnicodeEncodeError:  # JSON can say "\ud800"
-            raise UserError(f"sentence {number} is no text: it has half of a surrogate pair") from None
+            raise UserError(f"sentence {number} is not text: it has half of a surrogate pair") from None
 
 
 def check_language(code: str | None, languages: list[str], called: str = "language"):
-    """Refuse a code that is none of a multilingual preset's languages.
+    """Reject a code that is not one of a multilingual preset's languages.
 
     Raises:
         UserError: it is unknown, or missing.
@@ -73,19 +73,19 @@ def directions(
     """Return the source and the target language of each sentence, `None` where there is no choice.
 
     Args:
-        languages: codes of the model's languages; of a model of one direction the source and the target.
+        languages: codes of the model's languages; for a model of one direction, the source and the target.
         multilingual: bool. Whether a request chooses among them.
-        count: int. Sentences.
+        count: int. Number of sentences.
         source, target: a code, a list with one for each sentence, or `None`.
 
     Raises:
-        UserError: languages that the model lacks, or unequally many as sentences.
+        UserError: the model lacks a language, or there are not as many languages as sentences.
     """
     columns = []
     for index, (called, given) in enumerate((("source_language", source), ("target_language", target))):
         codes = given if isinstance(given, list) else [given] * count
         if len(codes) != count:
-            raise UserError(f"{count:,} sentences but {len(codes):,} of {called}: one with each is needed")
+            raise UserError(f"{count:,} sentences but {len(codes):,} of {called}: one for each is needed")
         own = None if multilingual else languages[index]
         for code in set(codes):
             if multilingual:
@@ -99,12 +99,12 @@ def directions(
 def padded_lengths(
     translator: Translator | MultilingualTranslator, texts: list[str], languages: list[str | None]
 ) -> list[int]:
-    """Return the length that each text, in a language each, is padded to; 0 for one without a word.
+    """Return the length that each text, in its language, is padded to; 0 for a text without a token.
 
-    A SavedModel cuts sentences that its model cannot read whole and does not say so; a server can.
+    A SavedModel silently cuts sentences that are too long for its model; a server can report them.
 
     Raises:
-        UserError: the first sentence that the model cannot read whole.
+        UserError: names the first sentence that is too long for the model.
     """
     most, words = translator.backbone.max_length, [None] * len(texts)
     for language in set(languages):
@@ -126,20 +126,20 @@ def padded_lengths(
 
 
 def tokenizer_of(translator: Translator | MultilingualTranslator, language: str | None) -> Tokenizer:
-    """Return the tokenizer of a source language; `None` is the only one."""
+    """Return the tokenizer of a source language; `None` means the only one."""
     return translator.source_tokenizer if language is None else translator.tokenizers[language]
 
 
 def decoded_images(
     images: Sequence | None, count: int, shape: tuple[int, ...] | None
 ) -> list[np.ndarray | None]:
-    """Return an image for each sentence as the model takes it, `None` where it takes none.
+    """Return an image for each sentence, as the model reads it; `None` if it reads none.
 
     Raises:
         UserError: images that do not fit.
     """
     if images is None or shape is None:
-        image_rows(images, count, shape)  # says what is wrong, if anything is
+        image_rows(images, count, shape)  # raises an error if anything is wrong
         return [None] * count
     if len(images) != count:
         raise UserError(f"{count:,} sentences but {len(images):,} images: one with each is needed")

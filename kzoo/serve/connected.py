@@ -1,4 +1,4 @@
-"""Work for a client, given up when the client has gone."""
+"""Work for a client, cancelled when the client disconnects."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -11,11 +11,11 @@ async def while_connected(request: Request, work: Coroutine):
     """Return what `work` returns; cancel it once the client has closed the connection.
 
     Args:
-        request: the client's, its body read.
-        work: what it asks for.
+        request: the client's request, whose body has been read.
+        work: what the request asks for.
 
     Raises:
-        ClientDisconnect: the client has gone.
+        ClientDisconnect: the client has disconnected.
     """
     working, gone = asyncio.ensure_future(work), asyncio.ensure_future(_gone(request))
     try:

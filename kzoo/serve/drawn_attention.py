@@ -8,7 +8,7 @@ from kzoo.models import MultilingualTranslator, Translator
 AnyTranslator = Translator | MultilingualTranslator
 Languages = tuple[str | None, str | None]  # of the sentence and of its translation
 
-# Beyond these a browser takes seconds to draw, and the answer is megabytes.
+# Above these, a browser takes seconds to draw, and the answer has megabytes.
 MOST_CELLS = 6_000
 MOST_WEIGHTS = 150_000
 
@@ -36,16 +36,16 @@ def drawn_attention(
         image: array of the translator's `image_shape`, or `None`.
 
     Returns:
-        For each a dict: "kind", one of `kinds`; names of its "rows" and "columns"; "weights", nested lists
-        `(layers, heads, rows, columns)` of three decimals; for regions of a picture "grid", how many there
-        are down and across. What is too large to be drawn, or has no words, is left out.
+        For each, a dict: "kind", one of `kinds`; names of its "rows" and "columns"; "weights", nested lists
+        `(layers, heads, rows, columns)` with three decimals; for regions of a picture, "grid": their numbers
+        down and across. Attentions that are too large to draw, or have no words, are left out.
     """
     calls = {"encoder_decoder": encoder_decoder, "bridge": bridge, "image": over_words}
     found = []
     for kind in kinds(translator):
         try:
             drawn = calls[kind](translator, text, translation, languages, image)
-        except UserError:  # no word, or a translation that is longer than the model can read
+        except UserError:  # no word, or a translation that is too long for the model to read
             continue
         weights = fitting(drawn["weights"])
         if weights is not None:
@@ -87,9 +87,9 @@ def over_words(
 
 
 def fitting(weights: np.ndarray) -> np.ndarray | None:
-    """Return weights `(layers, H, rows, columns)`, or their means where there are too many.
+    """Return weights `(layers, H, rows, columns)`, or their means if there are too many.
 
-    The mean is over heads, then over layers too; `None`: rows times columns are more than can be drawn.
+    The mean is over heads, then also over layers; `None`: rows times columns are too many to draw.
     """
     if weights.shape[2] * weights.shape[3] > MOST_CELLS:
         return None

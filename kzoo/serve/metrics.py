@@ -1,4 +1,4 @@
-"""What Prometheus reads of a server: requests, sentences, latencies, batches and the queue."""
+"""A server's Prometheus metrics: requests, sentences, latencies, batches and the queue."""
 
 import time
 
@@ -13,12 +13,12 @@ from prometheus_client import (
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 SENTENCES = (1, 2, 4, 8, 16, 32, 48, 64)
-# Requests are counted by what they are for, never by their path, of which clients may think up any number.
+# Requests are counted by purpose, never by path, since clients can invent any number of paths.
 PURPOSES = (("/v1/models", "model"), ("/page", "page"), ("/healthz", "probe"), ("/readyz", "probe"))
 
 
 class Metrics:
-    """One server's metrics, in a registry of their own."""
+    """One server's metrics, in their own registry."""
 
     def __init__(self):
         registry = self._registry = CollectorRegistry()
@@ -40,7 +40,7 @@ class Metrics:
         self.queue = Gauge("kzoo_queue_sentences", "Sentences that wait for the model.", registry=registry)
 
     def text(self) -> bytes:
-        """Return all of them in Prometheus's text format."""
+        """Return all metrics in Prometheus's text format."""
         return generate_latest(self._registry)
 
 
@@ -48,7 +48,7 @@ class Counted:
     """ASGI middleware that counts and times requests.
 
     Args:
-        app: what answers them.
+        app: the application that answers them.
         metrics: where they are counted.
     """
 
@@ -70,9 +70,9 @@ class Counted:
         try:
             await self.app(scope, receive, counted_send)
         except Exception:
-            status = status or 500  # which is sent outside of this middleware
+            status = status or 500  # sent outside of this middleware
             raise
         finally:
-            if status is not None:  # its client has not gone before all of it was read
+            if status is not None:  # the client did not leave before the whole request was read
                 self.metrics.requests.labels(purpose, status).inc()
                 self.metrics.seconds.labels(purpose).observe(time.perf_counter() - begin)

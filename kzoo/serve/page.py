@@ -1,4 +1,4 @@
-"""The page to try a preset on: three files, and the two calls that their script makes."""
+"""The page to try a preset: three files, and the two calls that their script makes."""
 
 import asyncio
 import base64
@@ -24,7 +24,7 @@ FILES = (
     ("/page/page.css", "page.css", "text/css"),
     ("/page/page.js", "page.js", "text/javascript"),
 )
-# Nothing from elsewhere, nothing inline; pictures that were chosen are shown from data: addresses.
+# Nothing from other hosts, nothing inline; chosen pictures are shown from data: addresses.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -39,13 +39,13 @@ HEADER_READERS = {
 
 
 class Asked(BaseModel):
-    """What the page asks to be translated.
+    """The page's request for a translation.
 
     Args:
         text: a sentence.
-        source_language, target_language: codes, where the preset knows more than one of them.
-        image: base64 of a JPEG or PNG file, or of an .npy file with features; where the preset reads images.
-        n: int. Translations wanted.
+        source_language, target_language: codes, for a preset with more than one of them.
+        image: base64 of a JPEG or PNG file, or of an .npy file with features, for a preset that reads images.
+        n: int. Number of translations.
     """
 
     text: str
@@ -77,7 +77,7 @@ def page_routes(served: Served) -> APIRouter:
 
 
 def file_route(name: str, media_type: str) -> Callable[[], Awaitable[Response]]:
-    """Return what answers with one of the page's files."""
+    """Return a handler that answers with one of the page's files."""
     content = (FOLDER / name).read_bytes()
 
     async def answer() -> Response:
@@ -111,8 +111,8 @@ async def translated(served: Served, asked: Asked) -> dict:
     """Return the best translations, and the attention of the first.
 
     Raises:
-        UserError: what the request got wrong.
-        Busy: too much waits.
+        UserError: the request is invalid.
+        Busy: too many rows are waiting.
     """
     languages = asked.source_language, asked.target_language
     image = None
@@ -134,7 +134,7 @@ def read_image(text: str, shape: tuple[int, ...] | None) -> bytes | np.ndarray:
     """Return a picture's bytes, or features of `shape`, from base64.
 
     Raises:
-        UserError: it is none.
+        UserError: it is neither.
     """
     try:
         content = base64.b64decode(text, validate=True)
@@ -147,15 +147,15 @@ def read_features(content: bytes, shape: tuple[int, ...]) -> np.ndarray:
     """Return an .npy file's numbers.
 
     Raises:
-        UserError: it is no such file, or has another shape than the model reads.
+        UserError: it is not such a file, or its shape is not what the model reads.
     """
     try:
         file = io.BytesIO(content)
         found, _, dtype = HEADER_READERS[np.lib.format.read_magic(file)](file)
-    except Exception:  # NumPy's parser raises whatever a broken header leads it to
-        raise UserError("the features are no .npy file, as numpy.save writes it") from None
-    if found != tuple(shape) or dtype.kind not in "iuf":  # looked at before memory is taken for it
-        raise UserError(f"the features are {dtype} {found}, the model reads numbers {tuple(shape)}")
+    except Exception:  # NumPy's parser may raise any error on a broken header
+        raise UserError("the features are not a .npy file as written by numpy.save") from None
+    if found != tuple(shape) or dtype.kind not in "iuf":  # checked before memory is allocated
+        raise UserError(f"the features are {dtype} {found}; the model reads numbers {tuple(shape)}")
     try:
         return np.load(io.BytesIO(content), allow_pickle=False)
     except ValueError:

@@ -8,20 +8,20 @@ from PIL import Image
 from kzoo.errors import UserError
 from kzoo.models.image_inputs import read_picture
 
-# A few kilobytes of PNG can hold a picture that takes gigabytes; a camera's has 24 million pixels.
+# A PNG of a few kilobytes can hold a picture that takes gigabytes; a camera's has 24 million pixels.
 MOST_PIXELS = 32_000_000
 
 
 def decoded(image: bytes | np.ndarray | list, shape: tuple[int, ...], number: int) -> np.ndarray:
-    """Return an image as a model takes it: uint8 for pictures, float32 for features.
+    """Return an image as a model reads it: uint8 for pictures, float32 for features.
 
     Args:
-        image: bytes of a JPEG or PNG file, where `shape` is that of a picture; numbers of `shape` otherwise.
+        image: bytes of a JPEG or PNG file if `shape` is that of a picture; otherwise numbers of `shape`.
         shape: the model's `image_shape`.
-        number: int. Which of the request's images it is, for messages.
+        number: int. The image's number in the request, for messages.
 
     Raises:
-        UserError: it is none such.
+        UserError: it is not.
     """
     if len(shape) == 3:
         return _picture(image, shape, number)
@@ -29,32 +29,30 @@ def decoded(image: bytes | np.ndarray | list, shape: tuple[int, ...], number: in
 
 
 def check_pixels(images: list):
-    """Refuse pictures of more pixels than a request may hold, from what their files begin with.
+    """Reject pictures with more pixels than a request may hold, by the beginning of their files.
 
     Args:
         images: bytes of JPEG or PNG files.
 
     Raises:
-        UserError: too many pixels in all, or an image that is neither.
+        UserError: too many pixels in all, or an image that is not a JPEG or PNG file.
     """
     total = sum(_pixels(image, number) for number, image in enumerate(images, 1))
     if total > MOST_PIXELS:
-        raise UserError(
-            f"the request's images have {total:,} pixels, at most {MOST_PIXELS:,} are taken in one"
-        )
+        raise UserError(f"the request's images have {total:,} pixels; at most {MOST_PIXELS:,} are allowed")
 
 
 def _pixels(image, number: int) -> int:
     if not isinstance(image, bytes):
-        raise UserError(f"image {number} is no JPEG or PNG file's bytes, which this model reads")
+        raise UserError(f"image {number} is not the bytes of a JPEG or PNG file, which this model reads")
     try:
         with Image.open(io.BytesIO(image), formats=("JPEG", "PNG")) as header:
             return header.width * header.height
-    except Image.DecompressionBombError:  # so many pixels that Pillow does not even open it
+    except Image.DecompressionBombError:  # Pillow does not even open an image with so many pixels
         raise UserError(
-            f"image {number} has too many pixels, at most {MOST_PIXELS:,} are taken in a request"
+            f"image {number} has too many pixels; at most {MOST_PIXELS:,} are allowed in a request"
         ) from None
-    except Exception:  # Pillow's readers raise whatever a broken file leads them to
+    except Exception:  # Pillow's readers may raise any error on a broken file
         raise UserError(f"image {number} is neither a JPEG nor a PNG that can be read") from None
 
 

@@ -6,21 +6,21 @@ from kzoo.models.translator import Hypothesis
 from kzoo.serve.checks import check_language
 from kzoo.serve.served import Served
 
-# What stands in for a hypothesis that the search did not find, as in a SavedModel.
+# The placeholder for a hypothesis that the search did not find, as in a SavedModel.
 NONE = Hypothesis("", -1e9)
 
 
 async def predict(served: Served, signature: str, columns: dict[str, list]) -> dict[str, list]:
-    """Return a signature's outputs, a row for each of the inputs'.
+    """Return a signature's outputs, one row for each row of the inputs.
 
     Args:
         served: the model.
         signature: one of its signatures' names.
-        columns: a list for each of its inputs, all of one length.
+        columns: a list for each of its inputs, all of the same length.
 
     Raises:
         UserError: an input that cannot be used.
-        Busy: too much waits.
+        Busy: too many rows are waiting.
     """
     return await CALLS[signature](served, columns)
 

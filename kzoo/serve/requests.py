@@ -1,4 +1,4 @@
-"""TensorFlow Serving's JSON requests read into columns, and columns written as its answers."""
+"""Reads TensorFlow Serving's JSON requests into columns, and writes columns as its answers."""
 
 import base64
 import binascii
@@ -14,7 +14,7 @@ BYTES = "b64"
 
 @dataclass(frozen=True)
 class Request:
-    """A request: the signature that it calls, a list of rows for each input, and how it was written."""
+    """A request: the signature that it calls, a list of rows for each input, and its format."""
 
     signature: str
     columns: dict[str, list]
@@ -29,7 +29,7 @@ def read_request(body: bytes, known: dict[str, Signature]) -> Request:
         known: the model's signatures.
 
     Raises:
-        UserError: it is no such request.
+        UserError: it is not a valid request.
     """
     content = _parsed(body)
     name = content.get("signature_name", "serving_default")
@@ -52,7 +52,7 @@ def read_request(body: bytes, known: dict[str, Signature]) -> Request:
 
 
 def answer(request: Request, outputs: dict[str, list]) -> dict:
-    """Return outputs as a request's answer: by row or by column as it came, a single one without its name."""
+    """Return outputs as an answer, by row or column as in the request; a single output without its name."""
     single = next(iter(outputs.values())) if len(outputs) == 1 else None
     if not request.by_row:
         return {"outputs": outputs if single is None else single}
@@ -65,8 +65,8 @@ def _parsed(body: bytes) -> dict:
         content = json.loads(body.decode())
     except UnicodeDecodeError as error:
         raise UserError(f"the body is not UTF-8: byte {error.start:,} cannot be read") from None
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits; lists in lists in …
-        raise UserError(f"the body is no JSON that can be read: {error}") from None
+    except (ValueError, RecursionError) as error:  # a number with thousands of digits; deeply nested lists
+        raise UserError(f"the body is not readable JSON: {error}") from None
     if not isinstance(content, dict):
         raise UserError('the body must be a JSON object with "instances" or "inputs"')
     return content

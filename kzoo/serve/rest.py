@@ -17,12 +17,12 @@ MODEL = r"(?i)models/(?P<name>[^/:]+)(?:/versions/(?P<version>[0-9]{1,18})|/labe
 ASKED = re.compile(MODEL + r"(?P<metadata>/metadata)?")
 CALLED = re.compile(MODEL + r":(?P<verb>classify|regress|predict)")
 
-# From so many bytes on, reading JSON would keep the event loop from other requests.
+# Above this many bytes, reading JSON would keep the event loop from other requests.
 LONG = 65_536
 
 
 def model_routes(served: Served) -> APIRouter:
-    """Return the routes below /v1 of the one model that is served, in the one version."""
+    """Return the routes below /v1 of the one model that is served, in its one version."""
     router, known = APIRouter(prefix="/v1"), signatures(served)
 
     @router.get("/{path:path}")

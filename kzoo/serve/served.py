@@ -1,4 +1,4 @@
-"""A preset that answers requests: checks them, and translates those of many clients together."""
+"""A preset that answers requests: checks them, and translates many clients' sentences together."""
 
 import asyncio
 import logging
@@ -28,20 +28,20 @@ log = logging.getLogger("kzoo.serve")
 class Served:
     """A preset that answers requests, with dynamic batching: sentences that wait go into one batch.
 
-    The model runs in threads of its own while the event loop takes requests. It works in an event loop,
+    The model runs in its own threads while the event loop takes requests. It works in an event loop,
     between `start` and `stop`.
 
     Args:
         translator: a `Translator` or a `MultilingualTranslator`.
-        name: str. What clients call the model.
-        version: int. Of the model, as TensorFlow Serving counts them.
-        beam_size: int. Hypotheses that are followed, the same for all requests.
-        max_batch: int. Most sentences of a batch; 1 turns batching off.
-        max_wait: float. Milliseconds that a sentence waits for others at most while a thread is free.
+        name: str. The model's name for clients.
+        version: int. The model's version, as in TensorFlow Serving.
+        beam_size: int. Hypotheses kept by beam search, the same for all requests.
+        max_batch: int. Maximum sentences per batch; 1 turns batching off.
+        max_wait: float. Maximum milliseconds that a sentence waits for others while a thread is free.
         limits: what requests may hold.
 
     Raises:
-        UserError: a name that does not fit into an address, or a batch of another size than can be.
+        UserError: the name cannot be part of a URL, or the batch size is out of range.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Served:
         limits: Limits | None = None,
     ):
         if not name or set(name) & set("/:?#"):
-            raise UserError(f"a model's name has no '/', ':', '?' or '#', and is not empty: {name!r}")
+            raise UserError(f"a model's name must not be empty or contain '/', ':', '?' or '#': {name!r}")
         if not 1 <= max_batch <= ROWS[-1]:
             raise UserError(f"a batch has 1 to {ROWS[-1]} sentences, not {max_batch}")
         self.translator, self.name, self.version, self.beam_size = translator, name, version, beam_size
@@ -63,8 +63,7 @@ class Served:
         self.metrics = Metrics()
         self.ready = False
         self._counts = row_counts(max_batch)
-        # As many batches at a time as `translate` has; on JAX Keras gives the weights' buffers away for the
-        # time of a call.
+        # As many batches at a time as in `translate`; on JAX, Keras donates the weights' buffers in a call.
         threads = 1 if keras.backend.backend() == "jax" else 2
         self._batcher = Batcher(
             self._search, self._counts, max_wait / 1000, self.limits.queue, self.metrics, threads
@@ -73,28 +72,28 @@ class Served:
 
     @property
     def multilingual(self) -> bool:
-        """Whether a request says its languages."""
+        """Whether requests name their languages."""
         return hasattr(self.translator, "languages")
 
     @property
     def languages(self) -> list[str | None]:
-        """The codes of the languages; of a translator of one direction the source and the target."""
+        """The codes of the languages; for a translator of one direction, the source and the target."""
         if self.multilingual:
             return self.translator.languages
         return [self.translator.source_language, self.translator.target_language]
 
     @property
     def image_shape(self) -> tuple[int, ...] | None:
-        """The shape of a sentence's features, `(H, W, 3)` for pictures, `None` without images."""
+        """The shape of a sentence's features; `(H, W, 3)` for pictures, `None` without images."""
         return self.translator.image_shape
 
     async def start(self):
-        """Take requests, and compile the model's usual shapes meanwhile; `ready` says when that is done."""
+        """Start taking requests while compiling the model's usual shapes; `ready` says when that is done."""
         self._batcher.start()
         self._warming = asyncio.create_task(self._warm_up())
 
     async def stop(self):
-        """Wait for what runs; what still waits is `Busy`."""
+        """Wait for running batches; rows still waiting are `Busy`."""
         self._warming.cancel()
         await self._batcher.stop()
 
@@ -106,50 +105,50 @@ class Served:
         target_language: str | list[str] | None = None,
         images: Sequence | None = None,
     ) -> list[list[Hypothesis]]:
-        """Return the `n` best translations of each sentence, best first, translated with other requests'.
+        """Return the `n` best translations of each sentence, best first, batched with other requests'.
 
         Args:
             texts: sentences; an empty one translates to an empty one.
-            n: int. At most the beam.
-            source_language: code, or one for each sentence, of a multilingual preset; else not needed.
+            n: int. At most the beam size.
+            source_language: code, or one for each sentence, for a multilingual preset; else not needed.
             target_language: the same.
-            images: an image for each sentence where the preset reads them: for pictures the bytes of a JPEG
-                or PNG file, for features numbers of `image_shape`.
+            images: an image for each sentence if the preset reads them: for pictures, the bytes of a JPEG or
+                PNG file; for features, numbers of `image_shape`.
 
         Raises:
-            UserError: what the request got wrong.
-            Busy: too much waits.
+            UserError: the request is invalid.
+            Busy: too many rows are waiting.
         """
         if not 1 <= n <= self.beam_size:
-            raise UserError(f"1 to {self.beam_size} best translations can be had, not {n}")
+            raise UserError(f"1 to {self.beam_size} best translations are available, not {n}")
         ways = directions(self.languages, self.multilingual, len(texts), source_language, target_language)
         check_characters(texts, self.limits)
         sources = [source for source, _ in ways]
         with self._batcher.room(len(texts)):
             lengths, images = await self._batcher.beside(self._prepared, texts, sources, images)
-        # Sentences of one padded length make a batch, which is then one call of one compiled search.
+        # Sentences of one padded length make a batch, which is one call of one compiled search.
         keys, rows = zip(ways, lengths, strict=True), zip(texts, images, strict=True)
         found = await self._batcher.submit(list(zip(keys, rows, strict=True)))
         self.metrics.sentences.inc(len(texts))
         return [hypotheses[:n] for hypotheses in found]
 
     async def run(self, function: Callable, *args, rows: int = 1):
-        """Return `function(*args)`, any other call of the model, in a thread of its own, one at a time.
+        """Return `function(*args)`, any other call of the model, in its own thread, one at a time.
 
         Args:
             function: called with `args`.
-            rows: int. Sentences that it takes.
+            rows: int. Number of sentences that it takes.
 
         Raises:
-            Busy: too much waits.
+            Busy: too many rows are waiting.
         """
         return await self._batcher.run(function, *args, rows=rows)
 
     async def check_texts(self, texts: list[str], languages: list[str | None]):
-        """Refuse texts, in a language each, that are too many, too long, or no text: before `run`.
+        """Reject texts, each in its language, that are too many, too long, or not text: before `run`.
 
         Raises:
-            UserError: the first that is wrong, by its number in the request.
+            UserError: names the first invalid text by its number in the request.
         """
         check_characters(texts, self.limits)
         with self._batcher.room(len(texts)):
@@ -173,7 +172,7 @@ class Served:
         return found[: len(rows)]
 
     async def _warm_up(self):
-        """Translate sentences of the usual lengths, so that compiling does not hit the first clients."""
+        """Translate sentences of the usual lengths, so that the first clients do not wait for compilation."""
         direction = (self.languages[0], self.languages[-1]) if self.multilingual else (None, None)
         most = self.translator.backbone.max_length
         batches = warm_up_rows(

@@ -1,4 +1,4 @@
-"""The process that serves: a socket, uvicorn, and an end that leaves nobody without an answer."""
+"""The serving process: a socket, uvicorn, and a shutdown that leaves no request unanswered."""
 
 import contextlib
 import importlib.util
@@ -9,46 +9,46 @@ from collections.abc import Iterator
 
 from kzoo.errors import UserError
 
-# Longer than the slowest request, shorter than the 30 s after which Kubernetes kills.
+# Longer than the slowest request, shorter than the 30 s after which Kubernetes kills the process.
 GRACE_SECONDS = 25
 
 
 @contextlib.contextmanager
 def reserved(host: str, port: int) -> Iterator[socket.socket]:
-    """Give a socket that is bound but does not listen yet, so that a port in use is said at once.
+    """Yield a socket that is bound but not listening yet, so that a port in use is reported at once.
 
     Args:
         host: address of this machine, `0.0.0.0` for all.
-        port: int. 0: any that is free.
+        port: int. 0: any free port.
 
     Raises:
-        UserError: it cannot be had.
+        UserError: the address or port is not available.
     """
     check_installed()
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Only on sockets that say TCP does asyncio turn Nagle's algorithm off, which delays answers by 40 ms.
+    # asyncio turns off Nagle's algorithm, which delays answers by 40 ms, only on sockets that say TCP.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as bound:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             bound.bind((host, port))
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise UserError(f"cannot listen at {host}, port {port}: {reason}") from None
+            raise UserError(f"cannot listen on {host}, port {port}: {reason}") from None
         yield bound
 
 
 def serve(served, listening: socket.socket):
-    """Serve until SIGTERM or Ctrl-C; what was asked before that is answered.
+    """Serve until SIGTERM or Ctrl-C; earlier requests are still answered.
 
     Args:
         served: a `Served`.
-        listening: what `reserved` gave.
+        listening: the socket from `reserved`.
     """
     import uvicorn
 
     from kzoo.serve.app import create_app
 
-    # uvicorn, once it has ended well, raises the signal that ended it again.
+    # uvicorn, after a clean end, raises the signal that ended it again.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     config = uvicorn.Config(
         create_app(served), log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE_SECONDS
@@ -58,7 +58,7 @@ def serve(served, listening: socket.socket):
 
 
 def check_installed():
-    """Refuse to go on without the packages that serving needs.
+    """Check that the packages that serving needs are installed.
 
     Raises:
         UserError: one is missing.

@@ -1,4 +1,4 @@
-"""What a served preset takes and gives: the signatures of the SavedModel that `export` writes of it."""
+"""A served preset's inputs and outputs: the signatures of the SavedModel that `export` writes from it."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from kzoo.serve.served import Served
 
 @dataclass(frozen=True)
 class Tensor:
-    """A named input or output: its type as TensorFlow calls it, and its shape, -1 for any size."""
+    """A named input or output: its TensorFlow type, and its shape, with -1 for any size."""
 
     dtype: str
     shape: tuple[int, ...]

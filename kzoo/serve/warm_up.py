@@ -1,4 +1,4 @@
-"""The shapes of a server's batches, and batches that compile the usual ones before the first client comes."""
+"""The shapes of a server's batches, and batches that compile the usual ones before the first client."""
 
 from collections.abc import Iterator
 
@@ -7,20 +7,20 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.decoding.batched_search import LENGTHS
 
-# Batches are filled up to one of these, fewer than `translate` has: each of them is compiled for each length,
-# which takes XLA 5 s or more.
+# Batches are padded to one of these sizes, fewer than in `translate`: each is compiled for each length, which
+# takes XLA 5 s or more.
 FEW_ROWS = (1, 4, 8, 16, 32, 64)
-# What a longer sentence needs is compiled when one comes, and others may wait for that.
+# Longer sentences are compiled for when one arrives, and others may have to wait for that.
 USUAL_LENGTH = 48
 
 
 def row_counts(max_batch: int) -> list[int]:
-    """Return the numbers of sentences that batches of at most `max_batch` are filled up to."""
+    """Return the numbers of sentences that batches of at most `max_batch` are padded to."""
     return [*(rows for rows in FEW_ROWS if rows < max_batch), max_batch]
 
 
 def filled(rows: list, counts: list[int]) -> list:
-    """Return rows with copies of the first behind them, as many as the next of `counts`."""
+    """Return rows padded with copies of the first to the next of `counts`."""
     count = next(count for count in counts if count >= len(rows))
     return rows + rows[:1] * (count - len(rows))
 
@@ -28,13 +28,13 @@ def filled(rows: list, counts: list[int]) -> list:
 def warm_up_rows(
     tokenizer: Tokenizer, max_length: int, counts: list[int], image_shape: tuple[int, ...] | None
 ) -> Iterator[list[tuple]]:
-    """Yield batches of text and image, one of each usual shape, those that are needed first at the front.
+    """Yield batches of text and image, one of each usual shape, those needed first at the front.
 
     Args:
-        tokenizer: of the source language.
-        max_length: int. Words that the model can read, with the end symbol.
-        counts: the numbers of sentences that batches are filled up to.
-        image_shape: of the image that comes with a sentence.
+        tokenizer: the source language's.
+        max_length: int. Maximum tokens that the model can read, with the end symbol.
+        counts: the numbers of sentences that batches are padded to.
+        image_shape: shape of a sentence's image.
     """
     image = None
     if image_shape is not None:

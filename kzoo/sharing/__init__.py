@@ -1,6 +1,6 @@
-"""Presets as folders of files: where they are, how they are fetched, and whether they are what was published.
+"""Presets as folders of files: locating and fetching them, and checking that they are as published.
 
-`kzoo.models` and `kzoo.presets` ask here; nothing here imports a deep-learning library.
+`kzoo.models` and `kzoo.presets` call it; nothing here imports a deep-learning library.
 """
 
 import lazy_loader

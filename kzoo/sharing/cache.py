@@ -1,6 +1,6 @@
-"""Presets from elsewhere: fetched once by their handle, checked, kept whole, and used offline from then on.
+"""Presets from other hosts: fetched once by their handle, verified, cached, and used offline from then on.
 
-`kzoo.sharing.location` calls it for `hf://` and `kaggle://`. The packages that talk to the two hosts are
+`kzoo.sharing.location` calls it for `hf://` and `kaggle://`. The packages that access the two hosts are
 those that keras-hub uses; they are imported when something is fetched.
 """
 
@@ -45,14 +45,14 @@ class Source:
 def fetched(handle: str) -> Path:
     """Return the folder of the cache that holds a handle's preset; fetch it if it is not there yet.
 
-    It appears complete or not at all, also when several processes fetch it at once. What its revision or
-    version names is kept; without one, what was newest when it was fetched.
+    It appears complete or not at all, even when several processes fetch it at once. The named revision or
+    version is kept; without one, the newest at the time of fetching.
 
     Args:
         handle: in one of the two `FORMS`.
 
     Raises:
-        UserError: no such handle, its package is not installed, no network, no preset of kzoo's, a file
+        UserError: no such handle, its package is not installed, no network, not a preset of kzoo's, a file
             that is missing or altered.
     """
     source = parse_handle(handle)
@@ -117,7 +117,7 @@ def _fill(folder: Path, source: Source, package: ModuleType):
 def _fetch_file(folder: Path, name: str, source: Source, package: ModuleType):
     try:
         came = source.fetch(package, name)
-    except Exception as error:  # the packages have no one class of errors, and change them
+    except Exception as error:  # the packages have no common error class, and change theirs
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise UserError(
             f"{source.handle}: {name} cannot be fetched ({reason:.160}), and the preset is not in the cache "
@@ -128,12 +128,12 @@ def _fetch_file(folder: Path, name: str, source: Source, package: ModuleType):
     with open(came, "rb") as hub, path.open("wb") as ours:
         shutil.copyfileobj(hub, ours)
         ours.flush()
-        os.fsync(ours.fileno())  # before the folder gets its name: power may fail
+        os.fsync(ours.fileno())  # before the folder gets its name, in case power fails
 
 
 def _move(unfinished: Path, folder: Path):
     try:
         os.rename(unfinished, folder)
     except OSError:
-        if not folder.is_dir():  # else another process was first: what it fetched is as good
+        if not folder.is_dir():  # else another process was first, and fetched the same
             raise

@@ -43,10 +43,10 @@ def read_listing(folder: str | os.PathLike, source: str | None = None) -> dict[s
 
     Args:
         folder: the preset.
-        source: handle that it is being fetched from, to be named in errors in the folder's place.
+        source: handle that it is being fetched from, named in errors instead of the folder.
 
     Raises:
-        UserError: no metadata, a newer format, no checksums, or a name that leads out of the folder.
+        UserError: no metadata, a newer format, no checksums, or a file name outside of the folder.
     """
     name = source or str(folder)
     metadata = read_object(_inside(Path(folder), METADATA_FILE, source))
@@ -54,7 +54,7 @@ def read_listing(folder: str | os.PathLike, source: str | None = None) -> dict[s
     if type(number) is not int or number < 1:
         raise UserError(f"preset {name}: {METADATA_FILE} has kzoo_format {number!r}, not a number from 1")
     if number > FORMAT:
-        raise UserError(f"preset {name} has format {number}, this kzoo reads up to {FORMAT}: update kzoo")
+        raise UserError(f"preset {name} has format {number}, but this kzoo reads up to {FORMAT}: update kzoo")
     files = metadata.get("files")
     if not files or not isinstance(files, dict):
         raise UserError(
@@ -64,17 +64,17 @@ def read_listing(folder: str | os.PathLike, source: str | None = None) -> dict[s
     for file, expected in files.items():
         check_name(file, f"preset {name}: {METADATA_FILE}")
         if not isinstance(expected, str) or not SHA256.fullmatch(expected):
-            raise UserError(f"preset {name}: {METADATA_FILE} has no SHA-256 of {file} but {expected!r:.80}")
+            raise UserError(f"preset {name}: {METADATA_FILE} has no SHA-256 of {file}, but {expected!r:.80}")
     return files
 
 
 def check_listed(folder: str | os.PathLike, listing: dict[str, str], names: Iterable[str]):
-    """Refuse to read files that a preset does not list, and so has no checksum of.
+    """Refuse to read files that a preset does not list and so has no checksum for.
 
     Args:
         folder: the preset.
         listing: what `read_listing` returned.
-        names: of the files that are to be read.
+        names: the files to be read.
 
     Raises:
         UserError: one of them is not listed.
@@ -105,15 +105,15 @@ def check_files(folder: str | os.PathLike, listing: dict[str, str], source: str 
 
 
 def check_name(name: str, where: str):
-    """Refuse a file's name that is none of a file inside of a preset, on any system.
+    """Refuse a file name that, on any system, would be outside of a preset's folder.
 
     Args:
-        name: as `"assets/joint_tokenizer/vocabulary.spm"`.
+        name: such as `"assets/joint_tokenizer/vocabulary.spm"`.
         where: what has the name, for the error.
     """
     parts = name.split("/")
     if {"", ".", ".."} & set(parts) or re.search(r'[\\:*?"<>|\x00-\x1f]', name):
-        raise UserError(f"{where} names the file {name!r:.80}, which is not inside of the preset's folder")
+        raise UserError(f"{where} names the file {name!r:.80}, which is not inside the preset's folder")
 
 
 def read_object(path: Path) -> dict:
@@ -134,7 +134,7 @@ def read_object(path: Path) -> dict:
 
 
 def _inside(folder: Path, name: str, source: str | None) -> Path:
-    """Return the path of a file that is there, in the folder and not by a link elsewhere."""
+    """Return the path of a file that exists in the folder and is not a link out of it."""
     try:
         path = (folder / name).resolve()
     except (OSError, RuntimeError):  # a link to itself
@@ -150,5 +150,5 @@ def _inside(folder: Path, name: str, source: str | None) -> Path:
 
 def _remedy(folder: str | os.PathLike, source: str | None) -> str:
     if source:
-        return "fetch it again later, or tell its author"
+        return "fetch it again later, or contact its author"
     return "delete the folder and fetch or copy the preset again"

@@ -1,4 +1,4 @@
-"""Where a trained preset is: in a folder, on the zoo's shelf, or in the cache of those from elsewhere."""
+"""Where a trained preset is: in a folder, on the zoo's shelf, or in the cache of fetched presets."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,10 @@ from pathlib import Path
 from kzoo.errors import UserError, nearest
 
 SHELF = Path(__file__).resolve().parents[2] / "presets"
-MARKS = ("config.json", "metadata.json")  # one of them may be lost, to be named when the preset is read
+MARKS = (
+    "config.json",
+    "metadata.json",
+)  # one of them may be missing, which is reported when the preset is read
 
 
 def locate(preset: str | os.PathLike) -> Path:
@@ -14,10 +17,10 @@ def locate(preset: str | os.PathLike) -> Path:
 
     Args:
         preset: a folder that `save_to_preset` wrote, or that `kzoo train` did; a name on the shelf; or
-            a handle, as `"hf://user/repository"` and `"kaggle://user/model/keras/variation"`.
+            a handle, such as `"hf://user/repository"` or `"kaggle://user/model/keras/variation"`.
 
     Raises:
-        UserError: there is none of that name, or it cannot be fetched.
+        UserError: no preset has that name, or it cannot be fetched.
     """
     name = os.fspath(preset)
     if "://" in name:

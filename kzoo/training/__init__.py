@@ -1,4 +1,4 @@
-"""Recipes applied: a preset, a corpus and the numbers that matter become a trained model."""
+"""Training from recipes: a preset, a corpus and hyperparameters become a trained model."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""What a run's batches hold and cost: the numbers behind its speed."""
+"""What a run's batches contain and cost: the numbers behind its speed."""
 
 import time
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ class Account:
     """Sums over batches.
 
     Args:
-        batches: int. How many.
-        sentences: int. Of them.
-        source_words, target_words: int. Words, end symbols included, padding not.
-        source_types: int. Distinct source words of each batch, summed.
-        places: int. Words with padding, of both sides.
+        batches: int. Number of batches.
+        sentences: int. Number of sentences in them.
+        source_words, target_words: int. Tokens, end symbols included, padding excluded.
+        source_types: int. Distinct source tokens of each batch, summed.
+        places: int. Tokens of both sides, padding included.
         squares: int. Sum over the sentences of the longer side's length².
-        seconds: float. Time that making the batches took, beside the training steps or before them.
+        seconds: float. Time spent making the batches, during the training steps or before them.
     """
 
     batches: int = 0
@@ -35,7 +35,7 @@ class Account:
 
     @property
     def padding(self) -> float:
-        """The share of padding among all words."""
+        """The share of padding among all tokens."""
         return 1 - (self.source_words + self.target_words) / max(1, self.places)
 
     def add(self, inputs: dict, labels, seconds: float):
@@ -55,7 +55,7 @@ class CountedBatches(keras.utils.PyDataset):
     """Batches that are counted as they are made.
 
     Args:
-        batches: `Batches` or what else gives `(inputs, labels, weights)`; everything but the counting is its.
+        batches: `Batches`, or others that return `(inputs, labels, weights)`; all else is left to them.
         account: where they are counted.
     """
 
@@ -73,7 +73,7 @@ class CountedBatches(keras.utils.PyDataset):
         return inputs, labels, weights
 
     def __getattr__(self, name: str):
-        if name.startswith("_"):  # not yet made, as when it is copied
+        if name.startswith("_"):  # not yet initialized, as when it is copied
             raise AttributeError(name)
         return getattr(self._batches, name)
 
@@ -85,11 +85,11 @@ class CountedBatches(keras.utils.PyDataset):
 
 
 class Speed(keras.callbacks.Callback):
-    """Logs of each epoch its seconds, its target words a second, and the share of making batches in its time.
+    """Logs each epoch's seconds, target words per second, and the share of its time spent making batches.
 
     Args:
-        batches: what is trained on.
-        checkpoints: which keep the time of an epoch over several starts of a run.
+        batches: the training batches.
+        checkpoints: they keep the time of an epoch over several starts of a run.
         account: of the batches.
     """
 

@@ -9,23 +9,23 @@ from keras import ops
 
 from kzoo.layers import ByLanguage, GlyphEmbedding, ImageTextAttention, MultiHeadAttention
 
-# Layers by the beginnings of their names: whose kernels each source word meets, and each target word.
+# Name prefixes of the layers whose kernels each source token is multiplied by, and each target token.
 SOURCE_SIDE = ("source_", "encoder", "bridge")
 TARGET_SIDE = ("decoder", "output")
-PLACES = (20 * 20, 8 * 8)  # that the convolutions of a glyph meet
+PLACES = (20 * 20, 8 * 8)  # positions at which a glyph's convolutions are computed
 
 
 def kernel_sizes(backbone: keras.Model) -> tuple[int, int]:
-    """Return how many weights of matrix products each source word meets, and each target word.
+    """Return how many weights each source token is multiplied by, and each target token.
 
-    Of layers for several languages a word meets one. Tables that are only looked up do not count, nor do a
-    recurrent decoder's initial states, one for a sentence.
+    Of layers for several languages, only one applies to a token. Tables that are only looked up do not count,
+    nor do a recurrent decoder's initial states, which are computed once per sentence.
     """
     source = sum(_kernels(layer) for layer in backbone.layers if layer.name.startswith(SOURCE_SIDE))
     source -= _region_kernels(backbone)
     target = sum(_kernels(layer) for layer in backbone.layers if layer.name.startswith(TARGET_SIDE))
     logits = getattr(backbone, "target_embedding", None)
-    if isinstance(logits, keras.layers.ReversibleEmbedding):  # the table is the output's matrix, too
+    if isinstance(logits, keras.layers.ReversibleEmbedding):  # the table is also the output's matrix
         target += logits.input_dim * logits.output_dim
     return source, target
 
@@ -38,9 +38,10 @@ def _kernels(layer: keras.layers.Layer) -> int:
 
 
 def picture_products(backbone: keras.Model) -> int:
-    """Return how many products with a weight each image takes.
+    """Return how many multiplications by a weight each image takes.
 
-    A convolution meets every place, the maps of an image's queries and of what they find every region.
+    A convolution is computed at every position; the projections of an image's queries and of their results,
+    at every region.
     """
     shape, encoder = backbone.get_config().get("image_shape"), getattr(backbone, "picture_encoder", None)
     if shape is None:
@@ -55,7 +56,7 @@ def picture_products(backbone: keras.Model) -> int:
 
 
 def glyph_products(backbone: keras.Model) -> int:
-    """Return how many products with a weight each glyph takes that is encoded."""
+    """Return how many multiplications by a weight each encoded glyph takes."""
     embedding = getattr(backbone, "source_embedding", None)
     if not isinstance(embedding, GlyphEmbedding):
         return 0
@@ -69,7 +70,7 @@ def glyph_products(backbone: keras.Model) -> int:
 
 
 def _region_kernels(backbone: keras.Model) -> int:
-    """Return how many weights each region of an image meets in the encoder's attentions."""
+    """Return how many weights each region of an image is multiplied by in the encoder's attentions."""
     return sum(
         math.prod(dense.kernel.shape)
         for layer in backbone._flatten_layers()
@@ -88,17 +89,17 @@ def training_flops(
 ) -> float:
     """Return the floating-point operations that training on some sentences needs.
 
-    Two for each weight and word, three times: forwards, and backwards for the activations and the weights
-    (Kaplan et al. 2020, Section 2.1); and 12·D for each pair of words that an attention layer compares
-    (Chowdhery et al. 2022, Appendix B). What padding, dropout and normalization cost is not needed.
+    Two for each weight and token, three times: forward, and backward for the activations and for the weights
+    (Kaplan et al. 2020, Section 2.1); and 12·D for each pair of tokens that an attention layer compares
+    (Chowdhery et al. 2022, Appendix B). Padding, dropout and normalization are not counted.
 
     Args:
         backbone: a translator's backbone.
-        sentences: int. How many, each with its picture where the model reads one.
-        source_words: int. Words read, end symbols included.
-        target_words: int. Words written, end symbols included.
+        sentences: int. Number of sentences, each with its picture if the model reads one.
+        source_words: int. Source tokens, end symbols included.
+        target_words: int. Target tokens, end symbols included.
         squares: int. Sum over the sentences of length².
-        source_types: int. Distinct source words of each batch, summed: the glyphs that are encoded.
+        source_types: int. Distinct source tokens of each batch, summed: the glyphs that are encoded.
     """
     source, target = kernel_sizes(backbone)
     attentions = [layer for layer in backbone._flatten_layers() if isinstance(layer, MultiHeadAttention)]
@@ -108,18 +109,18 @@ def training_flops(
 
 
 def measured_peak(dtype: str, seconds: float = 0.5) -> float:
-    """Return the floating-point operations a second of the device's fastest product of two matrices.
+    """Return the floating-point operations per second of the device's fastest matrix product.
 
-    Square ones of 1,024 rows, and doubled while a product takes less than 5 ms.
+    The matrices are square, of 1,024 rows, doubled while a product takes less than 5 ms.
 
     Args:
-        dtype: of the matrices, such as `"float32"`.
+        dtype: the matrices' dtype, such as `"float32"`.
         seconds: float. How long each size is tried.
     """
     random, best, fastest, rows = np.random.default_rng(0), 0.0, 0.0, 512
     while fastest < 5e-3:
         rows *= 2
-        # Not of keras.random, whose seed all workers would have to make together: the chief alone measures.
+        # Not from keras.random, whose seed needs all workers: only the chief measures.
         matrix = ops.convert_to_tensor(random.random((rows, rows), "float32"), dtype)
         fastest = min(_product_seconds(matrix, seconds))
         best = max(best, 2.0 * rows**3 / fastest)
@@ -132,6 +133,6 @@ def _product_seconds(matrix, seconds: float) -> list[float]:
     float(ops.matmul(matrix, matrix)[0, 0])
     while not times or time.perf_counter() < end:
         start = time.perf_counter()
-        float(ops.matmul(matrix, matrix)[0, 0])  # one number is fetched, so that the product is done
+        float(ops.matmul(matrix, matrix)[0, 0])  # fetching one number waits for the product
         times.append(time.perf_counter() - start)
     return times

@@ -1,4 +1,4 @@
-"""What training one direction takes: sentence pairs, tokenizers, a model, batches, a score."""
+"""What training in one direction needs: sentence pairs, tokenizers, a model, batches, a score."""
 
 import dataclasses
 import json
@@ -40,7 +40,7 @@ class BilingualTask:
         self.corpus, self.images = corpus, {}
 
     def learn(self, folder: Path) -> list:
-        """Return the tokenizers of the run in `folder`, learned if need be."""
+        """Return the tokenizers of the run in `folder`, learned if necessary."""
         if self.shards:
             self.shards.copy_vocabularies(folder)
         return learned_tokenizers(self.recipe, folder, *self.pairs)
@@ -62,7 +62,9 @@ class BilingualTask:
                 f"{recipe.preset} has no recurrent decoder to train first: leave language_model_epochs out"
             )
         if translator.image_shape and self.shards:
-            raise UserError(f"{recipe.preset} reads images, shards have none: leave shards out of the recipe")
+            raise UserError(
+                f"{recipe.preset} reads images, but shards have none: remove shards from the recipe"
+            )
         if translator.image_shape:
             pairs = {"train": self.pairs, recipe.validation: self.validation}
             images = {split: self.corpus.images(split) for split in pairs}
@@ -72,7 +74,7 @@ class BilingualTask:
                 for split, rows in images.items()
             }
         with naming(self.corpus, recipe.validation, recipe.source):
-            translator.tokenize_source(self.validation[0], recipe.truncate)  # too long a sentence shows now
+            translator.tokenize_source(self.validation[0], recipe.truncate)  # raises now if one is too long
         return translator
 
     def batches(self, translator: keras.Model) -> Batches | ShardedBatches:
@@ -92,7 +94,7 @@ class BilingualTask:
         verbose: str | int,
         preemption: Preemption,
     ):
-        """Train what comes before the translator: its decoder as a language model, if the recipe says so."""
+        """Train the decoder as a language model before the translator, if the recipe says so."""
         if self.recipe.language_model_epochs:
             validation = self._batches(translator, self.validation, self.recipe.validation)
             epochs = self.recipe.language_model_epochs
@@ -124,12 +126,12 @@ class BilingualTask:
 
 
 def run_extractor(folder: Path, images) -> dict | None:
-    """Return what computed the features that a run reads, the fields of an `Extractor`; `None` for pictures.
+    """Return the fields of the `Extractor` that computed a run's features; `None` for pictures.
 
     Args:
-        folder: the run; what it began with stands there as `extractor.json`, and holds from its first
-            checkpoint on.
-        images: of the training split.
+        folder: the run's folder; `extractor.json` there records the extractor that it began with, which is
+            fixed from its first checkpoint on.
+        images: images of the training split.
 
     Raises:
         UserError: that file is damaged.
@@ -160,13 +162,13 @@ def recipe_shards(recipe: Recipe) -> Shards:
 
 
 def shard_settings(recipe: Recipe) -> dict:
-    """Return what shards for the recipe depend on, beside the text.
+    """Return what shards for the recipe depend on, apart from the text.
 
     Raises:
-        UserError: the recipe wants text in another form than shards have.
+        UserError: the recipe's text has a form that shards cannot have.
     """
     if recipe.text != "raw":
-        raise UserError(f"shards hold raw text, the recipe's is {recipe.text}: leave text or shards out")
+        raise UserError(f"shards hold raw text, but the recipe's is {recipe.text}: leave text or shards out")
     names = ("source", "target", "vocabulary_size", "joint_vocabulary", "source_characters")
     return {name: getattr(recipe, name) for name in names}
 
@@ -174,11 +176,11 @@ def shard_settings(recipe: Recipe) -> dict:
 def learned_tokenizers(recipe: Recipe, folder: Path, source: Iterable[str], target: list[str]) -> list:
     """Return the recipe's tokenizers, one for each side or one for both.
 
-    Text in Moses's form has one for each side, whose languages differ, also where they share a vocabulary.
+    Text in Moses's form has one for each side even with a shared vocabulary, because the languages differ.
 
     Args:
         recipe: the recipe.
-        folder: where their vocabularies stand, or will stand.
+        folder: where their vocabularies are or will be stored.
         source: sentences that they are learned from if there are none yet.
         target: their translations.
     """
@@ -201,5 +203,5 @@ def learned_tokenizers(recipe: Recipe, folder: Path, source: Iterable[str], targ
 
 
 def shares_vocabulary(recipe: Recipe) -> bool:
-    """Return whether source and target have one vocabulary, and so the model one matrix of embeddings."""
+    """Return whether source and target share a vocabulary, and thus one embedding matrix."""
     return recipe.joint_vocabulary and not recipe.source_characters

@@ -1,4 +1,4 @@
-"""Checkpoints: where training stands, on disk whole or not at all: a killed run goes on from there."""
+"""Checkpoints: the state of training on disk, complete or absent; a killed run resumes from the last one."""
 
 import json
 import math
@@ -21,27 +21,27 @@ NAME = re.compile(r"epoch_(?P<epoch>\d{4,})(_batch_(?P<batch>\d{6,}))?")  # numb
 
 
 class Checkpoints(keras.callbacks.Callback):
-    """Saves all that training needs to go on, after each epoch and within; keeps the latest and the best.
+    """Saves all that a run needs to resume, after each epoch and within; keeps the latest and the best.
 
     Each is a folder, written under another name and renamed when it is complete: `epoch_0003` after three
-    epochs, `epoch_0003_batch_000120` after 120 batches more. It holds weights and optimizer, random seeds,
+    epochs, `epoch_0003_batch_000120` after another 120 batches. It holds weights and optimizer, random seeds,
     history, the running loss, and the SHA-256 of these.
 
-    Stand it behind the callbacks whose scores it keeps.
+    Place it after the callbacks whose scores it saves.
 
     Args:
         folder: where they are kept.
-        monitor: name in the epoch's logs; the greater, the better.
-        keep_best: int. How many of the best are kept beside the latest.
-        keep_last: int. How many of the latest.
+        monitor: name in the epoch's logs; greater is better.
+        keep_best: int. Number of best checkpoints kept in addition to the latest.
+        keep_last: int. Number of latest checkpoints kept.
         minutes: float. Time between checkpoints within an epoch; 0: none.
         data: digest of the data trained on. Checkpoints of other data are refused.
-        strategy: the run's; one device by default. All workers load, the chief alone keeps.
+        strategy: the run's; one device by default. All workers load checkpoints; only the chief's are kept.
 
     Attributes:
-        epoch, batch, step: int. Epochs trained, batches of the next one, and batches of all.
-        may_stop: bool. Whether training can go on from the present batch.
-        history: a row for each epoch.
+        epoch, batch, step: int. Epochs trained, batches trained of the next one, and batches trained in all.
+        may_stop: bool. Whether training can resume from the present batch.
+        history: one row per epoch.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Checkpoints(keras.callbacks.Callback):
         """Load the latest undamaged checkpoint into the compiled model, if there is one.
 
         Raises:
-            UserError: there are only damaged ones, it is of other data, or another worker reads another one.
+            UserError: all are damaged, it is of other data, or another worker reads a different one.
         """
         if self.strategy.is_chief:
             remove_unfinished(self.folder)
@@ -79,15 +79,17 @@ class Checkpoints(keras.callbacks.Callback):
             if state:
                 self._last = saved[-1].name
                 self._take(state)
-                # All have read when this is through.
-                self.strategy.check_same("another checkpoint", self._last, "let all of them read all of them")
+                # When this returns, all workers have read it.
+                self.strategy.check_same(
+                    "another checkpoint", self._last, "let all workers read all checkpoints"
+                )
                 for folder in damaged if self.strategy.is_chief else ():
                     remove_folder(folder)
                 return
             damaged.append(saved.pop())
             print(f"checkpoint {damaged[-1].name} is damaged ({reason}) and left out")
         if damaged:
-            raise UserError(f"{self.folder}: all checkpoints are damaged; give another folder to begin anew")
+            raise UserError(f"{self.folder}: all checkpoints are damaged; give another folder to start again")
 
     def _load(self, folder: Path) -> tuple[dict | None, str]:
         """Load a checkpoint's weights and seeds; return its state, or `None` and what is wrong with it."""
@@ -112,14 +114,16 @@ class Checkpoints(keras.callbacks.Callback):
 
     def _take(self, state: dict):
         self.history = state["history"]
-        # A checkpoint from before there were any within an epoch has only the history and the seeds.
+        # An old checkpoint, from before they were written within epochs, has only the history and the seeds.
         self.epoch, self.batch = state.get("epoch", len(self.history)), state.get("batch", 0)
         self.step = state.get("step", updates(self.model))
         if self.batch:
             self._seconds, self._running = state["seconds"], state["running"]
 
     def on_epoch_begin(self, epoch, logs=None):
-        if self._running is not None:  # the epoch goes on: its mean loss too, which `fit` has just set to 0
+        if (
+            self._running is not None
+        ):  # the epoch resumes, and so does its mean loss, which `fit` has just set to 0
             for variable, value in zip(self.model.metrics_variables, self._running, strict=True):
                 variable.assign(value)
             self._running = None
@@ -133,14 +137,14 @@ class Checkpoints(keras.callbacks.Callback):
         left = self.params["steps"] - batch - 1
         if many or left == 0:
             self._check_loss()
-        self.may_stop = left != 1  # Keras would take a rest of one batch for data of one length
+        self.may_stop = left != 1  # from a single remaining batch Keras would infer a fixed length
         due = bool(self.minutes) and time.perf_counter() - self._saved_at >= 60 * self.minutes
         if self.may_stop and self.strategy.any_worker(due, self.step):
             self.save()
 
     @property
     def seconds(self) -> float:
-        """Seconds that the present epoch has trained, over all starts of the run."""
+        """Seconds of training in the present epoch, over all starts of the run."""
         return time.perf_counter() - self._began
 
     def on_epoch_end(self, epoch, logs=None):
@@ -152,13 +156,13 @@ class Checkpoints(keras.callbacks.Callback):
         """Write a checkpoint, if there is none of this step yet.
 
         Raises:
-            UserError: the loss or a weight is not finite; or it cannot be written, as when the disk is full.
+            UserError: the loss or a weight is not finite; or writing fails, for example on a full disk.
         """
         name = f"epoch_{self.epoch:04d}" + (f"_batch_{self.batch:06d}" if self.batch else "")
         if name == self._last:
             return
         self.check_finite()
-        state = json.dumps(self._state())  # reading a metric takes all workers: not where one may fail
+        state = json.dumps(self._state())  # reading a metric needs all workers, so not where one may fail
         self.strategy.together(lambda: self._write(name, state))
         self._last, self._saved_at = name, time.perf_counter()
         if not self.strategy.is_chief:
@@ -192,7 +196,7 @@ class Checkpoints(keras.callbacks.Callback):
         return {**state, "history": self.history, "seeds": self.seeds(), "data": self.data}
 
     def _size(self) -> int:
-        """Return about how many bytes a checkpoint has, rather too many."""
+        """Return about how many bytes a checkpoint has, rather too many than too few."""
         variables = [*self.model.variables, *self.model.optimizer.variables]
         return sum(math.prod(v.shape) * np.asarray(0, v.dtype).itemsize + 4096 for v in variables) + 2**16
 
@@ -204,9 +208,8 @@ class Checkpoints(keras.callbacks.Callback):
     def load_average_of_best(self):
         """Set the model's weights to the mean of the best checkpoints' weights.
 
-        Averaging the last checkpoints is Vaswani et al. 2017, Section 6.1; the best by validation is ours.
-        The statistics of a batch normalization are averaged too, which those of the mean weights may differ
-        from.
+        Vaswani et al. 2017, Section 6.1, average the last checkpoints; taking the best by validation is ours.
+        The statistics of batch normalization are averaged too; those of the mean weights may differ.
 
         Raises:
             UserError: all of them are damaged.
@@ -220,7 +223,7 @@ class Checkpoints(keras.callbacks.Callback):
         whole = [folder for folder, reason in reasons.items() if not reason]
         if not whole:
             raise UserError(
-                f"{self.folder}: the best checkpoint is damaged or missing; give another folder to begin anew"
+                f"{self.folder}: the best checkpoint is damaged or missing; give another folder to start again"
             )
         total = None
         for folder in whole:
@@ -230,7 +233,7 @@ class Checkpoints(keras.callbacks.Callback):
         self.model.set_weights([w / len(whole) for w in total])
         for layer in self.model.backbone.layers:
             if hasattr(layer, "bake"):
-                layer.empty()  # the mean of the tables is not the table of the mean
+                layer.empty()  # the mean of the tables is not the table of the mean weights
 
     def seeds(self) -> list:
         """Return dropout's random state, which Keras does not count among the weights."""
@@ -249,7 +252,7 @@ class Checkpoints(keras.callbacks.Callback):
 
 
 def data_has_changed(folder: Path) -> str:
-    """Return why what was trained, and stands in a folder, cannot be gone on with."""
+    """Return the error message for a run whose data has changed."""
     return (
         f"{folder}: the training or validation data has changed since this was trained: "
         "give another folder, or the data that the run began with"
@@ -257,11 +260,11 @@ def data_has_changed(folder: Path) -> str:
 
 
 def saved_in(folder: Path) -> list[tuple[int, int, Path]]:
-    """Return each checkpoint's epochs, batches of the next one, and folder, oldest first."""
+    """Return each checkpoint's epochs, batches of the next epoch, and folder, oldest first."""
     found = [(NAME.fullmatch(path.name), path) for path in folder.glob("epoch_*")]
     return sorted((int(name["epoch"]), int(name["batch"] or 0), path) for name, path in found if name)
 
 
 def updates(model: keras.Model) -> int:
-    """Return how often the weights were changed; `int` alone fails under tf.distribute."""
+    """Return the number of weight updates; `int` alone fails under tf.distribute."""
     return int(ops.convert_to_numpy(model.optimizer.iterations))

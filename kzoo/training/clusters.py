@@ -21,7 +21,7 @@ EXAMPLE = (
 def local_cluster(workers: int) -> list[dict[str, str]]:
     """Return each worker's environment variables for a run of several processes on this machine.
 
-    They name the processes for TensorFlow and for JAX, which needs a library for several without GPUs too.
+    They name the processes for TensorFlow and JAX, and the library that JAX needs for several without GPUs.
 
     Example:
 
@@ -53,18 +53,18 @@ def names_processes() -> bool:
 def tf_cluster() -> tuple[int, int]:
     """Return the number of workers in TF_CONFIG, and this one's, from 0.
 
-    A cluster may have a `chief` beside its `worker`s, which then is number 0.
+    A cluster may have a `chief` in addition to its `worker`s; the chief is then number 0.
 
     Raises:
         UserError: TF_CONFIG is missing, or TensorFlow could not use it.
     """
     text = os.environ.get(TF_CONFIG)
     if not text:
-        raise UserError(f"multi_worker needs the environment variable {TF_CONFIG}, such as {EXAMPLE}")
+        raise UserError(f"multi_worker needs the environment variable {TF_CONFIG}, for example {EXAMPLE}")
     try:
         config = json.loads(text)
     except json.JSONDecodeError as error:
-        raise UserError(f"{TF_CONFIG} is not JSON ({error}); it is to be such as {EXAMPLE}") from None
+        raise UserError(f"{TF_CONFIG} is not JSON ({error}); expected, for example, {EXAMPLE}") from None
     cluster, kind, index = _cluster(config), *_task(config)
     if kind not in cluster:
         raise UserError(f"{TF_CONFIG}: task.type is {kind!r}, but cluster has {', '.join(cluster)}")
@@ -83,12 +83,12 @@ def _cluster(config) -> dict[str, list[str]]:
     cluster = config.get("cluster") if isinstance(config, dict) else None
     if not isinstance(cluster, dict) or not ("worker" in cluster or "chief" in cluster):
         raise UserError(
-            f"{TF_CONFIG} lacks cluster.worker, the workers' addresses; it is to be such as {EXAMPLE}"
+            f"{TF_CONFIG} lacks cluster.worker, the workers' addresses; expected, for example, {EXAMPLE}"
         )
     for kind, addresses in cluster.items():
         where = f"{TF_CONFIG}: cluster.{kind}"
         if kind not in ("chief", "worker"):
-            raise UserError(f"{where} has no part in such a run: leave it out")
+            raise UserError(f"{where} has no part in this kind of run: leave it out")
         if not isinstance(addresses, list) or not addresses:
             raise UserError(f"{where} is {addresses!r}, not a list of addresses HOST:PORT")
         check_addresses(addresses, where)
@@ -99,7 +99,9 @@ def _cluster(config) -> dict[str, list[str]]:
 def _task(config: dict) -> tuple[str, int]:
     task = config.get("task")
     if not isinstance(task, dict) or "type" not in task or "index" not in task:
-        raise UserError(f"{TF_CONFIG} lacks task.type or task.index: which worker this is; such as {EXAMPLE}")
+        raise UserError(
+            f"{TF_CONFIG} lacks task.type or task.index (which worker this is); for example {EXAMPLE}"
+        )
     if type(task["index"]) is not int:
         raise UserError(f"{TF_CONFIG}: task.index is {task['index']!r}, not a whole number")
     return str(task["type"]), task["index"]
@@ -138,18 +140,18 @@ def keras_processes() -> tuple[int, int] | None:
 
 
 def check_addresses(addresses: list, where: str):
-    """Refuse what is no address `HOST:PORT`, cannot be found, or stands there twice."""
+    """Refuse an address that is not `HOST:PORT`, cannot be resolved, or appears twice."""
     for address in addresses:
         host, port = _host_and_port(str(address))
         if not host or not port.isdecimal() or not 0 < int(port) < 65536:
             raise UserError(f"{where} has {address!r}, which is not an address HOST:PORT")
         try:
             socket.getaddrinfo(host, int(port))
-        except (OSError, UnicodeError) as error:  # a name with an empty part, as a..b
+        except (OSError, UnicodeError) as error:  # a name with an empty part, such as a..b
             reason = getattr(error, "strerror", None) or error
             raise UserError(f"{where}: {address}: no such host ({reason})") from None
         if addresses.count(address) > 1:
-            raise UserError(f"{where} has {address} twice: each worker needs an address of its own")
+            raise UserError(f"{where} has {address} twice: each worker needs its own address")
 
 
 def _host_and_port(address: str) -> tuple[str, str]:
@@ -161,7 +163,7 @@ def _host_and_port(address: str) -> tuple[str, str]:
 def _check_own_address(addresses: list[str], number: int, where: str):
     """Refuse a number that was copied from another machine.
 
-    Behind a router no address may be this machine's; then nothing can be said.
+    Behind a router, none of the addresses may be this machine's; then nothing is checked.
     """
     own = [other for other, address in enumerate(addresses) if _is_here(address)]
     if own and number not in own:
@@ -172,7 +174,7 @@ def _check_own_address(addresses: list[str], number: int, where: str):
 
 
 def _is_here(address: str) -> bool:
-    """Whether a host is this machine: whether one can listen at its address."""
+    """Whether an address's host is this machine: whether one can listen on it."""
     host, _ = _host_and_port(address)
     family, kind, protocol, _, at = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
     with socket.socket(family, kind, protocol) as listener:

@@ -10,7 +10,7 @@ from kzoo.errors import UserError
 
 
 def curves(folder: Path) -> list[keras.callbacks.Callback]:
-    """Return the callback that writes TensorBoard's log, through TensorFlow; none where that is missing."""
+    """Return the callback that writes TensorBoard's log, through TensorFlow; none if that is missing."""
     if importlib.util.find_spec("tensorflow") is None:
         print("TensorFlow is not installed: this run has no TensorBoard log, only history.csv")
         return []
@@ -18,7 +18,7 @@ def curves(folder: Path) -> list[keras.callbacks.Callback]:
 
 
 class Curves(keras.callbacks.TensorBoard):
-    """Keras's callback; what it cannot write, as when the disk is full, is one line."""
+    """Keras's callback, whose failure to write, as on a full disk, is one line."""
 
     def set_model(self, model):
         with self._writing():
@@ -45,7 +45,7 @@ class Curves(keras.callbacks.TensorBoard):
         except Exception as error:
             if not type(error).__module__.startswith(
                 "tensorflow"
-            ):  # its errors, not imported for their names
+            ):  # its errors, without importing it for their names
                 raise
-            reason = str(error).splitlines()[0].rpartition("; ")[2]  # behind the operation and the file
+            reason = str(error).splitlines()[0].rpartition("; ")[2]  # what follows the operation and the file
             raise UserError(f"{self.log_dir}: cannot be written ({reason})") from None

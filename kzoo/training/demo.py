@@ -1,4 +1,4 @@
-"""`kzoo demo`: the whole road in about a minute, on data that comes with the zoo."""
+"""`kzoo demo`: from training to translation in about a minute, on data that comes with the zoo."""
 
 import tempfile
 from pathlib import Path
@@ -25,7 +25,7 @@ def demo(sentences: list[str]):
     """Train a small PoPE model on Scenes, print its BLEU, and translate with the shelf's trained preset.
 
     Args:
-        sentences: English sentences for the shelf's preset; three of the zoo's own if there are none.
+        sentences: English sentences for the shelf's preset; if empty, three of the zoo's own.
     """
     console = Console()
     console.rule("Training a small Transformer with Legendre positions on the Scenes set, English to German")

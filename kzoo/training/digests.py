@@ -1,4 +1,4 @@
-"""Whether a folder's files are still what was written: SHA-256 of each, as `sha256sum` writes and checks."""
+"""Checks that a folder's files are as they were written: a SHA-256 for each, in `sha256sum`'s format."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,19 +9,19 @@ SUMS = "SHA256SUMS"
 
 
 def write_digests(folder: Path):
-    """Write the SHA-256 of each file of a folder beside them; `sha256sum --check` in the folder reads it."""
+    """Write the SHA-256 of each file of a folder into the folder; `sha256sum --check` there reads them."""
     (folder / SUMS).write_text(digest_lines(sorted(folder.iterdir())))
 
 
 def digest_lines(files: Iterable[Path]) -> str:
-    """Return a line for each file, its SHA-256 and its name."""
+    """Return one line per file: its SHA-256 and its name."""
     return "".join(f"{sha256(path)}  {path.name}\n" for path in files)
 
 
 def damage(folder: Path, names: Iterable[str]) -> str:
-    """Return what is wrong with a folder that `write_digests` has seen; empty if nothing is.
+    """Return what is wrong with a folder since `write_digests`; empty if nothing is.
 
-    A folder without digests, from before they were written, is taken as it is.
+    A folder without digests, from before digests were written, is accepted as it is.
 
     Args:
         folder: the folder.

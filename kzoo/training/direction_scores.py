@@ -10,14 +10,14 @@ from kzoo.evaluation.scores import bleu_metric
 class DirectionScores(keras.callbacks.Callback):
     """Translates a validation set greedily in each direction after each epoch.
 
-    Logs sacreBLEU's BLEU of each as `val_bleu_de_fr`, and as `val_bleu` the mean of those between two
-    languages.
+    Logs sacreBLEU's BLEU of each direction as, for example, `val_bleu_de_fr`, and the mean over directions
+    between two languages as `val_bleu`.
 
     Args:
-        text: for each language its sentences, all aligned.
+        text: for each language, its sentences; all are aligned.
         pairs: (source, target) directions.
-        truncate: cut sentences that the model cannot read whole; an error otherwise.
-        lowercase: score without regard to case, for models that write lower case.
+        truncate: cut sentences that are too long for the model; otherwise an error.
+        lowercase: ignore case in scoring, for models that write lower case.
     """
 
     def __init__(

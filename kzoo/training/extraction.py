@@ -1,4 +1,4 @@
-"""Features of pictures by a network of `keras.applications`: what image-text models on photographs read.
+"""Features of pictures from a network of `keras.applications`: the input of image-text models on photographs.
 
 `kzoo features extract` calls it.
 """
@@ -37,21 +37,20 @@ def extract_features(
     replace_corrupt: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> FeatureFile:
-    """Write the features of pictures; what was interrupted goes on where it stopped.
+    """Write the features of pictures; an interrupted run resumes where it stopped.
 
     Args:
         path: the `.npy` file to write.
         folder: where the pictures are.
-        names: their file names, in the order of the rows; one that is repeated has one row.
-        model: a network of `keras.applications`, in any case of letters.
-        layer: whose output the features are, such as `"block5_pool"`; `"fc7"` is Keras's `fc2`. An output
-            `(h, w, D_img)` becomes R = h·w regions.
-        weights: `"imagenet"`, downloaded by Keras; the path of a file of weights; or `"random"`.
+        names: their file names, in the order of the rows; a repeated name has one row.
+        model: a network of `keras.applications`; upper and lower case do not matter.
+        layer: layer whose output is the features, such as `"block5_pool"`; `"fc7"` is Keras's `fc2`. An
+            output `(h, w, D_img)` becomes R = h·w regions.
+        weights: `"imagenet"`, downloaded by Keras; the path of a weights file; or `"random"`.
         batch_size: int.
-        replace_corrupt: bool. Give pictures that cannot be read the mean of the others' features; an error
-            otherwise. A line on standard error names each.
-        progress: called with a number of pictures whenever so many more are done; with those of an earlier
-            run at once.
+        replace_corrupt: bool. Give pictures that cannot be read the mean of the others' features; otherwise
+            they are an error. A line on standard error names each.
+        progress: called with the number of pictures newly done; first with that of an earlier run.
 
     Raises:
         UserError: no such network or layer, weights that do not fit, a picture that cannot be read.
@@ -73,7 +72,7 @@ def extract_features(
             yield found
 
     def complete(array: np.ndarray):
-        # What an earlier run could not read may be mended now, or must not be replaced.
+        # Pictures that an earlier run could not read may be repaired now, or must no longer be replaced.
         earlier = [row for row in _unread(array) if names[row] not in pictures.corrupt]
         again = chain.from_iterable(pictures.features([names[row] for row in earlier]))
         for row, found in zip(earlier, again, strict=True):
@@ -84,14 +83,14 @@ def extract_features(
 
 
 class _Pictures:
-    """The pictures of a folder, and what a network says of them; `corrupt` has what could not be read.
+    """The pictures of a folder and a network's features of them; `corrupt` has the names of unreadable ones.
 
     Args:
-        network: gives features `(b, D_img)` or `(b, h, w, D_img)`.
-        prepare: what the network's pictures go through.
-        folder: where they are.
+        network: returns features `(b, D_img)` or `(b, h, w, D_img)`.
+        prepare: the network's preprocessing of pictures.
+        folder: where the pictures are.
         batch_size: b.
-        replace_corrupt: bool. Go on at pictures that cannot be read, with a line for each.
+        replace_corrupt: bool. Continue after pictures that cannot be read, with one line for each.
     """
 
     def __init__(
@@ -107,14 +106,14 @@ class _Pictures:
             chosen = names[first : first + self.batch_size]
             found = np.array(self.network.predict_on_batch(self.prepare(self._read(chosen))), "float32")
             found = found.reshape(len(found), *((-1,) if found.ndim == 4 else ()), found.shape[-1])
-            if not np.isfinite(found).all():  # would be taken for pictures that cannot be read
+            if not np.isfinite(found).all():  # would be mistaken for pictures that cannot be read
                 raise UserError(f"{self.network.name}'s features are NaN or infinite: give other weights")
             found[[row for row, name in enumerate(chosen) if name in self.corrupt]] = np.nan
             yield found[: len(chosen)]
 
     def _read(self, names: list[str]) -> np.ndarray:
-        """Return a batch `(b, h, w, 3)`, black where there is no picture or none that can be read."""
-        # A network for any size, such as MobileNetV3, gets what ImageNet's have.
+        """Return a batch `(b, h, w, 3)`, black where a picture is missing or cannot be read."""
+        # A network for any size, such as MobileNetV3, gets ImageNet's.
         size = [side or 224 for side in self.network.input_shape[1:3]]
         pictures = np.zeros((self.batch_size, *size, 3), "float32")
         for row, name in enumerate(names):
@@ -145,7 +144,7 @@ def _network(model: str, weights: str):
 
 
 def _identity(network: keras.Model, weights: str) -> tuple[str, int | None]:
-    """Return what tells weights apart: their SHA-256, or "random" and the seed."""
+    """Return what identifies the weights: their SHA-256, or "random" and the seed."""
     if weights == "random":
         return "random", SEED
     digest = hashlib.sha256()
@@ -163,12 +162,12 @@ def _output(network: keras.Model, layer: str):
 
 
 def _unread(array: np.ndarray) -> np.ndarray:
-    """Return the rows of pictures that could not be read: NaN, until all others are known."""
+    """Return the rows of pictures that could not be read: they are NaN until all others are known."""
     return np.flatnonzero(np.isnan(array.reshape(len(array), -1)[:, 0]))
 
 
 def _fill_with_mean(array: np.ndarray):
-    """Give pictures that could not be read the mean of the others' features; in pieces, for its size."""
+    """Give pictures that could not be read the mean of the others' features; in pieces, since it is large."""
     corrupt = _unread(array)
     if len(corrupt) == len(array):
         raise UserError(f"none of the {len(array):,} pictures could be read")

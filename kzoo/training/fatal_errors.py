@@ -1,7 +1,7 @@
-"""One line in place of the stack with which JAX ends a process as it hears that another of the run is gone.
+"""One line instead of the stack trace with which JAX ends a process when another of the run's is lost.
 
-JAX ends it from a thread of its own, and no Python runs in it after that. So another process reads what JAX
-writes.
+JAX ends the process from its own thread, and no Python code runs after that. So another process reads what
+JAX writes.
 """
 
 import contextlib
@@ -11,23 +11,23 @@ import sys
 from collections.abc import Iterator
 
 LOST_A_WORKER = (
-    "the connection to another worker is lost, or it never came: see what it says, then start all workers "
-    "again; the run goes on from its last checkpoint"
+    "lost the connection to another worker, or it never connected: see its output, then restart all workers; "
+    "the run resumes from its last checkpoint"
 )
 JAX_SAYS = b"the JAX distributed service detected fatal errors"
 
 
 @contextlib.contextmanager
 def reworded_fatal_errors() -> Iterator[None]:
-    """Let a reader pass on what this process writes as errors; what Python itself writes goes past it."""
-    if os.getpid() == 1:  # a container ends with it, and its reader too before it could say anything
+    """Let a reader process pass on this process's standard error; what Python itself writes bypasses it."""
+    if os.getpid() == 1:  # a container ends with it, and so does the reader, before it could write anything
         yield
         return
     sys.stderr.flush()
     standard_error, python_s = os.dup(2), sys.stderr
-    # Ctrl-C is for this process: it may have something to say.
+    # Ctrl-C must not end the reader: this process may still have something to write.
     reader = subprocess.Popen([sys.executable, "-I", __file__], stdin=subprocess.PIPE, start_new_session=True)
-    # Closed by none but who holds it last: handlers of logging may.
+    # Not closed here: logging handlers may still hold it.
     sys.stderr = os.fdopen(standard_error, "w", buffering=1, errors="backslashreplace")
     os.dup2(reader.stdin.fileno(), 2)
     try:
@@ -41,7 +41,7 @@ def reworded_fatal_errors() -> Iterator[None]:
 
 
 def pass_on(lines, written):
-    """Write lines of bytes as they come, up to JAX's last words, which become one line."""
+    """Write lines of bytes as they arrive, up to JAX's fatal error, which becomes one line."""
     for line in lines:
         if JAX_SAYS in line:
             written.write(f"error: {LOST_A_WORKER}\n".encode())

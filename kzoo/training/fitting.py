@@ -1,4 +1,4 @@
-"""Keras's `fit`, begun where a run was stopped, in the middle of an epoch too."""
+"""Keras's `fit`, started where a run was stopped, even in the middle of an epoch."""
 
 import keras
 
@@ -16,12 +16,12 @@ def fit_from(
     callbacks: list[keras.callbacks.Callback],
     verbose: str | int,
 ):
-    """Train from a batch of an epoch on, as if the epochs and batches before it had just been trained.
+    """Train from a given batch of an epoch, as if the epochs and batches before it had just been trained.
 
     Args:
-        epoch: int. How many epochs are trained and scored.
-        batch: int. How many batches of the next one are trained; if all, it has yet to be scored. Not all but
-            one: such a rest would have a shape of its own for Keras.
+        epoch: int. Number of epochs already trained and scored.
+        batch: int. Number of batches of the next epoch already trained; if all, it still has to be scored.
+            Not all but one: Keras would infer a shape of its own from a single batch.
         model: compiled.
         batches: `Batches` or `PairBatches`.
         epochs, callbacks, verbose: as in `keras.Model.fit`.
@@ -53,7 +53,7 @@ def fit_from(
 
 
 def _end_epoch(epoch: int, model: keras.Model, callbacks: list[keras.callbacks.Callback]):
-    """Do what `fit` does behind an epoch's last batch."""
+    """Do what `fit` does after an epoch's last batch."""
     listed = keras.callbacks.CallbackList(callbacks, model=model)
     listed.on_train_begin()
     listed.on_epoch_begin(epoch)
@@ -62,7 +62,7 @@ def _end_epoch(epoch: int, model: keras.Model, callbacks: list[keras.callbacks.C
 
 
 class _Remembering(AroundBatches):
-    """Batches, and why one could not be made: TensorFlow raises an error of its own in place of that."""
+    """Batches that remember why one could not be made: TensorFlow raises its own error instead."""
 
     def __init__(self, batches: keras.utils.PyDataset):
         super().__init__(batches)

@@ -1,4 +1,4 @@
-"""A run's history: a row for each epoch, on disk, and what it says about going on."""
+"""A run's history on disk, one row per epoch; it also decides when to stop."""
 
 import csv
 from pathlib import Path
@@ -10,12 +10,12 @@ from kzoo.training.checkpoints import Checkpoints
 
 
 class History(keras.callbacks.Callback):
-    """Writes the history as CSV after each epoch, and stops training when patience is at an end.
+    """Writes the history as CSV after each epoch, and stops training when patience runs out.
 
     Args:
         path: the file.
-        checkpoints: which keep the history; they stand before it among the callbacks.
-        patience: int. Epochs without a better validation BLEU before training stops; 0 never stops.
+        checkpoints: they keep the history; place them before this callback.
+        patience: int. Epochs without a better validation BLEU before training stops; 0: it never stops.
     """
 
     def __init__(self, path: Path, checkpoints: Checkpoints, patience: int):

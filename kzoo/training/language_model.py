@@ -1,4 +1,4 @@
-"""The decoder's first training: as a language model of the target, before it sees a source."""
+"""Training the decoder first as a language model of the target, before it sees a source."""
 
 import json
 import math
@@ -29,18 +29,18 @@ def train_language_model(
     preemption: Preemption,
     verbose: str | int = "auto",
 ):
-    """Train a recurrent translator's decoder without source, once a run.
+    """Train a recurrent translator's decoder without a source, once per run.
 
-    Its perplexity of a subword on the validation split is printed and written beside the weights; a run that
-    goes on takes them from there, or from the last checkpoint of this training.
+    Its perplexity per subword on the validation split is printed, and written beside the weights; a resumed
+    run reads the weights from there, or resumes from the last checkpoint of this training.
 
     Args:
         translator: its backbone has `language_model`.
-        batches: training batches, as the run's strategy shares them; their sources do not count.
-        validation: the validation split's, whole.
+        batches: training batches, as the run's strategy shares them; their sources are ignored.
+        validation: batches of the whole validation split, not shared.
         epochs: int.
-        folder: the run.
-        preemption: the run's, with its checkpoints; those of this training are made like them.
+        folder: the run's folder.
+        preemption: the run's, with its checkpoints; this training's are made with the same settings.
         verbose: as in `keras.Model.fit`.
 
     Raises:
@@ -67,7 +67,7 @@ def train_language_model(
                 where = checkpoints.epoch, checkpoints.batch
                 fit_from(*where, model, TargetOnly(batches), epochs, [checkpoints, preemption], verbose)
         perplexity = word_perplexity(model, TargetOnly(validation), strategy)
-        print(f"language model: perplexity {perplexity:.2f} of a subword on the validation split")
+        print(f"language model: perplexity {perplexity:.2f} per subword on the validation split")
         result = {"epochs": epochs, "perplexity": perplexity, "data": run.data}
         with strategy.whole_folder(folder) as whole:
             check_space(whole, 4 * model.count_params() + 2**20)
@@ -87,7 +87,7 @@ def train_language_model(
 def word_perplexity(
     model: keras.Model, batches: keras.utils.PyDataset, strategy: Strategy | None = None
 ) -> float:
-    """Return exp of the mean cross-entropy of all words, however they stand in batches."""
+    """Return exp of the mean cross-entropy of all tokens, however they are batched."""
     loss, words, parts = 0.0, 0.0, (strategy or Strategy()).share(batches)
     for number in range(len(batches)):
         here = batches[number][2].sum()

@@ -4,11 +4,11 @@ import keras
 
 from kzoo.errors import UserError
 
-# Axes of the weights whose paths match, `MODEL` being the one that is split; the others are whole on every
-# device. A map to an inner width is split by its outputs and the map back by its inputs, so that what lies
-# between stays split (Shoeybi et al. 2019, https://arxiv.org/abs/1909.08053, Section 3). Vocabularies are of
-# any size: their tables and output maps are split by the model's width. So are recurrent maps, whose outputs
-# are several gates side by side.
+# Axes of the weights whose paths match: `MODEL` is the axis that is split; all others are whole on every
+# device. A projection to an inner width is split by its outputs and the projection back by its inputs, so
+# that the activations between them stay split (Shoeybi et al. 2019, https://arxiv.org/abs/1909.08053,
+# Section 3). Vocabularies have any size: their tables and output projections are split along the model's
+# width. So are recurrent kernels, whose outputs are several gates side by side.
 MODEL = "model"
 BY_OUTPUTS, BY_INPUTS = (None, MODEL), (MODEL, None)
 LAYOUTS = {
@@ -47,7 +47,7 @@ def model_parallel(devices: list[str]) -> "SplitModel":
 
 
 class SplitModel(keras.distribution.ModelParallel):
-    """`ModelParallel` that says which weight does not divide by the devices."""
+    """`ModelParallel` whose error names the weight that cannot be divided among the devices."""
 
     def get_variable_layout(self, variable):
         layout = super().get_variable_layout(variable)
@@ -56,6 +56,6 @@ class SplitModel(keras.distribution.ModelParallel):
             if axis == MODEL and size % devices:
                 raise UserError(
                     f"model_parallel cannot split {variable.path} {tuple(variable.shape)} over {devices} "
-                    f"devices: {size} does not divide by {devices}; take data_parallel, or other widths"
+                    f"devices: {size} is not divisible by {devices}; use data_parallel, or other widths"
                 )
         return layout

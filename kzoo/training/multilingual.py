@@ -1,4 +1,4 @@
-"""What training several directions at once takes: aligned sentences, tokenizers, a model, batches, scores."""
+"""What training in several directions needs: aligned sentences, tokenizers, a model, batches, scores."""
 
 from pathlib import Path
 
@@ -36,14 +36,14 @@ class MultilingualTask:
             check_weights(self.weights, self.pairs)
         for source, target in self.pairs:
             for split in ("train", recipe.validation):
-                corpus.pairs(split, source, target)  # aligned, or an error that names both files
+                corpus.pairs(split, source, target)  # raises an error that names both files if not aligned
         self.train, self.validation = (
             {language: corpus.sentences(split, language) for language in recipe.languages}
             for split in ("train", recipe.validation)
         )
 
     def learn(self, folder: Path) -> dict:
-        """Return the tokenizers of the run in `folder`, learned if need be."""
+        """Return the tokenizers of the run in `folder`, learned if necessary."""
         size, form = self.recipe.vocabulary_size, self.recipe.text
         return {
             language: learned_subwords(folder, language, text, size, form, language)
@@ -61,7 +61,7 @@ class MultilingualTask:
         )
         for language, text in self.validation.items():
             with naming(self.corpus, recipe.validation, language):
-                translator.tokenize(text, language, recipe.truncate)  # too long a sentence shows now
+                translator.tokenize(text, language, recipe.truncate)  # raises now if one is too long
         return translator
 
     def batches(self, translator: keras.Model) -> PairBatches:
@@ -92,7 +92,7 @@ class MultilingualTask:
         verbose: str | int,
         preemption: Preemption,
     ):
-        """Nothing comes before the translator."""
+        """Do nothing: nothing is trained before the translator."""
 
     def score(self) -> keras.callbacks.Callback:
         """Return the callback that scores each direction of an epoch's model on the validation split."""

@@ -1,4 +1,4 @@
-"""A loss that is no finite number: found by all workers together, named by the step where it began."""
+"""Losses that are not finite: found by all workers together, reported with the step where they began."""
 
 import math
 
@@ -8,28 +8,28 @@ from keras import ops
 
 from kzoo.errors import UserError
 
-# Steps whose losses are looked at together: a worker that saw its own rows' first, and ended, would leave the
-# others waiting; a step later all have it, by the weights.
+# Steps whose losses are checked together. A worker that stopped as soon as its own rows' loss was not finite
+# would leave the others waiting; one step later, the weights have spread it to all.
 EVERY = 16
 
 
 class Losses:
-    """The losses of the latest steps, kept until they are looked at.
+    """The losses of the latest steps, kept until they are checked.
 
     Keras logs the mean loss of an epoch so far: once it is NaN or infinite, it stays so.
 
     Attributes:
-        last: (step, epoch, batch) of the last one.
+        last: (step, epoch, batch) of the last loss.
     """
 
     def __init__(self):
         self._unseen, self.last = [], None
 
     def add(self, step: int, epoch: int, batch: int, loss) -> bool:
-        """Keep a step's loss, and return whether there are so many that it is time to look.
+        """Keep a step's loss, and return whether there are enough losses to check.
 
         Args:
-            step, epoch, batch: int. Its number, its epoch's and its number there, all counted from 1.
+            step, epoch, batch: int. The step's number, its epoch's, and its number in the epoch, from 1.
             loss: the mean loss of the epoch so far, from `fit`'s logs.
         """
         self.last = (step, epoch, batch)
@@ -37,7 +37,7 @@ class Losses:
         return len(self._unseen) >= EVERY
 
     def first_not_finite(self) -> tuple | None:
-        """Look at the losses since the last look; return where the first is that is NaN or infinite."""
+        """Check the losses since the last check; return where the first one is that is NaN or infinite."""
         unseen, self._unseen = self._unseen, []
         if not unseen or math.isfinite(unseen[-1][1]):
             return None
@@ -45,7 +45,7 @@ class Losses:
 
 
 def finite_weights(model: keras.Model) -> bool:
-    """Return whether all trainable weights are finite: a step's loss is that of the weights before it."""
+    """Return whether all trainable weights are finite: a step's loss is of the weights before its update."""
     return all(np.isfinite(ops.convert_to_numpy(w)).all() for w in model.trainable_variables)
 
 
@@ -55,8 +55,8 @@ def not_finite(what: str, where: tuple, model: keras.Model, checkpoint: str) -> 
     Args:
         what: such as `"the loss"`.
         where: step, epoch and batch, as `Losses` counts them.
-        model: whose learning rate is named.
-        checkpoint: name of the last one; empty: there is none.
+        model: its learning rate is named.
+        checkpoint: name of the last checkpoint; empty if there is none.
     """
     step, epoch, batch = where
     kept = f"checkpoint {checkpoint} from before it is kept" if checkpoint else "there is no checkpoint yet"
@@ -67,7 +67,7 @@ def not_finite(what: str, where: tuple, model: keras.Model, checkpoint: str) -> 
 
 
 def _rate(optimizer: keras.optimizers.Optimizer, step: int) -> float:
-    """Return the learning rate of a step, which may be some steps past."""
+    """Return the learning rate of a step, which may be some steps ago."""
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # where the loss is scaled
     rate = keras.saving.deserialize_keras_object(optimizer.get_config()["learning_rate"])
     return float(ops.convert_to_numpy(rate(step - 1) if callable(rate) else rate))

@@ -9,15 +9,15 @@ from pathlib import Path
 
 from kzoo.errors import UserError
 
-LOCK = ".lock"  # it stays when the run ends: whoever removed it could take it from one who has just opened it
+LOCK = ".lock"  # kept when the run ends: removing it could take it from a process that has just opened it
 
 
 @contextlib.contextmanager
 def one_process(folder: Path) -> Iterator[None]:
-    """Keep other processes from training in a folder until the block ends, or this process, however it does.
+    """Keep other processes from training in a folder until the block ends, or this process ends in any way.
 
     Args:
-        folder: of the run; made if it is missing.
+        folder: the run's folder; created if it is missing.
 
     Raises:
         UserError: another process trains there, or the folder cannot be written.
@@ -35,15 +35,15 @@ def one_process(folder: Path) -> Iterator[None]:
 
 
 def _hold(lock: int, folder: Path):
-    """Lock the file of this descriptor, and write into it by whom."""
+    """Lock the file of this descriptor, and write into it which process holds it."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         holder = os.pread(lock, 200, 0).decode(errors="replace").strip() or "another process"
         raise UserError(f"{folder}: {holder} trains here; stop it, or give another folder") from None
-    except OSError as error:  # some network file systems; they trained before there was a lock
-        print(f"{folder} cannot be locked ({error.strerror}): start no second process that trains here")
+    except OSError as error:  # some network file systems; training there worked before there was a lock
+        print(f"{folder} cannot be locked ({error.strerror}): do not start a second run in this folder")
         return
-    with contextlib.suppress(OSError):  # a full disk: the lock holds without a name too
+    with contextlib.suppress(OSError):  # a full disk: the lock holds even without a name
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)

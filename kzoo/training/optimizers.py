@@ -10,7 +10,7 @@ def make_optimizer(recipe: Recipe, width: int) -> keras.optimizers.Optimizer:
     """Return the recipe's optimizer.
 
     Args:
-        recipe: its `optimizer`, `rate`, `warmup_steps`, `rate_factor`, `clip_norm` and `accumulate` count.
+        recipe: its `optimizer`, `rate`, `warmup_steps`, `rate_factor`, `clip_norm` and `accumulate` are used.
         width: int. D, which scales Noam's schedule.
     """
     shared = {
@@ -49,8 +49,8 @@ def rate_callbacks(recipe: Recipe) -> list[keras.callbacks.Callback]:
 
 
 def halved_rate(rate: float, halve_after: int, epoch: int) -> float:
-    """Return the rate of an epoch, counted from 0: the same for `halve_after` epochs, then half of the last.
+    """Return the rate of an epoch, counted from 0: constant for `halve_after` epochs, then halved each time.
 
-    It is 1e-5 at least (Broscheit et al. 2018, Section 4.1).
+    It is at least 1e-5 (Broscheit et al. 2018, Section 4.1).
     """
     return max(rate * 0.5 ** max(0, epoch + 1 - halve_after), min(rate, 1e-5))

@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C: the run saves where it stands and ends, and the same command goes on with it."""
+"""SIGTERM and Ctrl-C: the run saves its state and ends; the same command resumes it."""
 
 import contextlib
 import signal
@@ -13,14 +13,15 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Preemption(keras.callbacks.Callback):
-    """Stops training at the end of the batch in which the process is told to, and saves.
+    """Saves and stops training at the end of the batch in which a signal arrives.
 
-    SIGTERM, which schedulers send before they take a machine away, ends with exit status 0. Ctrl-C ends as
-    always, with `KeyboardInterrupt`; pressed again, at once. Where no step is half done, such as while a
-    translation is scored, nothing is waited for. A context manager; stand it last among the callbacks.
+    SIGTERM, which schedulers send before they take a machine away, ends the run with exit status 0. Ctrl-C
+    ends it as always, with `KeyboardInterrupt`; pressed again, at once. Outside training steps, such as while
+    translations are scored, the run stops without waiting. A context manager; place it last among the
+    callbacks.
 
     Args:
-        checkpoints: what saves.
+        checkpoints: the callback that saves.
     """
 
     def __init__(self, checkpoints: Checkpoints):
@@ -29,7 +30,7 @@ class Preemption(keras.callbacks.Callback):
         self._waits, self._received, self._earlier = False, None, {}
 
     def __enter__(self):
-        if threading.current_thread() is threading.main_thread():  # no other may set what signals do
+        if threading.current_thread() is threading.main_thread():  # no other may set signal handlers
             self._earlier = {number: signal.signal(number, self._receive) for number in SIGNALS}
         return self
 
@@ -50,7 +51,7 @@ class Preemption(keras.callbacks.Callback):
 
     @property
     def _leaves_alone(self) -> bool:
-        """Whether it may stop at once: several workers leave together, at a step at which they ask."""
+        """Whether it may stop at once: several workers stop together, at a step at which they ask."""
         return bool(self._received) and self.checkpoints.strategy.workers == 1
 
     def _stop(self):
@@ -63,7 +64,7 @@ class Preemption(keras.callbacks.Callback):
             self.checkpoints.save()
         print(
             f"\n{signal.Signals(self._received).name}: stopped after {epoch} epochs and {batch} batches, "
-            "which are saved; the same command goes on from there"
+            "which are saved; run the same command to resume"
         )
         if self._received == signal.SIGINT:
             raise KeyboardInterrupt
@@ -85,7 +86,7 @@ class Preemption(keras.callbacks.Callback):
 
     @contextlib.contextmanager
     def saving(self, checkpoints: Checkpoints):
-        """Save with other checkpoints if a signal ends the block."""
+        """Save to other checkpoints if a signal ends the block."""
         own, self.checkpoints = self.checkpoints, checkpoints
         yield
         self.checkpoints = own
@@ -101,11 +102,11 @@ class Preemption(keras.callbacks.Callback):
 
 
 class Interruptible(keras.callbacks.Callback):
-    """What another callback does after an epoch, which a signal ends at once: nothing of it is kept.
+    """Wraps a callback whose work after an epoch a signal may end at once: nothing of it is kept.
 
     Args:
         callback: such as one that scores translations.
-        preemption: what receives signals.
+        preemption: receives the signals.
     """
 
     def __init__(self, callback: keras.callbacks.Callback, preemption: Preemption):

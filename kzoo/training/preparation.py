@@ -1,4 +1,4 @@
-"""`kzoo prepare`: a recipe's training text becomes shards on disk, in memory that does not grow with it."""
+"""`kzoo prepare`: writes a recipe's training text as shards, in memory that does not grow with the text."""
 
 import contextlib
 import dataclasses
@@ -40,27 +40,28 @@ def prepare(
     progress: Callable = silent,
     pairs_per_shard: int = PAIRS,
 ) -> Shards:
-    """Write a recipe's training text as shards, which its `shards` names for training.
+    """Write a recipe's training text as shards; the recipe's `shards` then names their folder for training.
 
-    The text is read twice, to check it and to draw the pairs that subwords are learned from, then to tokenize
-    it; with `source_characters` once more in between. Files are never in memory whole; a named corpus is.
-    The folder appears whole or not at all.
+    The text is read twice: to check it and to draw the pairs that subwords are learned from, then to tokenize
+    it; with `source_characters`, once more in between. Files are never loaded whole; a named corpus is. The
+    folder appears complete or not at all.
 
     Args:
         recipe: with a `source` and a `target`.
-        folder: where to; earlier shards there are replaced.
-        processes: int. How many tokenize; all the cores by default. The shards do not depend on it. With more
-            than one, a script must call this under `if __name__ == "__main__":`.
-        progress: `progress(what, total)` is a context that gives a function to report how many are done.
+        folder: folder to write; earlier shards there are replaced.
+        processes: int. Number of processes that tokenize; one per core by default. The shards do not depend
+            on it. With more than one, a script must call this under `if __name__ == "__main__":`.
+        progress: `progress(what, total)` is a context manager that yields a function to report how many are
+            done.
         pairs_per_shard: int.
 
     Raises:
-        UserError: what the text, the recipe, the folder or the disk lacks.
+        UserError: something is wrong with the text, the recipe, the folder or the disk.
     """
     folder = Path(folder)
     if recipe.languages or recipe.images:
         raise UserError("shards hold text of one direction: the recipe has languages or images")
-    shard_settings(recipe)  # text in another form than shards have shows now
+    shard_settings(recipe)  # raises now if shards cannot have the text's form
     check_installed()
     check_replaceable(folder, INDEX)
     read = training_pairs(recipe)
@@ -88,7 +89,7 @@ def prepare(
 
 
 def training_pairs(recipe: Recipe) -> Callable[[], Iterator[tuple[str, str]]]:
-    """Return a function that goes through the recipe's training pairs."""
+    """Return a function that iterates over the recipe's training pairs."""
     corpus = recipe_corpus(dataclasses.replace(recipe, shards=""))
     if recipe.corpus == "files" and recipe.train:
         return functools.partial(stream_pairs, [Path(file).expanduser() for file in recipe.train])
@@ -96,7 +97,7 @@ def training_pairs(recipe: Recipe) -> Callable[[], Iterator[tuple[str, str]]]:
 
 
 class Digested:
-    """An iterator's sentence pairs, and the SHA-256 of those that it has given."""
+    """An iterator over sentence pairs, with the SHA-256 of those that it has yielded."""
 
     def __init__(self, pairs: Iterator[tuple[str, str]]):
         self._pairs, self._sha256 = pairs, hashlib.sha256()
@@ -116,12 +117,12 @@ class Digested:
 def survey(
     pairs: Iterator[tuple[str, str]], recipe: Recipe, advance: Callable[[int], None]
 ) -> tuple[int, str, list[tuple[str, str]]]:
-    """Return how many pairs there are, the SHA-256 of their text, and `SAMPLE` of them, drawn by the seed.
+    """Return the number of pairs, the SHA-256 of their text, and `SAMPLE` of them, drawn by the seed.
 
-    All of them are the sample where there are no more, in their order.
+    If there are no more than that, the sample is all of them, in their order.
 
     Raises:
-        UserError: a language without a sentence, or what reading raises.
+        UserError: a language has no sentence, or the text cannot be read.
     """
     draw, sample, count, pairs = random.Random(recipe.seed), [], 0, Digested(pairs)
     seen = [False, False]
@@ -141,7 +142,7 @@ def survey(
 
 
 def make_encoding(tokenizers: list, shards: int, seed: int) -> Encoding:
-    """Return how the tokenizers' words are written, without the tokenizers: they would load a backend."""
+    """Return how the tokenizers encode text, without the tokenizers: they would load a backend."""
     size = max(tokenizer.vocabulary_size() for tokenizer in tokenizers)
     source, target = map(_words, (tokenizers[0], tokenizers[-1]))
     return Encoding(source, target, END, "<u2" if size <= 1 << 16 else "<u4", shards, seed)

@@ -18,50 +18,53 @@ class Recipe:
         model: arguments given to the builder, such as `{"num_layers": 2}`.
         corpus: name of a corpus; or `"files"`, with `train`, `val` and `test`.
         train, val, test: for `"files"`: a pair of aligned text files, or one TSV file.
-        shards: folder that `kzoo prepare` has made of the training text, for one too large for memory; empty:
-            the text itself.
+        shards: folder that `kzoo prepare` has made of a training text too large for memory; empty: the text
+            itself is read.
         source, target: languages of a model of one direction.
-        languages: languages of a multilingual model, in place of `source` and `target`.
-        centre: multilingual: only pairs that this language is part of; empty: all pairs.
-        left_out: multilingual: two languages, as `"de-fr"`, without a pair in either direction.
-        monolingual: multilingual: also each language with itself.
-        directions: multilingual: such as `["en-de"]`, in place of what the three before choose.
-        pair_weights: multilingual: for each pair, as `"de-fr"`, its part of the batches; by turns if empty.
-        batches_per_epoch: int. Multilingual: batches until the next validation; 0: one pass over all pairs.
-        validation_sentences: int. Multilingual: how many of the validation split are scored in each
-            direction after an epoch; 0: all.
-        images: for a model that reads images: folder with features `SPLIT.npy`; the corpus's own if empty.
+        languages: languages of a multilingual model, instead of `source` and `target`.
+        centre: multilingual: only pairs with this language; empty: all pairs.
+        left_out: multilingual: two languages, such as `"de-fr"`, left out in both directions.
+        monolingual: multilingual: also pair each language with itself.
+        directions: multilingual: such as `["en-de"]`, instead of those that `centre`, `left_out` and
+            `monolingual` choose.
+        pair_weights: multilingual: each pair's share of the batches, by a name such as `"de-fr"`; empty: the
+            pairs take turns.
+        batches_per_epoch: int. Multilingual: batches between validations; 0: one pass over all pairs.
+        validation_sentences: int. Multilingual: number of sentences of the validation split that are scored
+            in each direction after an epoch; 0: all.
+        images: for a model that reads images: folder with features `SPLIT.npy`; empty: the corpus's own.
         validation: split that chooses the best checkpoint.
-        text: what subwords are cut from: `"raw"`; or Moses-normalized and tokenized, `"lowercased"` or
-            `"truecased"`. Translations are plain text, of lowercased subwords in lower case.
-        vocabulary_size: int. Subwords, of both languages together if `joint_vocabulary`, else of each.
+        text: what subwords are made from: `"raw"` text; or text that is Moses-normalized and tokenized, then
+            `"lowercased"` or `"truecased"`. Translations are plain text; with `"lowercased"`, in lower case.
+        vocabulary_size: int. Number of subwords: of both languages together with `joint_vocabulary`, else of
+            each.
         joint_vocabulary: one vocabulary for both languages.
-        source_characters: `"seen"`: the source's words are its characters, those of the training text;
-            `"common"`: these and the other common Chinese ones, for a model that reads glyphs. Then
-            `vocabulary_size` counts the target's alone.
-        language_model_epochs: int. Epochs in which a recurrent decoder first learns the target alone.
-        tokens: int. Most words of a batch on either side, padding included.
-        sentences: int. Multilingual: rows of every batch, in place of `tokens`; 0: as `tokens` says.
-        num_shapes: int. Most batch shapes.
-        truncate: cut training sentences that are longer than the model's `max_length`; an error otherwise.
-        epochs: int. Most epochs.
-        steps: int. Most updates of the weights; 0 sets no limit.
-        patience: int. Epochs without a better validation BLEU before training stops; 0 never stops.
+        source_characters: `"seen"`: the source's tokens are characters, those of the training text;
+            `"common"`: these and the other common Chinese ones, for a model that reads glyphs. With either,
+            `vocabulary_size` is the target's only.
+        language_model_epochs: int. Epochs in which a recurrent decoder is first trained on the target alone.
+        tokens: int. Maximum tokens per batch on either side, padding included.
+        sentences: int. Multilingual: rows per batch, instead of `tokens`; 0: use `tokens`.
+        num_shapes: int. Maximum number of batch shapes.
+        truncate: cut training sentences that are longer than the model's `max_length`; otherwise an error.
+        epochs: int. Maximum number of epochs.
+        steps: int. Maximum number of weight updates; 0: no limit.
+        patience: int. Epochs without a better validation BLEU before training stops; 0: it never stops.
         optimizer: `"noam"`, Adam on Noam's schedule; `"adam"` or `"sgd"` at a constant rate.
         rate: float. Constant learning rate.
-        halve_after: int. Epochs at the constant rate, which is then halved for each epoch, down to 1e-5; 0
-            never halves it.
+        halve_after: int. Epochs at the constant rate, which is then halved every epoch, down to 1e-5; 0: it
+            is never halved.
         warmup_steps, rate_factor: Noam's schedule.
         beta_2: of Adam with Noam's schedule; at least 0 and less than 1.
         label_smoothing: float. At least 0 and less than 1.
-        clip_norm: float. Largest norm of all gradients together; 0 does not clip.
-        accumulate: int. Batches whose mean gradient makes one update of the weights, and counts as one of
-            `steps`: large batches where memory is small.
+        clip_norm: float. Maximum norm of all gradients together; 0: no clipping.
+        accumulate: int. Batches per weight update, which uses their mean gradient and counts as one of
+            `steps`: for large batches in little memory.
         precision: Keras dtype policy: `"float32"`, `"mixed_bfloat16"`, `"mixed_float16"`.
-        average: int. How many of the best checkpoints the final weights are the mean of.
-        checkpoint_minutes: float. Minutes of an epoch's training between checkpoints, beside the one after
-            each epoch: what a killed run loses at most; 0: only after epochs.
-        checkpoints_kept: int. How many of the latest checkpoints are kept beside the best.
+        average: int. Number of best checkpoints whose mean is the final weights.
+        checkpoint_minutes: float. Minutes of training between checkpoints within an epoch, in addition to
+            the one after each epoch: the most that a killed run loses; 0: only after epochs.
+        checkpoints_kept: int. Number of latest checkpoints kept in addition to the best.
         seed: int. Fixes weights, dropout and the order of batches.
         beam_size, length_penalty: for the final scores; validation is greedy.
     """
@@ -167,12 +170,12 @@ def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, .
 
     Args:
         path: TOML file with the fields of `Recipe`.
-        overrides: `"KEY=VALUE"` each, VALUE in TOML (`epochs=3`, `model.num_layers=2`); quotes around a
+        overrides: each `"KEY=VALUE"`, with VALUE in TOML (`epochs=3`, `model.num_layers=2`); quotes around a
             string may be left out.
-        fixed: keys that are not the overrides' to change: whoever calls sets them.
+        fixed: keys that overrides may not change, because the caller sets them.
 
     Raises:
-        UserError: no such file, broken TOML, an unknown key, a value of the wrong type, a missing field, an
+        UserError: no such file, invalid TOML, an unknown key, a value of the wrong type, a missing field, an
             override of a fixed key, a key that would change nothing.
 
     Example:
@@ -195,7 +198,9 @@ def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, .
         table = values
         *tables, last = key.strip().split(".")
         if (*tables, last)[0] in fixed:
-            raise UserError(f"{override!r}: {key.strip()} is no key to change here; --help says what is")
+            raise UserError(
+                f"{override!r}: {key.strip()} is set by this script and cannot be overridden; see --help"
+            )
         for name in tables:
             table = table.setdefault(name, {})
             if not isinstance(table, dict):
@@ -227,9 +232,9 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
         if kind is float and not math.isfinite(value):
             raise UserError(f"{where}: {key} is {value!r}, not a finite number")
         if key in AT_LEAST and value < AT_LEAST[key]:
-            raise UserError(f"{where}: {key} is {value!r}, at least {AT_LEAST[key]} is needed")
+            raise UserError(f"{where}: {key} is {value!r}; it must be at least {AT_LEAST[key]}")
         if key in LESS_THAN and value >= LESS_THAN[key]:
-            raise UserError(f"{where}: {key} is {value!r}, less than {LESS_THAN[key]:,} is needed")
+            raise UserError(f"{where}: {key} is {value!r}; it must be less than {LESS_THAN[key]:,}")
         if key in ONE_OF and value not in ONE_OF[key]:
             raise UserError(f"{where}: {key} is {value!r}, not one of {', '.join(ONE_OF[key])}")
     missing = [
@@ -246,14 +251,16 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
         raise UserError(f"{where} needs source and target, or languages for a multilingual model")
     if taken := {"dtype", "name"} & recipe.model.keys():
         raise UserError(
-            f"{where}: model has {', '.join(sorted(taken))}: precision sets the dtype, preset the name"
+            f"{where}: model has {', '.join(sorted(taken))}: precision sets the dtype, and preset the name"
         )
     if recipe.shards and (recipe.languages or recipe.images):
         raise UserError(
             f"{where}: shards hold text of one direction: leave out languages and images, or shards"
         )
     if recipe.halve_after and recipe.optimizer == "noam":
-        raise UserError(f"{where}: halve_after halves a constant rate, noam's is none: take adam or sgd")
+        raise UserError(
+            f"{where}: halve_after needs a constant learning rate: use optimizer adam or sgd, not noam"
+        )
     return recipe
 
 

@@ -1,4 +1,4 @@
-"""The corpus of a recipe: opened to train on it, to score on it, and to pack it for another machine."""
+"""The corpus of a recipe, opened to train on, to score on, or to pack for another machine."""
 
 import contextlib
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ def recipe_corpus(recipe: Recipe) -> Corpus:
     """Return the corpus that the recipe names.
 
     Raises:
-        UserError: there is none of that name, or a file of it is missing.
+        UserError: no corpus has that name, or one of its files is missing.
     """
     if recipe.corpus != "files":
         corpus = open_corpus(recipe.corpus)
     else:
-        # The text of shards need not be where they are.
+        # The text that shards were made from need not be on the machine that has them.
         names = ("val", "test") if recipe.shards else ("train", "val", "test")
         splits = {name: getattr(recipe, name) or None for name in names}
         corpus = open_files(**splits, languages=recipe.languages or (recipe.source, recipe.target))
@@ -37,7 +37,7 @@ def recipe_directions(recipe: Recipe) -> list[tuple[str, str]]:
 
 @contextlib.contextmanager
 def naming(corpus: Corpus, split: str, *languages: str) -> Iterator[None]:
-    """Say in an error about sentences of a split where they stand: the split, and the languages' files."""
+    """Add to an error about sentences where they are from: the split, and the languages' files."""
     try:
         yield
     except UserError as error:

@@ -1,4 +1,4 @@
-"""A run's folder: whether a run may begin in it, or go on there."""
+"""A run's folder: whether a run may start or resume in it."""
 
 import dataclasses
 import json
@@ -11,8 +11,8 @@ from kzoo.training.recipe import Recipe, make_recipe
 
 RECIPE = "recipe.json"
 VOCABULARIES = ("subwords.*.model", "characters.json")
-LANGUAGE_MODEL = ("language_model", "language_model_checkpoints")  # which is trained before the translator
-# Keys that change no step; other shards than those that the run began with are told by their digest.
+LANGUAGE_MODEL = ("language_model", "language_model_checkpoints")  # trained before the translator
+# Keys that change no training step; shards other than those that the run began with show in their digest.
 MAY_DIFFER = (
     "epochs",
     "checkpoint_minutes",
@@ -26,13 +26,13 @@ MAY_DIFFER = (
 
 
 def claim(folder: Path, recipe: Recipe):
-    """Write the recipe into a folder, or check that the run in it goes on with this one.
+    """Write the recipe into a folder, or check that the run in it can resume with this recipe.
 
-    Where nothing is trained yet a run begins anew, with vocabularies of what its text is now.
+    If nothing is trained yet, the run starts again, with vocabularies learned from its present text.
 
     Raises:
-        UserError: something of another recipe is trained there, or its recipe cannot be read; or it holds
-            something that is no run's.
+        UserError: another recipe was trained there, its recipe cannot be read, or the folder holds files that
+            are not a run's.
     """
     trained = [epoch for epoch, _, _ in saved_in(folder / "checkpoints")]
     if (folder / "preset").exists() and not trained:
@@ -45,7 +45,7 @@ def claim(folder: Path, recipe: Recipe):
     if not (folder / RECIPE).exists():
         if learned or decoders:
             names = ", ".join(path.name for path in (*learned, *decoders))
-            raise UserError(f"{folder} has {names}, but no {RECIPE}: it is no run's; give another folder")
+            raise UserError(f"{folder} has {names}, but no {RECIPE}: not a run's folder; choose another")
     elif not _differing(folder, recipe) and decoders:
         return
     for path in learned:
@@ -56,7 +56,7 @@ def claim(folder: Path, recipe: Recipe):
 
 
 def _check_goes_on(folder: Path, recipe: Recipe, epochs: int):
-    """Refuse another recipe than that of what is trained, or fewer epochs."""
+    """Refuse a recipe other than the trained one, or fewer epochs."""
     if differing := _differing(folder, recipe):
         raise UserError(
             f"{folder} holds a run with another {', '.join(differing)}: "
@@ -64,15 +64,15 @@ def _check_goes_on(folder: Path, recipe: Recipe, epochs: int):
         )
     if recipe.epochs < epochs:
         raise UserError(
-            f"{folder} holds a run of {epochs} epochs, epochs is {recipe.epochs}: "
-            f"give another folder, or epochs={epochs} at least"
+            f"{folder} holds a run of {epochs} epochs, but epochs is {recipe.epochs}: "
+            f"give another folder, or at least epochs={epochs}"
         )
 
 
 def _differing(folder: Path, recipe: Recipe) -> list[str]:
-    """Return the keys that change a step and that the folder's recipe has otherwise."""
+    """Return the keys that change training steps and whose values differ in the folder's recipe."""
     present = make_recipe(_recorded(folder / RECIPE), where=str(folder / RECIPE))
-    # As they come back from a file, tuples as lists.
+    # As read from a file: with tuples as lists.
     before, now = (json.loads(json.dumps(dataclasses.asdict(values))) for values in (present, recipe))
     return [key for key in now if key not in MAY_DIFFER and before[key] != now[key]]
 
@@ -93,7 +93,7 @@ def _recorded(path: Path) -> dict:
     """Return the values in the `recipe.json` of a run.
 
     Raises:
-        UserError: it is missing, cut off or something else.
+        UserError: it is missing, incomplete or not a recipe.
     """
     try:
         values = json.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The table that `kzoo train` ends with: how fast it was, and where the time went."""
+"""The table at the end of `kzoo train`: how fast it was, and where the time went."""
 
 import resource
 import sys
@@ -12,13 +12,13 @@ from kzoo.training.checkpoints import Checkpoints
 
 
 class RunReport(keras.callbacks.Callback):
-    """Follows a training and tells at its end how fast it was; stand it behind those that log times.
+    """Measures a training and reports its speed at the end; place it after the callbacks that log times.
 
     Args:
         account: of the batches trained on.
-        checkpoints: which keep the time of an epoch over several starts of a run.
-        began: when the run was started, by `time.perf_counter`.
-        devices: int. Those that train together.
+        checkpoints: they keep the time of an epoch over several starts of a run.
+        began: time of `time.perf_counter` at which the run was started.
+        devices: int. Number of devices that train together.
     """
 
     def __init__(self, account: Account, checkpoints: Checkpoints, began: float, devices: int = 1):
@@ -47,12 +47,12 @@ class RunReport(keras.callbacks.Callback):
         self._peak = peak_memory()  # before what the report itself holds, and a copy of the model
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return what was measured, a name and a value each; nothing if no epoch was trained."""
+        """Return the measurements as pairs of name and value; none if no epoch was trained."""
         if not self.epochs or not self.account.batches:
             return []
         account, now = self.account, time.perf_counter()
         whole, before = now - self._began, self._training - self._began
-        # Batches are made ahead: a short run does not train all that were counted.
+        # Batches are made ahead: a short run does not train on all that were counted.
         trained = self._steps / account.batches
         training, validation = (
             sum(epoch.get(name, 0.0) for epoch in self.epochs) for name in ("seconds", "val_seconds")
@@ -69,8 +69,8 @@ class RunReport(keras.callbacks.Callback):
         precision = self.model.dtype_policy.compute_dtype
         peak = self.devices * measured_peak(precision)
         return [
-            ("target words a second", f"{trained * account.target_words / training:,.0f}"),
-            ("arithmetic that they need", f"{needed / training / 1e9:,.1f} GFLOP/s"),
+            ("target words per second", f"{trained * account.target_words / training:,.0f}"),
+            ("arithmetic needed for them", f"{needed / training / 1e9:,.1f} GFLOP/s"),
             ("  share of a matrix product", f"{needed / training / peak:.1%}"),
             (f"    which reaches, in {precision}", f"{peak / 1e9:,.0f} GFLOP/s"),
             ("padding among the words", f"{account.padding:.1%}"),
@@ -80,13 +80,16 @@ class RunReport(keras.callbacks.Callback):
             ("  before training", f"{before:,.0f} s"),
             ("  training", f"{training:,.0f} s"),
             ("  validation", f"{validation:,.0f} s"),
-            ("  checkpoints and all else", f"{max(0.0, whole - before - training - validation):,.0f} s"),
-            ("first step done after", f"{self._first_step:,.0f} s"),
+            (
+                "  checkpoints and everything else",
+                f"{max(0.0, whole - before - training - validation):,.0f} s",
+            ),
+            ("first step finished after", f"{self._first_step:,.0f} s"),
         ]
 
 
 def print_report(report: RunReport):
-    """Print what a run's report has to tell as a table."""
+    """Print a run's report as a table."""
     from rich.console import Console
     from rich.table import Table
 
@@ -100,7 +103,7 @@ def print_report(report: RunReport):
 
 
 def peak_memory() -> int:
-    """Return the most bytes held: on the accelerator if there is one, else by the process in main memory."""
+    """Return the peak memory in bytes: on the accelerator if there is one, else the process's main memory."""
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 

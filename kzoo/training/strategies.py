@@ -1,6 +1,6 @@
-"""Where a run trains: on one device, on all of a machine's, or on several machines'.
+"""Where a run trains: on one device, on all devices of a machine, or on several machines.
 
-`train` opens one of `STRATEGIES` by name and from then on holds the object.
+`train` opens one of `STRATEGIES` by name and from then on uses the object.
 """
 
 import contextlib
@@ -21,15 +21,15 @@ from kzoo.training.layouts import model_parallel
 
 
 class Strategy:
-    """One device; and what every strategy can do, which one device does for itself alone.
+    """Training on one device; also the base class of the other strategies.
 
-    It is a context: what happens inside is the run. Models are made inside its `scope`, and trained on what
+    A context manager around the run. Models are made inside its `scope`, and trained on what
     `share` returns.
 
     Attributes:
-        replicas: int. Devices that share a batch, those of all workers together.
-        devices: int. Those that compute, whether they share a batch or a model.
-        clips_and_scales: bool. Whether Keras accumulates gradients and scales float16 losses rightly.
+        replicas: int. Devices that share a batch, over all workers.
+        devices: int. Devices that compute, whether they share a batch or a model.
+        clips_and_scales: bool. Whether Keras accumulates gradients and scales float16 losses correctly.
         workers, worker: ints. Processes that train together, and the number of this one.
     """
 
@@ -63,16 +63,16 @@ class Strategy:
         return contextlib.nullcontext()
 
     def share(self, batches: keras.utils.PyDataset) -> keras.utils.PyDataset:
-        """Return this worker's rows of batches that all workers go through."""
+        """Return this worker's rows of the batches, which all workers iterate over."""
         if self.replicas == 1:
             return batches
         return WorkerRows(batches, self.replicas, self.workers, self.worker)
 
     @contextlib.contextmanager
     def whole_folder(self, path: Path) -> Iterator[Path]:
-        """Give an empty folder to fill, which only the chief's becomes `path`; the others' are thrown away.
+        """Yield an empty folder to fill: the chief's becomes `path`, the others' are discarded.
 
-        All workers fill one, for reading weights may take all of them.
+        All workers fill one, because reading weights may need all of them.
         """
         with self.own_place(path) as path, whole_folder(path) as whole:
             yield whole
@@ -87,11 +87,11 @@ class Strategy:
             yield Path(folder) / path.name
 
     def total(self, number: float) -> float:
-        """Return the sum of all workers' numbers. Each waits here for all others."""
+        """Return the sum of all workers' numbers. Each worker waits here for all others."""
         return number
 
     def from_chief(self, number: float) -> float:
-        """Return the chief's number, on every worker. Each waits here for all others."""
+        """Return the chief's number, on every worker. Each worker waits here for all others."""
         return self.total(number if self.is_chief else 0.0)
 
     def wait(self):
@@ -99,11 +99,11 @@ class Strategy:
         self.total(0.0)
 
     def together(self, function: Callable):
-        """Call a function on all workers; where it fails on one, none goes on. Each waits for all others.
+        """Call a function on all workers; if it fails on one, none continues. Each waits for all others.
 
         Raises:
-            UserError, OSError: it failed here.
-            UserError: it failed elsewhere.
+            UserError, OSError: it failed on this worker.
+            UserError: it failed on another worker.
         """
         failure = None
         try:
@@ -112,42 +112,42 @@ class Strategy:
             failure = error
         try:
             none_fails = self.total(float(failure is not None)) == 0
-        except Exception:  # the others know already and are gone: each backend has classes of its own
+        except Exception:  # the others already know and have exited; each backend has its own error classes
             if failure is None:
                 raise
             none_fails = False
         if not none_fails:
-            raise failure or UserError("another worker cannot go on: see what it says")
+            raise failure or UserError("another worker cannot continue: see its output")
 
     def check_same(self, what: str, value: str, advice: str = "start all of them with the same command"):
-        """Refuse to go on where a worker has another value than the chief. Each waits here for all others.
+        """Refuse to continue if a worker's value differs from the chief's. Each waits here for all others.
 
         Raises:
-            UserError: this worker has; its message says what.
+            UserError: this worker's value differs; the message says which value it is.
         """
         number = int(hashlib.sha256(value.encode()).hexdigest()[:6], 16)  # exact as a float32
         if self.from_chief(number) != number:
             raise UserError(f"worker {self.worker + 1} has {what} than worker 1: {advice}")
 
     def any_worker(self, flag: bool, step: int) -> bool:
-        """Return whether any worker has the flag: on all workers alike, after the same step.
+        """Return whether any worker has the flag: the same answer on all workers, after the same step.
 
-        Several workers ask each other at every 16th step only.
+        Several workers ask each other only at every 16th step.
         """
         if self.workers == 1:
             return flag
         return step % 16 == 0 and self.total(float(flag)) > 0
 
     def same_logs(self) -> list[keras.callbacks.Callback]:
-        """Return what stands after the callbacks that measure, so that all workers decide by the same."""
+        """Return callbacks to place after those that measure, so that all workers decide alike."""
         return [ChiefsLogs(self)] if self.workers > 1 else []
 
     def _check_equal(self, own: int, devices: int):
-        """Refuse workers of which one has more devices than another."""
+        """Refuse workers with different numbers of devices."""
         if own * self.workers != devices:
             raise WorkerError(
                 f"worker {self.worker + 1} has {own} of the {devices} devices of {self.workers} workers: "
-                "give all equally many, as with CUDA_VISIBLE_DEVICES"
+                "give each the same number, for example with CUDA_VISIBLE_DEVICES"
             )
 
     def _lost_a_worker(self, error: BaseException) -> bool:
@@ -204,12 +204,12 @@ class MultiWorker(Strategy):
 
 
 def _own_batches():
-    """Return a `MultiWorkerMirroredStrategy` for batches that are the worker's own already."""
+    """Return a `MultiWorkerMirroredStrategy` for batches that are already this worker's own."""
     import tensorflow as tf
 
     class OwnBatches(tf.distribute.MultiWorkerMirroredStrategy):
         def experimental_distribute_dataset(self, dataset, options=None):
-            """Split a batch among this worker's replicas, where TensorFlow would among all workers'."""
+            """Split a batch among this worker's replicas; TensorFlow would split it among all workers'."""
             local = len(self.extended.worker_devices)
 
             def parts(*batch):
@@ -222,11 +222,11 @@ def _own_batches():
             return self.distribute_datasets_from_function(lambda context: dataset)
 
         def reduce(self, reduce_op, value, axis):
-            """Reduce also what Keras asks for and TensorFlow cannot reduce."""
-            if tf.nest.is_nested(value):  # a batch, of whose "mean" only the shapes are looked at
+            """Also reduce values that Keras asks for but TensorFlow cannot reduce."""
+            if tf.nest.is_nested(value):  # a batch: of its "mean", only the shapes are used
                 return tf.nest.map_structure(lambda part: self.experimental_local_results(part)[0], value)
             if axis is not None and self.experimental_local_results(value)[0].shape.rank == 0:
-                axis = None  # a number, along an axis that it has not
+                axis = None  # a scalar, which has no such axis
             return super().reduce(reduce_op, value, axis)
 
     return OwnBatches()
@@ -247,9 +247,9 @@ class DataParallel(Strategy):
         self.devices = max(self.replicas, self.devices)
 
     def _join(self, processes: tuple[int, int] | None, held: contextlib.ExitStack):
-        """Become one of the processes that the environment names, if it names any."""
+        """Join the processes that the environment names, if it names any."""
         if processes is not None:
-            # A seed of the run's own is set later; without one Keras would draw it across all processors.
+            # The run's seed is set later; without one here, Keras would draw it across all processors.
             keras.utils.set_random_seed(0)
             held.enter_context(reworded_fatal_errors())
             keras.distribution.initialize()
@@ -282,7 +282,7 @@ class DataParallel(Strategy):
     def _lost_a_worker(self, error):
         import jax
 
-        # JAX has one class of error, whose text begins with what went wrong.
+        # JAX has a single error class, whose message begins with what went wrong.
         signs = ("UNAVAILABLE", "ABORTED", "DEADLINE_EXCEEDED", "Gloo", "NCCL", "heartbeat")
         return isinstance(error, jax.errors.JaxRuntimeError) and any(sign in str(error) for sign in signs)
 
@@ -294,7 +294,7 @@ class ModelParallel(DataParallel):
         if self.workers > 1:
             raise UserError(
                 "model_parallel splits a model within one machine: "
-                f"unset {', '.join(KERAS_PROCESSES)}, or take data_parallel"
+                f"unset {', '.join(KERAS_PROCESSES)}, or use data_parallel"
             )
         devices = keras.distribution.list_devices()
         self.devices = len(devices)
@@ -305,7 +305,7 @@ class ModelParallel(DataParallel):
 
 
 class ChiefsLogs(keras.callbacks.Callback):
-    """Gives every worker the chief's numbers of an epoch, by which training may stop."""
+    """Gives every worker the chief's logs of an epoch, which decide whether training stops."""
 
     def __init__(self, strategy: Strategy):
         super().__init__()
@@ -326,13 +326,13 @@ STRATEGIES = {
 
 
 def open_strategy(name: str | Strategy = "") -> Strategy:
-    """Return a strategy, with the other workers if it has any.
+    """Return a strategy, connected to its other workers if it has any.
 
-    Call it before the backend has computed anything: TensorFlow and JAX take other processes in only then.
+    Call it before the backend has computed anything: TensorFlow and JAX can join other processes only then.
 
     Args:
-        name: one of `STRATEGIES`; or a strategy, which is returned. Empty: what the machine has: all
-            processes that the environment names, else all of several GPUs, else one device.
+        name: one of `STRATEGIES`; or a strategy, which is returned. Empty: all that is available: the
+            processes that the environment names, else all GPUs if there are several, else one device.
 
     Raises:
         UserError: an unknown name, one that the backend lacks, or an environment that does not fit.
@@ -342,7 +342,7 @@ def open_strategy(name: str | Strategy = "") -> Strategy:
     backend = keras.backend.backend()
     try:
         name = name or _what_there_is(backend)
-    except Exception as error:  # each backend has classes of its own
+    except Exception as error:  # each backend has its own error classes
         raise UserError(f"{backend} finds no device ({_first_line(error)})") from None
     if name not in STRATEGIES:
         raise UserError(f"there is no strategy {name!r}; {nearest(name, list(STRATEGIES))}")
@@ -357,10 +357,10 @@ def open_strategy(name: str | Strategy = "") -> Strategy:
         opened = kind()
     except UserError:
         raise
-    except Exception as error:  # each backend has classes of its own
+    except Exception as error:  # each backend has its own error classes
         raise UserError(
             f"strategy {name} cannot start ({_first_line(error)}): "
-            "do all workers run, at the addresses named?"
+            "are all workers running, at the addresses given?"
         ) from None
     print(f"strategy {name}: {opened}")
     return opened
@@ -371,7 +371,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _what_there_is(backend: str) -> str:
-    """Return the strategy that uses all that the backend has been given."""
+    """Return the strategy that uses everything available to the backend."""
     everything = {"tensorflow": ("multi_worker", (TF_CONFIG,)), "jax": ("data_parallel", KERAS_PROCESSES)}
     if backend not in everything:
         return "one"

@@ -1,4 +1,4 @@
-"""Training a tagger on a translator's character vectors, as the glyph paper does.
+"""Training a tagger on a translator's character vectors, as in the glyph paper.
 
 `training/glyph_tables.py` calls it for Table 6.
 """
@@ -28,15 +28,15 @@ def tagger_from(
 ) -> CharacterTagger:
     """Return an untrained tagger that begins with a translator's character vectors.
 
-    Its characters are the translator's, then those that only `sentences` have; for these a lookup embedding
-    has a random vector, a glyph encoder the one of their picture.
+    Its characters are the translator's, followed by those that only `sentences` have; for these, a lookup
+    embedding has random vectors, and a glyph encoder computes theirs from their pictures.
 
     Args:
         translator: its source words are characters.
-        sentences: lists of (word, tag): the training text, whose tags are the tagger's.
-        adapted: whether training moves what computes the vectors; `False`: it stays as it is.
-        font: for characters that the translator does not have, as `kzoo.text.render_glyphs` takes it.
-        seed: int. Fixes its first weights and what dropout drops.
+        sentences: lists of (word, tag): the training text; its tags become the tagger's.
+        adapted: whether training also updates the layer that computes the vectors; `False` freezes it.
+        font: font of characters that the translator lacks, as `kzoo.text.render_glyphs` takes it.
+        seed: int. Fixes the initial weights and dropout.
     """
     keras.utils.set_random_seed(seed)
     texts, tags = zip(*(segments_to_tags(sentence) for sentence in sentences), strict=True)
@@ -80,14 +80,14 @@ def train_tagger(
     seed: int = 1,
     verbose: str | int = "auto",
 ) -> list[float]:
-    """Train a tagger with the paper's Adagrad at 0.1; it ends with the weights of its best epoch.
+    """Train a tagger with the paper's Adagrad at 0.1; it keeps the weights of its best epoch.
 
     Args:
         tagger: what to train.
         sentences: lists of (word, tag).
-        validation: the same; the accuracy of their characters' tags chooses the epoch.
+        validation: the same; the accuracy of the tags of their characters chooses the epoch.
         epochs: int.
-        batch_size: int. Sentences of a batch.
+        batch_size: int. Sentences per batch.
         seed: int. Fixes the order of batches.
         verbose: as in `keras.Model.fit`.
 
@@ -100,7 +100,7 @@ def train_tagger(
     Reference:
         Broscheit et al. 2018, Section 4.2.
     """
-    tagger.arrays(validation)  # a tag that the tagger lacks shows now
+    tagger.arrays(validation)  # raises now if the tagger lacks a tag
     tagger.compile(keras.optimizers.Adagrad(0.1))
     best = keras.callbacks.EarlyStopping(
         "val_accuracy", mode="max", patience=epochs, restore_best_weights=True
@@ -122,16 +122,16 @@ def characters(sentence: Sentence) -> int:
 
 
 class TaggedBatches(keras.utils.PyDataset):
-    """Sentences of like length in batches of equally many rows, in another order every epoch.
+    """Batches of sentences of similar length, with equally many rows, in a new order every epoch.
 
     Args:
-        tagger: whose numbers the batches have.
+        tagger: its ids are those in the batches.
         sentences: lists of (word, tag).
-        batch_size: int. Rows; the last ones of the longest batch may be empty.
-        seed: int. Fixes the orders; `None`: shortest first, always.
+        batch_size: int. Rows per batch; the last ones of the longest batch may be empty.
+        seed: int. Fixes the orders; `None`: always shortest first.
 
     Returns (a batch):
-        Character numbers and tag numbers, `(B, L)` each.
+        Character ids and tag ids, `(B, L)` each.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""`kzoo train`: a recipe becomes a run: a folder with checkpoints, history and the trained preset."""
+"""`kzoo train`: turns a recipe into a run: a folder with checkpoints, history and the trained preset."""
 
 import contextlib
 import dataclasses
@@ -37,26 +37,26 @@ def train(
     verbose: str | int = "auto",
     strategy: str | Strategy = "",
 ) -> keras.Model:
-    """Train a recipe's model, or go on with a run that was stopped.
+    """Train a recipe's model, or resume a run that was stopped.
 
-    The run's folder gets `recipe.json`, `subwords.*.model` and what else the text or the images need,
+    The run's folder gets `recipe.json`, `subwords.*.model`, other files that the text or the images need,
     `checkpoints/`, `history.csv`, `tensorboard/` and, at the end, `preset/`.
 
     Args:
         recipe: what to train.
-        folder: the run. One that holds a run of another recipe is refused; `epochs` may be raised, and what
-            says when checkpoints are written may differ.
-        verbose: as in `keras.Model.fit`; unless it is 0, a table at the end tells how fast it was.
-        strategy: where it trains, one of `kzoo.training.strategies.STRATEGIES`; by default on all GPUs that
-            there are, else on one device.
+        folder: the run's folder. If it holds a run of another recipe, this is an error; but `epochs` may be
+            raised, and when checkpoints are written may differ.
+        verbose: as in `keras.Model.fit`; unless it is 0, a table at the end reports the speed.
+        strategy: where to train, one of `kzoo.training.strategies.STRATEGIES`; by default on all GPUs if
+            there are any, else on one device.
 
     Returns:
         The translator with its final weights: the mean of the recipe's best checkpoints.
 
     Raises:
-        UserError: what the corpus, the recipe or the folder lacks; a folder that another process trains in; a
-            loss that is not finite; a full disk.
-        SystemExit: with status 0, on SIGTERM: it has saved, and goes on when it is started again.
+        UserError: the corpus, the recipe or the folder lacks something; another process trains in the folder;
+            a loss is not finite; the disk is full.
+        SystemExit: with status 0, on SIGTERM: the run is saved, and resumes when it is started again.
     """
     with open_strategy(strategy) as opened, nothing_to_save(opened.workers):
         return _train(recipe, Path(folder), verbose, opened)
@@ -66,7 +66,7 @@ def _train(recipe: Recipe, folder: Path, verbose: str | int, strategy: Strategy)
     if (recipe.accumulate > 1 or recipe.precision == "mixed_float16") and not strategy.clips_and_scales:
         raise UserError(
             "under tf.distribute Keras neither accumulates gradients nor scales float16 losses: "
-            "raise tokens, take mixed_bfloat16, or data_parallel on JAX"
+            "raise tokens, or use mixed_bfloat16, or data_parallel on JAX"
         )
     several = builder_module(recipe.preset) == "attention_bridge"
     if several != bool(recipe.languages):
@@ -75,7 +75,7 @@ def _train(recipe: Recipe, folder: Path, verbose: str | int, strategy: Strategy)
     began = time.perf_counter()
     make_task = MultilingualTask if recipe.languages else BilingualTask
     task = make_task(recipe, recipe_corpus(recipe))
-    # Of several workers another may still read there.
+    # With several workers, another one may still be reading there.
     removable = strategy.workers == 1 and not folder.exists()
     with contextlib.ExitStack() as held:
         strategy.together(lambda: strategy.is_chief and held.enter_context(one_process(folder)))
@@ -91,11 +91,11 @@ def _train(recipe: Recipe, folder: Path, verbose: str | int, strategy: Strategy)
 def _made(
     task, recipe: Recipe, folder: Path, strategy: Strategy
 ) -> tuple[keras.Model, Batches | PairBatches]:
-    """Return what is trained and on what, made from vocabularies that the folder has or gets."""
+    """Return the model to train and its batches; the vocabularies are in the folder, or learned into it."""
     strategy.together(lambda: strategy.is_chief and _begin(task, recipe, folder))
     strategy.check_same("another recipe", _same_for_all(recipe))
     if not (folder / "recipe.json").exists():
-        raise UserError(f"{folder} is not what worker 1 sees there: give all workers one folder")
+        raise UserError(f"{folder} is not the folder that worker 1 sees: give all workers the same one")
     keras.utils.set_random_seed(recipe.seed)
     with strategy.scope():
         translator = task.build(folder)
@@ -103,7 +103,7 @@ def _made(
 
 
 def _begin(task, recipe: Recipe, folder: Path):
-    """Make the folder one of a run of the recipe, with its vocabularies."""
+    """Make the folder a run of the recipe, with its vocabularies."""
     claim(folder, recipe)
     remove_unfinished(folder)
     task.learn(folder)
@@ -121,7 +121,7 @@ def _run(
 ) -> keras.Model:
     """Train a task in the folder, from the last checkpoint in it if there is one.
 
-    `began` is when the run was started, by `time.perf_counter`.
+    `began` is the time of `time.perf_counter` at which the run was started.
     """
     shared = strategy.share(batches)
     checkpoints = Checkpoints(
@@ -138,19 +138,19 @@ def _run(
         with strategy.scope():
             checkpoints.restore()
         if strategy.is_chief:
-            record(folder, recipe)  # what may differ may have
+            record(folder, recipe)  # the keys that may differ may have changed
         account = Account()
         report = RunReport(account, checkpoints, began, strategy.devices)
         if checkpoints.step == 0:
             seeds = checkpoints.seeds()
             task.prepare(translator, shared, folder, verbose, preemption)
-            checkpoints.assign_seeds(seeds)  # a run that finds it prepared begins with the same
+            checkpoints.assign_seeds(seeds)  # those that a run which finds it prepared begins with
         history = History(folder / "history.csv", checkpoints, recipe.patience)
         callbacks = [
             *rate_callbacks(recipe),
             MostSteps(recipe.steps),
             Speed(batches, checkpoints, account),
-            # Before scoring: weights that the last step made NaN have no translations.
+            # Before scoring: weights that the last step made NaN cannot translate.
             keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: checkpoints.check_finite()),
             Interruptible(task.score(), preemption),
             *strategy.same_logs(),
@@ -175,16 +175,16 @@ def _run(
 
 
 def _fit(recipe: Recipe, translator, batches, checkpoints: Checkpoints, callbacks: list, verbose):
-    """Train what the recipe leaves to train."""
+    """Train what is left of the recipe."""
     enough = bool(recipe.steps) and updates(translator) >= recipe.steps
     batch = checkpoints.batch and (len(batches) if enough else checkpoints.batch)
-    # Where the last step is done, its epoch may still have to be scored.
+    # Even when the last step is done, its epoch may still have to be scored.
     if checkpoints.epoch < recipe.epochs and (batch or not enough):
         fit_from(checkpoints.epoch, batch, translator, batches, recipe.epochs, callbacks, verbose)
 
 
 def _same_for_all(recipe: Recipe) -> str:
-    """Return the values that all workers must have; where each finds shards and images is its own matter."""
+    """Return the values that must be the same on all workers; the paths of shards and images may differ."""
     values = dataclasses.asdict(recipe)
     return json.dumps({key: values[key] for key in values if key not in ("shards", "images")})
 
@@ -195,7 +195,7 @@ def _digest(batches: Batches | PairBatches, validation) -> str:
 
 
 class MostSteps(keras.callbacks.Callback):
-    """Stops training after `steps` updates of the weights; 0 never stops it."""
+    """Stops training after `steps` weight updates; 0 never stops it."""
 
     def __init__(self, steps: int):
         super().__init__()
@@ -203,10 +203,10 @@ class MostSteps(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         self._left -= 1
-        if self.steps and self._left <= 0:  # to look sooner would wait for the device
+        if self.steps and self._left <= 0:  # checking sooner would wait for the device
             self._left = self.steps - updates(self.model)
             self.model.stop_training = self.model.stop_training or self._left <= 0
 
     def on_epoch_end(self, epoch, logs=None):
-        self._left = 0  # an epoch that was all trained when the run was stopped has no batches
+        self._left = 0  # an epoch that was fully trained when the run was stopped has no batches left
         self.on_train_batch_end(None)

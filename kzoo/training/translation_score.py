@@ -11,14 +11,14 @@ from kzoo.evaluation.scores import bleu_metric
 class TranslationScore(keras.callbacks.Callback):
     """Translates a validation set greedily after each epoch and logs sacreBLEU's BLEU as `val_bleu`.
 
-    Stand it before the callbacks that read the log.
+    Place it before the callbacks that read the log.
 
     Args:
         source: source sentences.
         target: their references.
-        language: of the references, which decides BLEU's tokenizer.
-        truncate: cut sentences that the model cannot read whole; an error otherwise.
-        images: of the source sentences, for a model that reads them.
+        language: language of the references, which decides BLEU's tokenizer.
+        truncate: cut sentences that are too long for the model; otherwise an error.
+        images: images of the source sentences, for a model that reads them.
     """
 
     def __init__(

@@ -23,13 +23,13 @@ def learned_subwords(
     """Return the run's tokenizer of this name.
 
     Args:
-        folder: the run; the vocabulary stands there as `subwords.NAME.model`.
+        folder: the run's folder; the vocabulary is stored there as `subwords.NAME.model`.
         name: such as a language.
         sentences: what it is learned from if the run has none yet.
-        size: int. Its subwords.
-        text: `"raw"`; or in Moses's form: `"lowercased"`, or `"truecased"`, whose words' forms stand in the
-            run as `truecaser.LANGUAGE.json`.
-        language: code, for Moses.
+        size: int. Number of subwords.
+        text: `"raw"`; or in Moses's form: `"lowercased"`, or `"truecased"`, whose word forms are stored in
+            the run as `truecaser.LANGUAGE.json`.
+        language: language code, for Moses.
     """
     return shared_subwords(folder, name, {name: (language, sentences)}, size, text)[0]
 
@@ -41,7 +41,7 @@ def shared_subwords(
 
     Args:
         folder, name, size, text: as for `learned_subwords`.
-        sides: for each side's name its language and its sentences.
+        sides: for each side's name, its language and its sentences.
     """
     path = folder / f"subwords.{name}.model"
     learn = not path.exists()
@@ -63,7 +63,7 @@ def learned_characters(folder: Path, sentences: list[str], which: str) -> Charac
     """Return the run's tokenizer of source characters.
 
     Args:
-        folder: the run; the vocabulary stands there as `characters.json`.
+        folder: the run's folder; the vocabulary is stored there as `characters.json`.
         sentences: what it is learned from if the run has none yet.
         which: `"seen"`: the characters of `sentences`; `"common"`: these, then the other common Chinese ones.
     """
@@ -80,7 +80,7 @@ def learned_characters(folder: Path, sentences: list[str], which: str) -> Charac
 def _truecased(
     folder: Path, learn: bool, language: str, sentences: list[str], file: str
 ) -> TruecasedSubwordTokenizer:
-    """Return a tokenizer without subwords, whose forms are in the run's folder, learned anew if so asked."""
+    """Return a tokenizer without subwords, whose forms are in the run's folder, learned again if `learn`."""
     path = folder / f"truecaser.{language}.json"
     if learn or not path.exists():
         forms = learn_forms(moses_tokens(sentence, language) for sentence in sentences)
@@ -90,8 +90,8 @@ def _truecased(
     return TruecasedSubwordTokenizer(language=language, forms=forms, config_file=file)
 
 
-# Functions of a run's folder, whether to learn, a language, its sentences and the name of a preset's file,
-# which make a tokenizer that still lacks its subwords.
+# Each takes a run's folder, whether to learn, a language, its sentences and the name of a preset's file, and
+# returns a tokenizer that still lacks its subwords.
 FORMS = {
     "raw": lambda folder, learn, language, sentences, file: SubwordTokenizer(config_file=file),
     "lowercased": lambda folder, learn, language, sentences, file: MosesSubwordTokenizer(

@@ -99,5 +99,5 @@ def test_sigterm_ends_the_run_in_hand_and_starts_no_other(bundled, tmp_path):
     process.terminate()
     output, _ = process.communicate(timeout=30)
     assert process.returncode == 0
-    assert "stopped in long; the same command goes on" in output
+    assert "stopped in long; run the same command to resume" in output
     assert not (tmp_path / "there" / "runs" / "good").exists()

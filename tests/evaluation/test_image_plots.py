@@ -77,6 +77,6 @@ def test_regions_that_lie_nowhere_are_named(scores, tmp_path):
     grey = np.full((12, 12, 3), 127, "uint8")
     with pytest.raises(UserError, match=r"reads features \(4096,\) of whole pictures: there are no regions"):
         plot_regions(scores[:, :, :1], grey, WORDS, tmp_path / "x.png", (4096,))
-    with pytest.raises(UserError, match="8 regions lie in no square"):
+    with pytest.raises(UserError, match="8 regions do not form a square"):
         plot_regions(scores[:, :, :8], grey, WORDS, tmp_path / "x.png", (8, 512))
     assert not (tmp_path / "x.png").exists()

@@ -79,6 +79,6 @@ def test_arguments_out_of_range_are_refused(tmp_path):
         plot_positions("pop", path)
     with pytest.raises(UserError, match="only 'pope' can be normalized"):
         plot_positions("sine", path, normalize=True)
-    with pytest.raises(UserError, match="width must be at least 4, is 2"):
+    with pytest.raises(UserError, match="width must be at least 4, not 2"):
         plot_correlation(path, width=2)
     assert not path.exists()

@@ -59,7 +59,7 @@ def test_a_client_that_asks_first_need_not_send():
 def test_a_slow_client_is_told():
     status, content, headers, got = ask([b"..."], seconds=0.05)
     assert (status, got) == (408, [])
-    assert content == {"error": "the body did not come within 0.05 seconds"}
+    assert content == {"error": "the body did not arrive within 0.05 seconds"}
     assert headers[b"connection"] == b"close"
 
 

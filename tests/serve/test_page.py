@@ -181,13 +181,13 @@ def test_features():
     values = np.arange(5, dtype="float32")
     np.testing.assert_array_equal(read_image(base64_text(saved(values)), (5,)), values)
     for content, message in (
-        (b"PK", "no .npy file"),
+        (b"PK", "not a .npy file"),
         (saved(values)[:-4], "truncated"),
-        (saved(np.zeros((10, 5))), r"float64 \(10, 5\), the model reads numbers \(5,\)"),
+        (saved(np.zeros((10, 5))), r"float64 \(10, 5\); the model reads numbers \(5,\)"),
         (saved(np.array([None] * 5)), "object"),
-        (npy("{'descr': '<f4', 'shape': (4"), "no .npy file"),
-        (npy("{[]: 1}"), "no .npy file"),
-        (npy("-" * 5000 + "1"), "no .npy file"),
+        (npy("{'descr': '<f4', 'shape': (4"), "not a .npy file"),
+        (npy("{[]: 1}"), "not a .npy file"),
+        (npy("-" * 5000 + "1"), "not a .npy file"),
     ):
         with pytest.raises(UserError, match=message):
             read_image(base64_text(content), (5,))
@@ -224,7 +224,7 @@ def huge_png() -> bytes:
 
 def test_what_is_wrong_is_said(served):
     _, address = served(pope)
-    check_refused(post(address, text="a" * 300), "300 characters, at most 200")
+    check_refused(post(address, text="a" * 300), "300 characters; at most 200")
     check_refused(post(address, text=TEXT, n=4), "1 to 3 best translations")
     check_refused(post(address, text=TEXT, image="AAAA"), "text only")
     check_refused(post(address, text=5), "text")
@@ -234,7 +234,7 @@ def test_what_is_wrong_is_said(served):
     check_refused(post(address, text=TEXT), "reads an image")
     check_refused(post(address, text=TEXT, image="not base64!"), "not base64")
     check_refused(post(address, text=TEXT, image=base64_text(picture_file()[:60])), "image")
-    check_refused(post(address, text=TEXT, image=base64_text(huge_png())), "too many pixels, at most 32,000")
+    check_refused(post(address, text=TEXT, image=base64_text(huge_png())), "too many pixels; at most 32,000")
     _, address = served(bridge)
     check_refused(post(address, text=TEXT, source_language="en"), "target_language is missing")
     check_refused(post(address, text=TEXT, source_language="en", target_language="xx"), "'xx' is unknown")
@@ -453,7 +453,7 @@ def test_errors_are_one_line_and_go_away(page):
     assert opened.translate(" ") == ""
     assert opened.id("error").text == "Write a sentence first."
     assert opened.translate("a" * 201) == ""
-    assert opened.id("error").text == "sentence 1 has 201 characters, at most 200 are taken"
+    assert opened.id("error").text == "sentence 1 has 201 characters; at most 200 are allowed"
     assert opened.id("error").get_attribute("role") == "alert"
     assert not opened.all("figure")
     assert opened.translate(TEXT)

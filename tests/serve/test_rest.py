@@ -222,8 +222,8 @@ def test_features_come_as_numbers(reader_of_features, random):
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [
-        ({"instances": ["a man walks.", "x" * 201]}, 400, "sentence 2 has 201 characters, at most 200"),
-        ({"instances": ["a"] * 17}, 400, "17 sentences in a request, at most 16"),
+        ({"instances": ["a man walks.", "x" * 201]}, 400, "sentence 2 has 201 characters; at most 200"),
+        ({"instances": ["a"] * 17}, 400, "17 sentences in a request; at most 16"),
         ({"instances": [{"text": "a", "image": [1]}]}, 400, "keys text"),
         (b'{"instances": ["\\ud800"]}', 400, "half of a surrogate pair"),
         (b'{"signature_name": "\\ud800", "instances": ["a"]}', 400, r'name: "\\ud800" not found'),
@@ -354,7 +354,7 @@ def test_metadata_is_that_of_the_saved_model(kind, request, tmp_path):
 
 
 def test_names_and_batches_that_cannot_be(translator):
-    with pytest.raises(UserError, match="a model's name has no"):
+    with pytest.raises(UserError, match="a model's name must not"):
         Served(translator, "a/b")
     with pytest.raises(UserError, match="1 to 64 sentences, not 65"):
         Served(translator, "a", max_batch=65)

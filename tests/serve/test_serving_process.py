@@ -128,4 +128,4 @@ def test_a_port_in_use_is_said_before_the_model_loads(preset):
         command = [sys.executable, "-m", "kzoo.cli", "serve", str(preset), "--port", port]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr.startswith(f"error: cannot listen at 127.0.0.1, port {port}: Address already in use")
+    assert done.stderr.startswith(f"error: cannot listen on 127.0.0.1, port {port}: Address already in use")

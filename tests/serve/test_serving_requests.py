@@ -45,11 +45,11 @@ def test_rows_and_columns(known, content, columns):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "no JSON"),
-        (b"{", "no JSON"),
+        (b"", "not readable JSON"),
+        (b"{", "not readable JSON"),
         (b"\xff", "not UTF-8: byte 0"),
-        (b"[" * 100_000, "no JSON"),
-        (b'{"instances": [' + b"1" * 5000 + b"]}", "no JSON"),
+        (b"[" * 100_000, "not readable JSON"),
+        (b'{"instances": [' + b"1" * 5000 + b"]}", "not readable JSON"),
         (b"[]", "must be a JSON object"),
         ({}, 'either "instances"'),
         ({"instances": ["a"], "inputs": ["a"]}, 'either "instances"'),

@@ -112,7 +112,7 @@ def test_each_form_of_text_has_its_tokenizers(recipe, tmp_path):
 
 
 def test_shards_have_raw_text(recipe):
-    with pytest.raises(UserError, match="shards hold raw text, the recipe's is truecased"):
+    with pytest.raises(UserError, match="shards hold raw text, but the recipe's is truecased"):
         shard_settings(recipe)
 
 

@@ -49,5 +49,5 @@ def test_halving_is_the_paper_s_schedule():
     assert rates[11] == 1e-5
     assert len(rate_callbacks(dataclasses.replace(RECIPE, optimizer="adam", halve_after=4))) == 1
     assert rate_callbacks(RECIPE) == []
-    with pytest.raises(UserError, match="halve_after halves a constant rate, noam's is none"):
+    with pytest.raises(UserError, match="halve_after needs a constant learning rate"):
         make_recipe(vars(RECIPE) | {"halve_after": 4})

@@ -222,4 +222,4 @@ def test_from_the_command_line(recipe, tmp_path):
     assert done.exception is None, done.output
     assert "300 pairs in 1 shards" in done.output
     done = CliRunner().invoke(app, ["prepare", str(path)])
-    assert "Give -o FOLDER" in str(done.exception)
+    assert "give -o FOLDER" in str(done.exception)

@@ -26,7 +26,7 @@ def names(folder) -> set[str]:
 @pytest.mark.parametrize("name", ["subwords.joint.model", "characters.json", "language_model"])
 def test_what_is_no_runs_is_left_alone(name, tmp_path):
     (tmp_path / name).write_text("mine")
-    with pytest.raises(UserError, match=f"has {name}, but no recipe.json: it is no run's"):
+    with pytest.raises(UserError, match=f"has {name}, but no recipe.json: not a run's folder"):
         claim(tmp_path, RECIPE)
     assert names(tmp_path) == {name}
 
@@ -59,7 +59,7 @@ def test_a_trained_run_goes_on_with_its_own_recipe_only(tmp_path):
     (tmp_path / "checkpoints" / "epoch_0004").mkdir(parents=True)
     with pytest.raises(UserError, match="holds a run with another seed: give another folder"):
         claim(tmp_path, dataclasses.replace(RECIPE, seed=7))
-    with pytest.raises(UserError, match="a run of 4 epochs, epochs is 3: .* or epochs=4 at least"):
+    with pytest.raises(UserError, match="a run of 4 epochs, but epochs is 3: .* or at least epochs=4"):
         claim(tmp_path, dataclasses.replace(RECIPE, epochs=3))
 
 

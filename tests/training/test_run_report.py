@@ -51,7 +51,7 @@ def test_a_short_run_reports_what_it_trained_not_what_was_made_ahead(monkeypatch
     report.on_epoch_end(0, {"seconds": 4.0})
     rows = dict(report.rows())
     needed = training_flops(report.model.backbone, 20, 100, 200, 0) / 4.0
-    assert rows["target words a second"] == "50"
+    assert rows["target words per second"] == "50"
     assert rows["  share of a matrix product"] == f"{needed / 1e9:.1%}"
     assert rows["making batches, of training"] == "25.0%"
 

@@ -101,7 +101,7 @@ def test_sigterm_to_one_worker_saves_and_ends_both(recipe, tmp_path):
         np.testing.assert_allclose(continued[name], values, atol=1e-6, err_msg=name)
 
 
-LOST = "error: the connection to another worker is lost"
+LOST = "error: lost the connection to another worker"
 
 
 def refused(running: list[subprocess.Popen]) -> list[str]:
@@ -133,7 +133,7 @@ def test_a_folder_of_another_recipe_ends_both_with_one_line(recipe, tmp_path):
     (folder / "recipe.json").write_text(json.dumps(values))
     chief, other = refused(start_two(recipe, folder))
     assert chief.startswith(f"error: {folder} holds a run with another seed")
-    assert other == "error: another worker cannot go on: see what it says"
+    assert other == "error: another worker cannot continue: see its output"
     assert json.loads((folder / "recipe.json").read_text()) == values
 
 

@@ -108,7 +108,10 @@ def test_a_bad_recipe_leaves_a_folder_that_was_there(recipe, tmp_path):
     ("change", "message"),
     [
         ({"seed": 9}, "holds a run with another seed"),
-        ({"epochs": 2}, "holds a run of 3 epochs, epochs is 2: give another folder, or epochs=3 at least"),
+        (
+            {"epochs": 2},
+            "holds a run of 3 epochs, but epochs is 2: give another folder, or at least epochs=3",
+        ),
     ],
 )
 def test_a_folder_of_another_recipe_is_refused(change, message, unbroken, recipe):
@@ -192,11 +195,11 @@ def test_a_recipe_is_read_and_overridden(tmp_path):
     [
         (RECIPE + "epoch = 3", "unknown key 'epoch'; did you mean epochs"),
         (RECIPE + 'epochs = "3"', "epochs is '3', not of type int"),
-        (RECIPE + "average = 0", "average is 0, at least 1 is needed"),
-        (RECIPE + "beta_2 = 3", "beta_2 is 3, less than 1 is needed"),
-        (RECIPE + "label_smoothing = 1.0", "label_smoothing is 1.0, less than 1 is needed"),
+        (RECIPE + "average = 0", "average is 0; it must be at least 1"),
+        (RECIPE + "beta_2 = 3", "beta_2 is 3; it must be less than 1"),
+        (RECIPE + "label_smoothing = 1.0", "label_smoothing is 1.0; it must be less than 1"),
         (RECIPE + "rate = nan", "rate is nan, not a finite number"),
-        (RECIPE + "seed = 4294967296", "seed is 4294967296, less than 4,294,967,296 is needed"),
+        (RECIPE + "seed = 4294967296", "seed is 4294967296; it must be less than 4,294,967,296"),
         (RECIPE + 'precision = "half"', "precision is 'half', not one of float32"),
         (RECIPE + 'model.dtype = "float16"', "model has dtype: precision sets the dtype"),
         (RECIPE + "train = [1, 2]", "not a list of strings"),

@@ -4,7 +4,7 @@
 const $ = (id) => document.getElementById(id);
 let about = null;
 let picture = null; // the chosen file as a data: address
-let pending = false; // a request is under way: none is sent beside it
+let pending = false; // a request is running: no other is sent meanwhile
 
 // An element with properties, and texts or elements in it. Text is never read as HTML.
 function make(tag, properties = {}, ...content) {
@@ -108,25 +108,25 @@ const numbered = (title) => ({ title, names: (names) => names.map((name) => ({ t
 const KINDS = {
   encoder_decoder: () => ({
     title: about.attention.includes("bridge") ? "Translation over the bridge’s heads" : "Translation over text",
-    note: "A row for each piece of the translation: where the decoder looked while it wrote that piece.",
+    note: "One row per piece of the translation: where the decoder looked while it wrote that piece.",
     rows: ofText,
     columns: about.attention.includes("bridge") ? numbered("head") : ofText,
   }),
   bridge: () => ({
     title: "Bridge heads over text",
-    note: "A row for each head of the bridge: the pieces of the text that it reads.",
+    note: "One row per head of the bridge: the pieces of the text that it reads.",
     rows: numbered("head"),
     columns: ofText,
   }),
   image: () => ({
     title: "Picture over text",
-    note: "A row for each region of the picture: the pieces of the text that it attends to.",
+    note: "One row per region of the picture: the pieces of the text that it attends to.",
     rows: numbered("region"),
     columns: ofText,
   }),
 };
 
-// Subwords as they are shown and said; those inside of a word, and special ones, look different.
+// Subwords as they are shown and spoken; those inside a word, and special ones, look different.
 function subwords(pieces) {
   const marked = pieces.some((piece) => piece.startsWith("▁"));
   return pieces.map((piece) => {
@@ -150,7 +150,7 @@ function chosen(weights, layer, head) {
 function range(weights) {
   const all = weights.flat();
   const [least, most] = [Math.min(...all), Math.max(...all)].map(percent);
-  return `Weights run from ${least} to ${most}; even ones would be ${percent(1 / weights[0].length)}.`;
+  return `Weights range from ${least} to ${most}; uniform weights would be ${percent(1 / weights[0].length)}.`;
 }
 
 function choice(title, count, redraw) {
@@ -163,7 +163,7 @@ function choice(title, count, redraw) {
 function figure(drawn, shown) {
   const kind = KINDS[drawn.kind]();
   const pictured = Boolean(drawn.grid && shown);
-  if (pictured) kind.note = "The lighter a region, the more it attends to the word; the bar is the word’s share on the whole.";
+  if (pictured) kind.note = "The lighter a region, the more it attends to the word; the bar is the word’s total share.";
   const note = make("p");
   const reading = make("p", { className: "reading" });
   const place = make("div", { className: "scroll" });
@@ -173,7 +173,7 @@ function figure(drawn, shown) {
   function redraw() {
     const weights = chosen(drawn.weights, layer.select.value, head.select.value);
     const read = (text) => { reading.textContent = text; };
-    read(`Point at a ${pictured ? "word" : "cell"}, or walk with the arrow keys.`);
+    read(`Point at a ${pictured ? "word" : "cell"}, or move with the arrow keys.`);
     note.textContent = `${kind.note} ${range(weights)}`;
     place.replaceChildren(pictured ? wordsOver(weights, names, drawn.grid, shown, read) : heatMap(weights, names, kind, read));
   }
@@ -204,7 +204,7 @@ function heatMap(weights, { rows, columns }, kind, read) {
   return table;
 }
 
-// The picture once for each word, dark where it attends to other words.
+// The picture once per word, dark where it attends to other words.
 function wordsOver(weights, { columns }, [down, across], shown, read) {
   const shares = columns.map((_, j) => weights.reduce((sum, row) => sum + row[j], 0) / weights.length);
   const cells = columns.map((name, j) => {
@@ -254,7 +254,7 @@ function shaded(shown, regions, down, across) {
   return result;
 }
 
-// One stop of the tabulator key for all cells; among them the arrow keys walk.
+// One stop of the Tab key for all cells; the arrow keys move among them.
 function walk(cells) {
   const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], Home: [0, -Infinity], End: [0, Infinity] };
   const within = (value, most) => Math.min(Math.max(value, 0), most - 1);
@@ -337,7 +337,7 @@ async function start() {
   const features = about.image === "features";
   $("file-label").textContent = features ? "Features of the picture (.npy)" : "Picture (JPEG or PNG)";
   $("file").accept = features ? ".npy" : "image/jpeg,image/png";
-  choosePicture(); // one that the browser has kept over a reload
+  choosePicture(); // a file that the browser kept over a reload
 }
 
 $("form").addEventListener("submit", (event) => {
