@@ -223,7 +223,7 @@ class Checkpoints(keras.callbacks.Callback):
         whole = [folder for folder, reason in reasons.items() if not reason]
         if not whole:
             raise UserError(
-                f"{self.folder}: the best checkpoint is damaged or missing; give another folder to start again"
+                f"{self.folder}: the best checkpoint is damaged or missing; start again in another folder"
             )
         total = None
         for folder in whole:
