@@ -34,6 +34,8 @@ def graph_subwords(tokenizer: SubwordTokenizer):
 
         def tokenize(self, text):
             """Return the word numbers `(B, None)` of texts `(B,)`, ragged."""
+            # SentencePiece would take bytes that are not UTF-8 for words, where U+FFFD may be none.
+            text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
             return self.pieces.tokenize(text)
 
         def detokenize(self, words):
