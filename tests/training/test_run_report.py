@@ -58,7 +58,7 @@ def test_a_short_run_reports_what_it_trained_not_what_was_made_ahead(monkeypatch
 
 
 def test_speed_counts_this_start_s_batches_in_this_start_s_time(monkeypatch):
-    """The batches of an epoch that goes on were made in 2 of 8 seconds; before that it had trained 12 more."""
+    """Of an epoch that goes on, 12 seconds in: 8 more, of which making batches took 2."""
     clock = SimpleNamespace(now=100.0)
     monkeypatch.setattr(accounting, "time", SimpleNamespace(perf_counter=lambda: clock.now))
     batches, account = Batches([[5]] * 6, [[6] * 4] * 6, tokens=10, num_shapes=1), Account(seconds=7.0)
