@@ -34,6 +34,8 @@ def graph_subwords(tokenizer: SubwordTokenizer):
 
         def tokenize(self, text):
             """Return the token ids `(B, None)` of texts `(B,)`, ragged."""
+            # SentencePiece would otherwise read invalid bytes as pieces of its own, not as U+FFFD.
+            text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
             return self.pieces.tokenize(text)
 
         def detokenize(self, words):

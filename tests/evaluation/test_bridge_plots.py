@@ -1,5 +1,8 @@
 """The picture of the bridge's heads."""
 
+import html
+import re
+
 import numpy as np
 
 from kzoo.evaluation.bridge_plots import plot_bridge
@@ -14,3 +17,9 @@ def test_a_sentence_in_two_languages_is_drawn(tmp_path):
     plot_bridge(attention, tmp_path / "bridge.svg")
     text = (tmp_path / "bridge.svg").read_text()
     assert text.startswith("<?xml")
+    written = [html.unescape(label) for label in re.findall("<!-- (.+) -->", text)]
+    english, german = written.index("en"), written.index("de")
+    heads = ["1", "2", "3", "4", "head"]
+    assert written[:english] == ["a", "dog", "</s>", *heads]
+    assert written[english + 1 : german] == ["ein", "H", "und", "</s>", *heads]
+    assert written[-1] == "attention"

@@ -1,6 +1,7 @@
 """BLEU by direction: scored against sacreBLEU itself, written, read, drawn."""
 
 import json
+import re
 
 import pytest
 from sacrebleu.metrics import BLEU
@@ -42,6 +43,38 @@ def test_directions_are_scored_written_and_read(tmp_path):
     assert unseen == [("en", "de")]
     plot_directions(bleu, unseen, tmp_path / "directions.png")
     assert (tmp_path / "directions.png").stat().st_size > 1000
+
+
+def test_scores_are_drawn_and_unseen_directions_framed(tmp_path):
+    bleu = {("en", "de"): 30.04, ("de", "en"): 32.5, ("en", "fr"): 12.3, ("fr", "de"): 9.1}
+    for unseen, note in (([], ""), ([("en", "fr"), ("fr", "de")], " (dashed: not trained on)")):
+        plot_directions(bleu, unseen, tmp_path / "directions.svg")
+        text = (tmp_path / "directions.svg").read_text()
+        written = re.findall("<!-- (.+) -->", text)
+        languages = ["de", "en", "fr"]
+        assert written[:12] == [*languages, "to", *languages, "from", "30.0", "32.5", "12.3", "9.1"]
+        assert written[12] == "BLEU by direction" + note
+        (left, middle), (right, same), (_, above) = (
+            places(text)[score] for score in ("30.0", "12.3", "32.5")
+        )
+        assert left < right and above < middle == same  # a row for a source, a column for a target
+        assert framed(text) == [f"{bleu[direction]:.1f}" for direction in unseen]
+
+
+def places(svg: str) -> dict[str, tuple[float, float]]:
+    """Return where each score stands, from the left and from the top."""
+    numbers = re.findall(r"<!-- (\d+\.\d) -->\s+<g [^>]*translate\((\S+) (\S+)\)", svg)
+    return {number: (float(x), float(y)) for number, x, y in numbers}
+
+
+def framed(svg: str) -> list[str]:
+    """Return the scores that stand in dashed frames."""
+    found = []
+    for frame in re.findall(r'<path d="M ([^"]+)"[^>]*stroke-dasharray', svg):
+        corners = [tuple(map(float, corner)) for corner in re.findall(r"(\S+) (\S+) *\n", frame)]
+        (left, right), (top, bottom) = ((min(values), max(values)) for values in zip(*corners, strict=True))
+        found += [score for score, (x, y) in places(svg).items() if left < x < right and top < y < bottom]
+    return found
 
 
 def test_nobody_may_know_what_was_unseen(tmp_path):

@@ -1,11 +1,14 @@
 """SentEval's network: its parts, and that it learns what a linear classifier cannot."""
 
+import itertools
 from types import SimpleNamespace
 
 import keras
 import numpy as np
+import pytest
 from keras import ops
 
+from kzoo.evaluation import senteval_probing
 from kzoo.evaluation.senteval_probing import _Batches, _Looks, _network, probe
 
 
@@ -19,6 +22,36 @@ def test_learns_what_no_linear_classifier_can(random):
     splits = [split(random, count) for count in (3200, 400, 400)]
     assert probe(*splits, seeds=[1], strengths=[1e-5])["accuracy"][0] > 85
     assert probe(*splits, seeds=[1], hidden_units=0, strengths=[1e-5])["accuracy"][0] < 65
+
+
+class Fixed:
+    """A network of fixed accuracies, on the validation set and on the test set."""
+
+    def __init__(self, validation, test):
+        self.validation, self.test = validation, test
+
+    def get_weights(self):
+        return []
+
+    def set_weights(self, weights):
+        pass
+
+    def fit(self, batches, callbacks, **options):
+        (looked,) = callbacks
+        looked.set_model(self)
+        looked.on_epoch_end(0, {"val_accuracy": self.validation})
+        looked.on_train_end()
+
+    def evaluate(self, batches, **options):
+        return {"accuracy": self.test}
+
+
+@pytest.mark.parametrize("strengths", list(itertools.permutations([1e-5, 1e-4, 1e-3])))
+def test_the_validation_set_chooses_among_the_strengths(strengths, random, monkeypatch):
+    accuracies = {1e-5: (0.6, 0.9), 1e-4: (0.8, 0.7), 1e-3: (0.5, 0.3)}
+    monkeypatch.setattr(senteval_probing, "_network", lambda *values: Fixed(*accuracies[values[-2]]))
+    found = probe(*[split(random, 4)] * 3, seeds=[1, 2], strengths=list(strengths))
+    assert found == {"accuracy": [70, 70]}
 
 
 def test_network_is_its_formula(random):

@@ -8,8 +8,11 @@ import sentencepiece
 
 from kzoo.errors import UserError
 from kzoo.export import export_ctranslate2
+from kzoo.export.ctranslate2 import array
 from kzoo.presets import attention_bridge_bilingual_tiny, load, pope_tiny, rope_tiny
-from kzoo.text import MosesSubwordTokenizer, train_subwords
+from kzoo.presets.pope import transformer
+from kzoo.text import MosesSubwordTokenizer, SubwordTokenizer, train_subwords
+from kzoo.text.tokenizers import END, PAD, START
 
 ctranslate2 = pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
 SENTENCES = ["A man in an orange hat is starring at something.", "Two dogs run.", "A girl.", "People walk."]
@@ -70,6 +73,54 @@ def test_searches_as_translate_does(translator, multi30k, tmp_path):
         for text, hypothesis in zip(row, best, strict=True)
     )
     assert others < 0.001 * 5 * len(sentences)  # a tie needs two words as likely to the fifth digit
+
+
+SMALL = {
+    "num_layers": 1,
+    "width": 16,
+    "num_heads": 2,
+    "feedforward_dim": 24,
+    "dropout": 0.0,
+    "max_length": 64,
+}
+
+
+# Each norm with each kind of position, and each of both with one vocabulary or two.
+@pytest.mark.parametrize(
+    ("norm", "position_encoding", "vocabularies"),
+    [
+        ("pre", "pope", 2),
+        ("post", "pope", 1),
+        ("pre", "sine", 1),
+        ("post", "sine", 2),
+        ("pre", "learned", 2),
+        ("post", "learned", 1),
+    ],
+)
+def test_every_form_scores_as_translate_does(norm, position_encoding, vocabularies, random, tmp_path):
+    tokenizers = [
+        SubwordTokenizer(train_subwords(SENTENCES * 5, 40 + 4 * side)) for side in range(vocabularies)
+    ]
+    translator = transformer(*tokenizers, norm=norm, position_encoding=position_encoding, **SMALL)
+    backbone = translator.backbone
+    for weight in backbone.trainable_weights:  # biases and norms too, which are 0 and 1 at first
+        weight.assign(weight + 0.1 * random.normal(size=weight.shape))
+    # As if trained: the end comes soon, and padding and start never, which CTranslate2 does not rule out.
+    post = backbone.decoder_layers[-1].feedforward_residual.layer_norm
+    last = backbone.decoder_norm if norm == "pre" else post
+    words, gamma, beta = (
+        array(v).copy() for v in (backbone.target_embedding.embeddings, last.gamma, last.beta)
+    )
+    words[:, 0], words[[END, PAD, START], 0] = 0, (0.8, -3, -3)
+    gamma[0], beta[0] = 0, 6
+    backbone.target_embedding.embeddings.assign(words)
+    last.gamma.assign(gamma)
+    last.beta.assign(beta)
+    export_ctranslate2(translator, tmp_path / "model")
+    _, scores = n_best(tmp_path / "model", "float32", SENTENCES)
+    expected = [[hypothesis.score for hypothesis in best] for best in translator.n_best(SENTENCES, 5)]
+    np.testing.assert_allclose(scores, expected, atol=ROUNDING)
+    assert np.ptp(expected) > 0.1
 
 
 def test_what_the_format_does_not_hold_is_named(translator, tmp_path):

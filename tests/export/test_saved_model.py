@@ -1,5 +1,6 @@
 """SavedModels against `translate`, loaded by a process that has neither keras nor kzoo."""
 
+import itertools
 import json
 import struct
 import subprocess
@@ -34,6 +35,21 @@ ENGLISH = [
     "dogs.",
     "a man and two dogs.",
 ]
+# What clients may send as text; what is not UTF-8 is replaced by U+FFFD.
+UNUSUAL = [
+    b"a \xff dog\xfe\xff.",
+    b"\xc3",
+    b"snow \xe4\xba runs",
+    b"\xed\xa0\x80 a \xc0\xaf man",
+    b"two\0 dogs\0",
+    "😀 dogs 👩‍👩‍👧".encode(),
+    "שלום a الكلب".encode(),
+    "\u202edogs\u202c\ufeff \u00a0".encode(),
+    b" ",
+    b"\n\t",
+    b"dogs " * 30,
+]
+REPLACED = [text.decode(errors="replace") for text in UNUSUAL]
 CHINESE = ["人看狗", "", "两只狗跑。", "雪", "龘人", "人"]
 TRANSFORMER = {"num_layers": 1, "width": 32, "num_heads": 2, "feedforward_dim": 32, "max_length": 16}
 
@@ -51,18 +67,22 @@ def text(value):
         return [text(item) for item in value]
     return value.decode() if isinstance(value, bytes) else value
 
+def tensor(values, spec):
+    if spec.dtype == tf.string:
+        values = [v if isinstance(v, bytes) else v.encode(errors="surrogateescape") for v in values]
+    return tf.reshape(tf.constant(values, spec.dtype), [len(values), *spec.shape[1:]])
+
 models = {}
 for line in sys.stdin:
     folder, signature, inputs = json.loads(line)
     if folder not in models:
         models = {folder: tf.saved_model.load(folder)}
-    files = [tf.io.read_file(path) for path in inputs.pop("image_files", ())]
-    types = {"image": tf.float32}
-    tensors = {k: tf.constant(v, types.get(k, tf.string)) for k, v in inputs.items()}
-    if files:
-        tensors["image"] = tf.stack(files)
+    if "image_files" in inputs:
+        inputs["image"] = [tf.io.read_file(path).numpy() for path in inputs.pop("image_files")]
+    function = models[folder].signatures[signature]
+    specs = function.structured_input_signature[1]
     try:
-        found = models[folder].signatures[signature](**tensors)
+        found = function(**{name: tensor(values, specs[name]) for name, values in inputs.items()})
     except tf.errors.InvalidArgumentError as error:
         print(json.dumps({"error": error.message}), flush=True)
         continue
@@ -105,32 +125,45 @@ def subwords(**kwargs):
 
 
 def check_translations(answer, best, translator_n_best):
-    """Compare both signatures with what the translator gives."""
+    """Compare both signatures with what the translator gives; where it found fewer, with nothing."""
     assert best["translation"] == [hypotheses[0].text for hypotheses in translator_n_best]
+    assert best["score"] == pytest.approx([scores[0] for scores in answer["score"]], abs=1e-6)
     for texts, scores, expected in zip(
         answer["translation"], answer["score"], translator_n_best, strict=True
     ):
         assert texts[: len(expected)] == [hypothesis.text for hypothesis in expected]
         np.testing.assert_allclose(scores[: len(expected)], [h.score for h in expected], atol=1e-4)
+        missing = len(texts) - len(expected)
+        assert texts[len(expected) :] == [""] * missing
+        assert scores[len(expected) :] == pytest.approx([-1e9] * missing)
 
 
 def test_a_transformer_translates_text(ask, tmp_path):
+    """Of any bytes, and of sentences of several padded lengths in one batch."""
     keras.utils.set_random_seed(1)
-    translator = pope_tiny(subwords(), **TRANSFORMER)
+    translator = pope_tiny(subwords(), **{**TRANSFORMER, "max_length": 24})
     translator.export(tmp_path / "model", beam_size=3)
-    long = "dogs " * 30
-    best, several, none, one, cut = ask(
+    best, several, none, no_n_best, one, *unusual = ask(
         ("serving_default", {"text": ENGLISH}),
         ("n_best", {"text": ENGLISH}),
         ("serving_default", {"text": []}),
+        ("n_best", {"text": []}),
         ("serving_default", {"text": ENGLISH[1:2]}),
-        ("serving_default", {"text": [long]}),
+        ("serving_default", {"text": as_json(UNUSUAL)}),
+        ("n_best", {"text": as_json(UNUSUAL)}),
     )
     check_translations(several, best, translator.n_best(ENGLISH, 3, beam_size=3))
     assert best["translation"][2] == ""
-    assert none == {"translation": [], "score": []}
+    assert none == no_n_best == {"translation": [], "score": []}
     assert one["translation"] == best["translation"][1:2]
-    assert cut["translation"] == translator.translate([long], beam_size=3, truncate=True)
+    assert len({len(words) // 16 for words in translator.tokenize_source(REPLACED, truncate=True)}) > 1
+    expected = translator.n_best(REPLACED, 3, beam_size=3, truncate=True)
+    check_translations(*reversed(unusual), expected)
+
+
+def as_json(texts: list[bytes]) -> list[str]:
+    """Return bytes as strings, each that is not UTF-8 as half of a surrogate pair."""
+    return [text.decode(errors="surrogateescape") for text in texts]
 
 
 def test_glyphs_translate_characters(ask, tmp_path):
@@ -140,8 +173,18 @@ def test_glyphs_translate_characters(ask, tmp_path):
     sizes = {"embedding_dim": 16, "bidirectional": (16,), "unidirectional": (), "decoder_units": (16,)}
     translator = glyph_zh_en_tiny(characters, subwords(), architecture="fc_1", max_length=16, **sizes)
     translator.export(tmp_path / "model", beam_size=2)
-    best, several = ask(("serving_default", {"text": CHINESE}), ("n_best", {"text": CHINESE}))
+    best, several, none, no_n_best, *unusual = ask(
+        ("serving_default", {"text": CHINESE}),
+        ("n_best", {"text": CHINESE}),
+        ("serving_default", {"text": []}),
+        ("n_best", {"text": []}),
+        ("serving_default", {"text": as_json(UNUSUAL)}),
+        ("n_best", {"text": as_json(UNUSUAL)}),
+    )
     check_translations(several, best, translator.n_best(CHINESE, 2, beam_size=2))
+    assert none == no_n_best == {"translation": [], "score": []}
+    expected = translator.n_best(REPLACED, 2, beam_size=2, truncate=True)
+    check_translations(*reversed(unusual), expected)
 
 
 def test_pictures_come_with_the_text(ask, tmp_path, random):
@@ -152,13 +195,16 @@ def test_pictures_come_with_the_text(ask, tmp_path, random):
     broken = tmp_path / "broken.png"
     broken.write_bytes(Path(files[0]).read_bytes()[:60])
     translator.export(tmp_path / "model", beam_size=2)
-    best, several, refused, again = ask(
+    best, several, refused, again, *none = ask(
         ("serving_default", {"text": ENGLISH, "image_files": files}),
         ("n_best", {"text": ENGLISH, "image_files": files}),
         ("serving_default", {"text": ENGLISH[:1], "image_files": [str(broken)]}),
         ("serving_default", {"text": ENGLISH, "image_files": files}),
+        ("serving_default", {"text": [], "image_files": []}),
+        ("n_best", {"text": [], "image_files": []}),
     )
     check_translations(several, best, translator.n_best(ENGLISH, 2, beam_size=2, images=files))
+    assert none == [{"translation": [], "score": []}] * 2
     assert "error" in refused
     assert again == best
 
@@ -204,9 +250,10 @@ def test_features_come_with_the_text(ask, tmp_path, random):
     translator = image_text_tiny(subwords(), image_shape=(6,), **TRANSFORMER)
     images = random.normal(size=(len(ENGLISH), 6)).astype("float32")
     translator.export(tmp_path / "model", beam_size=2)
-    requests = [(name, {"text": ENGLISH, "image": images.tolist()}) for name in ("serving_default", "n_best")]
-    best, several = ask(*requests)
+    given = {"text": ENGLISH, "image": images.tolist()}, {"text": [], "image": []}
+    best, none, several, no_n_best = ask(*itertools.product(("serving_default", "n_best"), given))
     check_translations(several, best, translator.n_best(ENGLISH, 2, beam_size=2, images=images))
+    assert none == no_n_best == {"translation": [], "score": []}
 
 
 def test_float16_weights_are_read_in_float32(ask, tmp_path):
@@ -249,10 +296,12 @@ def test_several_languages_in_one_batch(ask, tmp_path):
     translator.export(tmp_path / "model", beam_size=2)
     source, target = ["en", "de", "en", "de", "de", "en"], ["de", "en", "en", "de", "en", "de"]
     languages = {"source_language": source, "target_language": target}
-    best, several, none, unknown, fewer, embedded = ask(
+    best, several, *none, unknown, fewer, embedded = ask(
         ("serving_default", {"text": ENGLISH, **languages}),
         ("n_best", {"text": ENGLISH, **languages}),
         ("serving_default", {"text": [], "source_language": [], "target_language": []}),
+        ("n_best", {"text": [], "source_language": [], "target_language": []}),
+        ("embed", {"text": [], "language": []}),
         ("serving_default", {"text": ["a"], "source_language": ["xx"], "target_language": ["de"]}),
         ("n_best", {"text": ENGLISH[:2], "source_language": ["en"], "target_language": ["de"]}),
         ("embed", {"text": ENGLISH, "language": source}),
@@ -262,7 +311,7 @@ def test_several_languages_in_one_batch(ask, tmp_path):
         for text, s, t in zip(ENGLISH, source, target, strict=True)
     ]
     check_translations(several, best, expected)
-    assert none == {"translation": [], "score": []}
+    assert none == [{"translation": [], "score": []}] * 2 + [{"embedding": []}]
     assert "unknown language; this model knows en, de" in unknown["error"]
     assert "must have a row for each text" in fewer["error"]
     vectors = [translator.embed([text], code)[0] for text, code in zip(ENGLISH, source, strict=True)]

@@ -5,6 +5,7 @@ import base64
 import io
 import json
 import re
+import threading
 from contextlib import asynccontextmanager
 
 import httpx
@@ -19,7 +20,8 @@ from starlette.requests import ClientDisconnect
 from kzoo.errors import UserError
 from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator
 from kzoo.presets import image_text_tiny, pope_tiny
-from kzoo.serve import Limits, Served, create_app
+from kzoo.serve import Limits, Served, create_app, pictures
+from kzoo.serve.rest import LONG
 from kzoo.text import SubwordTokenizer, train_subwords
 
 TEXTS = [
@@ -138,7 +140,8 @@ def test_translations_are_those_of_translate(translator):
 
 
 def test_concurrent_requests_share_a_batch_and_a_bad_one_fails_alone(translator):
-    model, texts = served(translator, max_wait=200), [text for text in TEXTS if text] + TEXTS[:2]
+    """Eight sentences fill a batch, which nothing else would start in this time."""
+    model, texts = served(translator, max_wait=600_000), [text for text in TEXTS if text] + TEXTS[-3:]
     *good, bad = ask(model, *({"instances": [text]} for text in texts), {"instances": ["dogs " * 30]})
     expected = translator.translate(texts, beam_size=2)
     assert [answer.json()["predictions"][0]["translation"] for answer in good] == expected
@@ -201,6 +204,17 @@ def test_pictures_come_as_files(reader_of_pictures, random):
     check_error(missing, 400, "keys text, image")
 
 
+def test_all_pictures_of_a_request_have_so_many_pixels_at_most(reader_of_pictures, monkeypatch):
+    monkeypatch.setattr(pictures, "MOST_PIXELS", 3 * 20 * 10)
+    image = b64(png(np.zeros((10, 20, 3), "uint8")))
+    three, four, apart = ask(
+        served(reader_of_pictures),
+        *({"inputs": {"text": ["dogs."] * count, "image": [image] * count}} for count in (3, 4, 1)),
+    )
+    assert (three.status_code, apart.status_code) == (200, 200)
+    check_error(four, 400, "the request's images have 800 pixels, at most 600 are taken in one")
+
+
 def test_features_come_as_numbers(reader_of_features, random):
     features = random.normal(size=(6, 2, 6)).astype("float32")
     columns, *wrong = ask(
@@ -239,6 +253,16 @@ def test_what_is_wrong_is_said_and_the_next_request_is_unharmed(translator, body
     wrong, right = asyncio.run(main())
     check_error(wrong, status, message)
     assert right.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "status"), [(b'{"instances": ["dogs."]}', 200), (b'{"instances": ["dogs."}', 400)]
+)
+def test_a_long_body_is_answered_as_a_short_one(translator, body, status):
+    limits = Limits(characters=200, sentences=16, body=2 * LONG, queue=64)
+    short, long = ask(served(translator, limits=limits), body, b" " * LONG + body)
+    assert (short.status_code, long.status_code) == (status, status)
+    assert status == 400 or long.json() == short.json()
 
 
 @pytest.mark.parametrize("text", ["\0\x07\x1b", "😀" * 3, "שלום", "a 人 д", "\u202e", "\n", " "])
@@ -287,10 +311,21 @@ def test_a_full_queue_says_when_to_come_again(translator):
 
 
 def test_health_and_readiness(translator):
+    """It is not ready until the search, which is held up, has run."""
+    model, go_on = served(translator), threading.Event()
+    search = model._search
+
+    def held(*arguments):
+        assert go_on.wait(60)
+        return search(*arguments)
+
     async def main():
-        model = served(translator)
+        model._search = held
         async with client_of(model) as client:
-            before = [await client.get(path) for path in ("/healthz", "/readyz", "/v1/models/tiny")]
+            try:
+                before = [await client.get(path) for path in ("/healthz", "/readyz", "/v1/models/tiny")]
+            finally:
+                go_on.set()
             async with asyncio.timeout(60):
                 while not model.ready:
                     await asyncio.sleep(0.01)

@@ -9,7 +9,8 @@ import pytest
 
 from kzoo.data import Batches
 from kzoo.presets import attention_bridge_m2m_tiny, glyph_zh_en_tiny, lookup_zh_en_tiny, pope_tiny
-from kzoo.training.accounting import Account, CountedBatches
+from kzoo.training import accounting
+from kzoo.training.accounting import Account, CountedBatches, Speed
 from kzoo.training.arithmetic import (
     glyph_products,
     kernel_sizes,
@@ -54,6 +55,20 @@ def test_a_short_run_reports_what_it_trained_not_what_was_made_ahead(monkeypatch
     assert rows["target words per second"] == "50"
     assert rows["  share of a matrix product"] == f"{needed / 1e9:.1%}"
     assert rows["making batches, of training"] == "25.0%"
+
+
+def test_speed_counts_this_start_s_batches_in_this_start_s_time(monkeypatch):
+    """Of an epoch that goes on, 12 seconds in: 8 more, of which making batches took 2."""
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(accounting, "time", SimpleNamespace(perf_counter=lambda: clock.now))
+    batches, account = Batches([[5]] * 6, [[6] * 4] * 6, tokens=10, num_shapes=1), Account(seconds=7.0)
+    assert (len(batches), batches.num_words) == (3, 30)
+    speed = Speed(batches, SimpleNamespace(seconds=20.0, batch=2), account)
+    speed.on_epoch_begin(1)
+    clock.now, account.seconds = 108.0, 9.0
+    logs = {}
+    speed.on_epoch_end(1, logs)
+    assert logs == {"seconds": 20.0, "words_per_second": 1.0, "input_share": 0.25}
 
 
 def transformer(**options):

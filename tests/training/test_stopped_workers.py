@@ -13,7 +13,7 @@ import h5py
 import keras
 import numpy as np
 import pytest
-from test_strategies import TOGETHER
+from test_strategies import LONGEST, TOGETHER, end, outputs
 
 from kzoo.data import open_corpus
 from kzoo.training import read_recipe
@@ -67,15 +67,18 @@ def start_two(recipe: Path, folder: Path, overrides=("seed=1", "seed=1")) -> lis
 
 def ended(running: list[subprocess.Popen]) -> list[str]:
     """Return what processes printed that must end with status 0."""
-    printed = [process.communicate()[0] for process in running]
+    printed = [text for text, _ in outputs(running)]
     for process, text in zip(running, printed, strict=True):
         assert process.returncode == 0, text[-3000:]
     return printed
 
 
 def wait_for_a_checkpoint(running: list[subprocess.Popen], folder: Path):
+    latest = time.monotonic() + LONGEST
     while not list(folder.glob("checkpoints/epoch_0000_batch_*")):
-        assert all(process.poll() is None for process in running), ended(running)
+        if time.monotonic() > latest or any(process.poll() is not None for process in running):
+            end(running)
+            pytest.fail(f"no checkpoint: {outputs(running)}")
         time.sleep(0.1)
 
 
@@ -106,7 +109,7 @@ LOST = "error: lost the connection to another worker"
 
 def refused(running: list[subprocess.Popen]) -> list[str]:
     """Return the last line of processes that must end with status 1 and without a traceback."""
-    printed = [process.communicate()[0] for process in running]
+    printed = [text for text, _ in outputs(running)]
     assert [process.returncode for process in running] == [1, 1], printed
     assert not any("Traceback" in text for text in printed), printed
     return [text.strip().splitlines()[-1] for text in printed]
@@ -117,8 +120,7 @@ def test_a_worker_that_is_killed_ends_the_other_with_one_line(recipe, tmp_path, 
     running = start_two(recipe, tmp_path / "run")
     wait_for_a_checkpoint(running, tmp_path / "run")
     running[killed].kill()
-    running[killed].communicate()
-    printed = running[1 - killed].communicate()[0]
+    printed, _ = outputs(running)[1 - killed]
     assert running[1 - killed].returncode not in (0, None)
     assert LOST in printed.splitlines()[-1], printed
     assert "stack trace" not in printed

@@ -272,6 +272,12 @@ def stopped_run(folder: Path, monkeypatch, recipe: Recipe = RECIPE) -> Path:
     return folder / "checkpoints"
 
 
+def test_the_best_and_the_last_two_are_kept(tmp_path):
+    """The score is worse after each epoch: the first is the best."""
+    train(replace(RECIPE, epochs=5, average=1, checkpoints_kept=2), tmp_path, verbose=0)
+    assert checkpoints(tmp_path) == ["epoch_0001", "epoch_0004", "epoch_0005"]
+
+
 def test_a_damaged_checkpoint_is_reported_and_the_one_before_used(unbroken, tmp_path, monkeypatch, capsys):
     saved = stopped_run(tmp_path, monkeypatch)
     path = saved / f"epoch_0001_batch_{5:06d}" / "state.json"

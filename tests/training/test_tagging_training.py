@@ -1,5 +1,7 @@
 """Taggers on a translator's vectors: what they begin with, what training moves, how batches are made."""
 
+from types import SimpleNamespace
+
 import keras
 import numpy as np
 import pytest
@@ -78,6 +80,46 @@ def test_sentences_of_every_length_train():
     accuracy = train_tagger(tagger, SENTENCES, long, epochs=1, batch_size=1, verbose=0)
     assert accuracy[0] == pytest.approx(np.mean(tagged_rightly(tagger, long)), abs=1e-6)
     train_tagger(tagger, long, SENTENCES, epochs=1, batch_size=1, verbose=0)
+
+
+class Fixed:
+    """A tagger whose weights are the number of its epoch, and whose accuracies are fixed."""
+
+    tokenizer = CharacterTokenizer(list(TRANSLATED))
+
+    def __init__(self, accuracies):
+        self.accuracies, self.weights, self.stop_training = accuracies, 0, False
+
+    def arrays(self, sentences):
+        pass
+
+    def compile(self, optimizer):
+        pass
+
+    def get_weights(self):
+        return self.weights
+
+    def set_weights(self, weights):
+        self.weights = weights
+
+    def fit(self, batches, epochs, callbacks, **options):
+        called = keras.callbacks.CallbackList(callbacks, model=self)
+        called.on_train_begin()
+        for epoch, accuracy in enumerate(self.accuracies[:epochs]):
+            self.weights = epoch + 1
+            called.on_epoch_end(epoch, {"val_accuracy": accuracy})
+            if self.stop_training:
+                break
+        called.on_train_end()
+        return SimpleNamespace(history={"val_accuracy": self.accuracies[: epoch + 1]})
+
+
+@pytest.mark.parametrize(("accuracies", "best"), [((3, 5, 4, 5, 2), 2), ((6, 5, 4, 3, 2), 1), ((1, 2, 3), 3)])
+def test_ends_with_the_weights_of_its_best_epoch(accuracies, best):
+    tagger = Fixed([accuracy / 10 for accuracy in accuracies])
+    epochs = len(accuracies)
+    assert train_tagger(tagger, SENTENCES, SENTENCES, epochs, batch_size=6) == tagger.accuracies
+    assert tagger.weights == best
 
 
 def tagged_rightly(tagger, sentences):

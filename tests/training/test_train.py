@@ -58,6 +58,7 @@ def test_a_run_leaves_history_checkpoints_and_a_preset(unbroken, recipe):
     rows = list(csv.DictReader((folder / "history.csv").open()))
     assert [row["epoch"] for row in rows] == ["1", "2", "3"]
     assert float(rows[2]["loss"]) < float(rows[0]["loss"])
+    assert all(0 <= float(row["input_share"]) < 1 for row in rows)
     assert json.loads((folder / "recipe.json").read_text())["seed"] == recipe.seed
     assert (folder / "checkpoints" / "epoch_0003").is_dir()
     assert list((folder / "tensorboard").rglob("events*"))
@@ -95,6 +96,17 @@ def test_a_bad_recipe_leaves_nothing(recipe, tmp_path):
             train(replace(recipe, **wrong), tmp_path / "run", verbose=0)
         assert "\n" not in str(refused.value)
         assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("wrong", [{"accumulate": 2}, {"precision": "mixed_float16"}])
+def test_what_keras_cannot_do_under_tf_distribute_is_refused(wrong, recipe, tmp_path):
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("is about TensorFlow")
+    with pytest.raises(
+        UserError, match="neither accumulates gradients nor scales float16 losses: raise tokens"
+    ):
+        train(replace(recipe, **wrong), tmp_path / "run", verbose=0, strategy="mirrored")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_bad_recipe_leaves_a_folder_that_was_there(recipe, tmp_path):
