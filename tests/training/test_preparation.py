@@ -6,6 +6,7 @@ import dataclasses
 import gzip
 import itertools
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -95,16 +96,18 @@ def test_the_same_in_two_processes(shards, recipe, tmp_path):
 
 
 def test_training_from_shards(shards, recipe, tmp_path):
-    """The training text itself is no longer needed."""
+    """The training text itself is no longer needed, and shards may be moved, but for no others."""
     streamed = dataclasses.replace(recipe, shards=str(shards.folder), train=[])
-    train(streamed, tmp_path / "run", verbose=0)
+    train(dataclasses.replace(streamed, epochs=1), tmp_path / "run", verbose=0)
+    moved = shutil.copytree(shards.folder, tmp_path / "moved")
+    train(dataclasses.replace(streamed, shards=str(moved)), tmp_path / "run", verbose=0)
     first, second = csv.DictReader((tmp_path / "run" / "history.csv").open())
     assert float(second["loss"]) < float(first["loss"])
     assert float(second["words_per_second"]) > 0
     assert (tmp_path / "run" / "preset").is_dir()
 
     other = prepare(dataclasses.replace(recipe, seed=2), tmp_path / "other", 1)
-    with pytest.raises(UserError, match="another shards|data has changed"):
+    with pytest.raises(UserError, match="training or validation data has changed since this was trained"):
         train(dataclasses.replace(streamed, shards=str(other.folder)), tmp_path / "run", verbose=0)
 
 
