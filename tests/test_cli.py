@@ -1,6 +1,7 @@
 """The command line: what it prints, and one line for what the user got wrong."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -66,7 +67,7 @@ def test_evaluation_records_what_it_was_asked(tmp_path, monkeypatch):
     """With a translator that repeats the sentences."""
     copier = SimpleNamespace(source_language="en", target_language="de", translate=lambda texts, **_: texts)
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: copier)
-    monkeypatch.setattr("kzoo.presets.shelf.locate", lambda preset: None)
+    monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
     monkeypatch.setattr("kzoo.commands.translation.start_backend", lambda: None)
     files = [str(tmp_path / f"test.{language}") for language in ("en", "de")]
     for path in files:
@@ -95,7 +96,7 @@ def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatc
 
     model = SimpleNamespace(languages=["en", "de"], between=None, translate=translate)
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: model)
-    monkeypatch.setattr("kzoo.presets.shelf.locate", lambda preset: None)
+    monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
     monkeypatch.setattr("kzoo.commands.translation.start_backend", lambda: None)
     output = tmp_path / "scores.json"
     arguments = ["evaluate", "m", "--corpus", "scenes", "--split", "val"]
@@ -112,7 +113,7 @@ def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatc
     assert "one split" in str(refused.exception)
     model.languages = ["en", "xx"]
     refused = CliRunner().invoke(cli.app, arguments)
-    assert "no two of en, xx in val" in str(refused.exception)
+    assert "fewer than two of en, xx in val" in str(refused.exception)
 
 
 def test_names_of_presets_are_whole_in_a_narrow_terminal(monkeypatch):

@@ -62,7 +62,7 @@ def presets(monkeypatch):
     """A preset each for what may come with a sentence; tests add theirs."""
     known = {"text": Teller(), "pictures": Teller((8, 8, 3)), "features": Teller((5,))}
     monkeypatch.setattr("kzoo.presets.shelf.load", known.__getitem__)
-    monkeypatch.setattr("kzoo.presets.shelf.locate", lambda preset: None)
+    monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
     for commands in ("translation", "comparison", "plots"):
         monkeypatch.setattr(f"kzoo.commands.{commands}.start_backend", lambda: None)
     return known

@@ -37,8 +37,7 @@ def report(
 ):
     """Write a page with two presets' translations side by side, largest differences first."""
     from kzoo.data.corpora import open_corpus, open_files
-    from kzoo.presets.shelf import direction, load
-    from kzoo.sharing.location import preset_name
+    from kzoo.presets.shelf import direction, load, locate, preset_name
 
     if files and split:
         raise UserError("--files and --split exclude each other: give one of them")
@@ -47,7 +46,7 @@ def report(
     data, split = open_files(test=files) if files else open_corpus(corpus), split or "test"
     data.languages_in(split)
     check_writable(path)
-    names = preset_name(first), preset_name(second)
+    names = tuple(preset_name(name, locate(name)) for name in (first, second))
     if names[0] == names[1]:
         names = first, second
     start_backend()

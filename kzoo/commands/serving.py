@@ -70,11 +70,10 @@ def serve(
     ] = 5.0,
 ):
     """Serve a preset with TensorFlow Serving's REST interface, and a page to try it."""
-    from kzoo.presets.shelf import load
+    from kzoo.presets.shelf import load, locate, preset_name
     from kzoo.serve.server import reserved
-    from kzoo.sharing.location import preset_name
 
-    name = name or preset_name(preset)
+    name = name or preset_name(preset, locate(preset))
     with reserved(host, port) as listening:
         start_backend()
         from kzoo.serve import Served

@@ -167,15 +167,14 @@ def evaluate(
     """
     from kzoo.data.corpora import open_corpus, open_files
     from kzoo.evaluation.directions import write_directions
-    from kzoo.presets.shelf import direction, load
-    from kzoo.sharing.location import preset_name
+    from kzoo.presets.shelf import direction, load, locate, preset_name
 
     if files and split:
         raise UserError("--files and --split exclude each other: give one of them")
     if split and len(set(split)) < len(split):
         raise UserError(f"a split is named twice: {', '.join(split)}")
     data = open_files(test=files) if files else open_corpus(corpus)
-    name = preset_name(preset)
+    folder = locate(preset)
     if output:
         check_writable(output)
     for chosen in split or []:
@@ -187,12 +186,16 @@ def evaluate(
         **({"length_penalty": length_penalty} if gnmt is None else {"gnmt": gnmt}),
         "truncate": truncate,
     }
-    about = {"preset": name, "corpus": "files" if files else corpus, "licence": data.licence}
+    about = {
+        "preset": preset_name(preset, folder),
+        "corpus": "files" if files else corpus,
+        "licence": data.licence,
+    }
     reads_images = bool(getattr(translator, "image_shape", None))
     if (images or shown != "right") and not reads_images:
         raise UserError(f"preset {preset} reads text only: leave {'--images' if images else '--shown'} out")
     if hasattr(translator, "between") and not (source or target or files):
-        unseen = _unseen(preset, translator.languages)
+        unseen = _unseen(folder, translator.languages)
         scores = _every_direction(translator, data, split or [], (beam_size, penalty, truncate), unseen or ())
         if output:
             write_directions(scores, output, unseen, **about, **search)
@@ -241,13 +244,11 @@ def evaluate(
         write_scores(scores, output, **about, **search)
 
 
-def _unseen(preset: str, languages: list[str]) -> list[tuple[str, str]] | None:
+def _unseen(folder: Path, languages: list[str]) -> list[tuple[str, str]] | None:
     """Return the directions that a run was not trained in; `None` for a preset that is not in its run."""
-    from kzoo.sharing.location import locate
     from kzoo.training.recipe_corpus import recipe_directions
     from kzoo.training.run_folder import recorded_recipe
 
-    folder = locate(preset)
     recipe = recorded_recipe(folder.parent) if folder.name == "preset" else None
     if recipe is None:
         return None
@@ -267,7 +268,7 @@ def _every_direction(translator, data, splits: list[str], search: tuple, unseen)
     split, here = next(((name, codes) for name, codes in shared.items() if len(codes) > 1), (None, []))
     if split is None:
         raise UserError(
-            f"corpus {data.name} lacks two of {', '.join(translator.languages)} in {', '.join(tests)}"
+            f"corpus {data.name} has fewer than two of {', '.join(translator.languages)} in {', '.join(tests)}"
         )
     directions = list(permutations(here, 2))
     total = sum(len(data.sentences(split, source)) for source, _ in directions)

@@ -4,6 +4,7 @@ import fnmatch
 import importlib
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kzoo.errors import UserError, nearest
@@ -159,6 +160,20 @@ def family(backbone: str, config: dict) -> str:
         config: its configuration.
     """
     return "image_text" if config.get("image_shape") else FAMILIES[backbone]
+
+
+def preset_name(preset: str, folder: Path) -> str:
+    """Return a preset's default name: a handle's last part, its run's name, or its folder's.
+
+    Args:
+        preset: as the user wrote it.
+        folder: where `locate` found it.
+    """
+    if "://" in preset:
+        parts = preset.partition("@")[0].rstrip("/").split("/")
+        return parts[-2] if preset.startswith("kaggle:") and parts[-1].isdecimal() else parts[-1]
+    folder = folder.resolve()
+    return folder.parent.name if folder.name == "preset" else folder.name
 
 
 def direction(

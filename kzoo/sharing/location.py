@@ -33,22 +33,6 @@ def locate(preset: str | os.PathLike) -> Path:
     raise UserError(f"no trained preset {name!r}; {nearest(name, shelved())}")
 
 
-def preset_name(preset: str) -> str:
-    """Return what a preset is called: a handle's last part, its run's name, or its folder's.
-
-    Args:
-        preset: as `locate` takes it.
-
-    Raises:
-        UserError: as `locate`.
-    """
-    if "://" in preset:
-        parts = preset.partition("@")[0].rstrip("/").split("/")
-        return parts[-2] if preset.startswith("kaggle:") and parts[-1].isdecimal() else parts[-1]
-    folder = locate(preset).resolve()
-    return folder.parent.name if folder.name == "preset" else folder.name
-
-
 def shelved() -> list[str]:
     """Return the names of the presets on the shelf, sorted."""
     if not SHELF.is_dir():  # kzoo was installed without it
