@@ -268,7 +268,8 @@ def _every_direction(translator, data, splits: list[str], search: tuple, unseen)
     split, here = next(((name, codes) for name, codes in shared.items() if len(codes) > 1), (None, []))
     if split is None:
         raise UserError(
-            f"corpus {data.name} has fewer than two of {', '.join(translator.languages)} in {', '.join(tests)}"
+            f"corpus {data.name} has fewer than two of {', '.join(translator.languages)} "
+            f"in {', '.join(tests)}"
         )
     directions = list(permutations(here, 2))
     total = sum(len(data.sentences(split, source)) for source, _ in directions)
