@@ -212,7 +212,7 @@ def test_all_pictures_of_a_request_have_so_many_pixels_at_most(reader_of_picture
         *({"inputs": {"text": ["dogs."] * count, "image": [image] * count}} for count in (3, 4, 1)),
     )
     assert (three.status_code, apart.status_code) == (200, 200)
-    check_error(four, 400, "the request's images have 800 pixels, at most 600 are taken in one")
+    check_error(four, 400, "the request's images have 800 pixels; at most 600 are allowed")
 
 
 def test_features_come_as_numbers(reader_of_features, random):
