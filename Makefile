@@ -26,7 +26,7 @@ test-served: setup
 test-jax: setup
 	KERAS_BACKEND=jax $(BIN)/python -m pytest -q $(BOTH) $(ONCE)
 
-# By hand: pip install -e '.[torch]' in .venv first.
+# By hand: first pip install -c constraints.txt -e '.[torch]' in .venv.
 test-torch: setup
 	KERAS_BACKEND=torch $(BIN)/python -m pytest -q tests/layers
 

@@ -60,7 +60,7 @@ def in_process(length: int, vocabulary: int, steps: int) -> dict:
 def table(name: str, sizes: tuple[int, ...], found: list[dict]) -> str:
     """Return the measurements as a Markdown table."""
     lines = [
-        f"| {name} | ms a step | GFLOP needed | time beyond arithmetic | MiB |",
+        f"| {name} | ms per step | GFLOP needed | time / arithmetic, first row = 1 | MiB |",
         "| ---: | ---: | ---: | ---: | ---: |",
     ]
     first = found[0]["seconds"] / found[0]["flops"]
@@ -100,7 +100,7 @@ def main():
         print(json.dumps(measure(*arguments.one, arguments.steps)))
         return
     measured = {
-        "words of a sentence": (LENGTHS, [in_process(n, VOCABULARIES[0], arguments.steps) for n in LENGTHS]),
+        "tokens per sentence": (LENGTHS, [in_process(n, VOCABULARIES[0], arguments.steps) for n in LENGTHS]),
         "vocabulary": (VOCABULARIES, [in_process(LENGTHS[0], v, arguments.steps) for v in VOCABULARIES]),
     }
     for name, (sizes, found) in measured.items():

@@ -32,7 +32,7 @@ def main():
         seconds = {name: models[name].train() for name in sorted(models, reverse=bool(number % 2))}
         ratios.append(seconds["text"] / seconds["image and text"])
         rates = " and ".join(f"{model.words / seconds[name]:,.0f} ({name})" for name, model in models.items())
-        print(f"round {number + 1}: {rates} words a second")
+        print(f"round {number + 1}: {rates} tokens per second")
     print(f"image-text has {statistics.median(ratios):.2f} of the speed (median of {len(ratios)} rounds)")
 
 

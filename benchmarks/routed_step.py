@@ -39,7 +39,7 @@ def main():
         seconds = {model: model.train() for model in order}
         rounds.append((seconds[single], seconds[routed]))
         rates = [single.words / s for s in rounds[-1]]
-        print(f"round {number}: single {rates[0]:,.0f}, routed {rates[1]:,.0f} words a second")
+        print(f"round {number}: single {rates[0]:,.0f}, routed {rates[1]:,.0f} tokens per second")
     ratios = [b / a for a, b in rounds]
     print(f"backend {keras.backend.backend()}, {options.size}, {options.languages} languages")
     ratio = statistics.median(ratios)

@@ -246,7 +246,7 @@ def report_server(served: dict[int, dict[int, Load]], batch: int):
     from rich.console import Console
     from rich.table import Table
 
-    columns = ("clients", "batching", "sentences a second", "p50, ms", "p99, ms", "processor ms a sentence")
+    columns = ("clients", "batching", "sentences per second", "p50, ms", "p99, ms", "CPU ms per sentence")
     table = Table(*columns)
     for clients in CLIENTS:
         for size, found in served.items():
@@ -275,7 +275,7 @@ def report_systems(turns: dict[str, list[Turn]]):
         for name, found in turns.items()
     }
     reference = turns["translate, 2 threads"][0].texts
-    columns = ("sentences a second", "of translate", "processor ms a sentence", "same translation")
+    columns = ("sentences per second", "of translate", "CPU ms per sentence", "same translation")
     table = Table(f"beam {BEAM}", *columns)
     for name, rate in rates.items():
         texts = turns[name][0].texts

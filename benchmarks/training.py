@@ -182,7 +182,7 @@ class System:
         return time.perf_counter() - self._began
 
     def turn(self, seconds: float) -> tuple[float, float]:
-        """Let it train for a while; return its target words a second, and its words a step."""
+        """Let it train for a while; return its target tokens per second, and its words a step."""
         before = len(self.steps)
         began = time.perf_counter()
         self._signal(signal.SIGCONT)
@@ -210,7 +210,7 @@ class System:
 
 
 def measure_round(number: int, systems: list[System], options: argparse.Namespace) -> dict[str, float]:
-    """Give each system a turn; return their target words a second."""
+    """Give each system a turn; return their target tokens per second."""
     turns = {system.name: system.turn(options.seconds) for system in systems}
     shown = ", ".join(f"{name} {speed:,.0f} ({words:,.0f} a step)" for name, (speed, words) in turns.items())
     print(f"round {number}: {shown}; load {os.getloadavg()[0]:.1f}", flush=True)
@@ -229,7 +229,7 @@ def report(rounds: list[dict[str, float]], systems: list[System], options: argpa
         cells = [f"{speeds[name]:,.0f}" for name in (first, *others)]
         cells += [f"{speeds[first] / speeds[name]:.2f}" for name in others]
         lines.append(f"| {label} | {' | '.join(cells)} |")
-    print(f"\n{options.model}: target words a second\n\n" + "\n".join(lines))
+    print(f"\n{options.model}: target tokens per second\n\n" + "\n".join(lines))
     if options.json is not None:
         figures = {"model": options.model, "rounds": rounds, "medians": medians}
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
