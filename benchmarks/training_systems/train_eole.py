@@ -55,7 +55,7 @@ def split_text(folder: Path) -> tuple[dict[str, str], int]:
     processor = sentencepiece.SentencePieceProcessor(model_file=str(folder / "subwords.model"))
     paths = {}
     for code in ("en", "de"):
-        lines = (folder / f"train.{code}").read_text(encoding="utf-8").rstrip("\n").split("\n")
+        lines = (folder / f"train.{code}").read_text(encoding="utf-8").removesuffix("\n").split("\n")
         paths[code] = str(folder / f"eole.{code}")
         with open(paths[code], "w", encoding="utf-8") as file:
             file.writelines(" ".join(pieces) + "\n" for pieces in processor.encode(lines, out_type=str))

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from kzoo.bundle.results import collect
-from kzoo.errors import UserError
+from kzoo.errors import UserError, one_line
 from kzoo.files import check_writable
 from kzoo.training.digests import SUMS
 
@@ -106,4 +106,4 @@ if __name__ == "__main__":
     except UserError as error:
         sys.exit(f"error: {error}")
     except OSError as error:
-        sys.exit(f"error: {error.filename or 'the disk'}: {error.strerror or error}")
+        sys.exit(f"error: {one_line(error)}")

@@ -88,7 +88,7 @@ def translate(
         )
     content = _lines(results, n_best)
     if output is None:
-        sys.stdout.buffer.write(content.encode("utf-8"))  # as it is read, whatever the locale
+        typer.echo(content.encode("utf-8"), nl=False)  # as it is read, whatever the locale
     else:
         with whole_file(output) as written:
             written.write_text(content, encoding="utf-8")
@@ -249,10 +249,12 @@ def _unseen(folder: Path, languages: list[str]) -> list[tuple[str, str]] | None:
     from kzoo.training.recipe_corpus import recipe_directions
     from kzoo.training.run_folder import recorded_recipe
 
-    recipe = recorded_recipe(folder.parent) if folder.name == "preset" else None
-    if recipe is None:
+    try:
+        recipe = recorded_recipe(folder.parent) if folder.name == "preset" else None
+        seen = recipe_directions(recipe) if recipe else None
+    except UserError:  # scores do not depend on it
         return None
-    return [way for way in permutations(languages, 2) if way not in recipe_directions(recipe)]
+    return None if seen is None else [way for way in permutations(languages, 2) if way not in seen]
 
 
 def _every_direction(translator, data, splits: list[str], search: tuple, unseen) -> dict:

@@ -72,6 +72,8 @@ def score_translations(
     edited = [texts if apart else list(map(TokenizerChar(), texts)) for texts in (translations, references)]
     scores["ter"] = metrics["ter"].corpus_score(edited[0], [edited[1]]).score
     signatures = {name: str(metric.get_signature()) for name, metric in metrics.items()}
+    if not apart:
+        signatures["ter"] += "|split:char"  # by us, which sacreBLEU does not know
     meteor = meteor_score(translations, references, language) if find_meteor() else None
     return SplitScores(split, len(references), **scores, signatures=signatures, meteor=meteor)
 

@@ -201,9 +201,14 @@ class Checkpoints(keras.callbacks.Callback):
         return sum(math.prod(v.shape) * np.asarray(0, v.dtype).itemsize + 4096 for v in variables) + 2**16
 
     def best(self) -> list[Path]:
-        """Return the folders of the best checkpoints, best first, though one may have been removed."""
-        scores = {self.folder / f"epoch_{row['epoch']:04d}": row[self.monitor] for row in self.history}
-        return sorted(scores, key=lambda folder: -scores[folder])[: self.keep_best]
+        """Return the folders of the best checkpoints that there are, best first."""
+        saved = {folder.name: folder for folder in self._saved()}
+        return [saved[name] for name in self._ranked() if name in saved][: self.keep_best]
+
+    def _ranked(self) -> list[str]:
+        """Return the names of all epochs' checkpoints, best first."""
+        scores = {f"epoch_{row['epoch']:04d}": row[self.monitor] for row in self.history}
+        return sorted(scores, key=lambda name: -scores[name])
 
     def load_average_of_best(self):
         """Set the model's weights to the mean of the best checkpoints' weights.
@@ -212,12 +217,12 @@ class Checkpoints(keras.callbacks.Callback):
         The statistics of batch normalization are averaged too; those of the mean weights may differ.
 
         Raises:
-            UserError: all of them are damaged.
+            UserError: all of them are damaged or missing.
         """
-        reasons = {
-            folder: damage(folder, (WEIGHTS, STATE)) if folder.exists() else "missing"
-            for folder in self.best()
-        }
+        for name in self._ranked()[: self.keep_best]:
+            if not (self.folder / name).exists():
+                print(f"checkpoint {name} is missing: the mean is of the best that there are")
+        reasons = {folder: damage(folder, (WEIGHTS, STATE)) for folder in self.best()}
         for folder in filter(reasons.get, reasons):
             print(f"checkpoint {folder.name} is damaged ({reasons[folder]}) and left out of the mean")
         whole = [folder for folder, reason in reasons.items() if not reason]

@@ -67,10 +67,12 @@ class MultilingualTask:
     def batches(self, translator: keras.Model) -> PairBatches:
         """Return the training batches of all pairs, in turn."""
         recipe, most = self.recipe, translator.backbone.max_length
-        words = {}
+        longest, words = most if recipe.sentences else min(most, recipe.tokens), {}
         for language, text in self.train.items():
             with naming(self.corpus, "train", language):
                 words[language] = translator.tokenize(text, language, recipe.truncate)
+            if recipe.truncate:
+                words[language] = [sentence[: longest - 1] for sentence in words[language]]
         return PairBatches(
             words,
             self.pairs,

@@ -46,7 +46,8 @@ class Recipe:
         tokens: int. Maximum tokens per batch on either side, padding included.
         sentences: int. Multilingual: rows per batch, instead of `tokens`; 0: use `tokens`.
         num_shapes: int. Maximum number of batch shapes.
-        truncate: cut training sentences that are longer than the model's `max_length`; otherwise an error.
+        truncate: cut training sentences that are longer than the model's `max_length` or `tokens`; otherwise
+            an error.
         epochs: int. Maximum number of epochs.
         steps: int. Maximum number of weight updates; 0: no limit.
         patience: int. Epochs without a better validation BLEU before training stops; 0: it never stops.
@@ -275,7 +276,9 @@ def _check_has_effect(recipe: Recipe, where: str):
     }
     for of, keys in useless.items():
         if found := [key for key in keys if key in changed]:
-            raise UserError(f"{where}: {', '.join(found)} would change nothing with {of}: leave it out")
+            raise UserError(
+                f"{where}: {', '.join(found)} would change nothing with {of}: leave it out, or at its default"
+            )
 
 
 def _default(field: dataclasses.Field):

@@ -31,8 +31,8 @@ def claim(folder: Path, recipe: Recipe):
     If nothing is trained yet, the run starts again, with vocabularies learned from its present text.
 
     Raises:
-        UserError: another recipe was trained there, its recipe cannot be read, or the folder holds files that
-            are not a run's.
+        UserError: a preset without its checkpoints is there, another recipe was trained there, its recipe
+            cannot be read, or the folder holds files that are not a run's.
     """
     trained = [epoch for epoch, _, _ in saved_in(folder / "checkpoints")]
     if (folder / "preset").exists() and not trained:

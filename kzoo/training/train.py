@@ -45,7 +45,7 @@ def train(
     Args:
         recipe: what to train.
         folder: the run's folder. If it holds a run of another recipe, this is an error; but `epochs` may be
-            raised, and when checkpoints are written may differ.
+            raised, and the other keys in `kzoo.training.run_folder.MAY_DIFFER` may differ.
         verbose: as in `keras.Model.fit`; unless it is 0, a table at the end reports the speed.
         strategy: where to train, one of `kzoo.training.strategies.STRATEGIES`; by default on all GPUs if
             there are any, else on one device.
