@@ -64,8 +64,8 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
     in more than a hundredth of its sentences is not normalized, since translations into it need them.
 
     Args:
-        sentences: the sentences of the text; of both languages for a joint vocabulary. Those over 65,535 bytes
-            are left out.
+        sentences: the sentences of the text; of both languages for a joint vocabulary. Those over 65,535
+            bytes are left out.
         vocabulary_size: int. Number of subwords, the four special tokens included.
 
     Returns:
