@@ -194,7 +194,7 @@ def evaluate(
     reads_images = bool(getattr(translator, "image_shape", None))
     if (images or shown != "right") and not reads_images:
         raise UserError(f"preset {preset} reads text only: leave {'--images' if images else '--shown'} out")
-    if hasattr(translator, "between") and not (source or target or files):
+    if hasattr(translator, "languages") and not (source or target or files):
         unseen = _unseen(folder, translator.languages)
         scores = _every_direction(translator, data, split or [], (beam_size, penalty, truncate), unseen or ())
         if output:

@@ -189,7 +189,7 @@ def direction(
     Raises:
         UserError: a multilingual translator without the two, or languages that the translator lacks.
     """
-    if hasattr(translator, "between"):
+    if hasattr(translator, "languages"):
         if source is None or target is None:
             raise UserError(
                 f"this preset translates among {', '.join(translator.languages)}: choose two "

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import keras
 import numpy as np
 
+from kzoo.data.around_batches import AroundBatches
 from kzoo.text.tokenizers import PAD
 from kzoo.training.checkpoints import Checkpoints
 
@@ -51,37 +52,23 @@ class Account:
         self.seconds += seconds
 
 
-class CountedBatches(keras.utils.PyDataset):
+class CountedBatches(AroundBatches):
     """Batches that are counted as they are made.
 
     Args:
-        batches: `Batches`, or others that return `(inputs, labels, weights)`; all else is left to them.
+        batches: `Batches`, or others that return `(inputs, labels, weights)`.
         account: where they are counted.
     """
 
     def __init__(self, batches: keras.utils.PyDataset, account: Account):
-        super().__init__(workers=batches.workers, max_queue_size=batches.max_queue_size)
-        self._batches, self._account = batches, account
-
-    def __len__(self) -> int:
-        return len(self._batches)
+        super().__init__(batches)
+        self._account = account
 
     def __getitem__(self, index: int):
         start = time.perf_counter()
-        inputs, labels, weights = self._batches[index]
+        inputs, labels, weights = self.batches[index]
         self._account.add(inputs, labels, time.perf_counter() - start)
         return inputs, labels, weights
-
-    def __getattr__(self, name: str):
-        if name.startswith("_"):  # not yet initialized, as when it is copied
-            raise AttributeError(name)
-        return getattr(self._batches, name)
-
-    def on_epoch_begin(self):
-        self._batches.on_epoch_begin()
-
-    def on_epoch_end(self):
-        self._batches.on_epoch_end()
 
 
 class Speed(keras.callbacks.Callback):

@@ -119,10 +119,8 @@ class BilingualTask:
     def score(self) -> keras.callbacks.Callback:
         """Return the callback that scores an epoch's model on the validation split."""
         recipe, (source, target) = self.recipe, self.validation
-        if recipe.text == "lowercased":
-            target = [sentence.lower() for sentence in target]
-        images = self.images.get(recipe.validation)
-        return TranslationScore(source, target, recipe.target, recipe.truncate, images)
+        images, lowercase = self.images.get(recipe.validation), recipe.text == "lowercased"
+        return TranslationScore(source, target, recipe.target, recipe.truncate, images, lowercase)
 
 
 def run_extractor(folder: Path, images) -> dict | None:

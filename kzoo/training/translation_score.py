@@ -19,6 +19,7 @@ class TranslationScore(keras.callbacks.Callback):
         language: language of the references, which decides BLEU's tokenizer.
         truncate: cut sentences that are too long for the model; otherwise an error.
         images: images of the source sentences, for a model that reads them.
+        lowercase: ignore case in scoring, for models that write lower case.
     """
 
     def __init__(
@@ -28,10 +29,11 @@ class TranslationScore(keras.callbacks.Callback):
         language: str,
         truncate: bool = False,
         images: np.ndarray | None = None,
+        lowercase: bool = False,
     ):
         super().__init__()
         self.source, self.target = source, target
-        self.metric, self.truncate, self.images = bleu_metric(language), truncate, images
+        self.metric, self.truncate, self.images = bleu_metric(language, lowercase), truncate, images
 
     def on_epoch_end(self, epoch, logs=None):
         start = time.perf_counter()

@@ -32,13 +32,13 @@ def test_batches_are_counted():
     assert account.batches == len(batches) == len(made)
     assert account.sentences == 5
     assert account.source_words == 14 + 5  # with the end symbols
-    assert account.target_words == batches.num_words == 20 + 5
+    assert account.target_words == batches.batches.num_words == 20 + 5
     assert account.places == sum(inputs["source"].size + labels.size for inputs, labels, _ in made)
     assert account.padding == pytest.approx(1 - 44 / account.places)
     assert account.source_types == 2 * len(batches)  # one word and the end symbol
     assert account.squares == sum(n**2 for n in (4, 8, 5, 9, 6))
     batches.start_epoch(3)
-    assert batches.epoch == 3
+    assert batches.batches.epoch == 3
 
 
 def test_a_short_run_reports_what_it_trained_not_what_was_made_ahead(monkeypatch):
