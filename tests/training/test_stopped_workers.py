@@ -130,7 +130,7 @@ def test_a_worker_that_is_killed_ends_the_other_with_one_line(recipe, tmp_path, 
 
 def test_a_folder_of_another_recipe_ends_both_with_one_line(recipe, tmp_path):
     folder = tmp_path / "run"
-    (folder / "preset").mkdir(parents=True)
+    (folder / "checkpoints" / "epoch_0001").mkdir(parents=True)
     values = dataclasses.asdict(read_recipe(recipe, ["seed=9"]))
     (folder / "recipe.json").write_text(json.dumps(values))
     chief, other = refused(start_two(recipe, folder))
