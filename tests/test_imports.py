@@ -20,7 +20,7 @@ ALLOWED = {
     "presets": {"presets", "models", "sharing", "text", "errors", "files"},
     "evaluation": {"evaluation", "data", "presets", "decoding", "text", "errors", "files"},
     "export": {"export", "models", "decoding", "text", "errors", "files"},
-    "bundle": {"bundle", "training", "evaluation", "data", "presets", "errors", "files"},
+    "bundle": {"bundle", "training", "evaluation", "data", "presets", "sharing", "errors", "files"},
     "serve": {"serve", "models", "presets", "decoding", "text", "errors", "files"},
     "commands": {
         "commands",
@@ -42,6 +42,7 @@ ALLOWED = {
         "models",
         "layers",
         "decoding",
+        "sharing",
         "text",
         "errors",
         "files",

@@ -13,7 +13,9 @@ from kzoo.bundle.corpora import corpus_files
 from kzoo.bundle.wheels import NEEDED, NEEDED_FOR, NEEDED_FOR_SHARDS, PYTHONS, collect_wheels, read_pins
 from kzoo.errors import UserError
 from kzoo.files import check_replaceable, whole_folder
-from kzoo.presets.shelf import builder_module
+from kzoo.presets.shelf import is_builder, preset_family
+from kzoo.sharing.integrity import preset_files
+from kzoo.sharing.location import locate
 from kzoo.training.recipe import Recipe, read_recipe
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -114,8 +116,8 @@ def _versions(packed: list[Packed]) -> dict[str, str]:
     """Return the versions of the packages that the recipes need."""
     names = list(NEEDED)
     for one in packed:
-        module = builder_module(one.recipe.preset)
-        names += [*NEEDED_FOR.get(module, ()), *(NEEDED_FOR_SHARDS if one.recipe.shards else ())]
+        kind = preset_family(one.recipe.preset)
+        names += [*NEEDED_FOR.get(kind, ()), *(NEEDED_FOR_SHARDS if one.recipe.shards else ())]
     pins = read_pins(CONSTRAINTS)
     return {name: pins[name] for name in dict.fromkeys(names)}
 
@@ -130,6 +132,10 @@ def _recipes(packed: list[Packed], python: str, versions: dict[str, str]) -> dic
     files, listed = {}, []
     for one in packed:
         data, changes = corpus_files(one.name, one.recipe)
+        if not is_builder(one.recipe.preset):
+            changes["preset"] = f"presets/{one.name}"
+            own = preset_files(locate(one.recipe.preset))
+            data |= {f"{changes['preset']}/{name}": path for name, path in own.items()}
         paths = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
         listed.append({"name": one.name, "overrides": [*one.overrides, *paths]})
         files |= data | {f"recipes/{one.name}.toml": one.path}

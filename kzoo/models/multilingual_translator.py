@@ -240,13 +240,14 @@ class MultilingualTranslator(TranslationModel):
         write_preset(folder, self, list(self.tokenizers.values()), {"languages": self.languages})
 
     @classmethod
-    def from_preset(cls, folder: str | os.PathLike) -> "MultilingualTranslator":
+    def from_preset(cls, folder: str | os.PathLike, **overrides) -> "MultilingualTranslator":
         """Read what `save_to_preset` wrote.
 
         Args:
             folder: the preset: a folder, a name on the shelf, or a handle, as `kzoo.presets.load` takes it.
+            **overrides: arguments of the backbone that replace the saved ones, such as `dropout`.
         """
-        backbone, tokenizers, settings = read_preset(folder)
+        backbone, tokenizers, settings = read_preset(folder, **overrides)
         with in_one_line(folder):
             return cls(backbone, dict(zip(settings["languages"], tokenizers, strict=True)))
 

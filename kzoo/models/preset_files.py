@@ -11,7 +11,7 @@ import h5py
 import keras
 from keras_hub.models import Backbone
 
-from kzoo.errors import UserError
+from kzoo.errors import UserError, nearest
 from kzoo.files import check_replaceable, check_space, whole_folder
 from kzoo.models.preset_safety import check_object, check_settings
 from kzoo.sharing.integrity import METADATA_FILE, check_files, check_listed, read_listing, read_object, seal
@@ -113,17 +113,20 @@ def _halve(path: Path):
     whole.unlink()
 
 
-def read_preset(preset: str | os.PathLike) -> tuple[Backbone, list, dict]:
+def read_preset(preset: str | os.PathLike, **overrides) -> tuple[Backbone, list, dict]:
     """Return the backbone, the tokenizers and the settings that `write_preset` wrote.
 
     First every file is compared with its checksum, and every name in it with what a preset may name.
 
     Args:
         preset: as `kzoo.sharing.locate` takes it: a folder, a name on the shelf, or a handle.
+        **overrides: arguments of the backbone that replace the saved ones and leave its weights as they are,
+            such as `dropout` or `dtype`.
 
     Raises:
         UserError: there is no such preset; a file is missing or altered; the format is newer than this kzoo;
-            the preset names a class or a file that a preset may not name.
+            the preset names a class or a file that a preset may not name; an override that the backbone does
+            not take, or with which the saved weights would not be its weights.
     """
     folder = locate(preset)
     listing = read_listing(folder)
@@ -133,10 +136,36 @@ def read_preset(preset: str | os.PathLike) -> tuple[Backbone, list, dict]:
     settings = _settings(folder)
     settings.pop("class")
     files = settings.pop("tokenizers")
-    check_object(read_object(folder / CONFIG_FILE), folder / CONFIG_FILE)
-    with in_one_line(folder):
+    configuration = read_object(folder / CONFIG_FILE)
+    check_object(configuration, folder / CONFIG_FILE)
+    for name in overrides:
+        if name not in configuration["config"]:
+            known = nearest(name, list(configuration["config"]))
+            raise UserError(f"preset {folder}: its model takes no {name!r}; {known}")
+    with in_one_line(folder, overrides):
         tokenizers = {file: _read_tokenizer(folder, file, listing) for file in files}
-        return Backbone.from_preset(str(folder)), [tokenizers[file] for file in files], settings
+        backbone = Backbone.from_preset(str(folder), **overrides)
+    if overrides:
+        _check_all_used(folder, backbone, overrides)
+    return backbone, [tokenizers[file] for file in files], settings
+
+
+def _check_all_used(folder: Path, backbone: Backbone, overrides: dict):
+    """Refuse overrides that leave saved weights out, such as fewer layers: Keras would load the others."""
+    saved = 0
+
+    def count(name, item):
+        nonlocal saved
+        saved += item.size if isinstance(item, h5py.Dataset) else 0
+
+    for path in folder.glob("*.weights.h5"):
+        with h5py.File(path) as file:
+            file.visititems(count)
+    if saved != backbone.count_params():
+        raise UserError(
+            f"preset {folder} with {overrides} would have {backbone.count_params():,} weights, "
+            f"not the {saved:,} that are saved: override only what leaves its weights as they are"
+        )
 
 
 def _weights_files(folder: Path) -> list[str]:
@@ -156,7 +185,7 @@ def _weights_files(folder: Path) -> list[str]:
 
 
 @contextlib.contextmanager
-def in_one_line(folder: str | os.PathLike):
+def in_one_line(folder: str | os.PathLike, overrides: dict | None = None):
     """Report in one line why a preset cannot be built: a newer kzoo may have added an argument."""
     try:
         yield
@@ -165,6 +194,8 @@ def in_one_line(folder: str | os.PathLike):
     except (AttributeError, KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
         inner = str(error).split("Exception encountered:")[-1].strip()  # Keras puts long text before it
         reason = (inner or type(error).__name__).splitlines()[0]
+        if overrides:
+            raise UserError(f"preset {folder} with {overrides} cannot be built ({reason:.160})") from error
         raise UserError(
             f"preset {folder} cannot be built by this kzoo ({reason:.160}); if a newer one saved it, update"
         ) from error

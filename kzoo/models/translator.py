@@ -229,13 +229,14 @@ class Translator(TranslationModel):
         )
 
     @classmethod
-    def from_preset(cls, folder: str | os.PathLike) -> "Translator":
+    def from_preset(cls, folder: str | os.PathLike, **overrides) -> "Translator":
         """Read what `save_to_preset` wrote.
 
         Args:
             folder: the preset: a folder, a name on the shelf, or a handle, as `kzoo.presets.load` takes it.
+            **overrides: arguments of the backbone that replace the saved ones, such as `dropout`.
         """
-        backbone, tokenizers, settings = read_preset(folder)
+        backbone, tokenizers, settings = read_preset(folder, **overrides)
         with in_one_line(folder):
             return cls(backbone, *tokenizers, **settings)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kzoo.errors import UserError, nearest
 from kzoo.presets.description import describe
-from kzoo.sharing.integrity import read_object
+from kzoo.sharing.integrity import check_files, check_listed, read_listing, read_object
 from kzoo.sharing.location import SHELF, locate, shelved
 
 if TYPE_CHECKING:  # listing presets needs no deep-learning library
@@ -55,6 +55,7 @@ FAMILIES = {
     "RecurrentBackbone": "glyph",
     "TransformerBackbone": "pope",
 }
+CONFIG = "config.json"  # as keras-hub names it
 TRANSLATORS = ("Translator", "MultilingualTranslator")
 
 
@@ -82,7 +83,7 @@ def shelf_table(pattern: str = "*") -> "Group":
     trained = Table(Column("trained preset", no_wrap=True), "family", "what it is", show_lines=True)
     for name in shelved():
         if name in names:
-            backbone = read_object(SHELF / name / "config.json")
+            backbone = read_object(SHELF / name / CONFIG)
             kind = family(backbone["class_name"], backbone["config"])
             trained.add_row(name, kind, "\n".join(describe(SHELF / name)))
     to_train = Table("builders, to be trained", "family", show_lines=True)
@@ -115,6 +116,35 @@ def builder(name: str) -> "Callable[..., Translator | MultilingualTranslator]":
     return getattr(importlib.import_module(f"kzoo.presets.{builder_module(name)}"), name)
 
 
+def is_builder(name: str) -> bool:
+    """Return whether `name` is a builder's; otherwise it can only be a trained preset's."""
+    return any(name in builders for builders in BUILDERS.values())
+
+
+def preset_family(name: str | os.PathLike) -> str:
+    """Return the module of `kzoo.presets` that builds models of a preset's kind, without importing it.
+
+    Args:
+        name: a builder's, or a trained preset as `load` takes it.
+
+    Raises:
+        UserError: there is no such preset, it cannot be downloaded, or its configuration is altered.
+    """
+    if is_builder(name):
+        return builder_module(name)
+    try:
+        folder = locate(name)
+    except UserError:
+        if "://" in str(name):
+            raise
+        raise UserError(f"no preset {str(name)!r}; {nearest(str(name), list_presets())}") from None
+    listing = read_listing(folder)
+    check_listed(folder, listing, [CONFIG])
+    check_files(folder, {CONFIG: listing[CONFIG]})
+    backbone = read_object(folder / CONFIG)
+    return family(backbone["class_name"], backbone["config"])
+
+
 def builder_module(name: str) -> str:
     """Return the module of `kzoo.presets` that builds the preset `name`, without importing it.
 
@@ -128,16 +158,23 @@ def builder_module(name: str) -> str:
     raise UserError(f"no preset {name!r} can be built; {nearest(name, known)}")
 
 
-def load(preset: str | os.PathLike) -> "Translator | MultilingualTranslator":
+def load(preset: str | os.PathLike, **overrides) -> "Translator | MultilingualTranslator":
     """Return a trained translator with its tokenizers, compiled as its builder compiles.
 
     Args:
         preset: a name on the shelf; a folder written by `save_to_preset` or `kzoo train`; or a handle,
             `"hf://user/repository[@revision]"` or `"kaggle://user/model/keras/variation[/version]"`, whose
             preset is downloaded once and then read from the cache.
+        **overrides: arguments of its backbone that replace the saved ones and leave its weights as they are:
+            `dropout`, `dtype`, or `max_length`, where that sizes no table of weights.
 
     Raises:
-        UserError: no preset of that name, it cannot be downloaded, or it is not what was saved.
+        UserError: no preset of that name, it cannot be downloaded, it is not what was saved, or an override
+            that it cannot have.
+
+    Example:
+
+    >>> load("pope_tiny_multi30k_en_de", dropout=0.1).fit(batches, shuffle=False)
     """
     from kzoo.models.preset_files import read_settings
 
@@ -145,7 +182,7 @@ def load(preset: str | os.PathLike) -> "Translator | MultilingualTranslator":
     kind = read_settings(folder)["class"]
     if kind not in TRANSLATORS:
         raise UserError(f"{folder} holds a translator of class {kind!r}, which this kzoo does not know")
-    translator = getattr(importlib.import_module("kzoo.models"), kind).from_preset(folder)
+    translator = getattr(importlib.import_module("kzoo.models"), kind).from_preset(folder, **overrides)
     backbone = translator.backbone
     module = family(type(backbone).__name__, backbone.get_config())
     importlib.import_module(f"kzoo.presets.{module}").compile_translator(translator)
@@ -158,7 +195,12 @@ def family(backbone: str, config: dict) -> str:
     Args:
         backbone: name of its class.
         config: its configuration.
+
+    Raises:
+        UserError: no builder makes such a backbone.
     """
+    if backbone not in FAMILIES:
+        raise UserError(f"a model of class {backbone!r}, which this kzoo does not know")
     return "image_text" if config.get("image_shape") else FAMILIES[backbone]
 
 

@@ -104,6 +104,17 @@ def check_files(folder: str | os.PathLike, listing: dict[str, str], source: str 
             )
 
 
+def preset_files(folder: str | os.PathLike) -> dict[str, Path]:
+    """Return the files that make a preset, by name, each the same as when it was saved.
+
+    Raises:
+        UserError: one is missing or altered.
+    """
+    listing = read_listing(folder)
+    check_files(folder, listing)
+    return {name: Path(folder) / name for name in (METADATA_FILE, *listing)}
+
+
 def check_name(name: str, where: str):
     """Refuse a file name that, on any system, would be outside of a preset's folder.
 

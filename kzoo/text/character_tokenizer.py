@@ -42,6 +42,8 @@ class CharacterTokenizer(Tokenizer):
     ['的我']
     """
 
+    lowercases = False  # whether detokenized text is in lower case
+
     def __init__(self, characters: Sequence[str] | None = None, **kwargs):
         super().__init__(dtype=kwargs.pop("dtype", "int32"), **kwargs)
         self.file_assets = [CHARACTERS_FILE]

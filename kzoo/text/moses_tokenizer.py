@@ -48,6 +48,8 @@ class MosesSubwordTokenizer(SubwordTokenizer):
         https://aclanthology.org/P07-2045
     """
 
+    lowercases = True
+
     def __init__(self, proto=None, language: str = "en", **kwargs):
         super().__init__(proto, **kwargs)
         self.language = language
@@ -100,6 +102,8 @@ class TruecasedSubwordTokenizer(MosesSubwordTokenizer):
         Koehn et al. 2007, "Moses: Open Source Toolkit for Statistical Machine Translation".
         https://aclanthology.org/P07-2045
     """
+
+    lowercases = False
 
     def __init__(
         self, proto=None, language: str = "en", forms: Sequence[Sequence[str]] | None = None, **kwargs

@@ -40,6 +40,8 @@ class SubwordTokenizer(SentencePieceTokenizer):
     ['a man']
     """
 
+    lowercases = False  # whether detokenized text is in lower case
+
     def set_proto(self, proto):
         super().set_proto(proto)
         if self.proto is not None:

@@ -14,12 +14,14 @@ from kzoo.models import LabelSmoothedCrossEntropy
 from kzoo.models.image_inputs import image_rows
 from kzoo.models.xla import uses_xla
 from kzoo.presets import build
+from kzoo.presets.shelf import direction, is_builder
 from kzoo.training.checkpoints import saved_in
 from kzoo.training.language_model import train_language_model
 from kzoo.training.optimizers import make_optimizer
 from kzoo.training.preemption import Preemption
 from kzoo.training.recipe import Recipe
 from kzoo.training.recipe_corpus import naming
+from kzoo.training.starting_preset import load_start
 from kzoo.training.translation_score import TranslationScore
 from kzoo.training.vocabularies import learned_characters, learned_subwords, shared_subwords
 
@@ -47,11 +49,7 @@ class BilingualTask:
 
     def build(self, folder: Path) -> keras.Model:
         """Return the compiled translator of the run in `folder`."""
-        recipe, tokenizers = self.recipe, self.learn(folder)
-        vocabularies = tokenizers[: 1 if shares_vocabulary(recipe) else 2]
-        translator = build(recipe.preset, *vocabularies, dtype=recipe.precision, **recipe.model)
-        translator.target_tokenizer = tokenizers[-1]
-        translator.source_language, translator.target_language = recipe.source, recipe.target
+        recipe, translator = self.recipe, self._translator(folder)
         translator.compile(
             optimizer=make_optimizer(recipe, translator.backbone.width),
             loss=LabelSmoothedCrossEntropy(recipe.label_smoothing),
@@ -68,13 +66,24 @@ class BilingualTask:
         if translator.image_shape:
             pairs = {"train": self.pairs, recipe.validation: self.validation}
             images = {split: self.corpus.images(split) for split in pairs}
-            translator.extractor = run_extractor(folder, images["train"])
+            translator.extractor = translator.extractor or run_extractor(folder, images["train"])
             self.images = {
                 split: image_rows(rows, len(pairs[split][0]), translator.image_shape, translator.extractor)
                 for split, rows in images.items()
             }
         with naming(self.corpus, recipe.validation, recipe.source):
             translator.tokenize_source(self.validation[0], recipe.truncate)  # raises now if one is too long
+        return translator
+
+    def _translator(self, folder: Path) -> keras.Model:
+        recipe = self.recipe
+        if not is_builder(recipe.preset):
+            return direction(load_start(recipe, folder), recipe.source, recipe.target)
+        tokenizers = self.learn(folder)
+        vocabularies = tokenizers[: 1 if shares_vocabulary(recipe) else 2]
+        translator = build(recipe.preset, *vocabularies, dtype=recipe.precision, **recipe.model)
+        translator.target_tokenizer = tokenizers[-1]
+        translator.source_language, translator.target_language = recipe.source, recipe.target
         return translator
 
     def batches(self, translator: keras.Model) -> Batches | ShardedBatches:
@@ -116,10 +125,10 @@ class BilingualTask:
                 images=self.images.get(split),
             )
 
-    def score(self) -> keras.callbacks.Callback:
+    def score(self, translator: keras.Model) -> keras.callbacks.Callback:
         """Return the callback that scores an epoch's model on the validation split."""
         recipe, (source, target) = self.recipe, self.validation
-        images, lowercase = self.images.get(recipe.validation), recipe.text == "lowercased"
+        images, lowercase = self.images.get(recipe.validation), translator.target_tokenizer.lowercases
         return TranslationScore(source, target, recipe.target, recipe.truncate, images, lowercase)
 
 
@@ -163,8 +172,13 @@ def shard_settings(recipe: Recipe) -> dict:
     """Return what shards for the recipe depend on, apart from the text.
 
     Raises:
-        UserError: the recipe's text has a form that shards cannot have.
+        UserError: the recipe's text has a form that shards cannot have, or it fine-tunes a trained preset.
     """
+    if not is_builder(recipe.preset):
+        raise UserError(
+            f"shards have a vocabulary of their own, but the trained preset {recipe.preset} has another: "
+            "fine-tune it on files, without shards"
+        )
     if recipe.text != "raw":
         raise UserError(f"shards hold raw text, but the recipe's is {recipe.text}: leave text or shards out")
     names = ("source", "target", "vocabulary_size", "joint_vocabulary", "source_characters")

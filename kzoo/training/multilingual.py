@@ -7,14 +7,17 @@ import keras
 from kzoo.data import Corpus, PairBatches
 from kzoo.data.language_pairs import two_languages
 from kzoo.data.pair_batches import check_weights
+from kzoo.errors import UserError
 from kzoo.models import SentenceCrossEntropy
 from kzoo.models.xla import uses_xla
 from kzoo.presets import build
+from kzoo.presets.shelf import is_builder
 from kzoo.training.direction_scores import DirectionScores
 from kzoo.training.optimizers import make_optimizer
 from kzoo.training.preemption import Preemption
 from kzoo.training.recipe import Recipe
 from kzoo.training.recipe_corpus import naming, recipe_directions
+from kzoo.training.starting_preset import load_start
 from kzoo.training.vocabularies import learned_subwords
 
 
@@ -52,8 +55,7 @@ class MultilingualTask:
 
     def build(self, folder: Path) -> keras.Model:
         """Return the compiled translator of the run in `folder`."""
-        recipe, tokenizers = self.recipe, self.learn(folder)
-        translator = build(recipe.preset, tokenizers, dtype=recipe.precision, **recipe.model)
+        recipe, translator = self.recipe, self._translator(folder)
         translator.compile(
             optimizer=make_optimizer(recipe, translator.backbone.width),
             loss=SentenceCrossEntropy(recipe.label_smoothing),
@@ -62,6 +64,18 @@ class MultilingualTask:
         for language, text in self.validation.items():
             with naming(self.corpus, recipe.validation, language):
                 translator.tokenize(text, language, recipe.truncate)  # raises now if one is too long
+        return translator
+
+    def _translator(self, folder: Path) -> keras.Model:
+        recipe = self.recipe
+        if is_builder(recipe.preset):
+            return build(recipe.preset, self.learn(folder), dtype=recipe.precision, **recipe.model)
+        translator = load_start(recipe, folder)
+        if recipe.languages != translator.languages:
+            raise UserError(
+                f"preset {recipe.preset} has the languages {', '.join(translator.languages)}: give the same, "
+                "in this order; centre, left_out or directions choose pairs"
+            )
         return translator
 
     def batches(self, translator: keras.Model) -> PairBatches:
@@ -96,10 +110,9 @@ class MultilingualTask:
     ):
         """Do nothing: nothing is trained before the translator."""
 
-    def score(self) -> keras.callbacks.Callback:
+    def score(self, translator: keras.Model) -> keras.callbacks.Callback:
         """Return the callback that scores each direction of an epoch's model on the validation split."""
         count = self.recipe.validation_sentences or None
         text = {language: sentences[:count] for language, sentences in self.validation.items()}
-        return DirectionScores(
-            text, self.pairs, self.recipe.truncate, lowercase=self.recipe.text == "lowercased"
-        )
+        lowercase = all(tokenizer.lowercases for tokenizer in translator.tokenizers.values())
+        return DirectionScores(text, self.pairs, self.recipe.truncate, lowercase)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kzoo.errors import UserError, nearest
+from kzoo.presets.shelf import is_builder
 
 
 @dataclass(frozen=True)
@@ -14,8 +15,10 @@ class Recipe:
     """What is trained, on what, and how.
 
     Args:
-        preset: builder in `kzoo.presets`, such as `"pope_tiny"`.
-        model: arguments given to the builder, such as `{"num_layers": 2}`.
+        preset: builder in `kzoo.presets`, such as `"pope_tiny"`; or a trained preset, as `kzoo.presets.load`
+            takes it, which is fine-tuned: it keeps its vocabularies, and the optimizer starts anew.
+        model: arguments given to the builder, such as `{"num_layers": 2}`; or, for a trained preset, those
+            that leave its weights as they are, such as `{"dropout": 0.1}`.
         corpus: name of a corpus; or `"files"`, with `train`, `val` and `test`.
         train, val, test: for `"files"`: a pair of aligned text files, or one TSV file.
         shards: folder that `kzoo prepare` has made of a training text too large for memory; empty: the text
@@ -164,6 +167,7 @@ OF_SEVERAL_LANGUAGES = (
     "sentences",
 )
 OF_TWO_LANGUAGES = ("source_characters", "language_model_epochs", "images")
+OF_BUILDERS = ("text", "vocabulary_size", "joint_vocabulary", "source_characters", "language_model_epochs")
 
 
 def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, ...] = ()) -> Recipe:
@@ -272,6 +276,9 @@ def _check_has_effect(recipe: Recipe, where: str):
         "a model of one direction": () if recipe.languages else OF_SEVERAL_LANGUAGES,
         "a multilingual model": OF_TWO_LANGUAGES if recipe.languages else (),
         "optimizer noam, whose rate is rate_factor's": ("rate",) if recipe.optimizer == "noam" else (),
+        f"{recipe.preset}, which is trained and has its vocabularies": ()
+        if is_builder(recipe.preset)
+        else OF_BUILDERS,
         'another corpus than "files"': () if recipe.corpus == "files" else ("train", "val", "test"),
     }
     for of, keys in useless.items():

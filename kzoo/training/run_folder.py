@@ -11,6 +11,7 @@ from kzoo.training.recipe import Recipe, make_recipe
 
 RECIPE = "recipe.json"
 VOCABULARIES = ("subwords.*.model", "characters.json")
+START = "start"  # the trained preset that is fine-tuned
 LANGUAGE_MODEL = ("language_model", "language_model_checkpoints")  # trained before the translator
 # Keys that change no training step; shards other than those that the run began with show in their digest.
 MAY_DIFFER = (
@@ -28,7 +29,8 @@ MAY_DIFFER = (
 def claim(folder: Path, recipe: Recipe):
     """Write the recipe into a folder, or check that the run in it can resume with this recipe.
 
-    If nothing is trained yet, the run starts again, with vocabularies learned from its present text.
+    If nothing is trained yet, the run starts again, with vocabularies learned from its present text, or with
+    its preset as it is now.
 
     Raises:
         UserError: a preset without its checkpoints is there, another recipe was trained there, its recipe
@@ -41,10 +43,11 @@ def claim(folder: Path, recipe: Recipe):
         _check_goes_on(folder, recipe, max(trained))
         return
     decoders = [folder / name for name in LANGUAGE_MODEL if (folder / name).exists()]
+    start = folder / START
     learned = sorted(found for pattern in VOCABULARIES for found in folder.glob(pattern))
     if not (folder / RECIPE).exists():
-        if learned or decoders:
-            names = ", ".join(path.name for path in (*learned, *decoders))
+        if learned or decoders or start.exists():
+            names = ", ".join(path.name for path in (*learned, *decoders, start) if path.exists())
             raise UserError(f"{folder} has {names}, but no {RECIPE}: not a run's folder; choose another")
     elif not _differing(folder, recipe) and decoders:
         return
@@ -52,6 +55,8 @@ def claim(folder: Path, recipe: Recipe):
         path.unlink()
     for path in decoders:
         remove_folder(path)
+    if start.exists():
+        remove_folder(start)
     record(folder, recipe)
 
 

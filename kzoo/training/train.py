@@ -12,7 +12,7 @@ import keras
 from kzoo.data import Batches, PairBatches
 from kzoo.errors import UserError
 from kzoo.files import remove_folder, remove_unfinished
-from kzoo.presets.shelf import builder_module
+from kzoo.presets.shelf import is_builder, preset_family
 from kzoo.training.accounting import Account, CountedBatches, Speed
 from kzoo.training.bilingual import BilingualTask
 from kzoo.training.checkpoints import Checkpoints, updates
@@ -28,6 +28,7 @@ from kzoo.training.recipe import Recipe
 from kzoo.training.recipe_corpus import recipe_corpus
 from kzoo.training.run_folder import claim, record
 from kzoo.training.run_report import RunReport, print_report
+from kzoo.training.starting_preset import copy_start
 from kzoo.training.strategies import Strategy, open_strategy
 
 
@@ -39,8 +40,9 @@ def train(
 ) -> keras.Model:
     """Train a recipe's model, or resume a run that was stopped.
 
-    The run's folder gets `recipe.json`, `subwords.*.model`, other files that the text or the images need,
-    `checkpoints/`, `history.csv`, `tensorboard/` and, at the end, `preset/`.
+    The run's folder gets `recipe.json`, `subwords.*.model` and other files that the text or the images need,
+    or the preset that is fine-tuned in `start/`; `checkpoints/`, `history.csv`, `tensorboard/` and, at the
+    end, `preset/`.
 
     Args:
         recipe: what to train.
@@ -68,7 +70,7 @@ def _train(recipe: Recipe, folder: Path, verbose: str | int, strategy: Strategy)
             "under tf.distribute Keras neither accumulates gradients nor scales float16 losses: "
             "raise tokens, or use mixed_bfloat16, or data_parallel on JAX"
         )
-    several = builder_module(recipe.preset) == "attention_bridge"
+    several = preset_family(recipe.preset) == "attention_bridge"
     if several != bool(recipe.languages):
         needs = "languages" if several else "source and target"
         raise UserError(f"preset {recipe.preset} needs {needs} in its recipe")
@@ -91,7 +93,7 @@ def _train(recipe: Recipe, folder: Path, verbose: str | int, strategy: Strategy)
 def _made(
     task, recipe: Recipe, folder: Path, strategy: Strategy
 ) -> tuple[keras.Model, Batches | PairBatches]:
-    """Return the model to train and its batches; the vocabularies are in the folder, or learned into it."""
+    """Return the model to train and its batches; what it begins with is in the folder, or made there."""
     strategy.together(lambda: strategy.is_chief and _begin(task, recipe, folder))
     strategy.check_same("another recipe", _same_for_all(recipe))
     if not (folder / "recipe.json").exists():
@@ -103,10 +105,13 @@ def _made(
 
 
 def _begin(task, recipe: Recipe, folder: Path):
-    """Make the folder a run of the recipe, with its vocabularies."""
+    """Make the folder a run of the recipe, with its vocabularies or the preset that it fine-tunes."""
     claim(folder, recipe)
     remove_unfinished(folder)
-    task.learn(folder)
+    if is_builder(recipe.preset):
+        task.learn(folder)
+    else:
+        copy_start(recipe, folder)
 
 
 def _run(
@@ -152,7 +157,7 @@ def _run(
             Speed(batches, checkpoints, account),
             # Before scoring: weights that the last step made NaN cannot translate.
             keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: checkpoints.check_finite()),
-            Interruptible(task.score(), preemption),
+            Interruptible(task.score(translator), preemption),
             *strategy.same_logs(),
             checkpoints,
             history,

@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,8 @@ from kzoo.bundle import bundle, pack
 from kzoo.bundle.pack import CONSTRAINTS, read_packed
 from kzoo.bundle.wheels import NEEDED, NEEDED_FOR, NEEDED_FOR_SHARDS, read_pins
 from kzoo.errors import UserError
+from kzoo.sharing import locate
+from kzoo.sharing.integrity import preset_files
 from kzoo.training.recipe import read_recipe
 from kzoo.training.recipe_corpus import recipe_corpus
 
@@ -85,6 +88,18 @@ def test_recipes_find_their_own_files_from_the_bundle(tmp_path, wheels, own_file
     recipe = read_recipe(f"recipes/{one['name']}.toml", one["overrides"])
     assert recipe.seed == 2
     assert recipe_corpus(recipe).pairs("test", "en", "de") == (LINES["en"], LINES["de"])
+
+
+def test_a_preset_to_fine_tune_goes_with_it(tmp_path, wheels, own_files, monkeypatch):
+    folder = tmp_path / "bundle"
+    name = "pope_tiny_multi30k_en_de"
+    bundle([str(own_files), f"preset={name}"], folder, wheels=wheels)
+    (one,) = json.loads((folder / "bundle.json").read_text())["recipes"]
+    monkeypatch.chdir(folder)
+    packed = Path(read_recipe(f"recipes/{one['name']}.toml", one["overrides"]).preset)
+    assert {file: path.read_bytes() for file, path in preset_files(packed).items()} == {
+        file: path.read_bytes() for file, path in preset_files(locate(name)).items()
+    }
 
 
 def test_shards_go_in_place_of_the_training_text(tmp_path, wheels, own_files, monkeypatch):

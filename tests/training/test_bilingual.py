@@ -10,7 +10,7 @@ import pytest
 from kzoo.data import Extractor, open_corpus, write_features
 from kzoo.errors import UserError
 from kzoo.presets import load
-from kzoo.text import TruecasedSubwordTokenizer, learn_forms, moses_tokens
+from kzoo.text import MosesSubwordTokenizer, TruecasedSubwordTokenizer, learn_forms, moses_tokens
 from kzoo.training import Recipe
 from kzoo.training.bilingual import BilingualTask, learned_tokenizers, shard_settings
 from kzoo.training.recipe_corpus import recipe_corpus
@@ -164,10 +164,11 @@ def test_features_that_do_not_fit_are_refused_before_training(recipe, tmp_path):
 
 
 def test_lowercased_translations_are_scored_in_lower_case(recipe):
-    task = BilingualTask(replace(recipe, text="lowercased", images=""), recipe_corpus(recipe))
+    task = BilingualTask(replace(recipe, images=""), recipe_corpus(recipe))
     lower = [sentence.lower() for sentence in task.validation[1]]
     assert lower != task.validation[1]
-    score, logs = task.score(), {}
-    score.set_model(SimpleNamespace(translate=lambda texts, **_: lower))
+    model = SimpleNamespace(translate=lambda texts, **_: lower, target_tokenizer=MosesSubwordTokenizer())
+    score, logs = task.score(model), {}
+    score.set_model(model)
     score.on_epoch_end(0, logs)
     assert logs["val_bleu"] == pytest.approx(100)

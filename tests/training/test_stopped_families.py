@@ -16,7 +16,9 @@ from kzoo.training import Recipe, train
 from kzoo.training.optimizers import make_optimizer
 
 MODULE = sys.modules["kzoo.training.train"]  # the package's name of it is the function
-RECIPE = Recipe(preset="none", corpus="none", source="en", target="de", warmup_steps=50, epochs=2, average=1)
+RECIPE = Recipe(
+    preset="pope_tiny", corpus="none", source="en", target="de", warmup_steps=50, epochs=2, average=1
+)
 WAYS = {
     "pope": {"precision": "mixed_float16"},
     "image_text": {"accumulate": 2},
@@ -53,7 +55,7 @@ class FamilyTask:
     def prepare(self, model, batches, folder, verbose, preemption):
         pass
 
-    def score(self):
+    def score(self, model):
         return keras.callbacks.LambdaCallback(
             on_epoch_end=lambda epoch, logs: logs.update(val_bleu=float(epoch))
         )
@@ -63,7 +65,7 @@ class FamilyTask:
 def recipe(request, monkeypatch):
     monkeypatch.setattr(MODULE, "BilingualTask", FamilyTask)
     monkeypatch.setattr(MODULE, "recipe_corpus", lambda recipe: None)
-    monkeypatch.setattr(MODULE, "builder_module", lambda preset: "pope")
+    monkeypatch.setattr(MODULE, "preset_family", lambda preset: "pope")
     monkeypatch.setattr(FamilyTask, "family", request.param)
     for kind in (Translator, MultilingualTranslator):
         monkeypatch.setattr(kind, "save_to_preset", lambda self, folder: None)

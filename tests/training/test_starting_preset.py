@@ -1,0 +1,193 @@
+"""Fine-tuning: a run that begins with a trained preset's weights and vocabularies, and what it refuses."""
+
+import dataclasses
+import json
+import shutil
+
+import keras
+import numpy as np
+import pytest
+
+from kzoo.data import open_corpus
+from kzoo.errors import UserError
+from kzoo.presets import attention_bridge_m2m_tiny, load, pope_tiny
+from kzoo.text import MosesSubwordTokenizer, SubwordTokenizer, moses_text, train_subwords
+from kzoo.training import Recipe, read_recipe, train
+from kzoo.training.bilingual import shard_settings
+
+PAIRS = {"train": 100, "val": 8}
+SMALL = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 16, "max_length": 64}
+BRIDGE = {"encoder": "cnn", "embedding_dim": 8, "width": 8, "num_heads": 2, "hidden_dim": 8}
+
+
+@pytest.fixture(scope="module")
+def text():
+    """English and German sentences of Scenes, by split and language."""
+    corpus, found = open_corpus("scenes"), {}
+    for split, count in PAIRS.items():
+        pairs = zip(*corpus.pairs(split, "en", "de"), strict=True)
+        short = [pair for pair in pairs if max(map(len, pair)) < 35][:count]
+        found[split] = dict(zip(("en", "de"), zip(*short, strict=True), strict=True))
+    return found
+
+
+@pytest.fixture(scope="module")
+def preset(text, tmp_path_factory):
+    """A folder with a preset, as if trained: the weights are random, but what is loaded is these."""
+    keras.utils.set_random_seed(3)
+    subwords = train_subwords([*text["train"]["en"], *text["train"]["de"]], 300)
+    translator = pope_tiny(SubwordTokenizer(subwords), dropout=0.3, **SMALL)
+    translator.source_language, translator.target_language = "en", "de"
+    folder = tmp_path_factory.mktemp("trained") / "preset"
+    translator.save_to_preset(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def recipe(preset, text, tmp_path_factory):
+    folder, files = tmp_path_factory.mktemp("data"), {}
+    for split, sides in text.items():
+        files[split] = [str(folder / f"{split}.{language}") for language in sides]
+        for path, sentences in zip(files[split], sides.values(), strict=True):
+            with open(path, "w", encoding="utf-8") as file:
+                file.writelines(f"{sentence}\n" for sentence in sentences)
+    return Recipe(
+        preset=str(preset),
+        corpus="files",
+        source="en",
+        target="de",
+        **files,
+        tokens=512,
+        num_shapes=1,
+        optimizer="sgd",
+        rate=0.0,
+        epochs=1,
+    )
+
+
+def same(ours, theirs):
+    for one, other in zip(ours.get_weights(), theirs.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_it_begins_with_the_preset_s_weights_words_and_languages(recipe, preset, tmp_path):
+    """At a rate of zero the trained model is the preset."""
+    tuned, before = train(recipe, tmp_path / "run", verbose=0), load(preset)
+    same(tuned, before)
+    assert tuned.source_tokenizer.get_vocabulary() == before.source_tokenizer.get_vocabulary()
+    assert (tuned.source_language, tuned.target_language) == ("en", "de")
+    assert not list((tmp_path / "run").glob("subwords*"))
+    same(load(tmp_path / "run"), before)
+
+
+def test_a_stopped_run_goes_on_without_the_preset_to_the_same_weights(recipe, preset, tmp_path):
+    """As after a kill, when the preset has gone: the run has its own copy."""
+    recipe = dataclasses.replace(recipe, rate=0.1, epochs=2, model={"dropout": 0.2})
+    unbroken = train(recipe, tmp_path / "unbroken", verbose=0)
+    assert not np.array_equal(unbroken.get_weights()[0], load(preset).get_weights()[0])
+    assert unbroken.backbone.get_config()["dropout"] == 0.2
+    moved = shutil.copytree(preset, tmp_path / "preset")
+    recipe = dataclasses.replace(recipe, preset=str(moved))
+    train(dataclasses.replace(recipe, epochs=1), tmp_path / "run", verbose=0)
+    shutil.rmtree(moved / "assets")
+    shutil.rmtree(tmp_path / "run" / "preset")
+    same(train(recipe, tmp_path / "run", verbose=0), unbroken)
+
+
+def test_a_run_that_has_trained_nothing_takes_the_preset_as_it_is_now(recipe, preset, tmp_path):
+    mine = shutil.copytree(preset, tmp_path / "preset")
+    recipe = dataclasses.replace(recipe, preset=str(mine))
+    train(recipe, tmp_path / "run", verbose=0)
+    for made in ("checkpoints", "preset"):
+        shutil.rmtree(tmp_path / "run" / made)
+    later = load(mine)
+    later.set_weights([weight + 1 for weight in later.get_weights()])
+    later.save_to_preset(mine)
+    same(train(recipe, tmp_path / "run", verbose=0), load(mine))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"source": "de", "target": "en"}, "this preset translates from en to de, not with 'de'"),
+        ({"model": {"num_layers": 0}}, "num_layers is a whole number of at least 1, not 0"),
+        ({"model": {"num_layers": 2}}, r"with .*'num_layers': 2\} cannot be built"),
+        ({"model": {"depth": 2}}, "its model takes no 'depth'; did you mean"),
+        ({"preset": "runs/none"}, "no preset 'runs/none'; .*pope_tiny"),
+        ({"source": "", "target": "", "languages": ["en", "de"]}, "needs source and target in its recipe"),
+    ],
+)
+def test_what_the_preset_cannot_be_is_refused(wrong, message, recipe, tmp_path):
+    with pytest.raises(UserError, match=message) as refused:
+        train(dataclasses.replace(recipe, **wrong), tmp_path / "run", verbose=0)
+    assert "\n" not in str(refused.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_altered_preset_is_refused(recipe, preset, tmp_path):
+    mine = shutil.copytree(preset, tmp_path / "preset")
+    with open(mine / "model.weights.h5", "r+b") as file:
+        file.write(b"no")
+    with pytest.raises(UserError, match=r"model\.weights\.h5 is altered or cut short"):
+        train(dataclasses.replace(recipe, preset=str(mine)), tmp_path / "run", verbose=0)
+    assert not (tmp_path / "run").exists()
+
+
+def test_vocabularies_of_its_own_are_refused(recipe, tmp_path):
+    file = tmp_path / "recipe.toml"
+    kept = ("preset", "corpus", "source", "target")
+    file.write_text("".join(f"{key} = {json.dumps(getattr(recipe, key))}\n" for key in kept))
+    assert read_recipe(file).preset == recipe.preset
+    for override in ("vocabulary_size=500", "text=lowercased", "joint_vocabulary=false"):
+        key = override.partition("=")[0]
+        with pytest.raises(UserError, match=f"{key} would change nothing with .*, which is trained"):
+            read_recipe(file, [override])
+    with pytest.raises(UserError, match="shards have a vocabulary of their own"):
+        shard_settings(recipe)
+
+
+def test_lowercased_presets_are_validated_in_lower_case(recipe, text, tmp_path, monkeypatch):
+    sides = {
+        language: MosesSubwordTokenizer(
+            train_subwords([moses_text(sentence, language) for sentence in text["train"][language]], 150),
+            language,
+            config_file=f"{side}_tokenizer.json",
+        )
+        for side, language in (("source", "en"), ("target", "de"))
+    }
+    translator = pope_tiny(*sides.values(), **SMALL)
+    translator.save_to_preset(tmp_path / "preset")
+    lower = [sentence.lower() for sentence in text["val"]["de"]]
+    monkeypatch.setattr(type(translator), "translate", lambda self, texts, **options: lower)
+    recipe = dataclasses.replace(recipe, preset=str(tmp_path / "preset"))
+    tuned = train(recipe, tmp_path / "run", verbose=0)
+    row = (tmp_path / "run" / "history.csv").read_text().splitlines()[1].split(",")
+    assert float(row[-2]) == pytest.approx(100)
+    assert (tuned.source_language, tuned.target_language) == ("en", "de")  # the preset named none
+
+
+def test_several_languages_are_those_of_the_preset(text, tmp_path):
+    tokenizers = {
+        language: SubwordTokenizer(
+            train_subwords(list(sentences), 150), config_file=f"{language}_tokenizer.json"
+        )
+        for language, sentences in text["train"].items()
+    }
+    translator = attention_bridge_m2m_tiny(tokenizers, **BRIDGE)
+    translator.save_to_preset(tmp_path / "preset")
+    recipe = Recipe(
+        preset=str(tmp_path / "preset"),
+        corpus="scenes",
+        languages=["en", "de"],
+        directions=["en-de"],
+        sentences=16,
+        num_shapes=1,
+        batches_per_epoch=2,
+        validation_sentences=2,
+        optimizer="sgd",
+        rate=0.0,
+        epochs=1,
+    )
+    same(train(recipe, tmp_path / "run", verbose=0), load(tmp_path / "preset"))
+    with pytest.raises(UserError, match="has the languages en, de: give the same, in this order"):
+        train(dataclasses.replace(recipe, languages=["de", "en"]), tmp_path / "other", verbose=0)
