@@ -10,7 +10,6 @@ import keras
 from kzoo.data import Batches, PairBatches
 from kzoo.data.text_files import read_lines
 from kzoo.models import LabelSmoothedCrossEntropy, SentenceCrossEntropy
-from kzoo.models.xla import uses_xla
 from kzoo.presets import build
 from kzoo.text import SubwordTokenizer
 
@@ -51,7 +50,7 @@ def bridge(settings: dict, tokenizer: SubwordTokenizer, sides: dict):
 
 def compile_model(model: keras.Model, loss: keras.losses.Loss):
     adam = keras.optimizers.Adam(1e-3, beta_2=0.98)
-    model.compile(optimizer=adam, loss=loss, jit_compile=uses_xla(model.backbone))
+    model.compile(optimizer=adam, loss=loss)
 
 
 class Steps(keras.callbacks.Callback):

@@ -7,7 +7,6 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
 from kzoo.models import SGD, AttentionBridgeBackbone, MultilingualTranslator, SentenceCrossEntropy
-from kzoo.models.xla import uses_xla
 
 Tokenizers = dict[str, Tokenizer] | None  # by language
 
@@ -101,5 +100,4 @@ def compile_translator(translator: keras.Model):
     translator.compile(
         optimizer=SGD(1.0, global_clipnorm=5.0),
         loss=SentenceCrossEntropy(),
-        jit_compile=uses_xla(translator.backbone),
     )

@@ -5,7 +5,6 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
 from kzoo.models import Adam, LabelSmoothedCrossEntropy, RecurrentBackbone, Translator
-from kzoo.models.xla import uses_xla
 from kzoo.text import CharacterTokenizer, SubwordTokenizer, render_glyphs
 
 # Broscheit et al. 2018, Table 3.
@@ -131,5 +130,4 @@ def compile_translator(translator: keras.Model):
     translator.compile(
         optimizer=Adam(1e-3, global_clipnorm=5.0),
         loss=LabelSmoothedCrossEntropy(0.0),
-        jit_compile=uses_xla(translator.backbone),
     )

@@ -4,7 +4,6 @@ import keras
 from keras_hub.tokenizers import Tokenizer
 
 from kzoo.models import Adam, LabelSmoothedCrossEntropy, NoamSchedule, TransformerBackbone, Translator
-from kzoo.models.xla import uses_xla
 from kzoo.presets.glyph import draw_glyphs
 
 # Vaswani et al. 2017, Table 3, row "base": the paper's models.
@@ -160,5 +159,4 @@ def compile_noam(
             global_clipnorm=clip_norm,
         ),
         loss=LabelSmoothedCrossEntropy(label_smoothing),
-        jit_compile=uses_xla(translator.backbone),
     )

@@ -12,7 +12,6 @@ from kzoo.errors import UserError
 from kzoo.files import whole_file
 from kzoo.models import LabelSmoothedCrossEntropy
 from kzoo.models.image_inputs import image_rows
-from kzoo.models.xla import uses_xla
 from kzoo.presets import build
 from kzoo.presets.shelf import direction, is_builder
 from kzoo.training.checkpoints import saved_in
@@ -53,7 +52,6 @@ class BilingualTask:
         translator.compile(
             optimizer=make_optimizer(recipe, translator.backbone.width),
             loss=LabelSmoothedCrossEntropy(recipe.label_smoothing),
-            jit_compile=uses_xla(translator.backbone),
         )
         if recipe.language_model_epochs and not hasattr(translator.backbone, "language_model"):
             raise UserError(

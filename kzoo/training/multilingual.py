@@ -9,7 +9,6 @@ from kzoo.data.language_pairs import two_languages
 from kzoo.data.pair_batches import check_weights
 from kzoo.errors import UserError
 from kzoo.models import SentenceCrossEntropy
-from kzoo.models.xla import uses_xla
 from kzoo.presets import build
 from kzoo.presets.shelf import is_builder
 from kzoo.training.direction_scores import DirectionScores
@@ -59,7 +58,6 @@ class MultilingualTask:
         translator.compile(
             optimizer=make_optimizer(recipe, translator.backbone.width),
             loss=SentenceCrossEntropy(recipe.label_smoothing),
-            jit_compile=uses_xla(translator.backbone),
         )
         for language, text in self.validation.items():
             with naming(self.corpus, recipe.validation, language):

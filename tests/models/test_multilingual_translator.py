@@ -58,7 +58,7 @@ def trained(text, tokenizers):
         max_length=60,
     )
     translator = MultilingualTranslator(backbone, tokenizers)
-    translator.compile(keras.optimizers.Adam(0.02), Traced(), jit_compile=keras.backend.backend() == "jax")
+    translator.compile(keras.optimizers.Adam(0.02), Traced())
     batches = PairBatches(
         {code: tokenizers[code](text[code]) for code in LANGUAGES},
         language_pairs(LANGUAGES, monolingual=True),

@@ -66,7 +66,7 @@ def test_a_transformer_reads_glyphs_with_legendre_positions():
         dropout=0.0,
         **sizes,
     )
-    model.compile(keras.optimizers.Adam(5e-3), model.loss, jit_compile=model.jit_compile)
+    model.compile(keras.optimizers.Adam(5e-3), model.loss)
     words = characters(["人口", "日月山", "水人", "月口日", "山水"] * 8)
     batches = Batches(words, words, tokens=160, num_shapes=1)
     history = model.fit(batches, epochs=20, shuffle=False, verbose=0)
