@@ -40,8 +40,8 @@ class TranslationModel(WholeBatchLoss, keras.Model):
         return self.backbone(inputs, training=training)
 
     def _resolve_auto_jit_compile(self):
-        # For `compile` without `jit_compile`. Keras itself would not use XLA on a CPU, where it is faster, but
-        # would on a GPU for switches between languages, which it cannot compile.
+        # For `compile` without `jit_compile`. Keras itself would not use XLA on a CPU, where it is faster,
+        # but would on a GPU for switches between languages, which it cannot compile.
         return uses_xla(self.backbone)
 
     def export(
