@@ -14,7 +14,6 @@ text, and their mean lengths.
 """
 
 import argparse
-import json
 import multiprocessing
 import os
 import statistics
@@ -23,6 +22,8 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from kzoo.files import write_json
 
 SPLIT = "test_2016_flickr"
 # (workers, threads of each) and (most sentences or words of a batch, which of the two)
@@ -238,7 +239,7 @@ def report(ours, theirs, rounds: list[tuple[Turn, Turn]], warm_up: float, option
             "same_translation": same,
             "warm_up": warm_up,
         }
-        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+        write_json(options.json, figures)
 
 
 if __name__ == "__main__":

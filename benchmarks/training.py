@@ -32,6 +32,8 @@ import threading
 import time
 from pathlib import Path
 
+from kzoo.files import write_json
+
 SYSTEMS = Path(__file__).parent / "training_systems"
 PACKAGES = {
     "joeynmt": (
@@ -232,7 +234,7 @@ def report(rounds: list[dict[str, float]], systems: list[System], options: argpa
     print(f"\n{options.model}: target tokens per second\n\n" + "\n".join(lines))
     if options.json is not None:
         figures = {"model": options.model, "rounds": rounds, "medians": medians}
-        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+        write_json(options.json, figures)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import glob
 import hashlib
+import json
 import os
 import re
 import secrets
@@ -48,6 +49,20 @@ def whole_file(path: str | os.PathLike) -> Iterator[Path]:
         to_disk(beside)
         os.replace(beside, path)
         to_disk(path.parent)
+
+
+def write_json(path: str | os.PathLike, value):
+    """Write a value as JSON, completely or not at all.
+
+    Args:
+        path: the file, as `whole_file` takes it.
+        value: lists, dictionaries, text and numbers.
+
+    Raises:
+        UserError: it cannot be written, for example because the disk is full.
+    """
+    with whole_file(path) as file:
+        file.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
 def check_writable(path: str | os.PathLike):

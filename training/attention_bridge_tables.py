@@ -36,7 +36,7 @@ from kzoo.evaluation.senteval import (
     senteval_table,
     write_senteval,
 )
-from kzoo.files import whole_file
+from kzoo.files import write_json
 from kzoo.models.glove import GloVe, bag_of_vectors, co_occurrences, glove_examples
 from kzoo.presets import load
 from kzoo.training import Recipe, make_recipe, read_recipe, train
@@ -118,7 +118,7 @@ def figure1(size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, overrides: O
                 both = (scores[pair]["bleu_lowercased"], whole[pair]["bleu_lowercased"])
                 results["-".join(pair)] = {"left_out": scores[pair], "trained_on": whole[pair]}
                 lines.append(f"| {'-'.join(pair)} | {both[0]:.1f} | {both[1]:.1f} |")
-    write_json(results, runs / f"figure1_{size}.json")
+    write_json(runs / f"figure1_{size}.json", results)
     print("\n".join(lines))
 
 
@@ -245,7 +245,7 @@ class SentEval:
         for task in missing:
             (scored,) = evaluate_embeddings(embed, [task], self.seeds)
             known[task] = scored.scores
-            write_json({**about, "tasks": known}, path)
+            write_json(path, {**about, "tasks": known})
             print(f"{name}: {task}")
         return [TaskScores(task, known[task]) for task in senteval_tasks()]
 
@@ -282,11 +282,6 @@ def best_of(models: list[list[TaskScores]]) -> list[TaskScores]:
         return task.mean(next(iter(task.scores)))
 
     return [max(tasks, key=own) for tasks in zip(*models, strict=True)]
-
-
-def write_json(values, path: Path):
-    with whole_file(path) as file:
-        file.write_text(json.dumps(values, ensure_ascii=False, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

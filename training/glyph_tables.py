@@ -41,7 +41,7 @@ from kzoo.evaluation import (
 )
 from kzoo.evaluation.scores import write_scores
 from kzoo.evaluation.word_similarity import WORD_PAIRS, open_word_pairs, score_word_similarity
-from kzoo.files import whole_file
+from kzoo.files import write_json
 from kzoo.layers.glyph_architectures import ARCHITECTURES
 from kzoo.presets import load
 from kzoo.text import render_glyphs
@@ -257,7 +257,7 @@ def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
             recipe.length_penalty,
             recipe.truncate,
         )
-        write_json(translations, folder / "translations.json")
+        write_json(folder / "translations.json", translations)
         write_scores(scores, path, recipe=dataclasses.asdict(recipe))
     return json.loads(path.read_text())["scores"][:2]
 
@@ -314,12 +314,7 @@ def rows_in(path: Path) -> dict[str, dict]:
 
 def add_row(path: Path, name: str, recipe: Recipe, row: dict):
     """Write a row into a table's file, with its recipe; other rows are kept."""
-    write_json({**rows_in(path), name: {"recipe": dataclasses.asdict(recipe), **row}}, path)
-
-
-def write_json(values, path: Path):
-    with whole_file(path) as file:
-        file.write_text(json.dumps(values, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    write_json(path, {**rows_in(path), name: {"recipe": dataclasses.asdict(recipe), **row}})
 
 
 if __name__ == "__main__":

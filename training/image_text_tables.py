@@ -37,7 +37,7 @@ from kzoo.data.image_features import FeatureFile, write_features
 from kzoo.data.scenes import scenes as scenes_of
 from kzoo.evaluation import find_meteor, score_ambiguous_words, score_translations
 from kzoo.evaluation.meteor import LEFT_OUT
-from kzoo.files import whole_file
+from kzoo.files import whole_file, write_json
 from kzoo.models.image_inputs import image_rows
 from kzoo.models.shown_images import shown_images
 from kzoo.presets import load
@@ -128,8 +128,7 @@ def compare(
             for row, found in scores.items():
                 results.setdefault((preset, row), []).append(found)
     scores = {"seeds": numbers(seeds), "scores": {", ".join(key): rows for key, rows in results.items()}}
-    with whole_file(runs / f"{file or name}_{recipe.source}_{recipe.target}.json") as path:
-        path.write_text(json.dumps(scores, indent=1) + "\n")
+    write_json(runs / f"{file or name}_{recipe.source}_{recipe.target}.json", scores)
     return table(results)
 
 
@@ -189,8 +188,7 @@ def scores_of(recipe: Recipe, folder: Path) -> dict[str, dict]:
         for split in test_splits(recipe, corpus):
             for name, images in pictures(translator, corpus, split).items():
                 scores[f"{split}{name}"] = score(translator, recipe, corpus, split, images)
-        with whole_file(path) as file:
-            file.write_text(json.dumps({"recipe": dataclasses.asdict(recipe), "scores": scores}, indent=1))
+        write_json(path, {"recipe": dataclasses.asdict(recipe), "scores": scores})
     return json.loads(path.read_text())["scores"]
 
 

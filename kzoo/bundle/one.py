@@ -20,7 +20,7 @@ from kzoo.data.corpora import Corpus
 from kzoo.errors import UserError, WorkerError, one_line
 from kzoo.evaluation.directions import evaluate_directions, write_directions
 from kzoo.evaluation.scores import evaluate, score_table, write_scores
-from kzoo.files import whole_file
+from kzoo.files import write_json
 from kzoo.presets import load
 from kzoo.training.recipe import Recipe, read_recipe
 from kzoo.training.recipe_corpus import recipe_corpus, recipe_directions
@@ -53,8 +53,7 @@ def train_and_score(name: str, folder: Path, overrides: list[str]):
         "versions": {module.__name__: module.__version__ for module in (kzoo, keras, jax)},
         "python": platform.python_version(),
     }
-    with whole_file(path) as file:
-        file.write_text(json.dumps(timing, indent=2) + "\n", encoding="utf-8")
+    write_json(path, timing)
 
 
 def _score(translator, recipe: Recipe, corpus: Corpus, folder: Path):
@@ -79,8 +78,7 @@ def _score(translator, recipe: Recipe, corpus: Corpus, folder: Path):
         sides = (recipe.source, recipe.target)
         scores, translations = evaluate(translator, corpus, tests, *sides, *search, recipe.truncate)
         print(score_table(scores))
-        with whole_file(folder / "translations.json") as file:  # for other scores than these
-            file.write_text(json.dumps(translations, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+        write_json(folder / "translations.json", translations)  # for other scores than these
         write_scores(scores, folder / "scores.json", **about)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from kzoo.data.corpora import Corpus
 from kzoo.errors import UserError
 from kzoo.evaluation.scores import SplitScores, score_translations
-from kzoo.files import whole_file
+from kzoo.files import write_json
 
 
 def evaluate_directions(
@@ -75,8 +75,7 @@ def write_directions(
         }
         for (source, target), score in scores.items()
     ]
-    with whole_file(path) as file:
-        file.write_text(json.dumps({**about, "scores": rows}, indent=2) + "\n", encoding="utf-8")
+    write_json(path, {**about, "scores": rows})
 
 
 def read_directions(path: str | os.PathLike) -> tuple[dict[tuple[str, str], float], list[tuple[str, str]]]:

@@ -1,7 +1,6 @@
 """Scores of a translator on a corpus: sacreBLEU's, with signatures that make them comparable, and METEOR."""
 
 import dataclasses
-import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from sacrebleu.tokenizers.tokenizer_char import TokenizerChar
 from kzoo.data.corpora import Corpus
 from kzoo.errors import UserError
 from kzoo.evaluation.meteor import find_meteor, meteor_score
-from kzoo.files import whole_file
+from kzoo.files import write_json
 from kzoo.text.languages import has_spaces, is_chinese
 
 
@@ -162,6 +161,4 @@ def write_scores(scores: list[SplitScores], path: str | os.PathLike, **about):
     """
     rows = [dataclasses.asdict(s) for s in scores]
     rows = [{name: value for name, value in row.items() if value is not None} for row in rows]  # no METEOR
-    content = {**about, "scores": rows}
-    with whole_file(path) as file:
-        file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    write_json(path, {**about, "scores": rows})

@@ -4,7 +4,6 @@ It takes any function from sentences to vectors, such as `model.embed` with its 
 """
 
 import dataclasses
-import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ import numpy as np
 from kzoo.data.senteval import PROBING_TASKS, Examples, senteval_examples, senteval_tasks
 from kzoo.errors import UserError
 from kzoo.evaluation import senteval_tasks as protocols
-from kzoo.files import whole_file
+from kzoo.files import write_json
 
 Embed = Callable[[list[str]], np.ndarray]  # N sentences → float (N, E)
 SEEDS = (1111, 1112, 1113, 1114, 1115)  # SentEval's own, and the next four
@@ -107,8 +106,7 @@ def write_senteval(columns: dict[str, list[TaskScores]], path: str | os.PathLike
         **about: further entries, such as `seeds=5`.
     """
     models = {name: [dataclasses.asdict(task) for task in scores] for name, scores in columns.items()}
-    with whole_file(path) as file:
-        file.write_text(json.dumps({**about, "models": models}, indent=2) + "\n", encoding="utf-8")
+    write_json(path, {**about, "models": models})
 
 
 def _cell(task: TaskScores, score: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kzoo.errors import UserError
-from kzoo.files import sha256, whole_file
+from kzoo.files import sha256, write_json
 
 FORMAT = 1
 METADATA_FILE = "metadata.json"  # as keras-hub names it
@@ -33,9 +33,7 @@ def seal(folder: str | os.PathLike):
     metadata = read_object(folder / METADATA_FILE)
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     files = {name: sha256(folder / name) for name in names if name not in (METADATA_FILE, *NOTES)}
-    with whole_file(folder / METADATA_FILE) as file:
-        content = {**metadata, "kzoo_format": FORMAT, "files": files}
-        file.write_text(json.dumps(content, indent=4) + "\n", encoding="utf-8")
+    write_json(folder / METADATA_FILE, {**metadata, "kzoo_format": FORMAT, "files": files})
 
 
 def read_listing(folder: str | os.PathLike, source: str | None = None) -> dict[str, str]:

@@ -9,7 +9,7 @@ import keras
 
 from kzoo.data import Batches, Corpus, Extractor, ShardedBatches, Shards
 from kzoo.errors import UserError
-from kzoo.files import whole_file
+from kzoo.files import write_json
 from kzoo.models import LabelSmoothedCrossEntropy
 from kzoo.models.image_inputs import image_rows
 from kzoo.presets import build
@@ -145,8 +145,7 @@ def run_extractor(folder: Path, images) -> dict | None:
     if not hasattr(images, "extractor"):
         return None
     if not (path.exists() and saved_in(folder / "checkpoints")):
-        with whole_file(path) as file:
-            file.write_text(json.dumps(dataclasses.asdict(images.extractor), indent=2) + "\n")
+        write_json(path, dataclasses.asdict(images.extractor))
     try:
         return dataclasses.asdict(Extractor(**json.loads(path.read_text(encoding="utf-8"))))
     except (ValueError, TypeError):

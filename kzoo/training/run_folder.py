@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from kzoo.errors import UserError
-from kzoo.files import remove_folder, whole_file
+from kzoo.files import remove_folder, write_json
 from kzoo.training.checkpoints import saved_in
 from kzoo.training.recipe import Recipe, make_recipe
 
@@ -84,8 +84,7 @@ def _differing(folder: Path, recipe: Recipe) -> list[str]:
 
 def record(folder: Path, recipe: Recipe):
     """Write the recipe into the run's folder."""
-    with whole_file(folder / RECIPE) as file:
-        file.write_text(json.dumps(dataclasses.asdict(recipe), indent=2) + "\n")
+    write_json(folder / RECIPE, dataclasses.asdict(recipe))
 
 
 def recorded_recipe(folder: Path) -> Recipe | None:
