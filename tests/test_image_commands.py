@@ -159,9 +159,13 @@ def test_reports_own_files_with_the_pictures_of_their_features(folder):
 
 
 def test_reports_without_a_folder_of_pictures_show_none(folder):
-    kzoo(*REPORT, "-n", 1)
+    printed = kzoo(*REPORT, "-n", 1)
     page = (folder / "page.html").read_text("utf-8")
     assert page.count("<article") == 1
+    assert "tok:zh" in page
+    assert re.findall(r"<tr><td>(\w+)<td>([\d.]+)", page) == re.findall(
+        r"\| (text|features) \| ([\d.]+)", printed
+    )
     assert not shown(page)
 
 

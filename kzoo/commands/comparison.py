@@ -35,7 +35,7 @@ def report(
         Path | None, typer.Option(help="Folder of the pictures behind these features, to show them.")
     ] = None,
 ):
-    """Write a page with two presets' translations side by side, largest differences first."""
+    """Write a page with two presets' translations side by side, largest differences first, and their BLEU."""
     from kzoo.data.corpora import open_corpus, open_files
     from kzoo.presets.shelf import direction, load, locate, preset_name
 
@@ -51,6 +51,7 @@ def report(
         names = first, second
     start_backend()
     from kzoo.evaluation.report import cases, write_report
+    from kzoo.evaluation.significance import compare_bleu, comparison_table
 
     translators = [direction(load(name), source, target) for name in (first, second)]
     ways = {(translator.source_language, translator.target_language) for translator in translators}
@@ -71,7 +72,9 @@ def report(
     if found:
         drawn = {case.number: shown_picture(found[case.number]) for case in chosen}
     where = files[0].name if files else f"{corpus}, {split}"
-    write_report(path, f"{names[0]} and {names[1]} on {where}", names, chosen, drawn)
+    compared = compare_bleu(list(zip(names, translations, strict=True)), references, way[1])
+    write_report(path, f"{names[0]} and {names[1]} on {where}", names, chosen, drawn, compared)
+    print(comparison_table(*compared))
 
 
 def _picture_files(features, count: int, folder: Path) -> list[Path]:

@@ -20,6 +20,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "meteor": ["find_meteor", "meteor_score"],
         "scores": ["SplitScores", "evaluate", "score_table", "score_translations"],
         "senteval": ["TaskScores", "evaluate_embeddings", "senteval_table", "write_senteval"],
+        "significance": ["ComparedBleu", "compare_bleu", "comparison_table"],
         "tagging": ["TaggingScores", "score_tagging"],
         "word_similarity": ["WordPair", "open_word_pairs", "read_word_pairs", "score_word_similarity"],
     },

@@ -16,6 +16,7 @@ import numpy as np
 from PIL import Image
 
 from kzoo.errors import UserError
+from kzoo.evaluation.significance import ComparedBleu
 from kzoo.files import whole_file
 from kzoo.text.chinese_characters import CHINESE
 
@@ -30,6 +31,8 @@ img.small { image-rendering: pixelated; }
 dl { display: grid; grid-template-columns: 8rem 1fr; gap: .25rem 1rem; margin: 0; }
 dl.two { grid-template: auto auto / 1fr 1fr; grid-auto-flow: column; margin-top: .75rem; }
 dt { color: #666; } dd { margin: 0; }
+table { border-collapse: collapse; } th, td { padding: .25rem 1.5rem .25rem 0; text-align: left; }
+th { color: #666; font-weight: normal; } code { overflow-wrap: anywhere; }
 mark { background: #ffe08a; border-radius: 2px; }
 @media (max-width: 40rem) { article, dl, dl.two { display: block; } }
 """
@@ -86,6 +89,7 @@ def write_report(
     names: tuple[str, str],
     chosen: Sequence[Case],
     images: Sequence[np.ndarray] | Mapping[int, np.ndarray] | None = None,
+    compared: tuple[list[ComparedBleu], str] | None = None,
 ):
     """Write the page: one HTML file that needs nothing else.
 
@@ -95,6 +99,7 @@ def write_report(
         names: the two models' names.
         chosen: as `cases` returns them.
         images: the pictures by `Case.number`, each uint8 `(h, w, 3)`; `None`: no pictures are shown.
+        compared: the models' BLEU on all sentences, as `compare_bleu` returns it, shown at the top.
 
     Raises:
         UserError: nothing to show, or a file that cannot be written.
@@ -106,11 +111,22 @@ def write_report(
         f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{html.escape(title)}</title>\n'
         '<meta name="viewport" content="width=device-width">\n'
         f"<style>{STYLE}</style>\n<h1>{html.escape(title)}</h1>\n"
+        f"{_scores(*compared) if compared else ''}"
         f"<p>{len(chosen):,} sentences, those that the two models translate most differently first.</p>\n"
         f"{articles}\n</html>\n"
     )
     with whole_file(path) as file:
         file.write_text(page, "utf-8")
+
+
+def _scores(compared: list[ComparedBleu], signature: str) -> str:
+    rows = "".join(
+        f"<tr><td>{html.escape(row.model)}<td>{row.bleu:.1f}<td>{row.mean:.1f} ± {row.interval:.1f}"
+        f"<td>{'' if row.p is None else f'{row.p:.3f}'}"
+        for row in compared
+    )
+    head = "<tr><th>model<th>BLEU<th>95 % of draws of the sentences<th>p"
+    return f"<table>{head}{rows}</table>\n<p><code>{html.escape(signature)}</code></p>\n"
 
 
 def _article(
