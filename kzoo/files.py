@@ -62,7 +62,9 @@ def write_json(path: str | os.PathLike, value):
         UserError: it cannot be written, for example because the disk is full.
     """
     with whole_file(path) as file:
-        file.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        text = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+        # In a file's name there may be what is not Unicode; it becomes JSON's own escape.
+        file.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def check_writable(path: str | os.PathLike):

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import sys
+import threading
 import time
 from itertools import permutations
 from pathlib import Path
@@ -15,7 +16,7 @@ import keras
 
 import kzoo
 from kzoo.bundle.corpora import languages, test_splits
-from kzoo.bundle.target import DONE
+from kzoo.bundle.target import DONE, end_with_parent
 from kzoo.data.corpora import Corpus
 from kzoo.errors import UserError, WorkerError, one_line
 from kzoo.evaluation.directions import evaluate_directions, write_directions
@@ -42,6 +43,7 @@ def train_and_score(name: str, folder: Path, overrides: list[str]):
     if path.exists() and json.loads(path.read_text("utf-8"))["recipe"] == values:
         print("finished before")
         return
+    path.unlink(missing_ok=True)  # of fewer epochs, perhaps
     train(recipe, folder, verbose=2)  # one line per epoch: a progress bar would fill the log
     began = time.perf_counter()
     _score(load(folder), recipe, recipe_corpus(recipe), folder)
@@ -88,6 +90,7 @@ def _training_seconds(history: Path) -> float:
 
 
 if __name__ == "__main__":
+    threading.Thread(target=end_with_parent, daemon=True).start()
     try:
         train_and_score(sys.argv[1], Path(sys.argv[2]), sys.argv[3:])
     except WorkerError as error:

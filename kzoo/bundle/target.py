@@ -20,7 +20,7 @@ WORKER = [sys.executable, "-m", "kzoo.bundle.one"]
 def main(bundle: str, *overrides: str):
     """Train and score a bundle's recipes in turn; one that fails does not stop the others.
 
-    SIGTERM and Ctrl-C let the current run save and end; nothing is started after it.
+    SIGTERM, SIGHUP and Ctrl-C let the current run save and end; nothing is started after it.
 
     Args:
         bundle: its folder.
@@ -41,7 +41,7 @@ def main(bundle: str, *overrides: str):
         error = _collected(name, runs, results)
         if stop.signal:
             print(f"stopped in {name}; run the same command to resume")
-            sys.exit(0 if stop.signal == signal.SIGTERM else 130)
+            sys.exit(130 if stop.signal == signal.SIGINT else 0)
         if status or not (runs / name / DONE).exists():
             failed.append(f"{name} (exit status {status}; {results / name}.log)")
         elif error:
@@ -64,13 +64,20 @@ class Stop:
 
     def __init__(self):
         self.signal, self.process = None, None
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._receive)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN:  # as by nohup
+                signal.signal(number, self._receive)
 
     def _receive(self, number, frame):
         self.signal = number
         if self.process:
             self.process.terminate()
+
+
+def end_with_parent():
+    """In the process of a recipe: be told to save and end when `run.sh`, which holds the pipe, is killed."""
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _run(name: str, runs: Path, overrides: tuple[str, ...], stop: Stop) -> int:
@@ -85,9 +92,9 @@ def _run(name: str, runs: Path, overrides: tuple[str, ...], stop: Stop) -> int:
         "PYTHONUNBUFFERED": "1",
     }
     # In its own session, so that Ctrl-C reaches it only once, from here.
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "start_new_session": True}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     with (
-        subprocess.Popen(command, env=environment, **pipes) as stop.process,
+        subprocess.Popen(command, env=environment, start_new_session=True, **pipes) as stop.process,
         open(folder / "log", "ab", buffering=0) as log,
     ):
         if stop.signal:  # before there was a process to tell

@@ -85,10 +85,11 @@ class Speed(keras.callbacks.Callback):
         self.batches, self.checkpoints, self.account = batches, checkpoints, account
 
     def on_epoch_begin(self, epoch, logs=None):
-        self._began, self._made = time.perf_counter(), self.account.seconds
+        self._earlier, self._made = self.checkpoints.seconds, self.account.seconds
 
     def on_epoch_end(self, epoch, logs=None):
         logs["seconds"] = self.checkpoints.seconds
         words = self.batches.num_words * self.checkpoints.batch / len(self.batches)
         logs["words_per_second"] = words / logs["seconds"]
-        logs["input_share"] = (self.account.seconds - self._made) / (time.perf_counter() - self._began)
+        here = logs["seconds"] - self._earlier  # 0 if only the score was left
+        logs["input_share"] = (self.account.seconds - self._made) / here if here else 0.0

@@ -12,7 +12,7 @@ from keras import ops
 
 from kzoo.errors import UserError
 from kzoo.files import check_space, remove_folder, remove_unfinished
-from kzoo.training.digests import damage, write_digests
+from kzoo.training.digests import SUMS, damage, write_digests
 from kzoo.training.not_a_number import Losses, finite_weights, not_finite
 from kzoo.training.strategies import Strategy
 
@@ -41,6 +41,8 @@ class Checkpoints(keras.callbacks.Callback):
     Attributes:
         epoch, batch, step: int. Epochs trained, batches trained of the next one, and batches trained in all.
         may_stop: bool. Whether training can resume from the present batch.
+        seconds: float. Time of the present epoch's training steps, over all starts of the run: without
+            writing checkpoints and without scoring.
         history: one row per epoch.
     """
 
@@ -61,7 +63,8 @@ class Checkpoints(keras.callbacks.Callback):
         self.epoch = self.batch = self.step = 0
         self.history: list[dict] = []
         self.may_stop = True
-        self._last, self._seconds, self._running, self._losses = "", 0.0, None, Losses()
+        self.seconds, self._began = 0.0, 0.0
+        self._last, self._running, self._losses = "", None, Losses()
 
     def restore(self):
         """Load the latest undamaged checkpoint into the compiled model, if there is one.
@@ -98,15 +101,21 @@ class Checkpoints(keras.callbacks.Callback):
             return None, reason
         try:
             state = json.loads((folder / STATE).read_text())
-        except (OSError, json.JSONDecodeError) as error:
+        except (FileNotFoundError, json.JSONDecodeError) as error:
             return None, str(error).splitlines()[0]
         if state.get("data", self.data) != self.data:
             raise UserError(data_has_changed(folder))
-        self.model.optimizer.build(self.model.trainable_variables)
+        if not self.model.optimizer.built:  # one that scales the loss would be built twice
+            self.model.optimizer.build(self.model.trainable_variables)
         try:
             self.model.load_weights(folder / WEIGHTS)
         except OSError as error:
-            return None, str(error).splitlines()[0]
+            reason = str(error).splitlines()[0]
+            if (folder / SUMS).exists():  # and says that the file is as it was written
+                raise UserError(
+                    f"{folder} cannot be read ({reason}); it is left as it is: try again"
+                ) from None
+            return None, reason
         except ValueError:
             raise UserError(f"{folder} is the checkpoint of another model: give another folder") from None
         self.assign_seeds(state["seeds"])
@@ -118,7 +127,7 @@ class Checkpoints(keras.callbacks.Callback):
         self.epoch, self.batch = state.get("epoch", len(self.history)), state.get("batch", 0)
         self.step = state.get("step", updates(self.model))
         if self.batch:
-            self._seconds, self._running = state["seconds"], state["running"]
+            self.seconds, self._running = state["seconds"], state["running"]
 
     def on_epoch_begin(self, epoch, logs=None):
         if (
@@ -128,7 +137,7 @@ class Checkpoints(keras.callbacks.Callback):
                 variable.assign(value)
             self._running = None
         now = time.perf_counter()
-        self._began, self._saved_at = now - self._seconds, now
+        self._began, self._saved_at = now - self.seconds, now
 
     def on_train_batch_end(self, batch, logs=None):
         self.batch += 1
@@ -137,19 +146,15 @@ class Checkpoints(keras.callbacks.Callback):
         left = self.params["steps"] - batch - 1
         if many or left == 0:
             self._check_loss()
+        self.seconds = time.perf_counter() - self._began
         self.may_stop = left != 1  # from a single remaining batch Keras would infer a fixed length
         due = bool(self.minutes) and time.perf_counter() - self._saved_at >= 60 * self.minutes
         if self.may_stop and self.strategy.any_worker(due, self.step):
             self.save()
 
-    @property
-    def seconds(self) -> float:
-        """Seconds of training in the present epoch, over all starts of the run."""
-        return time.perf_counter() - self._began
-
     def on_epoch_end(self, epoch, logs=None):
         self.history.append({"epoch": epoch + 1, **{name: float(value) for name, value in logs.items()}})
-        self.epoch, self.batch, self._seconds = epoch + 1, 0, 0.0
+        self.epoch, self.batch, self.seconds = epoch + 1, 0, 0.0
         self.save()
 
     def save(self):
@@ -161,10 +166,12 @@ class Checkpoints(keras.callbacks.Callback):
         name = f"epoch_{self.epoch:04d}" + (f"_batch_{self.batch:06d}" if self.batch else "")
         if name == self._last:
             return
+        start = time.perf_counter()
         self.check_finite()
         state = json.dumps(self._state())  # reading a metric needs all workers, so not where one may fail
         self.strategy.together(lambda: self._write(name, state))
         self._last, self._saved_at = name, time.perf_counter()
+        self._began += self._saved_at - start
         if not self.strategy.is_chief:
             return
         saved = self._saved()

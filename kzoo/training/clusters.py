@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import socket
+import time
 
 from kzoo.errors import UserError
 
@@ -13,6 +14,7 @@ KERAS_PROCESSES = (
     "KERAS_DISTRIBUTION_NUM_PROCESSES",
     "KERAS_DISTRIBUTION_PROCESS_ID",
 )
+PATIENCE = 60  # seconds in which a host's name has to become known
 EXAMPLE = (
     '{"cluster": {"worker": ["10.0.0.1:2222", "10.0.0.2:2222"]}, "task": {"type": "worker", "index": 0}}'
 )
@@ -145,13 +147,24 @@ def check_addresses(addresses: list, where: str):
         host, port = _host_and_port(str(address))
         if not host or not port.isdecimal() or not 0 < int(port) < 65536:
             raise UserError(f"{where} has {address!r}, which is not an address HOST:PORT")
-        try:
-            socket.getaddrinfo(host, int(port))
-        except (OSError, UnicodeError) as error:  # a name with an empty part, such as a..b
-            reason = getattr(error, "strerror", None) or error
-            raise UserError(f"{where}: {address}: no such host ({reason})") from None
+        _check_host(host, address, where)
         if addresses.count(address) > 1:
             raise UserError(f"{where} has {address} twice: each worker needs its own address")
+
+
+def _check_host(host: str, address: str, where: str):
+    """Refuse a host that is not known within `PATIENCE`: a cluster may name its machines as they start."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            socket.getaddrinfo(host, None)
+            return
+        except (OSError, UnicodeError) as error:  # the latter for a name with an empty part, such as a..b
+            reason = getattr(error, "strerror", None) or error
+            if isinstance(error, UnicodeError) or time.monotonic() >= end:
+                raise UserError(f"{where}: {address}: no such host ({reason})") from None
+        print(f"{where}: waiting for {address}, which is not known yet", flush=True)
+        time.sleep(min(5, PATIENCE))
 
 
 def _host_and_port(address: str) -> tuple[str, str]:

@@ -26,6 +26,9 @@ def damage(folder: Path, names: Iterable[str]) -> str:
     Args:
         folder: the folder.
         names: of the files that must be in it.
+
+    Raises:
+        OSError: a file cannot be read at present, which does not say that it is damaged.
     """
     sums = folder / SUMS
     if not sums.exists():
@@ -39,6 +42,8 @@ def damage(folder: Path, names: Iterable[str]) -> str:
             digest, _, name = line.partition("  ")
             if sha256(folder / name) != digest:
                 return f"{name} is not as it was written"
-    except (OSError, ValueError) as error:
-        return f"{getattr(error, 'filename', None) or SUMS} cannot be read"
+    except FileNotFoundError as error:
+        return f"{Path(error.filename).name} is missing"
+    except ValueError:
+        return f"{SUMS} is not text"
     return ""

@@ -62,10 +62,10 @@ class Preemption(keras.callbacks.Callback):
         epoch, batch = self.checkpoints.epoch, self.checkpoints.batch
         if batch:
             self.checkpoints.save()
-        print(
-            f"\n{signal.Signals(self._received).name}: stopped after {epoch} epochs and {batch} batches, "
-            "which are saved; run the same command to resume"
-        )
+        where = f"after {epoch} epochs and {batch} batches, which are saved"
+        if not (epoch or batch):
+            where = "before anything was trained, or what was trained before was read"
+        print(f"\n{signal.Signals(self._received).name}: stopped {where}; run the same command to resume")
         if self._received == signal.SIGINT:
             raise KeyboardInterrupt
         raise SystemExit(0)

@@ -166,7 +166,15 @@ OF_SEVERAL_LANGUAGES = (
     "validation_sentences",
     "sentences",
 )
-OF_TWO_LANGUAGES = ("source_characters", "language_model_epochs", "images")
+OF_TWO_LANGUAGES = (
+    "source",
+    "target",
+    "joint_vocabulary",
+    "source_characters",
+    "language_model_epochs",
+    "images",
+)
+OF_NOAM = ("warmup_steps", "rate_factor", "beta_2")
 OF_BUILDERS = ("text", "vocabulary_size", "joint_vocabulary", "source_characters", "language_model_epochs")
 
 
@@ -276,6 +284,8 @@ def _check_has_effect(recipe: Recipe, where: str):
         "a model of one direction": () if recipe.languages else OF_SEVERAL_LANGUAGES,
         "a multilingual model": OF_TWO_LANGUAGES if recipe.languages else (),
         "optimizer noam, whose rate is rate_factor's": ("rate",) if recipe.optimizer == "noam" else (),
+        f"optimizer {recipe.optimizer}": () if recipe.optimizer == "noam" else OF_NOAM,
+        "source_characters": ("joint_vocabulary",) if recipe.source_characters else (),
         f"{recipe.preset}, which is trained and has its vocabularies": ()
         if is_builder(recipe.preset)
         else OF_BUILDERS,

@@ -12,7 +12,7 @@ import keras
 from kzoo.data import Batches, PairBatches
 from kzoo.errors import UserError
 from kzoo.files import remove_folder, remove_unfinished
-from kzoo.presets.shelf import is_builder, preset_family
+from kzoo.presets.shelf import is_builder
 from kzoo.training.accounting import Account, CountedBatches, Speed
 from kzoo.training.bilingual import BilingualTask
 from kzoo.training.checkpoints import Checkpoints, updates
@@ -28,7 +28,7 @@ from kzoo.training.recipe import Recipe
 from kzoo.training.recipe_corpus import recipe_corpus
 from kzoo.training.run_folder import claim, record
 from kzoo.training.run_report import RunReport, print_report
-from kzoo.training.starting_preset import copy_start
+from kzoo.training.starting_preset import copy_start, start_family
 from kzoo.training.strategies import Strategy, open_strategy
 
 
@@ -70,7 +70,7 @@ def _train(recipe: Recipe, folder: Path, verbose: str | int, strategy: Strategy)
             "under tf.distribute Keras neither accumulates gradients nor scales float16 losses: "
             "raise tokens, or use mixed_bfloat16, or data_parallel on JAX"
         )
-    several = preset_family(recipe.preset) == "attention_bridge"
+    several = start_family(recipe, folder) == "attention_bridge"
     if several != bool(recipe.languages):
         needs = "languages" if several else "source and target"
         raise UserError(f"preset {recipe.preset} needs {needs} in its recipe")

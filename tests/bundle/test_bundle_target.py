@@ -12,8 +12,9 @@ from kzoo.bundle import target
 from kzoo.errors import UserError
 
 SCRIPT = """
-import signal, sys, time
+import signal, sys, threading, time
 from pathlib import Path
+from kzoo.bundle.target import end_with_parent
 name, folder, *overrides = sys.argv[1:]
 print("training", name, overrides, Path.cwd().name)
 if name == "bad":
@@ -21,7 +22,11 @@ if name == "bad":
 if name == "unfinished":
     sys.exit(0)
 if name == "long":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    def save(*_):
+        Path(folder, "saved").touch()
+        sys.exit(0)
+    signal.signal(signal.SIGTERM, save)
+    threading.Thread(target=end_with_parent, daemon=True).start()
     Path(folder, "begun").touch()
     time.sleep(60)
 Path(folder, "timing.json").write_text("{}")
@@ -85,19 +90,32 @@ def test_results_that_cannot_be_written_do_not_keep_the_other_recipes(bundled, t
     assert (tmp_path / "there" / "runs" / "better" / "timing.json").exists()
 
 
-def test_sigterm_ends_the_run_in_hand_and_starts_no_other(bundled, tmp_path):
-    program = (
-        "from kzoo.bundle import target\n"
-        f"target.WORKER = {target.WORKER}\n"
-        f"target.main({bundled('long', 'good')!r})"
-    )
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_run_in_hand_and_starts_no_other(number, bundled, tmp_path):
+    process = begun(bundled("long", "good"), tmp_path)
+    process.send_signal(number)
+    output, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "stopped in long; run the same command to resume" in output
+    assert not (tmp_path / "there" / "runs" / "good").exists()
+
+
+def test_a_killed_one_takes_the_run_in_hand_with_it(bundled, tmp_path):
+    process = begun(bundled("long"), tmp_path)
+    process.kill()
+    process.communicate(timeout=30)
+    deadline = time.monotonic() + 30
+    while not (tmp_path / "there" / "runs" / "long" / "saved").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def begun(bundle, tmp_path):
+    """Return the process of `run.sh`, with its first recipe in training."""
+    program = f"from kzoo.bundle import target\ntarget.WORKER = {target.WORKER}\ntarget.main({bundle!r})"
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 30
     while not (tmp_path / "there" / "runs" / "long" / "begun").exists():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    process.terminate()
-    output, _ = process.communicate(timeout=30)
-    assert process.returncode == 0
-    assert "stopped in long; run the same command to resume" in output
-    assert not (tmp_path / "there" / "runs" / "good").exists()
+    return process

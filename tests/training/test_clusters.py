@@ -1,13 +1,36 @@
 """The environment variables of runs of several processes: what is wrong is named before anything starts."""
 
 import json
+import socket
 
 import pytest
 
 from kzoo.errors import UserError
+from kzoo.training import clusters
 from kzoo.training.clusters import KERAS_PROCESSES, check_addresses, keras_processes, tf_cluster
 
 TWO = ["127.0.0.1:2222", "127.0.0.1:2223"]
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    monkeypatch.setattr(clusters, "PATIENCE", 0)
+
+
+def test_a_machine_may_get_its_name_later(monkeypatch, capsys):
+    monkeypatch.setattr(clusters, "PATIENCE", 60)
+    monkeypatch.setattr(clusters.time, "sleep", lambda seconds: None)
+    answers = [socket.gaierror(socket.EAI_NONAME, "not known"), []]
+
+    def getaddrinfo(host, port):
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(clusters.socket, "getaddrinfo", getaddrinfo)
+    check_addresses(["worker-1:2222"], "TF_CONFIG")
+    assert capsys.readouterr().out == "TF_CONFIG: waiting for worker-1:2222, which is not known yet\n"
 
 
 def set_tf(monkeypatch, cluster, task):

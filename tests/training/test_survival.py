@@ -23,7 +23,7 @@ from kzoo.data.batches import RestOfEpoch
 from kzoo.errors import UserError
 from kzoo.files import remove_unfinished
 from kzoo.models import NoamSchedule
-from kzoo.training import Recipe, train
+from kzoo.training import Recipe, digests, train
 from kzoo.training import checkpoints as checkpoints_module
 from kzoo.training.checkpoints import Checkpoints
 from kzoo.training.curves import Curves
@@ -78,7 +78,7 @@ class TinyTask:
     def prepare(self, model, batches, folder, verbose, preemption):
         pass
 
-    def score(self):
+    def score(self, model):
         return Score()
 
 
@@ -298,6 +298,27 @@ def test_a_damaged_checkpoint_is_reported_and_the_one_before_used(unbroken, tmp_
     assert checkpoints(tmp_path) == before
 
 
+@pytest.mark.parametrize("fails", ["its digest", "its weights"])
+def test_a_checkpoint_that_cannot_be_read_now_is_kept(fails, unbroken, tmp_path, monkeypatch):
+    """As when a network's disk fails for a moment: the checkpoint itself is whole."""
+    saved = stopped_run(tmp_path, monkeypatch)
+    before = checkpoints(tmp_path)
+
+    def read(self, path, *_, **__):
+        raise OSError(5, "Input/output error", str(path))
+
+    with monkeypatch.context() as patch, pytest.raises((OSError, UserError), match="Input/output error"):
+        if fails == "its weights":
+            patch.setattr(TinyModel, "load_weights", read)
+        else:
+            patch.setattr(digests, "sha256", lambda path: read(None, path))
+        train(RECIPE, tmp_path, verbose=0)
+    assert checkpoints(tmp_path) == before
+    assert (saved / before[-1] / "SHA256SUMS").exists()
+    train(RECIPE, tmp_path, verbose=0)
+    assert results(tmp_path) == results(unbroken)
+
+
 def test_a_damaged_best_checkpoint_is_left_out_of_the_mean(unbroken, tmp_path, capsys):
     shutil.copytree(unbroken, tmp_path / "run")
     best = json.loads((unbroken / "checkpoints" / "epoch_0003" / "state.json").read_text())["history"]
@@ -305,7 +326,7 @@ def test_a_damaged_best_checkpoint_is_left_out_of_the_mean(unbroken, tmp_path, c
     folder = tmp_path / "run" / "checkpoints"
     (folder / f"epoch_{damaged['epoch']:04d}" / "checkpoint.weights.h5").unlink()
     translator = train(RECIPE, tmp_path / "run", verbose=0)
-    assert "checkpoint.weights.h5 cannot be read) and left out of the mean" in capsys.readouterr().out
+    assert "checkpoint.weights.h5 is missing) and left out of the mean" in capsys.readouterr().out
     expected = TinyTask(RECIPE, None).build(None)
     expected.load_weights(folder / f"epoch_{worst_kept['epoch']:04d}" / "checkpoint.weights.h5")
     for ours, theirs in zip(translator.get_weights(), expected.get_weights(), strict=True):

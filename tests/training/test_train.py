@@ -221,6 +221,11 @@ def test_a_recipe_is_read_and_overridden(tmp_path):
         (RECIPE + "train = [1, 2]", "not a list of strings"),
         (RECIPE + "monolingual = true", "monolingual would change nothing with a model of one direction"),
         (RECIPE + "rate = 1e-4", "rate would change nothing with optimizer noam"),
+        (RECIPE + 'optimizer = "adam"\nbeta_2 = 0.9', "beta_2 would change nothing with optimizer adam"),
+        (
+            RECIPE + 'source_characters = "seen"\njoint_vocabulary = false',
+            "joint_vocabulary would change nothing with source_characters",
+        ),
         (RECIPE + 'val = ["a", "b"]', 'val would change nothing with another corpus than "files"'),
         ('preset = "pope_tiny"', "lacks corpus"),
         ("preset = ", "is not TOML"),
