@@ -13,7 +13,7 @@ from kzoo.bundle.corpora import corpus_files
 from kzoo.bundle.wheels import NEEDED, NEEDED_FOR, NEEDED_FOR_SHARDS, PYTHONS, collect_wheels, read_pins
 from kzoo.errors import UserError
 from kzoo.files import check_replaceable, whole_folder
-from kzoo.presets.shelf import is_builder, preset_family
+from kzoo.presets.shelf import builder_module, is_builder
 from kzoo.sharing.integrity import preset_files
 from kzoo.sharing.location import locate
 from kzoo.training.recipe import Recipe, read_recipe
@@ -116,8 +116,10 @@ def _versions(packed: list[Packed]) -> dict[str, str]:
     """Return the versions of the packages that the recipes need."""
     names = list(NEEDED)
     for one in packed:
-        kind = preset_family(one.recipe.preset)
-        names += [*NEEDED_FOR.get(kind, ()), *(NEEDED_FOR_SHARDS if one.recipe.shards else ())]
+        preset = one.recipe.preset
+        if is_builder(preset):  # a trained one has its glyphs
+            names += NEEDED_FOR.get(builder_module(preset), ())
+        names += NEEDED_FOR_SHARDS if one.recipe.shards else ()
     pins = read_pins(CONSTRAINTS)
     return {name: pins[name] for name in dict.fromkeys(names)}
 

@@ -11,7 +11,7 @@ import h5py
 import keras
 from keras_hub.models import Backbone
 
-from kzoo.errors import UserError, nearest
+from kzoo.errors import UserError
 from kzoo.files import check_replaceable, check_space, whole_folder
 from kzoo.models.preset_safety import check_object, check_settings
 from kzoo.sharing.integrity import METADATA_FILE, check_files, check_listed, read_listing, read_object, seal
@@ -22,6 +22,8 @@ CONFIG_FILE = "config.json"  # as keras-hub names it
 WEIGHTS_FILE = "model.weights.h5"  # the same
 SHARDS_FILE = "model.weights.json"  # instead, for large models: which file has which weights
 SHARD_SIZE = 0.03  # GiB of float32 per file, half of it in float16: hosts refuse large files
+# Arguments of backbones that trained weights can do with other values of.
+OVERRIDES = ("dropout", "dtype", "max_length", "penalty_weight")
 TOKENIZER_FILE = re.compile(r"[\w-]+\.json", re.ASCII)
 
 
@@ -120,13 +122,12 @@ def read_preset(preset: str | os.PathLike, **overrides) -> tuple[Backbone, list,
 
     Args:
         preset: as `kzoo.sharing.locate` takes it: a folder, a name on the shelf, or a handle.
-        **overrides: arguments of the backbone that replace the saved ones and leave its weights as they are,
-            such as `dropout` or `dtype`.
+        **overrides: arguments of the backbone that replace the saved ones: those in `OVERRIDES`.
 
     Raises:
         UserError: there is no such preset; a file is missing or altered; the format is newer than this kzoo;
-            the preset names a class or a file that a preset may not name; an override that the backbone does
-            not take, or with which the saved weights would not be its weights.
+            the preset names a class or a file that a preset may not name; another override, or one that its
+            weights cannot have.
     """
     folder = locate(preset)
     listing = read_listing(folder)
@@ -138,34 +139,15 @@ def read_preset(preset: str | os.PathLike, **overrides) -> tuple[Backbone, list,
     files = settings.pop("tokenizers")
     configuration = read_object(folder / CONFIG_FILE)
     check_object(configuration, folder / CONFIG_FILE)
-    for name in overrides:
-        if name not in configuration["config"]:
-            known = nearest(name, list(configuration["config"]))
-            raise UserError(f"preset {folder}: its model takes no {name!r}; {known}")
     with in_one_line(folder, overrides):
+        may_differ = [name for name in OVERRIDES if name in configuration["config"]]
+        for name in overrides:
+            if name not in may_differ:
+                raise UserError(
+                    f"preset {folder} is trained with its {name}: only {', '.join(may_differ)} may differ"
+                )
         tokenizers = {file: _read_tokenizer(folder, file, listing) for file in files}
-        backbone = Backbone.from_preset(str(folder), **overrides)
-    if overrides:
-        _check_all_used(folder, backbone, overrides)
-    return backbone, [tokenizers[file] for file in files], settings
-
-
-def _check_all_used(folder: Path, backbone: Backbone, overrides: dict):
-    """Refuse overrides that leave saved weights out, such as fewer layers: Keras would load the others."""
-    saved = 0
-
-    def count(name, item):
-        nonlocal saved
-        saved += item.size if isinstance(item, h5py.Dataset) else 0
-
-    for path in folder.glob("*.weights.h5"):
-        with h5py.File(path) as file:
-            file.visititems(count)
-    if saved != backbone.count_params():
-        raise UserError(
-            f"preset {folder} with {overrides} would have {backbone.count_params():,} weights, "
-            f"not the {saved:,} that are saved: override only what leaves its weights as they are"
-        )
+        return Backbone.from_preset(str(folder), **overrides), [tokenizers[file] for file in files], settings
 
 
 def _weights_files(folder: Path) -> list[str]:
@@ -194,8 +176,8 @@ def in_one_line(folder: str | os.PathLike, overrides: dict | None = None):
     except (AttributeError, KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
         inner = str(error).split("Exception encountered:")[-1].strip()  # Keras puts long text before it
         reason = (inner or type(error).__name__).splitlines()[0]
-        if overrides:
-            raise UserError(f"preset {folder} with {overrides} cannot be built ({reason:.160})") from error
+        if changed := {name: value for name, value in (overrides or {}).items() if name != "dtype"}:
+            raise UserError(f"preset {folder} with {changed} cannot be built ({reason:.160})") from error
         raise UserError(
             f"preset {folder} cannot be built by this kzoo ({reason:.160}); if a newer one saved it, update"
         ) from error

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kzoo.errors import UserError, nearest
 from kzoo.presets.description import describe
-from kzoo.sharing.integrity import check_files, check_listed, read_listing, read_object
+from kzoo.sharing.integrity import read_object
 from kzoo.sharing.location import SHELF, locate, shelved
 
 if TYPE_CHECKING:  # listing presets needs no deep-learning library
@@ -55,7 +55,6 @@ FAMILIES = {
     "RecurrentBackbone": "glyph",
     "TransformerBackbone": "pope",
 }
-CONFIG = "config.json"  # as keras-hub names it
 TRANSLATORS = ("Translator", "MultilingualTranslator")
 
 
@@ -83,7 +82,7 @@ def shelf_table(pattern: str = "*") -> "Group":
     trained = Table(Column("trained preset", no_wrap=True), "family", "what it is", show_lines=True)
     for name in shelved():
         if name in names:
-            backbone = read_object(SHELF / name / CONFIG)
+            backbone = read_object(SHELF / name / "config.json")
             kind = family(backbone["class_name"], backbone["config"])
             trained.add_row(name, kind, "\n".join(describe(SHELF / name)))
     to_train = Table("builders, to be trained", "family", show_lines=True)
@@ -121,28 +120,12 @@ def is_builder(name: str) -> bool:
     return any(name in builders for builders in BUILDERS.values())
 
 
-def preset_family(name: str | os.PathLike) -> str:
-    """Return the module of `kzoo.presets` that builds models of a preset's kind, without importing it.
-
-    Args:
-        name: a builder's, or a trained preset as `load` takes it.
-
-    Raises:
-        UserError: there is no such preset, it cannot be downloaded, or its configuration is altered.
-    """
-    if is_builder(name):
-        return builder_module(name)
+def is_trained(name: str) -> bool:
+    """Return whether `name` is a trained preset's that is here, or a handle, which is not looked up."""
     try:
-        folder = locate(name)
+        return not is_builder(name) and bool("://" in name or locate(name))
     except UserError:
-        if "://" in str(name):
-            raise
-        raise UserError(f"no preset {str(name)!r}; {nearest(str(name), list_presets())}") from None
-    listing = read_listing(folder)
-    check_listed(folder, listing, [CONFIG])
-    check_files(folder, {CONFIG: listing[CONFIG]})
-    backbone = read_object(folder / CONFIG)
-    return family(backbone["class_name"], backbone["config"])
+        return False
 
 
 def builder_module(name: str) -> str:
@@ -165,8 +148,8 @@ def load(preset: str | os.PathLike, **overrides) -> "Translator | MultilingualTr
         preset: a name on the shelf; a folder written by `save_to_preset` or `kzoo train`; or a handle,
             `"hf://user/repository[@revision]"` or `"kaggle://user/model/keras/variation[/version]"`, whose
             preset is downloaded once and then read from the cache.
-        **overrides: arguments of its backbone that replace the saved ones and leave its weights as they are:
-            `dropout`, `dtype`, or `max_length`, where that sizes no table of weights.
+        **overrides: arguments of its backbone that replace the saved ones: `dropout`, `dtype`,
+            `penalty_weight`, or `max_length`, where that sizes no table of weights.
 
     Raises:
         UserError: no preset of that name, it cannot be downloaded, it is not what was saved, or an override
@@ -195,12 +178,7 @@ def family(backbone: str, config: dict) -> str:
     Args:
         backbone: name of its class.
         config: its configuration.
-
-    Raises:
-        UserError: no builder makes such a backbone.
     """
-    if backbone not in FAMILIES:
-        raise UserError(f"a model of class {backbone!r}, which this kzoo does not know")
     return "image_text" if config.get("image_shape") else FAMILIES[backbone]
 
 

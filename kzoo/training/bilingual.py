@@ -169,13 +169,8 @@ def shard_settings(recipe: Recipe) -> dict:
     """Return what shards for the recipe depend on, apart from the text.
 
     Raises:
-        UserError: the recipe's text has a form that shards cannot have, or it fine-tunes a trained preset.
+        UserError: the recipe's text has a form that shards cannot have.
     """
-    if not is_builder(recipe.preset):
-        raise UserError(
-            f"shards have a vocabulary of their own, but the trained preset {recipe.preset} has another: "
-            "fine-tune it on files, without shards"
-        )
     if recipe.text != "raw":
         raise UserError(f"shards hold raw text, but the recipe's is {recipe.text}: leave text or shards out")
     names = ("source", "target", "vocabulary_size", "joint_vocabulary", "source_characters")

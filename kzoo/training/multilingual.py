@@ -15,7 +15,7 @@ from kzoo.training.direction_scores import DirectionScores
 from kzoo.training.optimizers import make_optimizer
 from kzoo.training.preemption import Preemption
 from kzoo.training.recipe import Recipe
-from kzoo.training.recipe_corpus import naming, recipe_directions
+from kzoo.training.recipe_corpus import naming, recipe_directions, text_languages
 from kzoo.training.starting_preset import load_start
 from kzoo.training.vocabularies import learned_subwords
 
@@ -40,7 +40,7 @@ class MultilingualTask:
             for split in ("train", recipe.validation):
                 corpus.pairs(split, source, target)  # raises an error that names both files if not aligned
         self.train, self.validation = (
-            {language: corpus.sentences(split, language) for language in recipe.languages}
+            {language: corpus.sentences(split, language) for language in text_languages(recipe)}
             for split in ("train", recipe.validation)
         )
 

@@ -17,11 +17,13 @@ from kzoo.data.shards import INDEX, Shards, write_index
 from kzoo.data.text_streams import stream_pairs
 from kzoo.errors import UserError
 from kzoo.files import check_replaceable, whole_folder
+from kzoo.presets.shelf import is_builder
 from kzoo.text import CharacterTokenizer
 from kzoo.text.tokenizers import END, UNKNOWN
 from kzoo.training.bilingual import learned_tokenizers, shard_settings
 from kzoo.training.recipe import Recipe
 from kzoo.training.recipe_corpus import recipe_corpus
+from kzoo.training.starting_preset import locate_start
 
 SAMPLE = 200_000  # pairs that subwords are learned from
 BLOCK = 10_000  # pairs read at a time
@@ -61,6 +63,12 @@ def prepare(
     folder = Path(folder)
     if recipe.languages or recipe.images:
         raise UserError("shards hold text of one direction: the recipe has languages or images")
+    if not is_builder(recipe.preset):
+        name = locate_start(recipe).name  # raises if it is nothing at all
+        raise UserError(
+            f"shards have vocabularies of their own, but the trained preset {name} has others: "
+            "fine-tune it on files, without shards"
+        )
     shard_settings(recipe)  # raises now if shards cannot have the text's form
     check_installed()
     check_replaceable(folder, INDEX)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kzoo.errors import UserError, nearest
-from kzoo.presets.shelf import is_builder
+from kzoo.presets.shelf import is_builder, is_trained
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,8 @@ class Recipe:
     Args:
         preset: builder in `kzoo.presets`, such as `"pope_tiny"`; or a trained preset, as `kzoo.presets.load`
             takes it, which is fine-tuned: it keeps its vocabularies, and the optimizer starts anew.
-        model: arguments given to the builder, such as `{"num_layers": 2}`; or, for a trained preset, those
-            that leave its weights as they are, such as `{"dropout": 0.1}`.
+        model: arguments given to the builder, such as `{"num_layers": 2}`; or, for a trained preset, to
+            `kzoo.presets.load`, such as `{"dropout": 0.1}`.
         corpus: name of a corpus; or `"files"`, with `train`, `val` and `test`.
         train, val, test: for `"files"`: a pair of aligned text files, or one TSV file.
         shards: folder that `kzoo prepare` has made of a training text too large for memory; empty: the text
@@ -270,11 +270,23 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
         raise UserError(
             f"{where}: shards hold text of one direction: leave out languages and images, or shards"
         )
+    if recipe.shards and not is_builder(recipe.preset):
+        raise UserError(
+            f"{where}: shards have vocabularies of their own, but a trained preset its own: fine-tune it on "
+            "files, without shards"
+        )
     if recipe.halve_after and recipe.optimizer == "noam":
         raise UserError(
             f"{where}: halve_after needs a constant learning rate: use optimizer adam or sgd, not noam"
         )
     return recipe
+
+
+def check_languages(recipe: Recipe, several: bool):
+    """Refuse a preset of several languages in a recipe of one direction, and the other way round."""
+    if several != bool(recipe.languages):
+        needs = "languages" if several else "source and target"
+        raise UserError(f"preset {recipe.preset} needs {needs} in its recipe")
 
 
 def _check_has_effect(recipe: Recipe, where: str):
@@ -286,9 +298,9 @@ def _check_has_effect(recipe: Recipe, where: str):
         "optimizer noam, whose rate is rate_factor's": ("rate",) if recipe.optimizer == "noam" else (),
         f"optimizer {recipe.optimizer}": () if recipe.optimizer == "noam" else OF_NOAM,
         "source_characters": ("joint_vocabulary",) if recipe.source_characters else (),
-        f"{recipe.preset}, which is trained and has its vocabularies": ()
-        if is_builder(recipe.preset)
-        else OF_BUILDERS,
+        f"{recipe.preset}, which is trained and has its vocabularies": OF_BUILDERS
+        if is_trained(recipe.preset)
+        else (),
         'another corpus than "files"': () if recipe.corpus == "files" else ("train", "val", "test"),
     }
     for of, keys in useless.items():

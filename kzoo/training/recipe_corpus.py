@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from kzoo.data.corpora import Corpus, open_corpus, open_files
 from kzoo.data.language_pairs import language_pairs
 from kzoo.errors import UserError
+from kzoo.presets.shelf import is_builder
 from kzoo.training.recipe import Recipe
 
 
@@ -21,7 +22,7 @@ def recipe_corpus(recipe: Recipe) -> Corpus:
         # The text that shards were made from need not be on the machine that has them.
         names = ("val", "test") if recipe.shards else ("train", "val", "test")
         splits = {name: getattr(recipe, name) or None for name in names}
-        corpus = open_files(**splits, languages=recipe.languages or (recipe.source, recipe.target))
+        corpus = open_files(**splits, languages=text_languages(recipe))
     return corpus.with_images(recipe.images) if recipe.images else corpus
 
 
@@ -33,6 +34,19 @@ def recipe_directions(recipe: Recipe) -> list[tuple[str, str]]:
     """
     chosen = recipe.centre, recipe.left_out, recipe.monolingual, recipe.directions
     return language_pairs(recipe.languages, *chosen)
+
+
+def text_languages(recipe: Recipe) -> list[str]:
+    """Return the languages whose text a recipe needs.
+
+    A trained preset needs none for a language that it is not trained further in: it has all vocabularies.
+    """
+    if not recipe.languages:
+        return [recipe.source, recipe.target]
+    if is_builder(recipe.preset):
+        return recipe.languages
+    trained = {language for pair in recipe_directions(recipe) for language in pair}
+    return [language for language in recipe.languages if language in trained]
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kzoo.errors import UserError
 from kzoo.files import remove_folder, write_json
+from kzoo.sharing.location import MARKS
 from kzoo.training.checkpoints import saved_in
 from kzoo.training.recipe import Recipe, make_recipe
 
@@ -29,33 +30,37 @@ MAY_DIFFER = (
 def claim(folder: Path, recipe: Recipe):
     """Write the recipe into a folder, or check that the run in it can resume with this recipe.
 
-    If nothing is trained yet, the run starts again, with vocabularies learned from its present text, or with
-    its preset as it is now.
+    If nothing is trained yet, the run starts again, with vocabularies learned from its present text.
 
     Raises:
-        UserError: a preset without its checkpoints is there, another recipe was trained there, its recipe
-            cannot be read, or the folder holds files that are not a run's.
+        UserError: a preset, or a run's without its checkpoints, is there; another recipe was trained there;
+            its recipe cannot be read; or the folder holds files that are not a run's.
     """
+    if any((folder / mark).is_file() for mark in MARKS):
+        raise UserError(
+            f"{folder} holds a preset, which would be used in place of the trained one: give another folder"
+        )
     trained = [epoch for epoch, _, _ in saved_in(folder / "checkpoints")]
     if (folder / "preset").exists() and not trained:
         raise UserError(f"{folder} holds a trained preset without its checkpoints: give another folder")
     if trained:
         _check_goes_on(folder, recipe, max(trained))
         return
-    decoders = [folder / name for name in LANGUAGE_MODEL if (folder / name).exists()]
     start = folder / START
+    decoders = [folder / name for name in LANGUAGE_MODEL if (folder / name).exists()]
     learned = sorted(found for pattern in VOCABULARIES for found in folder.glob(pattern))
     if not (folder / RECIPE).exists():
         if learned or decoders or start.exists():
             names = ", ".join(path.name for path in (*learned, *decoders, start) if path.exists())
             raise UserError(f"{folder} has {names}, but no {RECIPE}: not a run's folder; choose another")
-    elif not _differing(folder, recipe) and decoders:
+    differing = _differing(folder, recipe) if (folder / RECIPE).exists() else []
+    if decoders and not differing:
         return
     for path in learned:
         path.unlink()
     for path in decoders:
         remove_folder(path)
-    if start.exists():
+    if "preset" in differing and start.exists():
         remove_folder(start)
     record(folder, recipe)
 

@@ -5,46 +5,64 @@ from pathlib import Path
 
 import keras
 
+from kzoo.errors import UserError, nearest
 from kzoo.files import whole_folder
-from kzoo.presets import load
-from kzoo.presets.shelf import is_builder, preset_family
+from kzoo.presets import list_presets, load
 from kzoo.sharing.integrity import preset_files
 from kzoo.sharing.location import locate
-from kzoo.training.recipe import Recipe
+from kzoo.training.checkpoints import saved_in
+from kzoo.training.recipe import Recipe, check_languages
 from kzoo.training.run_folder import START
 
 
-def copy_start(recipe: Recipe, folder: Path):
-    """Copy the recipe's trained preset into a run's folder, unless it is there.
+def locate_start(recipe: Recipe) -> Path:
+    """Return the folder of the trained preset that a recipe names, which is no builder.
 
-    A resumed run needs that preset no more, and has the same vocabularies even if it was trained further.
+    Raises:
+        UserError: there is no such preset, or it cannot be downloaded.
+    """
+    try:
+        return locate(recipe.preset)
+    except UserError:
+        if "://" in recipe.preset:
+            raise
+        raise UserError(f"no preset {recipe.preset!r}; {nearest(recipe.preset, list_presets())}") from None
+
+
+def copy_start(recipe: Recipe, folder: Path):
+    """Copy the recipe's trained preset into a run's folder.
+
+    From the first checkpoint on, and if the preset is not there any more, the copy stays as it is.
 
     Raises:
         UserError: there is no such preset, it cannot be downloaded, or a file of it is missing or altered.
     """
-    if (folder / START).is_dir():
+    start = folder / START
+    if start.is_dir() and saved_in(folder / "checkpoints"):
         return
-    files = preset_files(locate(recipe.preset))
-    with whole_folder(folder / START) as copy:
+    try:
+        files = preset_files(locate_start(recipe))
+    except UserError:
+        if start.is_dir():
+            return
+        raise
+    with whole_folder(start) as copy:
         for name, path in files.items():
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy / name)
-
-
-def start_family(recipe: Recipe, folder: Path) -> str:
-    """Return the module of `kzoo.presets` that builds models of the kind that the recipe trains.
-
-    Raises:
-        UserError: there is no such preset, it cannot be downloaded, or it is altered.
-    """
-    start = folder / START
-    return preset_family(start if start.is_dir() and not is_builder(recipe.preset) else recipe.preset)
 
 
 def load_start(recipe: Recipe, folder: Path) -> keras.Model:
     """Return the translator that `copy_start` copied, with the recipe's precision and its `model` arguments.
 
     Raises:
-        UserError: the copy is altered, or the model does not take these arguments.
+        UserError: the copy is altered, the model does not take these arguments, or the recipe is of one
+            direction and the model of several languages, or the other way round.
     """
-    return load(folder / START, dtype=recipe.precision, **recipe.model)
+    start = folder / START
+    try:
+        translator = load(start, dtype=recipe.precision, **recipe.model)
+    except UserError as error:  # the user knows the preset by its own name
+        raise UserError(str(error).replace(str(start), recipe.preset)) from None
+    check_languages(recipe, hasattr(translator, "languages"))
+    return translator

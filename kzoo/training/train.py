@@ -12,7 +12,7 @@ import keras
 from kzoo.data import Batches, PairBatches
 from kzoo.errors import UserError
 from kzoo.files import remove_folder, remove_unfinished
-from kzoo.presets.shelf import is_builder
+from kzoo.presets.shelf import builder_module, is_builder
 from kzoo.training.accounting import Account, CountedBatches, Speed
 from kzoo.training.bilingual import BilingualTask
 from kzoo.training.checkpoints import Checkpoints, updates
@@ -24,11 +24,11 @@ from kzoo.training.nothing_to_save import nothing_to_save
 from kzoo.training.one_process import one_process
 from kzoo.training.optimizers import rate_callbacks
 from kzoo.training.preemption import Interruptible, Preemption
-from kzoo.training.recipe import Recipe
+from kzoo.training.recipe import Recipe, check_languages
 from kzoo.training.recipe_corpus import recipe_corpus
 from kzoo.training.run_folder import claim, record
 from kzoo.training.run_report import RunReport, print_report
-from kzoo.training.starting_preset import copy_start, start_family
+from kzoo.training.starting_preset import copy_start
 from kzoo.training.strategies import Strategy, open_strategy
 
 
@@ -70,10 +70,8 @@ def _train(recipe: Recipe, folder: Path, verbose: str | int, strategy: Strategy)
             "under tf.distribute Keras neither accumulates gradients nor scales float16 losses: "
             "raise tokens, or use mixed_bfloat16, or data_parallel on JAX"
         )
-    several = start_family(recipe, folder) == "attention_bridge"
-    if several != bool(recipe.languages):
-        needs = "languages" if several else "source and target"
-        raise UserError(f"preset {recipe.preset} needs {needs} in its recipe")
+    if is_builder(recipe.preset):
+        check_languages(recipe, builder_module(recipe.preset) == "attention_bridge")
     began = time.perf_counter()
     make_task = MultilingualTask if recipe.languages else BilingualTask
     task = make_task(recipe, recipe_corpus(recipe))

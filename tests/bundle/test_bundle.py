@@ -93,6 +93,8 @@ def test_recipes_find_their_own_files_from_the_bundle(tmp_path, wheels, own_file
 def test_a_preset_to_fine_tune_goes_with_it(tmp_path, wheels, own_files, monkeypatch):
     folder = tmp_path / "bundle"
     name = "pope_tiny_multi30k_en_de"
+    with pytest.raises(UserError, match="no trained preset 'pope_tniy'|no preset 'pope_tniy'"):
+        bundle([str(own_files), "preset=pope_tniy"], folder, wheels=wheels)
     bundle([str(own_files), f"preset={name}"], folder, wheels=wheels)
     (one,) = json.loads((folder / "bundle.json").read_text())["recipes"]
     monkeypatch.chdir(folder)

@@ -1,8 +1,8 @@
 """Fine-tuning: a run that begins with a trained preset's weights and vocabularies, and what it refuses."""
 
-import dataclasses
 import json
 import shutil
+from dataclasses import replace as replaced
 
 import keras
 import numpy as np
@@ -13,7 +13,7 @@ from kzoo.errors import UserError
 from kzoo.presets import attention_bridge_m2m_tiny, load, pope_tiny
 from kzoo.text import MosesSubwordTokenizer, SubwordTokenizer, moses_text, train_subwords
 from kzoo.training import Recipe, read_recipe, train
-from kzoo.training.bilingual import shard_settings
+from kzoo.training.preparation import prepare
 
 PAIRS = {"train": 100, "val": 8}
 SMALL = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 16, "max_length": 64}
@@ -82,13 +82,13 @@ def test_it_begins_with_the_preset_s_weights_words_and_languages(recipe, preset,
 
 def test_a_stopped_run_goes_on_without_the_preset_to_the_same_weights(recipe, preset, tmp_path):
     """As after a kill, when the preset has gone: the run has its own copy."""
-    recipe = dataclasses.replace(recipe, rate=0.1, epochs=2, model={"dropout": 0.2})
+    recipe = replaced(recipe, rate=0.1, epochs=2, model={"dropout": 0.2})
     unbroken = train(recipe, tmp_path / "unbroken", verbose=0)
     assert not np.array_equal(unbroken.get_weights()[0], load(preset).get_weights()[0])
     assert unbroken.backbone.get_config()["dropout"] == 0.2
     moved = shutil.copytree(preset, tmp_path / "preset")
-    recipe = dataclasses.replace(recipe, preset=str(moved))
-    train(dataclasses.replace(recipe, epochs=1), tmp_path / "run", verbose=0)
+    recipe = replaced(recipe, preset=str(moved))
+    train(replaced(recipe, epochs=1), tmp_path / "run", verbose=0)
     shutil.rmtree(moved)
     shutil.rmtree(tmp_path / "run" / "preset")
     same(train(recipe, tmp_path / "run", verbose=0), unbroken)
@@ -96,7 +96,7 @@ def test_a_stopped_run_goes_on_without_the_preset_to_the_same_weights(recipe, pr
 
 def test_a_run_that_has_trained_nothing_takes_the_preset_as_it_is_now(recipe, preset, tmp_path):
     mine = shutil.copytree(preset, tmp_path / "preset")
-    recipe = dataclasses.replace(recipe, preset=str(mine))
+    recipe = replaced(recipe, preset=str(mine))
     train(recipe, tmp_path / "run", verbose=0)
     for made in ("checkpoints", "preset"):
         shutil.rmtree(tmp_path / "run" / made)
@@ -106,20 +106,49 @@ def test_a_run_that_has_trained_nothing_takes_the_preset_as_it_is_now(recipe, pr
     same(train(recipe, tmp_path / "run", verbose=0), load(mine))
 
 
+def test_a_copy_of_a_preset_that_has_gone_is_kept(recipe, preset, tmp_path):
+    """Of a run that was killed before its first checkpoint."""
+    mine = shutil.copytree(preset, tmp_path / "preset")
+    recipe = replaced(recipe, preset=str(mine))
+    train(recipe, tmp_path / "run", verbose=0)
+    for made in ("checkpoints", "preset"):
+        shutil.rmtree(tmp_path / "run" / made)
+    shutil.rmtree(mine)
+    same(train(recipe, tmp_path / "run", verbose=0), load(preset))
+    for made in ("checkpoints", "preset"):
+        shutil.rmtree(tmp_path / "run" / made)
+    with pytest.raises(UserError, match="no preset 'another'"):
+        train(replaced(recipe, preset="another"), tmp_path / "run", verbose=0)
+
+
+def test_the_preset_s_own_folder_is_refused(recipe, preset, tmp_path):
+    mine = shutil.copytree(preset, tmp_path / "preset")
+    before = sorted(path.name for path in mine.iterdir())
+    with pytest.raises(UserError, match="holds a preset, .*: give another folder"):
+        train(replaced(recipe, preset=str(mine)), mine, verbose=0)
+    assert sorted(path.name for path in mine.iterdir() if path.name != ".lock") == before
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
         ({"source": "de", "target": "en"}, "this preset translates from en to de, not with 'de'"),
-        ({"model": {"num_layers": 0}}, "num_layers is a whole number of at least 1, not 0"),
-        ({"model": {"num_layers": 2}}, r"with .*'num_layers': 2\} cannot be built"),
-        ({"model": {"depth": 2}}, "its model takes no 'depth'; did you mean"),
+        (
+            {"model": {"dropout": 2.0}},
+            r"^preset \S+/preset with {'dropout': 2.0} cannot be built \(.*dropout",
+        ),
+        (
+            {"model": {"num_layers": 1}},
+            r"preset is trained with its num_layers: only dropout, dtype, max_length may differ",
+        ),
         ({"preset": "runs/none"}, "no preset 'runs/none'; .*pope_tiny"),
+        ({"preset": "pope_tniy"}, "no preset 'pope_tniy'; did you mean pope_tiny"),
         ({"source": "", "target": "", "languages": ["en", "de"]}, "needs source and target in its recipe"),
     ],
 )
 def test_what_the_preset_cannot_be_is_refused(wrong, message, recipe, tmp_path):
     with pytest.raises(UserError, match=message) as refused:
-        train(dataclasses.replace(recipe, **wrong), tmp_path / "run", verbose=0)
+        train(replaced(recipe, **wrong), tmp_path / "run", verbose=0)
     assert "\n" not in str(refused.value)
     assert not list(tmp_path.iterdir())
 
@@ -129,7 +158,7 @@ def test_an_altered_preset_is_refused(recipe, preset, tmp_path):
     with open(mine / "model.weights.h5", "r+b") as file:
         file.write(b"no")
     with pytest.raises(UserError, match=r"model\.weights\.h5 is altered or cut short"):
-        train(dataclasses.replace(recipe, preset=str(mine)), tmp_path / "run", verbose=0)
+        train(replaced(recipe, preset=str(mine)), tmp_path / "run", verbose=0)
     assert not (tmp_path / "run").exists()
 
 
@@ -142,8 +171,14 @@ def test_vocabularies_of_its_own_are_refused(recipe, tmp_path):
         key = override.partition("=")[0]
         with pytest.raises(UserError, match=f"{key} would change nothing with .*, which is trained"):
             read_recipe(file, [override])
-    with pytest.raises(UserError, match="shards have a vocabulary of their own"):
-        shard_settings(recipe)
+    with pytest.raises(UserError, match="shards have vocabularies of their own"):
+        read_recipe(file, ["shards=here"])
+    with pytest.raises(UserError, match="shards have vocabularies of their own"):
+        prepare(recipe, tmp_path / "shards")
+    mistyped = replaced(recipe, preset="pope_tniy")
+    with pytest.raises(UserError, match="no preset 'pope_tniy'; did you mean pope_tiny"):
+        prepare(mistyped, tmp_path / "shards")
+    assert read_recipe(file, ["preset=pope_tniy", "vocabulary_size=500"]).vocabulary_size == 500
 
 
 def test_lowercased_presets_are_validated_in_lower_case(recipe, text, tmp_path, monkeypatch):
@@ -159,35 +194,39 @@ def test_lowercased_presets_are_validated_in_lower_case(recipe, text, tmp_path, 
     translator.save_to_preset(tmp_path / "preset")
     lower = [sentence.lower() for sentence in text["val"]["de"]]
     monkeypatch.setattr(type(translator), "translate", lambda self, texts, **options: lower)
-    recipe = dataclasses.replace(recipe, preset=str(tmp_path / "preset"))
+    recipe = replaced(recipe, preset=str(tmp_path / "preset"))
     tuned = train(recipe, tmp_path / "run", verbose=0)
     row = (tmp_path / "run" / "history.csv").read_text().splitlines()[1].split(",")
     assert float(row[-2]) == pytest.approx(100)
     assert (tuned.source_language, tuned.target_language) == ("en", "de")  # the preset named none
 
 
-def test_several_languages_are_those_of_the_preset(text, tmp_path):
+def test_several_languages_are_those_of_the_preset_and_text_is_of_the_pairs(recipe, text, tmp_path):
+    """There is no French text."""
+    english = list(text["train"]["en"])
     tokenizers = {
         language: SubwordTokenizer(
-            train_subwords(list(sentences), 150), config_file=f"{language}_tokenizer.json"
+            train_subwords(list(text["train"].get(language, english)), 150),
+            config_file=f"{language}_tokenizer.json",
         )
-        for language, sentences in text["train"].items()
+        for language in ("en", "de", "fr")
     }
     translator = attention_bridge_m2m_tiny(tokenizers, **BRIDGE)
     translator.save_to_preset(tmp_path / "preset")
-    recipe = Recipe(
+    recipe = replaced(
+        recipe,
         preset=str(tmp_path / "preset"),
-        corpus="scenes",
-        languages=["en", "de"],
+        source="",
+        target="",
+        languages=["en", "de", "fr"],
         directions=["en-de"],
         sentences=16,
-        num_shapes=1,
         batches_per_epoch=2,
         validation_sentences=2,
-        optimizer="sgd",
-        rate=0.0,
-        epochs=1,
     )
     same(train(recipe, tmp_path / "run", verbose=0), load(tmp_path / "preset"))
-    with pytest.raises(UserError, match="has the languages en, de: give the same, in this order"):
-        train(dataclasses.replace(recipe, languages=["de", "en"]), tmp_path / "other", verbose=0)
+    with pytest.raises(UserError, match="has the languages en, de, fr: give the same, in this order"):
+        train(replaced(recipe, languages=["de", "en", "fr"]), tmp_path / "other", verbose=0)
+    with pytest.raises(UserError, match="needs languages in its recipe"):
+        train(replaced(recipe, languages=[], source="en", target="de"), tmp_path / "other", verbose=0)
+    assert not (tmp_path / "other").exists()
