@@ -49,11 +49,11 @@ def claim(folder: Path, recipe: Recipe):
     start = folder / START
     decoders = [folder / name for name in LANGUAGE_MODEL if (folder / name).exists()]
     learned = sorted(found for pattern in VOCABULARIES for found in folder.glob(pattern))
-    if not (folder / RECIPE).exists():
-        if learned or decoders or start.exists():
-            names = ", ".join(path.name for path in (*learned, *decoders, start) if path.exists())
-            raise UserError(f"{folder} has {names}, but no {RECIPE}: not a run's folder; choose another")
-    differing = _differing(folder, recipe) if (folder / RECIPE).exists() else []
+    made = [*learned, *decoders, *([start] if start.exists() else [])]
+    if made and not (folder / RECIPE).exists():
+        names = ", ".join(path.name for path in made)
+        raise UserError(f"{folder} has {names}, but no {RECIPE}: not a run's folder; choose another")
+    differing = _differing(folder, recipe) if made else []
     if decoders and not differing:
         return
     for path in learned:
