@@ -14,6 +14,7 @@ from kzoo.text import MosesSubwordTokenizer, TruecasedSubwordTokenizer, learn_fo
 from kzoo.training import Recipe
 from kzoo.training.bilingual import BilingualTask, learned_tokenizers, shard_settings
 from kzoo.training.recipe_corpus import recipe_corpus
+from kzoo.training.starting_preset import copy_start
 
 VGG = Extractor("vgg19", "fc2", "random", seed=3)
 COUNTS = {"train": 60, "val": 4}
@@ -151,6 +152,20 @@ def test_a_run_goes_on_with_the_extractor_that_it_began_with(recipe, tmp_path):
     refused(recipe, run, r"extractor\.json does not name an extractor")
     (run / "extractor.json").unlink()  # a run from before this was written down
     assert built(recipe, run).extractor == asdict(VGG)
+
+
+def test_a_fine_tuned_preset_reads_its_extractor_s_features_only(recipe, tmp_path):
+    built(recipe, tmp_path / "first").save_to_preset(tmp_path / "preset")
+    run, tuning = tmp_path / "run", replace(recipe, preset=str(tmp_path / "preset"), model={"dropout": 0.2})
+    run.mkdir()
+    copy_start(tuning, run)
+    translator = built(tuning, run)
+    assert translator.extractor == asdict(VGG)
+    assert translator.backbone.get_config()["dropout"] == 0.2
+    assert isinstance(translator.source_tokenizer, TruecasedSubwordTokenizer)
+    for split in COUNTS:
+        write(tmp_path / "images", split, replace(VGG, layer="fc1"))
+    refused(tuning, run, r"these are features of vgg19 fc1 .*, the model reads those of vgg19 fc2")
 
 
 def test_features_that_do_not_fit_are_refused_before_training(recipe, tmp_path):
