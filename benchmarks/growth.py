@@ -83,6 +83,8 @@ def draw(path: str, measured: dict[str, tuple[tuple[int, ...], list[dict]]]):
                 place.plot(sizes, [row[key] / found[0][key] for row in found], marker="o", label=label)
             place.set_xscale("log", base=2)
             place.set_yscale("log", base=2)
+            place.set_xticks(sizes, [f"{size:,}" for size in sizes])
+            place.set_yticks((1, 2, 4), ("1", "2", "4"))
             place.set_xlabel(name)
             place.set_ylabel(f"times that of {sizes[0]:,}")
             place.legend()
