@@ -34,8 +34,8 @@ class Batcher:
     """A queue of rows, and the threads that the model runs in.
 
     Rows of one key go into batches in the order of their arrival. While the model runs, rows gather; when a
-    thread is free, a batch starts as soon as one is full or the oldest row has waited long enough. The function
-    pads batches to a few sizes: a batch takes as many rows as fill one of them, or nearly.
+    thread is free, a batch starts as soon as one is full or the oldest row has waited long enough. The
+    function pads batches to a few sizes: a batch takes as many rows as fill one of them, or nearly.
 
     Args:
         function: called in a thread with a key and a list of rows; returns a result for each row.
@@ -73,7 +73,7 @@ class Batcher:
         self._forming = asyncio.create_task(self._form_batches())
 
     def give_up(self):
-        """Tell all rows that wait, and all that come, that the server is stopping; running ones are finished."""
+        """Refuse the rows that wait, and all that come, with `Busy`; running batches are finished."""
         self._stopping = True
         self._refuse(self._queue)
         self._queue.clear()
