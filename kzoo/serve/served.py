@@ -92,6 +92,10 @@ class Served:
         self._batcher.start()
         self._warming = asyncio.create_task(self._warm_up())
 
+    def give_up(self):
+        """Refuse the rows that wait, and all that come, with `Busy`; running batches are finished."""
+        self._batcher.give_up()
+
     async def stop(self):
         """Wait for running batches; rows still waiting are `Busy`."""
         self._warming.cancel()
@@ -160,15 +164,22 @@ class Served:
         return lengths, decoded_images(images, len(texts), self.image_shape)
 
     def _search(self, key: tuple, rows: list[tuple]) -> list[list[Hypothesis]]:
-        """Translate a batch of one direction and one padded length; called in a model's thread."""
+        """Translate a batch of one direction and one padded length; called in a model's thread.
+
+        Raises:
+            RuntimeError: the model's scores are not finite.
+        """
         direction, _ = key
         texts, images = (list(column) for column in zip(*filled(rows, self._counts), strict=True))
         options = {"images": np.stack(images)} if self.image_shape else {}
         if self.multilingual:
             options |= dict(zip(("source_language", "target_language"), direction, strict=True))
-        found = self.translator.n_best(
-            texts, n=self.beam_size, beam_size=self.beam_size, threads=1, **options
-        )
+        try:
+            found = self.translator.n_best(
+                texts, n=self.beam_size, beam_size=self.beam_size, threads=1, **options
+            )
+        except UserError as error:  # requests have been checked: the model is at fault, not a client
+            raise RuntimeError(str(error)) from error
         return found[: len(rows)]
 
     async def _warm_up(self):

@@ -9,9 +9,6 @@ from collections.abc import Iterator
 
 from kzoo.errors import UserError
 
-# Longer than the slowest request, shorter than the 30 s after which Kubernetes kills the process.
-GRACE_SECONDS = 25
-
 
 @contextlib.contextmanager
 def reserved(host: str, port: int) -> Iterator[socket.socket]:
@@ -44,17 +41,12 @@ def serve(served, listening: socket.socket):
         served: a `Served`.
         listening: the socket from `reserved`.
     """
-    import uvicorn
-
-    from kzoo.serve.app import create_app
+    from kzoo.serve.graceful import GracefulServer
 
     # uvicorn, after a clean end, raises the signal that ended it again.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    config = uvicorn.Config(
-        create_app(served), log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE_SECONDS
-    )
     with contextlib.suppress(KeyboardInterrupt):
-        uvicorn.Server(config).run(sockets=[listening])
+        GracefulServer(served).run(sockets=[listening])
 
 
 def check_installed():

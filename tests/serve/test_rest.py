@@ -361,6 +361,24 @@ def test_failures_and_clients_that_went_are_counted(translator, monkeypatch):
         assert f'kzoo_requests_total{{purpose="model",status="{status}"}} 1.0' in metrics.text
 
 
+def test_a_model_whose_scores_are_not_finite_is_not_the_clients_fault(translator, monkeypatch):
+    def fail(*_, **__):
+        raise UserError("the scores of sentence 2 are not finite")
+
+    async def main():
+        transport = httpx.ASGITransport(create_app(model), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            await model.start()
+            try:
+                return await send(client, {"instances": ["dogs."]})
+            finally:
+                await model.stop()
+
+    model = served(translator)
+    monkeypatch.setattr(type(translator), "n_best", fail)
+    check_error(asyncio.run(main()), 500, "the model failed; the server's log says why")
+
+
 @pytest.mark.parametrize("kind", ["translator", "multilingual", "reader_of_features", "reader_of_pictures"])
 def test_metadata_is_that_of_the_saved_model(kind, request, tmp_path):
     if keras.backend.backend() != "tensorflow":
