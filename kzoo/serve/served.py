@@ -20,6 +20,7 @@ from kzoo.serve.checks import (
     tokenizer_of,
 )
 from kzoo.serve.metrics import Metrics
+from kzoo.serve.pictures import decoded
 from kzoo.serve.warm_up import filled, row_counts, warm_up_rows
 
 log = logging.getLogger("kzoo.serve")
@@ -157,6 +158,11 @@ class Served:
         check_characters(texts, self.limits)
         with self._batcher.room(len(texts)):
             await self._batcher.beside(padded_lengths, self.translator, texts, languages)
+
+    async def picture(self, image: bytes) -> np.ndarray:
+        """Return a picture that `n_best` has accepted as the model reads it."""
+        # In the thread for checks, since a large one takes hundreds of megabytes: one at a time.
+        return await self._batcher.beside(decoded, image, self.image_shape, 1)
 
     def _prepared(self, texts: list[str], languages: list[str | None], images) -> tuple[list, list]:
         """Return the padded lengths of texts, and their images decoded."""
