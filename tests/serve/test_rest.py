@@ -21,7 +21,6 @@ from kzoo.errors import UserError
 from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator
 from kzoo.presets import image_text_tiny, pope_tiny
 from kzoo.serve import Limits, Served, create_app, pictures
-from kzoo.serve.rest import LONG
 from kzoo.text import SubwordTokenizer, train_subwords
 
 TEXTS = [
@@ -253,16 +252,6 @@ def test_what_is_wrong_is_said_and_the_next_request_is_unharmed(translator, body
     wrong, right = asyncio.run(main())
     check_error(wrong, status, message)
     assert right.status_code == 200
-
-
-@pytest.mark.parametrize(
-    ("body", "status"), [(b'{"instances": ["dogs."]}', 200), (b'{"instances": ["dogs."}', 400)]
-)
-def test_a_long_body_is_answered_as_a_short_one(translator, body, status):
-    limits = Limits(characters=200, sentences=16, body=2 * LONG, queue=64)
-    short, long = ask(served(translator, limits=limits), body, b" " * LONG + body)
-    assert (short.status_code, long.status_code) == (status, status)
-    assert status == 400 or long.json() == short.json()
 
 
 @pytest.mark.parametrize("text", ["\0\x07\x1b", "😀" * 3, "שלום", "a 人 д", "\u202e", "\n", " "])
