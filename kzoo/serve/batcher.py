@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from kzoo.serve.metrics import Metrics
 
 log = logging.getLogger("kzoo.serve")
+
+STOPPING = "the server is stopping: try again later"
 
 
 class Busy(Exception):
@@ -32,8 +34,8 @@ class Batcher:
     """A queue of rows, and the threads that the model runs in.
 
     Rows of one key go into batches in the order of their arrival. While the model runs, rows gather; when a
-    thread is free, a batch starts as soon as it is full or its first row has waited long enough. The function
-    pads batches to a few sizes: a batch takes as many rows as fill one of them, or nearly.
+    thread is free, a batch starts as soon as one is full or the oldest row has waited long enough. The
+    function pads batches to a few sizes: a batch takes as many rows as fill one of them, or nearly.
 
     Args:
         function: called in a thread with a key and a list of rows; returns a result for each row.
@@ -62,6 +64,7 @@ class Batcher:
 
     def start(self):
         """Begin to form batches, in the running event loop."""
+        self._stopping = False
         self._arrival = asyncio.Event()
         self._free = asyncio.Semaphore(self.threads)
         self._one_call = asyncio.Lock()
@@ -69,13 +72,20 @@ class Batcher:
         self._check_thread = ThreadPoolExecutor(1, "checks")
         self._forming = asyncio.create_task(self._form_batches())
 
+    def give_up(self):
+        """Refuse the rows that wait, and all that come, with `Busy`; running batches are finished."""
+        self._stopping = True
+        self._refuse(self._queue)
+        self._queue.clear()
+        self._count_waiting()
+
     async def stop(self):
         """Wait for the running batches; rows still waiting are `Busy`."""
+        self.give_up()
         self._forming.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._forming
         await asyncio.gather(*self._working)
-        self._give_up(self._queue)
         for threads in (self._model_threads, self._check_thread):
             await asyncio.to_thread(threads.shutdown, cancel_futures=True)
 
@@ -84,7 +94,7 @@ class Batcher:
         """Count rows that are being prepared among those that wait.
 
         Raises:
-            Busy: there is no room for them.
+            Busy: there is no room for them, or the server is stopping.
         """
         self._check_room(count)
         self._elsewhere += count
@@ -98,8 +108,10 @@ class Batcher:
     async def submit(self, rows: list[tuple[Hashable, object]]) -> list:
         """Return the result of each of a request's rows, given as keys and rows.
 
+        When one fails, or the caller is cancelled, the others leave the queue.
+
         Raises:
-            Busy: there is no room for them.
+            Busy: there is no room for them, or the server is stopping.
         """
         self._check_room(len(rows))
         request, now = object(), asyncio.get_running_loop().time()
@@ -107,17 +119,30 @@ class Batcher:
         self._queue.extend(waiting)
         self._count_waiting()
         self._arrival.set()
-        return await asyncio.gather(*(one.result for one in waiting))
+        try:
+            return await asyncio.gather(*(one.result for one in waiting))
+        except BaseException:
+            for one in waiting:
+                one.result.cancel()
+            self._queue = deque(one for one in self._queue if one.request is not request)
+            self._count_waiting()
+            raise
 
     async def run(self, function: Callable, *args, rows: int = 1):
         """Return `function(*args)`, which takes `rows` rows, called in a model's thread, one at a time.
 
         Raises:
-            Busy: there is no room for them.
+            Busy: there is no room for them, or the server is stopping.
         """
         with self.room(rows):
             async with self._one_call:
-                return await self.in_model_thread(function, *args)
+                self._check_going_on()
+                call = self._model_threads.submit(function, *args)
+                try:
+                    return await asyncio.wrap_future(call)
+                finally:
+                    # A client that goes cancels a call that has not begun; one that has keeps its thread.
+                    await asyncio.gather(asyncio.wrap_future(call), return_exceptions=True)
 
     async def in_model_thread(self, function: Callable, *args):
         """Return `function(*args)`, called in a model's thread, however full the queue is: for the server."""
@@ -127,7 +152,12 @@ class Batcher:
         """Return `function(*args)`, called in a thread other than the model's: for checking requests."""
         return await asyncio.get_running_loop().run_in_executor(self._check_thread, function, *args)
 
+    def _check_going_on(self):
+        if self._stopping:
+            raise Busy(STOPPING)
+
     def _check_room(self, count: int):
+        self._check_going_on()
         if len(self._queue) + self._elsewhere + count > self._most_waiting:
             raise Busy(f"the queue has no room for {count:,} more now: try again later")
 
@@ -137,34 +167,35 @@ class Batcher:
     async def _form_batches(self):
         while True:
             await self._free.acquire()
-            batch = []
-            while not batch:  # all rows with the first's key may be gone
-                while not self._queue:
-                    self._arrival.clear()
-                    await self._arrival.wait()
-                await self._fill(self._queue[0])
-                batch = self._take(self._queue[0].key)
+            batch = self._take(await self._next_key())
             work = asyncio.create_task(self._work(batch))
             self._working.add(work)
             work.add_done_callback(self._working.discard)
 
-    async def _fill(self, first: Waiting):
-        """Wait until the first row's batch is full, or it has waited long enough."""
+    async def _next_key(self) -> Hashable:
+        """Wait until the first row has waited long enough, or a key's rows fill a batch; return the key."""
         loop = asyncio.get_running_loop()
         while True:
             self._arrival.clear()  # before counting, so that later arrivals are noticed
-            left = first.arrived + self._max_wait - loop.time()
-            if sum(waiting.key == first.key for waiting in self._queue) >= self._sizes[-1] or left <= 0:
-                return
+            left = None  # without rows, however long it takes
+            if self._queue:
+                first = self._queue[0]
+                left = first.arrived + self._max_wait - loop.time()
+                if left <= 0:
+                    return first.key
+                counts = Counter(waiting.key for waiting in self._queue)
+                full = [key for key, count in counts.items() if count >= self._sizes[-1]]
+                if full:
+                    return full[0]
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._arrival.wait(), left)
+                async with asyncio.timeout(left):
+                    await self._arrival.wait()
 
     def _take(self, key: Hashable) -> list[Waiting]:
-        """Remove a key's first rows from the queue, and all rows that nobody waits for any more."""
-        staying = [waiting for waiting in self._queue if not waiting.result.cancelled()]
-        size = self._size(sum(waiting.key == key for waiting in staying))
+        """Remove a key's first rows from the queue."""
+        size = self._size(sum(waiting.key == key for waiting in self._queue))
         batch, others = [], deque()
-        for waiting in staying:
+        for waiting in self._queue:
             mine = waiting.key == key and len(batch) < size
             (batch if mine else others).append(waiting)
         self._queue = others
@@ -176,7 +207,7 @@ class Batcher:
         # On a CPU a padding row costs as much as any other, and a row in a large batch a third of what it
         # costs alone: a size is worth padding to if three quarters of its rows are there.
         nearly = [size for size in self._sizes if count < size <= count * 4 / 3]
-        return count if nearly else max((size for size in self._sizes if size <= count), default=0)
+        return count if nearly else max(size for size in self._sizes if size <= count)
 
     async def _work(self, batch: list[Waiting]):
         self._metrics.batches.observe(len(batch))
@@ -184,7 +215,7 @@ class Batcher:
             await self._answer(batch)
         finally:
             self._free.release()
-            self._give_up(batch)
+            self._refuse(batch)
 
     async def _answer(self, batch: list[Waiting]):
         """Give each row of a batch its result. If the batch fails, each request is tried alone."""
@@ -209,8 +240,8 @@ class Batcher:
             else:
                 waiting.result.set_result(result)
 
-    def _give_up(self, rows):
+    def _refuse(self, rows):
         """Tell the clients whose rows got no result that the server is stopping."""
         for waiting in rows:
             if not waiting.result.done():
-                waiting.result.set_exception(Busy("the server is stopping: try again later"))
+                waiting.result.set_exception(Busy(STOPPING))

@@ -37,7 +37,9 @@ class Metrics:
         self.batches = Histogram(
             "kzoo_batch_sentences", "Sentences of a batch.", buckets=SENTENCES, registry=registry
         )
-        self.queue = Gauge("kzoo_queue_sentences", "Sentences that wait for the model.", registry=registry)
+        self.queue = Gauge(
+            "kzoo_queue_sentences", "Sentences that wait, are checked, or are embedded.", registry=registry
+        )
 
     def text(self) -> bytes:
         """Return all metrics in Prometheus's text format."""
@@ -59,7 +61,9 @@ class Counted:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        purpose = next((name for start, name in PURPOSES if scope["path"].startswith(start)), "other")
+        path = scope["path"]
+        other = "page" if path == "/" else "other"
+        purpose = next((name for start, name in PURPOSES if path.startswith(start)), other)
         begin, status = time.perf_counter(), None
 
         async def counted_send(message):

@@ -13,9 +13,9 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
 from kzoo.errors import UserError
+from kzoo.serve.batcher import Busy
 from kzoo.serve.connected import while_connected
 from kzoo.serve.drawn_attention import drawn_attention, kinds
-from kzoo.serve.pictures import decoded
 from kzoo.serve.served import Served
 
 FOLDER = Path(__file__).with_name("page_files")
@@ -108,7 +108,7 @@ def image_kind(shape: tuple[int, ...] | None) -> str | None:
 
 
 async def translated(served: Served, asked: Asked) -> dict:
-    """Return the best translations, and the attention of the first.
+    """Return the best translations, and the attention of the first; none if too many rows wait by then.
 
     Raises:
         UserError: the request is invalid.
@@ -122,11 +122,15 @@ async def translated(served: Served, asked: Asked) -> dict:
         [asked.text], asked.n, *languages, images=None if image is None else [image]
     )
     if isinstance(image, bytes):
-        image = await asyncio.to_thread(decoded, image, served.image_shape, 1)
+        image = await served.picture(image)
     best = hypotheses[0].text if hypotheses else ""
+    try:
+        attention = await served.run(drawn_attention, served.translator, asked.text, best, languages, image)
+    except Busy:  # the translations have been found
+        attention = []
     return {
         "hypotheses": [{"text": found.text, "score": found.score} for found in hypotheses],
-        "attention": await served.run(drawn_attention, served.translator, asked.text, best, languages, image),
+        "attention": attention,
     }
 
 

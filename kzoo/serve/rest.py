@@ -1,6 +1,5 @@
 """TensorFlow Serving's REST interface: https://www.tensorflow.org/tfx/serving/api_rest"""
 
-import asyncio
 import re
 
 from fastapi import APIRouter, HTTPException, Request
@@ -16,9 +15,6 @@ from kzoo.serve.signatures import metadata, signatures
 MODEL = r"(?i)models/(?P<name>[^/:]+)(?:/versions/(?P<version>[0-9]{1,18})|/labels/(?P<label>[^/:]+))?"
 ASKED = re.compile(MODEL + r"(?P<metadata>/metadata)?")
 CALLED = re.compile(MODEL + r":(?P<verb>classify|regress|predict)")
-
-# Above this many bytes, reading JSON would keep the event loop from other requests.
-LONG = 65_536
 
 
 def model_routes(served: Served) -> APIRouter:
@@ -42,13 +38,10 @@ def model_routes(served: Served) -> APIRouter:
         _check_model(served, parts, _servable(parts))
         if parts["verb"].lower() != "predict":
             raise UserError(f"this model's signatures are of predict, not of {parts['verb'].lower()}")
-        body = await request.body()
-        if len(body) < LONG:
-            asked = read_request(body, known)
-        else:
-            asked = await asyncio.to_thread(read_request, body, known)
+        # No thread for JSON, which is read and written with Python's lock held: others would wait as long.
+        asked = read_request(await request.body(), known)
         outputs = await while_connected(request, predict(served, asked.signature, asked.columns))
-        return await asyncio.to_thread(lambda: JSONResponse(answer(asked, outputs)))
+        return JSONResponse(answer(asked, outputs))
 
     return router
 

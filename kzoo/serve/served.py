@@ -20,6 +20,7 @@ from kzoo.serve.checks import (
     tokenizer_of,
 )
 from kzoo.serve.metrics import Metrics
+from kzoo.serve.pictures import decoded
 from kzoo.serve.warm_up import filled, row_counts, warm_up_rows
 
 log = logging.getLogger("kzoo.serve")
@@ -92,6 +93,10 @@ class Served:
         self._batcher.start()
         self._warming = asyncio.create_task(self._warm_up())
 
+    def give_up(self):
+        """Refuse the rows that wait, and all that come, with `Busy`; running batches are finished."""
+        self._batcher.give_up()
+
     async def stop(self):
         """Wait for running batches; rows still waiting are `Busy`."""
         self._warming.cancel()
@@ -154,21 +159,33 @@ class Served:
         with self._batcher.room(len(texts)):
             await self._batcher.beside(padded_lengths, self.translator, texts, languages)
 
+    async def picture(self, image: bytes) -> np.ndarray:
+        """Return a picture that `n_best` has accepted as the model reads it."""
+        # In the thread for checks, since a large one takes hundreds of megabytes: one at a time.
+        return await self._batcher.beside(decoded, image, self.image_shape, 1)
+
     def _prepared(self, texts: list[str], languages: list[str | None], images) -> tuple[list, list]:
         """Return the padded lengths of texts, and their images decoded."""
         lengths = padded_lengths(self.translator, texts, languages)
         return lengths, decoded_images(images, len(texts), self.image_shape)
 
     def _search(self, key: tuple, rows: list[tuple]) -> list[list[Hypothesis]]:
-        """Translate a batch of one direction and one padded length; called in a model's thread."""
+        """Translate a batch of one direction and one padded length; called in a model's thread.
+
+        Raises:
+            RuntimeError: the model's scores are not finite.
+        """
         direction, _ = key
         texts, images = (list(column) for column in zip(*filled(rows, self._counts), strict=True))
         options = {"images": np.stack(images)} if self.image_shape else {}
         if self.multilingual:
             options |= dict(zip(("source_language", "target_language"), direction, strict=True))
-        found = self.translator.n_best(
-            texts, n=self.beam_size, beam_size=self.beam_size, threads=1, **options
-        )
+        try:
+            found = self.translator.n_best(
+                texts, n=self.beam_size, beam_size=self.beam_size, threads=1, **options
+            )
+        except UserError as error:  # requests have been checked: the model is at fault, not a client
+            raise RuntimeError(str(error)) from error
         return found[: len(rows)]
 
     async def _warm_up(self):

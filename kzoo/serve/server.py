@@ -9,13 +9,12 @@ from collections.abc import Iterator
 
 from kzoo.errors import UserError
 
-# Longer than the slowest request, shorter than the 30 s after which Kubernetes kills the process.
-GRACE_SECONDS = 25
-
 
 @contextlib.contextmanager
 def reserved(host: str, port: int) -> Iterator[socket.socket]:
     """Yield a socket that is bound but not listening yet, so that a port in use is reported at once.
+
+    Until it listens, clients are refused, and so are other servers that would take the port.
 
     Args:
         host: address of this machine, `0.0.0.0` for all.
@@ -28,9 +27,8 @@ def reserved(host: str, port: int) -> Iterator[socket.socket]:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio turns off Nagle's algorithm, which delays answers by 40 ms, only on sockets that say TCP.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as bound:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            bound.bind((host, port))
+            _bind(bound, (host, port))
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or error
             raise UserError(f"cannot listen on {host}, port {port}: {reason}") from None
@@ -44,17 +42,28 @@ def serve(served, listening: socket.socket):
         served: a `Served`.
         listening: the socket from `reserved`.
     """
-    import uvicorn
+    from kzoo.serve.graceful import GracefulServer
 
-    from kzoo.serve.app import create_app
-
+    allow_reuse(listening)
     # uvicorn, after a clean end, raises the signal that ended it again.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    config = uvicorn.Config(
-        create_app(served), log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE_SECONDS
-    )
     with contextlib.suppress(KeyboardInterrupt):
-        uvicorn.Server(config).run(sockets=[listening])
+        GracefulServer(served).run(sockets=[listening])
+
+
+def _bind(bound: socket.socket, address: tuple[str, int]):
+    # With SO_REUSEADDR, two servers that load their models can bind the same port, and the slower one fails
+    # when it listens; without, a server cannot start again for a minute after connections on its port.
+    try:
+        bound.bind(address)
+    except OSError:
+        allow_reuse(bound)
+        bound.bind(address)
+
+
+def allow_reuse(bound: socket.socket):
+    """Let a later server take the port while this one's connections are still timing out."""
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 
 
 def check_installed():

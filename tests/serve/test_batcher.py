@@ -139,6 +139,35 @@ def test_a_client_that_has_gone_is_left_out():
     assert batched(conversation) == ([4], [[0], [2]])
 
 
+def test_clients_that_have_gone_leave_room_for_others():
+    async def conversation(batcher, model):
+        model.free.clear()
+        running = asyncio.create_task(batcher.submit(keyed(0)))
+        await asyncio.sleep(0.05)
+        gone = asyncio.create_task(batcher.submit(keyed(1, 2, 3)))
+        await asyncio.sleep(0)
+        gone.cancel()
+        await asyncio.wait([gone])
+        assert batcher._metrics.queue._value.get() == 0
+        stays = asyncio.create_task(batcher.submit(keyed(4, 5, 6)))
+        await asyncio.sleep(0)
+        model.free.set()
+        return await running, await stays
+
+    assert batched(conversation, most_waiting=3) == ([0], [8, 10, 12])
+
+
+def test_a_failed_request_takes_its_other_rows_along():
+    async def conversation(batcher, model):
+        requests = batcher.submit(keyed("bad", 1, 2, 3)), batcher.submit(keyed(4))
+        bad, good = await asyncio.gather(*requests, return_exceptions=True)
+        return type(bad), good, [rows for _, rows in model.batches]
+
+    bad, good, batches = batched(conversation, sizes=[1])
+    assert (bad, good, batches[0]) == (ValueError, [8], ["bad"])
+    assert [3] not in batches
+
+
 def test_a_full_queue_is_busy_and_empties_again():
     async def conversation(batcher, model):
         with pytest.raises(Busy, match="no room for 4 more"):
@@ -164,6 +193,17 @@ def test_a_batch_that_fills_up_does_not_wait_longer():
     assert batched(conversation, max_wait=60) == [[0], [2], [4], [6]]
 
 
+def test_a_full_batch_does_not_wait_for_the_oldest_row():
+    async def conversation(batcher, model):
+        oldest = asyncio.create_task(batcher.submit(keyed(0, key="a")))
+        await asyncio.sleep(0)
+        results = await asyncio.wait_for(batcher.submit(keyed(1, 2, 3, 4, key="b")), 20)
+        oldest.cancel()
+        return results
+
+    assert batched(conversation, max_wait=60) == [2, 4, 6, 8]
+
+
 def test_a_call_takes_room_for_its_rows():
     async def conversation(batcher, model):
         calls = [batcher.run(model, "k", [n] * 3, rows=3) for n in range(2)]
@@ -172,6 +212,32 @@ def test_a_call_takes_room_for_its_rows():
     done, refused = batched(conversation, most_waiting=5)
     assert done == [0, 0, 0]
     assert isinstance(refused, Busy)
+
+
+def test_calls_run_one_at_a_time_when_clients_go():
+    """The first is left while it runs, the second before: the third waits for the first."""
+    begun, go_on = [], threading.Event()
+
+    def call(number):
+        begun.append(number)
+        assert go_on.wait(5)
+
+    async def conversation(batcher, model):
+        calls = []
+        for number in range(3):
+            calls.append(asyncio.create_task(batcher.run(call, number)))
+            await asyncio.sleep(0.05)
+        for number in (0, 1):
+            calls[number].cancel()
+        await asyncio.sleep(0.05)
+        assert (begun, batcher._metrics.queue._value.get()) == ([0], 2)
+        go_on.set()
+        await calls[2]
+        assert calls[0].cancelled()
+        assert batcher._metrics.queue._value.get() == 0
+
+    batched(conversation, threads=3)
+    assert begun == [0, 2]
 
 
 def test_what_still_waits_at_the_end_is_told():
@@ -191,6 +257,32 @@ def test_what_still_waits_at_the_end_is_told():
     running, waiting = asyncio.run(main())
     assert running == [0]
     assert isinstance(waiting, Busy)
+
+
+def test_giving_up_refuses_what_waits_and_what_comes_but_finishes_what_runs():
+    async def conversation(batcher, model):
+        model.free.clear()
+        requests = [
+            asyncio.create_task(coming)
+            for coming in (
+                batcher.submit(keyed(0)),
+                batcher.submit(keyed(1)),
+                batcher.run(model, "k", [2]),
+                batcher.run(model, "k", [3]),
+            )
+        ]
+        await asyncio.sleep(0.05)
+        batcher.give_up()
+        requests.append(asyncio.create_task(batcher.submit(keyed(4))))
+        await asyncio.sleep(0)
+        model.free.set()
+        return await asyncio.gather(*requests, return_exceptions=True)
+
+    running, waiting, call, next_call, late = batched(conversation, sizes=[1])
+    assert (running, call) == ([0], [4])
+    for refused in (waiting, next_call, late):
+        assert isinstance(refused, Busy)
+        assert "stopping" in str(refused)
 
 
 def test_other_calls_run_in_the_models_thread():

@@ -18,6 +18,7 @@ import kzoo.serve
 from kzoo.errors import UserError
 from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator
 from kzoo.presets import image_text_tiny, pope_tiny
+from kzoo.serve import pictures as decoding
 from kzoo.serve.drawn_attention import drawn_attention, fitting
 from kzoo.text import CharacterTokenizer
 
@@ -26,6 +27,7 @@ httpx = pytest.importorskip("httpx", reason=EXTRA)
 for package in ("fastapi", "uvicorn", "prometheus_client"):
     pytest.importorskip(package, reason=EXTRA)
 read_image = pytest.importorskip("kzoo.serve.page").read_image
+Busy = pytest.importorskip("kzoo.serve.batcher").Busy
 
 TEXT = "mandogs."
 CHARACTERS = CharacterTokenizer(list("adegmnost."))
@@ -177,6 +179,20 @@ def test_pictures(served):
     assert drawn["grid"] == [2, 3]
 
 
+def test_pictures_are_decoded_one_at_a_time(served, monkeypatch):
+    """In the thread for checks; a picture can take hundreds of megabytes."""
+    threads, read = [], decoding.read_picture
+
+    def noted(*arguments):
+        threads.append(threading.current_thread().name)
+        return read(*arguments)
+
+    monkeypatch.setattr(decoding, "read_picture", noted)
+    _, address = served(pictures)
+    assert post(address, text=TEXT, image=base64_text(picture_file())).status_code == 200
+    assert set(threads) == {"checks_0"}
+
+
 def test_features():
     values = np.arange(5, dtype="float32")
     np.testing.assert_array_equal(read_image(base64_text(saved(values)), (5,)), values)
@@ -244,6 +260,17 @@ def test_an_empty_sentence_has_nothing_to_draw(served):
     _, address = served(pope)
     answer = post(address, text="").json()
     assert answer == {"hypotheses": [{"text": "", "score": 0.0}], "attention": []}
+
+
+def test_a_translation_is_answered_without_attention_if_the_queue_is_full_by_then(served, monkeypatch):
+    async def busy(*_, **__):
+        raise Busy
+
+    monkeypatch.setattr(kzoo.serve.Served, "run", busy)
+    translator, address = served(pope)
+    answer = post(address, text=TEXT).json()
+    check_hypotheses(answer, translator.n_best([TEXT], 1, beam_size=3)[0])
+    assert answer["attention"] == []
 
 
 def test_what_is_too_much_to_draw_is_averaged_or_left_out():
@@ -506,6 +533,35 @@ def test_a_picture_is_chosen_shown_and_drawn_under_the_words(page, tmp_path):
     np.testing.assert_allclose(opened.weights(opened.all(".bar i")), weights.mean(axis=(0, 1, 2)), atol=0.001)
     choose(opened, tmp_path, b"x" * 16_000)
     opened.wait(lambda: "the server takes files up to" in opened.id("error").text)
+
+
+def test_the_picture_is_the_one_chosen_last(page, tmp_path):
+    """The first one's file takes longer to read, as on a network drive."""
+    opened = page(pictures)
+    opened.run("""(window.reads = 0, window.read = FileReader.prototype.readAsDataURL,
+        FileReader.prototype.readAsDataURL = function (file) {
+          if (reads++) read.call(this, file); else window.later = () => read.call(this, file);
+        }, 0)""")
+    choose(opened, tmp_path, b"slow")
+    choose(opened, tmp_path, picture_file())
+    opened.wait(lambda: opened.id("preview").is_displayed())
+    opened.run("(window.done = new Promise((done) => setTimeout(done, 200)), later(), 0)")
+    opened.run("done")
+    assert opened.run("picture") == "data:image/png;base64," + base64_text(picture_file())
+
+
+def test_an_answer_that_breaks_off_is_said(page):
+    opened = page(pope)
+    opened.run("(fetch = async () => new Response('{'), 0)")
+    opened.translate(TEXT)
+    assert opened.id("error").text == "The server’s answer is incomplete: try again."
+
+
+def test_a_page_that_could_not_start_starts_when_asked_to_translate(page):
+    opened = page(pope)
+    opened.run("(about = null, 0)")
+    assert opened.translate(TEXT) == opened.translator.translate([TEXT], beam_size=3)[0]
+    assert len(opened.all("#n option")) == 3
 
 
 def test_a_server_that_is_gone_is_said(page):

@@ -21,7 +21,6 @@ from kzoo.errors import UserError
 from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator
 from kzoo.presets import image_text_tiny, pope_tiny
 from kzoo.serve import Limits, Served, create_app, pictures
-from kzoo.serve.rest import LONG
 from kzoo.text import SubwordTokenizer, train_subwords
 
 TEXTS = [
@@ -175,8 +174,9 @@ def test_languages_in_one_request_and_across_requests(multilingual):
 
 def test_the_bridge_embeds_sentences(multilingual):
     languages = ["en", "de", "en", "fr", "de", "en"]
+    model = served(multilingual)
     columns, rows, unknown = ask(
-        served(multilingual),
+        model,
         {"inputs": {"text": TEXTS, "language": languages}, "signature_name": "embed"},
         {"instances": [{"text": TEXTS[0], "language": "en"}], "signature_name": "embed"},
         {"instances": [{"text": TEXTS[0], "language": "xx"}], "signature_name": "embed"},
@@ -185,6 +185,7 @@ def test_the_bridge_embeds_sentences(multilingual):
     np.testing.assert_allclose(columns.json()["outputs"], expected, atol=1e-5)
     np.testing.assert_allclose(rows.json()["predictions"][0], expected[0], atol=1e-5)
     check_error(unknown, 400, "language 'xx' is unknown")
+    assert "kzoo_sentences_total 7.0" in model.metrics.text().decode()
 
 
 def test_pictures_come_as_files(reader_of_pictures, random):
@@ -253,16 +254,6 @@ def test_what_is_wrong_is_said_and_the_next_request_is_unharmed(translator, body
     wrong, right = asyncio.run(main())
     check_error(wrong, status, message)
     assert right.status_code == 200
-
-
-@pytest.mark.parametrize(
-    ("body", "status"), [(b'{"instances": ["dogs."]}', 200), (b'{"instances": ["dogs."}', 400)]
-)
-def test_a_long_body_is_answered_as_a_short_one(translator, body, status):
-    limits = Limits(characters=200, sentences=16, body=2 * LONG, queue=64)
-    short, long = ask(served(translator, limits=limits), body, b" " * LONG + body)
-    assert (short.status_code, long.status_code) == (status, status)
-    assert status == 400 or long.json() == short.json()
 
 
 @pytest.mark.parametrize("text", ["\0\x07\x1b", "😀" * 3, "שלום", "a 人 д", "\u202e", "\n", " "])
@@ -340,7 +331,7 @@ def test_health_and_readiness(translator):
     assert "# TYPE kzoo_request_seconds histogram" in metrics.text
 
 
-def test_failures_and_clients_that_went_are_counted(translator, monkeypatch):
+def test_failures_clients_that_went_and_the_page_are_counted(translator, monkeypatch):
     model = served(translator)
     errors = [RuntimeError("broken"), ClientDisconnect()]
 
@@ -351,6 +342,7 @@ def test_failures_and_clients_that_went_are_counted(translator, monkeypatch):
         transport = httpx.ASGITransport(create_app(model), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
             answers = [await send(client, {"instances": ["dogs."]}) for _ in range(2)]
+            await client.get("/")
             return *answers, await client.get("/metrics")
 
     monkeypatch.setattr(model, "n_best", fail)
@@ -359,6 +351,25 @@ def test_failures_and_clients_that_went_are_counted(translator, monkeypatch):
     assert gone.status_code == 499
     for status in (500, 499):
         assert f'kzoo_requests_total{{purpose="model",status="{status}"}} 1.0' in metrics.text
+    assert 'kzoo_requests_total{purpose="page",status="200"} 1.0' in metrics.text
+
+
+def test_a_model_whose_scores_are_not_finite_is_not_the_clients_fault(translator, monkeypatch):
+    def fail(*_, **__):
+        raise UserError("the scores of sentence 2 are not finite")
+
+    async def main():
+        transport = httpx.ASGITransport(create_app(model), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            await model.start()
+            try:
+                return await send(client, {"instances": ["dogs."]})
+            finally:
+                await model.stop()
+
+    model = served(translator)
+    monkeypatch.setattr(type(translator), "n_best", fail)
+    check_error(asyncio.run(main()), 500, "the model failed; the server's log says why")
 
 
 @pytest.mark.parametrize("kind", ["translator", "multilingual", "reader_of_features", "reader_of_pictures"])

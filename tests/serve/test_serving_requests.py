@@ -2,10 +2,12 @@
 
 import base64
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from kzoo.errors import UserError
+from kzoo.serve.checks import padded_lengths
 from kzoo.serve.requests import answer, read_request
 from kzoo.serve.signatures import STRINGS, Signature, Tensor
 
@@ -96,3 +98,18 @@ def test_answers_are_as_the_request_was_written():
     vectors = {"embedding": [[1.0, 2.0]]}
     assert answer(read({"instances": ["a"]}), vectors) == {"predictions": [[1.0, 2.0]]}
     assert answer(read({"inputs": ["a"]}), vectors) == {"outputs": [[1.0, 2.0]]}
+
+
+def test_tokenizing_stops_soon_after_the_first_sentence_that_is_too_long():
+    tokenized = []
+
+    def tokenizer(texts):
+        tokenized.extend(texts)
+        return [text.split() for text in texts]
+
+    model = SimpleNamespace(backbone=SimpleNamespace(max_length=16), source_tokenizer=tokenizer)
+    assert padded_lengths(model, ["a", "b c"] * 20, [None] * 40) == [16] * 40
+    tokenized.clear()
+    with pytest.raises(UserError, match="sentence 12 has 16 subwords, the model reads at most 15"):
+        padded_lengths(model, ["a"] * 11 + ["a " * 16] * 200, [None] * 211)
+    assert len(tokenized) < 50

@@ -42,8 +42,9 @@ async function ask(address, body) {
   } catch {
     throw new Error("The server cannot be reached.");
   }
-  const content = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(content.error || `The server answers with status ${answer.status}.`);
+  const content = await answer.json().catch(() => null);
+  if (!answer.ok) throw new Error(content?.error || `The server answers with status ${answer.status}.`);
+  if (!content) throw new Error("The server’s answer is incomplete: try again.");
   return content;
 }
 
@@ -61,6 +62,7 @@ function setPending(value) {
 }
 
 async function translate() {
+  if (!about) await start(); // the server could not be reached before
   if (pending || !about) return;
   if (!$("text").value.trim()) return missing("Write a sentence first.", $("text"));
   if (about.image && !picture) return missing("Choose a picture first: this model reads one with every sentence.", $("file"));
@@ -72,10 +74,11 @@ async function translate() {
     asked.target_language = $("to").value;
   }
   if (picture) asked.image = picture.slice(picture.indexOf(",") + 1);
-  const shown = picture && about.attention.includes("image") ? await thumbnail() : null;
+  const thumb = picture && about.attention.includes("image") ? thumbnail(picture) : null;
   try {
     const { hypotheses, attention } = await ask("page/translate", asked);
     showHypotheses(hypotheses, asked.target_language || about.target);
+    const shown = await thumb;
     $("attention").replaceChildren(...attention.map((drawn) => figure(drawn, shown)));
   } catch (error) {
     showError(error.message);
@@ -229,9 +232,9 @@ function canvas(width, height) {
   return make("canvas", { width, height });
 }
 
-// The chosen picture, small; null for one that the browser cannot show.
-async function thumbnail() {
-  const image = $("preview");
+// A picture, small; null for one that the browser cannot show.
+async function thumbnail(address) {
+  const image = make("img", { src: address });
   try {
     await image.decode();
   } catch {
@@ -289,12 +292,14 @@ async function choosePicture() {
     showError(`${file.name} has ${(file.size / 1e6).toFixed(1)} MB; the server takes files up to ${(most / 1e6).toFixed(1)} MB.`);
     return;
   }
-  picture = await new Promise((done) => {
+  const read = await new Promise((done) => {
     const reader = new FileReader();
     reader.onload = () => done(reader.result);
     reader.onerror = () => done(null);
     reader.readAsDataURL(file);
   });
+  if ($("file").files[0] !== file) return; // another one was chosen meanwhile
+  picture = read;
   showError(picture ? "" : `${file.name} cannot be read.`);
   if (picture && about.image === "picture") {
     $("preview").src = picture;
@@ -332,6 +337,7 @@ async function start() {
   $("name").replaceChildren(...about.name.split(/(?<=_)/).flatMap((part) => [part, make("wbr")]));
   $("version").textContent = `version ${about.version} · kzoo`;
   setLanguages();
+  $("n").replaceChildren();
   for (let n = 1; n <= about.limits.n; n++) $("n").append(make("option", { value: n }, String(n)));
   $("picture").hidden = !about.image;
   const features = about.image === "features";

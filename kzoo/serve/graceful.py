@@ -1,0 +1,40 @@
+"""uvicorn, with an end that answers every request it can; `kzoo.serve.server` runs it."""
+
+import asyncio
+
+import uvicorn
+
+from kzoo.serve.app import create_app
+from kzoo.serve.served import Served
+
+# In seconds from SIGTERM. What still waits after the first is refused, so that its clients can ask another
+# server; running batches then have ten more. Kubernetes kills the process after 30 by default.
+GIVE_UP_SECONDS = 15
+END_SECONDS = 25
+
+
+class GracefulServer(uvicorn.Server):
+    """A server that at its end answers what it can in time, and tells the rest to try again.
+
+    uvicorn stops the application only after it has cancelled the requests that took too long, whose clients
+    would get an unexplained 500.
+
+    Args:
+        served: the preset.
+        give_up_seconds: float. How long rows may wait after the server was told to stop.
+        end_seconds: float. How long requests may take then before they are cancelled.
+    """
+
+    def __init__(
+        self, served: Served, give_up_seconds: float = GIVE_UP_SECONDS, end_seconds: float = END_SECONDS
+    ):
+        self.served, self.give_up_seconds = served, give_up_seconds
+        config = uvicorn.Config(
+            create_app(served), log_level="warning", access_log=False, timeout_graceful_shutdown=end_seconds
+        )
+        super().__init__(config)
+
+    async def shutdown(self, sockets=None):
+        """Refuse new connections, and wait for the requests that have begun."""
+        asyncio.get_running_loop().call_later(self.give_up_seconds, self.served.give_up)
+        await super().shutdown(sockets)

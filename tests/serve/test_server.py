@@ -1,0 +1,132 @@
+"""A server whose model answers when it is told to: clients that leave, and the server's end."""
+
+import asyncio
+import http.client
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="serving is an optional extra: pip install -e '.[serve]'")
+from kzoo.models import Hypothesis
+from kzoo.serve import Served, reserved
+from kzoo.serve.graceful import GracefulServer
+
+PREDICT = "/v1/models/m:predict", {"instances": ["slow"]}
+PAGE = "/page/translate", {"text": "slow"}
+
+
+class Model:
+    """Answers at once, but to "slow" only when `free` is set."""
+
+    image_shape, source_language, target_language = None, "en", "de"
+    backbone = SimpleNamespace(max_length=16, bridge=None)
+
+    def __init__(self):
+        self.running, self.free = 0, threading.Event()
+
+    def source_tokenizer(self, texts):
+        return [[5] for _ in texts]
+
+    def n_best(self, texts, **_):
+        if "slow" in texts:
+            self.running += 1
+            assert self.free.wait(60)
+        return [[Hypothesis(text, -1.0)] for text in texts]
+
+
+@contextmanager
+def running(model: Model):
+    """Give a server, and its port; at the end it is told to stop, and must leave no thread of the model's."""
+    served = Served(model, "m", max_batch=1)
+    with reserved("127.0.0.1", 0) as listening:
+        server = GracefulServer(served, give_up_seconds=0.5, end_seconds=60)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            wait_until(lambda: served.ready)
+            yield server, listening.getsockname()[1]
+        finally:
+            model.free.set()
+            server.should_exit = True
+            thread.join()
+    assert not any(thread.name.startswith(("model_", "checks_")) for thread in threading.enumerate())
+
+
+def asked(port: int, path: str, content: dict) -> http.client.HTTPConnection:
+    """Return a connection on which a question has been sent."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("POST", path, json.dumps(content), {"Content-Type": "application/json"})
+    return connection
+
+
+def ask(port: int) -> tuple[int, str | None, dict]:
+    """Return status, Retry-After and content of the answer to a slow request."""
+    answer = asked(port, *PREDICT).getresponse()
+    return answer.status, answer.getheader("Retry-After"), json.load(answer)
+
+
+def wait_until(condition):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def value(served: Served, name: str) -> float:
+    lines = served.metrics.text().decode().splitlines()
+    return next((float(line.split()[-1]) for line in lines if line.startswith(f"{name} ")), 0.0)
+
+
+@pytest.mark.parametrize(("purpose", "question"), [("model", PREDICT), ("page", PAGE)])
+def test_a_client_that_leaves_is_counted_and_its_sentence_is_not_translated(purpose, question):
+    model = Model()
+    with ThreadPoolExecutor() as clients, running(model) as (server, port):
+        served = server.served
+        threads = served._batcher.threads
+        answers = [clients.submit(ask, port) for _ in range(threads)]
+        wait_until(lambda: model.running == threads)
+        gone = asked(port, *question)
+        wait_until(lambda: value(served, "kzoo_queue_sentences") == 1)
+        gone.close()
+        left = f'kzoo_requests_total{{purpose="{purpose}",status="499"}}'
+        wait_until(lambda: value(served, left) == 1 and value(served, "kzoo_queue_sentences") == 0)
+        model.free.set()
+        assert [answer.result()[0] for answer in answers] == [200] * threads
+        wait_until(lambda: value(served, 'kzoo_requests_total{purpose="model",status="200"}') == threads)
+        assert value(served, "kzoo_batch_sentences_count") == threads
+        assert value(served, 'kzoo_request_seconds_sum{purpose="model"}') > 0
+
+
+def test_at_the_end_running_batches_are_answered_and_waiting_sentences_refused():
+    model = Model()
+    with ThreadPoolExecutor() as clients, running(model) as (server, port):
+        threads = server.served._batcher.threads
+        answers = [clients.submit(ask, port) for _ in range(threads + 2)]
+        waiting = "kzoo_queue_sentences"
+        wait_until(lambda: model.running == threads and value(server.served, waiting) == 2)
+        server.should_exit = True
+        wait_until(lambda: sum(answer.done() for answer in answers) == 2)
+        model.free.set()
+        found = sorted((answer.result() for answer in answers), key=lambda answer: answer[0])
+    for status, _, content in found[:-2]:
+        assert (status, content["predictions"][0]["translation"]) == (200, "slow")
+    for status, retry, content in found[-2:]:
+        assert (status, retry) == (503, "1")
+        assert content == {"error": "the server is stopping: try again later"}
+
+
+def test_a_sentence_waits_for_others_as_many_milliseconds_as_asked_for():
+    async def seconds():
+        served = Served(Model(), "m", max_wait=500)
+        await served.start()
+        begin = time.monotonic()
+        await served.n_best(["dogs."])
+        await served.stop()
+        return time.monotonic() - begin
+
+    assert 0.4 < asyncio.run(seconds()) < 4
