@@ -5,7 +5,8 @@ from keras import ops
 from keras_hub.models import Backbone
 
 from kzoo.layers import Dropout, RecurrentDecoder, RecurrentEncoder
-from kzoo.models.source_embeddings import source_embedding_layer, unit_normal
+from kzoo.models.argument_checks import check_rate, check_sizes
+from kzoo.models.source_embeddings import check_source_embedding, source_embedding_layer, unit_normal
 from kzoo.models.whole_batch_loss import WholeBatchLoss
 
 
@@ -32,6 +33,10 @@ class RecurrentBackbone(Backbone):
         dropout: float. Rate on the input of every LSTM, and on the attentional vectors.
         max_length: int. Maximum sentence length in tokens, with its start or end symbol.
         dtype, name, trainable: as in `keras.Model`.
+
+    Raises:
+        ValueError: an unknown source embedding, or options that it does not have; a size that is less than 1
+            or not a whole number; no LSTM in the encoder or none in the decoder; a dropout outside [0, 1).
 
     Example:
 
@@ -67,6 +72,16 @@ class RecurrentBackbone(Backbone):
         name: str | None = None,
         trainable: bool = True,
     ):
+        check_source_embedding(source_embedding, glyph_options)
+        check_sizes(
+            source_vocabulary_size=source_vocabulary_size,
+            target_vocabulary_size=target_vocabulary_size,
+            embedding_dim=embedding_dim,
+            max_length=max_length,
+            decoder_units=list(decoder_units),
+            encoder_units=[*bidirectional, *unidirectional],
+        )
+        check_rate(dropout)
         self._settings = {
             "source_vocabulary_size": source_vocabulary_size,
             "target_vocabulary_size": target_vocabulary_size,
