@@ -10,7 +10,7 @@ def check_sizes(**sizes):
     """
     for name, value in sizes.items():
         if value == []:
-            raise ValueError(f"{name} is empty: give at least one")
+            raise ValueError(f"no {name}: give at least one")
         for size in value if isinstance(value, list) else [value]:
             if not isinstance(size, Integral) or size < 1:
                 one = f"each of {name}" if isinstance(value, list) else name

@@ -142,7 +142,7 @@ class TransformerBackbone(Backbone):
             )
 
         def positions(name):
-            # Always in float32: bfloat16 cannot tell position 256 from 257.
+            # What is added is always float32: bfloat16 cannot tell position 256 from 257.
             make = ADDED_POSITIONS.get(position_encoding)
             return make and make(max_length, **self._settings["position_options"], dtype="float32", name=name)
 

@@ -121,7 +121,7 @@ def test_scores_and_cache_can_be_asked_for_in_a_functional_model(random):
 
 
 def test_half_precision_with_a_rotation_in_single(random):
-    """As models have it: the weights in the rotation's precision, the output in the layer's own."""
+    """The weights have the rotation's precision, the output the layer's own."""
     x, single = (
         random.normal(size=(2, 5, 8)).astype("float32"),
         MultiHeadAttention(2, 4, rotary=RoPEEmbedding()),

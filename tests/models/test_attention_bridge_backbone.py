@@ -175,7 +175,7 @@ def test_other_encoders(encoder):
     ("wrong", "message"),
     [
         ({"encoder": "rnn"}, "encoder is one of lstm, gru, cnn, transformer, not 'rnn'"),
-        ({"sizes": []}, "vocabulary_sizes is empty: give at least one"),
+        ({"sizes": []}, "no vocabulary_sizes: give at least one"),
         ({"encoder": "lstm", "width": 9}, "reads in two directions: an even width, not 9"),
         ({"encoder": "gru", "width": 9}, "reads in two directions: an even width, not 9"),
         ({"encoder": "transformer", "width": 12}, "encoder='transformer' has 8 heads: .* not 12"),

@@ -75,9 +75,12 @@ def test_glyphs_take_the_place_of_the_table():
     [
         ({"source_embedding": "picture"}, "source_embedding is one of lookup, glyph, not 'picture'"),
         ({"glyph_options": {"architecture": "fc_1"}}, "source_embedding='lookup' has no glyph_options"),
-        ({"decoder_units": ()}, "decoder_units is empty: give at least one"),
+        ({"decoder_units": ()}, "no decoder_units: give at least one"),
         ({"decoder_units": (4, 0)}, "each of decoder_units is a whole number of at least 1, not 0"),
-        ({"bidirectional": (), "unidirectional": ()}, "encoder_units is empty"),
+        (
+            {"bidirectional": (), "unidirectional": ()},
+            "no bidirectional or unidirectional: give at least one",
+        ),
         ({"max_length": 0}, "max_length is a whole number of at least 1, not 0"),
         ({"dropout": 1.0}, "dropout is at least 0 and less than 1, not 1.0"),
     ],
