@@ -273,10 +273,7 @@ class AttentionBridgeBackbone(Backbone):
 
     def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
         """Return the state before the first token; all of it is reordered with the hypotheses."""
-        initial = [
-            tuple(ops.repeat(part[:, None], beam_size, axis=1) for part in pair) for pair in memory["initial"]
-        ]
-        return {"reorder": self.decoders.layers[0].start(initial), "keep": {}}
+        return {"reorder": self.decoders.layers[0].start(memory["initial"], beam_size), "keep": {}}
 
     def decode_step(self, tokens, step, memory: dict, state: dict):
         """Return the logits `(B, K, V)` after `tokens` `(B, K)`, and the state."""

@@ -30,7 +30,8 @@ class RecurrentBackbone(Backbone):
         bidirectional: ints. Units of each bidirectional LSTM of the encoder, in each direction.
         unidirectional: ints. Units of each LSTM on top of them.
         decoder_units: ints. Units of each LSTM of the decoder.
-        dropout: float. Rate on the input of every LSTM, and on the attentional vectors.
+        dropout: float. Rate on the input of every LSTM except the attentional vector that is fed back, and on
+            the attentional vectors before the output layer.
         max_length: int. Maximum sentence length in tokens, with its start or end symbol.
         dtype, name, trainable: as in `keras.Model`.
 
@@ -79,7 +80,7 @@ class RecurrentBackbone(Backbone):
             embedding_dim=embedding_dim,
             max_length=max_length,
             decoder_units=list(decoder_units),
-            encoder_units=[*bidirectional, *unidirectional],
+            **{"bidirectional or unidirectional": [*bidirectional, *unidirectional]},
         )
         check_rate(dropout)
         self._settings = {
@@ -159,10 +160,7 @@ class RecurrentBackbone(Backbone):
 
     def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
         """Return the state before the first token; all of it is reordered with the hypotheses."""
-        initial = [
-            tuple(ops.repeat(part[:, None], beam_size, axis=1) for part in pair) for pair in memory["initial"]
-        ]
-        return {"reorder": self.decoder.start(initial), "keep": {}}
+        return {"reorder": self.decoder.start(memory["initial"], beam_size), "keep": {}}
 
     def decode_step(self, tokens, step, memory: dict, state: dict):
         """Return the logits `(B, K, V)` after `tokens` `(B, K)`, and the state."""

@@ -81,7 +81,7 @@ def test_step_by_step_equals_at_once(random):
     other[:, 2:] += 1
     whole = [ops.convert_to_numpy(layer(x, memory, initial, memory_mask=MASK)) for x in (target, other)]
     prepared = layer.prepare(memory, MASK)
-    state = layer.start([tuple(np.repeat(part[:, None], 2, axis=1) for part in pair) for pair in initial])
+    state = layer.start(initial, beam_size=2)
     for t in range(6):
         words = np.stack([target[:, t], other[:, t]], axis=1)
         found, state = layer.step(words, prepared, state)
