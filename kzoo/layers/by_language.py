@@ -21,10 +21,14 @@ class ByLanguage(keras.layers.Layer):
     Call arguments:
         language: int `(B,)`. Number of the batch's language, repeated B times.
         inputs: tensor. The layers' first argument.
-        others: the layers' other arguments, by name.
+        others: the layers' other arguments, by name. A `mask` is passed on with the output.
+        inputs_mask: filled by Keras if `inputs` carries a mask, which is refused without a `mask`.
 
     Returns:
         The output of the language's layer.
+
+    Raises:
+        ValueError: `inputs` carries a mask that is not given as `mask` too.
 
     Example:
 
@@ -43,7 +47,13 @@ class ByLanguage(keras.layers.Layer):
             if not layer.built:
                 layer.build(inputs_shape)
 
-    def call(self, language, inputs, **others):
+    def call(self, language, inputs, inputs_mask=None, **others):
+        if inputs_mask is not None and others.get("mask") is None:
+            # Depending on the backend, it gets into the branches and out of them, or not.
+            raise ValueError(
+                f"{self.name} loses the mask that its inputs carry: give it as mask=…, or, to layers without "
+                "such an argument, inputs without a mask"
+            )
         return self.choose(language, lambda layer: layer(inputs, **others))
 
     def choose(self, language, apply: Callable):

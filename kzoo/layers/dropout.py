@@ -59,7 +59,7 @@ class Dropout(keras.layers.Layer):
         second_key = scramble(ops.bitwise_xor(seed[1], first_key))
         places = ops.reshape(ops.arange(ops.size(inputs), dtype="int32"), ops.shape(inputs))
         numbers = scramble(ops.bitwise_xor(scramble(ops.bitwise_xor(places, first_key)), second_key))
-        lowest_kept = round(self.rate * 2**32) - 2**31  # of all int32 numbers
+        lowest_kept = min(round(self.rate * 2**32), 2**32 - 1) - 2**31  # of all int32 numbers
         return ops.where(numbers >= lowest_kept, inputs / (1 - self.rate), 0)
 
     def compute_output_shape(self, inputs_shape):

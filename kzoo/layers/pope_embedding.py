@@ -30,7 +30,8 @@ class PoPEEmbedding(keras.layers.Layer):
 
     Call arguments:
         inputs: `(B, L, D)`. Only its shape and dtype matter.
-        start_index: int or integer tensor. Position of the first of the `L` tokens. Defaults to `0`.
+        start_index: int or integer tensor. Position of the first of the `L` tokens, at least 0. Defaults to
+            `0`.
         positions: `(L,)` or `(B, L)` integers. Positions of the tokens, in place of `start_index`.
 
     Returns:
@@ -38,9 +39,10 @@ class PoPEEmbedding(keras.layers.Layer):
         `keras.layers.Add()`, because Keras's `+` drops masks.
 
     Raises:
-        ValueError: `max_length` below 1 or a negative `first_order`; a length, if known in advance, over
-            `max_length`. `positions` and symbolic lengths are not checked, since compiled code cannot raise:
-            the caller keeps them below `max_length`, as the translator does.
+        ValueError: `max_length` below 1 or a negative `first_order`; if known in advance, a negative
+            `start_index` or a length over `max_length`. `positions` and what is symbolic are not checked,
+            since compiled code cannot raise: the caller keeps them from 0 to `max_length` - 1, as the
+            translator does.
 
     Example:
 
@@ -82,9 +84,12 @@ class PoPEEmbedding(keras.layers.Layer):
 
     def _check_length(self, start_index, length):
         try:
-            needed = operator.index(start_index) + operator.index(length)
+            first = operator.index(start_index)
+            needed = first + operator.index(length)
         except TypeError:  # symbolic
             return
+        if first < 0:
+            raise ValueError(f"positions count from 0: start_index is at least 0, not {first}")
         if needed > self.max_length:
             raise ValueError(
                 f"PoPEEmbedding has max_length={self.max_length} positions, the inputs need {needed}; "

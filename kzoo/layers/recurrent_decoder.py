@@ -86,7 +86,7 @@ class RecurrentDecoder(keras.layers.Layer):
             dropout(ops.ones_like(pair[0][:, None]), training=training)  # (B, 1, units)
             for dropout, pair in zip(self._dropouts, initial[:-1], strict=True)
         ]
-        state = self.start([tuple(part[:, None] for part in pair) for pair in initial])
+        state = self.start(initial)
 
         def next_word(state, word):
             _, state = self.step(word[:, None], prepared, state, kept)
@@ -104,9 +104,12 @@ class RecurrentDecoder(keras.layers.Layer):
         memory = ops.cast(memory, self.compute_dtype)
         return {"keys": self.keys(memory), "values": memory, "mask": memory_mask}
 
-    def start(self, initial) -> dict:
-        """Return the state before the first token: `initial` has pairs of `(B, K, units)`."""
-        pairs = [tuple(ops.cast(part, self.compute_dtype) for part in pair) for pair in initial]
+    def start(self, initial, beam_size: int = 1) -> dict:
+        """Return the state before the first token of K = `beam_size` hypotheses of each sentence."""
+        pairs = [
+            tuple(ops.repeat(ops.cast(part[:, None], self.compute_dtype), beam_size, axis=1) for part in pair)
+            for pair in initial
+        ]  # of (B, K, units)
         return {"cells": pairs, "fed_back": ops.zeros_like(pairs[-1][0])}
 
     def step(self, inputs, prepared: dict, state: dict, kept=None):

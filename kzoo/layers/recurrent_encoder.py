@@ -91,7 +91,9 @@ class RecurrentEncoder(keras.layers.Layer):
         x, states = inputs, []
         if mask is not None:
             # cuDNN on TensorFlow refuses sentences of only padding: rows that fill the batch get one token.
-            mask = ops.logical_or(mask, ops.arange(ops.shape(mask)[1]) == 0)
+            only_padding = ops.logical_not(ops.any(mask, axis=1, keepdims=True))  # (B, 1)
+            first = ops.arange(ops.shape(mask)[1]) == 0
+            mask = ops.logical_or(mask, ops.logical_and(only_padding, first))
         for network, dropout in zip(self.networks, self._dropouts, strict=True):
             x, *last = network(dropout(x, training=training), mask=mask)
             states += last

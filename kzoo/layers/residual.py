@@ -35,8 +35,7 @@ class Residual(keras.layers.Layer):
 
     def __init__(self, norm: str = "post", dropout: float = 0.0, **kwargs):
         super().__init__(**kwargs)
-        if norm not in ("pre", "post"):
-            raise ValueError(f'norm is "pre" or "post", not {norm!r}')
+        check_norm(norm)
         self.norm = norm
         self.dropout = dropout
         self._pre = norm == "pre"
@@ -62,3 +61,9 @@ class Residual(keras.layers.Layer):
 
     def get_config(self):
         return {**super().get_config(), "norm": self.norm, "dropout": self.dropout}
+
+
+def check_norm(norm: str):
+    """Raise `ValueError` for an unknown `norm`."""
+    if norm not in ("pre", "post"):
+        raise ValueError(f'norm is "pre" or "post", not {norm!r}')

@@ -26,8 +26,8 @@ class TransformerEncoderLayer(TransformerLayer):
 
     Call arguments:
         inputs: `(B, S, D)`.
-        image: `(B, D_img)` or `(B, R, D_img)`, features of a picture. Required if the layer was built with an
-            image. None by default.
+        image: `(B, D_img)` or `(B, R, D_img)`, features of a picture: in every call, or in none. None by
+            default.
         mask: bool `(B, S)`. `True` at tokens, `False` at padding. All tokens by default.
         training: bool. Whether dropout is on.
         inputs_mask: filled by Keras instead of `mask` when `image` is given; `mask` takes precedence.
@@ -36,7 +36,8 @@ class TransformerEncoderLayer(TransformerLayer):
         `(B, S, D)`.
 
     Raises:
-        ValueError: `num_heads` does not divide D; an unknown `norm`; an image of another rank.
+        ValueError: `num_heads` below 1 or no divisor of D; an unknown `norm`; an image of another rank; an
+            image in some calls only.
 
     Example:
 
@@ -74,6 +75,12 @@ class TransformerEncoderLayer(TransformerLayer):
 
     def attend(self, inputs, image=None, mask=None, training: bool | None = None) -> tuple:
         """Return what `call` does, and the image's attention to the tokens `(B, H, R, S)`, or `None`."""
+        if (image is None) != (self.image_attention is None):
+            built, called = ("without", "with") if self.image_attention is None else ("with", "without")
+            raise ValueError(
+                f"{self.name} was built {built} an image and is called {called} one: give an image in every "
+                "call or in none"
+            )
         x, scores = inputs, None
         attended = self.attention(self.attention_residual.enter(x), query_mask=mask)
         x = self.attention_residual(x, attended, training=training)

@@ -2,7 +2,7 @@
 
 import keras
 
-from kzoo.layers.residual import Residual
+from kzoo.layers.residual import Residual, check_norm
 
 
 class TransformerLayer(keras.layers.Layer):
@@ -18,6 +18,9 @@ class TransformerLayer(keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
+        check_norm(norm)
+        if num_heads < 1:
+            raise ValueError(f"num_heads is at least 1, not {num_heads}")
         self.num_heads = num_heads
         self.feedforward_dim = feedforward_dim
         self.dropout = dropout

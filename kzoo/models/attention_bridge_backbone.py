@@ -14,15 +14,33 @@ from kzoo.layers import (
     RecurrentEncoder,
     TransformerEncoder,
 )
+from kzoo.models.argument_checks import check_rate, check_sizes
 from kzoo.models.sentence_cross_entropy import never
 from kzoo.models.source_embeddings import unit_normal
 
+TRANSFORMER_HEADS = 8
+
+
+def _recurrent(width, **names):
+    if width % 2:
+        raise ValueError(f"a recurrent encoder reads in two directions: an even width, not {width}")
+    return RecurrentEncoder((width // 2, width // 2), **names)
+
+
+def _transformer(width, **names):
+    if width % TRANSFORMER_HEADS:
+        raise ValueError(
+            f"encoder='transformer' has {TRANSFORMER_HEADS} heads: a width that they divide, not {width}"
+        )
+    return TransformerEncoder(width, num_heads=TRANSFORMER_HEADS, **names)
+
+
 # Sentence encoders that give D features per token.
 ENCODERS = {
-    "lstm": lambda width, most, **names: RecurrentEncoder((width // 2, width // 2), **names),
-    "gru": lambda width, most, **names: RecurrentEncoder((width // 2, width // 2), cell="gru", **names),
+    "lstm": lambda width, most, **names: _recurrent(width, **names),
+    "gru": lambda width, most, **names: _recurrent(width, cell="gru", **names),
     "cnn": lambda width, most, **names: ConvolutionalEncoder(width, **names),
-    "transformer": lambda width, most, **names: TransformerEncoder(width, max_length=most, **names),
+    "transformer": lambda width, most, **names: _transformer(width, max_length=most, **names),
 }
 
 
@@ -53,6 +71,11 @@ class AttentionBridgeBackbone(Backbone):
         dropout: float. Rate on embeddings, encoder outputs and attentional vectors.
         max_length: int. Maximum sentence length in tokens, with its start or end symbol.
         dtype, name, trainable: as in `keras.Model`.
+
+    Raises:
+        ValueError: an unknown encoder; no language; a size that is less than 1 or not a whole number; a width
+            that is odd for `"lstm"` or `"gru"`, or that 8 does not divide for `"transformer"`; a dropout
+            outside [0, 1).
 
     Example:
 
@@ -89,8 +112,19 @@ class AttentionBridgeBackbone(Backbone):
     ):
         if encoder not in ENCODERS:
             raise ValueError(f"encoder is one of {', '.join(ENCODERS)}, not {encoder!r}")
+        sizes = list(vocabulary_sizes)
+        check_sizes(
+            vocabulary_sizes=sizes,
+            embedding_dim=embedding_dim,
+            width=width,
+            num_decoder_layers=num_decoder_layers,
+            num_heads=num_heads,
+            hidden_dim=hidden_dim,
+            max_length=max_length,
+        )
+        check_rate(dropout)
         self._settings = {
-            "vocabulary_sizes": list(vocabulary_sizes),
+            "vocabulary_sizes": sizes,
             "encoder": encoder,
             "embedding_dim": embedding_dim,
             "width": width,
@@ -103,7 +137,7 @@ class AttentionBridgeBackbone(Backbone):
             "max_length": max_length,
         }
         self.max_length, self.width = max_length, width
-        sizes, languages = list(vocabulary_sizes), range(len(vocabulary_sizes))
+        languages = range(len(sizes))
         # One table for all languages, each at its offset, so that looking up a token needs no branch.
         self._offsets = np.cumsum([0, *sizes[:-1]]).astype("int32")
         # Logits of all languages have the same width; tokens that a language lacks are never predicted.
@@ -239,10 +273,7 @@ class AttentionBridgeBackbone(Backbone):
 
     def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
         """Return the state before the first token; all of it is reordered with the hypotheses."""
-        initial = [
-            tuple(ops.repeat(part[:, None], beam_size, axis=1) for part in pair) for pair in memory["initial"]
-        ]
-        return {"reorder": self.decoders.layers[0].start(initial), "keep": {}}
+        return {"reorder": self.decoders.layers[0].start(memory["initial"], beam_size), "keep": {}}
 
     def decode_step(self, tokens, step, memory: dict, state: dict):
         """Return the logits `(B, K, V)` after `tokens` `(B, K)`, and the state."""

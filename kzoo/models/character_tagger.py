@@ -25,8 +25,9 @@ class CharacterTagger(keras.Model):
     paper says that dilation grows from layer to layer, but not how, and gives two dropout rates, but not
     where: here 0.1 on the embeddings and 0.5 on each convolution.
 
-    The loss is the random field's negative log likelihood, so `compile` needs no `loss`. The paper's
-    optimizer is `keras.optimizers.Adagrad(0.1)`. To keep an embedding fixed, set its `trainable` to `False`.
+    The loss is the random field's negative log likelihood, so `compile` needs no `loss`; it is a mean over
+    sentences, weighted by `fit`'s `sample_weight`, one number per sentence. The paper's optimizer is
+    `keras.optimizers.Adagrad(0.1)`. To keep an embedding fixed, set its `trainable` to `False`.
 
     Args:
         embedding: maps character ids to vectors: `keras.layers.Embedding` or `GlyphEmbedding`.
@@ -114,8 +115,10 @@ class CharacterTagger(keras.Model):
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         mask = ops.not_equal(x, PAD)
         loss = self.crf.negative_log_likelihood(y_pred["potentials"], y, mask)  # (B,)
-        sentences = ops.sum(ops.cast(mask[:, 0], "float32"))
-        return ops.sum(loss) / ops.maximum(sentences, 1)
+        weights = ops.cast(mask[:, 0], "float32")  # 0 for rows that fill the batch
+        if sample_weight is not None:
+            weights *= ops.cast(ops.reshape(sample_weight, ops.shape(weights)), "float32")
+        return ops.divide_no_nan(ops.sum(weights * loss), ops.sum(weights)) + sum(self.losses)
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         correct = ops.equal(y_pred["tags"], ops.cast(y, "int32"))

@@ -11,6 +11,7 @@ from keras_hub.tokenizers import Tokenizer
 from kzoo.decoding.batched_search import batches_by_length, padded_source
 from kzoo.decoding.length_penalty import Exponent
 from kzoo.errors import UserError, nearest
+from kzoo.models.backbone_method import BackboneMethod
 from kzoo.models.preset_files import in_one_line, read_preset, write_preset
 from kzoo.models.source_attention import SourceAttention
 from kzoo.models.translation_model import TranslationModel
@@ -192,13 +193,13 @@ class MultilingualTranslator(TranslationModel):
         if self.backbone.bridge is None:
             raise UserError("a model without a bridge (bridge=False) has no sentence embeddings")
         if self._embeddings is None:
-            self._embeddings = SentenceMatrices(self.backbone)
+            self._embeddings = BackboneMethod(self.backbone, self.backbone.matrix)
             self._embeddings.compile(jit_compile=self._searches.jit_compile)
         for length, numbers in batches_by_length(words, self.backbone.max_length):
             source = padded_source(words, numbers, length)
             code = np.full(len(source), self._number(language), "int32")
             found = self._embeddings.predict_on_batch({"source": source, "source_language": code})
-            yield numbers, found["matrix"][: len(numbers)], found["scores"][: len(numbers)]
+            yield numbers, *(part[: len(numbers)] for part in found)
 
     def tokenize(self, texts: list[str], language: str, truncate: bool = False) -> list[list[int]]:
         """Return the token ids of sentences in a language, without start and end.
@@ -287,16 +288,3 @@ class Direction:
     def attention(self, text: str, translation: str | None = None) -> tuple[list[str], list[str], np.ndarray]:
         """Return the attention of a translation's tokens, like `MultilingualTranslator.attention`."""
         return self.translator.attention(text, self.source_language, self.target_language, translation)
-
-
-class SentenceMatrices(keras.Model):
-    """The bridge's M and A of sentences; a `keras.Model`, so that `predict_on_batch` compiles it."""
-
-    def __init__(self, backbone: keras.Model):
-        super().__init__()
-        self.backbone = backbone
-        self.built = True  # it has no weights of its own
-
-    def call(self, inputs):
-        matrix, scores = self.backbone.matrix(inputs)
-        return {"matrix": matrix, "scores": scores}

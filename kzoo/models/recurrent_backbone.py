@@ -5,7 +5,8 @@ from keras import ops
 from keras_hub.models import Backbone
 
 from kzoo.layers import Dropout, RecurrentDecoder, RecurrentEncoder
-from kzoo.models.source_embeddings import source_embedding_layer, unit_normal
+from kzoo.models.argument_checks import check_rate, check_sizes
+from kzoo.models.source_embeddings import check_source_embedding, source_embedding_layer, unit_normal
 from kzoo.models.whole_batch_loss import WholeBatchLoss
 
 
@@ -29,9 +30,14 @@ class RecurrentBackbone(Backbone):
         bidirectional: ints. Units of each bidirectional LSTM of the encoder, in each direction.
         unidirectional: ints. Units of each LSTM on top of them.
         decoder_units: ints. Units of each LSTM of the decoder.
-        dropout: float. Rate on the input of every LSTM, and on the attentional vectors.
+        dropout: float. Rate on the input of every LSTM except the attentional vector that is fed back, and on
+            the attentional vectors before the output layer.
         max_length: int. Maximum sentence length in tokens, with its start or end symbol.
         dtype, name, trainable: as in `keras.Model`.
+
+    Raises:
+        ValueError: an unknown source embedding, or options that it does not have; a size that is less than 1
+            or not a whole number; no LSTM in the encoder or none in the decoder; a dropout outside [0, 1).
 
     Example:
 
@@ -67,6 +73,16 @@ class RecurrentBackbone(Backbone):
         name: str | None = None,
         trainable: bool = True,
     ):
+        check_source_embedding(source_embedding, glyph_options)
+        check_sizes(
+            source_vocabulary_size=source_vocabulary_size,
+            target_vocabulary_size=target_vocabulary_size,
+            embedding_dim=embedding_dim,
+            max_length=max_length,
+            decoder_units=list(decoder_units),
+            **{"bidirectional or unidirectional": [*bidirectional, *unidirectional]},
+        )
+        check_rate(dropout)
         self._settings = {
             "source_vocabulary_size": source_vocabulary_size,
             "target_vocabulary_size": target_vocabulary_size,
@@ -144,10 +160,7 @@ class RecurrentBackbone(Backbone):
 
     def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
         """Return the state before the first token; all of it is reordered with the hypotheses."""
-        initial = [
-            tuple(ops.repeat(part[:, None], beam_size, axis=1) for part in pair) for pair in memory["initial"]
-        ]
-        return {"reorder": self.decoder.start(initial), "keep": {}}
+        return {"reorder": self.decoder.start(memory["initial"], beam_size), "keep": {}}
 
     def decode_step(self, tokens, step, memory: dict, state: dict):
         """Return the logits `(B, K, V)` after `tokens` `(B, K)`, and the state."""

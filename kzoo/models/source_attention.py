@@ -5,6 +5,7 @@ import numpy as np
 from keras import ops
 
 from kzoo.decoding.batched_search import batches_by_length, padded_source
+from kzoo.models.backbone_method import BackboneMethod
 from kzoo.text.tokenizers import PAD, START
 
 
@@ -31,7 +32,7 @@ class SourceAttention:
 
     def __call__(self, source: list[int], target: list[int], others: dict) -> np.ndarray:
         if self._compiled is None:
-            compiled = StackedAttention(self._backbone)
+            compiled = BackboneMethod(self._backbone, self._stacked)
             # On TensorFlow, compiling with XLA would take longer than all the sentences a user looks at.
             compiled.compile(jit_compile=keras.backend.backend() == "jax")
             self._compiled = compiled  # only when complete: another thread may be here
@@ -41,14 +42,6 @@ class SourceAttention:
         inputs = {"source": padded_source([source], [0], length), "target": read, **others}
         return self._compiled.predict_on_batch(inputs)[0, :, :, : len(target) + 1]
 
-
-class StackedAttention(keras.Model):
-    """A backbone's attention `(B, layers, H, T, N)`; a model, so that `predict_on_batch` compiles it."""
-
-    def __init__(self, backbone: keras.Model):
-        super().__init__()
-        self.backbone = backbone
-        self.built = True  # it has no weights of its own
-
-    def call(self, inputs):
-        return ops.cast(ops.stack(self.backbone.source_attention(inputs), axis=1), "float32")
+    def _stacked(self, inputs):
+        """Return the backbone's attention `(B, layers, H, T, N)`."""
+        return ops.cast(ops.stack(self._backbone.source_attention(inputs), axis=1), "float32")

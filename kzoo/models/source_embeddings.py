@@ -5,23 +5,26 @@ import keras
 from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
 
 
+def check_source_embedding(kind: str, glyph_options: dict | None):
+    """Raise `ValueError` for an unknown kind of source embedding, or options that it does not have."""
+    if kind not in SOURCE_EMBEDDINGS:
+        raise ValueError(f"source_embedding is one of {', '.join(SOURCE_EMBEDDINGS)}, not {kind!r}")
+    if kind != "glyph" and glyph_options:
+        raise ValueError(f"source_embedding={kind!r} has no glyph_options, not {glyph_options!r}")
+
+
 def source_embedding_layer(
     kind: str, vocabulary_size: int, width: int, glyph_options: dict | None = None, **names
 ) -> keras.layers.Layer:
     """Return the layer that embeds the source.
 
     Args:
-        kind: `"lookup"` or `"glyph"`.
+        kind: `"lookup"` or `"glyph"`, as `check_source_embedding` accepts it.
         vocabulary_size: int.
         width: int. D.
         glyph_options: dict. Arguments of `GlyphCharEncoder`.
         **names: `dtype` and `name`.
-
-    Raises:
-        ValueError: another kind.
     """
-    if kind not in SOURCE_EMBEDDINGS:
-        raise ValueError(f"source_embedding is one of {', '.join(SOURCE_EMBEDDINGS)}, not {kind!r}")
     return SOURCE_EMBEDDINGS[kind](vocabulary_size, width, glyph_options or {}, names)
 
 

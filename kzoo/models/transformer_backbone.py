@@ -1,7 +1,6 @@
 """The Transformer, encoder and decoder, with any of the zoo's position encodings."""
 
 from collections.abc import Sequence
-from numbers import Integral
 
 import keras
 from keras import ops
@@ -16,7 +15,8 @@ from kzoo.layers import (
     TransformerDecoderLayer,
     TransformerEncoderLayer,
 )
-from kzoo.models.source_embeddings import source_embedding_layer
+from kzoo.models.argument_checks import check_rate, check_sizes
+from kzoo.models.source_embeddings import check_source_embedding, source_embedding_layer
 
 # Encodings that are added to the embeddings. Rotary positions act inside the attention instead.
 ADDED_POSITIONS = {
@@ -59,9 +59,10 @@ class TransformerBackbone(Backbone):
         dtype, name, trainable: as in `keras.Model`.
 
     Raises:
-        ValueError: an unknown position encoding or `norm`; glyphs without a `target_vocabulary_size`; a size
-            that is less than 1 or not a whole number; a `num_heads` that does not divide the width, or that
-            gives heads of odd width for rotary positions; a dropout outside [0, 1).
+        ValueError: an unknown position encoding, source embedding or `norm`; options of one that has none;
+            glyphs without a `target_vocabulary_size`; a size that is less than 1 or not a whole number; a
+            `num_heads` that does not divide the width, or that gives heads of odd width for rotary positions;
+            a dropout outside [0, 1).
 
     Example:
 
@@ -102,6 +103,7 @@ class TransformerBackbone(Backbone):
             raise ValueError(f"position_encoding is one of {POSITION_ENCODINGS}, not {position_encoding!r}")
         if position_encoding == "none" and position_options:
             raise ValueError(f"position_encoding='none' has no position_options, not {position_options!r}")
+        check_source_embedding(source_embedding, glyph_options)
         if source_embedding != "lookup" and target_vocabulary_size is None:
             raise ValueError(f"source_embedding={source_embedding!r} needs a target_vocabulary_size")
         sizes = {
@@ -111,11 +113,8 @@ class TransformerBackbone(Backbone):
             "feedforward_dim": feedforward_dim,
             "max_length": max_length,
         }
-        for size, value in sizes.items():
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{size} is a whole number of at least 1, not {value!r}")
-        if not 0 <= dropout < 1:
-            raise ValueError(f"dropout is at least 0 and less than 1, not {dropout!r}")
+        check_sizes(**sizes)
+        check_rate(dropout)
         if width % num_heads:
             raise ValueError(f"num_heads={num_heads} must divide width={width}")
         if position_encoding == "rope" and width // num_heads % 2:
@@ -143,7 +142,7 @@ class TransformerBackbone(Backbone):
             )
 
         def positions(name):
-            # Always in float32: bfloat16 cannot tell position 256 from 257.
+            # What is added is always float32: bfloat16 cannot tell position 256 from 257.
             make = ADDED_POSITIONS.get(position_encoding)
             return make and make(max_length, **self._settings["position_options"], dtype="float32", name=name)
 

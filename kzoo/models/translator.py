@@ -166,7 +166,7 @@ class Translator(TranslationModel):
                 image that does not fit.
         """
         source = self._some_words(text)
-        images = image_rows(None if image is None else as_images(image), 1, self.image_shape)
+        images = image_rows(None if image is None else [image], 1, self.image_shape)
         if translation is None:
             translation = self.translate([text], images=images)[0]
         target = tokenize_within(self.target_tokenizer, [translation], self.backbone.max_length - 1)[0]
@@ -188,7 +188,7 @@ class Translator(TranslationModel):
             UserError: a model that reads text only, an empty sentence, or an image that does not fit.
         """
         words = self._some_words(text)
-        images = image_rows(as_images(image), 1, self.image_shape)
+        images = image_rows([image], 1, self.image_shape)
         inputs = {"source": np.array([[*words, END]], "int32"), "image": images}
         scores = self.backbone.image_attention(inputs)
         weights = np.stack([keras.ops.convert_to_numpy(layer[0]) for layer in scores])
@@ -288,11 +288,6 @@ def tokenize_within(
 def pieces(tokenizer: Tokenizer, words: list[int]) -> list[str]:
     """Return tokens as the tokenizer writes them, followed by the end symbol."""
     return [*(tokenizer.id_to_token(word) for word in words), tokenizer.id_to_token(END)]
-
-
-def as_images(image: Image) -> list | np.ndarray:
-    """Return one image, an array or the path of a file, as a batch of one."""
-    return [image] if isinstance(image, str | os.PathLike) else image[None]
 
 
 def check_number(n: int, beam_size: int):

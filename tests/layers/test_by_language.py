@@ -60,6 +60,22 @@ def test_other_arguments_reach_the_layer(random):
     np.testing.assert_allclose(ops.convert_to_numpy(found), ops.convert_to_numpy(expected), atol=1e-6)
 
 
+def test_a_carried_mask_is_refused_unless_it_is_given(random):
+    """Given, it reaches the layer and what averages after it."""
+    layers = [keras.layers.LSTM(3, return_sequences=True) for _ in range(2)]
+    for lstm in layers:
+        lstm.build((None, 5, 4))
+    ids = np.array([[3, 1, 4, 1, 5], [2, 6, 0, 0, 0]], "int32")
+    embedded = keras.layers.Embedding(9, 4, mask_zero=True)(ids)
+    routed = ByLanguage(layers, name="routed")
+    with pytest.raises(ValueError, match="routed loses the mask that its inputs carry: give it as mask=…"):
+        routed(language(1), embedded)
+    average = keras.layers.GlobalAveragePooling1D()
+    found = average(routed(language(1), embedded, mask=ids > 0))
+    expected = average(layers[1](embedded))
+    np.testing.assert_allclose(ops.convert_to_numpy(found), ops.convert_to_numpy(expected), atol=1e-6)
+
+
 def test_only_the_language_s_layer_learns(routed):
     model, layer, x = routed
     for number in (2, 0, 1):

@@ -121,7 +121,7 @@ def test_scores_and_cache_can_be_asked_for_in_a_functional_model(random):
 
 
 def test_half_precision_with_a_rotation_in_single(random):
-    """As models have it: the weights in the rotation's precision, the output in the layer's own."""
+    """The weights have the rotation's precision, the output the layer's own."""
     x, single = (
         random.normal(size=(2, 5, 8)).astype("float32"),
         MultiHeadAttention(2, 4, rotary=RoPEEmbedding()),
@@ -165,16 +165,29 @@ def test_cache_gives_what_the_whole_sequence_gives(random):
             np.testing.assert_allclose(ops.convert_to_numpy(word)[:, 0], whole[:, step], atol=1e-5)
 
 
-def test_a_read_only_cache_is_the_source(random):
-    query, value = (
-        random.normal(size=(2, 3, 8)).astype("float32"),
-        random.normal(size=(2, 6, 8)).astype("float32"),
-    )
-    for rotary in (None, RoPEEmbedding()):
-        layer = MultiHeadAttention(2, 4, rotary=rotary)
-        expected = ops.convert_to_numpy(layer(query, value))
-        cached = layer(query, cache=layer.keys_and_values(value))
-        np.testing.assert_allclose(ops.convert_to_numpy(cached), expected, atol=1e-6)
+@pytest.mark.parametrize("rotary", [None, RoPEEmbedding()], ids=["plain", "rotary"])
+def test_the_query_itself_as_value_or_cache_is_self_attention(rotary, random):
+    x = random.normal(size=(2, 5, 8)).astype("float32")
+    layer = MultiHeadAttention(2, 4, rotary=rotary)
+    itself = ops.convert_to_numpy(layer(x))
+    np.testing.assert_allclose(ops.convert_to_numpy(layer(x, x)), itself, atol=1e-6)
+    cached = layer(x, cache=layer.keys_and_values(x))
+    np.testing.assert_allclose(ops.convert_to_numpy(cached), itself, atol=1e-6)
+
+
+def test_dropout_is_on_the_weights(random):
+    """Of one value everywhere, a weight's share is kept or dropped as a whole."""
+    layer = MultiHeadAttention(1, 4, dropout=0.5)
+    x = np.ones((1, 5, 4), "float32")
+    layer.build(x.shape)
+    layer.set_weights([np.tile(np.eye(4), 3), np.zeros(12), np.eye(4), np.zeros(4), *layer.get_weights()[4:]])
+    np.testing.assert_allclose(ops.convert_to_numpy(layer(x, training=False)), x, atol=1e-6)
+    noisy, weights = layer(x, return_attention_scores=True, training=True)
+    np.testing.assert_allclose(ops.convert_to_numpy(weights), 1 / 5, atol=1e-6)
+    noisy = ops.convert_to_numpy(noisy)[0]
+    np.testing.assert_allclose(noisy, np.repeat(noisy[:, :1], 4, axis=1), atol=1e-6)
+    np.testing.assert_allclose(noisy * 2.5, np.round(noisy * 2.5), atol=1e-5)  # of 5 weights of 2/5
+    assert np.abs(noisy - 1).max() > 0.1
 
 
 def test_rotary_attention_knows_only_distances(random):

@@ -80,8 +80,10 @@ def test_normalized_has_the_root_mean_square_of_sine_at_every_position():
     np.testing.assert_allclose(table, expected, rtol=1e-5)
 
 
-def test_first_order_shifts_the_polynomials():
-    np.testing.assert_allclose(encoding(10, 32, first_order=1), encoding(11, 32)[1:], atol=1e-7)
+@pytest.mark.parametrize("normalize", [False, True])
+def test_first_order_shifts_the_polynomials(normalize):
+    found, expected = (encoding(n, 32, normalize=normalize, first_order=11 - n) for n in (10, 11))
+    np.testing.assert_allclose(found, expected[1:], atol=1e-7)
 
 
 @pytest.mark.parametrize("wrong", [{"max_length": 0}, {"first_order": -1}])
@@ -105,6 +107,11 @@ def test_too_long_names_both_lengths(start):
         layer(np.zeros((1, length, 16), "float32"), start_index=start)
     fits = layer(np.zeros((1, length - 1, 16), "float32"), start_index=start)
     np.testing.assert_array_equal(ops.convert_to_numpy(fits)[0], encoding(8, 16)[int(start) :])
+
+
+def test_a_position_before_the_first_is_refused():
+    with pytest.raises(ValueError, match="start_index is at least 0, not -2"):
+        PoPEEmbedding(8)(np.zeros((1, 4, 16), "float32"), start_index=-2)
 
 
 def test_a_start_known_only_in_the_computation():

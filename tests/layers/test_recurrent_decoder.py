@@ -12,7 +12,7 @@ UNITS = (3, 5)
 MASK = np.array([[1, 1, 1, 1], [1, 1, 0, 0]], bool)
 
 
-def decoded(target, memory, initial, weights):
+def decoded(target, memory, initial, weights, kept=()):
     """Return a_t at each word of one sentence (Luong et al. 2015, Eq. 5 and 8, Section 3.3).
 
     Args:
@@ -20,6 +20,7 @@ def decoded(target, memory, initial, weights):
         memory: `(n, d)`. What is attended to, without padding.
         initial: pairs of h and c.
         weights: those of the LSTMs, three each, then W_a and W_c, transposed as Keras has them.
+        kept: dropout's factors of the features between one LSTM and the next.
     """
     *cells, keys, combine = weights
     a, found, pairs = np.zeros(combine.shape[1]), [], list(initial)
@@ -27,7 +28,7 @@ def decoded(target, memory, initial, weights):
         h = np.concatenate([word, a])
         for i, (h_i, c_i) in enumerate(pairs):
             pairs[i] = lstm_cell(h, h_i, c_i, cells[3 * i : 3 * i + 3])
-            h = pairs[i][0]
+            h = pairs[i][0] * kept[i] if i < len(kept) else pairs[i][0]
         scores = np.array([h @ (m @ keys) for m in memory])
         weights = np.exp(scores) / np.exp(scores).sum()
         a = np.tanh(np.concatenate([weights @ memory, h]) @ combine)
@@ -35,11 +36,12 @@ def decoded(target, memory, initial, weights):
     return np.array(found)
 
 
-def made(random):
+def made(random, **settings):
     """Return a decoder with random weights, and its inputs."""
-    layer = RecurrentDecoder(UNITS)
+    layer = RecurrentDecoder(UNITS, **settings)
     layer.build((2, 6, 4), (2, 4, 7))
-    layer.set_weights([random.normal(size=w.shape) for w in layer.get_weights()])
+    for weight in layer.trainable_weights:  # not dropout's state
+        weight.assign(random.normal(size=weight.shape))
     target, memory = random.normal(size=(2, 6, 4)), random.normal(size=(2, 4, 7))
     initial = [tuple(random.normal(size=(2, units)).astype("float32") for _ in "hc") for units in UNITS]
     return layer, target.astype("float32"), memory.astype("float32"), initial
@@ -57,6 +59,21 @@ def test_equals_luong_s_equations(random):
     assert np.abs(everything[1] - found[1]).max() > 1e-3
 
 
+def test_training_drops_the_same_features_at_all_tokens(random):
+    layer, target, memory, initial = made(random, dropout=0.5)
+    calm = ops.convert_to_numpy(layer(target, memory, initial))
+    np.testing.assert_array_equal(ops.convert_to_numpy(layer(target, memory, initial, training=False)), calm)
+    (dropout,), kept = layer._dropouts, []
+    dropout.call = lambda x, training, call=dropout.call: kept.append(call(x, training)) or kept[-1]
+    found = ops.convert_to_numpy(layer(target, memory, initial, training=True))
+    (factors,) = (ops.convert_to_numpy(part)[:, 0] for part in kept)  # (B, units)
+    assert factors.shape == (2, UNITS[0]) and set(factors.ravel()) == {0, 2}
+    for b in range(2):
+        first = [(h[b], c[b]) for h, c in initial]
+        expected = decoded(target[b], memory[b], first, layer.get_weights(), factors[b : b + 1])
+        np.testing.assert_allclose(found[b], expected, atol=1e-5)
+
+
 def test_step_by_step_equals_at_once(random):
     """Two hypotheses a sentence: the target, and the same with other words from the third on."""
     layer, target, memory, initial = made(random)
@@ -64,7 +81,7 @@ def test_step_by_step_equals_at_once(random):
     other[:, 2:] += 1
     whole = [ops.convert_to_numpy(layer(x, memory, initial, memory_mask=MASK)) for x in (target, other)]
     prepared = layer.prepare(memory, MASK)
-    state = layer.start([tuple(np.repeat(part[:, None], 2, axis=1) for part in pair) for pair in initial])
+    state = layer.start(initial, beam_size=2)
     for t in range(6):
         words = np.stack([target[:, t], other[:, t]], axis=1)
         found, state = layer.step(words, prepared, state)

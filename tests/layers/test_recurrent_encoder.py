@@ -79,6 +79,13 @@ def test_equals_the_equations(cell, network, stack, random):
         np.testing.assert_allclose(words[mask], expected, atol=1e-5)
 
 
+def test_padding_may_stand_before_a_sentence(random):
+    layer, x = RecurrentEncoder((3,), (4,)), random.normal(size=(2, 5, 4)).astype("float32")
+    mask = np.array([[False, False, True, True, True], [True] * 5])
+    found = ops.convert_to_numpy(layer(x, mask=mask))[0, 2:]
+    np.testing.assert_allclose(found, ops.convert_to_numpy(layer(x[:1, 2:]))[0], atol=1e-6)
+
+
 def test_behaves_as_a_layer(random, tmp_path):
     x = random.normal(size=(2, 5, 4)).astype("float32")
     layer = RecurrentEncoder((2, 2), (3,))
@@ -103,6 +110,21 @@ def test_no_network_sees_a_sentence_of_padding_alone(cell, random, monkeypatch):
     for seen in masks:
         assert ops.convert_to_numpy(seen).any(axis=1).all()
     assert len(masks) == 2
+
+
+def test_dropout_is_on_the_input_of_every_network(random):
+    """Only it is random: with what it drops as it is, the networks give the same."""
+    layer, dropped = RecurrentEncoder((3,), (4,), dropout=0.5), []
+    x = random.normal(size=(2, 5, 4)).astype("float32")
+    calm = ops.convert_to_numpy(layer(x))
+    np.testing.assert_array_equal(ops.convert_to_numpy(layer(x, training=False)), calm)
+    for dropout in layer._dropouts:
+        dropout.call = lambda x, training, call=dropout.call: dropped.append(call(x, training)) or dropped[-1]
+    found = ops.convert_to_numpy(layer(x, training=True))
+    inputs = [ops.convert_to_numpy(part) for part in dropped]
+    assert [part.shape for part in inputs] == [(2, 5, 4), (2, 5, 6)]
+    assert all((part == 0).any() for part in inputs)
+    np.testing.assert_allclose(ops.convert_to_numpy(layer.networks[1](inputs[1])[0]), found, atol=1e-6)
 
 
 def test_an_unknown_cell_is_named():

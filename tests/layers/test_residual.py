@@ -26,6 +26,13 @@ def test_post_and_pre_norm(random):
     np.testing.assert_allclose(ops.convert_to_numpy(pre.enter(x)), normalized(x), atol=1e-5)
 
 
+def test_dropout_is_on_the_sublayer_s_output_alone():
+    x, nothing = np.ones((2, 5, 8), "float32"), np.zeros((2, 5, 8), "float32")
+    residual = Residual("pre", dropout=0.5)
+    np.testing.assert_array_equal(ops.convert_to_numpy(residual(x, nothing, training=True)), x)
+    assert set(ops.convert_to_numpy(residual(nothing, x, training=True)).ravel()) == {0, 2}
+
+
 def test_unknown_norm():
     with pytest.raises(ValueError, match='norm is "pre" or "post", not \'middle\''):
         Residual("middle")

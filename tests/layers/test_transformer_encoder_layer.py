@@ -67,6 +67,23 @@ def test_an_embedding_s_mask_holds_beside_an_image(shape, random):
     )
 
 
+def test_an_image_is_given_always_or_never(random):
+    x, image = (random.normal(size=shape).astype("float32") for shape in ((2, 5, 8), (2, 6)))
+    text, pictures = (TransformerEncoderLayer(2, 16, name=name) for name in ("text", "pictures"))
+    text(x), pictures(x, image=image)
+    with pytest.raises(ValueError, match="text was built without an image and is called with one"):
+        text(x, image=image)
+    with pytest.raises(ValueError, match="pictures was built with an image and is called without one"):
+        pictures(x)
+
+
+def test_bad_settings_are_named():
+    with pytest.raises(ValueError, match="num_heads is at least 1, not 0"):
+        TransformerEncoderLayer(0, 16)
+    with pytest.raises(ValueError, match='norm is "pre" or "post", not \'middle\''):
+        TransformerEncoderLayer(2, 16, norm="middle")
+
+
 def test_heads_that_do_not_divide_the_width_are_refused(random):
     with pytest.raises(ValueError, match="num_heads=3 does not divide the width of the inputs, 8"):
         TransformerEncoderLayer(3, 16)(random.normal(size=(2, 5, 8)))

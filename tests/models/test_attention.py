@@ -173,6 +173,8 @@ def test_with_a_picture():
     translator = Translator(backbone, CHARACTERS)
     dark, light = (translator.attention("abd", "hg", np.full((16, 16, 3), x, "uint8"))[2] for x in (0, 255))
     assert np.abs(dark - light).max() > 1e-3
+    listed = translator.attention("abd", "hg", np.zeros((16, 16, 3), int).tolist())[2]
+    np.testing.assert_array_equal(listed, dark)
     with pytest.raises(UserError, match="reads an image"):
         translator.attention("abd", "hg")
 

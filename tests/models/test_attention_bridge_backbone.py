@@ -171,9 +171,22 @@ def test_other_encoders(encoder):
         np.testing.assert_allclose(model.predict_on_batch(padded), found, rtol=1e-5, atol=1e-4)
 
 
-def test_an_unknown_encoder_is_named():
-    with pytest.raises(ValueError, match="encoder is one of lstm, gru, cnn, transformer, not 'rnn'"):
-        AttentionBridgeBackbone(SIZES, encoder="rnn")
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"encoder": "rnn"}, "encoder is one of lstm, gru, cnn, transformer, not 'rnn'"),
+        ({"sizes": []}, "no vocabulary_sizes: give at least one"),
+        ({"encoder": "lstm", "width": 9}, "reads in two directions: an even width, not 9"),
+        ({"encoder": "gru", "width": 9}, "reads in two directions: an even width, not 9"),
+        ({"encoder": "transformer", "width": 12}, "encoder='transformer' has 8 heads: .* not 12"),
+        ({"num_decoder_layers": 0}, "num_decoder_layers is a whole number of at least 1, not 0"),
+        ({"max_length": 0}, "max_length is a whole number of at least 1, not 0"),
+        ({"dropout": 1.0}, "dropout is at least 0 and less than 1, not 1.0"),
+    ],
+)
+def test_bad_settings_are_named(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        make(**wrong)
 
 
 def test_parameter_counts():

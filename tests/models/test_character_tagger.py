@@ -79,6 +79,48 @@ def test_it_learns_words_and_tags(kind, random):
     assert tagger.tag(texts) == expected
 
 
+def test_sentences_count_by_their_weights(random):
+    """In the loss of a training step, and in its gradient: of weight 0 they teach nothing."""
+    ids, tags = make().arrays(sentences(random, 3))
+    ids, tags = (np.pad(part, ((0, 1), (0, 0))) for part in (ids, tags))  # a row of padding
+
+    def trained(rows, weights):
+        keras.utils.set_random_seed(1)
+        tagger = make(embedding_dropout=0, dropout=0)
+        tagger.compile(keras.optimizers.SGD(0.5))
+        loss = tagger.train_on_batch(ids[rows], tags[rows], sample_weight=weights)[0]
+        return float(loss), tagger.get_weights()
+
+    everything = slice(None)
+    losses = [trained(slice(i, i + 1), None)[0] for i in range(3)]
+    assert trained(everything, None)[0] == pytest.approx(np.mean(losses), rel=1e-5)
+    weights = np.array([2.0, 0.5, 0.0, 1.0], "float32")
+    loss, after = trained(everything, weights)
+    assert loss == pytest.approx((2 * losses[0] + 0.5 * losses[1]) / 2.5, rel=1e-5)
+    for one, other in zip(after, trained(slice(0, 2), weights[:2])[1], strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+    assert trained(everything, np.zeros(4, "float32"))[0] == 0
+
+
+def test_penalties_of_its_layers_are_in_the_loss():
+    ids, tags = make().arrays([[("a", "V")]])
+    losses = []
+    for penalty in (None, "l2"):
+        keras.utils.set_random_seed(1)
+        tagger = make(keras.layers.Embedding(14, 8, embeddings_regularizer=penalty))
+        tagger.compile("sgd")
+        losses.append(tagger.test_on_batch(ids, tags)[0])
+    assert losses[1] - losses[0] == pytest.approx(0.01 * np.sum(tagger.embedding.get_weights()[0] ** 2), 1e-3)
+
+
+def test_dropout_is_on_the_embeddings_and_on_the_convolutions(random):
+    ids = np.array([[5, 6, 7, 8]], "int32")
+    for rates in ({"embedding_dropout": 0.5, "dropout": 0}, {"embedding_dropout": 0, "dropout": 0.5}):
+        tagger = make(**rates)
+        calm, noisy = (ops.convert_to_numpy(tagger(ids, training=t)["potentials"]) for t in (False, True))
+        assert np.abs(noisy - calm).max() > 1e-4
+
+
 def test_a_fixed_encoder_stays_and_an_adapted_one_moves(random):
     for trainable in (False, True):
         embedding = glyph_embedding(random)

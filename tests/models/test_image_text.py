@@ -122,6 +122,7 @@ def test_attention_of_the_image_is_a_distribution_over_the_words(translator):
     assert words == ["a", "b", "</s>"]
     assert scores.shape == (1, 2, 1, 3)  # one layer, two heads, one region of 16×16 pixels
     np.testing.assert_allclose(scores.sum(axis=-1), 1, atol=1e-5)
+    np.testing.assert_array_equal(model.image_attention("ab", colours[0].tolist())[1], scores)
     with pytest.raises(UserError, match="no word"):
         model.image_attention("", colours[0])
 

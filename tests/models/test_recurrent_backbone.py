@@ -68,8 +68,27 @@ def test_glyphs_take_the_place_of_the_table():
     model.source_embedding.glyphs.assign(glyphs)
     after = ops.convert_to_numpy(model({"source": SOURCE, "target": TARGET}))
     assert abs(after - before).max() > 1e-4
-    with pytest.raises(ValueError, match="lookup, glyph"):
-        RecurrentBackbone(30, 20, source_embedding="picture", **SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"source_embedding": "picture"}, "source_embedding is one of lookup, glyph, not 'picture'"),
+        ({"glyph_options": {"architecture": "fc_1"}}, "source_embedding='lookup' has no glyph_options"),
+        ({"decoder_units": ()}, "no decoder_units: give at least one"),
+        ({"decoder_units": (4, 0)}, "each of decoder_units is a whole number of at least 1, not 0"),
+        (
+            {"bidirectional": (), "unidirectional": ()},
+            "no bidirectional or unidirectional: give at least one",
+        ),
+        ({"max_length": 0}, "max_length is a whole number of at least 1, not 0"),
+        ({"dropout": 1.0}, "dropout is at least 0 and less than 1, not 1.0"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_bad_settings_are_named(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        RecurrentBackbone(30, 20, **{**SETTINGS, **wrong})
 
 
 def test_the_config_rebuilds_the_model(backbone):

@@ -123,7 +123,32 @@ def test_rotary_positions_take_their_options():
     assert {layer.max_wavelength for layer in rotary} == {7}
 
 
+@pytest.mark.parametrize(("source_embedding", "scale"), [("lookup", 4.0), ("glyph", 1.0)])
+def test_only_looked_up_vectors_are_scaled(source_embedding, scale, words, random):
+    """By √D (Section 3.4)."""
+    options = {"architecture": "fc_1"} if source_embedding == "glyph" else None
+    model = TransformerBackbone(
+        50,
+        50,
+        position_encoding="none",
+        source_embedding=source_embedding,
+        glyph_options=options,
+        **SETTINGS,
+    )
+    if source_embedding == "glyph":
+        model.source_embedding.glyphs.assign(random.integers(0, 2, (50, 22, 22)))
+    expected = scale * numbers(model.source_embedding(words["source"]))
+    assert np.abs(expected).max() > 1e-3
+    np.testing.assert_allclose(numbers(model._enter(words)[0]), expected, rtol=1e-6)
+
+
 def test_bad_settings_are_named():
+    with pytest.raises(ValueError, match="source_embedding is one of lookup, glyph, not 'glyphs'"):
+        TransformerBackbone(50, source_embedding="glyphs")
+    with pytest.raises(ValueError, match="source_embedding='glyph' needs a target_vocabulary_size"):
+        TransformerBackbone(50, source_embedding="glyph")
+    with pytest.raises(ValueError, match="source_embedding='lookup' has no glyph_options, not {'arch"):
+        TransformerBackbone(50, 50, glyph_options={"architecture": "fc_1"})
     with pytest.raises(ValueError, match="position_encoding='none' has no position_options"):
         TransformerBackbone(50, position_encoding="none", position_options={"normalize": True})
     with pytest.raises(ValueError, match="position_encoding is one of .*'pope'.*, not 'popo'"):

@@ -1,0 +1,23 @@
+"""What every backbone checks of its arguments, so that a wrong one is named before a layer trips over it."""
+
+from numbers import Integral
+
+
+def check_sizes(**sizes):
+    """Raise `ValueError` for a size, by its argument's name, that is not a whole number of at least 1.
+
+    A list holds the sizes of a stack, of which there is at least one.
+    """
+    for name, value in sizes.items():
+        if value == []:
+            raise ValueError(f"no {name}: give at least one")
+        for size in value if isinstance(value, list) else [value]:
+            if not isinstance(size, Integral) or size < 1:
+                one = f"each of {name}" if isinstance(value, list) else name
+                raise ValueError(f"{one} is a whole number of at least 1, not {size!r}")
+
+
+def check_rate(dropout: float):
+    """Raise `ValueError` for a rate outside [0, 1)."""
+    if not 0 <= dropout < 1:
+        raise ValueError(f"dropout is at least 0 and less than 1, not {dropout!r}")
