@@ -166,3 +166,20 @@ def test_sentence_embeddings_are_scored_once_and_a_damaged_file_shows_first(tmp_
     other = both_seeds.scores("GloVe-BoW", recipe, lambda: lambda: 50.0)
     assert {task.scores["accuracy"][0] for task in other} == {50.0}
     assert script["best_of"]([again, other]) == again
+
+
+def test_glove_vectors_are_the_same_again(random):
+    script = runpy.run_path(str(ROOT / "training" / "attention_bridge_tables.py"))
+    words = random.integers(0, 300, (500, 8)).tolist()  # pairs for several batches, whose order matters
+    corpus = SimpleNamespace(sentences=lambda split, language: words)
+    script["glove_bag"].__globals__["open_corpus"] = lambda name: corpus
+
+    class Tokenizer:
+        vocabulary_size = staticmethod(lambda: 300)
+        __call__ = staticmethod(list)
+
+    backbone = SimpleNamespace(matrix_shape=(10, 8))
+    translator = SimpleNamespace(tokenizers={"en": Tokenizer()}, backbone=backbone)
+    recipe = script["whole_recipe"]("tiny", 1, None)
+    vectors = [script["glove_bag"](recipe, translator)(words[:20]) for _ in range(2)]
+    np.testing.assert_allclose(*vectors, rtol=1e-5)

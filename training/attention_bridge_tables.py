@@ -21,6 +21,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Annotated, Literal
 
+import keras
 import typer
 
 from kzoo.cli import main
@@ -269,6 +270,7 @@ def glove_bag(recipe: Recipe, translator) -> Callable:
     """Return the bag of GloVe vectors, trained on the same English sentences in the same subwords."""
     tokenizer = translator.tokenizers["en"]
     words = tokenizer(open_corpus(recipe.corpus).sentences("train", "en"))
+    keras.utils.set_random_seed(recipe.seed)  # the order of fit's examples
     glove = GloVe(tokenizer.vocabulary_size(), dim=translator.backbone.matrix_shape[1], seed=recipe.seed)
     examples = glove_examples(co_occurrences(words, tokenizer.vocabulary_size()))
     glove.fit(**examples, batch_size=4096, epochs=15, verbose=0)
