@@ -13,6 +13,7 @@ import numpy as np
 from kzoo.data.senteval import PROBING_TASKS, Examples, senteval_examples, senteval_tasks
 from kzoo.errors import UserError
 from kzoo.evaluation import senteval_tasks as protocols
+from kzoo.evaluation.senteval_relatedness import relatedness
 from kzoo.files import write_json
 
 Embed = Callable[[list[str]], np.ndarray]  # N sentences → float (N, E)
@@ -51,8 +52,9 @@ def evaluate_embeddings(
     """Score sentence embeddings on SentEval's tasks, with its protocols.
 
     MR, CR, SUBJ, MPQA: nested 10-fold cross-validation. TREC, MRPC: 10 folds of the training set choose the
-    regularization. SST-2, SST-5, SICK-E: the validation set does. SICK-R, STS-B, STS-2015: relatedness of
-    pairs. SNLI and the probing tasks: SentEval's network, in Keras. `STS-2015-cosine`: nothing is trained.
+    regularization. SST-2, SST-5, SICK-E: the validation set does. SICK-R, STS-B, STS-2015: SentEval's
+    regression of relatedness. SNLI and the probing tasks: SentEval's network, in Keras. `STS-2015-cosine`:
+    nothing is trained.
     Sentences are embedded once per task, whatever the number of seeds; an empty one as ".", as in SentEval.
 
     Args:
@@ -168,7 +170,7 @@ def _validated(splits, seeds):
 
 
 def _relatedness(splits, seeds):
-    return protocols.relatedness(*(_features(splits[split]) for split in ("train", "val", "test")))
+    return relatedness(*(_features(splits[split]) for split in ("train", "val", "test")), seeds)
 
 
 def _cosine(splits, seeds):
