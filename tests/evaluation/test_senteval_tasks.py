@@ -17,6 +17,12 @@ from kzoo.evaluation.senteval_tasks import (
 )
 
 
+def test_settings_are_sentevals():
+    assert senteval_tasks.FOLDS == 10
+    assert senteval_tasks.STRENGTHS == [0.25, 0.5, 1, 2, 4, 8]
+    assert senteval_tasks.STRENGTHS_WITHOUT_VALIDATION == [0.5, 1, 2, 4, 8, 16, 32]
+
+
 def examples(random, count: int, classes: int, width: int = 6):
     """Features, and classes that they tell in part."""
     features = random.normal(size=(count, width)).astype("float32") * 0.3
