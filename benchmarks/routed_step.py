@@ -24,9 +24,9 @@ SIZES = {
 def main():
     options = parse_arguments()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    start = time.perf_counter()
     import keras
 
-    start = time.perf_counter()
     routed = Model(options.languages, options)
     routed.step(0)
     first = time.perf_counter() - start
@@ -53,7 +53,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--size", choices=SIZES, default="tiny")
     parser.add_argument("--languages", type=int, default=4)
     parser.add_argument("--vocabulary", type=int, default=4000)
-    parser.add_argument("--steps", type=int, default=12, help="of each model a round")
+    parser.add_argument("--steps", type=int, default=16, help="of each model a round")
     parser.add_argument("--rounds", type=int, default=5)
     return parser.parse_args()
 

@@ -1,6 +1,7 @@
 """The scripts around the package: what they import from it is there, and they refuse a wrong size."""
 
 import ast
+import dataclasses
 import importlib
 import runpy
 from pathlib import Path
@@ -62,23 +63,45 @@ def test_an_unknown_size_is_refused(path):
         ("image_text_tables", ["scenes", "--seeds", "x"], "not numbers separated by commas"),
         ("attention_bridge_tables", ["table1", "--settings", "m2m,m2m_momo"], "did you mean m2m_mono or"),
         ("attention_bridge_tables", ["table1", "--directions", "en-de,en-xx"], "'xx'"),
+        ("attention_bridge_tables", ["table1", "--directions", "en-de,en-en"], "no language pair is left"),
         ("attention_bridge_tables", ["table1", "seed=2"], "seed is set by this script"),
+        ("attention_bridge_tables", ["table1", "centre=de"], "centre is set by this script"),
+        ("attention_bridge_tables", ["figure1", "left_out=de-fr"], "left_out is set by this script"),
+        ("attention_bridge_tables", ["table2", "monolingual=false"], "monolingual is set by this script"),
+        ("attention_bridge_tables", ["table2", 'languages=["en","de"]'], "languages is set by this script"),
+        ("attention_bridge_tables", ["table1", "model.bridge=false"], "model.bridge is set by this script"),
+        ("attention_bridge_tables", ["table1", "model={bridge=false}"], "model.bridge is set by this script"),
+        ("attention_bridge_tables", ["table3", "model.penalty_weight=0.5"], "penalty_weight is set by this"),
         (
             "pope_table",
             ["--encodings", "pope,sin"],
             "no preset 'sin_tiny' can be built; did you mean sine_tiny",
         ),
         ("image_text_tables", ["scenes", "source=id"], "source is set by this script"),
+        ("image_text_tables", ["placeholders", "model.image_shape=[2]"], "image_shape is set by this script"),
+        ("glyph_tables", ["table4", "model.architecture=fc_2"], "model.architecture is set by this script"),
+        ("glyph_tables", ["table4", "model.glyph_options.num_features=8"], "num_features is set by this"),
         ("glyph_tables", ["table4", "--encoders", "EMB,cnn_fc_rleu"], "did you mean cnn_fc_relu"),
         ("glyph_tables", ["table7", "--encoders", "EMB,cnn_fc_relu:x"], "not an encoder and its F"),
         ("glyph_tables", ["table5", "--encoders", "EMB:256"], "not an encoder and its F"),
     ],
 )
-def test_wrong_lists_are_refused_before_anything_is_trained(script, arguments, message, monkeypatch):
-    monkeypatch.setattr("kzoo.training.train", None)
-    app = runpy.run_path(str(ROOT / "training" / f"{script}.py"))["app"]
+def test_wrong_lists_are_refused_before_anything_is_trained(script, arguments, message, tmp_path):
+    found = runpy.run_path(str(ROOT / "training" / f"{script}.py"))
+    for function in ("scores_of", "placeholder_features"):
+        if function in found:
+            found[function].__globals__[function] = None
     with pytest.raises(UserError, match=message):
-        CliRunner().invoke(app, arguments, catch_exceptions=False)
+        CliRunner().invoke(found["app"], [*arguments, "--runs", str(tmp_path)], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("option", ["--seeds", "--epochs"])
+def test_numbers_below_one_are_refused(option):
+    script = runpy.run_path(str(ROOT / "training" / "glyph_tables.py"))
+    script["scores_of"].__globals__["scores_of"] = None
+    refused = CliRunner().invoke(script["app"], ["table6", option, "0"])
+    assert refused.exit_code == 2
+    assert "greater than or equal to 1" in " ".join(refused.output.replace("│", "").split())
 
 
 def test_pictures_are_shown_right_shuffled_and_not_at_all():
@@ -126,14 +149,12 @@ def test_the_base_size_drops_the_tiny_model_and_keeps_what_was_asked_for(tmp_pat
     asked = []
 
     def compare(name, recipe, models, *_):
-        asked.extend(models.values())
+        asked.extend(dataclasses.replace(recipe, **changes).model for changes in models.values())
 
     script["scenes"].__globals__["compare"] = compare
-    script["scenes"](size="base", overrides=["model.dropout=0.3"])
-    assert asked == [
-        {"model": {"dropout": 0.3}},
-        {"model": {"image_shape": [*script["PICTURE"]], "dropout": 0.3}},
-    ]
+    script["scenes"](size="base", overrides=["model.num_layers=2", "model.dropout=0.3"])
+    model = {"num_layers": 2, "dropout": 0.3}  # the first is the small model's too
+    assert asked == [model, {"image_shape": [*script["PICTURE"]], **model}]
 
 
 def test_sentence_embeddings_are_scored_once_and_a_damaged_file_shows_first(tmp_path):
@@ -166,3 +187,20 @@ def test_sentence_embeddings_are_scored_once_and_a_damaged_file_shows_first(tmp_
     other = both_seeds.scores("GloVe-BoW", recipe, lambda: lambda: 50.0)
     assert {task.scores["accuracy"][0] for task in other} == {50.0}
     assert script["best_of"]([again, other]) == again
+
+
+def test_glove_vectors_are_the_same_again(random):
+    script = runpy.run_path(str(ROOT / "training" / "attention_bridge_tables.py"))
+    words = random.integers(0, 300, (500, 8)).tolist()  # pairs for several batches, whose order matters
+    corpus = SimpleNamespace(sentences=lambda split, language: words)
+    script["glove_bag"].__globals__["open_corpus"] = lambda name: corpus
+
+    class Tokenizer:
+        vocabulary_size = staticmethod(lambda: 300)
+        __call__ = staticmethod(list)
+
+    backbone = SimpleNamespace(matrix_shape=(10, 8))
+    translator = SimpleNamespace(tokenizers={"en": Tokenizer()}, backbone=backbone)
+    recipe = script["whole_recipe"]("tiny", 1, None)
+    vectors = [script["glove_bag"](recipe, translator)(words[:20]) for _ in range(2)]
+    np.testing.assert_allclose(*vectors, rtol=1e-5)

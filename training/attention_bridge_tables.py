@@ -21,11 +21,12 @@ from pathlib import Path
 from statistics import mean
 from typing import Annotated, Literal
 
+import keras
 import typer
 
 from kzoo.cli import main
 from kzoo.data import open_corpus
-from kzoo.data.language_pairs import two_languages
+from kzoo.data.language_pairs import language_pairs
 from kzoo.data.senteval import senteval_examples, senteval_tasks
 from kzoo.errors import UserError, nearest
 from kzoo.evaluation.directions import direction_table, evaluate_directions, plot_directions, write_directions
@@ -45,7 +46,18 @@ from kzoo.training.recipe_corpus import recipe_directions
 LANGUAGES = ("en", "de", "fr", "cs")
 SPLIT = "test_2016_flickr"
 POOLINGS = ("flatten", "mean")
-FIXED = ("preset", "corpus", "directions", "seed")  # set by the tables, or by options
+# Set by the tables, or by options.
+FIXED = (
+    "preset",
+    "corpus",
+    "languages",
+    "directions",
+    "centre",
+    "left_out",
+    "monolingual",
+    "seed",
+    "model.bridge",
+)
 # The six settings of Table 1, as changes to the recipe of the whole many-to-many model.
 SETTINGS = {
     "bilingual": {"model": {"bridge": False}},
@@ -80,10 +92,11 @@ def table1(
     recipe, names = whole_recipe(size, seed, overrides), settings.split(",")
     chosen = directions.split(",") if directions else ["-".join(p) for p in permutations(LANGUAGES, 2)]
     for direction in chosen:
-        two_languages(direction, LANGUAGES)
+        language_pairs(LANGUAGES, only=[direction])
     for name in names:
         if name not in SETTINGS:
             raise UserError(f"no setting {name!r}: {nearest(name, list(SETTINGS))}")
+    path = runs / f"table1_{size}.json"
     for name in names:
         if name.startswith("bilingual"):
             scores = {}
@@ -100,6 +113,10 @@ def table1(
                 runs / f"{name}_{size}.png",
                 "BLEU by direction, lowercased",
             )
+        results = json.loads(path.read_text()) if path.exists() else {}
+        rows = {"-".join(direction): row for direction, row in scores.items()}
+        # Other calls may have scored other settings, and other directions of bilingual models.
+        write_json(path, {**results, name: {**results.get(name, {}), **rows}})
         print_directions(name, scores)
 
 
@@ -151,7 +168,7 @@ def table3(
     size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, seeds: Seeds = 5, overrides: Overrides = None
 ):
     """The many-to-many model with monolingual pairs, with the bridge's penalty and without it."""
-    recipe = dataclasses.replace(whole_recipe(size, seed, overrides), monolingual=True)
+    recipe = whole_recipe(size, seed, overrides, (*FIXED, "model.penalty_weight"))
     without = dataclasses.replace(recipe, model={**recipe.model, "penalty_weight": 0.0})
     lines = ["| model | mean BLEU of the twelve directions |", "| --- | ---: |"]
     senteval, columns, bleu = SentEval(runs, size, SEEDS[:seeds]), {}, {}
@@ -164,10 +181,10 @@ def table3(
     print("\n".join(lines), senteval_table(columns), sep="\n\n")
 
 
-def whole_recipe(size: str, seed: int, overrides: list[str] | None) -> Recipe:
+def whole_recipe(size: str, seed: int, overrides: list[str] | None, fixed: tuple[str, ...] = FIXED) -> Recipe:
     """Return the recipe of the many-to-many model with monolingual pairs."""
     name = f"attention_bridge_m2m{'' if size == 'base' else '_' + size}.toml"
-    recipe = read_recipe(Path(__file__).parent / name, overrides or [], FIXED)
+    recipe = read_recipe(Path(__file__).parent / name, overrides or [], fixed)
     return dataclasses.replace(recipe, seed=seed)
 
 
@@ -186,6 +203,7 @@ def scores_of(recipe: Recipe, folder: Path) -> dict[tuple[str, str], dict]:
     """Train and score one run in all directions between its languages, or read its existing scores."""
     path = folder / "scores.json"
     if not path.exists() or make_recipe(json.loads(path.read_text())["recipe"]) != recipe:
+        path.unlink(missing_ok=True)  # if what follows is stopped, they are not those of the model
         train(recipe, folder)
         seen = recipe_directions(recipe)
         tried = seen if recipe.directions else list(permutations(recipe.languages, 2))
@@ -238,8 +256,9 @@ class SentEval:
         several = f"{self.size}_{len(self.seeds)}_seeds"
         path = self.runs / f"senteval_{name.replace(', ', '_')}_{several}.json"
         about = {"seeds": self.seeds, "recipe": dataclasses.asdict(recipe)}
-        found = json.loads(path.read_text()) if path.exists() else about
-        known = found.pop("tasks", {}) if json.loads(json.dumps(about)).items() <= found.items() else {}
+        found, known = json.loads(path.read_text()) if path.exists() else {}, {}
+        if found and found["seeds"] == self.seeds and make_recipe(found["recipe"]) == recipe:
+            known = found["tasks"]
         missing = [task for task in senteval_tasks() if task not in known]
         embed = make_embed() if missing else None
         for task in missing:
@@ -269,6 +288,7 @@ def glove_bag(recipe: Recipe, translator) -> Callable:
     """Return the bag of GloVe vectors, trained on the same English sentences in the same subwords."""
     tokenizer = translator.tokenizers["en"]
     words = tokenizer(open_corpus(recipe.corpus).sentences("train", "en"))
+    keras.utils.set_random_seed(recipe.seed)  # the order of fit's examples
     glove = GloVe(tokenizer.vocabulary_size(), dim=translator.backbone.matrix_shape[1], seed=recipe.seed)
     examples = glove_examples(co_occurrences(words, tokenizer.vocabulary_size()))
     glove.fit(**examples, batch_size=4096, epochs=15, verbose=0)

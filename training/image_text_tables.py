@@ -55,7 +55,7 @@ Seeds = Annotated[str, typer.Option(help="Numbers, comma-separated.")]
 Runs = Annotated[Path, typer.Option(help="Folder of the runs.")]
 Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, such as epochs=15.")]
 RUNS = Path("runs/image_text")
-FIXED = ("preset", "seed")  # set by the tables, or by options
+FIXED = ("preset", "seed", "images", "model.image_shape")  # set by the tables, or by options
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 
 
@@ -70,16 +70,12 @@ def scenes(
 ):
     """BLEU and accuracy on ambiguous words, text alone and with pictures, on the built-in set."""
     path = Path(__file__).parent / "image_text_scenes.toml"
-    recipe = read_recipe(path, overrides or [], (*FIXED, "corpus", "source", "target"))
+    # The base size has the paper's layers instead of the recipe's, and reads features by default.
+    overrides = [*(["model={}"] if size == "base" else []), *(overrides or [])]
+    recipe = read_recipe(path, overrides, (*FIXED, "corpus", "source", "target"))
     recipe = dataclasses.replace(recipe, source=source, target=target)
-    models = {f"text_only_{size}": {}, f"image_text_{size}": {}}
-    if size == "base":  # has the paper's layers, and reads features by default
-        tiny = read_recipe(path).model
-        model = {key: value for key, value in recipe.model.items() if tiny.get(key) != value}
-        models = {
-            f"text_only_{size}": {"model": model},
-            f"image_text_{size}": {"model": {"image_shape": [*PICTURE], **model}},
-        }
+    shown = {"model": {"image_shape": [*PICTURE], **recipe.model}} if size == "base" else {}
+    models = {f"text_only_{size}": {}, f"image_text_{size}": shown}
     print(compare("scenes", recipe, models, seeds, runs, f"scenes_{size}"))
 
 
@@ -165,16 +161,17 @@ def placeholder_features(recipe: Recipe, draw: Callable, folder: Path, name: str
     corpus = recipe_corpus(recipe)
     for seed, split in enumerate(corpus.splits):
         lines = [str(line) for line in range(len(corpus.sentences(split, recipe.source)))]
-        rows = partial(one_by_one, draw, np.random.default_rng(seed))
+        rows = partial(one_by_one, draw, seed)
         write_features(folder / f"{split}.npy", rows, lines, Extractor(name, "none", "none"))
         with whole_file(folder / f"{split}.txt") as file:
             file.write_text("\n".join(lines) + "\n")
     return folder
 
 
-def one_by_one(draw: Callable, random: np.random.Generator, names: list[str]):
-    """Yield numbers instead of each picture's features, `(1, D_img)`."""
-    for _ in names:
+def one_by_one(draw: Callable, seed: int, lines: list[str]):
+    """Yield numbers instead of the features of each line's picture, `(1, D_img)`."""
+    for line in lines:  # a file half written goes on at a later line
+        random = np.random.default_rng((seed, int(line)))
         yield draw(random, (1, *FC7)).astype("float16")
 
 
@@ -182,6 +179,7 @@ def scores_of(recipe: Recipe, folder: Path) -> dict[str, dict]:
     """Train and score one run on each test set with each kind of pictures, or read its existing scores."""
     path = folder / "scores.json"
     if not path.exists() or make_recipe(json.loads(path.read_text())["recipe"]) != recipe:
+        path.unlink(missing_ok=True)  # if what follows is stopped, they are not those of the model
         train(recipe, folder)
         translator, corpus = load(folder), recipe_corpus(recipe)
         scores = {}

@@ -62,6 +62,7 @@ def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
     """Train and score one run, or read its existing scores."""
     path = folder / "scores.json"
     if not path.exists() or make_recipe(json.loads(path.read_text())["recipe"]) != recipe:
+        path.unlink(missing_ok=True)  # if what follows is stopped, they are not those of the model
         train(recipe, folder)
         scores, _ = evaluate(
             load(folder),

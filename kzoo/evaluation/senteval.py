@@ -13,6 +13,7 @@ import numpy as np
 from kzoo.data.senteval import PROBING_TASKS, Examples, senteval_examples, senteval_tasks
 from kzoo.errors import UserError
 from kzoo.evaluation import senteval_tasks as protocols
+from kzoo.evaluation.senteval_relatedness import relatedness
 from kzoo.files import write_json
 
 Embed = Callable[[list[str]], np.ndarray]  # N sentences → float (N, E)
@@ -51,8 +52,9 @@ def evaluate_embeddings(
     """Score sentence embeddings on SentEval's tasks, with its protocols.
 
     MR, CR, SUBJ, MPQA: nested 10-fold cross-validation. TREC, MRPC: 10 folds of the training set choose the
-    regularization. SST-2, SST-5, SICK-E: the validation set does. SICK-R, STS-B, STS-2015: relatedness of
-    pairs. SNLI and the probing tasks: SentEval's network, in Keras. `STS-2015-cosine`: nothing is trained.
+    regularization. SST-2, SST-5, SICK-E: the validation set does. SICK-R, STS-B, STS-2015: SentEval's
+    regression of relatedness. SNLI and the probing tasks: SentEval's network, in Keras. `STS-2015-cosine`:
+    nothing is trained.
     Sentences are embedded once per task, whatever the number of seeds; an empty one as ".", as in SentEval.
 
     Args:
@@ -115,8 +117,23 @@ def _cell(task: TaskScores, score: str) -> str:
     return f"{task.mean(score):.{digits}f}" + ("" if spread is None else f" ± {spread:.{digits}f}")
 
 
-# A split's vectors, one array for each list of sentences, and its targets.
-_Vectors = tuple[list[np.ndarray], np.ndarray]
+@dataclass
+class _Vectors:
+    """A split: the vectors of a task's distinct sentences, which splits share, and where its own are in them.
+
+    Args:
+        vectors: `(U, E)`.
+        rows: row numbers, an array for each list of sentences.
+        targets: of the examples.
+    """
+
+    vectors: np.ndarray
+    rows: list[np.ndarray]
+    targets: np.ndarray
+
+    def of(self, examples=slice(None)) -> list[np.ndarray]:
+        """Return the vectors of examples, `(N, E)` for each list of sentences."""
+        return [self.vectors[rows[examples]] for rows in self.rows]
 
 
 def _embedded(embed: Embed, splits: dict[str, Examples]) -> dict[str, _Vectors]:
@@ -130,8 +147,9 @@ def _embedded(embed: Embed, splits: dict[str, Examples]) -> dict[str, _Vectors]:
         bad = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
         raise UserError(f"embed gave a vector that is not finite for {list(row)[bad]!r}")
     return {
-        split: (
-            [vectors[[row[text or "."] for text in texts]] for texts in examples.texts],
+        split: _Vectors(
+            vectors,
+            [np.array([row[text or "."] for text in texts], "int64") for texts in examples.texts],
             np.array(examples.targets),
         )
         for split, examples in splits.items()
@@ -144,8 +162,8 @@ def _protocol(task: str) -> Callable[[dict[str, _Vectors], list[int]], dict[str,
 
 def _features(split: _Vectors) -> protocols.Split:
     """Return the features: a sentence's vector, or those of a pair."""
-    vectors, targets = split
-    return (vectors[0] if len(vectors) == 1 else protocols.pair_features(*vectors)), targets
+    vectors = split.of()
+    return (vectors[0] if len(vectors) == 1 else protocols.pair_features(*vectors)), split.targets
 
 
 def _nested(splits, seeds):
@@ -168,11 +186,11 @@ def _validated(splits, seeds):
 
 
 def _relatedness(splits, seeds):
-    return protocols.relatedness(*(_features(splits[split]) for split in ("train", "val", "test")))
+    return relatedness(*(_features(splits[split]) for split in ("train", "val", "test")), seeds)
 
 
 def _cosine(splits, seeds):
-    return protocols.cosine_similarity([(*vectors, scores) for vectors, scores in splits.values()])
+    return protocols.cosine_similarity([(*split.of(), split.targets) for split in splits.values()])
 
 
 def _snli(splits, seeds):
@@ -180,13 +198,11 @@ def _snli(splits, seeds):
     from kzoo.evaluation.senteval_probing import probe
 
     def lazy(split: _Vectors):
-        (first, second), labels = split
-
-        def features(rows):
-            u, v = first[rows], second[rows]
+        def features(examples):
+            u, v = split.of(examples)
             return np.concatenate([u, v, protocols.pair_features(u, v)], axis=1)
 
-        return features, labels
+        return features, split.targets
 
     parts = [lazy(splits[split]) for split in ("train", "val", "test")]
     return probe(*parts, seeds, hidden_units=0, strengths=[1e-9], passes=1, looks=16)
@@ -195,8 +211,10 @@ def _snli(splits, seeds):
 def _probing(splits, seeds, **kwargs):
     from kzoo.evaluation.senteval_probing import probe
 
-    parts = [(splits[s][0][0].__getitem__, splits[s][1]) for s in ("train", "val", "test")]
-    return probe(*parts, seeds, **kwargs)
+    def lazy(split: _Vectors):
+        return lambda examples: split.of(examples)[0], split.targets
+
+    return probe(*(lazy(splits[split]) for split in ("train", "val", "test")), seeds, **kwargs)
 
 
 def _word_content(splits, seeds):

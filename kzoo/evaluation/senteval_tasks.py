@@ -96,44 +96,6 @@ def validated_training(train: Split, validation: Split, test: Split) -> dict[str
     return {"accuracy": [100 * float(np.mean(predicted == test[1]))]}
 
 
-def relatedness(train: Split, validation: Split, test: Split) -> dict[str, list[float]]:
-    """Predict a relatedness score as the mean of a distribution over integer scores (SICK-R, STS).
-
-    A logistic regression's target is the distribution over the two integer scores around the true score whose
-    mean is that score; its loss is the divergence from it (Tai et al. 2015, Eq. 15). Pearson's correlation on
-    the validation set chooses the regularization. SentEval's own code uses the squared error between the two
-    distributions instead of the divergence, no regularization, and stops early by that correlation.
-
-    Args:
-        train: features and scores.
-        validation: features and scores.
-        test: features and scores.
-
-    Returns:
-        `"pearson"`, `"spearman"` and `"mse"` (in squared scores), one number each.
-
-    Reference:
-        Tai et al. 2015, "Improved Semantic Representations From Tree-Structured Long Short-Term Memory
-        Networks". https://arxiv.org/abs/1503.00075
-    """
-    features = np.concatenate([train[0], validation[0], test[0]])
-    scores = np.concatenate([train[1], validation[1], test[1]])
-    values = np.arange(np.floor(scores.min()), np.ceil(scores.max()) + 1)
-    distributions = np.maximum(0, 1 - np.abs(scores[:, None] - values))
-    inside = np.arange(len(scores)) < len(train[1])
-    logits = logistic_logits(features, distributions, inside[:, None], STRENGTHS)[:, 0].astype("float64")
-    predicted = scipy.special.softmax(logits, axis=-1) @ values
-
-    held_out = slice(len(train[1]), len(train[1]) + len(validation[1]))
-    on_validation = [_correlation(scipy.stats.pearsonr, p, validation[1]) for p in predicted[held_out].T]
-    best = predicted[held_out.stop :, int(np.argmax(on_validation))]
-    return {
-        "pearson": [_correlation(scipy.stats.pearsonr, best, test[1])],
-        "spearman": [_correlation(scipy.stats.spearmanr, best, test[1])],
-        "mse": [float(np.mean((best - test[1]) ** 2))],
-    }
-
-
 def cosine_similarity(sets: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> dict[str, list[float]]:
     """Compare the cosine of two vectors with a score of similarity; nothing is trained (STS).
 
@@ -148,8 +110,8 @@ def cosine_similarity(sets: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> 
     for first, second, scores in sets:
         lengths = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
         cosines = (first * second).sum(axis=1) / np.maximum(lengths, 1e-12)
-        found["pearson"].append(_correlation(scipy.stats.pearsonr, cosines, scores))
-        found["spearman"].append(_correlation(scipy.stats.spearmanr, cosines, scores))
+        found["pearson"].append(correlation(scipy.stats.pearsonr, cosines, scores))
+        found["spearman"].append(correlation(scipy.stats.spearmanr, cosines, scores))
     return {name: [float(np.average(values, weights=sizes))] for name, values in found.items()}
 
 
@@ -183,6 +145,6 @@ def _classifier(features: np.ndarray, labels: np.ndarray, strength: float):
     return lambda others: model.predict((others - mean) / scale)
 
 
-def _correlation(measure, predicted: np.ndarray, scores: np.ndarray) -> float:
+def correlation(measure, predicted: np.ndarray, scores: np.ndarray) -> float:
     """Return a correlation; 0 if all predictions are equal."""
     return float(measure(predicted, scores)[0]) if np.ptp(predicted) > 0 else 0.0

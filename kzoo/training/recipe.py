@@ -185,7 +185,8 @@ def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, .
         path: TOML file with the fields of `Recipe`.
         overrides: each `"KEY=VALUE"`, with VALUE in TOML (`epochs=3`, `model.num_layers=2`); quotes around a
             string may be left out.
-        fixed: keys that overrides may not change, because the caller sets them.
+        fixed: keys, such as `"seed"` or `"model.bridge"`, that overrides may not change, because the caller
+            sets them.
 
     Raises:
         UserError: no such file, invalid TOML, an unknown key, a value of the wrong type, a missing field, an
@@ -210,15 +211,17 @@ def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, .
             raise UserError(f"{override!r} is not KEY=VALUE, as in epochs=3")
         table = values
         *tables, last = key.strip().split(".")
-        if (*tables, last)[0] in fixed:
-            raise UserError(
-                f"{override!r}: {key.strip()} is set by this script and cannot be overridden; see --help"
-            )
+        value = _toml_value(text.strip())
+        for path in _paths(key.strip(), value):
+            if any(f"{path}.".startswith(f"{name}.") for name in fixed):
+                raise UserError(
+                    f"{override!r}: {path} is set by this script and cannot be overridden; see --help"
+                )
         for name in tables:
             table = table.setdefault(name, {})
             if not isinstance(table, dict):
                 raise UserError(f"{override!r}: {name} is a value, not a table")
-        table[last] = _toml_value(text.strip())
+        table[last] = value
     recipe = make_recipe(values, where=str(path))
     _check_has_effect(recipe, str(path))
     return recipe
@@ -308,6 +311,13 @@ def _check_has_effect(recipe: Recipe, where: str):
             raise UserError(
                 f"{where}: {', '.join(found)} would change nothing with {of}: leave it out, or at its default"
             )
+
+
+def _paths(key: str, value) -> list[str]:
+    """Return the keys that a value sets: of a table, those of its entries."""
+    if not isinstance(value, dict):
+        return [key]
+    return [path for name, entry in value.items() for path in _paths(f"{key}.{name}", entry)]
 
 
 def _default(field: dataclasses.Field):

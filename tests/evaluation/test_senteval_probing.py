@@ -1,5 +1,6 @@
 """SentEval's network: its parts, and that it learns what a linear classifier cannot."""
 
+import inspect
 import itertools
 from types import SimpleNamespace
 
@@ -10,6 +11,15 @@ from keras import ops
 
 from kzoo.evaluation import senteval_probing
 from kzoo.evaluation.senteval_probing import _Batches, _Looks, _network, probe
+
+
+def test_settings_are_sentevals():
+    settings = senteval_probing
+    assert settings.STRENGTHS == [1e-5, 1e-4, 1e-3, 1e-2]
+    assert (settings.BATCH_SIZE, settings.PASSES, settings.MISSES) == (64, 4, 6)
+    defaults = {name: value.default for name, value in inspect.signature(probe).parameters.items()}
+    assert (defaults["hidden_units"], defaults["dropout"], defaults["looks"]) == (200, 0.1, 51)
+    assert (defaults["strengths"], defaults["passes"]) == (settings.STRENGTHS, settings.PASSES)
 
 
 def split(random, count):

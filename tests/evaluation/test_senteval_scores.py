@@ -12,6 +12,7 @@ from kzoo.errors import UserError
 from kzoo.evaluation import (
     TaskScores,
     evaluate_embeddings,
+    senteval,
     senteval_probing,
     senteval_table,
     senteval_tasks,
@@ -64,6 +65,61 @@ def folder(tmp_path, monkeypatch) -> Path:
     return folder
 
 
+ONE, PAIR, SNLI = 6, 12, 24  # widths of features: of u, of |u − v| and u · v, of these with u and v
+SPLITS = {"all": 7, "train": 5, "val": 3, "test": 4}
+CALLS = {
+    **dict.fromkeys(("MR", "CR", "SUBJ", "MPQA"), ("nested_cross_validation", ONE, [7], {})),
+    "TREC": ("cross_validated_training", ONE, [5, 4], {}),
+    "MRPC": ("cross_validated_training", PAIR, [5 + 3, 4], {"f1": True}),
+    **dict.fromkeys(("SST-2", "SST-5"), ("validated_training", ONE, [5, 3, 4], {})),
+    "SICK-E": ("validated_training", PAIR, [5, 3, 4], {}),
+    **dict.fromkeys(("SICK-R", "STS-B", "STS-2015"), ("relatedness", PAIR, [5, 3, 4], {})),
+    "SNLI": ("probe", SNLI, [5, 3, 4], {"hidden_units": 0, "strengths": [1e-9], "passes": 1, "looks": 16}),
+    **dict.fromkeys(files.PROBING_TASKS, ("probe", ONE, [5, 3, 4], {})),
+    "WordContent": ("probe", ONE, [5, 3, 4], {"hidden_units": 0}),
+}
+
+
+@pytest.mark.parametrize("task", sorted({*files.SENTEVAL_TASKS} - {"STS-2015-cosine"}))
+def test_each_task_has_its_protocol(task, monkeypatch):
+    function, width, sizes, options = CALLS[task]
+    called = []
+
+    def note(*arguments, **given):
+        called.append((arguments, given))
+        return {"accuracy": [0.0]}
+
+    module = {"probe": senteval_probing, "relatedness": senteval}.get(function, senteval_tasks)
+    monkeypatch.setattr(module, function, note)
+    sides = 1 if width == ONE else 2
+    splits = {
+        split: files.Examples(
+            tuple([f"{split} {side} good {number}" for number in range(count)] for side in range(sides)),
+            [f"{split} {number}" for number in range(count)],
+        )
+        for split, count in SPLITS.items()
+    }
+    monkeypatch.setattr(senteval, "senteval_examples", lambda task: splits)
+    evaluate_embeddings(embed, [task], [1111, 7])
+    ((arguments, given),) = called
+    parts = [argument for argument in arguments if isinstance(argument, tuple)]
+    assert given == options
+    assert [len(targets) for _, targets in parts] == sizes
+    # In the order of training, validation and test.
+    assert [targets[0].split()[0] for _, targets in parts] == (
+        ["all"] if sizes == [7] else ["train", "val", "test"] if len(sizes) == 3 else ["train", "test"]
+    )
+    if function != "validated_training":  # which draws nothing at random
+        assert arguments[-1] == [1111, 7]
+    for features, targets in parts:
+        found = features(np.arange(len(targets))) if callable(features) else features
+        assert found.shape == (len(targets), width)
+
+
+def test_seeds_are_sentevals_first():
+    assert senteval.SEEDS == (1111, 1112, 1113, 1114, 1115)
+
+
 def test_small_files_of_every_kind(folder, monkeypatch, tmp_path):
     probe = senteval_probing.probe
     monkeypatch.setattr(
@@ -107,6 +163,11 @@ def test_each_sentence_is_embedded_once(folder):
     assert len(texts) == len(set(texts))
     assert "." in texts  # for the empty sentence
     assert "" not in texts
+
+
+def test_splits_share_their_vectors(folder):
+    splits = senteval._embedded(embed, files.senteval_examples("SNLI")).values()
+    assert len({id(split.vectors) for split in splits}) == 1
 
 
 def test_table_has_models_side_by_side():

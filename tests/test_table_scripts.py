@@ -1,0 +1,166 @@
+"""The work of the tables' scripts, with training and translating left out."""
+
+import dataclasses
+import json
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from kzoo.evaluation import TaskScores
+from kzoo.evaluation.scores import SplitScores
+
+TRAINING = Path(__file__).resolve().parents[1] / "training"
+RECIPES = {
+    "attention_bridge_tables": lambda script: script["whole_recipe"]("tiny", 1, None),
+    "glyph_tables": lambda script: script["recipe_of"]("EMB", "tiny", None),
+    "image_text_tables": lambda script: script["read_recipe"](TRAINING / "image_text_scenes.toml"),
+    "pope_table": lambda script: script["read_recipe"](TRAINING / "pope_multi30k.toml"),
+}
+
+
+class Work:
+    """A script whose training and translating are only noted; the names in `killed` end the process."""
+
+    def __init__(self, name: str):
+        self.script = runpy.run_path(str(TRAINING / f"{name}.py"))
+        self.recipe = RECIPES[name](self.script)
+        self.done, self.killed = [], set()
+        self.functions = self.script["scores_of"].__globals__
+        for function in ("train", "write_scores", "write_directions", "write_json"):
+            if function in self.functions:
+                self.functions[function] = self.noted(function, self.functions[function])
+        corpus = SimpleNamespace(name="stub")
+        self.functions |= {
+            "load": lambda folder: SimpleNamespace(image_shape=None),
+            "open_corpus": lambda name: corpus,
+            "recipe_corpus": lambda recipe: corpus,
+            "test_splits": lambda recipe, corpus: ["test"],
+            "evaluate": lambda model, corpus, splits, source, target, beam_size, *_: (
+                [self.scored(split, beam_size) for split in splits],
+                {split: [f"with beam {beam_size}"] for split in splits},
+            ),
+            "evaluate_directions": lambda model, corpus, split, directions, beam_size, *_: {
+                direction: self.scored(split, beam_size) for direction in directions
+            },
+            "score": lambda model, recipe, corpus, split, images: dataclasses.asdict(
+                self.scored(split, recipe.beam_size)
+            ),
+        }
+
+    def noted(self, name, function):
+        def called(*arguments, **options):
+            self.done.append(name)
+            if name in self.killed:
+                raise KeyboardInterrupt
+            if name != "train":
+                function(*arguments, **options)
+
+        return called
+
+    def scored(self, split, beam_size):
+        return SplitScores(split, 1, float(beam_size), 0.0, 0.0, 0.0, {"bleu": "", "bleu_lowercased": ""})
+
+    def bleu(self, folder, **changes):
+        scores = self.script["scores_of"](dataclasses.replace(self.recipe, **changes), folder)
+        rows = scores.values() if isinstance(scores, dict) else scores
+        (bleu,) = {row["bleu"] for row in rows}
+        return bleu
+
+
+@pytest.mark.parametrize("name", list(RECIPES))
+def test_scores_are_read_again_only_if_they_are_of_the_same_recipe(name, tmp_path):
+    work = Work(name)
+    assert work.bleu(tmp_path, beam_size=4) == 4
+    work.done.clear()
+    assert work.bleu(tmp_path, beam_size=4) == 4
+    assert not work.done
+    assert work.bleu(tmp_path, beam_size=2) == 2
+    assert "train" in work.done
+
+
+@pytest.mark.parametrize("name", list(RECIPES))
+def test_scores_are_not_trusted_beside_a_run_that_went_on(name, tmp_path):
+    work = Work(name)
+    work.bleu(tmp_path)
+    work.killed = {"train"}
+    with pytest.raises(KeyboardInterrupt):
+        work.bleu(tmp_path, epochs=1000)
+    work.killed.clear()
+    work.done.clear()
+    work.bleu(tmp_path)
+    assert "train" in work.done
+
+
+def test_translations_are_those_of_the_scores(tmp_path):
+    work = Work("glyph_tables")
+    work.bleu(tmp_path, beam_size=4)
+    work.killed = {"write_scores"}
+    with pytest.raises(KeyboardInterrupt):
+        work.bleu(tmp_path, beam_size=2)
+    work.killed.clear()
+    assert work.bleu(tmp_path, beam_size=4) == 4
+    assert json.loads((tmp_path / "translations.json").read_text())["test"] == ["with beam 4"]
+
+
+def test_table_1_keeps_the_settings_of_other_calls(tmp_path):
+    work = Work("attention_bridge_tables")
+    work.functions["plot_directions"] = lambda *arguments: None
+    for settings, directions in (("m2m", ""), ("bilingual", "en-de"), ("bilingual", "de-en")):
+        work.script["table1"](runs=tmp_path, settings=settings, directions=directions)
+    found = json.loads((tmp_path / "table1_tiny.json").read_text())
+    assert list(found) == ["m2m", "bilingual"]
+    assert len(found["m2m"]) == 12
+    assert list(found["bilingual"]) == ["en-de", "de-en"]
+    assert found["bilingual"]["de-en"]["bleu"] == 5
+
+
+def test_the_baseline_has_the_best_model_of_each_task():
+    best_of = runpy.run_path(str(TRAINING / "attention_bridge_tables.py"))["best_of"]
+
+    def model(*accuracies):
+        return [TaskScores(str(n), {"accuracy": [a, a], "f1": [50 - a]}) for n, a in enumerate(accuracies)]
+
+    models = [model(3, 1, 2), model(2, 3, 1), model(1, 2, 3)]
+    assert best_of(models) == [models[0][0], models[1][1], models[2][2]]
+
+
+def test_features_of_a_stopped_call_are_those_of_a_whole_one(tmp_path):
+    script = runpy.run_path(str(TRAINING / "image_text_tables.py"))
+    splits = {"train": 9, "val": 4}
+    corpus = SimpleNamespace(splits=splits, sentences=lambda split, language: [""] * splits[split])
+    functions = script["placeholder_features"].__globals__
+    functions |= {"recipe_corpus": lambda recipe: corpus, "FC7": (6,)}
+    recipe, noise = SimpleNamespace(source="en"), script["NOTHING_TO_SEE"]["noise"]
+    drawn = []
+
+    def stopped(random, shape):
+        drawn.append(shape)
+        if len(drawn) == 6:
+            raise KeyboardInterrupt
+        return noise(random, shape)
+
+    with pytest.raises(KeyboardInterrupt):
+        script["placeholder_features"](recipe, stopped, tmp_path / "stopped", "noise")
+    features = {}
+    for folder in ("stopped", "whole"):
+        script["placeholder_features"](recipe, noise, tmp_path / folder, "noise")
+        features[folder] = [np.load(tmp_path / folder / f"{split}.npy") for split in splits]
+    for resumed, whole in zip(*features.values(), strict=True):
+        np.testing.assert_array_equal(resumed, whole)
+    train, val = features["whole"]
+    assert train.shape == (9, 6)
+    assert len(np.unique(np.concatenate([train, val]), axis=0)) == 13
+
+
+def test_taggers_are_trained_again_for_other_vectors_only():
+    script = runpy.run_path(str(TRAINING / "glyph_tables.py"))
+    recipe = script["recipe_of"]("EMB", "tiny", None)
+    row = {"recipe": {k: v for k, v in dataclasses.asdict(recipe).items() if k != "accumulate"}}  # older
+    has_vectors_of = script["has_vectors_of"]
+    assert has_vectors_of(row, recipe)
+    assert has_vectors_of(row, dataclasses.replace(recipe, beam_size=1, length_penalty=0.0))
+    assert not has_vectors_of(row, dataclasses.replace(recipe, epochs=11))
+    assert not has_vectors_of(None, recipe)
