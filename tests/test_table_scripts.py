@@ -164,3 +164,41 @@ def test_taggers_are_trained_again_for_other_vectors_only():
     assert has_vectors_of(row, dataclasses.replace(recipe, beam_size=1, length_penalty=0.0))
     assert not has_vectors_of(row, dataclasses.replace(recipe, epochs=11))
     assert not has_vectors_of(None, recipe)
+
+
+def test_no_tagged_test_sentence_is_trained_on(monkeypatch):
+    monkeypatch.setenv("KZOO_DATA", "data")
+    script = runpy.run_path(str(TRAINING / "glyph_tables.py"))
+    tests = set(script["TAGGED_TESTS"].values())
+
+    def read_conllu(path):
+        name = path.name.removesuffix(".conllu.gz")
+        # The last sentence of every file has the same text, in other words.
+        last = [("两", "NUM"), ("词", "NOUN")] if name in tests else [("两词", "NOUN")]
+        return [*[[(f"{name} {number}", "NOUN")] for number in range(20)], last]
+
+    script["universal_dependencies"].__globals__["read_conllu"] = read_conllu
+    training, validation, found = script["universal_dependencies"]()
+    assert {len(sentences) for sentences in found.values()} == {21}
+    assert (len(training), len(validation)) == (72, 8)
+    texts = ["".join(word for word, _ in sentence) for sentence in [*training, *validation]]
+    assert len(set(texts)) == 80
+    assert not {text for text in texts if text == "两词" or text.split()[0] in tests}
+
+
+def test_a_table_has_vectors_of_seen_characters_and_an_encoder_of_all():
+    script = runpy.run_path(str(TRAINING / "glyph_tables.py"))
+    tokenizer = SimpleNamespace(token_to_id={"我": 2, "们": 0, "河": 1}.get)
+
+    def vectors(source):
+        translator = SimpleNamespace(
+            backbone=SimpleNamespace(source_embedding=source), source_tokenizer=tokenizer
+        )
+        return script["character_vectors"](translator, ["我", "河", "们"], seen={"我", "们"})
+
+    table = np.arange(6, dtype="float32").reshape(3, 2)
+    found = vectors(SimpleNamespace(embeddings=table))
+    assert {character: vector.tolist() for character, vector in found.items()} == {"我": [4, 5], "们": [0, 1]}
+    script["character_vectors"].__globals__["render_glyphs"] = lambda characters: [*map(ord, characters)]
+    encoded = vectors(SimpleNamespace(encoder=lambda glyphs: np.array(glyphs, "float32")[:, None]))
+    assert {character: vector[0] for character, vector in encoded.items()} == {c: ord(c) for c in "我河们"}
