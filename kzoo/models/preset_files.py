@@ -22,7 +22,7 @@ CONFIG_FILE = "config.json"  # as keras-hub names it
 WEIGHTS_FILE = "model.weights.h5"  # the same
 SHARDS_FILE = "model.weights.json"  # instead, for large models: which file has which weights
 SHARD_SIZE = 0.03  # GiB of float32 per file, half of it in float16: hosts refuse large files
-# Arguments of backbones that trained weights can do with other values of.
+# Arguments of backbones that may differ from those that the weights were trained with.
 OVERRIDES = ("dropout", "dtype", "max_length", "penalty_weight")
 TOKENIZER_FILE = re.compile(r"[\w-]+\.json", re.ASCII)
 

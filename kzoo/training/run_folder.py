@@ -53,7 +53,7 @@ def claim(folder: Path, recipe: Recipe):
     if made and not (folder / RECIPE).exists():
         names = ", ".join(path.name for path in made)
         raise UserError(f"{folder} has {names}, but no {RECIPE}: not a run's folder; choose another")
-    differing = _differing(folder, recipe) if made else []
+    differing = _differing(folder, recipe) if (folder / RECIPE).exists() else []
     if decoders and not differing:
         return
     for path in learned:
