@@ -112,7 +112,13 @@ def test_a_killed_one_takes_the_run_in_hand_with_it(bundled, tmp_path):
 
 def begun(bundle, tmp_path):
     """Return the process of `run.sh`, with its first recipe in training."""
-    program = f"from kzoo.bundle import target\ntarget.WORKER = {target.WORKER}\ntarget.main({bundle!r})"
+    program = (
+        "import signal\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"  # which nohup has the tests ignore
+        "from kzoo.bundle import target\n"
+        f"target.WORKER = {target.WORKER}\n"
+        f"target.main({bundle!r})"
+    )
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 30
     while not (tmp_path / "there" / "runs" / "long" / "begun").exists():

@@ -65,7 +65,6 @@ class FamilyTask:
 def recipe(request, monkeypatch):
     monkeypatch.setattr(MODULE, "BilingualTask", FamilyTask)
     monkeypatch.setattr(MODULE, "recipe_corpus", lambda recipe: None)
-    monkeypatch.setattr(MODULE, "preset_family", lambda preset: "pope")
     monkeypatch.setattr(FamilyTask, "family", request.param)
     for kind in (Translator, MultilingualTranslator):
         monkeypatch.setattr(kind, "save_to_preset", lambda self, folder: None)
