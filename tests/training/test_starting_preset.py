@@ -70,6 +70,12 @@ def same(ours, theirs):
         np.testing.assert_array_equal(one, other)
 
 
+def untrain(run):
+    """Leave of a run what it has before its first checkpoint."""
+    for made in ("checkpoints", "preset"):
+        shutil.rmtree(run / made)
+
+
 def test_it_begins_with_the_preset_s_weights_words_and_languages(recipe, preset, tmp_path):
     """At a rate of zero the trained model is the preset."""
     tuned, before = train(recipe, tmp_path / "run", verbose=0), load(preset)
@@ -98,8 +104,7 @@ def test_a_run_that_has_trained_nothing_takes_the_preset_as_it_is_now(recipe, pr
     mine = shutil.copytree(preset, tmp_path / "preset")
     recipe = replaced(recipe, preset=str(mine))
     train(recipe, tmp_path / "run", verbose=0)
-    for made in ("checkpoints", "preset"):
-        shutil.rmtree(tmp_path / "run" / made)
+    untrain(tmp_path / "run")
     later = load(mine)
     later.set_weights([weight + 1 for weight in later.get_weights()])
     later.save_to_preset(mine)
@@ -111,12 +116,10 @@ def test_a_copy_of_a_preset_that_has_gone_is_kept(recipe, preset, tmp_path):
     mine = shutil.copytree(preset, tmp_path / "preset")
     recipe = replaced(recipe, preset=str(mine))
     train(recipe, tmp_path / "run", verbose=0)
-    for made in ("checkpoints", "preset"):
-        shutil.rmtree(tmp_path / "run" / made)
+    untrain(tmp_path / "run")
     shutil.rmtree(mine)
     same(train(recipe, tmp_path / "run", verbose=0), load(preset))
-    for made in ("checkpoints", "preset"):
-        shutil.rmtree(tmp_path / "run" / made)
+    untrain(tmp_path / "run")
     with pytest.raises(UserError, match="no preset 'another'"):
         train(replaced(recipe, preset="another"), tmp_path / "run", verbose=0)
 
