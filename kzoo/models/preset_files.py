@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import re
 import shutil
@@ -47,7 +48,9 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
     full.set_weights(backbone.get_weights())
     with whole_folder(folder) as unfinished:
         check_space(unfinished, 8 * full.count_params() + 2**20)  # in float32, and again in float16
-        full.save_to_preset(str(unfinished), max_shard_size=SHARD_SIZE)
+        # A weight is in one file, however large it is.
+        largest = max(4 * math.prod(weight.shape) for weight in full.weights) / 2**30
+        full.save_to_preset(str(unfinished), max_shard_size=max(SHARD_SIZE, largest))
         for path in sorted(unfinished.glob("*.weights.h5")):
             _halve(path)
         for tokenizer in tokenizers:

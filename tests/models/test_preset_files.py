@@ -210,8 +210,9 @@ def test_weights_that_lie_in_another_file_are_refused(preset, tmp_path):
         Translator.from_preset(preset)
 
 
-def test_weights_in_several_files_are_those_in_one(preset, tmp_path, monkeypatch):
-    monkeypatch.setattr(preset_files, "SHARD_SIZE", 3e-6)
+@pytest.mark.parametrize("size", [3e-6, 1e-8], ids=["several weights a file", "no weight fits"])
+def test_weights_in_several_files_are_those_in_one(preset, tmp_path, monkeypatch, size):
+    monkeypatch.setattr(preset_files, "SHARD_SIZE", size)
     translator, folder = load(preset), tmp_path / "sharded"
     translator.save_to_preset(folder)
     shards = sorted(path.name for path in folder.glob("model_*.weights.h5"))
