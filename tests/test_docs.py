@@ -1,0 +1,63 @@
+"""The Python in the documentation: its names are defined, its imports exist; by hand, it runs."""
+
+import ast
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+WITHOUT_ITS_TRANSLATOR = "docs/sharing.md"
+
+
+def code(page: Path) -> str:
+    """Return a page's Python: its blocks, one after the other, as a reader would type them."""
+    return "\n".join(re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.M | re.S))
+
+
+PAGES = {
+    str(page.relative_to(ROOT)): code(page)
+    for page in [
+        *ROOT.glob("*.md"),
+        *sorted(ROOT.glob("docs/*.md")),
+        *sorted(ROOT.glob("presets/*/README.md")),
+    ]
+    if code(page)
+}
+
+
+def test_there_is_python_in_the_documentation():
+    assert {"README.md", "docs/attention_bridge.md", "docs/glyph.md", "docs/image_text.md"} < set(PAGES)
+
+
+@pytest.mark.parametrize("page", sorted(set(PAGES) - {WITHOUT_ITS_TRANSLATOR}))
+def test_names_are_defined(page):
+    done = subprocess.run(
+        [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F821", "-"],
+        input=PAGES[page],
+        text=True,
+        capture_output=True,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_is_imported_from_kzoo_exists(page):
+    for node in ast.walk(ast.parse(PAGES[page])):
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("kzoo"):
+            module = importlib.import_module(node.module)
+            assert all(hasattr(module, name.name) for name in node.names), node.module
+
+
+@pytest.mark.skipif("KZOO_SLOW" not in os.environ, reason="trains for minutes: KZOO_SLOW=1 runs it")
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/attention_bridge.md", "docs/glyph.md", "docs/image_text.md"]
+)
+def test_it_runs(page, tmp_path):
+    lines = [line for line in PAGES[page].splitlines() if "hf://" not in line]  # needs a network
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", "\n".join(lines)], cwd=tmp_path, env=environment, check=True)
