@@ -309,11 +309,9 @@ async function readPicture() {
     reader.onerror = () => done(null);
     reader.readAsDataURL(file);
   });
+  const shown = about.image === "picture";
   let wrong = read ? "" : `${file.name} cannot be read.`;
-  if (read && about.image === "picture") {
-    if (await loaded(read)) $("preview").src = read;
-    else wrong = `${file.name} is not a picture that can be shown: choose a JPEG or PNG file.`;
-  }
+  if (read && shown && !(await loaded(read))) wrong = `${file.name} is not a picture that can be shown: choose a JPEG or PNG file.`;
   if ($("file").files[0] !== file) return; // another one was chosen meanwhile
   showError(wrong);
   if (wrong) {
@@ -321,7 +319,8 @@ async function readPicture() {
     return;
   }
   picture = read;
-  $("preview").hidden = about.image !== "picture";
+  if (shown) $("preview").src = picture;
+  $("preview").hidden = !shown;
 }
 
 function setLanguages() {
