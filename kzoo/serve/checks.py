@@ -158,5 +158,7 @@ def decoded_images(
     if len(images) != count:
         raise UserError(f"{count:,} sentences but {len(images):,} images: one with each is needed")
     if len(shape) == 3:
+        if all(isinstance(image, np.ndarray) for image in images):  # from `Served.picture`
+            return list(image_rows(images, count, shape))
         check_pixels(images)
     return [decoded(image, shape, number) for number, image in enumerate(images, 1)]

@@ -1,10 +1,12 @@
-"""Work for a client, cancelled when the client disconnects."""
+"""Work for a client, cancelled when the client disconnects or the server ends."""
 
 import asyncio
 from collections.abc import Coroutine
 
 from fastapi import Request
 from starlette.requests import ClientDisconnect
+
+from kzoo.serve.batcher import STOPPING, Busy
 
 
 async def while_connected(request: Request, work: Coroutine):
@@ -16,6 +18,7 @@ async def while_connected(request: Request, work: Coroutine):
 
     Raises:
         ClientDisconnect: the client has disconnected.
+        Busy: the server is stopping, and did not wait any longer.
     """
     working, gone = asyncio.ensure_future(work), asyncio.ensure_future(_gone(request))
     try:
@@ -23,6 +26,8 @@ async def while_connected(request: Request, work: Coroutine):
         if not working.done():
             raise ClientDisconnect
         return working.result()
+    except asyncio.CancelledError:  # uvicorn would answer it with an unexplained 500, and log a traceback
+        raise Busy(STOPPING) from None
     finally:
         working.cancel()
         gone.cancel()

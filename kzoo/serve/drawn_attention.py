@@ -11,6 +11,12 @@ Languages = tuple[str | None, str | None]  # of the sentence and of its translat
 # Above these, a browser takes seconds to draw, and the answer has megabytes.
 MOST_CELLS = 6_000
 MOST_WEIGHTS = 150_000
+# Axes over which weights are averaged, until they are few enough, and what the page then says.
+MEANS = (
+    ((), ""),
+    ((1,), "All heads would be too large to draw: this is their mean."),
+    ((0, 1), "All layers and heads would be too large to draw: this is their mean."),
+)
 
 
 def kinds(translator: AnyTranslator) -> list[str]:
@@ -38,19 +44,31 @@ def drawn_attention(
     Returns:
         For each, a dict: "kind", one of `kinds`; names of its "rows" and "columns"; "weights", nested lists
         `(layers, heads, rows, columns)` with three decimals; for regions of a picture, "grid": their numbers
-        down and across. Attentions that are too large to draw, or have no words, are left out.
+        down and across; "note": `""`, or what is not drawn. Of an attention that is too large to draw, or has
+        no words, there are only the kind and the note.
     """
     calls = {"encoder_decoder": encoder_decoder, "bridge": bridge, "image": over_words}
     found = []
     for kind in kinds(translator):
         try:
             drawn = calls[kind](translator, text, translation, languages, image)
-        except UserError:  # no word, or a translation that is too long for the model to read
+        except UserError:  # its text names options of `translate`
+            reason = "the sentence has no word, or the translation is too long for the model to read"
+            found.append(not_drawn(kind, reason))
             continue
-        weights = fitting(drawn["weights"])
-        if weights is not None:
-            found.append({"kind": kind, **drawn, "weights": np.round(weights.astype(float), 3).tolist()})
+        rows, columns = drawn["weights"].shape[2:]
+        if rows * columns > MOST_CELLS:
+            found.append(not_drawn(kind, f"{rows:,} × {columns:,} weights are too many"))
+            continue
+        weights, note = fitting(drawn["weights"])
+        weights = np.round(weights.astype(float), 3).tolist()
+        found.append({"kind": kind, **drawn, "weights": weights, "note": note})
     return found
+
+
+def not_drawn(kind: str, reason: str) -> dict:
+    """Return what the page says in an attention's place."""
+    return {"kind": kind, "note": f"Not drawn: {reason}."}
 
 
 def encoder_decoder(
@@ -86,15 +104,10 @@ def over_words(
     return drawn
 
 
-def fitting(weights: np.ndarray) -> np.ndarray | None:
-    """Return weights `(layers, H, rows, columns)`, or their means if there are too many.
+def fitting(weights: np.ndarray) -> tuple[np.ndarray, str]:
+    """Return weights `(layers, H, rows, columns)` and `""`, or their means if there are too many, and a note.
 
-    The mean is over heads, then also over layers; `None`: rows times columns are too many to draw.
+    The mean is over heads, then also over layers.
     """
-    if weights.shape[2] * weights.shape[3] > MOST_CELLS:
-        return None
-    for axes in ((), (1,), (0, 1)):
-        mean = weights.mean(axis=axes, keepdims=True)
-        if mean.size <= MOST_WEIGHTS:
-            return mean
-    return None
+    means = ((weights.mean(axis=axes, keepdims=True), note) for axes, note in MEANS)
+    return next((mean, note) for mean, note in means if mean.size <= MOST_WEIGHTS)

@@ -16,8 +16,8 @@ END_SECONDS = 25
 class GracefulServer(uvicorn.Server):
     """A server that at its end answers what it can in time, and tells the rest to try again.
 
-    uvicorn stops the application only after it has cancelled the requests that took too long, whose clients
-    would get an unexplained 500.
+    uvicorn stops the application only after it has cancelled the requests that took too long: rows that wait
+    are refused before that.
 
     Args:
         served: the preset.

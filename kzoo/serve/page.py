@@ -4,6 +4,7 @@ import asyncio
 import base64
 import binascii
 import io
+import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -15,8 +16,10 @@ from pydantic import BaseModel
 from kzoo.errors import UserError
 from kzoo.serve.batcher import Busy
 from kzoo.serve.connected import while_connected
-from kzoo.serve.drawn_attention import drawn_attention, kinds
+from kzoo.serve.drawn_attention import drawn_attention, kinds, not_drawn
 from kzoo.serve.served import Served
+
+log = logging.getLogger("kzoo.serve")
 
 FOLDER = Path(__file__).with_name("page_files")
 FILES = (
@@ -108,7 +111,7 @@ def image_kind(shape: tuple[int, ...] | None) -> str | None:
 
 
 async def translated(served: Served, asked: Asked) -> dict:
-    """Return the best translations, and the attention of the first; none if too many rows wait by then.
+    """Return the best translations, and the attention of the first, or why it is not drawn.
 
     Raises:
         UserError: the request is invalid.
@@ -118,20 +121,28 @@ async def translated(served: Served, asked: Asked) -> dict:
     image = None
     if asked.image is not None:
         image = await asyncio.to_thread(read_image, asked.image, served.image_shape)
+        if isinstance(image, bytes):
+            image = await served.picture(image)
     (hypotheses,) = await served.n_best(
         [asked.text], asked.n, *languages, images=None if image is None else [image]
     )
-    if isinstance(image, bytes):
-        image = await served.picture(image)
     best = hypotheses[0].text if hypotheses else ""
-    try:
-        attention = await served.run(drawn_attention, served.translator, asked.text, best, languages, image)
-    except Busy:  # the translations have been found
-        attention = []
     return {
         "hypotheses": [{"text": found.text, "score": found.score} for found in hypotheses],
-        "attention": attention,
+        "attention": await attention(served, asked.text, best, languages, image),
     }
+
+
+async def attention(served: Served, *asked) -> list[dict]:
+    """Return `drawn_attention` of what is asked; without it, the translations are still answered."""
+    try:
+        return await served.run(drawn_attention, served.translator, *asked)
+    except Busy as error:
+        reason = str(error)
+    except Exception:
+        log.exception("the attention of a translation cannot be computed")
+        reason = "the model failed; the server’s log says why"
+    return [not_drawn(kind, reason) for kind in kinds(served.translator)]
 
 
 def read_image(text: str, shape: tuple[int, ...] | None) -> bytes | np.ndarray:

@@ -20,7 +20,6 @@ from kzoo.serve.checks import (
     tokenizer_of,
 )
 from kzoo.serve.metrics import Metrics
-from kzoo.serve.pictures import decoded
 from kzoo.serve.warm_up import filled, row_counts, warm_up_rows
 
 log = logging.getLogger("kzoo.serve")
@@ -118,7 +117,7 @@ class Served:
             source_language: code, or one for each sentence, for a multilingual preset; else not needed.
             target_language: the same.
             images: an image for each sentence if the preset reads them: for pictures, the bytes of a JPEG or
-                PNG file; for features, numbers of `image_shape`.
+                PNG file, or an array from `picture`; for features, numbers of `image_shape`.
 
         Raises:
             UserError: the request is invalid.
@@ -160,9 +159,16 @@ class Served:
             await self._batcher.beside(padded_lengths, self.translator, texts, languages)
 
     async def picture(self, image: bytes) -> np.ndarray:
-        """Return a picture that `n_best` has accepted as the model reads it."""
+        """Return the picture in a JPEG or PNG file as the model reads it: for more calls than one.
+
+        Raises:
+            UserError: it cannot be read, or has too many pixels; the model reads no pictures.
+            Busy: too many rows are waiting.
+        """
         # In the thread for checks, since a large one takes hundreds of megabytes: one at a time.
-        return await self._batcher.beside(decoded, image, self.image_shape, 1)
+        with self._batcher.room(1):
+            (found,) = await self._batcher.beside(decoded_images, [image], 1, self.image_shape)
+        return found
 
     def _prepared(self, texts: list[str], languages: list[str | None], images) -> tuple[list, list]:
         """Return the padded lengths of texts, and their images decoded."""

@@ -65,7 +65,7 @@ def tf_cluster() -> tuple[int, int]:
         raise UserError(f"multi_worker needs the environment variable {TF_CONFIG}, for example {EXAMPLE}")
     try:
         config = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:  # a number with thousands of digits; deeply nested lists
         raise UserError(f"{TF_CONFIG} is not JSON ({error}); expected, for example, {EXAMPLE}") from None
     cluster, kind, index = _cluster(config), *_task(config)
     if kind not in cluster:

@@ -18,6 +18,7 @@ import kzoo.serve
 from kzoo.errors import UserError
 from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator
 from kzoo.presets import image_text_tiny, pope_tiny
+from kzoo.serve import drawn_attention as drawing
 from kzoo.serve import pictures as decoding
 from kzoo.serve.drawn_attention import drawn_attention, fitting
 from kzoo.text import CharacterTokenizer
@@ -57,7 +58,7 @@ def running(translator):
     """Give the address of a server in a thread."""
     import uvicorn
 
-    served = kzoo.serve.Served(translator, "tiny", beam_size=3, max_batch=1, limits=LIMITS)
+    served = kzoo.serve.Served(translator, "tiny_model", beam_size=3, max_batch=1, limits=LIMITS)
     with kzoo.serve.reserved("127.0.0.1", 0) as bound:
         server = uvicorn.Server(uvicorn.Config(kzoo.serve.create_app(served), log_level="warning"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
@@ -136,7 +137,7 @@ def test_a_preset_of_one_direction(served):
     translator, address = served(pope)
     about = get(address)
     assert about == {
-        "name": "tiny",
+        "name": "tiny_model",
         "version": 1,
         "languages": None,
         "source": "en",
@@ -179,8 +180,8 @@ def test_pictures(served):
     assert drawn["grid"] == [2, 3]
 
 
-def test_pictures_are_decoded_one_at_a_time(served, monkeypatch):
-    """In the thread for checks; a picture can take hundreds of megabytes."""
+def test_a_picture_is_decoded_once_and_one_at_a_time(served, monkeypatch):
+    """In the thread for checks; a picture can take hundreds of megabytes, and a third of a second."""
     threads, read = [], decoding.read_picture
 
     def noted(*arguments):
@@ -190,7 +191,7 @@ def test_pictures_are_decoded_one_at_a_time(served, monkeypatch):
     monkeypatch.setattr(decoding, "read_picture", noted)
     _, address = served(pictures)
     assert post(address, text=TEXT, image=base64_text(picture_file())).status_code == 200
-    assert set(threads) == {"checks_0"}
+    assert threads == ["checks_0"]
 
 
 def test_features():
@@ -259,27 +260,44 @@ def test_what_is_wrong_is_said(served):
 def test_an_empty_sentence_has_nothing_to_draw(served):
     _, address = served(pope)
     answer = post(address, text="").json()
-    assert answer == {"hypotheses": [{"text": "", "score": 0.0}], "attention": []}
+    assert answer["hypotheses"] == [{"text": "", "score": 0.0}]
+    (drawn,) = answer["attention"]
+    assert set(drawn) == {"kind", "note"}
+    assert drawn["note"].startswith("Not drawn: the sentence has no word")
 
 
-def test_a_translation_is_answered_without_attention_if_the_queue_is_full_by_then(served, monkeypatch):
-    async def busy(*_, **__):
-        raise Busy
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (Busy("the queue is full"), "the queue is full"),
+        (ValueError("a bug"), "the model failed; the server’s log"),
+    ],
+)
+def test_a_translation_is_answered_whatever_keeps_its_attention_from_being_drawn(
+    error, reason, served, monkeypatch
+):
+    async def failing(*_, **__):
+        raise error
 
-    monkeypatch.setattr(kzoo.serve.Served, "run", busy)
-    translator, address = served(pope)
-    answer = post(address, text=TEXT).json()
-    check_hypotheses(answer, translator.n_best([TEXT], 1, beam_size=3)[0])
-    assert answer["attention"] == []
+    monkeypatch.setattr(kzoo.serve.Served, "run", failing)
+    translator, address = served(bridge)
+    answer = post(address, text=TEXT, source_language="en", target_language="fr").json()
+    check_hypotheses(answer, translator.n_best([TEXT], "en", "fr", 1, beam_size=3)[0])
+    assert [drawn["kind"] for drawn in answer["attention"]] == ["encoder_decoder", "bridge"]
+    for drawn in answer["attention"]:
+        assert drawn["note"].startswith(f"Not drawn: {reason}")
 
 
-def test_what_is_too_much_to_draw_is_averaged_or_left_out():
+def test_what_is_too_much_to_draw_is_averaged():
     weights = np.random.default_rng(1).random((6, 8, 60, 60), "float32")
-    found = fitting(weights)
-    assert found.shape == (6, 1, 60, 60)
-    np.testing.assert_allclose(found[:, 0], weights.mean(1), atol=1e-6)
-    assert fitting(weights[:2, :2]).shape == (2, 2, 60, 60)
-    assert fitting(np.zeros((1, 1, 100, 100))) is None
+    found, note = fitting(weights)
+    np.testing.assert_allclose(found, weights.mean(1, keepdims=True), atol=1e-6)
+    assert note.startswith("All heads")
+    found, note = fitting(weights[:2, :2])
+    assert (found.shape, note) == ((2, 2, 60, 60), "")
+    found, note = fitting(np.ones((30, 2, 76, 78)))
+    assert found.shape == (1, 1, 76, 78)
+    assert note.startswith("All layers and heads")
 
 
 # The page in a browser.
@@ -392,7 +410,8 @@ class Page:
 
 def test_text_in_translation_out(page):
     opened = page(pope)
-    assert opened.browser.title == "tiny · kzoo"
+    assert opened.browser.title == "tiny_model · kzoo"
+    assert opened.id("name").accessible_name == "tiny_model"
     assert (opened.id("from-label").text, opened.id("to-label").text) == ("English", "German")
     opened.id("n").send_keys("3")
     assert opened.translate(TEXT) == opened.translator.translate([TEXT], beam_size=3)[0]
@@ -513,6 +532,31 @@ def test_a_request_is_not_sent_twice(page):
         assert opened.id("result").text == expected
 
 
+def test_what_is_not_drawn_is_said(page, monkeypatch):
+    opened = page(pope)
+    opened.translate(TEXT)
+    monkeypatch.setattr(drawing, "MOST_WEIGHTS", len(opened.all("tbody td")))
+    opened.translate(TEXT)
+    assert "layers and heads would be too large to draw" in opened.all("figure p")[0].text
+    monkeypatch.setattr(drawing, "MOST_CELLS", 10)
+    opened.translate(TEXT)
+    (figure,) = opened.all("figure")
+    assert re.fullmatch(r"Translation over text\nNot drawn: \d+ × 9 weights are too many\.", figure.text)
+
+
+def test_waiting_is_announced(page):
+    opened = page(pope)
+    opened.run(HELD)
+    opened.ask(TEXT)
+    status = opened.id("status")
+    assert status.aria_role == "status"
+    assert status.get_attribute("textContent") == "Translating …"
+    opened.run("(release(), 0)")
+    opened.wait(lambda: not opened.id("progress").is_displayed())
+    assert status.get_attribute("textContent") == ""
+    assert opened.id("result").accessible_name == "Translation"
+
+
 def choose(opened, folder, content: bytes):
     path = folder / f"{len(content)}.png"
     path.write_bytes(content)
@@ -548,6 +592,34 @@ def test_the_picture_is_the_one_chosen_last(page, tmp_path):
     opened.run("(window.done = new Promise((done) => setTimeout(done, 200)), later(), 0)")
     opened.run("done")
     assert opened.run("picture") == "data:image/png;base64," + base64_text(picture_file())
+
+
+def test_a_file_that_is_no_picture_is_said(page, tmp_path):
+    opened = page(pictures)
+    choose(opened, tmp_path, picture_file())
+    opened.wait(lambda: opened.id("preview").is_displayed())
+    choose(opened, tmp_path, b"no picture")
+    opened.wait(lambda: opened.id("error").text)
+    assert opened.id("error").text.startswith("10.png is not a picture")
+    assert not opened.id("preview").is_displayed()
+    assert opened.run("picture") is None
+    choose(opened, tmp_path, picture_file())
+    opened.wait(lambda: opened.id("preview").is_displayed())
+    assert not opened.id("error").is_displayed()
+
+
+def test_a_translation_waits_for_the_picture_to_be_read(page, tmp_path):
+    opened = page(pictures)
+    opened.run("""(window.read = FileReader.prototype.readAsDataURL,
+        FileReader.prototype.readAsDataURL = function (file) {
+          window.later = () => read.call(this, file);
+        }, 0)""")
+    choose(opened, tmp_path, picture_file())
+    opened.ask(TEXT)
+    opened.run("(later(), 0)")
+    opened.wait(lambda: opened.id("result").text or opened.id("error").text)
+    assert opened.id("result").text
+    assert opened.all(".word canvas")
 
 
 def test_an_answer_that_breaks_off_is_said(page):

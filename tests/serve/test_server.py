@@ -40,11 +40,11 @@ class Model:
 
 
 @contextmanager
-def running(model: Model):
+def running(model: Model, end_seconds=60):
     """Give a server, and its port; at the end it is told to stop, and must leave no thread of the model's."""
     served = Served(model, "m", max_batch=1)
     with reserved("127.0.0.1", 0) as listening:
-        server = GracefulServer(served, give_up_seconds=0.5, end_seconds=60)
+        server = GracefulServer(served, give_up_seconds=0.5, end_seconds=end_seconds)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
@@ -66,7 +66,11 @@ def asked(port: int, path: str, content: dict) -> http.client.HTTPConnection:
 
 def ask(port: int) -> tuple[int, str | None, dict]:
     """Return status, Retry-After and content of the answer to a slow request."""
-    answer = asked(port, *PREDICT).getresponse()
+    return read(asked(port, *PREDICT))
+
+
+def read(connection: http.client.HTTPConnection) -> tuple[int, str | None, dict]:
+    answer = connection.getresponse()
     return answer.status, answer.getheader("Retry-After"), json.load(answer)
 
 
@@ -118,6 +122,20 @@ def test_at_the_end_running_batches_are_answered_and_waiting_sentences_refused()
     for status, retry, content in found[-2:]:
         assert (status, retry) == (503, "1")
         assert content == {"error": "the server is stopping: try again later"}
+
+
+def test_requests_that_the_end_cuts_off_are_told_to_try_again():
+    model = Model()
+    with ThreadPoolExecutor() as clients, running(model, end_seconds=1) as (server, port):
+        answer = clients.submit(ask, port)
+        page = asked(port, *PAGE)
+        wait_until(lambda: model.running + value(server.served, "kzoo_queue_sentences") == 2)
+        server.should_exit = True
+        for status, retry, content in (answer.result(), read(page)):
+            assert (status, retry) == (503, "1")
+            assert content == {"error": "the server is stopping: try again later"}
+        refused = 'kzoo_requests_total{{purpose="{}",status="503"}}'.format
+        wait_until(lambda: [value(server.served, refused(name)) for name in ("model", "page")] == [1, 1])
 
 
 def test_a_sentence_waits_for_others_as_many_milliseconds_as_asked_for():

@@ -97,7 +97,13 @@ def test_addresses_of_ipv6_stand_in_brackets():
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("", "needs the environment variable TF_CONFIG"), ("{", "TF_CONFIG is not JSON")]
+    ("text", "message"),
+    [
+        ("", "needs the environment variable TF_CONFIG"),
+        ("{", "TF_CONFIG is not JSON"),
+        ("[" * 100_000, "TF_CONFIG is not JSON"),
+        ("1" * 5_000, "TF_CONFIG is not JSON"),
+    ],
 )
 def test_no_cluster(text, message, monkeypatch):
     monkeypatch.setenv("TF_CONFIG", text)

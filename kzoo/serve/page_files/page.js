@@ -4,6 +4,7 @@
 const $ = (id) => document.getElementById(id);
 let about = null;
 let picture = null; // the chosen file as a data: address
+let choosing = null; // the reading of that file
 let pending = false; // a request is running: no other is sent meanwhile
 
 // An element with properties, and texts or elements in it. Text is never read as HTML.
@@ -58,11 +59,13 @@ function setPending(value) {
   $("translate").setAttribute("aria-disabled", value);
   $("translate").textContent = value ? "Translating …" : "Translate";
   $("progress").hidden = !value;
+  $("status").textContent = value ? "Translating …" : "";
   $("result").setAttribute("aria-busy", value);
 }
 
 async function translate() {
   if (!about) await start(); // the server could not be reached before
+  await choosing;
   if (pending || !about) return;
   if (!$("text").value.trim()) return missing("Write a sentence first.", $("text"));
   if (about.image && !picture) return missing("Choose a picture first: this model reads one with every sentence.", $("file"));
@@ -165,6 +168,8 @@ function choice(title, count, redraw) {
 
 function figure(drawn, shown) {
   const kind = KINDS[drawn.kind]();
+  const title = make("h2", {}, kind.title);
+  if (!drawn.weights) return make("figure", {}, make("figcaption", {}, title, make("p", {}, drawn.note)));
   const pictured = Boolean(drawn.grid && shown);
   if (pictured) kind.note = "The lighter a region, the more it attends to the word; the bar is the word’s total share.";
   const note = make("p");
@@ -177,12 +182,12 @@ function figure(drawn, shown) {
     const weights = chosen(drawn.weights, layer.select.value, head.select.value);
     const read = (text) => { reading.textContent = text; };
     read(`Point at a ${pictured ? "word" : "cell"}, or move with the arrow keys.`);
-    note.textContent = `${kind.note} ${range(weights)}`;
+    note.textContent = [kind.note, drawn.note, range(weights)].join(" ");
     place.replaceChildren(pictured ? wordsOver(weights, names, drawn.grid, shown, read) : heatMap(weights, names, kind, read));
   }
   redraw();
   return make("figure", {},
-    make("figcaption", {}, make("h2", {}, kind.title), layer.label, head.label, note),
+    make("figcaption", {}, title, layer.label, head.label, note),
     make("div", { className: "below" }, reading, ...(pictured ? [] : [legend()])), place);
 }
 
@@ -232,14 +237,16 @@ function canvas(width, height) {
   return make("canvas", { width, height });
 }
 
-// A picture, small; null for one that the browser cannot show.
-async function thumbnail(address) {
+// A picture from an address; null for a file that the browser cannot show.
+async function loaded(address) {
   const image = make("img", { src: address });
-  try {
-    await image.decode();
-  } catch {
-    return null;
-  }
+  return image.decode().then(() => image, () => null);
+}
+
+// A picture, small; null for features.
+async function thumbnail(address) {
+  const image = await loaded(address);
+  if (!image) return null;
   const scale = Math.min(1, 320 / image.naturalWidth);
   const small = canvas(Math.ceil(image.naturalWidth * scale), Math.ceil(image.naturalHeight * scale));
   small.getContext("2d").drawImage(image, 0, 0, small.width, small.height);
@@ -281,7 +288,11 @@ function walk(cells) {
 
 /* ---- the form ---- */
 
-async function choosePicture() {
+function choosePicture() {
+  choosing = readPicture();
+}
+
+async function readPicture() {
   const [file] = $("file").files;
   picture = null;
   $("preview").hidden = true;
@@ -298,13 +309,18 @@ async function choosePicture() {
     reader.onerror = () => done(null);
     reader.readAsDataURL(file);
   });
+  const shown = about.image === "picture";
+  let wrong = read ? "" : `${file.name} cannot be read.`;
+  if (read && shown && !(await loaded(read))) wrong = `${file.name} is not a picture that can be shown: choose a JPEG or PNG file.`;
   if ($("file").files[0] !== file) return; // another one was chosen meanwhile
-  picture = read;
-  showError(picture ? "" : `${file.name} cannot be read.`);
-  if (picture && about.image === "picture") {
-    $("preview").src = picture;
-    $("preview").hidden = false;
+  showError(wrong);
+  if (wrong) {
+    $("file").value = "";
+    return;
   }
+  picture = read;
+  if (shown) $("preview").src = picture;
+  $("preview").hidden = !shown;
 }
 
 function setLanguages() {
@@ -334,6 +350,7 @@ async function start() {
     return;
   }
   document.title = `${about.name} · kzoo`;
+  $("name").setAttribute("aria-label", about.name); // without the places where it may break
   $("name").replaceChildren(...about.name.split(/(?<=_)/).flatMap((part) => [part, make("wbr")]));
   $("version").textContent = `version ${about.version} · kzoo`;
   setLanguages();
