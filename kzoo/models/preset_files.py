@@ -63,8 +63,7 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
             check_object(read_object(unfinished / file), Path(folder) / file)
         for path in others:
             if not (unfinished / path.name).exists():
-                copy = shutil.copytree if path.is_dir() else shutil.copy2
-                copy(path, unfinished / path.name)
+                _copy(path, unfinished / path.name)
 
 
 def _check_tokenizers(tokenizers: list):
@@ -92,6 +91,14 @@ def _others(folder: Path) -> list[Path]:
     listed = read_object(folder / METADATA_FILE).get("files") or {}  # older presets list nothing
     own = {METADATA_FILE, *(name.partition("/")[0] for name in listed)}
     return [path for path in folder.iterdir() if path.name not in own]
+
+
+def _copy(path: Path, to: Path):
+    """Copy a file or folder; links stay links, wherever they lead."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.copytree(path, to, symlinks=True)
+    else:
+        shutil.copy2(path, to, follow_symlinks=False)
 
 
 def _halve(path: Path):
@@ -129,7 +136,7 @@ def read_preset(preset: str | os.PathLike, **overrides) -> tuple[Backbone, list,
             the preset names a class or a file that a preset may not name; another override, or one that its
             weights cannot have.
     """
-    folder = locate(preset)
+    folder = locate(preset).absolute()  # keras-hub takes a bare name for one of its own presets
     listing = read_listing(folder)
     check_listed(folder, listing, (CONFIG_FILE, TRANSLATOR_FILE))
     check_files(folder, listing)

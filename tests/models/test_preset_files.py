@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 
 import h5py
@@ -91,11 +92,15 @@ def test_what_stands_beside_a_preset_stays_when_it_is_saved_again(saved, preset)
     (preset / "README.md").write_text("A card.")
     (preset / ".git").mkdir()
     (preset / ".git" / "config").write_text("mine")
+    (preset / "data").symlink_to("elsewhere")  # which does not exist here
+    (preset / ".git" / "objects").symlink_to("../../elsewhere")
     (preset / "config.json").write_text("{}")  # its own is renewed
     Translator.from_preset(saved).save_to_preset(preset)
     Translator.from_preset(preset)
     assert (preset / "README.md").read_text() == "A card."
     assert (preset / ".git" / "config").read_text() == "mine"
+    assert os.readlink(preset / "data") == "elsewhere"
+    assert os.readlink(preset / ".git" / "objects") == "../../elsewhere"
     assert set(json.loads((preset / "metadata.json").read_text())["files"]) == set(FILES)
 
 
