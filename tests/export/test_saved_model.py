@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from kzoo.decoding import Exponent
 from kzoo.errors import UserError
 from kzoo.export import graph_search
 from kzoo.models import Translator
@@ -25,7 +26,8 @@ if keras.backend.backend() != "tensorflow":
 import tensorflow as tf
 
 from kzoo.export.graph_images import decode_pictures
-from kzoo.export.precision import quantized
+from kzoo.export.precision import FullWeights, quantized
+from kzoo.export.saved_model import TextSearch
 
 ENGLISH = [
     "a man walks.",
@@ -142,7 +144,7 @@ def test_a_transformer_translates_text(ask, tmp_path):
     """Of any bytes, and of sentences of several padded lengths in one batch."""
     keras.utils.set_random_seed(1)
     translator = pope_tiny(subwords(), **{**TRANSFORMER, "max_length": 24})
-    translator.export(tmp_path / "model", beam_size=3)
+    translator.export(tmp_path / "model", beam_size=3, length_penalty=0)
     best, several, none, no_n_best, one, *unusual = ask(
         ("serving_default", {"text": ENGLISH}),
         ("n_best", {"text": ENGLISH}),
@@ -152,12 +154,12 @@ def test_a_transformer_translates_text(ask, tmp_path):
         ("serving_default", {"text": as_json(UNUSUAL)}),
         ("n_best", {"text": as_json(UNUSUAL)}),
     )
-    check_translations(several, best, translator.n_best(ENGLISH, 3, beam_size=3))
+    check_translations(several, best, translator.n_best(ENGLISH, 3, beam_size=3, length_penalty=0))
     assert best["translation"][2] == ""
     assert none == no_n_best == {"translation": [], "score": []}
     assert one["translation"] == best["translation"][1:2]
     assert len({len(words) // 16 for words in translator.tokenize_source(REPLACED, truncate=True)}) > 1
-    expected = translator.n_best(REPLACED, 3, beam_size=3, truncate=True)
+    expected = translator.n_best(REPLACED, 3, beam_size=3, length_penalty=0, truncate=True)
     check_translations(*reversed(unusual), expected)
 
 
@@ -318,6 +320,12 @@ def test_several_languages_in_one_batch(ask, tmp_path):
     np.testing.assert_allclose(embedded["embedding"], vectors, atol=1e-5)
 
 
+def test_outputs_end_where_those_of_translate_do():
+    backbone = pope_tiny(subwords(), **{**TRANSFORMER, "max_length": 64}).backbone
+    limits = TextSearch(FullWeights(backbone), 1, Exponent()).limits
+    assert limits == {16: 32, 24: 44, 32: 56, 48: 64, 64: 64}
+
+
 def test_what_cannot_be_exported_is_named(tmp_path):
     moses = MosesSubwordTokenizer(train_subwords(ENGLISH * 5, 40), "en")
     with pytest.raises(UserError, match="MosesSubwordTokenizer cannot be put into a SavedModel"):
@@ -328,3 +336,12 @@ def test_what_cannot_be_exported_is_named(tmp_path):
         pope_tiny(subwords(), **TRANSFORMER).export(tmp_path)
     with pytest.raises(UserError, match="not 'int4'"):
         pope_tiny(subwords(), **TRANSFORMER).export(tmp_path / "model", precision="int4")
+    with pytest.raises(UserError, match="beam_size is a whole number of at least 1, not 0"):
+        pope_tiny(subwords(), **TRANSFORMER).export(tmp_path / "model", beam_size=0)
+    with pytest.raises(UserError, match="length_penalty is a finite number"):
+        pope_tiny(subwords(), **TRANSFORMER).export(tmp_path / "model", length_penalty="x")
+    translator = pope_tiny(subwords(), **TRANSFORMER)
+    translator.set_weights([weight + 70_000 for weight in translator.get_weights()])
+    with pytest.raises(UserError, match="float16 ends at 65,504"):
+        translator.export(tmp_path / "model", precision="float16")
+    assert not (tmp_path / "model").exists()
