@@ -17,7 +17,7 @@ from kzoo.errors import UserError
 from kzoo.export import graph_search
 from kzoo.models import Translator
 from kzoo.models.image_inputs import read_picture
-from kzoo.presets import attention_bridge_m2m_tiny, glyph_zh_en_tiny, image_text_tiny, pope_tiny
+from kzoo.presets import attention_bridge_m2m_tiny, glyph_zh_en_tiny, image_text_tiny, load, pope_tiny
 from kzoo.text import CharacterTokenizer, MosesSubwordTokenizer, SubwordTokenizer, train_subwords
 
 if keras.backend.backend() != "tensorflow":
@@ -291,6 +291,18 @@ def test_int8_weights_are_those_of_keras(ask, tmp_path, random):
     for weight, before in zip(translator.get_weights(), whole, strict=True):
         np.testing.assert_array_equal(weight, before)
     assert variables_size(tmp_path / "model") < 0.9 * 4 * translator.count_params()
+
+
+@pytest.mark.parametrize("name", ["glyph_tiny_tatoeba_zh_en", "attention_bridge_m2m_tiny_multi30k"])
+def test_int8_weights_of_recurrent_models_give_nearly_the_same_scores(name, random):
+    translator = load(name)
+    translator.bake()
+    inputs = {side: random.integers(4, 100, (3, 7), "int32") for side in ("source", "target")}
+    if hasattr(translator, "languages"):
+        inputs |= {"source_language": np.zeros(3, "int32"), "target_language": np.ones(3, "int32")}
+    models = (translator, quantized(translator.backbone))
+    logits, near = (keras.ops.convert_to_numpy(model(inputs)) for model in models)
+    assert 0 < np.abs(near - logits).max() < 0.05 * np.abs(logits).max()
 
 
 def variables_size(folder):
