@@ -106,23 +106,40 @@ def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
     path = Path(path).resolve()
     if path.is_file():
         raise UserError(f"{path}: cannot be written (it is a file, not a folder)")
-    with _beside(path) as beside:
-        _remove_abandoned(path)
-        beside.mkdir()
-        with _held(beside):
-            yield beside
-            for part in (*beside.rglob("*"), beside):
-                to_disk(part)
-            earlier = beside.with_name(beside.name + EARLIER)
+    with _named_errors(path):
+        with unfinished_folder(path) as unfinished:
+            yield unfinished
+            for part in (*unfinished.rglob("*"), unfinished):
+                if not part.is_symlink():
+                    to_disk(part)
+            earlier = unfinished.with_name(unfinished.name + EARLIER)
             if path.exists():
                 os.rename(path, earlier)
-            os.rename(beside, path)
+            os.rename(unfinished, path)
         to_disk(path.parent)
         shutil.rmtree(earlier, ignore_errors=True)
 
 
+@contextlib.contextmanager
+def unfinished_folder(path: Path) -> Iterator[Path]:
+    """Yield an empty folder beside `path`, to be filled and renamed; it is removed if it was not renamed.
+
+    It is locked while the block and this process run, so that what killed processes left of the same folder
+    is known and removed. Missing folders are created.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_abandoned(path)
+    unfinished = path.with_name(_hidden(path.name))
+    unfinished.mkdir()
+    try:
+        with _held(unfinished):
+            yield unfinished
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
 def _remove_abandoned(path: Path):
-    """Remove what `whole_folder` left of a folder in processes that were killed."""
+    """Remove what `unfinished_folder` left of a folder in processes that were killed."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
         found = HIDDEN.fullmatch(left.name)
         if not found or found["name"] != path.name or found["earlier"] or not left.is_dir():
@@ -231,19 +248,26 @@ def to_disk(path: Path):
 
 @contextlib.contextmanager
 def _beside(path: str | os.PathLike) -> Iterator[Path]:
+    """Yield a temporary name for a file; its folder is created, and what is left under that name removed."""
     path = Path(path)
     beside = path.with_name(_hidden(path.name))
+    with _named_errors(path):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            yield beside
+        finally:
+            with contextlib.suppress(OSError):  # moved, or never created
+                beside.unlink()
+
+
+@contextlib.contextmanager
+def _named_errors(path: Path):
+    """Report in one line why a file or folder cannot be written."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield beside
+        yield
     except (OSError, RuntimeError) as error:
         # h5py reports a full disk as a RuntimeError when it closes a file.
         if isinstance(error, RuntimeError) and "errno =" not in str(error):
             raise
         reason = (getattr(error, "strerror", None) or str(error)).splitlines()[0]
         raise UserError(f"{path}: cannot be written ({reason})") from None
-    finally:
-        if beside.is_dir():
-            shutil.rmtree(beside, ignore_errors=True)
-        with contextlib.suppress(OSError):  # moved, or never created
-            beside.unlink()

@@ -9,7 +9,6 @@ import keras
 import numpy as np
 
 from kzoo.decoding.beam_search import BeamSearch
-from kzoo.errors import UserError
 from kzoo.text.tokenizers import END, PAD
 
 # Shapes that decoding is compiled for: sentences and source tokens are padded up to these. Batches of 64 took
@@ -58,24 +57,19 @@ class BatchedSearch:
             others: the other inputs of `encode`, one row per sentence.
             beam_size: int. K.
             length_penalty: as in `BeamSearch`.
-            max_length: int. T, the maximum output length; by default 1.5 × the padded source length + 8.
+            max_length: int. T, the maximum output length; by default `default_limit`.
             threads: int. Batches at a time; always one on JAX.
             progress: called with the number of sentences after each batch.
 
         Returns:
             For each sentence its token ids `(K, T)` and scores `(K,)`, best first; `None` for an empty one.
-
-        Raises:
-            UserError: `max_length` is less than 1.
         """
-        if max_length is not None and max_length < 1:
-            raise UserError(f"max_length is {max_length}: a translation has at least one word, its end")
         found = [None] * len(words)
 
         def search_batch(length: int, numbers: list[int]):
             source = padded_source(words, numbers, length)
             filled = numbers + numbers[:1] * (len(source) - len(numbers))  # fill up with the first sentence
-            limit = min(max_length or length + length // 2 + 8, self.max_length)
+            limit = min(max_length or default_limit(length, self.max_length), self.max_length)
             staged = sentences[length] >= self.many
             search = self._compiled(*source.shape, beam_size, limit, length_penalty, staged)
             best = search.predict_on_batch(
@@ -102,6 +96,11 @@ class BatchedSearch:
                 search.compile(jit_compile=self.jit_compile)
                 self._searches[key] = search
             return self._searches[key]
+
+
+def default_limit(length: int, most: int) -> int:
+    """Return the maximum output length for a padded source length: 1.5 × it + 8, and at most `most`."""
+    return min(length + length // 2 + 8, most)
 
 
 def batches_by_length(words: list[list[int]], most: int) -> list[tuple[int, list[int]]]:

@@ -1,6 +1,11 @@
 """Length penalties: divisors of a hypothesis's log-probability, which would otherwise favour short ones."""
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
+
+from kzoo.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -31,3 +36,19 @@ class GNMT:
     def __call__(self, length):
         """Return the divisor for `length`, in tokens with the end symbol; a number or a float tensor."""
         return ((5.0 + length) / 6.0) ** self.alpha
+
+
+def as_penalty(length_penalty: float | Callable) -> Callable:
+    """Return the function of a length that a number α stands for; functions are returned as they are.
+
+    Raises:
+        UserError: neither a finite number nor a function.
+    """
+    if callable(length_penalty):
+        return length_penalty
+    if not isinstance(length_penalty, Real) or not math.isfinite(length_penalty):
+        raise UserError(
+            "length_penalty is a finite number, or a function such as kzoo.decoding.GNMT(0.6), "
+            f"not {length_penalty!r}"
+        )
+    return Exponent(float(length_penalty))

@@ -8,6 +8,7 @@ from keras import ops
 from kzoo.errors import UserError
 from kzoo.export.precision import check_precision
 from kzoo.files import check_replaceable, whole_folder
+from kzoo.models.float16 import check_float16
 from kzoo.text import SubwordTokenizer
 
 REFUSED = {"position_encoding": "rope", "source_embedding": "glyph"}
@@ -27,8 +28,8 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
         precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
 
     Raises:
-        UserError: ctranslate2 is not installed, the format does not support the translator, or the folder
-            has other contents.
+        UserError: ctranslate2 is not installed, the format does not support the translator, a weight is
+            beyond float16, or the folder has other contents.
     """
     check_precision(precision)
     try:
@@ -47,6 +48,8 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
         if type(tokenizer) is not SubwordTokenizer:
             raise UserError(f"CTranslate2 takes plain SentencePiece, not a {type(tokenizer).__name__}")
     check_replaceable(folder, "model.bin")
+    if precision == "float16":
+        check_float16(backbone.weights)
     spec = TransformerSpec.from_config(
         settings["num_layers"], settings["num_heads"], pre_norm=settings["norm"] == "pre"
     )

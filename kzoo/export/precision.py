@@ -3,6 +3,7 @@
 import keras
 
 from kzoo.errors import UserError
+from kzoo.models.float16 import check_float16
 
 
 def check_precision(precision: str):
@@ -53,11 +54,15 @@ class HalfWeights:
 
     Args:
         backbone: a model on TensorFlow.
+
+    Raises:
+        UserError: a weight beyond float16.
     """
 
     def __init__(self, backbone: keras.Model):
         import tensorflow as tf
 
+        check_float16(backbone.variables)
         self.backbone = backbone
         self._halves = [
             (weight, tf.Variable(tf.cast(weight.value, tf.float16), trainable=False))

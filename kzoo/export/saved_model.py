@@ -8,14 +8,16 @@ from collections.abc import Callable
 
 import keras
 
+from kzoo.decoding.batched_search import default_limit
 from kzoo.decoding.beam_search import BeamSearch
-from kzoo.decoding.length_penalty import Exponent
+from kzoo.decoding.length_penalty import as_penalty
 from kzoo.errors import UserError
 from kzoo.export.graph_images import decode_pictures
 from kzoo.export.graph_search import by_group, in_batches, padded_lengths
 from kzoo.export.graph_text import graph_languages, graph_tokenizer
 from kzoo.export.precision import PRECISIONS, FullWeights, check_precision
 from kzoo.files import check_replaceable, whole_folder
+from kzoo.models.argument_checks import check_search
 from kzoo.models.xla import uses_xla
 from kzoo.text.tokenizers import END, PAD
 
@@ -47,8 +49,9 @@ def export_saved_model(
         precision: of the weights in the file: `"float32"`; `"float16"`, computing in float32; `"int8"`.
 
     Raises:
-        UserError: another precision or backend than these, a tokenizer that cannot run in TensorFlow's graph,
-            or a folder with other contents.
+        UserError: another precision or backend than these, another beam or length penalty than a search
+            can have, a tokenizer that cannot run in TensorFlow's graph, a weight beyond float16, or a folder
+            with other contents.
     """
     if keras.backend.backend() != "tensorflow":
         raise UserError(
@@ -59,8 +62,8 @@ def export_saved_model(
 
     check_precision(precision)
     check_replaceable(folder, "saved_model.pb")
-    if not callable(length_penalty):
-        length_penalty = Exponent(float(length_penalty))
+    check_search(beam_size)
+    length_penalty = as_penalty(length_penalty)
     make = multilingual_module if hasattr(translator, "languages") else bilingual_module
     translator.bake()
     weights = PRECISIONS[precision](translator.backbone)
@@ -77,7 +80,7 @@ class TextSearch:
         self.backbone, self.weights = weights.backbone, weights
         self.beam_size, self.length_penalty = beam_size, length_penalty
         self.most = self.backbone.max_length
-        self.limits = {n: min(n + n // 2 + 8, self.most) for n in padded_lengths(self.most)}
+        self.limits = {n: default_limit(n, self.most) for n in padded_lengths(self.most)}
 
     def __call__(self, words, others: dict):
         """Return the hypotheses of ragged token ids: their ids, ragged `(B·K, None)`, and scores `(B, K)`."""

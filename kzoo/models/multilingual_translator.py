@@ -9,8 +9,9 @@ import numpy as np
 from keras_hub.tokenizers import Tokenizer
 
 from kzoo.decoding.batched_search import batches_by_length, padded_source
-from kzoo.decoding.length_penalty import Exponent
+from kzoo.decoding.length_penalty import as_penalty
 from kzoo.errors import UserError, nearest
+from kzoo.models.argument_checks import check_search
 from kzoo.models.backbone_method import BackboneMethod
 from kzoo.models.preset_files import in_one_line, read_preset, write_preset
 from kzoo.models.source_attention import SourceAttention
@@ -18,7 +19,6 @@ from kzoo.models.translation_model import TranslationModel
 from kzoo.models.translator import (
     Hypothesis,
     as_hypotheses,
-    check_number,
     pieces,
     tokenize_within,
 )
@@ -72,7 +72,7 @@ class MultilingualTranslator(TranslationModel):
             The translations, in the order of `texts`.
 
         Raises:
-            UserError: a language that the model lacks, or a sentence longer than the model's maximum.
+            UserError: a language that the model lacks, or as for `Translator.translate`.
         """
         found = self.n_best(texts, source_language, target_language, 1, **options)
         return [best[0].text for best in found]
@@ -97,9 +97,8 @@ class MultilingualTranslator(TranslationModel):
 
         The other arguments are those of `translate` and of `Translator.translate`.
         """
-        check_number(n, beam_size)
-        if not callable(length_penalty):
-            length_penalty = Exponent(float(length_penalty))
+        check_search(beam_size, n, max_length, threads)
+        length_penalty = as_penalty(length_penalty)
         texts = [texts] if isinstance(texts, str) else list(texts)
         words = self.tokenize(texts, source_language, truncate)
         languages = {
@@ -236,7 +235,7 @@ class MultilingualTranslator(TranslationModel):
                 preset there; other files in the folder, such as its card, are kept.
 
         Raises:
-            UserError: the folder holds something other than a preset, or cannot be written.
+            UserError: as for `Translator.save_to_preset`.
         """
         write_preset(folder, self, list(self.tokenizers.values()), {"languages": self.languages})
 
@@ -248,7 +247,7 @@ class MultilingualTranslator(TranslationModel):
             folder: the preset: a folder, a name on the shelf, or a handle, as `kzoo.presets.load` takes it.
             **overrides: arguments of the backbone that replace the saved ones, such as `dropout`.
         """
-        backbone, tokenizers, settings = read_preset(folder, **overrides)
+        backbone, tokenizers, settings = read_preset(folder, cls, **overrides)
         with in_one_line(folder):
             return cls(backbone, dict(zip(settings["languages"], tokenizers, strict=True)))
 

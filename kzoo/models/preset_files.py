@@ -14,6 +14,7 @@ from keras_hub.models import Backbone
 
 from kzoo.errors import UserError
 from kzoo.files import check_replaceable, check_space, whole_folder
+from kzoo.models.float16 import check_float16
 from kzoo.models.preset_safety import check_object, check_settings
 from kzoo.sharing.integrity import METADATA_FILE, check_files, check_listed, read_listing, read_object, seal
 from kzoo.sharing.location import locate
@@ -39,13 +40,15 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
         settings: the other arguments that the translator is made from.
 
     Raises:
-        UserError: the folder holds something other than a preset, or cannot be written.
+        UserError: the folder holds something other than a preset, or cannot be written; a weight beyond
+            float16; a name in the configuration or the settings that `read_preset` would refuse.
     """
     _check_tokenizers(tokenizers)
     others = _others(Path(folder))
     backbone = translator.backbone
     full = type(backbone).from_config({**backbone.get_config(), "dtype": "float32"})
     full.set_weights(backbone.get_weights())
+    check_float16(full.weights)
     with whole_folder(folder) as unfinished:
         check_space(unfinished, 8 * full.count_params() + 2**20)  # in float32, and again in float16
         # A weight is in one file, however large it is.
@@ -64,10 +67,10 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
         seal(unfinished)
         for file in (CONFIG_FILE, *content["tokenizers"]):  # refuse to write what could not be read
             check_object(read_object(unfinished / file), Path(folder) / file)
+        _check_translator(content, Path(folder) / TRANSLATOR_FILE)
         for path in others:
             if not (unfinished / path.name).exists():
-                copy = shutil.copytree if path.is_dir() else shutil.copy2
-                copy(path, unfinished / path.name)
+                _copy(path, unfinished / path.name)
 
 
 def _check_tokenizers(tokenizers: list):
@@ -97,6 +100,14 @@ def _others(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if path.name not in own]
 
 
+def _copy(path: Path, to: Path):
+    """Copy a file or folder; links stay links, wherever they lead."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.copytree(path, to, symlinks=True)
+    else:
+        shutil.copy2(path, to, follow_symlinks=False)
+
+
 def _halve(path: Path):
     """Rewrite a weights file in float16.
 
@@ -118,27 +129,35 @@ def _halve(path: Path):
     whole.unlink()
 
 
-def read_preset(preset: str | os.PathLike, **overrides) -> tuple[Backbone, list, dict]:
+def read_preset(
+    preset: str | os.PathLike, translator: type[keras.Model], **overrides
+) -> tuple[Backbone, list, dict]:
     """Return the backbone, the tokenizers and the settings that `write_preset` wrote.
 
     First every file is compared with its checksum, and every name in it with what a preset may name.
 
     Args:
         preset: as `kzoo.sharing.locate` takes it: a folder, a name on the shelf, or a handle.
+        translator: the class that is to be made from it: the preset's, or a subclass.
         **overrides: arguments of the backbone that replace the saved ones: those in `OVERRIDES`.
 
     Raises:
         UserError: there is no such preset; a file is missing or altered; the format is newer than this kzoo;
-            the preset names a class or a file that a preset may not name; another override, or one that its
-            weights cannot have.
+            the preset holds another class of translator, or names a class or a file that a preset may not
+            name; another override, or one that its weights cannot have.
     """
-    folder = locate(preset)
+    folder = locate(preset).absolute()  # keras-hub takes a bare name for one of its own presets
     listing = read_listing(folder)
     check_listed(folder, listing, (CONFIG_FILE, TRANSLATOR_FILE))
     check_files(folder, listing)
     check_listed(folder, listing, _weights_files(folder))
     settings = _settings(folder)
-    settings.pop("class")
+    kind = settings.pop("class")
+    if kind not in [one.__name__ for one in translator.__mro__]:
+        raise UserError(
+            f"preset {folder} holds a {kind!r:.80}, not a {translator.__name__}: "
+            "read it with kzoo.presets.load"
+        )
     files = settings.pop("tokenizers")
     configuration = read_object(folder / CONFIG_FILE)
     check_object(configuration, folder / CONFIG_FILE)
@@ -176,7 +195,7 @@ def in_one_line(folder: str | os.PathLike, overrides: dict | None = None):
         yield
     except UserError:
         raise
-    except (AttributeError, KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
+    except Exception as error:  # a size beyond the memory is an error of the backend's own, or of NumPy's
         inner = str(error).split("Exception encountered:")[-1].strip()  # Keras puts long text before it
         reason = (inner or type(error).__name__).splitlines()[0]
         if changed := {name: value for name, value in (overrides or {}).items() if name != "dtype"}:
@@ -213,8 +232,13 @@ def read_settings(folder: str | os.PathLike) -> dict:
 
 
 def _settings(folder: Path) -> dict:
-    path = folder / TRANSLATOR_FILE
-    settings = read_object(path)
+    settings = read_object(folder / TRANSLATOR_FILE)
+    _check_translator(settings, folder / TRANSLATOR_FILE)
+    return settings
+
+
+def _check_translator(settings: dict, path: Path):
+    """Refuse settings that are not a translator's, or name a path."""
     check_settings(settings, path)
     files = settings.get("tokenizers")
     if "class" not in settings or not isinstance(files, list):
@@ -222,4 +246,3 @@ def _settings(folder: Path) -> dict:
     for file in files:
         if not isinstance(file, str) or not TOKENIZER_FILE.fullmatch(file):
             raise UserError(f"{path} names the tokenizer {file!r:.80}, not a file like joint_tokenizer.json")
-    return settings

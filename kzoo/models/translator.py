@@ -8,8 +8,9 @@ import keras
 import numpy as np
 from keras_hub.tokenizers import Tokenizer
 
-from kzoo.decoding.length_penalty import Exponent
+from kzoo.decoding.length_penalty import as_penalty
 from kzoo.errors import UserError
+from kzoo.models.argument_checks import check_search
 from kzoo.models.image_inputs import image_rows
 from kzoo.models.preset_files import in_one_line, read_preset, write_preset
 from kzoo.models.source_attention import SourceAttention
@@ -104,8 +105,8 @@ class Translator(TranslationModel):
             The translations, in the order of `texts`.
 
         Raises:
-            UserError: a sentence longer than the model's maximum; images that do not fit; token scores that
-                are not finite.
+            UserError: a sentence longer than the model's maximum; images that do not fit; another argument
+                that no search can have; token scores that are not finite.
         """
         return [
             best[0].text
@@ -133,9 +134,8 @@ class Translator(TranslationModel):
 
         The other arguments are those of `translate`.
         """
-        check_number(n, beam_size)
-        if not callable(length_penalty):
-            length_penalty = Exponent(float(length_penalty))
+        check_search(beam_size, n, max_length, threads)
+        length_penalty = as_penalty(length_penalty)
         texts = [texts] if isinstance(texts, str) else list(texts)
         words = self.tokenize_source(texts, truncate)
         self.bake()
@@ -219,7 +219,8 @@ class Translator(TranslationModel):
                 preset there; other files in the folder, such as its card, are kept.
 
         Raises:
-            UserError: the folder holds something other than a preset, or cannot be written.
+            UserError: the folder holds something other than a preset, or cannot be written; a weight beyond
+                float16; settings that `from_preset` would refuse, such as a language "zh/TW".
         """
         write_preset(
             folder,
@@ -236,7 +237,7 @@ class Translator(TranslationModel):
             folder: the preset: a folder, a name on the shelf, or a handle, as `kzoo.presets.load` takes it.
             **overrides: arguments of the backbone that replace the saved ones, such as `dropout`.
         """
-        backbone, tokenizers, settings = read_preset(folder, **overrides)
+        backbone, tokenizers, settings = read_preset(folder, cls, **overrides)
         with in_one_line(folder):
             return cls(backbone, *tokenizers, **settings)
 
@@ -272,9 +273,10 @@ def tokenize_within(
     Raises:
         UserError: a longer sentence, unless `truncate` is true, which cuts it; an input that is not text.
     """
-    for text in texts:
+    for number, text in enumerate(texts, 1):
         if not isinstance(text, str):
             raise UserError(f"a sentence is text, not {type(text).__name__}: {text!r:.40}")
+        check_encodable(text, number)
     words = tokenizer(texts) if texts else []
     for number, sentence in enumerate(words):
         if len(sentence) > limit and not truncate:
@@ -285,17 +287,17 @@ def tokenize_within(
     return [sentence[:limit] for sentence in words]
 
 
+def check_encodable(text: str, number: int):
+    """Raise `UserError` for a sentence, by its number, that cannot be encoded as UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # JSON can say "\ud800"
+        raise UserError(f"sentence {number} is not text: it has half of a surrogate pair") from None
+
+
 def pieces(tokenizer: Tokenizer, words: list[int]) -> list[str]:
     """Return tokens as the tokenizer writes them, followed by the end symbol."""
     return [*(tokenizer.id_to_token(word) for word in words), tokenizer.id_to_token(END)]
-
-
-def check_number(n: int, beam_size: int):
-    """Raise `UserError` if `n` is below 1 or greater than the beam."""
-    if n < 1:
-        raise UserError(f"n is {n}: ask for one translation or more of each sentence")
-    if n > beam_size:
-        raise UserError(f"{n} best translations need a beam of at least {n}, not {beam_size}")
 
 
 def as_hypotheses(found: list, n: int, tokenizer: Tokenizer) -> list[list[Hypothesis]]:

@@ -10,6 +10,7 @@ from kzoo.decoding.batched_search import batches_by_length
 from kzoo.errors import UserError
 from kzoo.models import MultilingualTranslator, Translator
 from kzoo.models.image_inputs import image_rows
+from kzoo.models.translator import check_encodable
 from kzoo.serve.pictures import check_pixels, decoded
 
 # Texts tokenized before their lengths are checked: a text within the limit on characters can have tens of
@@ -49,10 +50,7 @@ def check_characters(texts: list[str], limits: Limits):
             raise UserError(
                 f"sentence {number} has {len(text):,} characters; at most {limits.characters:,} are allowed"
             )
-        try:
-            text.encode()
-        except UnicodeEncodeError:  # JSON can say "\ud800"
-            raise UserError(f"sentence {number} is not text: it has half of a surrogate pair") from None
+        check_encodable(text, number)
 
 
 def check_language(code: str | None, languages: list[str], called: str = "language"):

@@ -8,7 +8,6 @@ import importlib
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from types import ModuleType
 from urllib.parse import quote
 
 from kzoo.errors import UserError
-from kzoo.files import cache_folder
+from kzoo.files import cache_folder, unfinished_folder
 from kzoo.sharing.integrity import METADATA_FILE, check_files, read_listing
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
@@ -64,9 +63,7 @@ def fetched(handle: str) -> Path:
     except ImportError as error:
         raise UserError(f"{handle} needs {source.package}: pip install {source.package} ({error})") from None
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".unfinished.") as beside:
-            unfinished = Path(beside) / "preset"
+        with unfinished_folder(folder) as unfinished:
             _fill(unfinished, source, package)
             _move(unfinished, folder)
     except OSError as error:

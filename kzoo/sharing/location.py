@@ -27,9 +27,12 @@ def locate(preset: str | os.PathLike) -> Path:
         from kzoo.sharing.cache import fetched
 
         return fetched(name)
-    for folder in (Path(name), Path(name) / "preset", SHELF / name):
-        if any((folder / mark).is_file() for mark in MARKS):
-            return folder
+    try:
+        for folder in (Path(name), Path(name) / "preset", SHELF / name):
+            if any((folder / mark).is_file() for mark in MARKS):
+                return folder
+    except OSError as error:  # such as a name that is too long
+        raise UserError(f"preset {name!r:.80} cannot be read: {error.strerror}") from None
     raise UserError(f"no trained preset {name!r}; {nearest(name, shelved())}")
 
 

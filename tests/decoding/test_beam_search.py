@@ -8,6 +8,7 @@ import pytest
 from keras import ops, tree
 
 from kzoo.decoding import GNMT, BeamSearch, Exponent
+from kzoo.decoding.batched_search import BatchedSearch, batches_by_length
 from kzoo.decoding.top_k import top_k
 from kzoo.models import TransformerBackbone
 from kzoo.text.tokenizers import END, PAD, START
@@ -222,6 +223,19 @@ def test_top_k_equals_sorting(size, random):
     expected = np.argsort(-scores, axis=1)[:, :6]
     np.testing.assert_array_equal(positions, expected)
     np.testing.assert_array_equal(values, np.take_along_axis(scores, expected, 1))
+
+
+def test_outputs_end_at_one_and_a_half_times_the_padded_length_and_eight(random):
+    endless = Table(random, 8, 1)
+    endless.logits[..., END] = -100
+    found = BatchedSearch(endless, max_length=64, jit_compile=False).search(
+        [[1] * 5, [1] * 20, [1] * 60], {}, 1, Exponent()
+    )
+    assert [len(words_of(tokens[0])) for tokens, _ in found] == [32, 44, 64]
+
+
+def test_longer_sentences_than_the_lengths_are_padded_to_the_model_s_maximum():
+    assert batches_by_length([[5] * 300, [5] * 3], 512) == [(512, [0]), (16, [1])]
 
 
 def test_length_penalties():

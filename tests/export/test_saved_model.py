@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from kzoo.decoding import Exponent
 from kzoo.errors import UserError
 from kzoo.export import graph_search
 from kzoo.models import Translator
 from kzoo.models.image_inputs import read_picture
-from kzoo.presets import attention_bridge_m2m_tiny, glyph_zh_en_tiny, image_text_tiny, pope_tiny
+from kzoo.presets import attention_bridge_m2m_tiny, glyph_zh_en_tiny, image_text_tiny, load, pope_tiny
 from kzoo.text import CharacterTokenizer, MosesSubwordTokenizer, SubwordTokenizer, train_subwords
 
 if keras.backend.backend() != "tensorflow":
@@ -25,7 +26,8 @@ if keras.backend.backend() != "tensorflow":
 import tensorflow as tf
 
 from kzoo.export.graph_images import decode_pictures
-from kzoo.export.precision import quantized
+from kzoo.export.precision import FullWeights, quantized
+from kzoo.export.saved_model import TextSearch
 
 ENGLISH = [
     "a man walks.",
@@ -142,7 +144,7 @@ def test_a_transformer_translates_text(ask, tmp_path):
     """Of any bytes, and of sentences of several padded lengths in one batch."""
     keras.utils.set_random_seed(1)
     translator = pope_tiny(subwords(), **{**TRANSFORMER, "max_length": 24})
-    translator.export(tmp_path / "model", beam_size=3)
+    translator.export(tmp_path / "model", beam_size=3, length_penalty=0)
     best, several, none, no_n_best, one, *unusual = ask(
         ("serving_default", {"text": ENGLISH}),
         ("n_best", {"text": ENGLISH}),
@@ -152,12 +154,12 @@ def test_a_transformer_translates_text(ask, tmp_path):
         ("serving_default", {"text": as_json(UNUSUAL)}),
         ("n_best", {"text": as_json(UNUSUAL)}),
     )
-    check_translations(several, best, translator.n_best(ENGLISH, 3, beam_size=3))
+    check_translations(several, best, translator.n_best(ENGLISH, 3, beam_size=3, length_penalty=0))
     assert best["translation"][2] == ""
     assert none == no_n_best == {"translation": [], "score": []}
     assert one["translation"] == best["translation"][1:2]
     assert len({len(words) // 16 for words in translator.tokenize_source(REPLACED, truncate=True)}) > 1
-    expected = translator.n_best(REPLACED, 3, beam_size=3, truncate=True)
+    expected = translator.n_best(REPLACED, 3, beam_size=3, length_penalty=0, truncate=True)
     check_translations(*reversed(unusual), expected)
 
 
@@ -167,12 +169,14 @@ def as_json(texts: list[bytes]) -> list[str]:
 
 
 def test_glyphs_translate_characters(ask, tmp_path):
+    """With float16 weights."""
     pytest.importorskip("noto_cjk_sans_otc", reason="the glyphs' font is not installed")
     keras.utils.set_random_seed(1)
     characters = CharacterTokenizer(list("人看狗两只跑。雪"))
     sizes = {"embedding_dim": 16, "bidirectional": (16,), "unidirectional": (), "decoder_units": (16,)}
     translator = glyph_zh_en_tiny(characters, subwords(), architecture="fc_1", max_length=16, **sizes)
-    translator.export(tmp_path / "model", beam_size=2)
+    translator.export(tmp_path / "model", beam_size=2, precision="float16")
+    round_to_float16(translator)
     best, several, none, no_n_best, *unusual = ask(
         ("serving_default", {"text": CHINESE}),
         ("n_best", {"text": CHINESE}),
@@ -260,12 +264,17 @@ def test_float16_weights_are_read_in_float32(ask, tmp_path):
     tokenizer = subwords()
     translator = pope_tiny(tokenizer, **TRANSFORMER)
     translator.export(tmp_path / "model", beam_size=2, precision="float16")
-    translator.set_weights(
-        [weight.astype("float16").astype(weight.dtype) for weight in translator.get_weights()]
-    )
+    round_to_float16(translator)
     several, best = ask(("n_best", {"text": ENGLISH}), ("serving_default", {"text": ENGLISH}))
     check_translations(several, best, translator.n_best(ENGLISH, 2, beam_size=2))
     assert variables_size(tmp_path / "model") < 0.6 * 4 * translator.count_params()
+
+
+def round_to_float16(translator):
+    """Give a translator the weights that a float16 export of it has."""
+    translator.set_weights(
+        [weight.astype("float16").astype(weight.dtype) for weight in translator.get_weights()]
+    )
 
 
 def test_int8_weights_are_those_of_keras(ask, tmp_path, random):
@@ -284,16 +293,30 @@ def test_int8_weights_are_those_of_keras(ask, tmp_path, random):
     assert variables_size(tmp_path / "model") < 0.9 * 4 * translator.count_params()
 
 
+@pytest.mark.parametrize("name", ["glyph_tiny_tatoeba_zh_en", "attention_bridge_m2m_tiny_multi30k"])
+def test_int8_weights_of_recurrent_models_give_nearly_the_same_scores(name, random):
+    translator = load(name)
+    translator.bake()
+    inputs = {side: random.integers(4, 100, (3, 7), "int32") for side in ("source", "target")}
+    if hasattr(translator, "languages"):
+        inputs |= {"source_language": np.zeros(3, "int32"), "target_language": np.ones(3, "int32")}
+    models = (translator, quantized(translator.backbone))
+    logits, near = (keras.ops.convert_to_numpy(model(inputs)) for model in models)
+    assert 0 < np.abs(near - logits).max() < 0.05 * np.abs(logits).max()
+
+
 def variables_size(folder):
     return (folder / "variables/variables.data-00000-of-00001").stat().st_size
 
 
 def test_several_languages_in_one_batch(ask, tmp_path):
+    """With float16 weights."""
     keras.utils.set_random_seed(1)
     tokenizers = {code: subwords(config_file=f"{code}_tokenizer.json") for code in ("en", "de")}
     sizes = {"embedding_dim": 16, "width": 16, "num_heads": 2, "hidden_dim": 16, "max_length": 16}
     translator = attention_bridge_m2m_tiny(tokenizers, **sizes)
-    translator.export(tmp_path / "model", beam_size=2)
+    translator.export(tmp_path / "model", beam_size=2, precision="float16")
+    round_to_float16(translator)
     source, target = ["en", "de", "en", "de", "de", "en"], ["de", "en", "en", "de", "en", "de"]
     languages = {"source_language": source, "target_language": target}
     best, several, *none, unknown, fewer, embedded = ask(
@@ -318,6 +341,12 @@ def test_several_languages_in_one_batch(ask, tmp_path):
     np.testing.assert_allclose(embedded["embedding"], vectors, atol=1e-5)
 
 
+def test_outputs_end_where_those_of_translate_do():
+    backbone = pope_tiny(subwords(), **{**TRANSFORMER, "max_length": 64}).backbone
+    limits = TextSearch(FullWeights(backbone), 1, Exponent()).limits
+    assert limits == {16: 32, 24: 44, 32: 56, 48: 64, 64: 64}
+
+
 def test_what_cannot_be_exported_is_named(tmp_path):
     moses = MosesSubwordTokenizer(train_subwords(ENGLISH * 5, 40), "en")
     with pytest.raises(UserError, match="MosesSubwordTokenizer cannot be put into a SavedModel"):
@@ -328,3 +357,12 @@ def test_what_cannot_be_exported_is_named(tmp_path):
         pope_tiny(subwords(), **TRANSFORMER).export(tmp_path)
     with pytest.raises(UserError, match="not 'int4'"):
         pope_tiny(subwords(), **TRANSFORMER).export(tmp_path / "model", precision="int4")
+    with pytest.raises(UserError, match="beam_size is a whole number of at least 1, not 0"):
+        pope_tiny(subwords(), **TRANSFORMER).export(tmp_path / "model", beam_size=0)
+    with pytest.raises(UserError, match="length_penalty is a finite number"):
+        pope_tiny(subwords(), **TRANSFORMER).export(tmp_path / "model", length_penalty="x")
+    translator = pope_tiny(subwords(), **TRANSFORMER)
+    translator.set_weights([weight + 70_000 for weight in translator.get_weights()])
+    with pytest.raises(UserError, match="float16 ends at 65,504"):
+        translator.export(tmp_path / "model", precision="float16")
+    assert not (tmp_path / "model").exists()

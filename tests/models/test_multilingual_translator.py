@@ -86,6 +86,14 @@ def test_translations_come_in_order_and_empty_stays_empty(trained):
     assert trained.translate([], "en", "de") == []
 
 
+def test_the_length_penalty_favours_short_or_long_translations(trained):
+    short, long = (
+        trained.translate(SENTENCES[:1], "en", "de", beam_size=3, length_penalty=alpha)[0]
+        for alpha in (-5, 5)
+    )
+    assert len(short) < len(long)
+
+
 def test_directions_differ_and_share_one_search(trained):
     found = {code: trained.translate(SENTENCES[:1], "en", code, beam_size=2)[0] for code in LANGUAGES}
     assert len(set(found.values())) == 3
@@ -158,6 +166,10 @@ def test_bad_input_is_named(trained):
         trained.embed(SENTENCES, "en", pooling="max")
     with pytest.raises(UserError, match="6 best translations need a beam of at least 6, not 5"):
         trained.n_best(SENTENCES, "en", "de", n=6)
+    with pytest.raises(UserError, match="threads is a whole number of at least 1, not 0"):
+        trained.translate(SENTENCES, "en", "de", threads=0)
+    with pytest.raises(UserError, match="length_penalty is a finite number"):
+        trained.translate(SENTENCES, "en", "de", length_penalty=np.inf)
 
 
 def test_without_a_bridge_there_are_no_embeddings(tokenizers):

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 
 import h5py
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from kzoo.errors import UserError
-from kzoo.models import TransformerBackbone, Translator, preset_files
+from kzoo.models import MultilingualTranslator, TransformerBackbone, Translator, preset_files
 from kzoo.presets import load, pope_tiny
 from kzoo.sharing import seal
 from kzoo.text import SubwordTokenizer, train_subwords
@@ -91,11 +92,15 @@ def test_what_stands_beside_a_preset_stays_when_it_is_saved_again(saved, preset)
     (preset / "README.md").write_text("A card.")
     (preset / ".git").mkdir()
     (preset / ".git" / "config").write_text("mine")
+    (preset / "data").symlink_to("elsewhere")  # which does not exist here
+    (preset / ".git" / "objects").symlink_to("../../elsewhere")
     (preset / "config.json").write_text("{}")  # its own is renewed
     Translator.from_preset(saved).save_to_preset(preset)
     Translator.from_preset(preset)
     assert (preset / "README.md").read_text() == "A card."
     assert (preset / ".git" / "config").read_text() == "mine"
+    assert os.readlink(preset / "data") == "elsewhere"
+    assert os.readlink(preset / ".git" / "objects") == "../../elsewhere"
     assert set(json.loads((preset / "metadata.json").read_text())["files"]) == set(FILES)
 
 
@@ -113,6 +118,63 @@ def test_tokenizers_that_would_replace_each_other_are_refused(tmp_path):
     with pytest.raises(UserError, match="no tokenizer to save"):
         pope_tiny(source_vocabulary_size=20, **SMALL).save_to_preset(tmp_path / "preset")
     assert not (tmp_path / "preset").exists()
+
+
+@keras.saving.register_keras_serializable("mine")
+class MyBackbone(TransformerBackbone):
+    """A backbone that is not the zoo's."""
+
+
+@keras.saving.register_keras_serializable("mine")
+class MyTokenizer(SubwordTokenizer):
+    """A tokenizer that is not the zoo's."""
+
+
+def test_what_could_not_be_read_is_not_written(saved, preset):
+    def same(backbone=TransformerBackbone, tokenizer=SubwordTokenizer, **settings):
+        tokenizer = tokenizer(
+            whole.source_tokenizer.proto, config_file=settings.pop("file", "tokenizer.json")
+        )
+        return Translator(backbone.from_config(whole.backbone.get_config()), tokenizer, **settings)
+
+    whole = Translator.from_preset(saved)
+    for translator, words in (
+        (same(backbone=MyBackbone), "config.json names the class .*MyBackbone"),
+        (same(tokenizer=MyTokenizer), "tokenizer.json names the class .*MyTokenizer"),
+        (same(source_language="zh/TW"), "translator.json names the path 'zh/TW'"),
+        (same(file="my tokenizer.json"), "translator.json names the tokenizer 'my tokenizer.json'"),
+    ):
+        with pytest.raises(UserError, match=words):
+            translator.save_to_preset(preset)
+    Translator.from_preset(preset)  # the earlier one
+
+
+def test_a_weight_beyond_float16_is_named(saved, preset):
+    translator = Translator.from_preset(saved)
+    weight = translator.backbone.target_embedding.embeddings
+    values = keras.ops.convert_to_numpy(weight).copy()
+    values[5, 3] = -65_504
+    weight.assign(values)
+    translator.save_to_preset(preset)
+    values[5, 3] = -65_536
+    weight.assign(values)
+    with pytest.raises(
+        UserError, match=f"{weight.path} has a number of size 65,536, but float16 ends at 65,504"
+    ):
+        translator.save_to_preset(preset)
+    read = keras.ops.convert_to_numpy(Translator.from_preset(preset).backbone.target_embedding.embeddings)
+    assert read[5, 3] == -65_504
+
+
+def test_a_translator_of_another_class_is_named(preset):
+    with pytest.raises(
+        UserError, match="holds a 'Translator', not a MultilingualTranslator: read it with kzoo.presets.load"
+    ):
+        MultilingualTranslator.from_preset(preset)
+    rewrite(preset / "translator.json", **{"class": "MultilingualTranslator", "languages": ["en", "de"]})
+    seal(preset)
+    with pytest.raises(UserError, match="holds a 'MultilingualTranslator', not a Translator"):
+        Translator.from_preset(preset)
 
 
 def test_a_setting_of_a_newer_kzoo_is_said(preset):

@@ -115,6 +115,7 @@ def test_keras_s_unsafe_mode_changes_nothing(preset):
         ("../harm.json", r"names the path '../harm.json'"),
         ("/etc/hostname", "names the path '/etc/hostname'"),
         ("..", r"names the path '\.\.'"),
+        ("..\\harm.json", r"names the path '\.\.\\\\harm"),
         ("a..json", r"names the tokenizer 'a\.\.json'"),
         ("metadata", "names the tokenizer 'metadata'"),
         (7, "names the tokenizer 7"),
@@ -150,6 +151,12 @@ def test_a_model_of_another_library_is_refused(preset, content):
 def test_an_argument_of_a_newer_kzoo_is_one_line(preset):
     change(preset / "config.json", config={"flash": True})
     refused(preset, "preset cannot be built by this kzoo .*'flash'.*update")
+
+
+@pytest.mark.parametrize("name", ["width", "max_length"])  # an error of the backend's, and one of NumPy's
+def test_a_size_beyond_the_memory_is_one_line(preset, name):
+    change(preset / "config.json", config={name: 2**40})
+    refused(preset, "preset cannot be built by this kzoo .*(OOM|Unable to allocate|Out of memory)")
 
 
 def test_nothing_in_the_package_reads_a_pickle():

@@ -66,10 +66,36 @@ def test_n_best_is_sorted_and_begins_with_the_translation(trained):
     assert len(hypotheses) == 3
     assert scores == sorted(scores, reverse=True)
     assert trained.translate([SENTENCES[2]], beam_size=4) == [hypotheses[0].text]
-    with pytest.raises(UserError, match="n is 0: ask for one translation or more"):
-        trained.n_best(["A man."], n=0)
-    with pytest.raises(UserError, match="6 best translations need a beam of at least 6, not 5"):
-        trained.n_best(["A man."], n=6)
+
+
+def test_the_length_penalty_favours_short_or_long_translations(trained):
+    short, long = (trained.translate([SENTENCES[2]], length_penalty=alpha)[0] for alpha in (-5, 5))
+    assert len(short) < len(long)
+
+
+def test_progress_counts_the_sentences_that_are_searched(trained):
+    counted = []
+    trained.translate(SENTENCES, progress=counted.append)
+    assert sum(counted) == 3  # an empty one is not searched
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"n": 0}, "n is a whole number of at least 1, not 0"),
+        ({"n": 6}, "6 best translations need a beam of at least 6, not 5"),
+        ({"beam_size": 2.0}, "beam_size is a whole number of at least 1, not 2.0"),
+        ({"beam_size": "5"}, "beam_size is a whole number of at least 1, not '5'"),
+        ({"max_length": 0}, "max_length is a whole number of at least 1, not 0"),
+        ({"max_length": 3.5}, "max_length is a whole number of at least 1, not 3.5"),
+        ({"threads": 0}, "threads is a whole number of at least 1, not 0"),
+        ({"length_penalty": "x"}, "length_penalty is a finite number, or a function .*, not 'x'"),
+        ({"length_penalty": np.nan}, "length_penalty is a finite number, or a function .*, not nan"),
+    ],
+)
+def test_a_wrong_argument_of_the_search_is_named(trained, wrong, message):
+    with pytest.raises(UserError, match=message):
+        trained.n_best(["A man."], **wrong)
 
 
 def test_what_is_no_text_is_named(trained):
@@ -77,6 +103,8 @@ def test_what_is_no_text_is_named(trained):
         trained.translate([3])
     with pytest.raises(UserError, match="a sentence is text, not list"):
         trained.attention(["A dog."])
+    with pytest.raises(UserError, match="sentence 2 is not text: it has half of a surrogate pair"):
+        trained.translate(["A dog.", "A \ud800 dog."])
 
 
 def test_without_a_tokenizer_it_says_so():
@@ -85,9 +113,10 @@ def test_without_a_tokenizer_it_says_so():
 
 
 def test_too_long_a_sentence_is_named_or_cut(trained):
-    long = "man " * 60
+    long = "man " * 59 + "dog"
     with pytest.raises(UserError, match="sentence 2 has 60 subwords, the model reads at most 39"):
         trained.translate(["A man.", long])
+    assert trained.tokenize_source([long], truncate=True) == [trained.source_tokenizer([long])[0][:39]]
     assert trained.translate([long], truncate=True)[0]
 
 
@@ -97,11 +126,6 @@ def test_weights_that_are_not_finite_are_named(trained):
     with pytest.raises(UserError, match="the scores of sentence 1 are not finite; .*a lower rate") as refused:
         broken.translate(SENTENCES[2:3], beam_size=2, max_length=4)
     assert "\n" not in str(refused.value)
-
-
-def test_a_translation_has_at_least_one_word(trained):
-    with pytest.raises(UserError, match="max_length is 0"):
-        trained.translate(["a"], max_length=0)
 
 
 def test_saved_and_loaded(trained, tmp_path):

@@ -6,6 +6,7 @@ that gives the file of a local folder, as a link, which is what the real one giv
 
 import contextlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -146,6 +147,14 @@ def test_a_break_leaves_nothing_and_the_next_try_all(hub, tmp_path):
     check_files(locate(HANDLE), read_listing(locate(HANDLE)))
 
 
+def test_what_a_killed_download_left_is_removed_by_the_next(hub, tmp_path):
+    left = tmp_path / "cache" / "presets" / "hf" / "someone" / "some-preset" / ".main.kzoo-01234567"
+    left.mkdir(parents=True)
+    (left / "metadata.json").write_text("{")
+    os.utime(left, (0, 0))
+    assert [path.name for path in locate(HANDLE).parent.iterdir()] == ["main"]
+
+
 def test_an_altered_file_is_not_kept(hub, tmp_path):
     (hub.folder / "config.json").write_text("{}")
     refused(HANDLE, f"preset {HANDLE}: config.json is altered", "fetch it again")
@@ -211,6 +220,14 @@ def test_locate_takes_a_folder_a_run_or_a_name(tmp_path):
     assert locate(shelved) == shelved
     assert locate(tmp_path / "run") == tmp_path / "run" / "preset"
     refused("pope_tiny_multi30k_en_d", "no trained preset", f"did you mean {NAME}")
+    refused("x" * 300, "cannot be read: File name too long")
+
+
+@pytest.mark.parametrize("name", [NAME, "bart_base_en"])  # the shelf's, and keras-hub's
+def test_a_folder_in_the_working_folder_comes_before_a_preset_of_its_name(tmp_path, monkeypatch, name):
+    load("image_text_tiny_scenes_en_de").save_to_preset(tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    assert load(name).image_shape is not None
 
 
 def test_the_shelf_s_presets_are_as_they_were_sealed():
