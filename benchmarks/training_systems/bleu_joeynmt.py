@@ -28,14 +28,14 @@ def main(folder: Path):
         "batch_size": 32,
     }
     for test in settings["tests"]:
-        with open(folder / f"{test}.en", "rb") as source:
-            run("translate", values, folder, "-o", str(folder / f"{test}.de"), stdin=source)
+        with open(folder / f"{test}.en", "rb") as source, open(folder / f"{test}.de", "wb") as result:
+            run("translate", values, folder, stdin=source, stdout=result)  # its option -o fails
 
 
-def run(mode: str, values: dict, folder: Path, *options: str, stdin=None):
+def run(mode: str, values: dict, folder: Path, *options: str, **streams):
     path = folder / "joeynmt.yaml"
     path.write_text(json.dumps(values))  # JSON is YAML
-    subprocess.run([sys.executable, "-m", "joeynmt", mode, str(path), *options], stdin=stdin, check=True)
+    subprocess.run([sys.executable, "-m", "joeynmt", mode, str(path), *options], **streams, check=True)
 
 
 if __name__ == "__main__":
