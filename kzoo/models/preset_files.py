@@ -161,6 +161,12 @@ def read_preset(
     files = settings.pop("tokenizers")
     configuration = read_object(folder / CONFIG_FILE)
     check_object(configuration, folder / CONFIG_FILE)
+    try:
+        keras.dtype_policies.get(overrides.get("dtype"))
+    except (TypeError, ValueError):
+        raise UserError(
+            f"dtype is {overrides['dtype']!r}: it is one of Keras's, such as float32 or mixed_bfloat16"
+        ) from None
     with in_one_line(folder, overrides):
         may_differ = [name for name in OVERRIDES if name in configuration["config"]]
         for name in overrides:

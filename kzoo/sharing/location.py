@@ -33,7 +33,19 @@ def locate(preset: str | os.PathLike) -> Path:
                 return folder
     except OSError as error:  # such as a name that is too long
         raise UserError(f"preset {name!r:.80} cannot be read: {error.strerror}") from None
-    raise UserError(f"no trained preset {name!r}; {nearest(name, shelved())}")
+    raise UserError(_why_not(name))
+
+
+def _why_not(name: str) -> str:
+    from kzoo.presets.shelf import is_builder
+
+    if (Path(name) / "recipe.json").is_file():
+        return f"{name} is a run without a preset yet: `kzoo train` with its recipe goes on"
+    if Path(name).is_dir():
+        return f"the folder {name} has no preset"
+    if is_builder(name):
+        return f"{name} has no weights yet: train it, or build it untrained with kzoo.presets.{name}()"
+    return f"no trained preset {name!r}; {nearest(name, shelved())}"
 
 
 def shelved() -> list[str]:

@@ -221,6 +221,11 @@ def test_locate_takes_a_folder_a_run_or_a_name(tmp_path):
     assert locate(tmp_path / "run") == tmp_path / "run" / "preset"
     refused("pope_tiny_multi30k_en_d", "no trained preset", f"did you mean {NAME}")
     refused("x" * 300, "cannot be read: File name too long")
+    refused("pope_tiny", "pope_tiny has no weights yet", "kzoo.presets.pope_tiny()")
+    (tmp_path / "stopped").mkdir()
+    refused(tmp_path / "stopped", "the folder", "has no preset")
+    (tmp_path / "stopped" / "recipe.json").write_text("{}")
+    refused(tmp_path / "stopped", "is a run without a preset yet", "kzoo train")
 
 
 @pytest.mark.parametrize("name", [NAME, "bart_base_en"])  # the shelf's, and keras-hub's
@@ -228,6 +233,12 @@ def test_a_folder_in_the_working_folder_comes_before_a_preset_of_its_name(tmp_pa
     load("image_text_tiny_scenes_en_de").save_to_preset(tmp_path / name)
     monkeypatch.chdir(tmp_path)
     assert load(name).image_shape is not None
+
+
+@pytest.mark.parametrize("dtype", ["bf16", 16])
+def test_a_dtype_that_keras_does_not_know_is_named(dtype):
+    with pytest.raises(UserError, match=f"dtype is {dtype!r}: it is one of Keras's, such as float32"):
+        load(NAME, dtype=dtype)
 
 
 def test_the_shelf_s_presets_are_as_they_were_sealed():
