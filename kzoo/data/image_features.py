@@ -5,13 +5,15 @@ writes them; training and translation open them.
 """
 
 import contextlib
+import fcntl
 import glob
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -147,7 +149,7 @@ def write_features(
 
     Raises:
         UserError: a name that occurs twice; batches of different shapes, or with more or fewer rows than
-            names; a file that cannot be written.
+            names; a file that cannot be written, or that another process is writing.
     """
     path, names = Path(path), tuple(names)
     check_features_path(path, names)
@@ -156,27 +158,27 @@ def write_features(
         return open_features(path)
     part = _part_of(path, names, replace(extractor, corrupt=""))
     completed = _part_of(path, names, extractor)  # separate: means in it must never be taken for features
-    if part == completed or not completed.exists():
+    found = completed if completed.exists() else part
+    with _held(path, found) as file:
+        if found == part:
+            done = _rows_of(file)
+            if done < len(names):
+                _append(path, file, arrays(list(names[done:])), done, len(names))
+            with _writing(path):
+                os.replace(part, completed)
+        if complete is not None:
+            array = np.lib.format.open_memmap(completed, mode="r+")
+            complete(array)
+            array.flush()
         with _writing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            done = _rows_of(part)
-        if done < len(names):
-            _append(path, part, arrays(list(names[done:])), done, len(names))
-        os.replace(part, completed)
-    if complete is not None:
-        array = np.lib.format.open_memmap(completed, mode="r+")
-        complete(array)
-        array.flush()
-    with _writing(path):
-        # In this order a description is never beside another extraction's array.
-        path.with_suffix(".json").unlink(missing_ok=True)
-        to_disk(completed)
-        os.replace(completed, path)
-        to_disk(path.parent)
-        for given_up in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
-            given_up.unlink()
-    with whole_file(path.with_suffix(".json")) as beside:
-        beside.write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
+            # In this order a description is never beside another extraction's array.
+            path.with_suffix(".json").unlink(missing_ok=True)
+            to_disk(completed)
+            os.replace(completed, path)
+            to_disk(path.parent)
+            _remove_abandoned(path)
+        with whole_file(path.with_suffix(".json")) as beside:
+            beside.write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
     return open_features(path)
 
 
@@ -222,42 +224,60 @@ def _part_of(path: Path, names: tuple[str, ...], extractor: Extractor) -> Path:
     return path.with_name(f".{path.name}.{key}.part")
 
 
-def _rows_of(part: Path) -> int:
-    """Return how many whole rows an unfinished array has."""
-    if not part.exists():
-        return 0
-    with part.open("rb") as file:
-        try:
-            shape, dtype = _read_header(file)
-        except ValueError:  # interrupted in the header
-            return 0
-        return (part.stat().st_size - file.tell()) // _row_size(shape, dtype)
-
-
-def _append(path: Path, part: Path, batches: Iterable[np.ndarray], done: int, total: int):
-    """Append batches to the `done` rows of an unfinished array until it is complete."""
+@contextlib.contextmanager
+def _held(path: Path, part: Path) -> Iterator[IO[bytes]]:
+    """Open an unfinished array, which no other process may write until the block ends."""
     with _writing(path):
-        file = part.open("r+b" if done else "wb")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = part.open("a+b")
     with file:
-        shape, dtype = _read_header(file) if done else (None, None)
-        if done:
-            file.seek(file.tell() + done * _row_size(shape, dtype))
-            file.truncate()  # a row that was cut short
-        for batch in batches:
-            if shape is None:
-                shape, dtype = (total, *batch.shape[1:]), batch.dtype
-                _write_header(file, shape, dtype)
-            if batch.shape[1:] != shape[1:] or len(shape) not in (2, 3):
-                raise UserError(
-                    f"{path}: the features of a batch have the shape {batch.shape[1:]} per picture, "
-                    f"expected {shape[1:] if len(shape) in (2, 3) else '(D,) or (R, D)'}"
-                )
-            done += len(batch)
-            if done > total:
-                raise UserError(f"{path}: there are features of at least {done} pictures, but {total} names")
-            with _writing(path):
-                file.write(batch.astype(dtype).tobytes())
-                file.flush()
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"{path}: another process is writing these features; wait for its end") from None
+        except OSError:  # some network file systems cannot lock
+            pass
+        yield file
+
+
+def _remove_abandoned(path: Path):
+    """Remove unfinished arrays of other extractions, except those that another process is writing."""
+    for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        with contextlib.suppress(UserError), _held(path, part):
+            part.unlink()
+
+
+def _rows_of(file: IO[bytes]) -> int:
+    """Return how many whole rows an unfinished array has."""
+    file.seek(0)
+    try:
+        shape, dtype = _read_header(file)
+    except ValueError:  # new, or interrupted in the header
+        return 0
+    return (os.fstat(file.fileno()).st_size - file.tell()) // _row_size(shape, dtype)
+
+
+def _append(path: Path, file: IO[bytes], batches: Iterable[np.ndarray], done: int, total: int):
+    """Append batches to the `done` rows of an unfinished array until it is complete."""
+    file.seek(0)
+    shape, dtype = _read_header(file) if done else (None, None)
+    with _writing(path):
+        file.truncate(file.tell() + done * _row_size(shape, dtype) if done else 0)  # a row that was cut short
+    for batch in batches:
+        if shape is None:
+            shape, dtype = (total, *batch.shape[1:]), batch.dtype
+            _write_header(file, shape, dtype)
+        if batch.shape[1:] != shape[1:] or len(shape) not in (2, 3):
+            raise UserError(
+                f"{path}: the features of a batch have the shape {batch.shape[1:]} per picture, "
+                f"expected {shape[1:] if len(shape) in (2, 3) else '(D,) or (R, D)'}"
+            )
+        done += len(batch)
+        if done > total:
+            raise UserError(f"{path}: there are features of at least {done} pictures, but {total} names")
+        with _writing(path):
+            file.write(batch.astype(dtype).tobytes())
+            file.flush()
     if done < total:
         raise UserError(f"{path}: there are features of {done} pictures, but {total} names")
 

@@ -35,12 +35,13 @@ def read_lines(path: Path) -> Text:
     return Text(str(path), decode_lines(data, str(path)))
 
 
-def decode_lines(data: bytes, where: str) -> list[str]:
+def decode_lines(data: bytes, where: str, before: int = 0) -> list[str]:
     """Return the lines of UTF-8 text. Only line feeds end lines: sentences may contain U+2028, U+0085 etc.
 
     Args:
         data: the text; a byte order mark and a carriage return before a line feed are dropped.
         where: name of the text in error messages.
+        before: int. Number of lines that precede `data`, if that is not the beginning of the text.
 
     Raises:
         UserError: a line is not UTF-8.
@@ -48,9 +49,9 @@ def decode_lines(data: bytes, where: str) -> list[str]:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        number = data.count(b"\n", 0, error.start) + 1
+        number = before + data.count(b"\n", 0, error.start) + 1
         raise UserError(f"{where}, line {number}: not valid UTF-8 ({error.reason})") from None
-    lines = text.removeprefix("\ufeff").split("\n")
+    lines = (text if before else text.removeprefix("\ufeff")).split("\n")
     if not lines[-1]:  # what follows the last line feed, or an empty file
         lines.pop()
     return [line.removesuffix("\r") for line in lines]

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from kzoo.data.text_files import decode_lines
 from kzoo.errors import UserError
 
 CHUNK = 1 << 20  # bytes
@@ -34,21 +35,12 @@ def stream_lines(path: Path) -> Iterator[str]:
         UserError: it cannot be read, is a broken gzip file, or is not UTF-8 (with the line).
     """
     before, rest = 0, b""
-    for chunk in itertools.chain(_chunks(path), [None]):  # `None`: flush the text after the last line feed
-        whole, newline, left = (rest, b"", b"") if chunk is None else (rest + chunk).rpartition(b"\n")
-        rest = left
-        if not whole and not newline:
-            continue
-        try:
-            text = whole.decode("utf-8")
-        except UnicodeDecodeError as error:
-            number = before + whole.count(b"\n", 0, error.start) + 1
-            raise UserError(f"{path}, line {number}: not valid UTF-8 ({error.reason})") from None
-        if before == 0 and not (text := text.removeprefix("\ufeff")) and not newline:
-            continue
-        lines = text.split("\n")
+    for chunk in _chunks(path):
+        whole, newline, rest = (rest + chunk).rpartition(b"\n")
+        lines = decode_lines(whole + newline, str(path), before)
         before += len(lines)
-        yield from (line.removesuffix("\r") for line in lines)
+        yield from lines
+    yield from decode_lines(rest, str(path), before)  # the text after the last line feed
 
 
 def _chunks(path: Path) -> Iterator[bytes]:

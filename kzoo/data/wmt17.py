@@ -99,7 +99,7 @@ def read_wmt17(split: str, language: str) -> Text:
 def clean_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """Yield the pairs that are suitable for training, cleaned, in their order.
 
-    Each side is normalized (Unicode NFC) and loses control and zero-width characters. White space becomes
+    Each side loses control and zero-width characters and is normalized (Unicode NFC). White space becomes
     single spaces, with none at the ends and none between two Chinese characters of the Chinese side. Pairs
     are dropped if a side is empty or longer than 200 Chinese characters or 100 English words, or if seen
     before.
@@ -123,7 +123,8 @@ def clean_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def _tidy(line: str) -> str:
-    return " ".join(CONTROL.sub("", unicodedata.normalize("NFC", line)).split())
+    # Normalized last: a removed character may have stood between a letter and its accent.
+    return " ".join(unicodedata.normalize("NFC", CONTROL.sub("", line)).split())
 
 
 def _training_folder() -> Path:

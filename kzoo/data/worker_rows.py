@@ -25,24 +25,11 @@ class WorkerRows(AroundBatches):
 
     def __getitem__(self, index: int):
         batch = self.batches[index]
-        rows = self._rows(batch)
-        if index == 1 and self._only_filled_alike(len(batch[1])):
-            rows += self.replicas
+        rows = -(-len(batch[1]) // self.replicas) * self.replicas
         part = rows // self.replicas * self.share
         return keras.tree.map_structure(
             lambda array: _filled(array, rows)[self.worker * part :][:part], batch
         )
-
-    def _rows(self, batch) -> int:
-        return -(-len(batch[1]) // self.replicas) * self.replicas
-
-    def _only_filled_alike(self, rows: int) -> bool:
-        """Return whether the first two batches have different numbers of rows, but the same when filled.
-
-        Keras on TensorFlow would assume this number of rows for every batch.
-        """
-        first = self.batches[0]
-        return len(first[1]) != rows and self._rows(first) == -(-rows // self.replicas) * self.replicas
 
     @property
     def num_words(self) -> int:

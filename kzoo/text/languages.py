@@ -8,13 +8,14 @@ OTHERS_WITHOUT_SPACES = {"ja", "jpn", "th", "tha", "lo", "lao", "km", "khm", "my
 
 def is_chinese(code: str | None) -> bool:
     """Return whether a code is Chinese, such as `zh`, `zh-CN`, `zh_Hant` or `cmn`."""
-    return _main(code) in CHINESE
+    return main_code(code) in CHINESE
 
 
 def has_spaces(code: str | None) -> bool:
     """Return whether the language of a code has spaces between words, as most languages do."""
-    return _main(code) not in CHINESE | OTHERS_WITHOUT_SPACES
+    return main_code(code) not in CHINESE | OTHERS_WITHOUT_SPACES
 
 
-def _main(code: str | None) -> str:
+def main_code(code: str | None) -> str:
+    """Return a code without its region and script: `fr` of `fr-CA`, `zh` of `zh_Hant`."""
     return re.split("[-_]", (code or "").lower())[0]

@@ -10,12 +10,13 @@ import keras
 from sacremoses import MosesDetokenizer, MosesDetruecaser, MosesPunctNormalizer, MosesTokenizer
 
 from kzoo.text.chinese_characters import CHINESE, CHINESE_MARKS
-from kzoo.text.languages import is_chinese
+from kzoo.text.languages import is_chinese, main_code
 from kzoo.text.tokenizers import SubwordTokenizer
 from kzoo.text.truecaser import Truecaser
 
 DETRUECASER = MosesDetruecaser()
-# Spaces that only Moses writes: around Chinese punctuation, including quotes, and between characters.
+# Spaces that only Moses writes: around Chinese punctuation, including quotes, and between the characters that
+# it does not know, those from U+30000 on.
 AROUND_MARKS = re.compile(f" *([{CHINESE_MARKS}“”‘’…—]) *")
 BETWEEN_CHINESE = re.compile(f"(?<=[{CHINESE}]) +(?=[{CHINESE}])")
 FORMS_FILE = "truecaser.json"
@@ -145,4 +146,5 @@ def moses_text(text: str, language: str) -> str:
 
 @functools.cache
 def _tools(language: str):
-    return MosesPunctNormalizer(language), MosesTokenizer(language), MosesDetokenizer(language)
+    code = "zh" if is_chinese(language) else main_code(language)  # sacremoses takes fr-CA for English
+    return MosesPunctNormalizer(code), MosesTokenizer(code), MosesDetokenizer(code)

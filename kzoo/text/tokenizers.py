@@ -66,8 +66,7 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
     in more than a hundredth of its sentences is not normalized, since translations into it need them.
 
     Args:
-        sentences: the sentences of the text; of both languages for a joint vocabulary. Those over 65,535
-            bytes are left out.
+        sentences: the sentences of the text; of both languages for a joint vocabulary.
         vocabulary_size: int. Number of subwords, the four special tokens included.
 
     Returns:
@@ -94,8 +93,7 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
             model_type="bpe",
             vocab_size=vocabulary_size,
             character_coverage=1.0,
-            # By default those over 4,192 bytes are left out; a word over 65,535 would end the process.
-            max_sentence_length=min(max(longest, 4192), 65_535),
+            max_sentence_length=max(longest, 4192),  # by default those over 4,192 bytes are left out
             normalization_rule_name="identity" if as_it_is else "nmt_nfkc",
             pad_id=PAD,
             unk_id=UNKNOWN,

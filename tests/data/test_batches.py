@@ -36,6 +36,18 @@ def test_every_pair_comes_once_with_its_symbols(random):
     assert sorted(rows) == sorted(expected)
 
 
+def test_every_pair_comes_with_its_image(random):
+    images = random.integers(1, 256, (200, 2, 3)).astype("uint8")
+    batches = Batches(*pairs(random), tokens=128, num_shapes=4, images=images)
+    for i in range(len(batches)):
+        inputs = batches[i][0]
+        assert inputs["image"].dtype == images.dtype
+        for words, image in zip(inputs["source"], inputs["image"], strict=True):
+            np.testing.assert_array_equal(image, images[words[0] - 10] if words.any() else 0)
+    with pytest.raises(UserError, match="200 sentence pairs but 199 images: give one per pair"):
+        Batches(*pairs(random), images=images[1:])
+
+
 def test_shapes_are_few_and_within_the_budget(random):
     batches = Batches(*pairs(random), tokens=128, num_shapes=4)
     shapes = {batches[i][0]["source"].shape for i in range(len(batches))}

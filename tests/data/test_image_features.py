@@ -178,6 +178,21 @@ def test_what_was_given_up_is_removed(rows, tmp_path):
     assert sorted(found.name for found in tmp_path.iterdir()) == ["train.json", "train.npy"]
 
 
+def test_two_at_once_do_not_disturb_each_other(rows, tmp_path):
+    path, other = tmp_path / "train.npy", replace(VGG, seed=4)
+
+    def meanwhile(names):
+        yield rows[:3]
+        with pytest.raises(UserError, match="train.npy: another process is writing these features"):
+            write_features(path, in_batches(rows), NAMES, VGG)
+        assert write_features(path, in_batches(rows + 1), NAMES, other).extractor == other
+        yield rows[3:]
+
+    np.testing.assert_array_equal(write_features(path, meanwhile, NAMES, VGG)[:], rows)
+    assert open_features(path).extractor == VGG
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["train.json", "train.npy"]
+
+
 def test_what_the_extraction_raises_is_not_the_files_fault(tmp_path):
     def arrays(names):
         raise FileNotFoundError("7.jpg")

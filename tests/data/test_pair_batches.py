@@ -150,6 +150,28 @@ def test_num_words_is_the_target_words_of_an_epoch():
     assert sum(len(labels) for _, _, rows in epoch(batches) for _, _, labels in rows) == batches.num_words
 
 
+@pytest.mark.parametrize("passes", [0.5, 2])
+def test_num_words_is_the_average_of_epochs_that_end_within_a_pass(passes):
+    words = corpus(48)
+    whole = PairBatches(words, PAIRS, LANGUAGES, sentences=8, num_shapes=1)
+    num_batches = int(passes * len(whole))
+    batches = PairBatches(words, PAIRS, LANGUAGES, sentences=8, num_shapes=1, num_batches=num_batches)
+    assert batches.num_words == passes * whole.num_words
+    seen = []
+    for _ in range(2):
+        seen.append(sum(len(labels) for _, _, rows in epoch(batches) for _, _, labels in rows))
+        batches.on_epoch_end()
+    assert np.mean(seen) == batches.num_words
+
+
+def test_pairs_have_orders_of_their_own():
+    """Or the same sentences, in different languages, would follow each other."""
+    found, orders = epoch(PairBatches(corpus(), PAIRS, LANGUAGES, sentences=8, num_shapes=1)), {}
+    for pair, _, rows in found:
+        orders.setdefault(pair, []).extend((source[0] - 100) // 10 for source, _, _ in rows)
+    assert len(set(map(tuple, orders.values()))) == len(PAIRS)
+
+
 def test_bad_input_is_named():
     words = corpus()
     with pytest.raises(UserError, match="^en-de is not aligned: 40 sentences in en, 39 in de$"):

@@ -2,11 +2,13 @@
 
 import functools
 import gzip
+import itertools
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -89,14 +91,20 @@ def test_truncated_as_in_memory(shards, text):
     assert (ours.shapes, ours.num_words) == (theirs.shapes, theirs.num_words)
 
 
-def test_order_is_fixed_by_seed_and_epoch(shards):
-    first, again, other = (ShardedBatches(shards, 128, seed=seed) for seed in (1, 1, 2))
-    assert rows(first) == rows(again)
-    assert rows(first) != rows(other)
-    first.on_epoch_end()
-    assert rows(first) != rows(again)
-    again.start_epoch(1)
-    assert rows(first) == rows(again)
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_order_is_fixed_by_seed_and_epoch(count, text, tmp_path):
+    shards = write(tmp_path / "shards", text, count)
+    batches, orders = ShardedBatches(shards, 128, seed=1), []
+    for epoch in range(4):
+        other, again = (ShardedBatches(shards, 128, seed=seed) for seed in (2, 1))
+        for each in (other, again):
+            each.start_epoch(epoch)
+        orders += [rows(batches), rows(other)]
+        assert orders[-2] == rows(again)
+        batches.on_epoch_end()
+    for one, two in itertools.combinations(orders, 2):
+        assert one != two
+        assert sorted(one) == sorted(two)
 
 
 def test_batches_are_read_in_any_order(shards):
@@ -124,8 +132,15 @@ def test_first_two_batches_differ_on_both_axes(tmp_path):
         assert b != d
 
 
-def test_a_shard_is_a_random_sample_of_equal_size(shards):
-    assert [len(shards.lengths(number)) for number in range(4)] == [58, 58, 57, 57]
+def test_a_shard_is_a_random_sample_of_equal_size(shards, text):
+    sizes = [len(shards.lengths(number)) for number in range(4)]
+    assert sizes == [58, 58, 57, 57]
+    known = list(zip(*map(words, zip(*text, strict=True)), strict=True))
+    for number, size in enumerate(sizes):
+        pairs = zip(*shards.open(number).pairs(np.arange(size)), strict=True)
+        lines = np.array([known.index((list(source), list(target))) for source, target in pairs])
+        for sample in (lines % 4, lines * 4 // COUNT):  # from anywhere, and at no fixed distance
+            assert np.bincount(sample, minlength=4).min() > 5
 
 
 def contents(folder):
@@ -237,14 +252,39 @@ def test_a_process_that_dies_is_one_line(text, tmp_path):
         write_shards(tmp_path, text, encoding, 2, silent, len(text))
 
 
-def test_streamed_lines_are_those_of_the_whole_file(tmp_path, monkeypatch):
+LINES = {
+    "": [],
+    "a": ["a"],
+    "a\n": ["a"],
+    "\n": [""],
+    "\ufeff": [],
+    "\ufeff\n": [""],
+    "\ufeff\ufeffa\r\n\n b\u2028c\r\nd": ["\ufeffa", "", " b\u2028c", "d"],
+    "ä\n\ufeffö\nabcdefghijkl\n": ["ä", "\ufeffö", "abcdefghijkl"],
+}
+
+
+@pytest.mark.parametrize("content", LINES)
+def test_streamed_lines_are_those_of_the_whole_file(content, tmp_path, monkeypatch):
     monkeypatch.setattr("kzoo.data.text_streams.CHUNK", 3)
-    for content in ("", "a", "a\n", "\n", "\ufeffa\r\n\n b\u2028c\r\nd", "ä\n\ufeffö\nabcdefghijkl\n"):
-        plain, packed = tmp_path / "text", tmp_path / "text.gz"
-        plain.write_text(content, "utf-8", newline="")
-        packed.write_bytes(gzip.compress(content.encode()))
-        for path in (plain, packed):
-            assert list(stream_lines(path)) == read_lines(path).sentences
+    plain, packed = tmp_path / "text", tmp_path / "text.gz"
+    plain.write_text(content, "utf-8", newline="")
+    packed.write_bytes(gzip.compress(content.encode()))
+    for path in (plain, packed):
+        assert list(stream_lines(path)) == read_lines(path).sentences == LINES[content]
+
+
+@pytest.mark.parametrize("name", ["text", "text.gz"])
+def test_streamed_text_is_never_whole_in_memory(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("kzoo.data.text_streams.CHUNK", 1 << 12)
+    path, text = tmp_path / name, b"a line of no meaning\n" * 200_000
+    path.write_bytes(gzip.compress(text) if path.suffix else text)
+    tracemalloc.start()
+    try:
+        assert sum(len(line) + 1 for line in stream_lines(path)) == len(text)
+        assert tracemalloc.get_traced_memory()[1] < len(text) / 4
+    finally:
+        tracemalloc.stop()
 
 
 def test_bad_text_is_named_as_by_the_reader_of_whole_files(tmp_path, monkeypatch):
@@ -254,9 +294,12 @@ def test_bad_text_is_named_as_by_the_reader_of_whole_files(tmp_path, monkeypatch
     two.write_text("a\nb\n")
     latin, broken, tsv = tmp_path / "latin", tmp_path / "broken.gz", tmp_path / "text.tsv"
     latin.write_bytes(b"one\ntwo\nd\xe9j\xe0\nfour\n")
+    cut, ends_cut = tmp_path / "cut", tmp_path / "ends_cut"
+    cut.write_bytes(b"one\ntw\xc3\nthree\n")
+    ends_cut.write_bytes(b"one\ntw\xc3")
     broken.write_bytes(gzip.compress(bytes(range(32, 127)) * 9)[:-9])
     tsv.write_text("a\tb\na\tb\tc\n")
-    for files in ([three, two], [two, three], [latin, latin], [broken, broken], [tsv]):
+    for files in ([three, two], [two, three], [latin] * 2, [cut] * 2, [ends_cut] * 2, [broken] * 2, [tsv]):
         with pytest.raises(UserError) as ours:
             list(stream_pairs(files))
         with pytest.raises(UserError) as theirs:

@@ -51,6 +51,7 @@ def test_chinese_side(chinese, tidied):
     [
         ("  A  dog ,\ta cat .\r\n", "A dog , a cat ."),
         ("cafe\u0301", "café"),
+        ("cafe\u200d\u0301", "café"),
         ("so\u00adft hy\u200bphen\ufeff \x07", "soft hyphen"),
         ("one\u2028two\x85three\xa0four", "one two three four"),
         ("你 好", "你 好"),  # only the Chinese side is joined

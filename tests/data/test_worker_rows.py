@@ -31,10 +31,10 @@ def test_workers_have_every_row_once():
             each.on_epoch_end()
 
 
-def test_rows_that_are_filled_alike_still_differ_in_the_first_two():
-    """Keras on TensorFlow takes what the first two batches have in common for what all have."""
+def test_no_batch_gets_more_rows_than_the_replicas_need():
+    """Also where the first two are filled alike: Keras on TensorFlow fixes no number of rows."""
     whole = batches()
-    rows = [len(whole[index][1]) for index in range(len(whole))]
-    assert rows[0] != rows[1]
-    many = WorkerRows(whole, 64)
-    assert [len(many[index][1]) for index in range(3)] == [64, 128, 64]
+    assert [len(whole[index][1]) for index in range(len(whole))] == [17, 10, 7, 10, 7]
+    for replicas, filled in ((4, [20, 12, 8, 12, 8]), (64, [64] * 5)):
+        rows = WorkerRows(whole, replicas)
+        assert [len(rows[index][1]) for index in range(len(rows))] == filled
