@@ -1,6 +1,10 @@
 """What every backbone checks of its arguments, so that a wrong one is named before a layer trips over it."""
 
+import inspect
+from collections.abc import Callable
 from numbers import Integral
+
+from kzoo.errors import UserError, nearest
 
 
 def check_sizes(**sizes):
@@ -21,3 +25,12 @@ def check_rate(dropout: float):
     """Raise `ValueError` for a rate outside [0, 1)."""
     if not 0 <= dropout < 1:
         raise ValueError(f"dropout is at least 0 and less than 1, not {dropout!r}")
+
+
+def check_names(settings: dict, *takers: Callable):
+    """Raise `UserError` for a setting that is no argument with a default of any of `takers`."""
+    parameters = [one for taker in takers for one in inspect.signature(taker).parameters.values()]
+    known = [one.name for one in parameters if one.default is not one.empty]
+    for name in settings:
+        if name not in known:
+            raise UserError(f"there is no argument {name!r}; {nearest(name, known)}")
