@@ -1,6 +1,7 @@
 """Errors in the user's input: one clear line, without a traceback on the command line."""
 
 import errno
+from collections.abc import Callable
 
 
 class UserError(ValueError):
@@ -34,3 +35,20 @@ def nearest(name: str, known: list[str]) -> str:
     if near:
         return f"did you mean {' or '.join(near)}?"
     return f"known: {', '.join(sorted(known))}"
+
+
+def with_nearest(package: str, attribute: Callable, known: list[str]) -> Callable:
+    """Return a package's `__getattr__` that answers an unknown name with the nearest known ones.
+
+    Args:
+        package: its name.
+        attribute: its `__getattr__` for the known names.
+        known: the names.
+    """
+
+    def __getattr__(name: str):
+        if name not in known:
+            raise AttributeError(f"{package} has no {name!r}; {nearest(name, known)}")
+        return attribute(name)
+
+    return __getattr__

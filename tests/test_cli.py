@@ -1,6 +1,7 @@
 """The command line: what it prints, and one line for what the user got wrong."""
 
 import json
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -41,7 +42,7 @@ def test_help_and_list():
     [
         (["translate", "pope_tinny", "Hello."], "no trained preset 'pope_tinny'"),
         (["evaluate", "pope_tinny"], "no trained preset 'pope_tinny'"),
-        (["evaluate", "x", "--corpus", "multi3k"], "did you mean multi30k"),
+        (["evaluate", "pope_tiny_multi30k_en_de", "--corpus", "multi3k"], "did you mean multi30k"),
         (["train", "none.toml"], "recipe none.toml cannot be read"),
         (["list", "nope*"], "no preset matches 'nope*'"),
         (["translate", "pope_tiny_multi30k_en_de", "--input", "x", "A dog."], "exclude each other"),
@@ -86,6 +87,15 @@ def test_evaluation_records_what_it_was_asked(tmp_path, monkeypatch):
         "length_penalty": 1.0,
         "truncate": True,
     }
+
+
+@pytest.mark.parametrize(
+    ("preset", "corpus"),
+    [("image_text_tiny_scenes_en_de", "scenes"), ("attention_bridge_m2m_tiny_multi30k", "multi30k")],
+)
+def test_evaluation_is_on_the_corpus_of_the_preset_s_own_scores(preset, corpus, monkeypatch, capsys):
+    message = run("evaluate", preset, "--split", "none", monkeypatch=monkeypatch, capsys=capsys)[1]
+    assert f"corpus {corpus} has no split 'none'" in message
 
 
 def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatch):
@@ -162,6 +172,17 @@ def test_unknown_options_exit_with_2(monkeypatch, capsys):
 
 def test_errors_are_value_errors_too():
     assert issubclass(UserError, ValueError)
+
+
+def test_what_keras_hub_prints_when_imported_is_discarded(tmp_path, monkeypatch, capfd):
+    """It imports TensorFlow, whose first lines no setting silences."""
+    (tmp_path / "keras_hub.py").write_text("import os; os.write(2, b'oneDNN is on')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "keras_hub", None)
+    del sys.modules["keras_hub"]
+    backend.import_keras()
+    assert sys.modules["keras_hub"].__file__ == str(tmp_path / "keras_hub.py")
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

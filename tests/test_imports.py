@@ -1,6 +1,7 @@
 """Imports point one way, and light things stay light."""
 
 import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "kzoo"
 # What each room may import from the package.
 ALLOWED = {
-    "layers": {"layers"},
+    "layers": {"layers", "errors"},
     "sharing": {"sharing", "errors", "files"},
     "text": {"text", "errors", "files"},
     "data": {"data", "text", "errors", "files"},
@@ -81,6 +82,15 @@ def test_tensorflow_is_imported_in_functions_of_few_files():
         if path.parent.name == "export" or path in MAY_IMPORT_TENSORFLOW:
             found = [line for line in found if not line.startswith(" ")]
         assert not found, path
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "nearest"),
+    [("presets", "pope_tin", "pope_tiny"), ("layers", "PopeEmbedding", "PoPEEmbedding")],
+)
+def test_a_misspelt_name_is_answered_with_the_nearest(package, name, nearest):
+    with pytest.raises(AttributeError, match=f"^kzoo.{package} has no '{name}'; did you mean {nearest}"):
+        getattr(importlib.import_module(f"kzoo.{package}"), name)
 
 
 @pytest.mark.parametrize(

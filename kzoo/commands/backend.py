@@ -16,12 +16,13 @@ def start_backend():
 
 
 def import_keras():
-    """Import Keras; its backend can still join those of other processes."""
+    """Import Keras and keras-hub; the backend can still join those of other processes."""
     import logging
 
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     with _started():
         import keras  # noqa: F401
+        import keras_hub  # noqa: F401, which imports TensorFlow beside every backend
 
 
 def start_devices():

@@ -143,7 +143,10 @@ def _lines(results: list, n_best: int) -> str:
 @app.command()
 def evaluate(
     preset: Preset,
-    corpus: Annotated[str, typer.Option(help="A corpus by name.")] = "multi30k",
+    corpus: Annotated[
+        str | None,
+        typer.Option(help="A corpus by name; by default that of the preset's own scores, or multi30k."),
+    ] = None,
     split: Annotated[
         list[str] | None, typer.Option(help="Can be repeated; all test sets by default.")
     ] = None,
@@ -165,16 +168,22 @@ def evaluate(
     A multilingual preset without --from and --to is scored in every direction, on one split: the first
     test set if none is named.
     """
-    from kzoo.data.corpora import open_corpus, open_files
+    from kzoo.data.corpora import CORPORA, open_corpus, open_files
     from kzoo.evaluation.directions import write_directions
+    from kzoo.presets.description import scored_corpus
     from kzoo.presets.shelf import direction, load, locate, preset_name
 
     if files and split:
         raise UserError("--files and --split exclude each other: give one of them")
     if split and len(set(split)) < len(split):
         raise UserError(f"a split is named twice: {', '.join(split)}")
-    data = open_files(test=files) if files else open_corpus(corpus)
     folder = locate(preset)
+    if files:
+        data = open_files(test=files)
+    else:
+        own = scored_corpus(folder)  # "files" for those of a user
+        corpus = corpus or (own if own in CORPORA else "multi30k")
+        data = open_corpus(corpus)
     if output:
         check_writable(output)
     for chosen in split or []:
@@ -271,7 +280,7 @@ def _every_direction(translator, data, splits: list[str], search: tuple, unseen)
     if split is None:
         raise UserError(
             f"corpus {data.name} has fewer than two of {', '.join(translator.languages)} "
-            f"in {', '.join(tests)}"
+            f"in {', '.join(tests)}: give another with --corpus"
         )
     directions = list(permutations(here, 2))
     total = sum(len(data.sentences(split, source)) for source, _ in directions)
@@ -290,7 +299,8 @@ def _test_splits(data, corpus: str, source: str, target: str) -> list[str]:
     splits = [name for name in tests if {source, target} <= set(data.languages_in(name))]
     if not splits:
         raise UserError(
-            f"corpus {corpus} has no test split in {source} and {target}; it has {', '.join(data.languages)}"
+            f"corpus {corpus} has no test split in {source} and {target}; "
+            f"it has {', '.join(data.languages)}: give another with --corpus"
         )
     return splits
 

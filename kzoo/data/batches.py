@@ -228,12 +228,17 @@ def pair_lengths(source: list[list[int]], target: list[list[int]]) -> np.ndarray
     """Return the length of the longer side of each pair, with its start or end symbol.
 
     Raises:
-        UserError: no pairs, or different numbers of sentences.
+        UserError: no pairs, different numbers of sentences, or text in place of token ids.
     """
     if len(source) != len(target):
         raise UserError(f"{len(source)} source sentences but {len(target)} target sentences")
     if not source:
         raise UserError("no sentence pairs to make batches of")
+    for sentence in (source[0], target[0]):
+        if isinstance(sentence, str):
+            raise UserError(
+                f"sentences must be token ids: give tokenizer(texts), not texts ({sentence!r:.40})"
+            )
     return np.array([max(len(s), len(t)) + 1 for s, t in zip(source, target, strict=True)])
 
 

@@ -98,7 +98,8 @@ class Corpus:
         self.languages_in(split)
         if self.read_images is None:
             raise UserError(
-                f"corpus {self.name} has no images: give a folder of features, with images=FOLDER"
+                f"corpus {self.name} has no images: give a folder of features with --images FOLDER, "
+                "in a recipe images=FOLDER; or another corpus"
             )
         return self.read_images(split)
 

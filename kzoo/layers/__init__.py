@@ -7,6 +7,8 @@ length, `D` model width, `H` heads, `d` width of a head, `V` vocabulary, `K` bea
 
 import lazy_loader
 
+from kzoo.errors import with_nearest
+
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
@@ -29,3 +31,4 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "transformer_encoder_layer": ["TransformerEncoderLayer"],
     },
 )
+__getattr__ = with_nearest(__name__, __getattr__, __all__)

@@ -1,8 +1,10 @@
 """What backbones and searches check of their arguments, so that a wrong one is named before work begins."""
 
+import inspect
+from collections.abc import Callable
 from numbers import Integral
 
-from kzoo.errors import UserError
+from kzoo.errors import UserError, nearest
 
 
 def check_sizes(**sizes):
@@ -35,3 +37,12 @@ def check_search(beam_size: int, n: int = 1, max_length: int | None = None, thre
             raise UserError(f"{name} is a whole number of at least 1, not {value!r}")
     if n > beam_size:
         raise UserError(f"{n} best translations need a beam of at least {n}, not {beam_size}")
+
+
+def check_names(settings: dict, *takers: Callable):
+    """Raise `UserError` for a setting that is no argument with a default of any of `takers`."""
+    parameters = [one for taker in takers for one in inspect.signature(taker).parameters.values()]
+    known = [one.name for one in parameters if one.default is not one.empty]
+    for name in settings:
+        if name not in known:
+            raise UserError(f"there is no argument {name!r}; {nearest(name, known)}")

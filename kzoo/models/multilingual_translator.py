@@ -10,7 +10,7 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.decoding.batched_search import batches_by_length, padded_source
 from kzoo.decoding.length_penalty import as_penalty
-from kzoo.errors import UserError, nearest
+from kzoo.errors import UserError
 from kzoo.models.argument_checks import check_search
 from kzoo.models.backbone_method import BackboneMethod
 from kzoo.models.preset_files import in_one_line, read_preset, write_preset
@@ -27,6 +27,8 @@ from kzoo.models.translator import (
 @keras.saving.register_keras_serializable("kzoo")
 class MultilingualTranslator(TranslationModel):
     """A translator between any two of several languages, which also embeds sentences.
+
+    Its configuration has no vocabularies, as a `Translator`'s.
 
     Args:
         backbone: a model whose inputs include the languages' numbers, such as `AttentionBridgeBackbone`.
@@ -49,7 +51,7 @@ class MultilingualTranslator(TranslationModel):
     def __init__(self, backbone: keras.Model, tokenizers: dict[str, Tokenizer | None], **kwargs):
         super().__init__(backbone, **kwargs)
         self.tokenizers = dict(tokenizers)
-        self._embeddings = None
+        self._embed_batch = None
         self._attention = SourceAttention(backbone)
 
     @property
@@ -58,13 +60,17 @@ class MultilingualTranslator(TranslationModel):
         return list(self.tokenizers)
 
     def translate(
-        self, texts: Iterable[str], source_language: str, target_language: str, **options
+        self,
+        texts: Iterable[str],
+        source_language: str | None = None,
+        target_language: str | None = None,
+        **options,
     ) -> list[str]:
         """Translate sentences.
 
         Args:
             texts: sentences; an empty one translates to an empty one.
-            source_language: code of the source language.
+            source_language: code of the source language; there is no default.
             target_language: code of the target language; the source language itself paraphrases.
             **options: `beam_size` and the other arguments of `Translator.translate`.
 
@@ -80,8 +86,8 @@ class MultilingualTranslator(TranslationModel):
     def n_best(
         self,
         texts: Iterable[str],
-        source_language: str,
-        target_language: str,
+        source_language: str | None = None,
+        target_language: str | None = None,
         n: int = 5,
         beam_size: int = 5,
         length_penalty: float | Callable = 1.0,
@@ -99,6 +105,11 @@ class MultilingualTranslator(TranslationModel):
         """
         check_search(beam_size, n, max_length, threads)
         length_penalty = as_penalty(length_penalty)
+        if source_language is None or target_language is None:
+            raise UserError(
+                f"the model translates among {', '.join(self.languages)}: "
+                "give source_language and target_language"
+            )
         texts = [texts] if isinstance(texts, str) else list(texts)
         words = self.tokenize(texts, source_language, truncate)
         languages = {
@@ -191,13 +202,15 @@ class MultilingualTranslator(TranslationModel):
         words = self.tokenize(texts, language, truncate)
         if self.backbone.bridge is None:
             raise UserError("a model without a bridge (bridge=False) has no sentence embeddings")
-        if self._embeddings is None:
-            self._embeddings = BackboneMethod(self.backbone, self.backbone.matrix)
-            self._embeddings.compile(jit_compile=self._searches.jit_compile)
+        if self._embed_batch is None:
+            embeddings = BackboneMethod(self.backbone, self.backbone.matrix)
+            embeddings.compile(jit_compile=self._searches.jit_compile)
+            # Its method only: Keras would take the model itself for a layer of this one.
+            self._embed_batch = embeddings.predict_on_batch
         for length, numbers in batches_by_length(words, self.backbone.max_length):
             source = padded_source(words, numbers, length)
             code = np.full(len(source), self._number(language), "int32")
-            found = self._embeddings.predict_on_batch({"source": source, "source_language": code})
+            found = self._embed_batch({"source": source, "source_language": code})
             yield numbers, *(part[: len(numbers)] for part in found)
 
     def tokenize(self, texts: list[str], language: str, truncate: bool = False) -> list[list[int]]:
@@ -216,10 +229,9 @@ class MultilingualTranslator(TranslationModel):
 
     def _number(self, language: str) -> int:
         if language not in self.tokenizers:
-            raise UserError(
-                f"the model has no language {language!r}, only {', '.join(self.languages)}; "
-                f"{nearest(language, self.languages)}"
-            )
+            lower = str(language).lower()
+            near = f"; did you mean {lower}?" if lower in self.languages else ""
+            raise UserError(f"the model has no language {language!r}, only {', '.join(self.languages)}{near}")
         return self.languages.index(language)
 
     def between(self, source_language: str, target_language: str) -> "Direction":

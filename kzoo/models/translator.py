@@ -32,6 +32,9 @@ class Hypothesis:
 class Translator(TranslationModel):
     """A translation model with its tokenizers: `fit` and `evaluate` take token ids, `translate` takes text.
 
+    Its configuration (`get_config`, `keras.models.clone_model`) has no vocabularies; a saved file and a
+    preset have them.
+
     Args:
         backbone: a model from `{"source": (B, S), "target": (B, T)}` to logits `(B, T, V)` that implements
             the decoding contract of `kzoo.decoding`, such as `TransformerBackbone`.

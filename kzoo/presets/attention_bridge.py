@@ -1,12 +1,13 @@
 """The multilingual models of the attention bridge paper, and its bilingual baseline."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import keras
 from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
 from kzoo.models import SGD, AttentionBridgeBackbone, MultilingualTranslator, SentenceCrossEntropy
+from kzoo.models.argument_checks import check_names
 
 Tokenizers = dict[str, Tokenizer] | None  # by language
 
@@ -77,12 +78,18 @@ def attention_bridge(
         **settings: arguments of `AttentionBridgeBackbone`.
 
     Raises:
-        UserError: a language is named twice.
+        UserError: a language is named twice; tokenizers without their languages; an unknown setting.
     """
+    check_names(settings, attention_bridge, AttentionBridgeBackbone)
     if tokenizers is None:
         if len(set(languages)) < len(languages):
             raise UserError(f"a language is named twice: {', '.join(languages)}")
         tokenizers = dict.fromkeys(languages)
+    elif not isinstance(tokenizers, Mapping):
+        raise UserError(
+            f"tokenizers are given by language, as {{'en': tokenizer, …}}, not in a "
+            f"{type(tokenizers).__name__}; for a model without them give languages=['en', …]"
+        )
     sizes = [
         vocabulary_size if tokenizer is None else tokenizer.vocabulary_size()
         for tokenizer in tokenizers.values()

@@ -1,4 +1,4 @@
-"""Descriptions of trained presets for `kzoo list`, read from the small files beside the weights."""
+"""Descriptions of trained presets, for commands: read from the small files beside the weights."""
 
 from pathlib import Path
 
@@ -14,13 +14,22 @@ def describe(folder: Path) -> list[str]:
     Raises:
         UserError: one of its files cannot be read.
     """
-    scores = read_object(folder / "scores.json") if (folder / "scores.json").is_file() else {}
+    scores = _scores(folder)
     return [
         _languages(read_object(folder / "translator.json")),
         _size(folder),
         _score(scores.get("scores", [])),
         f"licence: {scores.get('licence', 'not said')}",
     ]
+
+
+def scored_corpus(folder: Path) -> str | None:
+    """Return the name of the corpus that a trained preset's own scores are of; `None` if there are none."""
+    return _scores(folder).get("corpus")
+
+
+def _scores(folder: Path) -> dict:
+    return read_object(folder / "scores.json") if (folder / "scores.json").is_file() else {}
 
 
 def _languages(settings: dict) -> str:

@@ -5,6 +5,7 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
 from kzoo.models import Adam, LabelSmoothedCrossEntropy, RecurrentBackbone, Translator
+from kzoo.models.argument_checks import check_names
 from kzoo.text import CharacterTokenizer, SubwordTokenizer, render_glyphs
 
 # Broscheit et al. 2018, Table 3.
@@ -88,7 +89,11 @@ def recurrent(
         target_vocabulary_size: int. Used if there is no tokenizer.
         font: as `kzoo.text.render_glyphs` takes it.
         **settings: arguments of `RecurrentBackbone`.
+
+    Raises:
+        UserError: a setting that it does not have.
     """
+    check_names(settings, recurrent, RecurrentBackbone)
     if target_tokenizer is None and isinstance(source_tokenizer, SubwordTokenizer):
         target_tokenizer = source_tokenizer  # one vocabulary for both sides
     if source_tokenizer is not None:

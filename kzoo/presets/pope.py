@@ -4,6 +4,7 @@ import keras
 from keras_hub.tokenizers import Tokenizer
 
 from kzoo.models import Adam, LabelSmoothedCrossEntropy, NoamSchedule, TransformerBackbone, Translator
+from kzoo.models.argument_checks import check_names
 from kzoo.presets.glyph import draw_glyphs
 
 # Vaswani et al. 2017, Table 3, row "base": the paper's models.
@@ -113,7 +114,11 @@ def transformer(
         source_vocabulary_size: int. Used if there is no tokenizer.
         font: for `source_embedding="glyph"`, as `kzoo.text.render_glyphs` takes it.
         **settings: arguments of `TransformerBackbone`.
+
+    Raises:
+        UserError: a setting that it does not have.
     """
+    check_names(settings, transformer, TransformerBackbone)
     if source_tokenizer is not None:
         source_vocabulary_size = source_tokenizer.vocabulary_size()
     if target_tokenizer is not None:

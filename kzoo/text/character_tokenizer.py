@@ -9,7 +9,7 @@ import keras
 from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
-from kzoo.text.tokenizers import END, PAD, START, UNKNOWN
+from kzoo.text.tokenizers import END, NO_VOCABULARY, PAD, START, UNKNOWN
 
 SPECIAL = {PAD: "<pad>", UNKNOWN: "<unk>", START: "<s>", END: "</s>"}
 CHARACTERS_FILE = "characters.json"
@@ -21,7 +21,7 @@ class CharacterTokenizer(Tokenizer):
 
     Args:
         characters: the vocabulary, without special tokens, as `learn_characters` returns it. `None` until
-            `load_preset_assets` or a saved model provides it.
+            `load_preset_assets` or a saved model provides it: the configuration has no vocabulary.
         **kwargs: other arguments of `keras_hub.tokenizers.Tokenizer`.
 
     Call arguments:
@@ -31,7 +31,7 @@ class CharacterTokenizer(Tokenizer):
         A list of lists of int, without start and end.
 
     Raises:
-        UserError: an entry that is not one character, or occurs twice.
+        UserError: an entry that is not one character, or occurs twice; a call without a vocabulary.
 
     Example:
 
@@ -48,6 +48,7 @@ class CharacterTokenizer(Tokenizer):
         super().__init__(dtype=kwargs.pop("dtype", "int32"), **kwargs)
         self.file_assets = [CHARACTERS_FILE]
         self._set_characters(characters or ())
+        self.built = True  # Keras quantizes models of built layers only
 
     def _set_characters(self, characters: Sequence[str]):
         self._vocabulary = [*SPECIAL.values(), *characters]
@@ -61,6 +62,8 @@ class CharacterTokenizer(Tokenizer):
 
     def tokenize(self, inputs: Sequence[str]) -> list[list[int]]:
         """Return the character ids of each text."""
+        if len(self._vocabulary) == len(SPECIAL):
+            raise UserError(NO_VOCABULARY)
         return [[self._ids.get(character, UNKNOWN) for character in text] for text in inputs]
 
     def detokenize(self, inputs: Iterable[Iterable[int]]) -> list[str]:

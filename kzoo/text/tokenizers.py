@@ -11,6 +11,10 @@ from kzoo.errors import UserError
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
 FULL_WIDTH = frozenset("，！？：；（）")  # Chinese punctuation that NFKC would make half-width
+NO_VOCABULARY = (
+    "the tokenizer has no vocabulary, which a configuration leaves out: "
+    "load the model from a file or a preset, or build it with a tokenizer"
+)
 STRAY = 0.01  # share of the sentences in which such marks count as stray, not as the text's punctuation
 
 
@@ -21,7 +25,8 @@ class SubwordTokenizer(SentencePieceTokenizer):
     It runs on plain sentencepiece, or with tensorflow-text in the graph if TensorFlow is installed.
 
     Args:
-        proto: bytes, or the path of a SentencePiece model with these special tokens.
+        proto: bytes, or the path of a SentencePiece model with these special tokens. `None` until
+            `load_preset_assets` or a saved model provides it: the configuration has no vocabulary.
         **kwargs: other arguments of `keras_hub.tokenizers.SentencePieceTokenizer`.
 
     Call arguments:
@@ -31,7 +36,7 @@ class SubwordTokenizer(SentencePieceTokenizer):
         A list of lists of int, without start and end.
 
     Raises:
-        UserError: a SentencePiece model with other special tokens.
+        UserError: a SentencePiece model with other special tokens; a call without a vocabulary.
 
     Example:
 
@@ -44,6 +49,7 @@ class SubwordTokenizer(SentencePieceTokenizer):
 
     def set_proto(self, proto):
         super().set_proto(proto)
+        self.built = True  # Keras quantizes models of built layers only
         if self.proto is not None:
             processor = self._sentence_piece_spm
             ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
@@ -52,6 +58,11 @@ class SubwordTokenizer(SentencePieceTokenizer):
                     f"a kzoo tokenizer has padding, unknown, start and end at {(PAD, UNKNOWN, START, END)}; "
                     f"this SentencePiece model has them at {ids}: train it with kzoo.text.train_subwords"
                 )
+
+    def tokenize(self, inputs):
+        if self.proto is None:
+            raise UserError(NO_VOCABULARY)
+        return super().tokenize(inputs)
 
     def normalize(self, text: str) -> str:
         """Return a sentence in the form that is split into subwords: here unchanged."""

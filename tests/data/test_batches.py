@@ -97,6 +97,8 @@ def test_bad_input_is_named():
         Batches([[4], [5]], [[4]])
     with pytest.raises(UserError, match="pair 2 has 6 tokens with its start or end, the longest shape 5"):
         Batches([[4], [4] * 5], [[4], [4]], shapes=[(4, 3), (2, 5)])
+    with pytest.raises(UserError, match=r"token ids: give tokenizer\(texts\), not texts \('Ein Hund.'\)"):
+        Batches([[4]], ["Ein Hund."])
     with pytest.raises(UserError, match="no sentence pairs"):
         Batches([], [])
     with pytest.raises(UserError, match="sentence pair 2 has 6 subwords with its end symbol, the limit is 5"):

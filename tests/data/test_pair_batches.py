@@ -183,6 +183,8 @@ def test_bad_input_is_named():
         PairBatches({**sides, ("de", "fr"): [[], []]}, PAIRS, LANGUAGES)
     with pytest.raises(UserError, match="subwords with its end symbol, the limit is 5"):
         PairBatches(words, PAIRS, LANGUAGES, max_length=5)
+    with pytest.raises(UserError, match="^sentences must be token ids"):
+        PairBatches({**words, "fr": ["Un chien."] * 40}, PAIRS, LANGUAGES)
     with pytest.raises(UserError, match="^en-fr has no sentences in fr$"):
         PairBatches({"en": words["en"], "de": words["de"]}, PAIRS, LANGUAGES)
     with pytest.raises(UserError, match="^en-fr: no language 'fr' among en, de$"):

@@ -133,6 +133,11 @@ def test_embeddings_are_the_bridge_s_matrix(trained):
     np.testing.assert_allclose(flat[2], ops.convert_to_numpy(matrix).reshape(-1), atol=1e-5)
 
 
+def test_embedding_leaves_the_model_as_it_was(trained):
+    trained.embed(SENTENCES, "en")
+    assert [layer.name for layer in trained.layers if layer.name.startswith("backbone_method")] == []
+
+
 def test_embeddings_do_not_depend_on_neighbours(trained):
     together = trained.embed(SENTENCES, "en")
     for sentence, embedding in zip(SENTENCES, together, strict=True):
@@ -149,7 +154,7 @@ def test_bridge_attention_is_over_the_sentence_s_subwords(trained):
 
 
 def test_bad_input_is_named(trained):
-    wrong = "the model has no language 'ger', only en, de, fr; "
+    wrong = "the model has no language 'ger', only en, de, fr$"
     for call in (
         lambda: trained.translate(SENTENCES, "ger", "en"),
         lambda: trained.translate(SENTENCES, "en", "ger"),
@@ -158,8 +163,11 @@ def test_bad_input_is_named(trained):
     ):
         with pytest.raises(UserError, match=wrong):
             call()
-    with pytest.raises(UserError, match="'den', only en, de, fr; did you mean .*de"):
-        trained.translate(SENTENCES, "den", "en")
+    with pytest.raises(UserError, match="'DE', only en, de, fr; did you mean de"):
+        trained.translate(SENTENCES, "DE", "en")
+    for languages in ([], ["en"]):
+        with pytest.raises(UserError, match="translates among en, de, fr: give source_language and target_"):
+            trained.translate(SENTENCES, *languages)
     with pytest.raises(UserError, match="sentence 2 has .* subwords, the model reads at most 59"):
         trained.translate(["A man.", "man " * 70], "en", "de")
     with pytest.raises(UserError, match="pooling is one of flatten, mean, not 'max'"):

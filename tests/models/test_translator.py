@@ -13,7 +13,7 @@ from kzoo.data import Batches, open_corpus
 from kzoo.errors import UserError
 from kzoo.presets import load, pope_tiny
 from kzoo.presets.pope import compile_noam
-from kzoo.text import SubwordTokenizer, train_subwords
+from kzoo.text import CharacterTokenizer, SubwordTokenizer, train_subwords
 
 SMALL = {"num_layers": 1, "width": 32, "num_heads": 2, "feedforward_dim": 64, "max_length": 40}
 
@@ -110,6 +110,23 @@ def test_what_is_no_text_is_named(trained):
 def test_without_a_tokenizer_it_says_so():
     with pytest.raises(UserError, match="this model has no tokenizer"):
         pope_tiny(num_layers=1, width=16, num_heads=2).translate(["A man."])
+
+
+def test_a_copy_made_from_the_configuration_says_what_it_lacks(trained):
+    with pytest.raises(UserError, match="the tokenizer has no vocabulary"):
+        keras.models.clone_model(trained).translate(["A man."])
+
+
+@pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method")
+def test_quantized_without_having_been_called(trained):
+    tokenizers = SubwordTokenizer(trained.source_tokenizer.proto), CharacterTokenizer(list("abcdef"))
+    exact, quantized = (pope_tiny(*tokenizers, **SMALL) for _ in range(2))
+    quantized.set_weights(exact.get_weights())
+    quantized.quantize("int8")
+    assert "int8" in {weight.dtype for weight in quantized.weights}
+    words = {"source": np.array([[5, 6, 3]]), "target": np.array([[2, 4]])}
+    logits = [ops.convert_to_numpy(model(words)).ravel() for model in (exact, quantized)]
+    assert np.corrcoef(*logits)[0, 1] > 0.99
 
 
 def test_too_long_a_sentence_is_named_or_cut(trained):

@@ -17,6 +17,11 @@ def test_a_language_named_twice_is_refused():
         attention_bridge_m2m_tiny(languages=("en", "de", "de"))
 
 
+def test_tokenizers_without_their_languages_are_refused():
+    with pytest.raises(UserError, match="given by language, as {'en': tokenizer, …}, not in a list"):
+        attention_bridge_m2m_tiny(["en", "de"])
+
+
 def test_the_base_model_has_the_paper_s_size():
     model = attention_bridge_bilingual(languages=("en", "de"), vocabulary_size=V)
     encoder = 2 * lstm(512, 256) + 2 * lstm(512, 256)

@@ -3,7 +3,18 @@
 import pytest
 
 from kzoo.errors import UserError
-from kzoo.presets import build, learned_tiny, list_presets, load, pope_base, pope_tiny, rope_tiny, sine_tiny
+from kzoo.presets import (
+    attention_bridge_m2m_tiny,
+    build,
+    learned_tiny,
+    list_presets,
+    load,
+    lookup_zh_en_tiny,
+    pope_base,
+    pope_tiny,
+    rope_tiny,
+    sine_tiny,
+)
 
 
 def test_base_is_the_paper_s_transformer():
@@ -41,5 +52,14 @@ def test_unknown_names_are_answered_with_the_nearest():
         build("pope_tny")
     with pytest.raises(UserError, match="no trained preset 'pope_tiny_multi30k_en_dee'"):
         load("pope_tiny_multi30k_en_dee")
-    with pytest.raises(UserError, match="preset pope_tiny with {'depth': 3}"):
+    with pytest.raises(
+        UserError, match="preset pope_tiny with {'depth': 3}: there is no argument 'depth'; did you mean"
+    ):
         build("pope_tiny", depth=3)
+    for builder, wrong, right in (
+        (pope_tiny, "num_layer", "num_layers"),
+        (lookup_zh_en_tiny, "dropot", "dropout"),
+        (attention_bridge_m2m_tiny, "vocabulary_sizes", "vocabulary_size"),
+    ):
+        with pytest.raises(UserError, match=f"there is no argument '{wrong}'; did you mean {right}\\b"):
+            builder(**{wrong: 2})

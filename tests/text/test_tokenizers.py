@@ -5,7 +5,7 @@ import sentencepiece
 
 from kzoo.data import open_corpus
 from kzoo.errors import UserError
-from kzoo.text import SubwordTokenizer, train_subwords
+from kzoo.text import CharacterTokenizer, SubwordTokenizer, train_subwords
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +29,14 @@ def test_a_sentence_of_any_length_is_learned_from(long):
 def test_no_text_is_named(text):
     with pytest.raises(UserError, match="no subword vocabulary can be learned: there is no text"):
         train_subwords(text, 30)
+
+
+@pytest.mark.parametrize("kind", [SubwordTokenizer, CharacterTokenizer])
+def test_a_configuration_has_no_vocabulary(kind, proto):
+    tokenizer = kind(proto if kind is SubwordTokenizer else ["我"])
+    copy = kind.from_config(tokenizer.get_config())
+    with pytest.raises(UserError, match="the tokenizer has no vocabulary, .* load the model"):
+        copy(["我"])
 
 
 def test_special_words_and_size(proto):
