@@ -22,10 +22,13 @@ class WorkerRows(AroundBatches):
     def __init__(self, batches: keras.utils.PyDataset, replicas: int, workers: int = 1, worker: int = 0):
         super().__init__(batches)
         self.replicas, self.share, self.worker = replicas, replicas // workers, worker
+        self._first_rows = 0
 
     def __getitem__(self, index: int):
         batch = self.batches[index]
-        rows = self._rows(batch)
+        if index == 0:
+            self._first_rows = len(batch[1])
+        rows = self._rows(len(batch[1]))
         if index == 1 and self._only_filled_alike(len(batch[1])):
             rows += self.replicas
         part = rows // self.replicas * self.share
@@ -33,16 +36,16 @@ class WorkerRows(AroundBatches):
             lambda array: _filled(array, rows)[self.worker * part :][:part], batch
         )
 
-    def _rows(self, batch) -> int:
-        return -(-len(batch[1]) // self.replicas) * self.replicas
+    def _rows(self, rows: int) -> int:
+        return -(-rows // self.replicas) * self.replicas
 
     def _only_filled_alike(self, rows: int) -> bool:
         """Return whether the first two batches have different numbers of rows, but the same when filled.
 
         Keras on TensorFlow would assume this number of rows for every batch.
         """
-        first = self.batches[0]
-        return len(first[1]) != rows and self._rows(first) == -(-rows // self.replicas) * self.replicas
+        first = self._first_rows or len(self.batches[0][1])  # not made twice: batches may be counted
+        return first != rows and self._rows(first) == self._rows(rows)
 
     @property
     def num_words(self) -> int:

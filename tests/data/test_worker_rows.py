@@ -4,6 +4,7 @@ import numpy as np
 
 from kzoo.data import Batches
 from kzoo.data.worker_rows import WorkerRows
+from kzoo.training.accounting import Account, CountedBatches
 
 
 def batches(tokens=70):
@@ -38,3 +39,12 @@ def test_rows_that_are_filled_alike_still_differ_in_the_first_two():
     assert rows[0] != rows[1]
     many = WorkerRows(whole, 64)
     assert [len(many[index][1]) for index in range(3)] == [64, 128, 64]
+    assert len(WorkerRows(whole, 64)[1][1]) == 128  # also where a run goes on from the second
+
+
+def test_each_batch_is_counted_once():
+    account = Account()
+    parts = WorkerRows(CountedBatches(batches(), account), 4)
+    for index in range(len(parts)):
+        parts[index]
+    assert (account.batches, account.sentences) == (len(parts), 41)
