@@ -19,6 +19,7 @@ from kzoo.commands.options import (
     Preset,
     To,
     Truncate,
+    check_files_alone,
     chosen_penalty,
 )
 from kzoo.commands.progress import progress_bar
@@ -143,7 +144,7 @@ def _lines(results: list, n_best: int) -> str:
 @app.command()
 def evaluate(
     preset: Preset,
-    corpus: Annotated[str, typer.Option(help="A corpus by name.")] = "multi30k",
+    corpus: Annotated[str | None, typer.Option(help="A corpus by name; multi30k by default.")] = None,
     split: Annotated[
         list[str] | None, typer.Option(help="Can be repeated; all test sets by default.")
     ] = None,
@@ -169,8 +170,8 @@ def evaluate(
     from kzoo.evaluation.directions import write_directions
     from kzoo.presets.shelf import direction, load, locate, preset_name
 
-    if files and split:
-        raise UserError("--files and --split exclude each other: give one of them")
+    check_files_alone(files, corpus, split)
+    corpus = "files" if files else corpus or "multi30k"
     if split and len(set(split)) < len(split):
         raise UserError(f"a split is named twice: {', '.join(split)}")
     data = open_files(test=files) if files else open_corpus(corpus)
@@ -188,7 +189,7 @@ def evaluate(
     }
     about = {
         "preset": preset_name(preset, folder),
-        "corpus": "files" if files else corpus,
+        "corpus": corpus,
         "licence": data.licence,
     }
     reads_images = bool(getattr(translator, "image_shape", None))
@@ -202,7 +203,6 @@ def evaluate(
         return
     translator = direction(translator, source, target)
     if files:
-        corpus = "files"
         data = open_files(test=files, languages=(translator.source_language, translator.target_language))
     if images:
         data = data.with_images(images)
