@@ -54,6 +54,16 @@ def test_help_and_list():
             ["translate", "pope_tiny_multi30k_en_de", "A \udcff dog."],
             "the arguments, line 1: not valid UTF-8",
         ),
+        (["evaluate", "x", "--files", "a", "b", "--corpus", "scenes"], "--files and --corpus exclude each"),
+        (
+            ["report", "x", "y", "z", "--files", "a", "b", "--corpus", "scenes"],
+            "--files and --corpus exclude",
+        ),
+        (["export", "x", "y", "--format", "ctranslate2", "--beam", "3"], "--beam is for a SavedModel"),
+        (
+            ["export", "x", "y", "--format", "ctranslate2", "--length-penalty", "0"],
+            "--length-penalty is for a SavedModel",
+        ),
         (["evaluate", "pope_tiny_multi30k_en_de", "--corpus", "tatoeba_zh_en"], "no test split in en and de"),
     ],
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import kzoo
 from kzoo.bundle.corpora import corpus_files
+from kzoo.bundle.trained import check_trained
 from kzoo.bundle.wheels import NEEDED, NEEDED_FOR, NEEDED_FOR_SHARDS, PYTHONS, collect_wheels, read_pins
 from kzoo.errors import UserError
 from kzoo.files import check_replaceable, whole_folder
@@ -22,6 +23,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 CONSTRAINTS = PACKAGE.parent / "constraints.txt"
 LIMIT = 60_000_000  # bytes
 LONGEST = 80  # bytes of a recipe's name, which leaves room for longer file names
+MADE = ("runs", "results")  # by run.sh, if it is called in the bundle's own folder
 LISTING, SCRIPT = "bundle.json", Path(__file__).parent / "run.sh"
 
 
@@ -41,12 +43,17 @@ def bundle(words: list[str], folder: Path, python: str = "3.12", wheels: Path | 
         The bytes of the bundle.
 
     Raises:
-        UserError: a recipe or corpus that cannot be read, a wheel that cannot be found, a folder with other
-            contents, or a bundle larger than `LIMIT`; the message names its largest parts.
+        UserError: a recipe or corpus that cannot be read, a preset that the recipe cannot fine-tune, a wheel
+            that cannot be found, a folder with runs or other contents, or a bundle larger than `LIMIT`; the
+            message names its largest parts.
     """
     if python not in PYTHONS:
         raise UserError(f"Python {python!r}: kzoo runs on {' and '.join(PYTHONS)}")
     check_replaceable(folder, LISTING)
+    if made := [name for name in MADE if (folder / name).exists()]:
+        raise UserError(
+            f"{folder} has {' and '.join(made)} of a bundle: move them away, or give another folder"
+        )
     packed = read_packed(words)
     versions = _versions(packed)
     with tempfile.TemporaryDirectory() as scratch:
@@ -136,7 +143,9 @@ def _recipes(packed: list[Packed], python: str, versions: dict[str, str]) -> dic
         data, changes = corpus_files(one.name, one.recipe)
         if not is_builder(one.recipe.preset):
             changes["preset"] = f"presets/{one.name}"
-            own = preset_files(locate(one.recipe.preset))
+            folder = locate(one.recipe.preset)
+            own = preset_files(folder)
+            check_trained(one.recipe, folder)
             data |= {f"{changes['preset']}/{name}": path for name, path in own.items()}
         paths = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
         listed.append({"name": one.name, "overrides": [*one.overrides, *paths]})

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from kzoo.commands.backend import start_backend
-from kzoo.commands.options import Beam, Files, From, To, Truncate
+from kzoo.commands.options import Beam, Files, From, To, Truncate, check_files_alone
 from kzoo.commands.pictures import shown_picture
 from kzoo.commands.progress import progress_bar
 from kzoo.errors import UserError
@@ -20,7 +20,7 @@ def report(
     path: Annotated[Path, typer.Argument(help="HTML file.")],
     first: Annotated[str, typer.Argument(help="A trained preset, such as one that reads text only.")],
     second: Annotated[str, typer.Argument(help="Another, such as one that reads pictures too.")],
-    corpus: Annotated[str, typer.Option(help="A corpus by name.")] = "scenes",
+    corpus: Annotated[str | None, typer.Option(help="A corpus by name; scenes by default.")] = None,
     split: Annotated[str | None, typer.Option(help="test by default.")] = None,
     files: Files = None,
     source: From = None,
@@ -39,8 +39,8 @@ def report(
     from kzoo.data.corpora import open_corpus, open_files
     from kzoo.presets.shelf import direction, load, locate, preset_name
 
-    if files and split:
-        raise UserError("--files and --split exclude each other: give one of them")
+    check_files_alone(files, corpus, split)
+    corpus = corpus or "scenes"
     if pictures and not images:
         raise UserError("--pictures needs --images: features name the picture of each sentence")
     data, split = open_files(test=files) if files else open_corpus(corpus), split or "test"

@@ -25,6 +25,13 @@ Files = Annotated[
 GNMTPenalty = Annotated[float | None, typer.Option("--gnmt", help="α of GNMT's penalty, used instead.")]
 
 
+def check_files_alone(files, corpus: str | None, split):
+    """Refuse --files with another option that says which text is read."""
+    for option, given in (("--corpus", corpus), ("--split", split)):
+        if files and given:
+            raise UserError(f"--files and {option} exclude each other: give one of them")
+
+
 def chosen_penalty(alpha: float, gnmt: float | None = None):
     """Return the length penalty that two options set: α, or GNMT's α instead."""
     from kzoo.decoding.length_penalty import GNMT, Exponent

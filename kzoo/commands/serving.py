@@ -9,6 +9,7 @@ import typer
 
 from kzoo.commands.backend import start_backend
 from kzoo.commands.options import Beam, Preset, chosen_penalty
+from kzoo.errors import UserError
 
 app = typer.Typer()
 
@@ -33,20 +34,31 @@ def export(
     preset: Preset,
     folder: Annotated[Path, typer.Argument(help="Folder to write.")],
     to: Annotated[ExportFormat, typer.Option("--format")] = ExportFormat.saved_model,
-    beam_size: Annotated[int, typer.Option("--beam", min=1, help="Beam size of a SavedModel.")] = 5,
-    length_penalty: Annotated[float, typer.Option(help="Length penalty α of a SavedModel.")] = 1.0,
+    beam_size: Annotated[
+        int | None, typer.Option("--beam", min=1, help="Beam size of a SavedModel; 5 by default.")
+    ] = None,
+    length_penalty: Annotated[
+        float | None, typer.Option(help="Length penalty α of a SavedModel; 1.0 by default.")
+    ] = None,
     precision: Annotated[Precision, typer.Option(help="Precision of the weights.")] = Precision.float32,
 ):
     """Export a preset for other programs: a TensorFlow SavedModel, text to text, or a CTranslate2 model."""
     from kzoo.presets.shelf import load, locate
 
+    if to is ExportFormat.ctranslate2:
+        for option, value in (("--beam", beam_size), ("--length-penalty", length_penalty)):
+            if value is not None:
+                raise UserError(
+                    f"{option} is for a SavedModel; CTranslate2 is given it with each translation"
+                )
     locate(preset)
     start_backend()
     from kzoo.export import export_ctranslate2, export_saved_model
 
     if to is ExportFormat.saved_model:
         print("writing the graph of the beam search, which takes a minute or two", file=sys.stderr)
-        export_saved_model(load(preset), folder, beam_size, chosen_penalty(length_penalty), precision.value)
+        penalty = chosen_penalty(1.0 if length_penalty is None else length_penalty)
+        export_saved_model(load(preset), folder, beam_size or 5, penalty, precision.value)
     else:
         export_ctranslate2(load(preset), folder, precision.value)
     print(f"{folder}: written, {to.value}, {precision.value}")

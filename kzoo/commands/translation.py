@@ -19,6 +19,7 @@ from kzoo.commands.options import (
     Preset,
     To,
     Truncate,
+    check_files_alone,
     chosen_penalty,
 )
 from kzoo.commands.progress import progress_bar
@@ -173,13 +174,12 @@ def evaluate(
     from kzoo.presets.description import scored_corpus
     from kzoo.presets.shelf import direction, load, locate, preset_name
 
-    if files and split:
-        raise UserError("--files and --split exclude each other: give one of them")
+    check_files_alone(files, corpus, split)
     if split and len(set(split)) < len(split):
         raise UserError(f"a split is named twice: {', '.join(split)}")
     folder = locate(preset)
     if files:
-        data = open_files(test=files)
+        corpus, data = "files", open_files(test=files)
     else:
         own = scored_corpus(folder)  # "files" for those of a user
         corpus = corpus or (own if own in CORPORA else "multi30k")
@@ -197,7 +197,7 @@ def evaluate(
     }
     about = {
         "preset": preset_name(preset, folder),
-        "corpus": "files" if files else corpus,
+        "corpus": corpus,
         "licence": data.licence,
     }
     reads_images = bool(getattr(translator, "image_shape", None))
@@ -211,7 +211,6 @@ def evaluate(
         return
     translator = direction(translator, source, target)
     if files:
-        corpus = "files"
         data = open_files(test=files, languages=(translator.source_language, translator.target_language))
     if images:
         data = data.with_images(images)

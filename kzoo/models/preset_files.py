@@ -16,7 +16,15 @@ from kzoo.errors import UserError
 from kzoo.files import check_replaceable, check_space, whole_folder
 from kzoo.models.float16 import check_float16
 from kzoo.models.preset_safety import check_object, check_settings
-from kzoo.sharing.integrity import METADATA_FILE, check_files, check_listed, read_listing, read_object, seal
+from kzoo.sharing.integrity import (
+    METADATA_FILE,
+    check_files,
+    check_listed,
+    check_overrides,
+    read_listing,
+    read_object,
+    seal,
+)
 from kzoo.sharing.location import locate
 
 TRANSLATOR_FILE = "translator.json"
@@ -24,8 +32,6 @@ CONFIG_FILE = "config.json"  # as keras-hub names it
 WEIGHTS_FILE = "model.weights.h5"  # the same
 SHARDS_FILE = "model.weights.json"  # instead, for large models: which file has which weights
 SHARD_SIZE = 0.03  # GiB of float32 per file, half of it in float16: hosts refuse large files
-# Arguments of backbones that may differ from those that the weights were trained with.
-OVERRIDES = ("dropout", "dtype", "max_length", "penalty_weight")
 TOKENIZER_FILE = re.compile(r"[\w-]+\.json", re.ASCII)
 
 
@@ -139,7 +145,8 @@ def read_preset(
     Args:
         preset: as `kzoo.sharing.locate` takes it: a folder, a name on the shelf, or a handle.
         translator: the class that is to be made from it: the preset's, or a subclass.
-        **overrides: arguments of the backbone that replace the saved ones: those in `OVERRIDES`.
+        **overrides: arguments of the backbone that replace the saved ones: those in
+            `kzoo.sharing.integrity.OVERRIDES`.
 
     Raises:
         UserError: there is no such preset; a file is missing or altered; the format is newer than this kzoo;
@@ -168,12 +175,7 @@ def read_preset(
             f"dtype is {overrides['dtype']!r}: it is one of Keras's, such as float32 or mixed_bfloat16"
         ) from None
     with in_one_line(folder, overrides):
-        may_differ = [name for name in OVERRIDES if name in configuration["config"]]
-        for name in overrides:
-            if name not in may_differ:
-                raise UserError(
-                    f"preset {folder} is trained with its {name}: only {', '.join(may_differ)} may differ"
-                )
+        check_overrides(folder, configuration["config"], overrides)
         tokenizers = {file: _read_tokenizer(folder, file, listing) for file in files}
         return Backbone.from_preset(str(folder), **overrides), [tokenizers[file] for file in files], settings
 

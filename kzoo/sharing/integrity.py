@@ -16,6 +16,8 @@ FORMAT = 1
 METADATA_FILE = "metadata.json"  # as keras-hub names it
 NOTES = ("README.md", "scores.json")  # written later, for people: no loader reads them
 SHA256 = re.compile(r"[0-9a-f]{64}")
+# Arguments of backbones that may differ from those that the weights were trained with.
+OVERRIDES = ("dropout", "dtype", "max_length", "penalty_weight")
 
 
 def seal(folder: str | os.PathLike):
@@ -99,6 +101,25 @@ def check_files(folder: str | os.PathLike, listing: dict[str, str], source: str 
             raise UserError(
                 f"preset {source or folder}: {name} is altered or cut short (SHA-256 {seen[:12]}… instead "
                 f"of {expected[:12]}…); {_remedy(folder, source)}"
+            )
+
+
+def check_overrides(preset: str | os.PathLike, configuration: dict, overrides: Iterable[str]):
+    """Refuse to replace an argument of a preset's backbone that its weights depend on.
+
+    Args:
+        preset: its name in errors.
+        configuration: the arguments that it was saved with.
+        overrides: names of arguments.
+
+    Raises:
+        UserError: one of them may not differ.
+    """
+    may_differ = [name for name in OVERRIDES if name in configuration]
+    for name in overrides:
+        if name not in may_differ:
+            raise UserError(
+                f"preset {preset} is trained with its {name}: only {', '.join(may_differ)} may differ"
             )
 
 

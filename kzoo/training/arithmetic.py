@@ -6,6 +6,7 @@ import time
 import keras
 import numpy as np
 from keras import ops
+from keras_hub.layers import PositionEmbedding
 
 from kzoo.layers import ByLanguage, GlyphEmbedding, ImageTextAttention, MultiHeadAttention
 
@@ -31,7 +32,7 @@ def kernel_sizes(backbone: keras.Model) -> tuple[int, int]:
 
 
 def _kernels(layer: keras.layers.Layer) -> int:
-    if isinstance(layer, keras.layers.Embedding | GlyphEmbedding):
+    if isinstance(layer, keras.layers.Embedding | PositionEmbedding | GlyphEmbedding):
         return 0
     size = sum(math.prod(weight.shape) for weight in layer.trainable_weights if len(weight.shape) > 1)
     return size // len(layer.layers) if isinstance(layer, ByLanguage) else size

@@ -52,6 +52,40 @@ def names_processes() -> bool:
     return any(os.environ.get(name) for name in (TF_CONFIG, *KERAS_PROCESSES))
 
 
+def check_named_for(backend: str):
+    """Refuse several processes that are named, but for another backend: each would train alone.
+
+    Raises:
+        UserError: they are; the message says which backend they are named for.
+    """
+    variables = {"tensorflow": (TF_CONFIG,), "jax": KERAS_PROCESSES}
+    if any(os.environ.get(name) for name in variables.get(backend, ())):
+        return
+    for other, name, count in (
+        ("tensorflow", TF_CONFIG, _tf_processes()),
+        ("jax", KERAS_PROCESSES[1], _jax_processes()),
+    ):
+        if count > 1:
+            raise UserError(
+                f"{name} names {count} processes for {other}, but the backend is {backend}: "
+                f"set KERAS_BACKEND={other}, or unset {name}"
+            )
+
+
+def _tf_processes() -> int:
+    """Return how many processes TF_CONFIG names; 0 if it is no such thing, which only TensorFlow minds."""
+    try:
+        cluster = json.loads(os.environ.get(TF_CONFIG) or "{}").get("cluster", {})
+        return sum(len(cluster.get(kind, [])) for kind in ("chief", "worker"))
+    except (AttributeError, TypeError, ValueError):
+        return 0
+
+
+def _jax_processes() -> int:
+    count = os.environ.get(KERAS_PROCESSES[1], "")
+    return int(count) if count.isdecimal() else 0
+
+
 def tf_cluster() -> tuple[int, int]:
     """Return the number of workers in TF_CONFIG, and this one's, from 0.
 

@@ -7,14 +7,13 @@ import keras
 from kzoo.data import Corpus, PairBatches
 from kzoo.data.language_pairs import two_languages
 from kzoo.data.pair_batches import check_weights
-from kzoo.errors import UserError
 from kzoo.models import SentenceCrossEntropy
 from kzoo.presets import build
 from kzoo.presets.shelf import is_builder
 from kzoo.training.direction_scores import DirectionScores
 from kzoo.training.optimizers import make_optimizer
 from kzoo.training.preemption import Preemption
-from kzoo.training.recipe import Recipe
+from kzoo.training.recipe import Recipe, check_same_languages
 from kzoo.training.recipe_corpus import naming, recipe_directions, text_languages
 from kzoo.training.starting_preset import load_start
 from kzoo.training.vocabularies import learned_subwords
@@ -69,11 +68,7 @@ class MultilingualTask:
         if is_builder(recipe.preset):
             return build(recipe.preset, self.learn(folder), dtype=recipe.precision, **recipe.model)
         translator = load_start(recipe, folder)
-        if recipe.languages != translator.languages:
-            raise UserError(
-                f"preset {recipe.preset} has the languages {', '.join(translator.languages)}: give the same, "
-                "in this order; centre, left_out or directions choose pairs"
-            )
+        check_same_languages(recipe, translator.languages)
         return translator
 
     def batches(self, translator: keras.Model) -> PairBatches:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kzoo.errors import UserError
 
-LOCK = ".lock"  # kept when the run ends: removing it could take it from a process that has just opened it
+LOCK = ".lock"  # kept when a run ends; one that is refused removes it with all that it wrote
 
 
 @contextlib.contextmanager
@@ -44,6 +44,8 @@ def _hold(lock: int, folder: Path):
     except OSError as error:  # some network file systems; training there worked before there was a lock
         print(f"{folder} cannot be locked ({error.strerror}): do not start a second run in this folder")
         return
+    if os.fstat(lock).st_nlink == 0:  # a third process would make another file, and hold that
+        raise UserError(f"{folder}: another run was refused here just now: start this one again")
     with contextlib.suppress(OSError):  # a full disk: the lock holds even without a name
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)

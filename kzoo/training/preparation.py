@@ -21,7 +21,7 @@ from kzoo.presets.shelf import is_builder
 from kzoo.text import CharacterTokenizer
 from kzoo.text.tokenizers import END, UNKNOWN
 from kzoo.training.bilingual import learned_tokenizers, shard_settings
-from kzoo.training.recipe import Recipe
+from kzoo.training.recipe import Recipe, check_recipe
 from kzoo.training.recipe_corpus import recipe_corpus
 from kzoo.training.starting_preset import locate_start
 
@@ -60,7 +60,7 @@ def prepare(
     Raises:
         UserError: something is wrong with the text, the recipe, the folder or the disk.
     """
-    folder = Path(folder)
+    recipe, folder = check_recipe(recipe), Path(folder)
     if recipe.languages or recipe.images:
         raise UserError("shards hold text of one direction: the recipe has languages or images")
     if not is_builder(recipe.preset):

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kzoo.errors import UserError, nearest
-from kzoo.presets.shelf import is_builder, is_trained
+from kzoo.presets.shelf import builder_module, is_builder
+from kzoo.training.recipe_effects import check_has_effect
 
 
 @dataclass(frozen=True)
@@ -156,28 +157,6 @@ ONE_OF = {
 }
 
 
-OF_SEVERAL_LANGUAGES = (
-    "centre",
-    "left_out",
-    "monolingual",
-    "directions",
-    "pair_weights",
-    "batches_per_epoch",
-    "validation_sentences",
-    "sentences",
-)
-OF_TWO_LANGUAGES = (
-    "source",
-    "target",
-    "joint_vocabulary",
-    "source_characters",
-    "language_model_epochs",
-    "images",
-)
-OF_NOAM = ("warmup_steps", "rate_factor", "beta_2")
-OF_BUILDERS = ("text", "vocabulary_size", "joint_vocabulary", "source_characters", "language_model_epochs")
-
-
 def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, ...] = ()) -> Recipe:
     """Read a recipe.
 
@@ -212,18 +191,33 @@ def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, .
         table = values
         *tables, last = key.strip().split(".")
         value = _toml_value(text.strip())
-        for path in _paths(key.strip(), value):
-            if any(f"{path}.".startswith(f"{name}.") for name in fixed):
+        for changed in _paths(key.strip(), value):
+            if any(f"{changed}.".startswith(f"{name}.") for name in fixed):
                 raise UserError(
-                    f"{override!r}: {path} is set by this script and cannot be overridden; see --help"
+                    f"{override!r}: {changed} is set by this script and cannot be overridden; see --help"
                 )
         for name in tables:
             table = table.setdefault(name, {})
             if not isinstance(table, dict):
                 raise UserError(f"{override!r}: {name} is a value, not a table")
         table[last] = value
-    recipe = make_recipe(values, where=str(path))
-    _check_has_effect(recipe, str(path))
+    return _checked(values, str(path))
+
+
+def check_recipe(recipe: Recipe) -> Recipe:
+    """Return a recipe that may have been made in Python as if it had been read: checked, tuples as lists.
+
+    Raises:
+        UserError: as `read_recipe`.
+    """
+    return _checked(dataclasses.asdict(recipe), "the recipe")
+
+
+def _checked(values: dict, where: str) -> Recipe:
+    recipe = make_recipe(values, where)
+    check_has_effect(recipe, where)
+    if is_builder(recipe.preset):
+        check_languages(recipe, builder_module(recipe.preset) == "attention_bridge")
     return recipe
 
 
@@ -241,6 +235,8 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
         kind = getattr(expected, "__origin__", expected)
         if kind is float and type(value) is int:
             values = {**values, key: float(value)}
+        elif kind is list and type(value) is tuple:
+            values = {**values, key: list(value)}
         elif type(value) is not kind:
             raise UserError(f"{where}: {key} is {value!r}, not of type {kind.__name__}")
         if kind is list and not all(isinstance(item, str) for item in value):
@@ -292,25 +288,13 @@ def check_languages(recipe: Recipe, several: bool):
         raise UserError(f"preset {recipe.preset} needs {needs} in its recipe")
 
 
-def _check_has_effect(recipe: Recipe, where: str):
-    """Refuse a key that this recipe has no use for: somebody expects something of it."""
-    changed = {f.name for f in dataclasses.fields(recipe) if getattr(recipe, f.name) != _default(f)}
-    useless = {
-        "a model of one direction": () if recipe.languages else OF_SEVERAL_LANGUAGES,
-        "a multilingual model": OF_TWO_LANGUAGES if recipe.languages else (),
-        "optimizer noam, whose rate is rate_factor's": ("rate",) if recipe.optimizer == "noam" else (),
-        f"optimizer {recipe.optimizer}": () if recipe.optimizer == "noam" else OF_NOAM,
-        "source_characters": ("joint_vocabulary",) if recipe.source_characters else (),
-        f"{recipe.preset}, which is trained and has its vocabularies": OF_BUILDERS
-        if is_trained(recipe.preset)
-        else (),
-        'another corpus than "files"': () if recipe.corpus == "files" else ("train", "val", "test"),
-    }
-    for of, keys in useless.items():
-        if found := [key for key in keys if key in changed]:
-            raise UserError(
-                f"{where}: {', '.join(found)} would change nothing with {of}: leave it out, or at its default"
-            )
+def check_same_languages(recipe: Recipe, languages: list[str]):
+    """Refuse other languages than those of the trained preset that a recipe fine-tunes."""
+    if recipe.languages != languages:
+        raise UserError(
+            f"preset {recipe.preset} has the languages {', '.join(languages)}: give the same, "
+            "in this order; centre, left_out or directions choose pairs"
+        )
 
 
 def _paths(key: str, value) -> list[str]:
@@ -318,10 +302,6 @@ def _paths(key: str, value) -> list[str]:
     if not isinstance(value, dict):
         return [key]
     return [path for name, entry in value.items() for path in _paths(f"{key}.{name}", entry)]
-
-
-def _default(field: dataclasses.Field):
-    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
 
 
 def _toml_value(text: str):

@@ -41,11 +41,12 @@ def copy_start(recipe: Recipe, folder: Path):
     if start.is_dir() and saved_in(folder / "checkpoints"):
         return
     try:
-        files = preset_files(locate_start(recipe))
+        preset = locate_start(recipe)
     except UserError:
         if start.is_dir():
             return
         raise
+    files = preset_files(preset)
     with whole_folder(start) as copy:
         for name, path in files.items():
             (copy / name).parent.mkdir(parents=True, exist_ok=True)

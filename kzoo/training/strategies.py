@@ -15,7 +15,7 @@ import keras
 from kzoo.data.worker_rows import WorkerRows
 from kzoo.errors import UserError, WorkerError, nearest, one_line
 from kzoo.files import whole_folder
-from kzoo.training.clusters import KERAS_PROCESSES, TF_CONFIG, keras_processes, tf_cluster
+from kzoo.training.clusters import KERAS_PROCESSES, TF_CONFIG, check_named_for, keras_processes, tf_cluster
 from kzoo.training.fatal_errors import LOST_A_WORKER, reworded_fatal_errors
 from kzoo.training.layouts import model_parallel
 
@@ -335,11 +335,14 @@ def open_strategy(name: str | Strategy = "") -> Strategy:
             processes that the environment names, else all GPUs if there are several, else one device.
 
     Raises:
-        UserError: an unknown name, one that the backend lacks, or an environment that does not fit.
+        UserError: an unknown name, one that the backend lacks, or an environment that does not fit, such as
+            one that names processes for another backend.
     """
     if isinstance(name, Strategy):
         return name
     backend = keras.backend.backend()
+    if not name:
+        check_named_for(backend)
     try:
         name = name or _what_there_is(backend)
     except Exception as error:  # each backend has its own error classes

@@ -12,7 +12,7 @@ import keras
 from kzoo.data import Batches, PairBatches
 from kzoo.errors import UserError
 from kzoo.files import remove_folder, remove_unfinished
-from kzoo.presets.shelf import builder_module, is_builder
+from kzoo.presets.shelf import is_builder
 from kzoo.training.accounting import Account, CountedBatches, Speed
 from kzoo.training.bilingual import BilingualTask
 from kzoo.training.checkpoints import Checkpoints, updates
@@ -24,7 +24,7 @@ from kzoo.training.nothing_to_save import nothing_to_save
 from kzoo.training.one_process import one_process
 from kzoo.training.optimizers import rate_callbacks
 from kzoo.training.preemption import Interruptible, Preemption
-from kzoo.training.recipe import Recipe, check_languages
+from kzoo.training.recipe import Recipe, check_recipe
 from kzoo.training.recipe_corpus import recipe_corpus
 from kzoo.training.run_folder import claim, record
 from kzoo.training.run_report import RunReport, print_report
@@ -60,6 +60,7 @@ def train(
             a loss is not finite; the disk is full.
         SystemExit: with status 0, on SIGTERM: the run is saved, and resumes when it is started again.
     """
+    recipe = check_recipe(recipe)
     with open_strategy(strategy) as opened, nothing_to_save(opened.workers):
         return _train(recipe, Path(folder), verbose, opened)
 
@@ -70,20 +71,17 @@ def _train(recipe: Recipe, folder: Path, verbose: str | int, strategy: Strategy)
             "under tf.distribute Keras neither accumulates gradients nor scales float16 losses: "
             "raise tokens, or use mixed_bfloat16, or data_parallel on JAX"
         )
-    if is_builder(recipe.preset):
-        check_languages(recipe, builder_module(recipe.preset) == "attention_bridge")
     began = time.perf_counter()
     make_task = MultilingualTask if recipe.languages else BilingualTask
     task = make_task(recipe, recipe_corpus(recipe))
-    # With several workers, another one may still be reading there.
-    removable = strategy.workers == 1 and not folder.exists()
+    before = set(folder.iterdir()) if folder.is_dir() else None
     with contextlib.ExitStack() as held:
         strategy.together(lambda: strategy.is_chief and held.enter_context(one_process(folder)))
         try:
             translator, batches = _made(task, recipe, folder, strategy)
         except UserError:
-            if removable:
-                remove_folder(folder)
+            if strategy.workers == 1:  # another one may still be reading there
+                _remove_new(folder, before)
             raise
         return _run(task, translator, batches, recipe, folder, verbose, strategy, began)
 
@@ -100,6 +98,18 @@ def _made(
     with strategy.scope():
         translator = task.build(folder)
     return translator, task.batches(translator)
+
+
+def _remove_new(folder: Path, before: set[Path] | None):
+    """Remove what a refused run has written: what was not in the folder before, or all of a new folder."""
+    if before is None:
+        remove_folder(folder)
+        return
+    for path in set(folder.iterdir()) - before:
+        if path.is_dir():
+            remove_folder(path)
+        else:
+            path.unlink()
 
 
 def _begin(task, recipe: Recipe, folder: Path):

@@ -19,6 +19,10 @@ from kzoo.sharing.integrity import preset_files
 from kzoo.training.recipe import read_recipe
 from kzoo.training.recipe_corpus import recipe_corpus
 
+TRAINED, TRAINED_BRIDGE = (
+    f"preset={name}" for name in ("pope_tiny_multi30k_en_de", "attention_bridge_m2m_tiny_multi30k")
+)
+TWO_OF_ALL = ('languages=["en", "de"]', "source=", "target=")
 LINES = {"en": ["a man", "", "a dog\u2028runs"], "de": ["ein Mann", "", "ein Hund rennt"]}
 
 
@@ -159,6 +163,13 @@ def test_replaces_a_bundle_and_nothing_else(tmp_path, wheels, own_files):
     (folder / "stale").touch()
     bundle([str(own_files)], folder, wheels=wheels)
     assert not (folder / "stale").exists()
+    for made in ("runs", "results"):  # by run.sh in that folder
+        (folder / made).mkdir()
+        with pytest.raises(
+            UserError, match=f"has {made} of a bundle: move them away, or give another folder"
+        ):
+            bundle([str(own_files)], folder, wheels=wheels)
+        (folder / made).rmdir()
     (folder / "bundle.json").unlink()
     with pytest.raises(UserError, match="other contents"):
         bundle([str(own_files)], folder, wheels=wheels)
@@ -188,6 +199,16 @@ def test_names_are_files_names(own_files):
         (["seed=2"], "3.12", "give it after the recipe's file"),
         (["RECIPE", "RECIPE"], "3.12", "two recipes would be called own"),
         (["RECIPE", "preset=pope_tny"], "3.12", "did you mean pope_tiny"),
+        (["RECIPE", "preset=attention_bridge_m2m_tiny"], "3.12", "needs languages in its recipe"),
+        (["RECIPE", TRAINED, "source=de", "target=en"], "3.12", "translates from en to de, not with 'de'"),
+        (["RECIPE", TRAINED, "model.num_layers=9"], "3.12", "trained with its num_layers: only dropout, "),
+        (["RECIPE", TRAINED, *TWO_OF_ALL], "3.12", "needs source and target in its recipe"),
+        (["RECIPE", TRAINED_BRIDGE], "3.12", "needs languages in its recipe"),
+        (
+            ["RECIPE", TRAINED_BRIDGE, *TWO_OF_ALL],
+            "3.12",
+            "has the languages .*: give the same, in this order",
+        ),
         (["none.toml"], "3.12", "recipe none.toml cannot be read"),
         (["RECIPE"], "3.14", "kzoo runs on 3.11 and 3.12"),
     ],

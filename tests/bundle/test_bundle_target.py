@@ -1,6 +1,7 @@
 """The recipes of a bundle in turn, on the target; a small script stands for training."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -22,13 +23,19 @@ if name == "bad":
 if name == "unfinished":
     sys.exit(0)
 if name == "long":
-    def save(*_):
-        Path(folder, "saved").touch()
-        sys.exit(0)
-    signal.signal(signal.SIGTERM, save)
+    received = []
+    def receive(number, frame):
+        received.append(signal.Signals(number).name)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, receive)
     threading.Thread(target=end_with_parent, daemon=True).start()
     Path(folder, "begun").touch()
-    time.sleep(60)
+    end = time.monotonic() + 60
+    while not received and time.monotonic() < end:
+        time.sleep(0.05)
+    time.sleep(0.2)  # for a second signal
+    Path(folder, "saved").write_text(" ".join(received))
+    sys.exit(0)
 Path(folder, "timing.json").write_text("{}")
 """
 
@@ -90,14 +97,19 @@ def test_results_that_cannot_be_written_do_not_keep_the_other_recipes(bundled, t
     assert (tmp_path / "there" / "runs" / "better" / "timing.json").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_the_run_in_hand_and_starts_no_other(number, bundled, tmp_path):
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGTERM, 0), (signal.SIGHUP, 0), (signal.SIGINT, 130)]
+)
+def test_a_signal_ends_the_run_in_hand_and_starts_no_other(number, status, bundled, tmp_path):
+    """Sent to all processes of the terminal, as Ctrl-C is; the run in hand receives one signal."""
     process = begun(bundled("long", "good"), tmp_path)
-    process.send_signal(number)
+    os.killpg(process.pid, number)
     output, _ = process.communicate(timeout=30)
-    assert process.returncode == 0
+    assert process.returncode == status
     assert "stopped in long; run the same command to resume" in output
-    assert not (tmp_path / "there" / "runs" / "good").exists()
+    runs = tmp_path / "there" / "runs"
+    assert (runs / "long" / "saved").read_text() == "SIGTERM"
+    assert not (runs / "good").exists()
 
 
 def test_a_killed_one_takes_the_run_in_hand_with_it(bundled, tmp_path):
@@ -115,11 +127,13 @@ def begun(bundle, tmp_path):
     program = (
         "import signal\n"
         "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"  # which nohup has the tests ignore
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # likewise a shell, with &
         "from kzoo.bundle import target\n"
         f"target.WORKER = {target.WORKER}\n"
         f"target.main({bundle!r})"
     )
-    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", program]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, process_group=0)
     deadline = time.monotonic() + 30
     while not (tmp_path / "there" / "runs" / "long" / "begun").exists():
         assert time.monotonic() < deadline

@@ -4,6 +4,7 @@ import numpy as np
 
 from kzoo.data import Batches
 from kzoo.data.worker_rows import WorkerRows
+from kzoo.training.accounting import Account, CountedBatches
 
 
 def batches(tokens=70):
@@ -38,3 +39,11 @@ def test_no_batch_gets_more_rows_than_the_replicas_need():
     for replicas, filled in ((4, [20, 12, 8, 12, 8]), (64, [64] * 5)):
         rows = WorkerRows(whole, replicas)
         assert [len(rows[index][1]) for index in range(len(rows))] == filled
+
+
+def test_each_batch_is_counted_once():
+    account = Account()
+    parts = WorkerRows(CountedBatches(batches(), account), 4)
+    for index in range(len(parts)):
+        parts[index]
+    assert (account.batches, account.sentences) == (len(parts), 41)

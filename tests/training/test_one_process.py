@@ -94,6 +94,19 @@ def test_a_folder_that_cannot_be_locked_is_trained_in(tmp_path, monkeypatch, cap
         assert "cannot be locked (Operation not supported)" in capsys.readouterr().out
 
 
+def test_a_lock_that_a_refused_run_has_removed_is_not_held(tmp_path, monkeypatch):
+    """That run removed it between this one's opening and locking it."""
+    flock = fcntl.flock
+
+    def late(lock, how):
+        (tmp_path / ".lock").unlink()
+        flock(lock, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with pytest.raises(UserError, match="another run was refused here just now"), one_process(tmp_path):
+        pass
+
+
 def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "run").touch()
     with (

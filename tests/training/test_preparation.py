@@ -203,7 +203,13 @@ def test_what_cannot_be_prepared_is_named(recipe, tmp_path):
     with pytest.raises(UserError, match="is a folder with other contents"):
         prepare(recipe, tmp_path, 1)
     with pytest.raises(UserError, match="shards hold text of one direction"):
-        prepare(dataclasses.replace(recipe, languages=["en", "de"], source="", target=""), tmp_path / "s", 1)
+        prepare(
+            dataclasses.replace(
+                recipe, preset="attention_bridge_m2m_tiny", languages=["en", "de"], source="", target=""
+            ),
+            tmp_path / "s",
+            1,
+        )
 
 
 def test_shards_are_for_one_direction_and_text(recipe, tmp_path):

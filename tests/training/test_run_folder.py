@@ -11,6 +11,19 @@ from kzoo.training.run_folder import claim
 
 RECIPE = Recipe(preset="pope_tiny", corpus="none", source="en", target="de")
 
+CHANGE_NO_STEP = {
+    "epochs",
+    "checkpoint_minutes",
+    "checkpoints_kept",
+    "shards",
+    "images",
+    "test",
+    "beam_size",
+    "length_penalty",
+}
+# Values that no field has by default.
+OTHER = {str: "other", int: 12345, float: 0.12345, list: ["other"], dict: {"other": 1}}
+
 
 def learn(folder):
     """Leave what a run learns before its first checkpoint, and a note that is not its own."""
@@ -57,8 +70,13 @@ def test_what_may_differ_and_what_a_file_makes_of_a_recipe_keep_what_is_learned(
 def test_a_trained_run_goes_on_with_its_own_recipe_only(tmp_path):
     claim(tmp_path, RECIPE)
     (tmp_path / "checkpoints" / "epoch_0004").mkdir(parents=True)
-    with pytest.raises(UserError, match="holds a run with another seed: give another folder"):
-        claim(tmp_path, dataclasses.replace(RECIPE, seed=7))
+    fields = {field.name for field in dataclasses.fields(Recipe)}
+    assert fields > CHANGE_NO_STEP
+    for name in fields - CHANGE_NO_STEP:
+        before = getattr(RECIPE, name)
+        other = not before if isinstance(before, bool) else OTHER[type(before)]
+        with pytest.raises(UserError, match=f"holds a run with another {name}: give another folder"):
+            claim(tmp_path, dataclasses.replace(RECIPE, **{name: other}))
     with pytest.raises(UserError, match="a run of 4 epochs, but epochs is 3: .* or at least epochs=4"):
         claim(tmp_path, dataclasses.replace(RECIPE, epochs=3))
 

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from kzoo.data import Batches
-from kzoo.presets import attention_bridge_m2m_tiny, glyph_zh_en_tiny, lookup_zh_en_tiny, pope_tiny
+from kzoo.presets import (
+    attention_bridge_m2m_tiny,
+    glyph_zh_en_tiny,
+    learned_tiny,
+    lookup_zh_en_tiny,
+    pope_tiny,
+    sine_tiny,
+)
 from kzoo.training import checkpoints as module
 from kzoo.training.accounting import Account, CountedBatches, Speed
 from kzoo.training.arithmetic import (
@@ -56,6 +63,25 @@ def test_a_short_run_reports_what_it_trained_not_what_was_made_ahead(monkeypatch
     assert rows["target words per second"] == "50"
     assert rows["  share of a matrix product"] == f"{needed / 1e9:.1%}"
     assert rows["making batches, of training"] == "25.0%"
+
+
+def test_a_report_is_of_all_devices_and_of_this_start_alone(monkeypatch):
+    """6 of the epoch's 10 seconds were of an earlier start, whose batches are not counted."""
+    monkeypatch.setattr("kzoo.training.run_report.measured_peak", lambda dtype: 1e9)
+    monkeypatch.setattr("kzoo.training.run_report.training_flops", lambda backbone, *counts: 1e9 * counts[-1])
+    account = Account(batches=1, sentences=1, source_words=5, target_words=8, source_types=2, places=16)
+    report = RunReport(account, SimpleNamespace(seconds=6.0), time.perf_counter(), devices=2)
+    report.set_model(SimpleNamespace(backbone=None, dtype_policy=keras.DTypePolicy("float32")))
+    report.on_train_begin()
+    report.on_epoch_begin(3)
+    report.on_train_batch_end(0)
+    report.on_epoch_end(3, {"seconds": 10.0})
+    rows = dict(report.rows())
+    assert rows["target words per second"] == "2"
+    assert rows["arithmetic needed for them"] == "0.5 GFLOP/s"  # of the source's types
+    assert rows["    which reaches, in float32"] == "2 GFLOP/s"
+    assert rows["  share of a matrix product"] == "25.0%"
+    assert rows["  training"] == "4 s"
 
 
 def test_speed_counts_this_start_s_batches_in_this_start_s_time():
@@ -105,6 +131,12 @@ def transformer(**options):
 def test_kernels_of_a_transformer():
     layer = 4 * D * D + 2 * D * F
     assert kernel_sizes(transformer()) == (2 * layer, 2 * (layer + 4 * D * D) + V * D)
+
+
+def test_positions_that_are_learned_are_looked_up():
+    sizes = {"source_vocabulary_size": V, "num_layers": 1, "width": D, "num_heads": 4, "feedforward_dim": F}
+    learned, sine = (build(**sizes).backbone for build in (learned_tiny, sine_tiny))
+    assert kernel_sizes(learned) == kernel_sizes(sine)
 
 
 def test_a_word_meets_the_kernels_of_one_language():

@@ -14,6 +14,7 @@ from kzoo.presets import attention_bridge_m2m_tiny, load, pope_tiny
 from kzoo.text import MosesSubwordTokenizer, SubwordTokenizer, moses_text, train_subwords
 from kzoo.training import Recipe, read_recipe, train
 from kzoo.training.preparation import prepare
+from kzoo.training.starting_preset import copy_start
 
 PAIRS = {"train": 100, "val": 8}
 SMALL = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 16, "max_length": 64}
@@ -129,7 +130,7 @@ def test_the_preset_s_own_folder_is_refused(recipe, preset, tmp_path):
     before = sorted(path.name for path in mine.iterdir())
     with pytest.raises(UserError, match="holds a preset, .*: give another folder"):
         train(replaced(recipe, preset=str(mine)), mine, verbose=0)
-    assert sorted(path.name for path in mine.iterdir() if path.name != ".lock") == before
+    assert sorted(path.name for path in mine.iterdir()) == before
 
 
 @pytest.mark.parametrize(
@@ -156,6 +157,13 @@ def test_what_the_preset_cannot_be_is_refused(wrong, message, recipe, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_refused_run_leaves_a_folder_as_it_was(recipe, tmp_path):
+    (tmp_path / "notes").write_text("mine")
+    with pytest.raises(UserError, match="this preset translates from en to de"):
+        train(replaced(recipe, source="de", target="en"), tmp_path, verbose=0)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes"]
+
+
 def test_an_altered_preset_is_refused(recipe, preset, tmp_path):
     mine = shutil.copytree(preset, tmp_path / "preset")
     with open(mine / "model.weights.h5", "r+b") as file:
@@ -163,6 +171,19 @@ def test_an_altered_preset_is_refused(recipe, preset, tmp_path):
     with pytest.raises(UserError, match=r"model\.weights\.h5 is altered or cut short"):
         train(replaced(recipe, preset=str(mine)), tmp_path / "run", verbose=0)
     assert not (tmp_path / "run").exists()
+
+
+def test_an_altered_preset_is_refused_where_a_copy_of_it_was_made(recipe, preset, tmp_path):
+    mine = shutil.copytree(preset, tmp_path / "preset")
+    recipe = replaced(recipe, preset=str(mine))
+    copy_start(recipe, tmp_path / "run")
+    with open(mine / "model.weights.h5", "r+b") as file:
+        file.write(b"no")
+    with pytest.raises(UserError, match=r"model\.weights\.h5 is altered or cut short"):
+        copy_start(recipe, tmp_path / "run")
+    shutil.rmtree(mine)
+    copy_start(recipe, tmp_path / "run")
+    assert (tmp_path / "run" / "start" / "model.weights.h5").exists()
 
 
 def test_vocabularies_of_its_own_are_refused(recipe, tmp_path):
@@ -216,13 +237,14 @@ def test_several_languages_are_those_of_the_preset_and_text_is_of_the_pairs(reci
     }
     translator = attention_bridge_m2m_tiny(tokenizers, **BRIDGE)
     translator.save_to_preset(tmp_path / "preset")
+    one_direction = replaced(recipe, preset=str(tmp_path / "preset"))
     recipe = replaced(
-        recipe,
-        preset=str(tmp_path / "preset"),
+        one_direction,
         source="",
         target="",
         languages=["en", "de", "fr"],
         directions=["en-de"],
+        tokens=2048,  # the default
         sentences=16,
         batches_per_epoch=2,
         validation_sentences=2,
@@ -231,5 +253,5 @@ def test_several_languages_are_those_of_the_preset_and_text_is_of_the_pairs(reci
     with pytest.raises(UserError, match="has the languages en, de, fr: give the same, in this order"):
         train(replaced(recipe, languages=["de", "en", "fr"]), tmp_path / "other", verbose=0)
     with pytest.raises(UserError, match="needs languages in its recipe"):
-        train(replaced(recipe, languages=[], source="en", target="de"), tmp_path / "other", verbose=0)
+        train(one_direction, tmp_path / "other", verbose=0)
     assert not (tmp_path / "other").exists()

@@ -16,12 +16,10 @@ from kzoo.training import Recipe, train
 from kzoo.training.optimizers import make_optimizer
 
 MODULE = sys.modules["kzoo.training.train"]  # the package's name of it is the function
-RECIPE = Recipe(
-    preset="pope_tiny", corpus="none", source="en", target="de", warmup_steps=50, epochs=2, average=1
-)
+RECIPE = Recipe(preset="pope_tiny", corpus="none", source="en", target="de", epochs=2, average=1)
 WAYS = {
-    "pope": {"precision": "mixed_float16"},
-    "image_text": {"accumulate": 2},
+    "pope": {"warmup_steps": 50, "precision": "mixed_float16"},
+    "image_text": {"warmup_steps": 50, "accumulate": 2},
     "glyph": {"optimizer": "adam", "rate": 1e-3, "clip_norm": 5.0},
     "attention_bridge": {"optimizer": "sgd", "rate": 0.1, "precision": "mixed_bfloat16"},
 }

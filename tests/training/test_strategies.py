@@ -19,7 +19,7 @@ from kzoo.errors import UserError, WorkerError
 from kzoo.models import AttentionBridgeBackbone
 from kzoo.models.xla import uses_xla
 from kzoo.training import strategies
-from kzoo.training.clusters import local_cluster
+from kzoo.training.clusters import KERAS_PROCESSES, check_named_for, local_cluster
 from kzoo.training.layouts import LAYOUTS, model_parallel
 from kzoo.training.strategies import STRATEGIES, Strategy, open_strategy
 
@@ -173,6 +173,29 @@ def test_no_device_is_one_line(monkeypatch):
     monkeypatch.setattr(keras.distribution, "list_devices", none)
     with pytest.raises(UserError, match=r"finds no device \(Unable to initialize backend 'cuda'\)"):
         open_strategy()
+
+
+def test_processes_that_are_named_for_another_backend_do_not_train_alone(monkeypatch):
+    backend = keras.backend.backend()
+    several, alone = local_cluster(2)[0], local_cluster(1)[0]
+    own = {"tensorflow": ("TF_CONFIG",), "jax": KERAS_PROCESSES}.get(backend, ())
+    others = [name for name in ("TF_CONFIG", *KERAS_PROCESSES) if name not in own]
+    for name in (*own, *others):
+        monkeypatch.delenv(name, raising=False)
+    for name in others:
+        monkeypatch.setenv(name, several[name])
+    other = {"tensorflow": "jax", "jax": "tensorflow"}.get(backend, "tensorflow")
+    message = f"names 2 processes for {other}, but the backend is {backend}: set KERAS_BACKEND={other}"
+    with pytest.raises(UserError, match=message):
+        open_strategy()
+    assert open_strategy("one").devices == 1
+    for found in (alone, dict.fromkeys(others, "?")):
+        for name in others:
+            monkeypatch.setenv(name, found[name])
+        check_named_for(backend)
+    for name in (*own, *others):
+        monkeypatch.setenv(name, several[name])
+    check_named_for(backend)
 
 
 def test_what_there_is(monkeypatch):

@@ -12,10 +12,11 @@ import pytest
 from kzoo.data import open_corpus
 from kzoo.errors import UserError
 from kzoo.presets import build, load
-from kzoo.training import Recipe, read_recipe, train
+from kzoo.training import Recipe, prepare, read_recipe, train
 from kzoo.training.checkpoints import Checkpoints
 from kzoo.training.fitting import fit_from
 from kzoo.training.history import History
+from kzoo.training.recipe import check_recipe
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +81,7 @@ def test_a_stopped_run_goes_on_to_the_same_weights(unbroken, recipe, tmp_path):
 def test_a_bad_recipe_leaves_nothing(recipe, tmp_path):
     for wrong, message in (
         ({"preset": "pope_tinny"}, "did you mean pope_tiny"),
-        ({"corpus": "none"}, "unknown corpus 'none'"),
+        ({"corpus": "none", "train": [], "val": []}, "unknown corpus 'none'"),
         ({"validation": "dev"}, "no split 'dev'"),
         ({"model": {**recipe.model, "depth": 3}}, "unexpected keyword argument 'depth'"),
         ({"model": {**recipe.model, "num_heads": 0}}, "num_heads is a whole number of at least 1, not 0"),
@@ -113,7 +114,7 @@ def test_a_bad_recipe_leaves_a_folder_that_was_there(recipe, tmp_path):
     (tmp_path / "notes").touch()
     with pytest.raises(UserError, match="'depth'"):
         train(replace(recipe, model={"depth": 3}), tmp_path, verbose=0)
-    assert (tmp_path / "notes").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["notes"]
 
 
 @pytest.mark.parametrize(
@@ -196,6 +197,7 @@ def test_patience(patience, out, tmp_path):
 
 
 RECIPE = 'preset = "pope_tiny"\ncorpus = "scenes"\nsource = "en"\ntarget = "de"\n'
+SEVERAL = 'preset = "attention_bridge_m2m_tiny"\ncorpus = "scenes"\nlanguages = ["en", "de"]\n'
 
 
 def test_a_recipe_is_read_and_overridden(tmp_path):
@@ -227,6 +229,9 @@ def test_a_recipe_is_read_and_overridden(tmp_path):
             "joint_vocabulary would change nothing with source_characters",
         ),
         (RECIPE + 'val = ["a", "b"]', 'val would change nothing with another corpus than "files"'),
+        (SEVERAL + 'directions = ["en-de"]\ncentre = "en"', "centre would change nothing with directions"),
+        (SEVERAL + "sentences = 64\ntokens = 4096", "tokens would change nothing with sentences"),
+        (SEVERAL.replace("attention_bridge_m2m", "pope"), "pope_tiny needs source and target in its recipe"),
         ('preset = "pope_tiny"', "lacks corpus"),
         ("preset = ", "is not TOML"),
     ],
@@ -244,6 +249,31 @@ def test_a_missing_recipe_and_a_bad_override(tmp_path):
     (tmp_path / "recipe.toml").write_text(RECIPE)
     with pytest.raises(UserError, match="'epochs' is not KEY=VALUE"):
         read_recipe(tmp_path / "recipe.toml", ["epochs"])
+    with pytest.raises(UserError, match=r"recipe\.toml: average is 0; it must be at least 1"):
+        read_recipe(tmp_path / "recipe.toml", ["average=0"])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"optimizer": "adamw"}, "the recipe: optimizer is 'adamw', not one of noam, adam, sgd"),
+        ({"accumulate": 0}, "the recipe: accumulate is 0; it must be at least 1"),
+        ({"model": None}, "the recipe: model is None, not of type dict"),
+        ({"epochs": 3.0}, "the recipe: epochs is 3.0, not of type int"),
+        ({"rate": 0.1}, "the recipe: rate would change nothing with optimizer noam"),
+    ],
+)
+def test_a_recipe_made_in_python_is_checked_too(wrong, message, recipe, tmp_path):
+    for start in (train, prepare):
+        with pytest.raises(UserError, match=message):
+            start(replace(recipe, **wrong), tmp_path / "folder")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_recipe_made_in_python_is_as_if_it_had_been_read(recipe):
+    made = replace(recipe, train=tuple(recipe.train), clip_norm=1)
+    assert check_recipe(made) == recipe
+    assert type(check_recipe(made).clip_norm) is float
 
 
 def test_a_batch_that_cannot_be_made_is_one_line(tmp_path):

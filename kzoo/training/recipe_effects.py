@@ -1,0 +1,64 @@
+"""Keys that a recipe has no use for: they are refused, because somebody expects something of them."""
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from kzoo.errors import UserError
+from kzoo.presets.shelf import is_trained
+
+if TYPE_CHECKING:  # which calls this
+    from kzoo.training.recipe import Recipe
+
+OF_SEVERAL_LANGUAGES = (
+    "centre",
+    "left_out",
+    "monolingual",
+    "directions",
+    "pair_weights",
+    "batches_per_epoch",
+    "validation_sentences",
+    "sentences",
+)
+OF_TWO_LANGUAGES = (
+    "source",
+    "target",
+    "joint_vocabulary",
+    "source_characters",
+    "language_model_epochs",
+    "images",
+)
+OF_NOAM = ("warmup_steps", "rate_factor", "beta_2")
+OF_BUILDERS = ("text", "vocabulary_size", "joint_vocabulary", "source_characters", "language_model_epochs")
+
+
+def check_has_effect(recipe: "Recipe", where: str):
+    """Refuse a key whose value is not its default and would change nothing.
+
+    Args:
+        recipe: the recipe.
+        where: its name in errors.
+    """
+    changed = {f.name for f in dataclasses.fields(recipe) if getattr(recipe, f.name) != _default(f)}
+    useless = {
+        "a model of one direction": () if recipe.languages else OF_SEVERAL_LANGUAGES,
+        "a multilingual model": OF_TWO_LANGUAGES if recipe.languages else (),
+        # Not monolingual, which is true in recipes that directions narrow.
+        "directions": ("centre", "left_out") if recipe.directions else (),
+        "sentences, which is the batches' size": ("tokens",) if recipe.sentences else (),
+        "optimizer noam, whose rate is rate_factor's": ("rate",) if recipe.optimizer == "noam" else (),
+        f"optimizer {recipe.optimizer}": () if recipe.optimizer == "noam" else OF_NOAM,
+        "source_characters": ("joint_vocabulary",) if recipe.source_characters else (),
+        f"{recipe.preset}, which is trained and has its vocabularies": OF_BUILDERS
+        if is_trained(recipe.preset)
+        else (),
+        'another corpus than "files"': () if recipe.corpus == "files" else ("train", "val", "test"),
+    }
+    for of, keys in useless.items():
+        if found := [key for key in keys if key in changed]:
+            raise UserError(
+                f"{where}: {', '.join(found)} would change nothing with {of}: leave it out, or at its default"
+            )
+
+
+def _default(field: dataclasses.Field):
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()

@@ -1,0 +1,111 @@
+"""A recipe's values reach what trains: the optimizer, the loss, the batches, the callbacks, the seeds."""
+
+import random
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
+import keras
+import pytest
+
+from kzoo.data import Batches, open_corpus
+from kzoo.models import Adam
+from kzoo.training import Recipe, train
+from kzoo.training import checkpoints as checkpoints_module
+from kzoo.training.bilingual import BilingualTask
+from kzoo.training.checkpoints import Checkpoints
+from kzoo.training.strategies import Strategy
+
+MODULE = sys.modules["kzoo.training.train"]  # the package's name of it is the function
+RECIPE = Recipe(
+    preset="pope_tiny",
+    corpus="scenes",
+    source="en",
+    target="de",
+    model={"num_layers": 1, "width": 8, "num_heads": 2, "feedforward_dim": 8, "max_length": 64},
+    vocabulary_size=300,
+    tokens=200,
+    num_shapes=2,
+    optimizer="adam",
+    rate=0.03,
+    halve_after=2,
+    label_smoothing=0.25,
+    clip_norm=2.5,
+    accumulate=3,
+    precision="mixed_bfloat16",
+    steps=9,
+    patience=4,
+    average=3,
+    checkpoints_kept=5,
+    checkpoint_minutes=2.5,
+    seed=7,
+)
+
+
+def test_what_is_compiled_and_the_batches(tmp_path):
+    sides = [side[:60] for side in open_corpus("scenes").pairs("train", "en", "de")]
+    task = BilingualTask(RECIPE, SimpleNamespace(pairs=lambda *_: sides))
+    translator = task.build(tmp_path)
+    optimizer, batches = translator.optimizer, task.batches(translator)
+    assert type(optimizer) is Adam
+    assert float(optimizer.learning_rate) == pytest.approx(0.03)
+    assert (optimizer.global_clipnorm, optimizer.gradient_accumulation_steps) == (2.5, 3)
+    assert translator.loss.label_smoothing == 0.25
+    assert translator.backbone.dtype_policy.name == "mixed_bfloat16"
+    assert (batches.seed, len(batches.shapes)) == (7, 2)
+    assert 100 < max(rows * length for rows, length in batches.shapes) <= 200
+
+
+class Reached(Exception):
+    """Training would begin now."""
+
+
+def test_callbacks_and_checkpoints(tmp_path, monkeypatch):
+    batches = Batches([[5, 6]] * 9, [[7]] * 9, tokens=9, num_shapes=1)
+    task = SimpleNamespace(
+        validation=(),
+        learn=lambda folder: None,
+        build=lambda folder: keras.Sequential(),
+        batches=lambda model: batches,
+        prepare=lambda *_: None,
+        score=lambda model: keras.callbacks.Callback(),
+    )
+    found = {}
+
+    def fit(recipe, model, batches, checkpoints, callbacks, verbose):
+        found.update({type(callback).__name__: callback for callback in callbacks})
+        raise Reached
+
+    monkeypatch.setattr(MODULE, "BilingualTask", lambda *_: task)
+    monkeypatch.setattr(MODULE, "recipe_corpus", lambda _: None)
+    monkeypatch.setattr(MODULE, "_fit", fit)
+    with pytest.raises(Reached):
+        train(RECIPE, tmp_path / "run", strategy="one")
+    assert found["LearningRateScheduler"].schedule(2) == 0.03 / 2
+    assert (found["MostSteps"].steps, found["History"].patience) == (9, 4)
+    checkpoints = found["Checkpoints"]
+    assert (checkpoints.keep_best, checkpoints.keep_last, checkpoints.minutes) == (3, 5, 2.5)
+
+
+def test_the_seed_fixes_what_the_model_begins_with(tmp_path):
+    task = SimpleNamespace(
+        learn=lambda folder: None, build=lambda folder: random.random(), batches=lambda model: None
+    )
+    for seed in (7, 8):
+        recipe, folder = replace(RECIPE, seed=seed), tmp_path / str(seed)
+        folder.mkdir()
+        drawn, _ = MODULE._made(task, recipe, folder, Strategy())
+        assert drawn == random.Random(seed).random()
+
+
+@pytest.mark.parametrize(("minutes", "times"), [(0.9, 0), (1.1, 1)])
+def test_minutes_between_checkpoints_are_minutes(minutes, times, tmp_path, monkeypatch):
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(checkpoints_module, "time", SimpleNamespace(perf_counter=lambda: clock.now))
+    checkpoints, saved = Checkpoints(tmp_path, minutes=1.0), []
+    monkeypatch.setattr(checkpoints, "save", lambda: saved.append(clock.now))
+    checkpoints.set_params({"steps": 3})
+    checkpoints.on_epoch_begin(0)
+    clock.now += 60 * minutes
+    checkpoints.on_train_batch_end(0, {"loss": 1.0})
+    assert len(saved) == times
