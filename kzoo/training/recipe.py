@@ -235,12 +235,12 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
         kind = getattr(expected, "__origin__", expected)
         if kind is float and type(value) is int:
             values = {**values, key: float(value)}
-        elif kind is list and type(value) is tuple:
+        elif kind is list:
+            if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+                raise UserError(f'{where}: {key} is {value!r}, not a list of strings, such as ["a", "b"]')
             values = {**values, key: list(value)}
         elif type(value) is not kind:
             raise UserError(f"{where}: {key} is {value!r}, not of type {kind.__name__}")
-        if kind is list and not all(isinstance(item, str) for item in value):
-            raise UserError(f"{where}: {key} is {value!r}, not a list of strings")
         if kind is float and not math.isfinite(value):
             raise UserError(f"{where}: {key} is {value!r}, not a finite number")
         if key in AT_LEAST and value < AT_LEAST[key]:
