@@ -21,8 +21,8 @@ class Batches(keras.utils.PyDataset):
     and machine. The last batch of each shape is filled with empty rows of weight 0.
 
     Call `fit` with `shuffle=False`, or Keras shuffles the batches itself. For `evaluate` and `predict`, whose
-    results else depend on the epoch's batches, make them with `shuffle=False`; predictions come in the order of
-    the batches, empty rows among them.
+    results would depend on the epoch's batches, make them with `shuffle=False`; predictions come in the
+    batches' order, empty rows among them.
 
     Args:
         source: lists of token ids, one per sentence, without start and end.

@@ -102,6 +102,8 @@ def build(name: str, *tokenizers, **overrides) -> "Translator | MultilingualTran
     build_preset = builder(name)
     try:
         return build_preset(*tokenizers, **overrides)
+    except UserError as error:  # which says enough without all arguments
+        raise UserError(f"preset {name}: {error}") from None
     except (TypeError, ValueError) as error:
         raise UserError(f"preset {name} with {overrides}: {error}") from error
 

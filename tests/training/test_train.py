@@ -83,7 +83,7 @@ def test_a_bad_recipe_leaves_nothing(recipe, tmp_path):
         ({"preset": "pope_tinny"}, "did you mean pope_tiny"),
         ({"corpus": "none", "train": [], "val": []}, "unknown corpus 'none'"),
         ({"validation": "dev"}, "no split 'dev'"),
-        ({"model": {**recipe.model, "depth": 3}}, "unexpected keyword argument 'depth'"),
+        ({"model": {**recipe.model, "depth": 3}}, "^preset pope_tiny: there is no argument 'depth'"),
         ({"model": {**recipe.model, "num_heads": 0}}, "num_heads is a whole number of at least 1, not 0"),
         (
             {"model": {**recipe.model, "max_length": 8}},
