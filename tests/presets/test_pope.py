@@ -52,9 +52,7 @@ def test_unknown_names_are_answered_with_the_nearest():
         build("pope_tny")
     with pytest.raises(UserError, match="no trained preset 'pope_tiny_multi30k_en_dee'"):
         load("pope_tiny_multi30k_en_dee")
-    with pytest.raises(
-        UserError, match="preset pope_tiny: there is no argument 'depth'; did you mean"
-    ):
+    with pytest.raises(UserError, match="preset pope_tiny: there is no argument 'depth'; did you mean"):
         build("pope_tiny", depth=3)
     for builder, wrong, right in (
         (pope_tiny, "num_layer", "num_layers"),
