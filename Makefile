@@ -3,8 +3,10 @@
 PYTHON ?= python3.11
 BIN = .venv/bin
 
-# What runs on both backends, and what runs once, on either.
+# What runs on both backends; of that, what does not depend on the backend and runs on JAX alone; the rest.
 BOTH = tests/layers tests/models tests/decoding tests/training
+NOT_TENSORFLOW = $(addprefix --ignore=tests/training/test_, \
+    language_model.py preparation.py starting_preset.py tagging_training.py without_tensorflow.py)
 ONCE = tests/data tests/text tests/evaluation tests/bundle $(filter-out tests/test_cli.py,$(wildcard tests/test_*.py))
 
 .PHONY: demo test test-tensorflow test-jax test-served test-torch lint setup clean
@@ -17,7 +19,7 @@ test: setup lint
 	$(MAKE) --no-print-directory --output-sync --jobs=3 test-tensorflow test-jax test-served
 
 test-tensorflow: setup
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q $(BOTH)
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q $(BOTH) $(NOT_TENSORFLOW)
 
 # What users meet first, on the default backend; SavedModels and the service are TensorFlow's.
 test-served: setup

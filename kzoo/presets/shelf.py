@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from kzoo.errors import UserError, nearest
 from kzoo.presets.description import describe
+from kzoo.sharing import location
 from kzoo.sharing.integrity import read_object
-from kzoo.sharing.location import SHELF, locate, shelved
+from kzoo.sharing.location import SHELF, shelved
 
 if TYPE_CHECKING:  # listing presets needs no deep-learning library
     from rich.console import Group
@@ -120,6 +121,22 @@ def builder(name: str) -> "Callable[..., Translator | MultilingualTranslator]":
 def is_builder(name: str) -> bool:
     """Return whether `name` is a builder's; otherwise it can only be a trained preset's."""
     return any(name in builders for builders in BUILDERS.values())
+
+
+def locate(preset: str | os.PathLike) -> Path:
+    """Return the folder of a trained preset, as `kzoo.sharing.locate` does.
+
+    Raises:
+        UserError: there is none, which is told from a builder that has no weights.
+    """
+    try:
+        return location.locate(preset)
+    except UserError:
+        if is_builder(name := os.fspath(preset)):
+            raise UserError(
+                f"{name} has no weights yet: train it, or build it untrained with kzoo.presets.{name}()"
+            ) from None
+        raise
 
 
 def is_trained(name: str) -> bool:

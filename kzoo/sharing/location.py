@@ -37,14 +37,10 @@ def locate(preset: str | os.PathLike) -> Path:
 
 
 def _why_not(name: str) -> str:
-    from kzoo.presets.shelf import is_builder
-
     if (Path(name) / "recipe.json").is_file():
         return f"{name} is a run without a preset yet: `kzoo train` with its recipe goes on"
     if Path(name).is_dir():
         return f"the folder {name} has no preset"
-    if is_builder(name):
-        return f"{name} has no weights yet: train it, or build it untrained with kzoo.presets.{name}()"
     return f"no trained preset {name!r}; {nearest(name, shelved())}"
 
 

@@ -221,7 +221,6 @@ def test_locate_takes_a_folder_a_run_or_a_name(tmp_path):
     assert locate(tmp_path / "run") == tmp_path / "run" / "preset"
     refused("pope_tiny_multi30k_en_d", "no trained preset", f"did you mean {NAME}")
     refused("x" * 300, "cannot be read: File name too long")
-    refused("pope_tiny", "pope_tiny has no weights yet", "kzoo.presets.pope_tiny()")
     (tmp_path / "stopped").mkdir()
     refused(tmp_path / "stopped", "the folder", "has no preset")
     (tmp_path / "stopped" / "recipe.json").write_text("{}")
@@ -233,6 +232,11 @@ def test_a_folder_in_the_working_folder_comes_before_a_preset_of_its_name(tmp_pa
     load("image_text_tiny_scenes_en_de").save_to_preset(tmp_path / name)
     monkeypatch.chdir(tmp_path)
     assert load(name).image_shape is not None
+
+
+def test_a_builder_has_no_weights_to_load():
+    with pytest.raises(UserError, match=r"^pope_tiny has no weights yet: .*kzoo\.presets\.pope_tiny\(\)$"):
+        load("pope_tiny")
 
 
 @pytest.mark.parametrize("dtype", ["bf16", 16])

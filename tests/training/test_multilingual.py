@@ -120,7 +120,10 @@ def test_a_bad_recipe_leaves_nothing(tmp_path):
         ({"directions": ["en-de", "en-de"]}, "en-de is named 2 times"),
         ({"pair_weights": {"ende": 1}}, "'ende' is not two languages"),
         ({"pair_weights": {"en-de": "1"}}, "the weight of en-de is '1', not a number"),
-        ({"model": {**RECIPE.model, "depth": 3}}, "unexpected keyword argument 'depth'"),
+        (
+            {"model": {**RECIPE.model, "depth": 3}},
+            "m2m_tiny: there is no argument 'depth'",
+        ),
         (
             {"model": {**RECIPE.model, "max_length": 8}},
             r"^split val \(scenes\): sentence \d+ has \d+ subwords",
