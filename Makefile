@@ -6,7 +6,8 @@ BIN = .venv/bin
 # What runs on both backends; of that, what does not depend on the backend and runs on JAX alone; the rest.
 BOTH = tests/layers tests/models tests/decoding tests/training
 NOT_TENSORFLOW = $(addprefix --ignore=tests/training/test_, \
-    language_model.py preparation.py starting_preset.py tagging_training.py without_tensorflow.py)
+    language_model.py preparation.py starting_preset.py stopped_families.py \
+    tagging_training.py without_tensorflow.py)
 ONCE = tests/data tests/text tests/evaluation tests/bundle $(filter-out tests/test_cli.py,$(wildcard tests/test_*.py))
 
 .PHONY: demo test test-tensorflow test-jax test-served test-torch lint setup clean
