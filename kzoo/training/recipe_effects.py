@@ -1,13 +1,9 @@
 """Keys that a recipe has no use for: they are refused, because somebody expects something of them."""
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 from kzoo.errors import UserError
 from kzoo.presets.shelf import is_trained
-
-if TYPE_CHECKING:  # which calls this
-    from kzoo.training.recipe import Recipe
 
 OF_SEVERAL_LANGUAGES = (
     "centre",
@@ -31,11 +27,11 @@ OF_NOAM = ("warmup_steps", "rate_factor", "beta_2")
 OF_BUILDERS = ("text", "vocabulary_size", "joint_vocabulary", "source_characters", "language_model_epochs")
 
 
-def check_has_effect(recipe: "Recipe", where: str):
+def check_has_effect(recipe, where: str):
     """Refuse a key whose value is not its default and would change nothing.
 
     Args:
-        recipe: the recipe.
+        recipe: a `kzoo.training.Recipe`.
         where: its name in errors.
     """
     changed = {f.name for f in dataclasses.fields(recipe) if getattr(recipe, f.name) != _default(f)}
