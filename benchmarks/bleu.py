@@ -14,6 +14,7 @@ took is printed, but compare speed with `benchmarks/training.py`, which lets the
 
 import argparse
 import json
+import os
 import subprocess
 import time
 from pathlib import Path
@@ -23,7 +24,7 @@ from kzoo.data.text_files import read_lines
 from kzoo.evaluation import score_table, score_translations
 from kzoo.files import write_json
 from kzoo.training import Recipe, read_recipe
-from training import MODELS, SYSTEMS, python_of, use_cores
+from training import SYSTEMS, python_of, use_cores, write_corpus
 
 TESTS = ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco"]
 RECIPE = Path(__file__).parents[1] / "training" / "pope_multi30k.toml"
@@ -34,7 +35,7 @@ def main():
     use_cores(options.threads)
     overrides = ["preset=sine_tiny", "average=1", f"epochs={options.epochs}", f"seed={options.seed}"]
     recipe = read_recipe(RECIPE, overrides)
-    references = {test: open_corpus(recipe.corpus).pairs(test, "en", "de")[1] for test in TESTS}
+    references = {test: open_corpus(recipe.corpus).sentences(test, "de") for test in TESTS}
     rows = []
     for name in options.systems.split(","):
         folder = options.runs / f"{name}_{options.epochs}_{options.seed}"
@@ -44,11 +45,11 @@ def main():
             print(f"{name}: training; its output is in {folder}", flush=True)
             folder.mkdir(parents=True, exist_ok=True)
             start = time.perf_counter()
-            translations = (
-                with_kzoo(recipe, folder)
-                if name == "kzoo"
-                else with_peer(name, python, recipe, folder, options)
-            )
+            if name == "kzoo":
+                translations = with_kzoo(recipe, folder)
+            else:
+                write_task(folder, recipe, options.threads)
+                translations = with_peer(name, python, folder)
             write_json(result, {"translations": translations, "seconds": time.perf_counter() - start})
         found = json.loads(result.read_text())
         scores = [
@@ -81,18 +82,19 @@ def with_kzoo(recipe: Recipe, folder: Path) -> dict[str, list[str]]:
     translator = load(folder / "run")
     corpus = open_corpus(recipe.corpus)
     return {
-        test: translator.translate(corpus.pairs(test, "en", "de")[0], beam_size=recipe.beam_size)
+        test: translator.translate(corpus.sentences(test, "en"), recipe.beam_size, recipe.length_penalty)
         for test in TESTS
     }
 
 
-def with_peer(name: str, python: Path, recipe: Recipe, folder: Path, options) -> dict[str, list[str]]:
+def with_peer(name: str, python: Path, folder: Path) -> dict[str, list[str]]:
     """Train and translate in the system's environment; return the translations of each test."""
-    write_corpus(folder, recipe, options)
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     with open(folder / "log", "wb") as log:
         subprocess.run(
             [str(python), str(SYSTEMS / f"bleu_{name}.py"), str(folder.absolute())],
             cwd=folder,
+            env=environment,
             stdout=log,
             stderr=log,
             check=True,
@@ -100,36 +102,28 @@ def with_peer(name: str, python: Path, recipe: Recipe, folder: Path, options) ->
     return {test: read_lines(folder / f"{test}.de").sentences for test in TESTS}
 
 
-def write_corpus(folder: Path, recipe: Recipe, options):
-    """Write training text and tests' sources, the recipe's subwords, and what to train with them."""
-    from kzoo.text import SubwordTokenizer, train_subwords
+def write_task(folder: Path, recipe: Recipe, threads: int):
+    """Write what `benchmarks/training.py` writes, with all pairs, and the tests' sources and the schedule."""
+    from kzoo.text import SubwordTokenizer
 
     corpus = open_corpus(recipe.corpus)
-    training = dict(zip(("en", "de"), corpus.pairs("train", "en", "de"), strict=True))
-    proto = train_subwords(training["en"] + training["de"], recipe.vocabulary_size)
-    tokenizer = SubwordTokenizer(proto)
-    words = [tokenizer.id_to_token(i) for i in range(recipe.vocabulary_size)]
-    ordinary = [word for word in words if word not in ("<pad>", "<unk>", "<s>", "</s>")]
-    (folder / "subwords.model").write_bytes(proto)
-    (folder / "vocabulary.txt").write_text("".join(f"{word}\n" for word in ordinary), "utf-8")
-    texts = {f"train.{code}": text for code, text in training.items()}
-    texts |= {f"dev.{code}": text[:10] for code, text in training.items()}  # JoeyNMT insists on a dev set
-    texts |= {f"{test}.en": corpus.pairs(test, "en", "de")[0] for test in TESTS}
-    for name, text in texts.items():
-        (folder / name).write_text("".join(f"{line}\n" for line in text), "utf-8")
-    settings = {
-        **MODELS["tiny"],
-        "model": "tiny",
-        "threads": options.threads,
+    german = corpus.sentences("train", "de")
+    whole = argparse.Namespace(model="tiny", tokens=recipe.tokens, sentences=len(german), threads=threads)
+    write_corpus(folder, whole)
+    for test in TESTS:
+        lines = corpus.sentences(test, "en")
+        (folder / f"{test}.en").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    tokenizer = SubwordTokenizer((folder / "subwords.model").read_bytes())
+    settings = folder / "settings.json"
+    keys = ("epochs", "seed", "warmup_steps", "rate_factor", "clip_norm", "beam_size")
+    values = {
+        **json.loads(settings.read_text()),
         "tests": TESTS,
         # Every word, and an end symbol for every sentence.
-        "words": sum(len(sentence) + 1 for sentence in tokenizer(training["de"])),
-        **{
-            key: getattr(recipe, key)
-            for key in ("tokens", "epochs", "seed", "warmup_steps", "rate_factor", "clip_norm", "beam_size")
-        },
+        "words": sum(len(sentence) + 1 for sentence in tokenizer(german)),
+        **{key: getattr(recipe, key) for key in keys},
     }
-    (folder / "settings.json").write_text(json.dumps(settings))
+    settings.write_text(json.dumps(values))
 
 
 def table(rows: list[tuple[str, list]]) -> str:
