@@ -181,7 +181,8 @@ def one_shape_each(
 def differing_first_two(plan: list, shape) -> list:
     """Return the batches with two that differ in rows and in length first, if there are two such batches.
 
-    Keras on TensorFlow infers the variable axes from the first two batches.
+    Keras on TensorFlow infers from the first two batches which axes vary, beside that of the rows, which it
+    always takes to vary. Rows count here all the same: another order would change what runs resume with.
 
     Args:
         plan: the batches.
