@@ -12,6 +12,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from unpadded import unpadded
 
 from kzoo.data import Batches, ShardedBatches, Shards, open_files
 from kzoo.data.shard_writing import Encoding, character_words, write_shards
@@ -55,15 +56,12 @@ def shards(text, tmp_path_factory):
 
 
 def rows(batches):
-    """Return the (source, target, labels) rows without padding, in order, and check each batch's form."""
+    """Return the rows of all batches, in order, and check each batch's shape."""
     found = []
     for number in range(len(batches)):
-        inputs, labels, weights = batches[number]
-        assert inputs["source"].shape in batches.shapes
-        np.testing.assert_array_equal(weights, labels != 0)
-        for row in zip(inputs["source"], inputs["target"], labels, strict=True):
-            if row[0].any():
-                found.append(tuple(tuple(int(word) for word in side[side != 0]) for side in row))
+        batch = batches[number]
+        assert batch[0]["source"].shape in batches.shapes
+        found += unpadded(*batch)
     return found
 
 
