@@ -39,7 +39,7 @@ class Corpus:
     citation: str
     read: Callable[[str, str], Text] = field(repr=False)
     absent: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
-    read_images: Callable[[str], np.ndarray] | None = field(default=None, repr=False)
+    read_images: Callable[[str], np.ndarray | FeatureFile] | None = field(default=None, repr=False)
 
     def sentences(self, split: str, language: str) -> list[str]:
         """Return the sentences of one language of one split, in file order, empty ones included.
@@ -80,7 +80,7 @@ class Corpus:
             raise not_aligned(left.where, len(left.sentences), right.where, len(right.sentences))
         return left.sentences, right.sentences
 
-    def images(self, split: str) -> "np.ndarray | FeatureFile":
+    def images(self, split: str) -> np.ndarray | FeatureFile:
         """Return the images of a split `(N, …)`, in the order of its sentences.
 
         Raises:
@@ -103,12 +103,13 @@ class Corpus:
         Args:
             folder: a folder with the files that `kzoo features extract` writes.
         """
+        features = Path(folder).expanduser()
 
         def read(split: str) -> FeatureFile:
-            beside = Path(folder) / f"{split}.txt"
+            beside = features / f"{split}.txt"
             listed = beside if beside.is_file() else own_file(f"{self.name}/{split}.txt")
             names = None if listed is None else picture_names(listed)
-            return open_features(Path(folder) / f"{split}.npy", names)
+            return open_features(features / f"{split}.npy", names)
 
         return replace(self, read_images=read)
 

@@ -7,10 +7,11 @@ import sys
 import types
 from pathlib import Path
 
+import numpy as np
 import pytest
 from message_of import message_of
 
-from kzoo.data import multi30k
+from kzoo.data import Extractor, multi30k, write_features
 from kzoo.data.corpora import CORPORA, open_corpus, open_files
 from kzoo.data.multi30k import CHECKSUMS
 
@@ -190,6 +191,19 @@ def test_own_files_in_three_languages(tmp_path):
     assert "give 3 aligned text files" in message_of(
         open_files, train=files[:2], languages=("en", "de", "fr")
     )
+
+
+def test_features_in_a_folder_of_the_users_home(monkeypatch, tmp_path):
+    """As a recipe may name it; its text files may be there too."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KZOO_DATA", raising=False)
+    rows = np.arange(6, dtype="float32").reshape(2, 3)
+    extractor = Extractor("vgg19", "fc2", "random", seed=1)
+    write_features(tmp_path / "features" / "train.npy", lambda names: [rows], ["a.jpg", "b.jpg"], extractor)
+    (tmp_path / "features" / "train.txt").write_text("b.jpg#0\na.jpg#0\n")
+    write_pair(tmp_path, b"a\nb\n", b"x\ny\n")
+    corpus = open_files(train=("~/source.txt", "~/target.txt")).with_images("~/features")
+    np.testing.assert_array_equal(corpus.images("train")[:], rows[::-1])
 
 
 # The named corpora
