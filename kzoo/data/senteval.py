@@ -248,8 +248,8 @@ def _probing(path: Path) -> dict[str, Examples]:
     }
 
 
-def _splits(pattern: str, train="train", val="val", test="test") -> dict[str, str]:
-    names = {"train": train, "val": val, "test": test}
+def _splits(pattern: str, val: str = "val") -> dict[str, str]:
+    names = {"train": "train", "val": val, "test": "test"}
     return {split: pattern.format(name) for split, name in names.items() if name}
 
 
