@@ -65,7 +65,6 @@ class PairBatches(keras.utils.PyDataset):
             Batches(*sides[pair], shapes=shapes, seed=seed + number) for number, pair in enumerate(pairs)
         ]
         self.pairs = list(pairs)
-        self.seed = seed
         sizes = [len(batches) for batches in self.batches]
         shares = sizes if weights is None else [weights[pair] for pair in pairs]
         num_batches, total = num_batches or sum(sizes), sum(shares)

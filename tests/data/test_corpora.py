@@ -3,8 +3,6 @@
 import gzip
 import hashlib
 import os
-import sys
-import types
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +12,7 @@ from message_of import message_of
 from kzoo.data import Extractor, multi30k, write_features
 from kzoo.data.corpora import CORPORA, open_corpus, open_files
 from kzoo.data.multi30k import CHECKSUMS
+from kzoo.data.scenes import LANGUAGES, scenes
 
 LINES_OF_SPLIT = {
     "train": 29000,
@@ -302,18 +301,8 @@ def test_tatoeba_without_its_files_says_how_to_give_them(monkeypatch, tmp_path, 
     assert "KZOO_DATA" in message and "tatoeba_zh_en/test.zh.gz" in message
 
 
-def test_scenes_are_sentences_of_the_scenes(monkeypatch):
-    class Scene:
-        def __init__(self, number):
-            self.number = number
-
-        def sentence(self, language):
-            return f"{language} {self.number}"
-
-    built_in = types.ModuleType("kzoo.data.scenes")
-    built_in.LANGUAGES = ("en", "id")
-    built_in.scenes = lambda split: [Scene(f"{split} {i}") for i in range(2)]
-    monkeypatch.setitem(sys.modules, "kzoo.data.scenes", built_in)
+def test_scenes_are_sentences_of_the_scenes():
     corpus = open_corpus("scenes")
-    assert (corpus.splits, corpus.languages) == (("train", "val", "test"), ("en", "id"))
-    assert corpus.pairs("val", "en", "id") == (["en val 0", "en val 1"], ["id val 0", "id val 1"])
+    assert (corpus.splits, corpus.languages) == (("train", "val", "test"), tuple(LANGUAGES))
+    for language, sentences in zip(("en", "id"), corpus.pairs("val", "en", "id"), strict=True):
+        assert sentences == [scene.sentence(language) for scene in scenes("val")]
