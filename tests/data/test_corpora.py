@@ -56,20 +56,6 @@ def test_a_pair_of_files_is_read_in_both_directions(tmp_path):
     assert corpus.pairs("train", "zh", "id") == (["x", "y"], ["a", "b"])
 
 
-def test_only_a_line_feed_ends_a_line(tmp_path):
-    held = ["a\u2028b\u2029c\x85d", "e\x0bf\x0cg\x1ch\x1di\x1ej", "k\rl", " m ", "", "n"]
-    data = "\n".join(held).encode()
-    corpus = open_files(test=write_pair(tmp_path, data, data + b"\n"))
-    assert corpus.sentences("test", "en") == held  # the last line without its line feed
-    assert corpus.sentences("test", "de") == held
-
-
-def test_windows_line_ends_and_byte_order_mark_are_no_text(tmp_path):
-    corpus = open_files(val=write_pair(tmp_path, b"\xef\xbb\xbfa\r\nb\r\r\n", "a\ufeff\nb".encode()))
-    assert corpus.sentences("val", "en") == ["a", "b\r"]
-    assert corpus.sentences("val", "de") == ["a\ufeff", "b"]
-
-
 @pytest.mark.parametrize("name", ["both.tsv", "both.tsv.gz"])
 def test_tsv(tmp_path, name):
     data = b"ein Hund\ta dog\r\nzwei\ttwo\n\tthree\n"
@@ -87,44 +73,6 @@ def test_tsv_row_without_two_columns(tmp_path, row, columns):
     assert message.startswith(f"{path}, line 2: {columns} columns")
 
 
-def test_gzip_of_several_members_is_read_whole(tmp_path):
-    source, target = tmp_path / "s.gz", tmp_path / "t.gz"
-    source.write_bytes(gzip.compress(b"a\nb") + gzip.compress(b"c\nd\n"))
-    target.write_bytes(gzip.compress(b"x\ny\nz\n", compresslevel=1))
-    assert open_files(train=(source, target)).pairs("train", "en", "de") == (
-        ["a", "bc", "d"],
-        ["x", "y", "z"],
-    )
-
-
-@pytest.mark.parametrize("where", ["end", "trailer", "middle", "start", "not packed"])
-def test_broken_gzip_names_file_and_line(tmp_path, where):
-    lines = [hashlib.sha256(str(i).encode()).hexdigest() for i in range(5000)]
-    packed = bytearray(gzip.compress("\n".join(lines).encode()))
-    if where == "end":
-        packed = packed[: len(packed) // 2]
-    elif where == "trailer":
-        packed = packed[:-3]
-    elif where == "middle":
-        packed[len(packed) // 2 : len(packed) // 2 + 64] = b"\xff" * 64
-    elif where == "start":
-        packed = packed[:7]
-    else:
-        packed = "\n".join(lines).encode()
-    source, target = tmp_path / "s.gz", tmp_path / "t.gz"
-    source.write_bytes(packed)
-    target.write_bytes(gzip.compress(b"x\n"))
-    message = message_of(open_files(train=(source, target)).pairs, "train", "en", "de")
-    assert message.startswith(f"{source}: broken gzip file, noticed after line ")
-    line = int(message.split("after line ")[1].split()[0])
-    if where in ("start", "not packed"):
-        assert line == 0
-    elif where == "trailer":
-        assert line == 4999
-    elif where == "end":
-        assert 0 < line < 4999
-
-
 def test_unequal_line_counts_name_both_files_and_counts(tmp_path):
     source, target = write_pair(tmp_path, b"a\n" * 1200, b"x\n" * 1199)
     message = message_of(open_files(train=(source, target)).pairs, "train", "en", "de")
@@ -136,17 +84,6 @@ def test_empty_corpus(tmp_path, data):
     source, target = write_pair(tmp_path, b"a\n", data)
     message = message_of(open_files(test=(source, target)).pairs, "test", "en", "de")
     assert message.startswith(f"{target} is empty")
-
-
-@pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("bad", [b"\xff", "ü".encode("latin-1"), "ü".encode()[:1], b"\xed\xa0\x80"])
-def test_invalid_utf8_names_file_and_line(tmp_path, bad, packed):
-    path, target = tmp_path / ("s.gz" if packed else "s"), tmp_path / "t"
-    data = b"a\r\nb\n" + bad + b"\nc\n"
-    path.write_bytes(gzip.compress(data) if packed else data)
-    target.write_bytes(b"x\n")
-    message = message_of(open_files(train=(path, target)).sentences, "train", "en")
-    assert message.startswith(f"{path}, line 3: not valid UTF-8")
 
 
 def test_missing_file_is_told_on_opening(tmp_path):
