@@ -18,8 +18,8 @@ from kzoo.data.scenes import scenes
 from kzoo.data.scenes.picture import draw
 from kzoo.errors import UserError
 from kzoo.evaluation.image_plots import plot_image_attention, plot_regions
+from kzoo.models import Hypothesis
 from kzoo.models.image_inputs import image_rows
-from kzoo.models.translator import Hypothesis
 from kzoo.presets import image_text_tiny
 from kzoo.text import CharacterTokenizer
 

@@ -29,12 +29,10 @@ class BatchedSearch:
         model: implements the decoding contract; its memory is made from `{"source": (B, S), …}`.
         max_length: int. Maximum input and output length of the model, in tokens.
         jit_compile: bool. Whether XLA compiles the search.
-        many: int. Number of sentences of one padded length from which they are searched in stages.
     """
 
-    def __init__(self, model, max_length: int, jit_compile: bool, many: int = MANY):
+    def __init__(self, model, max_length: int, jit_compile: bool):
         self.model = model
-        self.many = many
         self.max_length = max_length
         self.jit_compile = jit_compile
         self._searches = {}
@@ -70,7 +68,7 @@ class BatchedSearch:
             source = padded_source(words, numbers, length)
             filled = numbers + numbers[:1] * (len(source) - len(numbers))  # fill up with the first sentence
             limit = min(max_length or default_limit(length, self.max_length), self.max_length)
-            staged = sentences[length] >= self.many
+            staged = sentences[length] >= MANY
             search = self._compiled(*source.shape, beam_size, limit, length_penalty, staged)
             best = search.predict_on_batch(
                 {"source": source, **{name: values[filled] for name, values in others.items()}}

@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 
-from kzoo.evaluation.figures import picture
+from kzoo.evaluation.figures import picture, without_marks
 
 
 def plot_bridge(attention: dict[str, tuple[list[str], np.ndarray]], path: str | os.PathLike):
@@ -21,7 +21,7 @@ def plot_bridge(attention: dict[str, tuple[list[str], np.ndarray]], path: str | 
         rows = figure.subplots(len(attention), squeeze=False)[:, 0]
         for axes, (title, (words, scores)) in zip(rows, attention.items(), strict=True):
             image = axes.imshow(scores, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-            axes.set_xticks(range(len(words)), [word.replace("▁", "") or "▁" for word in words], rotation=60)
+            axes.set_xticks(range(len(words)), without_marks(words), rotation=60)
             axes.set_yticks(range(len(scores)), range(1, len(scores) + 1))
             axes.set_ylabel("head")
             axes.set_title(title)

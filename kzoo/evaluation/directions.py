@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kzoo.data.corpus import Corpus
 from kzoo.errors import UserError
+from kzoo.evaluation.markdown import markdown_table
 from kzoo.evaluation.scores import SplitScores, score_translations
 from kzoo.files import write_json
 
@@ -109,11 +110,11 @@ def direction_table(bleu: dict[tuple[str, str], float], unseen: Iterable[tuple[s
     | en | 30.0 |  |
     """
     codes, unseen = _languages(bleu), set(unseen)
-    lines = [f"| from \\ to | {' | '.join(codes)} |", "| --- |" + " ---: |" * len(codes)]
-    for source in codes:
-        cells = [_cell(bleu.get((source, target)), (source, target) in unseen) for target in codes]
-        lines.append(f"| {source} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    rows = [
+        (source, *(_cell(bleu.get((source, target)), (source, target) in unseen) for target in codes))
+        for source in codes
+    ]
+    return markdown_table(("from \\ to", *codes), rows)
 
 
 def plot_directions(
@@ -130,7 +131,9 @@ def plot_directions(
         path: PNG, SVG or PDF file.
         title: what the numbers are.
     """
-    from kzoo.evaluation.figures import picture  # matplotlib, which scoring does not need
+    from matplotlib.patches import Rectangle  # which scoring does not need
+
+    from kzoo.evaluation.figures import picture
 
     codes, unseen = _languages(bleu), set(unseen)
     with picture(path, size=(0.9 * len(codes) + 1.2, 0.8 * len(codes) + 0.9)) as figure:
@@ -145,19 +148,13 @@ def plot_directions(
             )
             if (source, target) in unseen:
                 frame = {"fill": False, "edgecolor": "#D55E00", "linestyle": "--", "linewidth": 1.4}
-                axes.add_patch(_rectangle(x, y, **frame))
+                axes.add_patch(Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, **frame))
         axes.set_xticks(range(len(codes)), codes)
         axes.set_yticks(range(len(codes)), codes)
         axes.set_xlabel("to")
         axes.set_ylabel("from")
         axes.set_title(title + (" (dashed: not trained on)" if unseen else ""))
         figure.colorbar(image, shrink=0.8)
-
-
-def _rectangle(x: int, y: int, **style):
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, **style)
 
 
 def _languages(bleu: dict[tuple[str, str], float]) -> list[str]:

@@ -68,6 +68,11 @@ def picture(path: str | Path, size: tuple[float, float], formulas: bool = False)
             figure.savefig(file, format=suffix, dpi=150, metadata=WITHOUT_DATE.get(suffix))
 
 
+def without_marks(words: list[str]) -> list[str]:
+    """Return subwords without SentencePiece's marks of the words' beginnings, to be drawn."""
+    return [word.replace("▁", "") or "▁" for word in words]
+
+
 @functools.cache
 def _families() -> list[str]:
     """Return the fonts that text is drawn with: what the first lacks, as Chinese, by the next."""

@@ -8,7 +8,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 
 from kzoo.errors import UserError
-from kzoo.evaluation.figures import picture
+from kzoo.evaluation.figures import picture, without_marks
 
 
 def plot_image_attention(
@@ -34,9 +34,8 @@ def plot_image_attention(
             axes = left.subplots()
             axes.imshow(image)
             axes.set_axis_off()
-        most = scores.mean(
-            axis=2
-        ).max()  # attention is spread over many words: on a scale to 1 little would show
+        # Attention is spread over many words: on a scale to 1 little would show.
+        most = scores.mean(axis=2).max()
         rows = right.subplots(layers, squeeze=False)[:, 0]
         for number, (axes, layer) in enumerate(zip(rows, scores, strict=True), 1):
             drawn = axes.imshow(layer.mean(axis=1), cmap="Blues", vmin=0, vmax=most, aspect="auto")
@@ -50,7 +49,7 @@ def plot_image_attention(
 def _write_above(axes: Axes, words: list[str]):
     """Write the sentence above a strip, one word above each column."""
     axes.xaxis.tick_top()
-    axes.set_xticks(range(len(words)), _shown(words), rotation=45, ha="left", rotation_mode="anchor")
+    axes.set_xticks(range(len(words)), without_marks(words), rotation=45, ha="left", rotation_mode="anchor")
 
 
 def plot_regions(
@@ -85,7 +84,7 @@ def plot_regions(
         for axes in places.ravel():
             axes.set_axis_off()
         places[0, 0].imshow(image, extent=place)
-        panels = zip(places.ravel()[1:], _shown(words), np.moveaxis(by_word, -1, 0), strict=False)
+        panels = zip(places.ravel()[1:], without_marks(words), np.moveaxis(by_word, -1, 0), strict=False)
         for axes, word, weights in panels:
             axes.imshow(image, extent=place)
             # Transparent where attention is low, so that the picture's colours stay.
@@ -111,7 +110,3 @@ def _grid(regions: int, image_shape: tuple[int, ...]) -> tuple[int, int]:
     if down * down * width != regions * height:
         raise UserError(f"{regions} regions do not form a square: their places in the picture are unknown")
     return down, regions // down
-
-
-def _shown(words: list[str]) -> list[str]:
-    return [word.replace("▁", "") or "▁" for word in words]

@@ -11,6 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from kzoo.errors import UserError
 from kzoo.evaluation.figures import COLOURS, picture
+from kzoo.evaluation.markdown import markdown_table
 
 LINES = ["-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1))]  # for more runs than colours, and for print
 DRAWN = {"val_bleu": "validation BLEU", "loss": "training loss, nats"}
@@ -99,11 +100,11 @@ def epochs_to_reach(
 
 def reach_table(histories: Mapping[str, str | Path], thresholds: Sequence[float]) -> str:
     """Return the result of `epochs_to_reach` as a Markdown table, one row per run."""
-    rows = [("BLEU", [f"{threshold:g}" for threshold in thresholds])]
-    rows += [(label.replace("|", "\\|"), row) for label, row in epochs_to_reach(histories, thresholds)]
-    lines = [f"| {label} | {' | '.join('' if v is None else str(v) for v in row)} |" for label, row in rows]
-    lines.insert(1, "| --- " + "| ---: " * len(thresholds) + "|")
-    return "\n".join(lines)
+    rows = [
+        (label, *("" if epoch is None else str(epoch) for epoch in epochs))
+        for label, epochs in epochs_to_reach(histories, thresholds)
+    ]
+    return markdown_table(("BLEU", *(f"{threshold:g}" for threshold in thresholds)), rows)
 
 
 def plot_learning_curves(histories: Mapping[str, str | Path], path: str | Path) -> None:
@@ -135,9 +136,8 @@ def plot_learning_curves(histories: Mapping[str, str | Path], path: str | Path) 
             axes.set(title=title, xlabel="epoch")
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
             axes.grid(True)
-        panels[1].legend(
-            panels[1].lines, list(runs), loc="upper right"
-        )  # the loss falls, so this corner is free
+        # The loss falls, so this corner is free.
+        panels[1].legend(panels[1].lines, list(runs), loc="upper right")
 
 
 def _number(text: str | None, place: str) -> float:

@@ -6,6 +6,7 @@ whole task took 84 s on two busy cores; scikit-learn takes 1.0 to 3.3 s of one c
 
 import numpy as np
 import scipy.linalg
+import scipy.special
 
 
 def logistic_logits(
@@ -91,14 +92,5 @@ def _product(matrix: np.ndarray, columns: np.ndarray) -> np.ndarray:
 
 
 def _probabilities(logits: np.ndarray) -> np.ndarray:
-    """Return the sigmoid of one logit, the softmax of several; overwrites them."""
-    if logits.shape[-1] == 1:
-        logits *= 0.5  # sigmoid(x) = (1 + tanh(x / 2)) / 2 never overflows
-        np.tanh(logits, out=logits)
-        logits += 1
-        logits *= 0.5
-    else:
-        logits -= logits.max(axis=-1, keepdims=True)
-        np.exp(logits, out=logits)
-        logits /= logits.sum(axis=-1, keepdims=True)
-    return logits
+    """Return the sigmoid of one logit, the softmax of several."""
+    return scipy.special.expit(logits) if logits.shape[-1] == 1 else scipy.special.softmax(logits, axis=-1)

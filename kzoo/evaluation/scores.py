@@ -10,6 +10,7 @@ from sacrebleu.tokenizers.tokenizer_char import TokenizerChar
 
 from kzoo.data.corpus import Corpus
 from kzoo.errors import UserError
+from kzoo.evaluation.markdown import markdown_table
 from kzoo.evaluation.meteor import find_meteor, meteor_score
 from kzoo.files import write_json
 from kzoo.text.languages import has_spaces, is_chinese
@@ -139,16 +140,14 @@ def evaluate(
 
 def score_table(scores: list[SplitScores]) -> str:
     """Return the scores as a Markdown table, with the signatures below it; METEOR if it is installed."""
-    has_meteor = all(s.meteor is not None for s in scores)
-    lines = [
-        f"| set | sentences | BLEU | BLEU, lowercased | chrF2 | TER |{' METEOR |' if has_meteor else ''}",
-        f"| --- | ---: | ---: | ---: | ---: | ---: |{' ---: |' if has_meteor else ''}",
+    columns = {"BLEU": "bleu", "BLEU, lowercased": "bleu_lowercased", "chrF2": "chrf2", "TER": "ter"}
+    if all(s.meteor is not None for s in scores):
+        columns["METEOR"] = "meteor"
+    rows = [
+        (s.split, str(s.sentences), *(f"{getattr(s, name):.1f}" for name in columns.values())) for s in scores
     ]
-    for s in scores:
-        values = (s.bleu, s.bleu_lowercased, s.chrf2, s.ter, *([s.meteor] if has_meteor else []))
-        lines.append(f"| {s.split} | {s.sentences} | {' | '.join(f'{value:.1f}' for value in values)} |")
-    lines += ["", *(f"{name}: `{signature}`" for name, signature in scores[0].signatures.items())]
-    return "\n".join(lines)
+    signatures = (f"{name}: `{signature}`" for name, signature in scores[0].signatures.items())
+    return "\n".join([markdown_table(("set", "sentences", *columns), rows), "", *signatures])
 
 
 def write_scores(scores: list[SplitScores], path: str | os.PathLike, **about):

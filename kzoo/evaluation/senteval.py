@@ -13,6 +13,7 @@ import numpy as np
 from kzoo.data.senteval import PROBING_TASKS, Examples, senteval_examples, senteval_tasks
 from kzoo.errors import UserError
 from kzoo.evaluation import senteval_tasks as protocols
+from kzoo.evaluation.markdown import markdown_table
 from kzoo.evaluation.senteval_relatedness import relatedness
 from kzoo.files import write_json
 
@@ -91,12 +92,12 @@ def senteval_table(columns: dict[str, list[TaskScores]]) -> str:
         columns: the models' scores, by column heading.
     """
     by_model = [{task.task: task for task in scores} for scores in columns.values()]
-    rows = [(task.task, score) for scores in columns.values() for task in scores for score in task.scores]
-    lines = [f"| task | score | {' | '.join(columns)} |", f"| --- | --- |{' ---: |' * len(columns)}"]
-    for task, score in dict.fromkeys(rows):
-        cells = [_cell(scores[task], score) if task in scores else "–" for scores in by_model]
-        lines.append(f"| {task} | {score} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    names = [(task.task, score) for scores in columns.values() for task in scores for score in task.scores]
+    rows = [
+        (task, score, *(_cell(scores[task], score) if task in scores else "–" for scores in by_model))
+        for task, score in dict.fromkeys(names)
+    ]
+    return markdown_table(("task", "score", *columns), rows, left=2)
 
 
 def write_senteval(columns: dict[str, list[TaskScores]], path: str | os.PathLike, **about):
@@ -194,25 +195,18 @@ def _cosine(splits, seeds):
 
 
 def _snli(splits, seeds):
-    """Train on u, v, |u − v| and u · v, batch by batch, because all at once would not fit into memory."""
+    def features(u, v):
+        return np.concatenate([u, v, protocols.pair_features(u, v)], axis=1)
+
+    return _probing(splits, seeds, features, hidden_units=0, strengths=[1e-9], passes=1, looks=16)
+
+
+def _probing(splits, seeds, features=lambda vectors: vectors, **kwargs):
+    """Train on `features` of the vectors, batch by batch, because SNLI's would not fit into memory."""
     from kzoo.evaluation.senteval_probing import probe
 
     def lazy(split: _Vectors):
-        def features(examples):
-            u, v = split.of(examples)
-            return np.concatenate([u, v, protocols.pair_features(u, v)], axis=1)
-
-        return features, split.targets
-
-    parts = [lazy(splits[split]) for split in ("train", "val", "test")]
-    return probe(*parts, seeds, hidden_units=0, strengths=[1e-9], passes=1, looks=16)
-
-
-def _probing(splits, seeds, **kwargs):
-    from kzoo.evaluation.senteval_probing import probe
-
-    def lazy(split: _Vectors):
-        return lambda examples: split.of(examples)[0], split.targets
+        return lambda examples: features(*split.of(examples)), split.targets
 
     return probe(*(lazy(splits[split]) for split in ("train", "val", "test")), seeds, **kwargs)
 

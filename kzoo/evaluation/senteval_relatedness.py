@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+import scipy.special
 import scipy.stats
 from threadpoolctl import threadpool_limits
 
@@ -71,9 +72,7 @@ class SoftmaxLayer:
     def __call__(self, features: np.ndarray) -> np.ndarray:
         """Return the probabilities, `(N, 5)`."""
         kernel, bias = self.weights
-        logits = features @ kernel + bias
-        exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return exponentials / exponentials.sum(axis=1, keepdims=True)
+        return scipy.special.softmax(features @ kernel + bias, axis=1)
 
     def step(self, features: np.ndarray, targets: np.ndarray):
         """Take a step of Adam down the mean squared error of a batch's probabilities."""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from sacrebleu.significance import PairedTest
 
 from kzoo.errors import UserError
+from kzoo.evaluation.markdown import markdown_table
 from kzoo.evaluation.scores import bleu_metric
 
 TRIALS, DRAWS = 10_000, 1000  # of the randomization; of the bootstrap
@@ -68,8 +69,9 @@ def compare_bleu(
 
 def comparison_table(compared: list[ComparedBleu], signature: str) -> str:
     """Return the rows of `compare_bleu` as a Markdown table, with the signature below it."""
-    lines = ["| model | BLEU | 95 % of draws of the sentences | p |", "| --- | ---: | ---: | ---: |"]
+    rows = []
     for row in compared:
         p = "" if row.p is None else f"{row.p:.3f}"
-        lines.append(f"| {row.model} | {row.bleu:.1f} | {row.mean:.1f} ± {row.interval:.1f} | {p} |")
-    return "\n".join([*lines, "", f"`{signature}`"])
+        rows.append((row.model, f"{row.bleu:.1f}", f"{row.mean:.1f} ± {row.interval:.1f}", p))
+    table = markdown_table(("model", "BLEU", "95 % of draws of the sentences", "p"), rows)
+    return f"{table}\n\n`{signature}`"

@@ -131,9 +131,9 @@ class GlyphCharEncoder(keras.layers.Layer):
         """Return the features `(N, F)` of `glyphs` `(N, 22, 22)` after their nonlinearity, as in Figure 1."""
         return self._activate(self.features(glyphs), (self.moving_mean, self.moving_variance))
 
-    def update_moments(self, moments, momentum=0.99):
+    def update_moments(self, moments):
         """Move the stored moments towards those of a batch."""
-        move_towards((self.moving_mean, self.moving_variance), moments, momentum)
+        move_towards((self.moving_mean, self.moving_variance), moments, momentum=0.99)
 
     def _activate(self, features, moments):
         normal = normalized(features, moments, self.gamma, self.beta)

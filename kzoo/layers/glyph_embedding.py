@@ -80,7 +80,7 @@ class GlyphEmbedding(keras.layers.Layer):
         flat = ops.reshape(ids, (-1,))
         if self.encoder.learns(training):
             self.baked.assign(False)
-            vectors, *moments = self._encode(flat, learning=True)
+            vectors, moments = self._encode(flat, learning=True)
             self.encoder.update_moments(moments)
         else:
             vectors = ops.cond(
@@ -113,7 +113,7 @@ class GlyphEmbedding(keras.layers.Layer):
             self.baked.assign(False)
 
     def _encode(self, ids, learning: bool):
-        """Return the vectors `(N, D)` of `ids` `(N,)`; if `learning`, also the mean and variance."""
+        """Return the vectors `(N, D)` of `ids` `(N,)` and the moments used; if `learning`, the batch's."""
         N, V = ops.shape(ids)[0], self.vocabulary_size
         counts = ops.segment_sum(ops.ones_like(ids), ids, num_segments=V)
         present = counts > 0
@@ -135,7 +135,7 @@ class GlyphEmbedding(keras.layers.Layer):
         )
         features = ops.concatenate([features, rest])
         vectors, moments = self.encoder.vectors(features, times if learning else None)
-        return (ops.take(vectors, place, axis=0), *(moments if learning else ()))
+        return ops.take(vectors, place, axis=0), moments
 
     def compute_output_shape(self, ids_shape):
         return (*ids_shape, self.output_dim)

@@ -3,12 +3,12 @@
 import keras
 from keras import ops
 
-from kzoo.layers.attention_heads import AttentionHeads
+from kzoo.layers.dropout import Dropout
 from kzoo.layers.masked_softmax import masked_softmax
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class MultiHeadAttention(AttentionHeads):
+class MultiHeadAttention(keras.layers.Layer):
     """Multi-head scaled dot-product attention.
 
         softmax(Q Kᵀ / sqrt(d) + mask) V   in each of H heads, concatenated and projected
@@ -60,6 +60,35 @@ class MultiHeadAttention(AttentionHeads):
         Vaswani et al. 2017, "Attention Is All You Need", Section 3.2. https://arxiv.org/abs/1706.03762
     """
 
+    def __init__(
+        self,
+        num_heads: int,
+        key_dim: int,
+        dropout: float = 0.0,
+        rotary: keras.layers.Layer | None = None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if num_heads < 1 or key_dim < 1:
+            raise ValueError(f"attention needs num_heads ≥ 1 and key_dim ≥ 1, not {num_heads} and {key_dim}")
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.dropout = dropout
+        self.rotary = rotary
+        self.supports_masking = True
+        self._dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+
+    def build(self, query_shape, value_shape=None):
+        width, inner = query_shape[-1], self.num_heads * self.key_dim
+        # Glorot's bound for the joint kernel is 1/sqrt(2) of a single map's: the smaller initial weights
+        # that deep post-norm stacks need.
+        self.kernel = self.add_weight(
+            (width, 3 * inner), name="kernel", initializer=keras.initializers.GlorotUniform()
+        )
+        self.bias = self.add_weight((3 * inner,), name="bias", initializer="zeros")
+        self.output_dense = keras.layers.Dense(width, dtype=self.dtype_policy, name="output")
+        self.output_dense.build((*query_shape[:-1], inner))
+
     def call(
         self,
         query,
@@ -107,6 +136,26 @@ class MultiHeadAttention(AttentionHeads):
             outputs.append((keys, values))
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
+    def keys_and_values(self, value) -> tuple:
+        """Return keys `(B, H, d, N)` and values `(B, H, N, d)` of `value` `(B, N, D)`, usable as a cache."""
+        keys, values = self.project(value, first=1, count=2)
+        return ops.swapaxes(self.rotate(keys), -1, -2), values
+
+    def project(self, x, first: int, count: int):
+        """Apply `count` of the query, key and value maps, starting at number `first`: `(B, H, L, d)` each."""
+        inner = self.num_heads * self.key_dim
+        columns = slice(first * inner, (first + count) * inner)
+        x = ops.matmul(x, self.kernel[:, columns]) + self.bias[columns]
+        # Split before the transpose: a training step takes 0.95 of the time of slicing one big transpose.
+        shape = (*ops.shape(x)[:2], self.num_heads, self.key_dim)
+        return [
+            ops.transpose(ops.reshape(part, shape), (0, 2, 1, 3)) for part in ops.split(x, count, axis=-1)
+        ]
+
+    def rotate(self, x, positions=None):
+        """Return queries or keys `(B, H, L, d)`, rotated if there is a `rotary` layer."""
+        return x if self.rotary is None else self.rotary(x, positions=positions)
+
     def compute_output_spec(self, query, value=None, attention_mask=None, cache=None, **others):
         # Keras passes by name what is not a tensor.
         B, L, _ = query.shape
@@ -121,3 +170,16 @@ class MultiHeadAttention(AttentionHeads):
 
     def compute_output_shape(self, query_shape, value_shape=None):
         return query_shape
+
+    def get_config(self):
+        config = {
+            "num_heads": self.num_heads,
+            "key_dim": self.key_dim,
+            "dropout": self.dropout,
+            "rotary": keras.saving.serialize_keras_object(self.rotary),
+        }
+        return {**super().get_config(), **config}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**{**config, "rotary": keras.saving.deserialize_keras_object(config["rotary"])})

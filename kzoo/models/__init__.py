@@ -12,8 +12,9 @@ from kzoo.models.noam_schedule import NoamSchedule
 from kzoo.models.optimizers import SGD, Adam
 from kzoo.models.recurrent_backbone import RecurrentBackbone
 from kzoo.models.sentence_cross_entropy import SentenceCrossEntropy
+from kzoo.models.texts_and_tokens import Hypothesis
 from kzoo.models.transformer_backbone import TransformerBackbone
-from kzoo.models.translator import Hypothesis, Translator
+from kzoo.models.translator import Translator
 
 __all__ = [
     "SGD",

@@ -173,27 +173,21 @@ class AttentionBridgeBackbone(Backbone):
             name="outputs_by_language",
         )
 
-        source = keras.Input((None,), dtype="int32", name="source")
-        target = keras.Input((None,), dtype="int32", name="target")
-        source_language = keras.Input((), dtype="int32", name="source_language")
-        target_language = keras.Input((), dtype="int32", name="target_language")
-        mask = ops.not_equal(source, 0)
-        memory = encoded = self._encoded(source, source_language, mask)
+        inputs = {
+            "source": keras.Input((None,), dtype="int32", name="source"),
+            "target": keras.Input((None,), dtype="int32", name="target"),
+            "source_language": keras.Input((), dtype="int32", name="source_language"),
+            "target_language": keras.Input((), dtype="int32", name="target_language"),
+        }
+        language = inputs["target_language"]
+        memory, mask = self._encoded(inputs)
         if self.bridge is not None:
-            memory = self.bridge(encoded, mask=mask)
-            mask = None
-        x = self.target_dropout(self._embed(target, target_language))
-        x = self.decoders(
-            target_language, x, memory=memory, initial=self._initial(memory, mask), memory_mask=mask
-        )
+            memory, mask = self.bridge(memory, mask=mask), None
+        x = self.target_dropout(self._embed(inputs["target"], language))
+        x = self.decoders(language, x, memory=memory, initial=self._initial(memory, mask), memory_mask=mask)
         super().__init__(
-            inputs={
-                "source": source,
-                "target": target,
-                "source_language": source_language,
-                "target_language": target_language,
-            },
-            outputs=self._logits(x, target_language),
+            inputs=inputs,
+            outputs=self._logits(x, language),
             dtype=dtype,
             name=name,
             trainable=trainable,
@@ -207,9 +201,12 @@ class AttentionBridgeBackbone(Backbone):
     def _embed(self, words, language):
         return self.embedding(words + ops.take(self._offsets, language)[:, None])
 
-    def _encoded(self, source, language, mask):
+    def _encoded(self, inputs):
+        """Return the encoder's outputs `(B, S, D)`, and the mask `(B, S)`."""
+        source, language = inputs["source"], inputs["source_language"]
+        mask = ops.not_equal(source, 0)
         x = self.source_dropout(self._embed(source, language))
-        return self.encoded_dropout(self.encoders(language, x, mask=mask))
+        return self.encoded_dropout(self.encoders(language, x, mask=mask)), mask
 
     def _initial(self, memory, mask) -> list:
         """Return every decoder layer's initial h and c: the mean of the memory."""
@@ -238,8 +235,7 @@ class AttentionBridgeBackbone(Backbone):
         """
         if self.bridge is None:
             raise ValueError("a model without a bridge (bridge=False) has no sentence matrix")
-        mask = ops.not_equal(inputs["source"], 0)
-        return self.bridge.attend(self._encoded(inputs["source"], inputs["source_language"], mask), mask)
+        return self.bridge.attend(*self._encoded(inputs))
 
     def encode(self, inputs: dict) -> dict:
         """Return the memory of the sentences: M as prepared by the target language's decoder."""
@@ -250,10 +246,7 @@ class AttentionBridgeBackbone(Backbone):
 
     def _memory(self, inputs):
         """Return what the decoders attend to: M `(B, k, D)`, or encoder outputs `(B, S, D)`, and the mask."""
-        if self.bridge is not None:
-            return self.matrix(inputs)[0], None
-        mask = ops.not_equal(inputs["source"], 0)
-        return self._encoded(inputs["source"], inputs["source_language"], mask), mask
+        return self._encoded(inputs) if self.bridge is None else (self.matrix(inputs)[0], None)
 
     def source_attention(self, inputs: dict):
         """Return the target tokens' attention to the rows of M: one `(B, 1, T, k)`, in a list.

@@ -1,6 +1,5 @@
 """The multilingual translator: translates between any two of its languages."""
 
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -13,15 +12,8 @@ from kzoo.decoding.length_penalty import as_penalty
 from kzoo.errors import UserError
 from kzoo.models.argument_checks import check_search
 from kzoo.models.backbone_method import BackboneMethod
-from kzoo.models.preset_files import in_one_line, read_preset, write_preset
-from kzoo.models.source_attention import SourceAttention
+from kzoo.models.texts_and_tokens import Hypothesis, as_hypotheses, pieces, tokenize_within
 from kzoo.models.translation_model import TranslationModel
-from kzoo.models.translator import (
-    Hypothesis,
-    as_hypotheses,
-    pieces,
-    tokenize_within,
-)
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -52,7 +44,6 @@ class MultilingualTranslator(TranslationModel):
         super().__init__(backbone, **kwargs)
         self.tokenizers = dict(tokenizers)
         self._embed_batch = None
-        self._attention = SourceAttention(backbone)
 
     @property
     def languages(self) -> list[str]:
@@ -110,12 +101,8 @@ class MultilingualTranslator(TranslationModel):
                 f"the model translates among {', '.join(self.languages)}: "
                 "give source_language and target_language"
             )
-        texts = [texts] if isinstance(texts, str) else list(texts)
         words = self.tokenize(texts, source_language, truncate)
-        languages = {
-            "source_language": np.full(len(texts), self._number(source_language), "int32"),
-            "target_language": np.full(len(texts), self._number(target_language), "int32"),
-        }
+        languages = self._language_inputs(len(words), source_language, target_language)
         found = self._searches.search(
             words, languages, beam_size, length_penalty, max_length, threads, progress
         )
@@ -144,9 +131,9 @@ class MultilingualTranslator(TranslationModel):
         }
         if pooling not in poolings:
             raise UserError(f"pooling is one of {', '.join(poolings)}, not {pooling!r}")
-        texts = [texts] if isinstance(texts, str) else list(texts)
-        matrices = np.zeros((len(texts), *self.backbone.matrix_shape), "float32")
-        for numbers, matrix, _ in self._matrices(texts, language, truncate):
+        words = self.tokenize(texts, language, truncate)
+        matrices = np.zeros((len(words), *self.backbone.matrix_shape), "float32")
+        for numbers, matrix, _ in self._matrices(words, language):
             matrices[numbers] = matrix
         return poolings[pooling](matrices)
 
@@ -156,10 +143,8 @@ class MultilingualTranslator(TranslationModel):
         Raises:
             UserError: as for `embed`; or an empty sentence.
         """
-        words = self.tokenize([text], language)[0]
-        if not words:
-            raise UserError(f"{text!r} has no word that the bridge could attend to")
-        (_, _, scores) = next(iter(self._matrices([text], language, False)))
+        words = self._some_words(text, language)
+        _, _, scores = next(self._matrices([words], language))
         return pieces(self.tokenizers[language], words), scores[0, :, : len(words) + 1]
 
     def attention(
@@ -179,16 +164,11 @@ class MultilingualTranslator(TranslationModel):
         Raises:
             UserError: as for `Translator.attention`; or a language that the model lacks.
         """
-        words = self.tokenize([text], source_language)[0]
-        if not words:
-            raise UserError(f"{text!r} has no word to attend to")
+        words = self._some_words(text, source_language)
         if translation is None:
             translation = self.translate([text], source_language, target_language)[0]
         target = self.tokenize([translation], target_language)[0]
-        languages = {
-            "source_language": np.array([self._number(source_language)], "int32"),
-            "target_language": np.array([self._number(target_language)], "int32"),
-        }
+        languages = self._language_inputs(1, source_language, target_language)
         weights = self._attention(words, target, languages)
         attended = (
             pieces(self.tokenizers[source_language], words)
@@ -197,9 +177,8 @@ class MultilingualTranslator(TranslationModel):
         )
         return attended, pieces(self.tokenizers[target_language], target), weights[..., : len(attended)]
 
-    def _matrices(self, texts: list[str], language: str, truncate: bool):
+    def _matrices(self, words: list[list[int]], language: str):
         """Yield the sentences' numbers with their M and A, batch by batch; empty sentences are skipped."""
-        words = self.tokenize(texts, language, truncate)
         if self.backbone.bridge is None:
             raise UserError("a model without a bridge (bridge=False) has no sentence embeddings")
         if self._embed_batch is None:
@@ -213,7 +192,7 @@ class MultilingualTranslator(TranslationModel):
             found = self._embed_batch({"source": source, "source_language": code})
             yield numbers, *(part[: len(numbers)] for part in found)
 
-    def tokenize(self, texts: list[str], language: str, truncate: bool = False) -> list[list[int]]:
+    def tokenize(self, texts: Iterable[str], language: str, truncate: bool = False) -> list[list[int]]:
         """Return the token ids of sentences in a language, without start and end.
 
         Raises:
@@ -227,6 +206,17 @@ class MultilingualTranslator(TranslationModel):
             )
         return tokenize_within(self.tokenizers[language], texts, self.backbone.max_length - 1, truncate)
 
+    def _some_words(self, text: str, language: str) -> list[int]:
+        words = self.tokenize([text], language)[0]
+        if not words:
+            raise UserError(f"{text!r} has no word to attend to")
+        return words
+
+    def _language_inputs(self, rows: int, source_language: str, target_language: str) -> dict:
+        """Return the languages' numbers as the backbone takes them, one for each row."""
+        languages = {"source_language": source_language, "target_language": target_language}
+        return {name: np.full(rows, self._number(code), "int32") for name, code in languages.items()}
+
     def _number(self, language: str) -> int:
         if language not in self.tokenizers:
             lower = str(language).lower()
@@ -239,29 +229,12 @@ class MultilingualTranslator(TranslationModel):
         self._number(source_language), self._number(target_language)
         return Direction(self, source_language, target_language)
 
-    def save_to_preset(self, folder: str | os.PathLike):
-        """Write the translator as a keras-hub preset: configuration, weights in float16 and tokenizers.
-
-        Args:
-            folder: the preset's folder. It is written completely or not at all, and replaces an earlier
-                preset there; other files in the folder, such as its card, are kept.
-
-        Raises:
-            UserError: as for `Translator.save_to_preset`.
-        """
-        write_preset(folder, self, list(self.tokenizers.values()), {"languages": self.languages})
+    def _tokenizers_and_settings(self):
+        return list(self.tokenizers.values()), {"languages": self.languages}
 
     @classmethod
-    def from_preset(cls, folder: str | os.PathLike, **overrides) -> "MultilingualTranslator":
-        """Read what `save_to_preset` wrote.
-
-        Args:
-            folder: the preset: a folder, a name on the shelf, or a handle, as `kzoo.presets.load` takes it.
-            **overrides: arguments of the backbone that replace the saved ones, such as `dropout`.
-        """
-        backbone, tokenizers, settings = read_preset(folder, cls, **overrides)
-        with in_one_line(folder):
-            return cls(backbone, dict(zip(settings["languages"], tokenizers, strict=True)))
+    def _from_parts(cls, backbone, tokenizers, settings):
+        return cls(backbone, dict(zip(settings["languages"], tokenizers, strict=True)))
 
     def get_config(self):
         serialize = keras.saving.serialize_keras_object

@@ -6,7 +6,7 @@ from keras_hub.models import Backbone
 
 from kzoo.layers import Dropout, RecurrentDecoder, RecurrentEncoder
 from kzoo.models.argument_checks import check_rate, check_sizes
-from kzoo.models.source_embeddings import check_source_embedding, source_embedding_layer, unit_normal
+from kzoo.models.source_embeddings import check_source_embedding, glyph_embedding, unit_normal
 from kzoo.models.whole_batch_loss import WholeBatchLoss
 
 
@@ -96,17 +96,16 @@ class RecurrentBackbone(Backbone):
             "max_length": max_length,
         }
         self.max_length, self.width = max_length, decoder_units[-1]
-        self.source_embedding = source_embedding_layer(
-            source_embedding,
-            source_vocabulary_size,
-            embedding_dim,
-            glyph_options,
-            dtype=dtype,
-            name="source_embedding",
-        )
-        self.target_embedding = keras.layers.Embedding(
-            target_vocabulary_size, embedding_dim, unit_normal(), dtype=dtype, name="target_embedding"
-        )
+
+        def lookup(size, name):
+            return keras.layers.Embedding(size, embedding_dim, unit_normal(), dtype=dtype, name=name)
+
+        def glyphs(size, name):
+            return glyph_embedding(size, embedding_dim, glyph_options, dtype, name)
+
+        embed = lookup if source_embedding == "lookup" else glyphs
+        self.source_embedding = embed(source_vocabulary_size, "source_embedding")
+        self.target_embedding = lookup(target_vocabulary_size, "target_embedding")
         self.target_dropout = Dropout(dropout, dtype=dtype, name="target_dropout")
         self.output_dropout = Dropout(dropout, dtype=dtype, name="output_dropout")
         self.encoder = RecurrentEncoder(

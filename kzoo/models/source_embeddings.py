@@ -4,6 +4,8 @@ import keras
 
 from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
 
+SOURCE_EMBEDDINGS = ("lookup", "glyph")
+
 
 def check_source_embedding(kind: str, glyph_options: dict | None):
     """Raise `ValueError` for an unknown kind of source embedding, or options that it does not have."""
@@ -13,31 +15,12 @@ def check_source_embedding(kind: str, glyph_options: dict | None):
         raise ValueError(f"source_embedding={kind!r} has no glyph_options, not {glyph_options!r}")
 
 
-def source_embedding_layer(
-    kind: str, vocabulary_size: int, width: int, glyph_options: dict | None = None, **names
-) -> keras.layers.Layer:
-    """Return the layer that embeds the source.
-
-    Args:
-        kind: `"lookup"` or `"glyph"`, as `check_source_embedding` accepts it.
-        vocabulary_size: int.
-        width: int. D.
-        glyph_options: dict. Arguments of `GlyphCharEncoder`.
-        **names: `dtype` and `name`.
-    """
-    return SOURCE_EMBEDDINGS[kind](vocabulary_size, width, glyph_options or {}, names)
-
-
-def _lookup(vocabulary_size, width, glyph_options, names):
-    return keras.layers.Embedding(vocabulary_size, width, unit_normal(), **names)
-
-
-def _glyph(vocabulary_size, width, glyph_options, names):
-    encoder = GlyphCharEncoder(width, **glyph_options, dtype=names["dtype"], name="glyph_encoder")
-    return GlyphEmbedding(vocabulary_size, encoder, **names)
-
-
-SOURCE_EMBEDDINGS = {"lookup": _lookup, "glyph": _glyph}
+def glyph_embedding(
+    vocabulary_size: int, width: int, glyph_options: dict | None, dtype, name: str
+) -> GlyphEmbedding:
+    """Return the layer that computes vectors of D = `width` numbers from `vocabulary_size` glyphs."""
+    encoder = GlyphCharEncoder(width, **(glyph_options or {}), dtype=dtype, name="glyph_encoder")
+    return GlyphEmbedding(vocabulary_size, encoder, dtype=dtype, name=name)
 
 
 def unit_normal() -> keras.initializers.Initializer:

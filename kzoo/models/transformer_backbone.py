@@ -16,7 +16,7 @@ from kzoo.layers import (
     TransformerEncoderLayer,
 )
 from kzoo.models.argument_checks import check_rate, check_sizes
-from kzoo.models.source_embeddings import check_source_embedding, source_embedding_layer
+from kzoo.models.source_embeddings import check_source_embedding, glyph_embedding
 
 # Encodings that are added to the embeddings. Rotary positions act inside the attention instead.
 ADDED_POSITIONS = {
@@ -141,6 +141,9 @@ class TransformerBackbone(Backbone):
                 size, width, embeddings_initializer=initializer, dtype=dtype, name=name
             )
 
+        def glyphs(size, name):
+            return glyph_embedding(size, width, glyph_options, dtype, name)
+
         def positions(name):
             # What is added is always float32: bfloat16 cannot tell position 256 from 257.
             make = ADDED_POSITIONS.get(position_encoding)
@@ -178,18 +181,8 @@ class TransformerBackbone(Backbone):
             self.source_embedding = self.target_embedding = embedding(source_vocabulary_size, "embedding")
         else:
             self.target_embedding = embedding(target_vocabulary_size, "target_embedding")
-            self.source_embedding = (
-                embedding(source_vocabulary_size, "source_embedding")
-                if source_embedding == "lookup"
-                else source_embedding_layer(
-                    source_embedding,
-                    source_vocabulary_size,
-                    width,
-                    glyph_options,
-                    dtype=dtype,
-                    name="source_embedding",
-                )
-            )
+            embed = embedding if source_embedding == "lookup" else glyphs
+            self.source_embedding = embed(source_vocabulary_size, "source_embedding")
         self.source_positions = positions("source_positions")
         self.target_positions = positions("target_positions")
         self.source_dropout = Dropout(dropout, dtype=dtype, name="source_dropout")
@@ -209,11 +202,10 @@ class TransformerBackbone(Backbone):
         }
         if image_shape is not None:
             inputs["image"] = keras.Input(tuple(image_shape), name="image")
-        source_mask = ops.not_equal(inputs["source"], 0)
         x = self._embed_target(inputs["target"])
-        encoded = self._encode(inputs, source_mask)
+        encoded, mask = self._encode(inputs)
         for layer in self.decoder_layers:
-            x = layer(x, encoded, source_mask=source_mask)
+            x = layer(x, encoded, source_mask=mask)
         super().__init__(
             inputs=inputs,
             outputs=self._logits(x),
@@ -237,8 +229,8 @@ class TransformerBackbone(Backbone):
         """
         if self._settings["image_shape"] is None:
             raise ValueError("a model without an image_shape has no attention of an image")
-        x, image = self._enter(inputs)
-        mask, scores = ops.not_equal(inputs["source"], 0), []
+        x, mask, image = self._enter(inputs)
+        scores = []
         for layer in self.encoder_layers:
             x, attended = layer.attend(x, image, mask)
             scores.append(attended)
@@ -250,8 +242,7 @@ class TransformerBackbone(Backbone):
         Args:
             inputs: the model's inputs; row t of the weights belongs to the token after target token t.
         """
-        mask = ops.not_equal(inputs["source"], 0)
-        encoded = self._encode(inputs, mask)
+        encoded, mask = self._encode(inputs)
         x, scores = self._embed_target(inputs["target"]), []
         for layer in self.decoder_layers:
             x, attended = layer.attend(x, encoded, mask)
@@ -259,19 +250,20 @@ class TransformerBackbone(Backbone):
         return scores
 
     def _enter(self, inputs):
-        """Return the embedded source `(B, S, D)`, and the image's features, or `None`."""
-        image = inputs.get("image")
+        """Return the embedded source `(B, S, D)`, its mask `(B, S)`, and the image's features, or `None`."""
+        source, image = inputs["source"], inputs.get("image")
+        mask = ops.not_equal(source, 0)
         if self.picture_encoder is not None:
-            present = ops.any(ops.not_equal(inputs["source"], 0), axis=1)  # other rows only fill the batch
-            image = self.picture_encoder(image, present=present)
-        x = self.source_embedding(inputs["source"]) * self._source_scale
-        return self.source_dropout(_with_positions(x, self.source_positions)), image
+            image = self.picture_encoder(image, present=ops.any(mask, axis=1))  # others only fill the batch
+        x = self.source_embedding(source) * self._source_scale
+        return self.source_dropout(_with_positions(x, self.source_positions)), mask, image
 
-    def _encode(self, inputs, source_mask):
-        x, image = self._enter(inputs)
+    def _encode(self, inputs):
+        """Return the encoder's outputs `(B, S, D)`, and the mask `(B, S)`."""
+        x, mask, image = self._enter(inputs)
         for layer in self.encoder_layers:
-            x = layer(x, image=image, mask=source_mask)
-        return x if self.encoder_norm is None else self.encoder_norm(x)
+            x = layer(x, image=image, mask=mask)
+        return (x if self.encoder_norm is None else self.encoder_norm(x)), mask
 
     def _logits(self, x):
         x = x if self.decoder_norm is None else self.decoder_norm(x)
@@ -282,8 +274,7 @@ class TransformerBackbone(Backbone):
 
         A model with an `image_shape` takes `inputs["image"]` too.
         """
-        mask = ops.not_equal(inputs["source"], 0)
-        encoded = self._encode(inputs, mask)
+        encoded, mask = self._encode(inputs)
         dtype = self.decoder_layers[0].compute_dtype
         caches = [layer.source_cache(encoded) for layer in self.decoder_layers]
         return {

@@ -1,11 +1,14 @@
-"""Base class of every translator: wraps a backbone, with its compiled beam searches."""
+"""Base class of every translator: a backbone with its compiled beam searches, saved and exported."""
 
 import os
 from collections.abc import Callable
+from typing import Self
 
 import keras
 
 from kzoo.decoding.batched_search import BatchedSearch
+from kzoo.models.preset_files import in_one_line, read_preset, write_preset
+from kzoo.models.source_attention import SourceAttention
 from kzoo.models.whole_batch_loss import WholeBatchLoss
 from kzoo.models.xla import uses_xla
 
@@ -28,6 +31,7 @@ class TranslationModel(WholeBatchLoss, keras.Model):
         super().__init__(**{"dtype": backbone.dtype_policy, **kwargs})  # the policy decides on loss scaling
         self.backbone = backbone
         self._searches = BatchedSearch(self, backbone.max_length, uses_xla(backbone))
+        self._attention = SourceAttention(backbone)
         self.built = True  # like the backbone
 
     @property
@@ -43,6 +47,40 @@ class TranslationModel(WholeBatchLoss, keras.Model):
         # For `compile` without `jit_compile`. Keras itself would not use XLA on a CPU, where it is faster,
         # but would on a GPU for switches between languages, which it cannot compile.
         return uses_xla(self.backbone)
+
+    def save_to_preset(self, folder: str | os.PathLike):
+        """Write the translator as a keras-hub preset: configuration, weights in float16 and tokenizers.
+
+        Args:
+            folder: the preset's folder. It is written completely or not at all, and replaces an earlier
+                preset there; other files in the folder, such as its card, are kept.
+
+        Raises:
+            UserError: the folder holds something other than a preset, or cannot be written; a weight beyond
+                float16; settings that `from_preset` would refuse, such as a language "zh/TW".
+        """
+        write_preset(folder, self, *self._tokenizers_and_settings())
+
+    @classmethod
+    def from_preset(cls, folder: str | os.PathLike, **overrides) -> Self:
+        """Read what `save_to_preset` wrote.
+
+        Args:
+            folder: the preset: a folder, a name on the shelf, or a handle, as `kzoo.presets.load` takes it.
+            **overrides: arguments of the backbone that replace the saved ones, such as `dropout`.
+        """
+        parts = read_preset(folder, cls, **overrides)
+        with in_one_line(folder):
+            return cls._from_parts(*parts)
+
+    def _tokenizers_and_settings(self) -> tuple[list, dict]:
+        """Return what a preset has beside the backbone: tokenizers, and other arguments as JSON."""
+        raise NotImplementedError
+
+    @classmethod
+    def _from_parts(cls, backbone: keras.Model, tokenizers: list, settings: dict) -> Self:
+        """Return the translator of a backbone and what `_tokenizers_and_settings` returned."""
+        raise NotImplementedError
 
     def export(
         self,

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 import keras
 import numpy as np
@@ -12,20 +11,11 @@ from kzoo.decoding.length_penalty import as_penalty
 from kzoo.errors import UserError
 from kzoo.models.argument_checks import check_search
 from kzoo.models.image_inputs import image_rows
-from kzoo.models.preset_files import in_one_line, read_preset, write_preset
-from kzoo.models.source_attention import SourceAttention
+from kzoo.models.texts_and_tokens import Hypothesis, as_hypotheses, pieces, tokenize_within
 from kzoo.models.translation_model import TranslationModel
 from kzoo.text.tokenizers import END
 
 Image = np.ndarray | str | os.PathLike  # features, pixels, or a picture's file
-
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """One translation: its text, and its log-probability divided by its length penalty."""
-
-    text: str
-    score: float
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -76,7 +66,6 @@ class Translator(TranslationModel):
         self.source_language = source_language
         self.target_language = target_language
         self.extractor = extractor
-        self._attention = SourceAttention(backbone)
 
     def translate(
         self,
@@ -139,10 +128,9 @@ class Translator(TranslationModel):
         """
         check_search(beam_size, n, max_length, threads)
         length_penalty = as_penalty(length_penalty)
-        texts = [texts] if isinstance(texts, str) else list(texts)
         words = self.tokenize_source(texts, truncate)
         self.bake()
-        images = image_rows(images, len(texts), self.image_shape, self.extractor)
+        images = image_rows(images, len(words), self.image_shape, self.extractor)
         others = {} if images is None else {"image": images}
         found = self._searches.search(words, others, beam_size, length_penalty, max_length, threads, progress)
         return as_hypotheses(found, n, self.target_tokenizer)
@@ -203,7 +191,7 @@ class Translator(TranslationModel):
             raise UserError(f"{text!r} has no word to attend to")
         return words
 
-    def tokenize_source(self, texts: list[str], truncate: bool = False) -> list[list[int]]:
+    def tokenize_source(self, texts: Iterable[str], truncate: bool = False) -> list[list[int]]:
         """Return the token ids of source sentences, without start and end.
 
         Raises:
@@ -214,35 +202,12 @@ class Translator(TranslationModel):
             raise UserError("this model has no tokenizer: build it with one, as pope_tiny(tokenizer)")
         return tokenize_within(self.source_tokenizer, texts, self.backbone.max_length - 1, truncate)
 
-    def save_to_preset(self, folder: str | os.PathLike):
-        """Write the translator as a keras-hub preset: configuration, weights in float16 and tokenizers.
-
-        Args:
-            folder: the preset's folder. It is written completely or not at all, and replaces an earlier
-                preset there; other files in the folder, such as its card, are kept.
-
-        Raises:
-            UserError: the folder holds something other than a preset, or cannot be written; a weight beyond
-                float16; settings that `from_preset` would refuse, such as a language "zh/TW".
-        """
-        write_preset(
-            folder,
-            self,
-            [self.source_tokenizer, self.target_tokenizer],
-            self._settings(),
-        )
+    def _tokenizers_and_settings(self):
+        return [self.source_tokenizer, self.target_tokenizer], self._settings()
 
     @classmethod
-    def from_preset(cls, folder: str | os.PathLike, **overrides) -> "Translator":
-        """Read what `save_to_preset` wrote.
-
-        Args:
-            folder: the preset: a folder, a name on the shelf, or a handle, as `kzoo.presets.load` takes it.
-            **overrides: arguments of the backbone that replace the saved ones, such as `dropout`.
-        """
-        backbone, tokenizers, settings = read_preset(folder, cls, **overrides)
-        with in_one_line(folder):
-            return cls(backbone, *tokenizers, **settings)
+    def _from_parts(cls, backbone, tokenizers, settings):
+        return cls(backbone, *tokenizers, **settings)
 
     def _settings(self) -> dict:
         """Return the constructor's arguments except the backbone and the tokenizers."""
@@ -266,64 +231,3 @@ class Translator(TranslationModel):
         for part in ("backbone", "source_tokenizer", "target_tokenizer"):
             config[part] = keras.saving.deserialize_keras_object(config[part])
         return cls(**config)
-
-
-def tokenize_within(
-    tokenizer: Tokenizer, texts: list[str], limit: int, truncate: bool = False
-) -> list[list[int]]:
-    """Return the token ids of sentences that have at most `limit` tokens.
-
-    Raises:
-        UserError: a longer sentence, unless `truncate` is true, which cuts it; an input that is not text.
-    """
-    for number, text in enumerate(texts, 1):
-        if not isinstance(text, str):
-            raise UserError(f"a sentence is text, not {type(text).__name__}: {text!r:.40}")
-        check_encodable(text, number)
-    words = tokenizer(texts) if texts else []
-    for number, sentence in enumerate(words):
-        if len(sentence) > limit and not truncate:
-            raise UserError(
-                f"sentence {number + 1} has {len(sentence)} subwords, the model reads at most {limit}: "
-                f"split it, or ask for truncation with truncate or --truncate ({texts[number][:40]!r}…)"
-            )
-    return [sentence[:limit] for sentence in words]
-
-
-def check_encodable(text: str, number: int):
-    """Raise `UserError` for a sentence, by its number, that cannot be encoded as UTF-8."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # JSON can say "\ud800"
-        raise UserError(f"sentence {number} is not text: it has half of a surrogate pair") from None
-
-
-def pieces(tokenizer: Tokenizer, words: list[int]) -> list[str]:
-    """Return tokens as the tokenizer writes them, followed by the end symbol."""
-    return [*(tokenizer.id_to_token(word) for word in words), tokenizer.id_to_token(END)]
-
-
-def as_hypotheses(found: list, n: int, tokenizer: Tokenizer) -> list[list[Hypothesis]]:
-    """Return the `n` best hypotheses of each sentence as text.
-
-    Args:
-        found: for each sentence, token ids `(K, T)` and scores `(K,)`, best first; `None` for an empty one.
-        n: int. At most K; fewer are returned if the search found fewer.
-        tokenizer: of the target language.
-
-    Raises:
-        UserError: a sentence has no hypothesis because its token scores are NaN or infinite.
-    """
-    rows = []
-    for number, best in enumerate(found, 1):
-        tokens, scores = best or ([[END]], [0.0])
-        real = [i for i, score in enumerate(scores[:n]) if score > -1e8]
-        if not real:
-            raise UserError(
-                f"the scores of sentence {number} are not finite; check the weights. Use an earlier "
-                "checkpoint, retrain with a lower rate or a clip_norm, or use float32 instead of float16"
-            )
-        rows.append([(list(tokens[i]), float(scores[i])) for i in real])
-    words = [[int(word) for word in row[: row.index(END)]] for sentence in rows for row, _ in sentence]
-    texts = iter(tokenizer.detokenize(words) if words else ())
-    return [[Hypothesis(next(texts), score) for _, score in sentence] for sentence in rows]

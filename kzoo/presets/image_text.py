@@ -62,4 +62,4 @@ def compile_translator(translator: keras.Model):
     The paper's "initial rate 0.01" together with that schedule is ambiguous: this is the schedule as Vaswani
     gives it, whose peak is 3.5e-4 at D = 512.
     """
-    pope.compile_noam(translator, translator.backbone.width, warmup_steps=16000, beta_2=0.997)
+    pope.compile_translator(translator, warmup_steps=16000, beta_2=0.997)

@@ -130,38 +130,16 @@ def transformer(
     return translator
 
 
-def compile_translator(translator: keras.Model):
-    """Compile with Vaswani's recipe: Noam's schedule with 4,000 warm-up steps, label smoothing 0.1."""
-    compile_noam(translator, width=translator.backbone.width)
-
-
-def compile_noam(
-    translator: keras.Model,
-    width: int,
-    warmup_steps: int = 4000,
-    rate_factor: float = 1.0,
-    label_smoothing: float = 0.1,
-    clip_norm: float | None = None,
-    beta_2: float = 0.98,
-):
+def compile_translator(translator: keras.Model, warmup_steps: int = 4000, beta_2: float = 0.98):
     """Compile with Adam on Noam's schedule and label smoothing (Vaswani et al. 2017, Sections 5.3 and 5.4).
 
     Args:
-        translator: the model.
-        width: int. D, which scales the rate.
+        translator: the model; its width scales the rate.
         warmup_steps: int. Steps until the rate's peak.
-        rate_factor: float. Factor of the rate.
-        label_smoothing: float. ε of the loss.
-        clip_norm: float. Maximum global norm of the gradients; `None`: no clipping.
         beta_2: float. Adam's β₂.
     """
+    schedule = NoamSchedule(translator.backbone.width, warmup_steps)
     translator.compile(
-        optimizer=Adam(
-            NoamSchedule(width, warmup_steps, rate_factor),
-            beta_1=0.9,
-            beta_2=beta_2,
-            epsilon=1e-9,
-            global_clipnorm=clip_norm,
-        ),
-        loss=LabelSmoothedCrossEntropy(label_smoothing),
+        optimizer=Adam(schedule, beta_1=0.9, beta_2=beta_2, epsilon=1e-9),
+        loss=LabelSmoothedCrossEntropy(0.1),
     )

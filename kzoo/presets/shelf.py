@@ -50,6 +50,7 @@ BUILDERS = {
         "sine_tiny",
     ),
 }
+MODULES = {name: module for module, builders in BUILDERS.items() for name in builders}
 # The module with a trained translator's recipe, by its backbone's class; see `family`.
 FAMILIES = {
     "AttentionBridgeBackbone": "attention_bridge",
@@ -67,8 +68,7 @@ def list_presets(pattern: str = "*") -> list[str]:
     >>> list_presets("pope*")
     ['pope_base', 'pope_tiny', 'pope_tiny_multi30k_en_de']
     """
-    builders = [name for module in BUILDERS.values() for name in module]
-    return sorted(fnmatch.filter([*builders, *shelved()], pattern))
+    return sorted(fnmatch.filter([*MODULES, *shelved()], pattern))
 
 
 def shelf_table(pattern: str = "*") -> "Group":
@@ -120,7 +120,7 @@ def builder(name: str) -> "Callable[..., Translator | MultilingualTranslator]":
 
 def is_builder(name: str) -> bool:
     """Return whether `name` is a builder's; otherwise it can only be a trained preset's."""
-    return any(name in builders for builders in BUILDERS.values())
+    return name in MODULES
 
 
 def locate(preset: str | os.PathLike) -> Path:
@@ -153,11 +153,9 @@ def builder_module(name: str) -> str:
     Raises:
         UserError: no preset of that name can be built.
     """
-    for module, builders in BUILDERS.items():
-        if name in builders:
-            return module
-    known = [name for builders in BUILDERS.values() for name in builders]
-    raise UserError(f"no preset {name!r} can be built; {nearest(name, known)}")
+    if not is_builder(name):
+        raise UserError(f"no preset {name!r} can be built; {nearest(name, list(MODULES))}")
+    return MODULES[name]
 
 
 def load(preset: str | os.PathLike, **overrides) -> "Translator | MultilingualTranslator":

@@ -10,7 +10,7 @@ from kzoo.decoding.batched_search import batches_by_length
 from kzoo.errors import UserError
 from kzoo.models import MultilingualTranslator, Translator
 from kzoo.models.image_inputs import image_rows
-from kzoo.models.translator import check_encodable
+from kzoo.models.texts_and_tokens import check_encodable
 from kzoo.serve.pictures import check_pixels, decoded
 
 # Texts tokenized before their lengths are checked: a text within the limit on characters can have tens of

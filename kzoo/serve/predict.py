@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kzoo.models.translator import Hypothesis
+from kzoo.models import Hypothesis
 from kzoo.serve.checks import check_language
 from kzoo.serve.served import Served
 

@@ -11,8 +11,8 @@ from keras import ops
 
 from kzoo.data import Batches, open_corpus
 from kzoo.errors import UserError
+from kzoo.models import Adam, LabelSmoothedCrossEntropy, NoamSchedule
 from kzoo.presets import load, pope_tiny
-from kzoo.presets.pope import compile_noam
 from kzoo.text import CharacterTokenizer, SubwordTokenizer, train_subwords
 
 SMALL = {"num_layers": 1, "width": 32, "num_heads": 2, "feedforward_dim": 64, "max_length": 40}
@@ -27,7 +27,8 @@ def trained():
     tokenizer = SubwordTokenizer(train_subwords(english + german, 500))
     translator = pope_tiny(tokenizer, **SMALL)
     translator.source_language, translator.target_language = "en", "de"
-    compile_noam(translator, width=32, warmup_steps=50, rate_factor=0.5)
+    optimizer = Adam(NoamSchedule(32, 50, 0.5), beta_2=0.98, epsilon=1e-9)
+    translator.compile(optimizer, loss=LabelSmoothedCrossEntropy())
     batches = Batches(tokenizer(english), tokenizer(german), tokens=1024, num_shapes=1)
     before = translator.evaluate(batches, verbose=0)
     translator.fit(batches, epochs=2, shuffle=False, verbose=0)

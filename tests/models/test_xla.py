@@ -6,10 +6,9 @@ import pytest
 
 from kzoo.data import Batches, open_corpus
 from kzoo.export import graph_search
-from kzoo.models import TransformerBackbone
+from kzoo.models import Adam, LabelSmoothedCrossEntropy, NoamSchedule, TransformerBackbone
 from kzoo.models.xla import uses_xla
 from kzoo.presets import pope_tiny
-from kzoo.presets.pope import compile_noam
 from kzoo.text import SubwordTokenizer, train_subwords
 
 pytestmark = [
@@ -30,7 +29,8 @@ def trained(english, german, tokenizer):
     """Return a small translator after a little training."""
     keras.utils.set_random_seed(1)
     translator = pope_tiny(tokenizer, **SMALL)
-    compile_noam(translator, width=32, warmup_steps=50, rate_factor=0.5)
+    optimizer = Adam(NoamSchedule(32, 50, 0.5), beta_2=0.98, epsilon=1e-9)
+    translator.compile(optimizer, loss=LabelSmoothedCrossEntropy())
     batches = Batches(tokenizer(english), tokenizer(german), tokens=512, num_shapes=1)
     translator.fit(batches, epochs=2, shuffle=False, verbose=0)
     return translator

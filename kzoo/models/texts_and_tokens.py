@@ -1,0 +1,79 @@
+"""From sentences to token ids, and from the search's token ids to hypotheses; for all translators."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from keras_hub.tokenizers import Tokenizer
+
+from kzoo.errors import UserError
+from kzoo.text.tokenizers import END
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One translation: its text, and its log-probability divided by its length penalty."""
+
+    text: str
+    score: float
+
+
+def tokenize_within(
+    tokenizer: Tokenizer, texts: Iterable[str], limit: int, truncate: bool = False
+) -> list[list[int]]:
+    """Return the token ids of sentences, or of one sentence, that have at most `limit` tokens.
+
+    Raises:
+        UserError: a longer sentence, unless `truncate` is true, which cuts it; an input that is not text.
+    """
+    texts = [texts] if isinstance(texts, str) else list(texts)
+    for number, text in enumerate(texts, 1):
+        if not isinstance(text, str):
+            raise UserError(f"a sentence is text, not {type(text).__name__}: {text!r:.40}")
+        check_encodable(text, number)
+    words = tokenizer(texts) if texts else []
+    for number, sentence in enumerate(words):
+        if len(sentence) > limit and not truncate:
+            raise UserError(
+                f"sentence {number + 1} has {len(sentence)} subwords, the model reads at most {limit}: "
+                f"split it, or ask for truncation with truncate or --truncate ({texts[number][:40]!r}…)"
+            )
+    return [sentence[:limit] for sentence in words]
+
+
+def check_encodable(text: str, number: int):
+    """Raise `UserError` for a sentence, by its number, that cannot be encoded as UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # JSON can say "\ud800"
+        raise UserError(f"sentence {number} is not text: it has half of a surrogate pair") from None
+
+
+def pieces(tokenizer: Tokenizer, words: list[int]) -> list[str]:
+    """Return tokens as the tokenizer writes them, followed by the end symbol."""
+    return [*(tokenizer.id_to_token(word) for word in words), tokenizer.id_to_token(END)]
+
+
+def as_hypotheses(found: list, n: int, tokenizer: Tokenizer) -> list[list[Hypothesis]]:
+    """Return the `n` best hypotheses of each sentence as text.
+
+    Args:
+        found: for each sentence, token ids `(K, T)` and scores `(K,)`, best first; `None` for an empty one.
+        n: int. At most K; fewer are returned if the search found fewer.
+        tokenizer: of the target language.
+
+    Raises:
+        UserError: a sentence has no hypothesis because its token scores are NaN or infinite.
+    """
+    rows = []
+    for number, best in enumerate(found, 1):
+        tokens, scores = best or ([[END]], [0.0])
+        real = [i for i, score in enumerate(scores[:n]) if score > -1e8]
+        if not real:
+            raise UserError(
+                f"the scores of sentence {number} are not finite; check the weights. Use an earlier "
+                "checkpoint, retrain with a lower rate or a clip_norm, or use float32 instead of float16"
+            )
+        rows.append([(list(tokens[i]), float(scores[i])) for i in real])
+    words = [[int(word) for word in row[: row.index(END)]] for sentence in rows for row, _ in sentence]
+    texts = iter(tokenizer.detokenize(words) if words else ())
+    return [[Hypothesis(next(texts), score) for _, score in sentence] for sentence in rows]
