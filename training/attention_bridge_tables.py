@@ -42,6 +42,7 @@ from kzoo.models.glove import GloVe, bag_of_vectors, co_occurrences, glove_examp
 from kzoo.presets import load
 from kzoo.training import Recipe, make_recipe, read_recipe, train
 from kzoo.training.recipe_corpus import recipe_directions
+from kzoo.training.run_folder import keep_results
 
 LANGUAGES = ("en", "de", "fr", "cs")
 SPLIT = "test_2016_flickr"
@@ -202,8 +203,7 @@ def bilingual(recipe: Recipe, name: str, direction: str, size: str) -> Recipe:
 def scores_of(recipe: Recipe, folder: Path) -> dict[tuple[str, str], dict]:
     """Train and score one run in all directions between its languages, or read its existing scores."""
     path = folder / "scores.json"
-    if not path.exists() or make_recipe(json.loads(path.read_text())["recipe"]) != recipe:
-        path.unlink(missing_ok=True)  # if what follows is stopped, they are not those of the model
+    if not keep_results(path, recipe):
         train(recipe, folder)
         seen = recipe_directions(recipe)
         tried = seen if recipe.directions else list(permutations(recipe.languages, 2))

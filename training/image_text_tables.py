@@ -42,8 +42,9 @@ from kzoo.models.image_inputs import image_rows
 from kzoo.models.shown_images import shown_images
 from kzoo.presets import load
 from kzoo.presets.image_text import PICTURE
-from kzoo.training import Recipe, make_recipe, read_recipe, train
+from kzoo.training import Recipe, read_recipe, train
 from kzoo.training.recipe_corpus import recipe_corpus
+from kzoo.training.run_folder import keep_results
 
 FC7 = (4096,)
 NOTHING_TO_SEE = {
@@ -178,8 +179,7 @@ def one_by_one(draw: Callable, seed: int, lines: list[str]):
 def scores_of(recipe: Recipe, folder: Path) -> dict[str, dict]:
     """Train and score one run on each test set with each kind of pictures, or read its existing scores."""
     path = folder / "scores.json"
-    if not path.exists() or make_recipe(json.loads(path.read_text())["recipe"]) != recipe:
-        path.unlink(missing_ok=True)  # if what follows is stopped, they are not those of the model
+    if not keep_results(path, recipe):
         train(recipe, folder)
         translator, corpus = load(folder), recipe_corpus(recipe)
         scores = {}

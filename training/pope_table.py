@@ -24,7 +24,8 @@ from kzoo.evaluation import evaluate, score_table
 from kzoo.evaluation.scores import write_scores
 from kzoo.presets import load
 from kzoo.presets.shelf import builder_module
-from kzoo.training import Recipe, make_recipe, read_recipe, train
+from kzoo.training import Recipe, read_recipe, train
+from kzoo.training.run_folder import keep_results
 
 TESTS = ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco"]
 PAPER = {"pope": "40.7"}
@@ -61,8 +62,7 @@ def table1(
 def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
     """Train and score one run, or read its existing scores."""
     path = folder / "scores.json"
-    if not path.exists() or make_recipe(json.loads(path.read_text())["recipe"]) != recipe:
-        path.unlink(missing_ok=True)  # if what follows is stopped, they are not those of the model
+    if not keep_results(path, recipe):
         train(recipe, folder)
         scores, _ = evaluate(
             load(folder),
