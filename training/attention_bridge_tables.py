@@ -25,6 +25,7 @@ import keras
 import typer
 
 from kzoo.cli import main
+from kzoo.commands.options import Overrides
 from kzoo.data import open_corpus
 from kzoo.data.language_pairs import language_pairs
 from kzoo.data.senteval import senteval_examples, senteval_tasks
@@ -72,7 +73,6 @@ SETTINGS = {
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 Size = Annotated[Literal["tiny", "base"], typer.Option()]
 Runs = Annotated[Path, typer.Option(help="Folder of the runs.")]
-Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, such as epochs=15.")]
 Seed = Annotated[int, typer.Option(help="Seed of every run.")]
 Seeds = Annotated[int, typer.Option(min=1, max=len(SEEDS), help="Number of SentEval's seeds.")]
 RUNS = Path("runs/attention_bridge")

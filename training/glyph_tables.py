@@ -26,6 +26,7 @@ import typer
 from keras import ops
 
 from kzoo.cli import main
+from kzoo.commands.options import Overrides
 from kzoo.data.conllu import read_conllu
 from kzoo.errors import UserError, nearest
 from kzoo.evaluation import (
@@ -63,7 +64,6 @@ Runs = Annotated[Path, typer.Option(help="Folder of the runs.")]
 Encoders = Annotated[
     str, typer.Option(help="EMB and architectures, comma-separated; cnn_fc_relu:256 has F = 256.")
 ]
-Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, such as epochs=15.")]
 RUNS = Path("runs/glyph")
 # Set by the encoders.
 FIXED = ("preset", "source_characters", "model.architecture", "model.glyph_options")

@@ -31,7 +31,7 @@ import typer
 
 from kzoo.bundle.corpora import test_splits
 from kzoo.cli import main
-from kzoo.commands.options import numbers
+from kzoo.commands.options import Overrides, numbers
 from kzoo.data.extractor import Extractor
 from kzoo.data.image_features import FeatureFile, write_features
 from kzoo.data.scenes import scenes as scenes_of
@@ -54,7 +54,6 @@ NOTHING_TO_SEE = {
 Size = Annotated[Literal["tiny", "base"], typer.Option()]
 Seeds = Annotated[str, typer.Option(help="Numbers, comma-separated.")]
 Runs = Annotated[Path, typer.Option(help="Folder of the runs.")]
-Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, such as epochs=15.")]
 RUNS = Path("runs/image_text")
 FIXED = ("preset", "seed", "images", "model.image_shape")  # set by the tables, or by options
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)

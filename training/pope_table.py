@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 import typer
 
 from kzoo.cli import main
-from kzoo.commands.options import numbers
+from kzoo.commands.options import Overrides, numbers
 from kzoo.data import open_corpus
 from kzoo.evaluation import evaluate, score_table
 from kzoo.evaluation.scores import write_scores
@@ -39,9 +39,7 @@ def table1(
     seeds: Annotated[str, typer.Option(help="Numbers, comma-separated.")] = "1,2,3",
     encodings: Annotated[str, typer.Option(help="Names, comma-separated.")] = "pope,sine,rope,learned",
     runs: Annotated[Path, typer.Option(help="Folder of the runs.")] = Path("runs/pope_table"),
-    overrides: Annotated[
-        list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, such as epochs=15.")
-    ] = None,
+    overrides: Overrides = None,
 ):
     recipe = read_recipe(
         Path(__file__).parent / f"pope_multi30k{'' if size == 'tiny' else '_' + size}.toml",

@@ -81,6 +81,8 @@ def evaluate(
     for chosen in split or []:
         data.languages_in(chosen)
     start_backend()
+    from kzoo.models.shown_images import shown_images
+
     translator = load(preset)
     alpha = {"length_penalty": length_penalty} if gnmt is None else {"gnmt": gnmt}
     searched = {"beam_size": beam_size, **alpha, "truncate": truncate}
@@ -101,10 +103,11 @@ def evaluate(
     if images:
         data = data.with_images(images)
     splits = split or _test_splits(data, corpus, source, target)
-    # For all splits, before the first is translated: any of them may lack images.
-    seen = {name: _shown(translator, data, name, shown) for name in splits} if reads_images else None
-    total = sum(len(data.sentences(name, source)) for name in splits)
-    with progress_bar("translating", total) as advance:
+    counts = {name: len(data.sentences(name, source)) for name in splits}
+    seen = None
+    if reads_images:  # for all splits, before the first is translated: any of them may lack images
+        seen = {name: shown_images(translator, data.images(name), counts[name], shown) for name in splits}
+    with progress_bar("translating", sum(counts.values())) as advance:
         scores, translations = evaluate_splits(
             translator, data, splits, source, target, *search, advance, seen
         )
@@ -174,14 +177,6 @@ def _test_splits(data, corpus: str, source: str, target: str) -> list[str]:
             f"it has {', '.join(data.languages)}: give another with --corpus"
         )
     return splits
-
-
-def _shown(translator, data, split: str, shown: str):
-    """Return the images `(N, *image_shape)` that are shown with a split's sentences."""
-    from kzoo.models.shown_images import shown_images
-
-    count = len(data.sentences(split, translator.source_language))
-    return shown_images(translator, data.images(split), count, shown)
 
 
 def _ambiguous_words(data, translations: dict[str, list[str]], source: str, target: str) -> dict:
