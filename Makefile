@@ -41,7 +41,7 @@ setup: .venv/ready
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[tensorflow,jax,dev]'
+	$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check -c constraints.txt -e '.[tensorflow,jax,dev]'
 	touch $@
 
 clean:

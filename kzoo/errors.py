@@ -39,7 +39,7 @@ def one_line(error: OSError) -> str:
     """Return a system error as one line, with the file's name if there is one."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     what = "no disk space left" if full else error.strerror or str(error)
-    return f"{what}{f': {error.filename}' if error.filename else ''}"
+    return f"{what}: {error.filename}" if error.filename else what
 
 
 def first_line(error: Exception) -> str:

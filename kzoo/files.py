@@ -106,7 +106,7 @@ def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
     path = Path(path).resolve()
     if path.is_file():
         raise UserError(f"{path}: cannot be written (it is a file, not a folder)")
-    with _named_errors(path):
+    with writing(path):
         with unfinished_folder(path) as unfinished:
             yield unfinished
             for part in (*unfinished.rglob("*"), unfinished):
@@ -251,7 +251,7 @@ def _beside(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a temporary name for a file; its folder is created, and what is left under that name removed."""
     path = Path(path)
     beside = path.with_name(_hidden(path.name))
-    with _named_errors(path):
+    with writing(path):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             yield beside
@@ -261,8 +261,8 @@ def _beside(path: str | os.PathLike) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _named_errors(path: Path):
-    """Report in one line why a file or folder cannot be written."""
+def writing(path: Path):
+    """Report in one line, as `UserError`, why a file or folder cannot be written."""
     try:
         yield
     except (OSError, RuntimeError) as error:

@@ -3,11 +3,12 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from kzoo.errors import UserError
-from kzoo.files import check_replaceable, check_writable, whole_file, whole_folder
+from kzoo.files import cache_folder, check_replaceable, check_writable, whole_file, whole_folder
 
 
 def full_disk(*_):
@@ -105,3 +106,11 @@ def test_a_folder_with_other_contents_is_not_replaced(tmp_path):
     ):
         folder.touch()
     assert (tmp_path / "precious").read_text() == "keep"
+
+
+def test_the_cache_folder(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.delenv("KZOO_CACHE", raising=False)
+    assert cache_folder() == Path("/home/me/.cache/kzoo")
+    monkeypatch.setenv("KZOO_CACHE", "~/elsewhere")
+    assert cache_folder() == Path("/home/me/elsewhere")

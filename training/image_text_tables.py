@@ -32,8 +32,8 @@ import typer
 from kzoo.bundle.corpora import test_splits
 from kzoo.cli import main
 from kzoo.commands.options import Overrides, numbers
-from kzoo.data.extractor import Extractor
-from kzoo.data.image_features import FeatureFile, write_features
+from kzoo.data.feature_writing import write_features
+from kzoo.data.image_features import Extractor, FeatureFile
 from kzoo.data.scenes import scenes as scenes_of
 from kzoo.evaluation import find_meteor, score_ambiguous_words, score_translations
 from kzoo.evaluation.meteor import LEFT_OUT

@@ -70,6 +70,8 @@ def transformer(settings: dict) -> dict:
         "heads": settings["heads"],
         "transformer_ff": settings["feedforward"],
         "add_qkvbias": True,
+        # Eole 0.6.4 otherwise trains the encoder without this bias, and translates with one never initialized.
+        "add_final_linear_bias": True,
         "add_ffnbias": True,
         "share_embeddings": True,
         "share_decoder_embeddings": True,

@@ -3,7 +3,7 @@
 import gzip
 from pathlib import Path
 
-from kzoo.data.corpora import Corpus
+from kzoo.data.corpus import Corpus
 from kzoo.data.image_features import FeatureFile
 from kzoo.errors import UserError
 from kzoo.training.recipe import Recipe

@@ -7,9 +7,11 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submod_attrs={
         "batches": ["Batches"],
         "conllu": ["read_conllu"],
-        "corpora": ["CORPORA", "Corpus", "open_corpus", "open_files"],
+        "corpora": ["CORPORA", "open_corpus", "open_files"],
+        "corpus": ["Corpus"],
         "ctb5": ["read_ctb5"],
-        "image_features": ["Extractor", "FeatureFile", "open_features", "write_features"],
+        "feature_writing": ["write_features"],
+        "image_features": ["Extractor", "FeatureFile", "open_features"],
         "language_pairs": ["language_pairs"],
         "pair_batches": ["PairBatches"],
         "sharded_batches": ["ShardedBatches"],

@@ -63,7 +63,6 @@ class Batches(keras.utils.PyDataset):
             raise UserError(f"{len(source):,} sentence pairs but {len(images):,} images: give one per pair")
         self.source, self.target, self.images = source, target, images
         self.seed, self.shuffle = seed, shuffle
-        self.epoch = 0
         self.shapes = shapes or batch_shapes([(source, target)], tokens, None, num_shapes, max_length)
         self._lengths = pair_lengths(source, target)
         self._shape_of = np.searchsorted([length for _, length in self.shapes], self._lengths)
@@ -72,7 +71,7 @@ class Batches(keras.utils.PyDataset):
                 f"pair {self._lengths.argmax() + 1} has {self._lengths.max()} tokens with its start or end, "
                 f"the longest shape {self.shapes[-1][1]}"
             )
-        self._plan = self.plan(self.epoch)
+        self.start_epoch(0)
 
     @property
     def num_words(self) -> int:
@@ -101,7 +100,7 @@ class Batches(keras.utils.PyDataset):
     def start_epoch(self, epoch: int):
         """Put the pairs in the order of epoch `epoch`, counted from 0."""
         self.epoch = epoch
-        self._plan = self.plan(self.epoch)
+        self._plan = self.plan(epoch)
 
     def digest(self) -> str:
         """Return the SHA-256 of all pairs' token ids and of 64 of the images: it identifies the data."""
@@ -224,7 +223,8 @@ def batch_shapes(
             f"sentence pair {pair + 1} has {lengths.max()} subwords with its end symbol, "
             f"the limit is {limit}: raise max_length (or tokens), or truncate"
         )
-    return [(sentences or tokens // length, length) for length in least_padding(lengths, num_shapes)]
+    chosen = least_padding(*np.unique(lengths, return_counts=True), num_shapes)
+    return [(sentences or tokens // length, length) for length in chosen]
 
 
 def pair_lengths(source: list[list[int]], target: list[list[int]]) -> np.ndarray:
@@ -245,16 +245,16 @@ def pair_lengths(source: list[list[int]], target: list[list[int]]) -> np.ndarray
     return np.array([max(len(s), len(t)) + 1 for s, t in zip(source, target, strict=True)])
 
 
-def least_padding(lengths: np.ndarray, num_shapes: int) -> list[int]:
-    """Return at most `num_shapes` lengths to pad to that minimize the total padding of all sentences."""
-    return least_padding_of(*np.unique(lengths, return_counts=True), num_shapes)
-
-
-def least_padding_of(distinct: np.ndarray, counts: np.ndarray, num_shapes: int) -> list[int]:
-    """Do the work of `least_padding` for `counts` sentences of each of the sorted `distinct` lengths.
+def least_padding(distinct: np.ndarray, counts: np.ndarray, num_shapes: int) -> list[int]:
+    """Return at most `num_shapes` lengths to pad to that minimize the total padding of all sentences.
 
     Dynamic programming over the sorted distinct lengths: cost[j] with m groups is the least over i of
     cost[i] with m - 1 groups plus the sentences of lengths i + 1 … j, all padded to length j.
+
+    Args:
+        distinct: the sentences' lengths, sorted, each once.
+        counts: how many sentences have each of them.
+        num_shapes: int. Maximum number of lengths to return.
     """
     sentences = np.concatenate([[0], np.cumsum(counts)])
     ends = np.arange(1, len(distinct) + 1)

@@ -53,7 +53,8 @@ def _word(line: str, expected: int, where: str) -> list[tuple[str, str]]:
         return []
     if identity != str(expected):
         raise UserError(f"{where}: the word's number is {identity!r}, {expected} was expected")
-    for name, value in (("word", form), ("UPOS", upos)):
-        if not value.strip() or (name == "UPOS" and value == "_"):
-            raise UserError(f"{where}: no {name} ({value!r}) in column {2 if name == 'word' else 4}")
+    if not form.strip():
+        raise UserError(f"{where}: no word ({form!r}) in column 2")
+    if upos.strip() in ("", "_"):
+        raise UserError(f"{where}: no UPOS ({upos!r}) in column 4")
     return [(form, upos)]

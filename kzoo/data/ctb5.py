@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from kzoo.data.text_files import read_bytes
 from kzoo.errors import UserError, nearest
 
 # The split of Jiang et al. 2008 for joint segmentation and tagging: ranges of the numbers in the files' names
@@ -62,12 +63,8 @@ def read_ctb5(folder: str | Path, split: str) -> list[list[tuple[str, str]]]:
 
 def _sentences(path: Path) -> list[list[tuple[str, str]]]:
     """Return the sentences of a file: the lines between `<S ID=…>` and `</S>`; other lines are headings."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
     sentences, words, inside = [], [], False
-    for number, raw in enumerate(data.split(b"\n"), 1):
+    for number, raw in enumerate(read_bytes(path).split(b"\n"), 1):
         where = f"{path}, line {number}"
         try:
             line = raw.decode(ENCODING).strip()

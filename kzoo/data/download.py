@@ -1,22 +1,20 @@
 """Downloads of a gzipped text file or of an archive: verified, then kept completely or not at all.
 
-`kzoo.data.corpora` and `kzoo.data.wmt17` use it for files that are not in the user's own folder.
+`kzoo.data.multi30k` and `kzoo.data.wmt17` use it for files that are not in the user's own folder.
 """
 
 import contextlib
-import gzip
 import hashlib
 import http.client
-import io
 import urllib.request
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 
-from kzoo import files
+from kzoo.data.text_files import unpack
 from kzoo.errors import UserError
-from kzoo.files import whole_file
+from kzoo.files import sha256 as sha256_of
+from kzoo.files import whole_file, writing
 
 TIMEOUT = 30  # seconds without a byte
 
@@ -39,9 +37,8 @@ def download(address: str, sha256: str, path: Path) -> Path:
         >>> download("https://example.org/val.en.gz", "1f2a…", cache_folder() / "val.en")
         PosixPath('/home/me/.cache/kzoo/val.en')
     """
-    with contextlib.suppress(OSError):  # missing or not readable
-        if hashlib.sha256(path.read_bytes()).hexdigest() == sha256:
-            return path
+    if _is_kept(path, sha256):
+        return path
     packed = bytearray()
     came = _receive(address, packed.extend)
     text, broken = unpack(packed)
@@ -74,19 +71,16 @@ def download_archive(address: str, sha256: str, path: Path) -> Path:
         >>> download_archive("https://example.org/all.zip", "1f2a…", cache_folder() / "all.zip")
         PosixPath('/home/me/.cache/kzoo/all.zip')
     """
-    with contextlib.suppress(OSError):
-        if files.sha256(path) == sha256:
-            return path
+    if _is_kept(path, sha256):
+        return path
     digest = hashlib.sha256()
     with whole_file(path) as part:
         with part.open("wb") as file:
 
             def keep(block: bytes) -> None:
                 digest.update(block)
-                try:
+                with writing(path):  # otherwise an error would look like the network's
                     file.write(block)
-                except OSError as error:  # otherwise it would look like a network error
-                    raise UserError(f"{path}: cannot be written ({error.strerror or error})") from None
 
             came = _receive(address, keep)
         if digest.hexdigest() != sha256:
@@ -97,24 +91,10 @@ def download_archive(address: str, sha256: str, path: Path) -> Path:
     return path
 
 
-def unpack(packed: bytes | bytearray) -> tuple[bytes, str]:
-    """Return the text in a gzip file up to the first error, and the error ("" if there is none).
-
-    Args:
-        packed: the bytes of the gzip file.
-
-    Example:
-        >>> unpack(gzip.compress(b"one"))
-        (b'one', '')
-    """
-    text = bytearray()
-    try:
-        with gzip.open(io.BytesIO(packed)) as file:
-            while block := file.read1():  # in small steps: an error loses nothing before it
-                text += block
-    except (OSError, EOFError, zlib.error) as error:
-        return bytes(text), str(error)
-    return bytes(text), ""
+def _is_kept(path: Path, sha256: str) -> bool:
+    with contextlib.suppress(OSError):  # missing or not readable
+        return sha256_of(path) == sha256
+    return False
 
 
 def _receive(address: str, keep: Callable[[bytes], object]) -> str:

@@ -65,14 +65,10 @@ class PairBatches(keras.utils.PyDataset):
             Batches(*sides[pair], shapes=shapes, seed=seed + number) for number, pair in enumerate(pairs)
         ]
         self.pairs = list(pairs)
-        self.seed = seed
-        shares = {pair: len(batches) for pair, batches in zip(pairs, self.batches, strict=True)}
-        num_batches = num_batches or sum(shares.values())
-        if weights is not None:
-            shares = {pair: weights[pair] for pair in pairs}
-        total = sum(shares.values())
-        counts = [max(1, round(num_batches * share / total)) for share in shares.values()]
-        self._counts = counts
+        sizes = [len(batches) for batches in self.batches]
+        shares = sizes if weights is None else [weights[pair] for pair in pairs]
+        num_batches, total = num_batches or sum(sizes), sum(shares)
+        self._counts = [max(1, round(num_batches * share / total)) for share in shares]
         self.start_epoch(0)
 
     @property

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from kzoo.data.download import unpack
-from kzoo.data.text_files import decode_lines, read_lines
+from kzoo.data.text_files import decode_lines, read_bytes, read_lines
 from kzoo.errors import UserError, nearest
 
 # The five sets of STS 2015 and their pairs, in the order of the file; 5,500 of the 8,500 have no score.
@@ -76,12 +75,11 @@ def senteval_examples(task: str) -> dict[str, Examples]:
         if path is None:
             raise UserError(f"task {task}: neither {folder / name} nor {name}.gz beside it exists")
         read = files.read(path)
-        splits |= read if isinstance(read, dict) else {split: read}
-    for split, examples in splits.items():
-        if not examples.targets:
-            raise UserError(
-                f"task {task}: {folder / next(iter(files.names.values()))} has no {split} example"
-            )
+        found = read if isinstance(read, dict) else {split: read}
+        for part, examples in found.items():
+            if not examples.targets:
+                raise UserError(f"task {task}: {path} has no {part} example")
+        splits |= found
     return splits
 
 
@@ -125,11 +123,7 @@ def _labelled(path: Path) -> Examples:
 
 def _lines(path: Path) -> list[str]:
     """Return the lines of a file in UTF-8 or, as MR, SUBJ and TREC were published, Windows-1252."""
-    data = path.read_bytes()
-    if path.suffix == ".gz":
-        data, broken = unpack(data)
-        if broken:
-            raise UserError(f"{path}: broken gzip file ({broken})")
+    data = read_bytes(path)
     if not path.name.startswith(WINDOWS):
         return decode_lines(data, str(path))
     with contextlib.suppress(UserError):
@@ -209,9 +203,6 @@ def _binary(text: str) -> int:
     return ("0", "1").index(text)
 
 
-_scored = _columns(1, 2, 0, _score)
-
-
 def _sts_2015_sets(path: Path) -> dict[str, Examples]:
     """Read the five sets of STS 2015's test; after them the file repeats train and validation."""
     rows = [line.split("\t") for line in read_lines(path).sentences]
@@ -228,7 +219,7 @@ def _sts_2015_sets(path: Path) -> dict[str, Examples]:
 def _sts_2015(path: Path) -> Examples:
     """Read a split of STS 2015; of the test only its five sets."""
     if ".test." not in path.name:
-        return _scored(path)
+        return _columns(1, 2, 0, _score)(path)
     sets = _sts_2015_sets(path).values()
     texts = tuple([text for examples in sets for text in examples.texts[side]] for side in (0, 1))
     return Examples(texts, [score for examples in sets for score in examples.targets])
@@ -257,8 +248,8 @@ def _probing(path: Path) -> dict[str, Examples]:
     }
 
 
-def _splits(pattern: str, train="train", val="val", test="test") -> dict[str, str]:
-    names = {"train": train, "val": val, "test": test}
+def _splits(pattern: str, val: str = "val") -> dict[str, str]:
+    names = {"train": "train", "val": val, "test": "test"}
     return {split: pattern.format(name) for split, name in names.items() if name}
 
 

@@ -5,7 +5,6 @@
 
 import collections
 import contextlib
-import hashlib
 import importlib.util
 import itertools
 import multiprocessing
@@ -21,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from kzoo.errors import UserError
+from kzoo.files import sha256
 
 PAIRS = 100_000  # per shard
 BLOCK = 10_000  # pairs that a process tokenizes at a time
@@ -143,10 +143,9 @@ class _Spools:
             self.flush()
 
     def flush(self):
+        # One file at a time: there may be more shards than files that a process may open.
         for path, part in zip(self.files, self.parts, strict=True):
-            with open(
-                path, "ab"
-            ) as file:  # one at a time: there may be more shards than files that a process may open
+            with open(path, "ab") as file:
                 file.write(part)
             part.clear()
         self.size = 0
@@ -181,7 +180,7 @@ def _write_shard(encoding: Encoding, place: tuple[Path, int]) -> dict:
         "bytes": path.stat().st_size,
         "pairs": len(lengths),
         "lengths": beside.name,
-        "lengths_sha256": hashlib.sha256(beside.read_bytes()).hexdigest(),
+        "lengths_sha256": sha256(beside),
     }
 
 

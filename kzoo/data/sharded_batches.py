@@ -5,7 +5,7 @@ import functools
 import keras
 import numpy as np
 
-from kzoo.data.batches import differing_first_two, least_padding_of, one_shape_each, padded_batch
+from kzoo.data.batches import differing_first_two, least_padding, one_shape_each, padded_batch
 from kzoo.data.shards import OpenShard, Shards
 from kzoo.errors import UserError
 
@@ -127,4 +127,4 @@ def _shapes(histograms: list[tuple], tokens: int, num_shapes: int) -> list[tuple
     lengths, counts = (np.concatenate(part) for part in zip(*histograms, strict=True))
     distinct, place = np.unique(lengths, return_inverse=True)
     totals = np.bincount(place, counts)
-    return [(tokens // length, length) for length in least_padding_of(distinct, totals, num_shapes)]
+    return [(tokens // length, length) for length in least_padding(distinct, totals, num_shapes)]

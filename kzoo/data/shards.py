@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from kzoo.data.shard_writing import check_installed
+from kzoo.data.text_files import read_bytes
 from kzoo.errors import UserError
-from kzoo.files import whole_file
+from kzoo.files import sha256, whole_file
 from kzoo.text.tokenizers import END
 
 INDEX, FORMAT = "index.json", 1
@@ -50,7 +51,7 @@ def write_index(
         "settings": settings,
         "text": text,
         "pairs": sum(row["pairs"] for row in rows),
-        "vocabularies": {name: _sha256((folder / name).read_bytes()) for name in vocabularies},
+        "vocabularies": {name: sha256(folder / name) for name in vocabularies},
         "dtype": dtype,
         "shards": rows,
     }
@@ -104,7 +105,7 @@ class Shards:
 
     def digest(self) -> str:
         """Return a SHA-256 that two corpora share only if made from the same text in the same way."""
-        return _sha256((self.folder / INDEX).read_bytes())
+        return sha256(self.folder / INDEX)
 
     def require(self, **settings):
         """Check that the shards were made for these settings.
@@ -159,11 +160,8 @@ class Shards:
 
     def _read(self, name: str, digest: str) -> bytes:
         path = self.folder / name
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
-        if _sha256(data) != digest:
+        data = read_bytes(path)
+        if hashlib.sha256(data).hexdigest() != digest:
             raise _damaged(path, "its SHA-256 is not that in the index")
         return data
 
@@ -211,7 +209,3 @@ class OpenShard:
 
 def _damaged(path: Path, reason: str) -> UserError:
     return UserError(f"{path}: damaged ({reason}); run kzoo prepare again")
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()

@@ -1,9 +1,11 @@
 """Text files, one sentence per line, read strictly: invalid UTF-8 is reported, not repaired."""
 
+import gzip
+import io
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
-from kzoo.data.download import unpack
 from kzoo.errors import UserError
 
 
@@ -23,16 +25,46 @@ def read_lines(path: Path) -> Text:
     Raises:
         UserError: it cannot be read, is a broken gzip file, or is not UTF-8 (with the line).
     """
+    return Text(str(path), decode_lines(read_bytes(path), str(path)))
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the contents of a file, unpacked if its name ends in `.gz`.
+
+    Raises:
+        UserError: it cannot be read, or is a broken gzip file.
+    """
     try:
         data = path.read_bytes()
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
-    if path.suffix == ".gz":
-        data, broken = unpack(data)
-        if broken:
-            lines = data.count(b"\n")
-            raise UserError(f"{path}: broken gzip file, noticed after line {lines} ({broken})")
-    return Text(str(path), decode_lines(data, str(path)))
+    if path.suffix != ".gz":
+        return data
+    text, broken = unpack(data)
+    if broken:
+        lines = text.count(b"\n")
+        raise UserError(f"{path}: broken gzip file, noticed after line {lines} ({broken})")
+    return text
+
+
+def unpack(packed: bytes | bytearray) -> tuple[bytes, str]:
+    """Return the text in a gzip file up to the first error, and the error ("" if there is none).
+
+    Args:
+        packed: the bytes of the gzip file.
+
+    Example:
+        >>> unpack(gzip.compress(b"one"))
+        (b'one', '')
+    """
+    text = bytearray()
+    try:
+        with gzip.open(io.BytesIO(packed)) as file:
+            while block := file.read1():  # in small steps: an error loses nothing before it
+                text += block
+    except (OSError, EOFError, zlib.error) as error:
+        return bytes(text), str(error)
+    return bytes(text), ""
 
 
 def decode_lines(data: bytes, where: str, before: int = 0) -> list[str]:
@@ -55,3 +87,26 @@ def decode_lines(data: bytes, where: str, before: int = 0) -> list[str]:
     if not lines[-1]:  # what follows the last line feed, or an empty file
         lines.pop()
     return [line.removesuffix("\r") for line in lines]
+
+
+def split_row(line: str, columns: int, where: str, number: int) -> list[str]:
+    """Return the columns of line `number` of a TSV file.
+
+    Raises:
+        UserError: it has fewer or more.
+    """
+    row = line.split("\t")
+    if len(row) != columns:
+        raise UserError(
+            f"{where}, line {number}: {len(row)} columns instead of {columns} "
+            "(one per language, separated by tabs)"
+        )
+    return row
+
+
+def not_aligned(left: str, left_lines: int, right: str, right_lines: int) -> UserError:
+    """Return the error of two files whose lines are not translations of each other."""
+    return UserError(
+        f"{left} has {left_lines:,} lines but {right} has {right_lines:,}: "
+        "line by line they must be translations of each other"
+    )

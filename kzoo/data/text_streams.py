@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kzoo.data.text_files import decode_lines
+from kzoo.data.text_files import decode_lines, not_aligned, split_row
 from kzoo.errors import UserError
 
 CHUNK = 1 << 20  # bytes
@@ -62,19 +62,11 @@ def _aligned(left: Path, right: Path) -> Iterator[tuple[str, str]]:
         if ended in pair:
             longer = count + 1 + sum(1 for _ in itertools.chain(*sides))
             counts = (count, longer) if pair[0] is ended else (longer, count)
-            raise UserError(
-                f"{left} has {counts[0]:,} lines but {right} has {counts[1]:,}: "
-                "line by line they must be translations of each other"
-            )
+            raise not_aligned(str(left), counts[0], str(right), counts[1])
         yield pair
 
 
 def _columns(path: Path) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(stream_lines(path), 1):
-        row = line.split("\t")
-        if len(row) != 2:
-            raise UserError(
-                f"{path}, line {number}: {len(row)} columns instead of 2 "
-                "(one per language, separated by tabs)"
-            )
-        yield row[0], row[1]
+        source, target = split_row(line, 2, str(path), number)
+        yield source, target

@@ -21,7 +21,7 @@ from kzoo.data.download import download_archive
 from kzoo.data.text_files import Text, read_lines
 from kzoo.errors import UserError
 from kzoo.files import cache_folder, whole_folder
-from kzoo.text.chinese_characters import CHINESE
+from kzoo.text.chinese_characters import BETWEEN_CHINESE
 
 LANGUAGES = ("zh", "en")
 CWMT = (
@@ -67,7 +67,6 @@ MAX_CHARACTERS = 200  # of the Chinese side
 MAX_WORDS = 100  # of the English side
 # Control characters except white space; direction marks and zero-width characters, also the byte order mark
 CONTROL = re.compile("[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
-BETWEEN_CHINESE = re.compile(f"(?<=[{CHINESE}]) (?=[{CHINESE}])")
 
 
 def read_wmt17(split: str, language: str) -> Text:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from kzoo.data.corpora import Corpus
+from kzoo.data.corpus import Corpus
 from kzoo.errors import UserError
 from kzoo.evaluation.scores import SplitScores, score_translations
 from kzoo.files import write_json

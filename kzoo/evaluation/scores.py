@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.tokenizers.tokenizer_char import TokenizerChar
 
-from kzoo.data.corpora import Corpus
+from kzoo.data.corpus import Corpus
 from kzoo.errors import UserError
 from kzoo.evaluation.meteor import find_meteor, meteor_score
 from kzoo.files import write_json

@@ -15,7 +15,7 @@ from types import ModuleType
 from urllib.parse import quote
 
 from kzoo.errors import UserError
-from kzoo.files import cache_folder, unfinished_folder
+from kzoo.files import cache_folder, to_disk, unfinished_folder
 from kzoo.sharing.integrity import METADATA_FILE, check_files, read_listing
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
@@ -122,10 +122,8 @@ def _fetch_file(folder: Path, name: str, source: Source, package: ModuleType):
         ) from None
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open(came, "rb") as hub, path.open("wb") as ours:
-        shutil.copyfileobj(hub, ours)
-        ours.flush()
-        os.fsync(ours.fileno())  # before the folder gets its name, in case power fails
+    shutil.copyfile(came, path)
+    to_disk(path)  # before the folder gets its name, in case power fails
 
 
 def _move(unfinished: Path, folder: Path):

@@ -81,7 +81,7 @@ def check_listed(folder: str | os.PathLike, listing: dict[str, str], names: Iter
     """
     for name in names:
         if name not in listing:
-            raise UserError(f"preset {folder}: {METADATA_FILE} lists no {name}; {_remedy(folder, None)}")
+            raise UserError(f"preset {folder}: {METADATA_FILE} lists no {name}; {_remedy(None)}")
 
 
 def check_files(folder: str | os.PathLike, listing: dict[str, str], source: str | None = None):
@@ -100,7 +100,7 @@ def check_files(folder: str | os.PathLike, listing: dict[str, str], source: str 
         if seen != expected:
             raise UserError(
                 f"preset {source or folder}: {name} is altered or cut short (SHA-256 {seen[:12]}… instead "
-                f"of {expected[:12]}…); {_remedy(folder, source)}"
+                f"of {expected[:12]}…); {_remedy(source)}"
             )
 
 
@@ -174,11 +174,11 @@ def _inside(folder: Path, name: str, source: str | None) -> Path:
             f"preset {source or folder}: {name} is a link out of the folder; put the file itself there"
         )
     if not path.is_file():
-        raise UserError(f"preset {source or folder}: {name} is missing; {_remedy(folder, source)}")
+        raise UserError(f"preset {source or folder}: {name} is missing; {_remedy(source)}")
     return path
 
 
-def _remedy(folder: str | os.PathLike, source: str | None) -> str:
+def _remedy(source: str | None) -> str:
     if source:
         return "fetch it again later, or contact its author"
     return "delete the folder and fetch or copy the preset again"

@@ -6,10 +6,8 @@ from pathlib import Path
 from kzoo.errors import UserError, nearest
 
 SHELF = Path(__file__).resolve().parents[2] / "presets"
-MARKS = (
-    "config.json",
-    "metadata.json",
-)  # one of them may be missing, which is reported when the preset is read
+# One of them may be missing, which is reported when the preset is read.
+MARKS = ("config.json", "metadata.json")
 
 
 def locate(preset: str | os.PathLike) -> Path:

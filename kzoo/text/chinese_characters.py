@@ -1,8 +1,11 @@
 """Chinese characters: their ranges, and those in common use from the national standards that list them."""
 
+import re
+
 # Ranges for a regular expression's character class: Chinese and full-width punctuation; with Han characters.
 CHINESE_MARKS = "\u3001-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
 CHINESE = f"{CHINESE_MARKS}\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+BETWEEN_CHINESE = re.compile(f"(?<=[{CHINESE}]) +(?=[{CHINESE}])")  # spaces
 
 # Rows of two-byte codes: GB 2312 has 6,763 simplified characters, the first plane of Big5 5,401 traditional.
 GB2312 = (range(0xB0, 0xF8), range(0xA1, 0xFF))

@@ -9,16 +9,14 @@ from pathlib import Path
 import keras
 from sacremoses import MosesDetokenizer, MosesDetruecaser, MosesPunctNormalizer, MosesTokenizer
 
-from kzoo.text.chinese_characters import CHINESE, CHINESE_MARKS
+from kzoo.text.chinese_characters import BETWEEN_CHINESE, CHINESE_MARKS
 from kzoo.text.languages import is_chinese, main_code
 from kzoo.text.tokenizers import SubwordTokenizer
 from kzoo.text.truecaser import Truecaser
 
 DETRUECASER = MosesDetruecaser()
-# Spaces that only Moses writes: around Chinese punctuation, including quotes, and between the characters that
-# it does not know, those from U+30000 on.
+# Spaces that only Moses writes: around Chinese punctuation, including quotes.
 AROUND_MARKS = re.compile(f" *([{CHINESE_MARKS}“”‘’…—]) *")
-BETWEEN_CHINESE = re.compile(f"(?<=[{CHINESE}]) +(?=[{CHINESE}])")
 FORMS_FILE = "truecaser.json"
 
 
@@ -67,7 +65,10 @@ class MosesSubwordTokenizer(SubwordTokenizer):
     def plain(self, tokens: str) -> str:
         """Undo `normalize`: return the sentence as people write it."""
         text = _tools(self.language)[2].detokenize(tokens.split(), unescape=False)
-        return BETWEEN_CHINESE.sub("", AROUND_MARKS.sub(r"\1", text)) if is_chinese(self.language) else text
+        if not is_chinese(self.language):
+            return text
+        # Moses also puts spaces between the characters that it does not know, those from U+30000 on.
+        return BETWEEN_CHINESE.sub("", AROUND_MARKS.sub(r"\1", text))
 
     def get_config(self):
         return {**super().get_config(), "language": self.language}

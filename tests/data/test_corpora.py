@@ -2,21 +2,17 @@
 
 import gzip
 import hashlib
-import http.server
 import os
-import stat
-import sys
-import threading
-import types
 from pathlib import Path
 
+import numpy as np
 import pytest
+from message_of import message_of
 
-from kzoo.data import corpora, download
-from kzoo.data.checksums import MULTI30K
+from kzoo.data import Extractor, multi30k, write_features
 from kzoo.data.corpora import CORPORA, open_corpus, open_files
-from kzoo.errors import UserError
-from kzoo.files import cache_folder
+from kzoo.data.multi30k import CHECKSUMS
+from kzoo.data.scenes import LANGUAGES, scenes
 
 LINES_OF_SPLIT = {
     "train": 29000,
@@ -26,14 +22,6 @@ LINES_OF_SPLIT = {
     "test_2017_mscoco": 461,
     "test_2018_flickr": 1071,
 }
-
-
-def message_of(function, *args, **kwargs) -> str:
-    """Return the message of the UserError that a call raises, which must be one line."""
-    with pytest.raises(UserError) as caught:
-        function(*args, **kwargs)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 def real_data(name: str) -> Path:
@@ -48,7 +36,7 @@ def no_network(monkeypatch):
     def refuse(*args):
         raise AssertionError("a download was tried")
 
-    monkeypatch.setattr(corpora, "download", refuse)
+    monkeypatch.setattr(multi30k, "download", refuse)
 
 
 # The user's own files
@@ -68,20 +56,6 @@ def test_a_pair_of_files_is_read_in_both_directions(tmp_path):
     assert corpus.pairs("train", "zh", "id") == (["x", "y"], ["a", "b"])
 
 
-def test_only_a_line_feed_ends_a_line(tmp_path):
-    held = ["a\u2028b\u2029c\x85d", "e\x0bf\x0cg\x1ch\x1di\x1ej", "k\rl", " m ", "", "n"]
-    data = "\n".join(held).encode()
-    corpus = open_files(test=write_pair(tmp_path, data, data + b"\n"))
-    assert corpus.sentences("test", "en") == held  # the last line without its line feed
-    assert corpus.sentences("test", "de") == held
-
-
-def test_windows_line_ends_and_byte_order_mark_are_no_text(tmp_path):
-    corpus = open_files(val=write_pair(tmp_path, b"\xef\xbb\xbfa\r\nb\r\r\n", "a\ufeff\nb".encode()))
-    assert corpus.sentences("val", "en") == ["a", "b\r"]
-    assert corpus.sentences("val", "de") == ["a\ufeff", "b"]
-
-
 @pytest.mark.parametrize("name", ["both.tsv", "both.tsv.gz"])
 def test_tsv(tmp_path, name):
     data = b"ein Hund\ta dog\r\nzwei\ttwo\n\tthree\n"
@@ -99,44 +73,6 @@ def test_tsv_row_without_two_columns(tmp_path, row, columns):
     assert message.startswith(f"{path}, line 2: {columns} columns")
 
 
-def test_gzip_of_several_members_is_read_whole(tmp_path):
-    source, target = tmp_path / "s.gz", tmp_path / "t.gz"
-    source.write_bytes(gzip.compress(b"a\nb") + gzip.compress(b"c\nd\n"))
-    target.write_bytes(gzip.compress(b"x\ny\nz\n", compresslevel=1))
-    assert open_files(train=(source, target)).pairs("train", "en", "de") == (
-        ["a", "bc", "d"],
-        ["x", "y", "z"],
-    )
-
-
-@pytest.mark.parametrize("where", ["end", "trailer", "middle", "start", "not packed"])
-def test_broken_gzip_names_file_and_line(tmp_path, where):
-    lines = [hashlib.sha256(str(i).encode()).hexdigest() for i in range(5000)]
-    packed = bytearray(gzip.compress("\n".join(lines).encode()))
-    if where == "end":
-        packed = packed[: len(packed) // 2]
-    elif where == "trailer":
-        packed = packed[:-3]
-    elif where == "middle":
-        packed[len(packed) // 2 : len(packed) // 2 + 64] = b"\xff" * 64
-    elif where == "start":
-        packed = packed[:7]
-    else:
-        packed = "\n".join(lines).encode()
-    source, target = tmp_path / "s.gz", tmp_path / "t.gz"
-    source.write_bytes(packed)
-    target.write_bytes(gzip.compress(b"x\n"))
-    message = message_of(open_files(train=(source, target)).pairs, "train", "en", "de")
-    assert message.startswith(f"{source}: broken gzip file, noticed after line ")
-    line = int(message.split("after line ")[1].split()[0])
-    if where in ("start", "not packed"):
-        assert line == 0
-    elif where == "trailer":
-        assert line == 4999
-    elif where == "end":
-        assert 0 < line < 4999
-
-
 def test_unequal_line_counts_name_both_files_and_counts(tmp_path):
     source, target = write_pair(tmp_path, b"a\n" * 1200, b"x\n" * 1199)
     message = message_of(open_files(train=(source, target)).pairs, "train", "en", "de")
@@ -148,17 +84,6 @@ def test_empty_corpus(tmp_path, data):
     source, target = write_pair(tmp_path, b"a\n", data)
     message = message_of(open_files(test=(source, target)).pairs, "test", "en", "de")
     assert message.startswith(f"{target} is empty")
-
-
-@pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("bad", [b"\xff", "ü".encode("latin-1"), "ü".encode()[:1], b"\xed\xa0\x80"])
-def test_invalid_utf8_names_file_and_line(tmp_path, bad, packed):
-    path, target = tmp_path / ("s.gz" if packed else "s"), tmp_path / "t"
-    data = b"a\r\nb\n" + bad + b"\nc\n"
-    path.write_bytes(gzip.compress(data) if packed else data)
-    target.write_bytes(b"x\n")
-    message = message_of(open_files(train=(path, target)).sentences, "train", "en")
-    assert message.startswith(f"{path}, line 3: not valid UTF-8")
 
 
 def test_missing_file_is_told_on_opening(tmp_path):
@@ -188,6 +113,33 @@ def test_missing_split_and_language(tmp_path):
     corpus = open_files(train=write_pair(tmp_path, b"a\n", b"x\n"))
     assert message_of(corpus.sentences, "val", "en") == "corpus files has no split 'val': known: train"
     assert message_of(corpus.pairs, "train", "en", "fr") == "corpus files has no language 'fr': known: de, en"
+
+
+def test_own_files_in_three_languages(tmp_path):
+    for language in ("en", "de", "fr"):
+        (tmp_path / f"train.{language}").write_text(f"{language} one\n{language} two\n")
+    files = [tmp_path / f"train.{language}" for language in ("en", "de", "fr")]
+    corpus = open_files(train=files, languages=("en", "de", "fr"))
+    assert corpus.pairs("train", "fr", "en") == (["fr one", "fr two"], ["en one", "en two"])
+    (tmp_path / "train.tsv").write_text("a\tb\tc\nd\te\n")
+    table = open_files(train=tmp_path / "train.tsv", languages=("en", "de", "fr"))
+    assert "line 2: 2 columns instead of 3" in message_of(table.pairs, "train", "en", "de")
+    assert "give 3 aligned text files" in message_of(
+        open_files, train=files[:2], languages=("en", "de", "fr")
+    )
+
+
+def test_features_in_a_folder_of_the_users_home(monkeypatch, tmp_path):
+    """As a recipe may name it; its text files may be there too."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KZOO_DATA", raising=False)
+    rows = np.arange(6, dtype="float32").reshape(2, 3)
+    extractor = Extractor("vgg19", "fc2", "random", seed=1)
+    write_features(tmp_path / "features" / "train.npy", lambda names: [rows], ["a.jpg", "b.jpg"], extractor)
+    (tmp_path / "features" / "train.txt").write_text("b.jpg#0\na.jpg#0\n")
+    write_pair(tmp_path, b"a\nb\n", b"x\ny\n")
+    corpus = open_files(train=("~/source.txt", "~/target.txt")).with_images("~/features")
+    np.testing.assert_array_equal(corpus.images("train")[:], rows[::-1])
 
 
 # The named corpora
@@ -222,8 +174,8 @@ def test_multi30k_says_what_exists(no_network, monkeypatch):
 def test_every_file_of_multi30k_has_a_checksum():
     corpus = open_corpus("multi30k")
     names = {f"{split}.{language}" for split in corpus.splits for language in corpus.languages_in(split)}
-    assert names == set(MULTI30K)
-    assert all(len(checksum) == 64 and int(checksum, 16) for checksum in MULTI30K.values())
+    assert names == set(CHECKSUMS)
+    assert all(len(checksum) == 64 and int(checksum, 16) for checksum in CHECKSUMS.values())
 
 
 def test_multi30k_from_the_users_folder(no_network, monkeypatch, tmp_path):
@@ -231,6 +183,23 @@ def test_multi30k_from_the_users_folder(no_network, monkeypatch, tmp_path):
     (tmp_path / "multi30k" / "val.en.gz").write_bytes(gzip.compress(b"not the official text\n"))
     monkeypatch.setenv("KZOO_DATA", str(tmp_path))
     assert open_corpus("multi30k").sentences("val", "en") == ["not the official text"]
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_multi30k_is_downloaded_into_the_cache(server, monkeypatch, tmp_path, elsewhere):
+    monkeypatch.setattr(multi30k, "ADDRESS", f"{server.address}/raw")
+    texts = {"val.en": b"A dog .\nA cat .\n", "val.de": "Ein Hund .\nZwei Mäuse .\n".encode()}
+    for name, text in texts.items():
+        server.files[f"/raw/{name}.gz"] = gzip.compress(text)
+        monkeypatch.setitem(CHECKSUMS, name, hashlib.sha256(text).hexdigest())
+    monkeypatch.setenv("KZOO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("KZOO_DATA", raising=False)
+    if elsewhere:  # a folder of other corpora does not stand in the way
+        monkeypatch.setenv("KZOO_DATA", str(tmp_path))
+    pairs = open_corpus("multi30k").pairs("val", "en", "de")
+    assert pairs == (["A dog .", "A cat ."], ["Ein Hund .", "Zwei Mäuse ."])
+    assert sorted(server.asked) == ["/raw/val.de.gz", "/raw/val.en.gz"]
+    assert (tmp_path / "cache" / "multi30k" / "val.de").read_bytes() == texts["val.de"]
 
 
 def test_a_wrong_kzoo_data_is_told(no_network, monkeypatch, tmp_path):
@@ -247,7 +216,7 @@ def test_real_multi30k(no_network, language):
         if language not in corpus.languages_in(split):
             continue
         text = gzip.decompress((folder / f"{split}.{language}.gz").read_bytes())
-        assert hashlib.sha256(text).hexdigest() == MULTI30K[f"{split}.{language}"]
+        assert hashlib.sha256(text).hexdigest() == CHECKSUMS[f"{split}.{language}"]
         sentences = corpus.sentences(split, language)
         assert len(sentences) == count
         assert "".join(f"{sentence}\n" for sentence in sentences).encode() == text
@@ -269,210 +238,8 @@ def test_tatoeba_without_its_files_says_how_to_give_them(monkeypatch, tmp_path, 
     assert "KZOO_DATA" in message and "tatoeba_zh_en/test.zh.gz" in message
 
 
-def test_scenes_are_sentences_of_the_scenes(monkeypatch):
-    class Scene:
-        def __init__(self, number):
-            self.number = number
-
-        def sentence(self, language):
-            return f"{language} {self.number}"
-
-    built_in = types.ModuleType("kzoo.data.scenes")
-    built_in.LANGUAGES = ("en", "id")
-    built_in.scenes = lambda split: [Scene(f"{split} {i}") for i in range(2)]
-    monkeypatch.setitem(sys.modules, "kzoo.data.scenes", built_in)
+def test_scenes_are_sentences_of_the_scenes():
     corpus = open_corpus("scenes")
-    assert (corpus.splits, corpus.languages) == (("train", "val", "test"), ("en", "id"))
-    assert corpus.pairs("val", "en", "id") == (["en val 0", "en val 1"], ["id val 0", "id val 1"])
-
-
-# Downloads
-
-
-class Server(http.server.ThreadingHTTPServer):
-    """Serves `files` (path → bytes); announces more bytes than it sends for the paths in `cut`."""
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.files, self.cut, self.asked = {}, set(), []
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.server.asked.append(self.path)
-        if self.path not in self.server.files:
-            self.send_error(404)
-            return
-        data = self.server.files[self.path]
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data[: len(data) // 2] if self.path in self.server.cut else data)
-
-    def log_message(self, *args):
-        pass
-
-
-@pytest.fixture
-def server(monkeypatch):
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    with Server() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
-
-
-TEXT = "".join(f"Satz {i}: Zwei Hunde laufen über {i * i % 97} Wiesen.\n" for i in range(3000)).encode()
-SHA256 = hashlib.sha256(TEXT).hexdigest()
-
-
-@pytest.mark.parametrize("level", [1, 9])
-def test_download_keeps_the_text_however_it_was_packed(server, tmp_path, level, capfd):
-    server.files["/val.de.gz"] = gzip.compress(TEXT, compresslevel=level)
-    path = tmp_path / "new" / "folder" / "val.de"
-    assert download.download(f"{server.address}/val.de.gz", SHA256, path) == path
-    assert path.read_bytes() == TEXT
-    assert os.listdir(path.parent) == ["val.de"]
-    assert stat.S_IMODE(path.stat().st_mode) & stat.S_IRUSR
-    out, err = capfd.readouterr()
-    assert out == "" and "val.de.gz" in err  # the progress bar stays out of standard output
-
-
-def test_a_kept_file_is_not_downloaded_again_unless_damaged(server, tmp_path):
-    server.files["/val.de.gz"] = gzip.compress(TEXT)
-    path = tmp_path / "val.de"
-    for _ in range(2):
-        download.download(f"{server.address}/val.de.gz", SHA256, path)
-    assert server.asked == ["/val.de.gz"]
-    path.write_bytes(TEXT[:100])
-    download.download(f"{server.address}/val.de.gz", SHA256, path)
-    assert path.read_bytes() == TEXT
-    assert len(server.asked) == 2
-
-
-@pytest.mark.parametrize("fault", ["cut on the way", "cut at the source", "altered", "damaged", "a web page"])
-def test_truncated_or_altered_download_leaves_nothing(server, tmp_path, fault):
-    altered = TEXT.replace(b"Hunde", b"Katzen", 1)
-    packed = bytearray(gzip.compress(TEXT))
-    damaged = packed.copy()
-    damaged[len(damaged) // 2] ^= 0x55
-    server.files["/val.de.gz"] = {
-        "cut on the way": bytes(packed),
-        "cut at the source": bytes(packed[: len(packed) // 2]),
-        "altered": gzip.compress(altered),
-        "damaged": bytes(damaged),
-        "a web page": b"<html>please log in</html>",
-    }[fault]
-    if fault == "cut on the way":
-        server.cut.add("/val.de.gz")
-    address = f"{server.address}/val.de.gz"
-    message = message_of(download.download, address, SHA256, tmp_path / "val.de")
-    assert message.startswith(f"{address}: truncated or altered") and SHA256 in message
-    if fault == "altered":
-        assert hashlib.sha256(altered).hexdigest() in message
-    if fault == "a web page":
-        assert hashlib.sha256(b"").hexdigest() in message
-    if fault == "cut on the way":
-        assert f"{len(packed) // 2:,} of {len(packed):,} bytes" in message
-    assert os.listdir(tmp_path) == []
-
-
-def test_a_bad_download_does_not_touch_the_kept_file(server, tmp_path):
-    server.files["/val.de.gz"] = gzip.compress(b"other\n")
-    path = tmp_path / "val.de"
-    path.write_bytes(b"kept before\n")
-    message_of(download.download, f"{server.address}/val.de.gz", SHA256, path)
-    assert path.read_bytes() == b"kept before\n"
-    assert os.listdir(tmp_path) == ["val.de"]
-
-
-def test_no_such_address_and_no_network(server, tmp_path):
-    address = f"{server.address}/gone.gz"
-    message = message_of(download.download, address, SHA256, tmp_path / "gone")
-    assert address in message and "HTTP status 404" in message and "KZOO_DATA" in message
-    nobody = "http://127.0.0.1:1/val.de.gz"
-    message = message_of(download.download, nobody, SHA256, tmp_path / "val.de")
-    assert nobody in message and "refused" in message and "KZOO_DATA" in message
-    assert os.listdir(tmp_path) == []
-
-
-def test_no_space_or_no_folder_to_write_to(server, tmp_path, monkeypatch):
-    server.files["/val.de.gz"] = gzip.compress(TEXT)
-    address = f"{server.address}/val.de.gz"
-    (tmp_path / "file").write_bytes(b"")
-    path = tmp_path / "file" / "val.de"  # a file where a folder is needed
-    assert message_of(download.download, address, SHA256, path).startswith(f"{path}: cannot be written")
-
-    def half(self, data):
-        with open(self, "wb") as file:
-            file.write(data[:100])
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_bytes", half)
-    path = tmp_path / "val.de"
-    assert "No space left on device" in message_of(download.download, address, SHA256, path)
-    assert os.listdir(tmp_path) == ["file"]
-
-
-def test_the_kept_file_appears_whole_in_one_step(server, tmp_path, monkeypatch):
-    server.files["/val.de.gz"] = gzip.compress(TEXT)
-    moved = []
-
-    def replace(here, there):
-        moved.append((here.read_bytes(), here.parent, there.exists()))
-        os.rename(here, there)
-
-    monkeypatch.setattr(os, "replace", replace)
-    download.download(f"{server.address}/val.de.gz", SHA256, tmp_path / "val.de")
-    assert moved == [(TEXT, tmp_path, False)]
-
-
-@pytest.mark.parametrize("elsewhere", [False, True])
-def test_multi30k_is_downloaded_into_the_cache(server, monkeypatch, tmp_path, elsewhere):
-    english = b"A dog .\n" * 3000
-    server.files = {"/raw/val.de.gz": gzip.compress(TEXT), "/raw/val.en.gz": gzip.compress(english)}
-    monkeypatch.setattr(corpora, "MULTI30K_ADDRESS", f"{server.address}/raw")
-    monkeypatch.setitem(MULTI30K, "val.de", SHA256)
-    monkeypatch.setitem(MULTI30K, "val.en", hashlib.sha256(english).hexdigest())
-    monkeypatch.setenv("KZOO_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("KZOO_DATA", raising=False)
-    if elsewhere:  # a folder of other corpora does not stand in the way
-        monkeypatch.setenv("KZOO_DATA", str(tmp_path))
-    source, target = open_corpus("multi30k").pairs("val", "en", "de")
-    assert source == ["A dog ."] * 3000
-    assert target == TEXT.decode().split("\n")[:-1]
-    assert sorted(server.asked) == ["/raw/val.de.gz", "/raw/val.en.gz"]
-    assert (tmp_path / "cache" / "multi30k" / "val.de").read_bytes() == TEXT
-
-
-def test_the_cache_folder(monkeypatch):
-    monkeypatch.setenv("HOME", "/home/me")
-    monkeypatch.delenv("KZOO_CACHE", raising=False)
-    assert cache_folder() == Path("/home/me/.cache/kzoo")
-    monkeypatch.setenv("KZOO_CACHE", "~/elsewhere")
-    assert cache_folder() == Path("/home/me/elsewhere")
-
-
-def test_the_official_address():
-    assert corpora.MULTI30K_ADDRESS.startswith("https://raw.githubusercontent.com/multi30k/dataset/")
-    assert corpora.MULTI30K_ADDRESS.endswith("/data/task1/raw")
-
-
-def test_own_files_in_three_languages(tmp_path):
-    for language in ("en", "de", "fr"):
-        (tmp_path / f"train.{language}").write_text(f"{language} one\n{language} two\n")
-    files = [tmp_path / f"train.{language}" for language in ("en", "de", "fr")]
-    corpus = open_files(train=files, languages=("en", "de", "fr"))
-    assert corpus.pairs("train", "fr", "en") == (["fr one", "fr two"], ["en one", "en two"])
-    (tmp_path / "train.tsv").write_text("a\tb\tc\nd\te\n")
-    table = open_files(train=tmp_path / "train.tsv", languages=("en", "de", "fr"))
-    assert "line 2: 2 columns instead of 3" in message_of(table.pairs, "train", "en", "de")
-    assert "give 3 aligned text files" in message_of(
-        open_files, train=files[:2], languages=("en", "de", "fr")
-    )
+    assert (corpus.splits, corpus.languages) == (("train", "val", "test"), tuple(LANGUAGES))
+    for language, sentences in zip(("en", "id"), corpus.pairs("val", "en", "id"), strict=True):
+        assert sentences == [scene.sentence(language) for scene in scenes("val")]

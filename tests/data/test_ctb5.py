@@ -3,16 +3,9 @@
 import os
 
 import pytest
+from message_of import message_of
 
 from kzoo.data.ctb5 import FILES, SPLITS, read_ctb5
-from kzoo.errors import UserError
-
-
-def message_of(folder, split) -> str:
-    with pytest.raises(UserError) as caught:
-        read_ctb5(folder, split)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 def document(number: int, *lines: str) -> str:
@@ -82,13 +75,15 @@ def test_broken_tokens_are_named(tmp_path, token):
     path.write_bytes(document(310, "好_VA", f"好_VA {token} 。_PU").encode("gb2312"))
     lines = path.read_text("gb2312").split("\n")
     number = next(number for number, line in enumerate(lines, 1) if f" {token} " in line and "_PU" in line)
-    assert message_of(tmp_path, "dev") == f"{path}, line {number}: token {token!r} is not word_TAG"
+    assert message_of(read_ctb5, tmp_path, "dev") == f"{path}, line {number}: token {token!r} is not word_TAG"
 
 
 def test_another_encoding_is_told(tmp_path):
     path = write(tmp_path, range(301, 326)) / "chtb_310.pos"
     path.write_bytes(b"<S ID=1>\n\xff_NN\n</S>\n")
-    assert message_of(tmp_path, "dev").startswith(f"{path}, line 2: not in the treebank's encoding, GB2312")
+    assert message_of(read_ctb5, tmp_path, "dev").startswith(
+        f"{path}, line 2: not in the treebank's encoding, GB2312"
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,16 +92,16 @@ def test_another_encoding_is_told(tmp_path):
 def test_a_file_without_sentences_is_named(tmp_path, text):
     path = write(tmp_path, range(301, 326)) / "chtb_325.pos"
     path.write_text(text)
-    assert message_of(tmp_path, "dev").startswith(f"{path}: no sentence in it")
+    assert message_of(read_ctb5, tmp_path, "dev").startswith(f"{path}: no sentence in it")
 
 
 def test_missing_files_are_named(tmp_path):
     tagged = write(tmp_path, range(301, 326))
     (tagged / "chtb_307.pos").unlink()
     (tagged / "chtb_311.pos").rename(tagged / "chtb_311.txt")
-    message = message_of(tmp_path, "dev")
+    message = message_of(read_ctb5, tmp_path, "dev")
     assert message == f"{tagged}: 2 of the 25 files of split dev are missing: chtb_307.pos, chtb_311.pos"
-    message = message_of(tmp_path, "train")
+    message = message_of(read_ctb5, tmp_path, "train")
     assert "835 of the 835 files of split train are missing: chtb_001.pos, chtb_002.pos" in message
     assert message.endswith("chtb_010.pos and 825 more")
 
@@ -114,9 +109,11 @@ def test_missing_files_are_named(tmp_path):
 def test_a_file_that_is_a_folder(tmp_path):
     path = write(tmp_path, range(301, 325)) / "chtb_325.pos"
     path.mkdir()
-    assert message_of(tmp_path, "dev") == f"{path}: cannot be read ({os.strerror(21)})"
+    assert message_of(read_ctb5, tmp_path, "dev") == f"{path}: cannot be read ({os.strerror(21)})"
 
 
 def test_no_such_folder_or_split(tmp_path):
-    assert message_of(tmp_path, "dev").startswith(f"{tmp_path / 'data' / 'postagged'}: no such folder")
-    assert "no split 'val': known: dev, test, train" in message_of(tmp_path, "val")
+    assert message_of(read_ctb5, tmp_path, "dev").startswith(
+        f"{tmp_path / 'data' / 'postagged'}: no such folder"
+    )
+    assert "no split 'val': known: dev, test, train" in message_of(read_ctb5, tmp_path, "val")

@@ -5,10 +5,10 @@ import os
 from pathlib import Path
 
 import pytest
+from message_of import message_of
 
 from kzoo.data import senteval
 from kzoo.data.senteval import PROBING_TASKS, SENTEVAL_TASKS, senteval_examples, senteval_tasks
-from kzoo.errors import UserError
 
 # The sizes that SentEval's paper and the publishers give: Conneau and Kiela 2018, Tables 1 and 2.
 SIZES = {
@@ -41,14 +41,6 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path / "senteval"
 
 
-def message_of(task: str) -> str:
-    """Return the message of the UserError that reading a task raises, which must be one line."""
-    with pytest.raises(UserError) as caught:
-        senteval_examples(task)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
-
-
 @pytest.mark.parametrize("task", SIZES)
 def test_real_files(task):
     if not (Path(os.environ.get("KZOO_DATA", "")) / "senteval").is_dir():
@@ -72,11 +64,9 @@ def test_classes_and_windows_text(folder):
     assert senteval_examples("MR")["all"] == examples
     assert senteval_tasks() == ["MR"]
     (folder / "custrev.all").write_bytes(b"0 caf\xe9 .\n")  # published in UTF-8: a broken byte is one
-    with pytest.raises(UserError, match="line 1: not valid UTF-8"):
-        senteval_examples("CR")
+    assert "line 1: not valid UTF-8" in message_of(senteval_examples, "CR")
     (folder / "custrev.all").write_text("\u00b2 a .\n")
-    with pytest.raises(UserError, match="line 1: .* is not a class"):
-        senteval_examples("CR")
+    assert "line 1: '\u00b2 a .' is not a class" in message_of(senteval_examples, "CR")
 
 
 def test_tables_are_read_by_their_headers(folder):
@@ -140,15 +130,22 @@ def test_probing_files(folder):
 def test_broken_files(folder, task, file, text, expected):
     for name in SENTEVAL_TASKS[task].names.values():
         (folder / name).write_text(text)
-    message = message_of(task)
+    message = message_of(senteval_examples, task)
     assert expected in message
     assert file in message
 
 
 def test_missing_files(folder, monkeypatch):
-    assert "custrev.all" in message_of("CR")
-    assert "did you mean SICK-E" in message_of("SICKE")
+    assert "custrev.all" in message_of(senteval_examples, "CR")
+    assert "did you mean SICK-E" in message_of(senteval_examples, "SICKE")
     (folder / "custrev.all.gz").write_bytes(gzip.compress(b"1 good\n" * 99)[:-9])
-    assert "broken gzip file" in message_of("CR")
+    assert "broken gzip file" in message_of(senteval_examples, "CR")
     monkeypatch.setenv("KZOO_DATA", str(folder / "absent"))
-    assert "KZOO_DATA" in message_of("CR")
+    assert "KZOO_DATA" in message_of(senteval_examples, "CR")
+
+
+def test_the_split_without_examples_is_named_with_its_file(folder):
+    (folder / "TREC.train.all").write_text("0 How far ?\n")
+    (folder / "TREC.test.all.gz").write_bytes(gzip.compress(b""))
+    expected = f"task TREC: {folder / 'TREC.test.all.gz'} has no test example"
+    assert message_of(senteval_examples, "TREC") == expected

@@ -1,23 +1,20 @@
 """Shards: the same pairs as in memory, whatever writes them, and damage that is named."""
 
 import functools
-import gzip
 import itertools
 import json
 import os
 import shutil
 import subprocess
 import sys
-import tracemalloc
 
 import numpy as np
 import pytest
+from unpadded import unpadded
 
-from kzoo.data import Batches, ShardedBatches, Shards, open_files
+from kzoo.data import Batches, ShardedBatches, Shards
 from kzoo.data.shard_writing import Encoding, character_words, write_shards
 from kzoo.data.shards import write_index
-from kzoo.data.text_files import read_lines
-from kzoo.data.text_streams import stream_lines, stream_pairs
 from kzoo.errors import UserError
 from kzoo.files import whole_folder
 from kzoo.text.tokenizers import END, UNKNOWN
@@ -55,15 +52,12 @@ def shards(text, tmp_path_factory):
 
 
 def rows(batches):
-    """Return the (source, target, labels) rows without padding, in order, and check each batch's form."""
+    """Return the rows of all batches, in order, and check each batch's shape."""
     found = []
     for number in range(len(batches)):
-        inputs, labels, weights = batches[number]
-        assert inputs["source"].shape in batches.shapes
-        np.testing.assert_array_equal(weights, labels != 0)
-        for row in zip(inputs["source"], inputs["target"], labels, strict=True):
-            if row[0].any():
-                found.append(tuple(tuple(int(word) for word in side[side != 0]) for side in row))
+        batch = batches[number]
+        assert batch[0]["source"].shape in batches.shapes
+        found += unpadded(*batch)
     return found
 
 
@@ -250,58 +244,3 @@ def test_a_process_that_dies_is_one_line(text, tmp_path):
     encoding = Encoding(Deadly(), numbered, END, "<u2", 1, 1)
     with pytest.raises(UserError, match="one of the 2 processes died"):
         write_shards(tmp_path, text, encoding, 2, silent, len(text))
-
-
-LINES = {
-    "": [],
-    "a": ["a"],
-    "a\n": ["a"],
-    "\n": [""],
-    "\ufeff": [],
-    "\ufeff\n": [""],
-    "\ufeff\ufeffa\r\n\n b\u2028c\r\nd": ["\ufeffa", "", " b\u2028c", "d"],
-    "ä\n\ufeffö\nabcdefghijkl\n": ["ä", "\ufeffö", "abcdefghijkl"],
-}
-
-
-@pytest.mark.parametrize("content", LINES)
-def test_streamed_lines_are_those_of_the_whole_file(content, tmp_path, monkeypatch):
-    monkeypatch.setattr("kzoo.data.text_streams.CHUNK", 3)
-    plain, packed = tmp_path / "text", tmp_path / "text.gz"
-    plain.write_text(content, "utf-8", newline="")
-    packed.write_bytes(gzip.compress(content.encode()))
-    for path in (plain, packed):
-        assert list(stream_lines(path)) == read_lines(path).sentences == LINES[content]
-
-
-@pytest.mark.parametrize("name", ["text", "text.gz"])
-def test_streamed_text_is_never_whole_in_memory(name, tmp_path, monkeypatch):
-    monkeypatch.setattr("kzoo.data.text_streams.CHUNK", 1 << 12)
-    path, text = tmp_path / name, b"a line of no meaning\n" * 200_000
-    path.write_bytes(gzip.compress(text) if path.suffix else text)
-    tracemalloc.start()
-    try:
-        assert sum(len(line) + 1 for line in stream_lines(path)) == len(text)
-        assert tracemalloc.get_traced_memory()[1] < len(text) / 4
-    finally:
-        tracemalloc.stop()
-
-
-def test_bad_text_is_named_as_by_the_reader_of_whole_files(tmp_path, monkeypatch):
-    monkeypatch.setattr("kzoo.data.text_streams.CHUNK", 4)
-    three, two = tmp_path / "three", tmp_path / "two"
-    three.write_text("a\nb\nc\n")
-    two.write_text("a\nb\n")
-    latin, broken, tsv = tmp_path / "latin", tmp_path / "broken.gz", tmp_path / "text.tsv"
-    latin.write_bytes(b"one\ntwo\nd\xe9j\xe0\nfour\n")
-    cut, ends_cut = tmp_path / "cut", tmp_path / "ends_cut"
-    cut.write_bytes(b"one\ntw\xc3\nthree\n")
-    ends_cut.write_bytes(b"one\ntw\xc3")
-    broken.write_bytes(gzip.compress(bytes(range(32, 127)) * 9)[:-9])
-    tsv.write_text("a\tb\na\tb\tc\n")
-    for files in ([three, two], [two, three], [latin] * 2, [cut] * 2, [ends_cut] * 2, [broken] * 2, [tsv]):
-        with pytest.raises(UserError) as ours:
-            list(stream_pairs(files))
-        with pytest.raises(UserError) as theirs:
-            open_files(train=files).pairs("train", "en", "de")
-        assert str(ours.value) == str(theirs.value)

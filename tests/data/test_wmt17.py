@@ -1,32 +1,20 @@
 """WMT 2017 Chinese–English: pairs that are cleaned, made-up archives of the same form from a local server."""
 
-import functools
 import gzip
 import hashlib
-import http.server
 import io
 import itertools
 import os
 import tarfile
-import threading
 import zipfile
 
 import pytest
 import sacrebleu.dataset
+from message_of import message_of
 from sacrebleu.dataset.fake_sgml import FakeSGMLDataset
 
 from kzoo.data import open_corpus, wmt17
-from kzoo.data.download import download_archive
 from kzoo.data.wmt17 import PARTS, Part, clean_pairs
-from kzoo.errors import UserError
-
-
-def message_of(function, *args) -> str:
-    with pytest.raises(UserError) as caught:
-        function(*args)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
-
 
 # Cleaning
 
@@ -83,30 +71,6 @@ def test_pairs_are_cleaned_as_they_come():
 # Training text
 
 
-class Handler(http.server.SimpleHTTPRequestHandler):
-    def log_request(self, code="-", size="-"):
-        self.server.asked.append(self.path)
-
-    def log_message(self, *args):
-        pass
-
-
-@pytest.fixture
-def server(monkeypatch, tmp_path):
-    """Serve the folder `served`; note the paths asked for."""
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    (tmp_path / "served").mkdir()
-    handler = functools.partial(Handler, directory=str(tmp_path / "served"))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.asked, server.folder = [], tmp_path / "served"
-        server.address = f"http://127.0.0.1:{server.server_address[1]}"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
-
-
 def tgz(members: dict[str, bytes]) -> bytes:
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
@@ -148,7 +112,7 @@ def wmt(server, monkeypatch, tmp_path):
         packed = tgz(news), zipped(casia), zipped(neu)
         parts = []
         for part, name, data, pairs in zip(PARTS, names, packed, (3, 2, 1), strict=True):
-            (server.folder / name).write_bytes(data)
+            server.files[f"/{name}"] = data
             address, sha256 = f"{server.address}/{name}", hashlib.sha256(data).hexdigest()
             parts.append(Part(address, sha256, part.members, pairs))
         monkeypatch.setattr(wmt17, "PARTS", parts)
@@ -192,16 +156,15 @@ def test_the_users_own_folder_comes_first(server, wmt, monkeypatch, tmp_path):
 
 def test_a_truncated_archive_leaves_nothing_and_the_others_stay(server, wmt):
     corpus = wmt()
-    path = server.folder / "neu2017.zip"
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-20])
+    whole = server.files["/neu2017.zip"]
+    server.files["/neu2017.zip"] = whole[:-20]
     message = message_of(corpus.sentences, "train", "zh")
     assert message.startswith(f"{server.address}/neu2017.zip: truncated or altered")
     assert f"{len(whole) - 20:,} of {len(whole) - 20:,} bytes" in message
     assert hashlib.sha256(whole).hexdigest() in message
     assert os.listdir(wmt.cache) == ["wmt17_archives"]
     assert sorted(os.listdir(wmt.cache / "wmt17_archives")) == sorted(wmt.names[:2])
-    path.write_bytes(whole)
+    server.files["/neu2017.zip"] = whole
     assert corpus.sentences("train", "zh") == TRAIN[0]
     assert server.asked == [f"/{name}" for name in [*wmt.names, "neu2017.zip"]]
 
@@ -232,40 +195,6 @@ def test_a_missing_member_of_the_tar_file(wmt):
     assert "0 members are called */news-commentary-v12.zh-en.zh" in message and "de-en.en" in message
 
 
-def test_no_such_address_and_no_folder_to_write_to(server, wmt):
-    corpus = wmt()
-    (server.folder / "casia2015.zip").unlink()
-    message = message_of(corpus.sentences, "train", "zh")
-    assert "casia2015.zip cannot be downloaded (HTTP status 404)" in message and "KZOO_DATA" in message
-    (server.folder / "file").write_bytes(b"")
-    path = server.folder / "file" / "all.zip"
-    assert message_of(download_archive, server.address, "", path).startswith(f"{path}: cannot be written")
-
-
-def test_a_kept_archive_is_taken_unless_damaged(server, tmp_path):
-    (server.folder / "all.zip").write_bytes(b"abc")
-    path, sha256 = tmp_path / "all.zip", hashlib.sha256(b"abc").hexdigest()
-    for _ in range(2):
-        assert download_archive(f"{server.address}/all.zip", sha256, path).read_bytes() == b"abc"
-    assert server.asked == ["/all.zip"]
-    path.write_bytes(b"ab")
-    assert download_archive(f"{server.address}/all.zip", sha256, path).read_bytes() == b"abc"
-    assert server.asked == ["/all.zip"] * 2
-
-
-def test_a_full_disk_is_no_fault_of_the_network(server, monkeypatch, tmp_path):
-    (server.folder / "all.zip").write_bytes(bytes(100_000))
-
-    class Full(io.BytesIO):
-        def write(self, data):
-            raise OSError(28, "No space left on device")
-
-    path = tmp_path / "all.zip"
-    monkeypatch.setattr("pathlib.Path.open", lambda self, mode: Full())
-    message = message_of(download_archive, f"{server.address}/all.zip", "", path)
-    assert message == f"{path}: cannot be written (No space left on device)"
-
-
 def test_the_official_archives():
     assert sum(part.pairs for part in PARTS) == 3_277_330  # the paper's number
     assert all(part.address.startswith("https://") for part in PARTS)
@@ -286,7 +215,7 @@ def news(server, monkeypatch, tmp_path):
     }
     files = {f"test/newstest2017-zhen-{name}.sgm": text.encode() for name, text in segments.items()}
     packed = tgz(files)
-    (server.folder / "test.tgz").write_bytes(packed)
+    server.files["/test.tgz"] = packed
     dataset = FakeSGMLDataset(
         "wmt17",
         data=[f"{server.address}/test.tgz"],
@@ -311,12 +240,12 @@ def test_test_text_comes_through_sacrebleu(server, news):
 @pytest.mark.parametrize("fault", ["gone", "altered", "not an archive", "broken off"])
 def test_what_sacrebleu_cannot_do_is_one_line(server, news, monkeypatch, fault):
     if fault == "gone":
-        (server.folder / "test.tgz").unlink()
-        reason = "HTTP Error 404: File not found"
+        del server.files["/test.tgz"]
+        reason = "HTTP Error 404: Not Found"
     elif fault == "altered":  # sacreBLEU leaves the interpreter
         news.md5, reason = ["0" * 32], "it gave up"
     elif fault == "not an archive":
-        (server.folder / "test.tgz").write_bytes(b"<html>")
+        server.files["/test.tgz"] = b"<html>"
         news.md5, reason = [hashlib.md5(b"<html>").hexdigest()], "not a gzip file"
     else:
         monkeypatch.setitem(wmt17.NEWS, "test", ("wmt17", 3))

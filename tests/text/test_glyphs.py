@@ -19,6 +19,21 @@ def margins(glyph):
     return rows[0], len(glyph) - 1 - rows[-1], columns[0], glyph.shape[1] - 1 - columns[-1]
 
 
+def drawn(font, character):
+    """Return the ink of a character as the font draws it, without margins."""
+    image = Image.new("1", (4 * font.size, 4 * font.size))
+    draw = ImageDraw.Draw(image)
+    draw.fontmode = "1"
+    draw.text((font.size, font.size), character, fill=1, font=font)
+    return np.asarray(image.crop(image.getbbox()))
+
+
+def ink(glyph):
+    """Return a bitmap without its margins."""
+    above, below, left, right = margins(glyph)
+    return glyph[above : len(glyph) - below, left : glyph.shape[1] - right]
+
+
 def test_bitmaps_are_binary_and_centred():
     characters = "国龘一，。g—的"
     glyphs = render_glyphs(characters)
@@ -30,14 +45,8 @@ def test_bitmaps_are_binary_and_centred():
 
 
 def test_a_glyph_is_the_fonts_drawing():
-    font = ImageFont.truetype(LATIN, 22)
-    image = Image.new("1", (80, 80))
-    draw = ImageDraw.Draw(image)
-    draw.fontmode = "1"
-    draw.text((30, 30), "R", fill=1, font=font)
-    drawn = np.asarray(image.crop(image.getbbox()))
-    top, bottom, left, right = margins(glyph := render_glyphs("R", font=LATIN)[0])
-    np.testing.assert_array_equal(glyph[top : 22 - bottom, left : 22 - right], drawn)
+    (glyph,) = render_glyphs("R", font=LATIN)
+    np.testing.assert_array_equal(ink(glyph), drawn(ImageFont.truetype(LATIN, 22), "R"))
 
 
 @pytest.mark.parametrize("size", [11, 22, 40])
@@ -49,12 +58,9 @@ def test_no_stroke_is_cut_off(size):
     # Ink at the border has its end there: as many pixels as in a bitmap with room around it.
     font = ImageFont.truetype(LATIN, size)
     for character in "Wg@Ǻ":
-        image = Image.new("1", (4 * size, 4 * size))
-        draw = ImageDraw.Draw(image)
-        draw.fontmode = "1"
-        draw.text((size, size), character, fill=1, font=font)
-        if max(image.crop(image.getbbox()).size) <= size:
-            assert render_glyphs(character, size, LATIN).sum() == np.asarray(image).sum()
+        whole = drawn(font, character)
+        if max(whole.shape) <= size:
+            assert render_glyphs(character, size, LATIN).sum() == whole.sum()
 
 
 def test_special_tokens_and_spaces_are_blank():
@@ -80,18 +86,11 @@ def test_different_characters_have_different_glyphs():
 def test_the_simplified_chinese_face_is_taken():
     from noto_cjk_sans_otc import FONT_PATH
 
-    drawn = {}
-    for index in range(5):
-        face = ImageFont.truetype(str(FONT_PATH), 22, index=index)
-        image = Image.new("1", (66, 66))
-        draw = ImageDraw.Draw(image)
-        draw.fontmode = "1"
-        draw.text((22, 22), "骨", fill=1, font=face)
-        drawn[face.getname()[0][-2:]] = np.asarray(image.crop(image.getbbox()))
-    top, bottom, left, right = margins(glyph := render_glyphs("骨")[0])
-    ink = glyph[top : 22 - bottom, left : 22 - right]
-    np.testing.assert_array_equal(ink, drawn["SC"])
-    assert not np.array_equal(drawn["SC"], drawn["TC"])
+    faces = [ImageFont.truetype(str(FONT_PATH), 22, index=index) for index in range(5)]
+    by_region = {face.getname()[0][-2:]: drawn(face, "骨") for face in faces}
+    (glyph,) = render_glyphs("骨")
+    np.testing.assert_array_equal(ink(glyph), by_region["SC"])
+    assert not np.array_equal(by_region["SC"], by_region["TC"])
 
 
 def test_fonts_that_cannot_be_used_are_named(tmp_path):

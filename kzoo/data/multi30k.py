@@ -1,9 +1,17 @@
-"""SHA-256 of the unpacked text of each file that `kzoo.data.corpora` downloads.
+"""Multi30k: downloaded, verified and kept unpacked.
 
-The checksums are of the text, not of the gzip file, since the same text can be packed in many ways.
+`kzoo.data.corpora` opens it as `multi30k`.
 """
 
-MULTI30K = {
+from kzoo.data.download import download
+from kzoo.data.text_files import Text, read_lines
+from kzoo.files import cache_folder
+
+COMMIT = "c40b37b23d6387214f8ab37335b5a8672b9745f2"  # the last to change one of the files
+ADDRESS = f"https://raw.githubusercontent.com/multi30k/dataset/{COMMIT}/data/task1/raw"
+
+# SHA-256 of each file's unpacked text: the same text can be packed in many ways.
+CHECKSUMS = {
     "train.en": "460a15fbd157e34a7a9957ee388c1ca247fe47af3ef25fb50442af6c274e0fc6",
     "train.de": "2c2b73fd2b548fbcde3a875e0a78d6ee94d498bfdee6bd3eae3945779e9ddf72",
     "train.fr": "5925a3c18f1587b6b54b87743106e6e8ab93618edb6f65d19eac0621f853a10d",
@@ -27,3 +35,21 @@ MULTI30K = {
     "test_2018_flickr.fr": "234b4a887da0da4801a3e2c6f21336231ff7dd46daeb80cfa1b551c8bbb78239",
     "test_2018_flickr.cs": "1db59fe6980c9b3f9bade65122a985e71150214837d76f4768a5a8384c0b2dc7",
 }
+
+
+def read_multi30k(split: str, language: str) -> Text:
+    """Return the sentences of a split, downloaded if they are not in the cache.
+
+    Args:
+        split: such as "train" or "test_2016_flickr".
+        language: "en", "de", "fr" or, where there is one, "cs".
+
+    Raises:
+        UserError: the download fails or fails its check; the disk is full.
+
+    Example:
+        >>> read_multi30k("test_2016_flickr", "en").sentences[0]
+        'A man in an orange hat starring at something.'
+    """
+    name = f"{split}.{language}"
+    return read_lines(download(f"{ADDRESS}/{name}.gz", CHECKSUMS[name], cache_folder() / "multi30k" / name))

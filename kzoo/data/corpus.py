@@ -1,0 +1,155 @@
+"""What a parallel corpus is: sentences in several languages, aligned by line, and perhaps their pictures.
+
+`kzoo.data.corpora` opens each of them; tokenizers and batches use their sentences.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from kzoo.data.image_features import FeatureFile, open_features
+from kzoo.data.text_files import Text, not_aligned, read_lines
+from kzoo.errors import UserError, nearest
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Sentences in several languages, aligned by line, in named splits.
+
+    Nothing is read, generated or downloaded before sentences are requested.
+
+    Args:
+        name: the corpus's name, as in `open_corpus(name)`; "files" for the user's own files.
+        languages: the codes of its languages.
+        splits: the names of its splits.
+        licence: terms of use, one line.
+        citation: whom to cite, one line; empty if no citation is requested.
+        read: `read(split, language)` returns the `Text`; called with existing splits and languages only.
+        absent: the (split, language) combinations that do not exist.
+        read_images: `read_images(split)` returns one image per line; `None`: there are none.
+    """
+
+    name: str
+    languages: tuple[str, ...]
+    splits: tuple[str, ...]
+    licence: str
+    citation: str
+    read: Callable[[str, str], Text] = field(repr=False)
+    absent: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
+    read_images: Callable[[str], np.ndarray | FeatureFile] | None = field(default=None, repr=False)
+
+    def sentences(self, split: str, language: str) -> list[str]:
+        """Return the sentences of one language of one split, in file order, empty ones included.
+
+        Args:
+            split: one of `splits`.
+            language: one of `languages_in(split)`.
+
+        Raises:
+            UserError: no such split or language; a file that is missing, broken, empty or not UTF-8.
+
+        Example:
+            >>> open_corpus("multi30k").sentences("test_2016_flickr", "en")[0]
+            'A man in an orange hat starring at something.'
+        """
+        self._check(split, language)
+        return self._text(split, language).sentences
+
+    def pairs(self, split: str, source: str, target: str) -> tuple[list[str], list[str]]:
+        """Return the source and the target sentences of a split, aligned line by line.
+
+        Args:
+            split: one of `splits`.
+            source: the source language.
+            target: the target language.
+
+        Raises:
+            UserError: as for `sentences`; or the two files have different numbers of lines.
+
+        Example:
+            >>> english, german = open_corpus("multi30k").pairs("val", "en", "de")
+            >>> len(english), len(german)
+            (1014, 1014)
+        """
+        self._check(split, source, target)  # check both before the first is read or downloaded
+        left, right = self._text(split, source), self._text(split, target)
+        if len(left.sentences) != len(right.sentences):
+            raise not_aligned(left.where, len(left.sentences), right.where, len(right.sentences))
+        return left.sentences, right.sentences
+
+    def images(self, split: str) -> np.ndarray | FeatureFile:
+        """Return the images of a split `(N, …)`, in the order of its sentences.
+
+        Raises:
+            UserError: no such split, or a corpus without images.
+        """
+        self.languages_in(split)
+        if self.read_images is None:
+            raise UserError(
+                f"corpus {self.name} has no images: give a folder of features with --images FOLDER, "
+                "in a recipe images=FOLDER; or another corpus"
+            )
+        return self.read_images(split)
+
+    def with_images(self, folder: str | os.PathLike) -> "Corpus":
+        """Return the corpus with the features `SPLIT.npy` of a folder as its images.
+
+        `SPLIT.txt` in that folder, or in the corpus's folder under KZOO_DATA, names the picture of each line;
+        anything after a `#` is ignored. Without it the rows must be in the order of the lines.
+
+        Args:
+            folder: a folder with the files that `kzoo features extract` writes.
+        """
+        features = Path(folder).expanduser()
+
+        def read(split: str) -> FeatureFile:
+            beside = features / f"{split}.txt"
+            listed = beside if beside.is_file() else own_file(f"{self.name}/{split}.txt")
+            names = None if listed is None else picture_names(listed)
+            return open_features(features / f"{split}.npy", names)
+
+        return replace(self, read_images=read)
+
+    def languages_in(self, split: str) -> tuple[str, ...]:
+        """Return the languages in which a split exists; raises `UserError` if there is no such split."""
+        if split not in self.splits:
+            raise UserError(f"corpus {self.name} has no split {split!r}: {nearest(split, list(self.splits))}")
+        return tuple(language for language in self.languages if (split, language) not in self.absent)
+
+    def _check(self, split: str, *languages: str) -> None:
+        here = self.languages_in(split)
+        for language in languages:
+            if language not in self.languages:
+                near = nearest(language, list(self.languages))
+                raise UserError(f"corpus {self.name} has no language {language!r}: {near}")
+            if language not in here:
+                others = ", ".join(other for other in self.splits if (other, language) not in self.absent)
+                raise UserError(
+                    f"corpus {self.name} has no {language} in split {split}: it has {', '.join(here)} there, "
+                    f"and {language} in {others}"
+                )
+
+    def _text(self, split: str, language: str) -> Text:
+        text = self.read(split, language)
+        if not any(sentence.strip() for sentence in text.sentences):
+            raise UserError(f"{text.where} is empty: the {language} side of split {split} has no sentence")
+        return text
+
+
+def picture_names(path: Path) -> list[str]:
+    """Return the file names of pictures, one per line; Multi30k writes `NAME#CAPTION` in one of its lists."""
+    return [line.partition("#")[0] for line in read_lines(path).sentences]
+
+
+def own_file(name: str) -> Path | None:
+    """Return the file of this name under the folder KZOO_DATA, if there is one."""
+    folder = os.environ.get("KZOO_DATA")
+    if not folder:
+        return None
+    if not Path(folder).expanduser().is_dir():
+        raise UserError(f"KZOO_DATA is {folder!r}: no such folder")
+    file = Path(folder).expanduser() / name
+    return file if file.exists() else None

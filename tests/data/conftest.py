@@ -1,0 +1,45 @@
+"""A local server, in place of those that corpora are downloaded from."""
+
+import http.server
+import threading
+
+import pytest
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Serves `files` (path → bytes); announces more bytes than it sends for the paths in `cut`."""
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.files, self.cut, self.asked = {}, set(), []
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        if self.path not in self.server.files:
+            self.send_error(404)
+            return
+        data = self.server.files[self.path]
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data[: len(data) // 2] if self.path in self.server.cut else data)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with Server() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()

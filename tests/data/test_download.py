@@ -1,0 +1,119 @@
+"""Downloads: whole, as published, and made once; or one clear line, and nothing is left behind."""
+
+import gzip
+import hashlib
+import io
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from message_of import message_of
+
+from kzoo.data.download import download, download_archive
+
+TEXT = "".join(f"Satz {i}: Zwei Hunde laufen über {i * i % 97} Wiesen.\n" for i in range(3000)).encode()
+SHA256 = hashlib.sha256(TEXT).hexdigest()
+
+
+@pytest.mark.parametrize("level", [1, 9])
+def test_download_keeps_the_text_however_it_was_packed(server, tmp_path, level, capfd):
+    server.files["/val.de.gz"] = gzip.compress(TEXT, compresslevel=level)
+    path = tmp_path / "new" / "folder" / "val.de"
+    assert download(f"{server.address}/val.de.gz", SHA256, path) == path
+    assert path.read_bytes() == TEXT
+    assert os.listdir(path.parent) == ["val.de"]
+    assert stat.S_IMODE(path.stat().st_mode) & stat.S_IRUSR
+    out, err = capfd.readouterr()
+    assert out == "" and "val.de.gz" in err  # the progress bar stays out of standard output
+
+
+KINDS = pytest.mark.parametrize(
+    ("fetch", "packed"), [(download, gzip.compress(TEXT)), (download_archive, TEXT)]
+)
+
+
+@KINDS
+def test_a_kept_file_is_not_downloaded_again_unless_damaged(server, tmp_path, fetch, packed):
+    server.files["/val.de.gz"] = packed
+    path = tmp_path / "val.de"
+    for _ in range(2):
+        assert fetch(f"{server.address}/val.de.gz", SHA256, path) == path
+    assert server.asked == ["/val.de.gz"]
+    path.write_bytes(TEXT[:100])
+    fetch(f"{server.address}/val.de.gz", SHA256, path)
+    assert path.read_bytes() == TEXT
+    assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize("fault", ["cut on the way", "cut at the source", "altered", "damaged", "a web page"])
+def test_a_truncated_or_altered_download_leaves_the_earlier_file(server, tmp_path, fault):
+    altered = TEXT.replace(b"Hunde", b"Katzen", 1)
+    packed = bytearray(gzip.compress(TEXT))
+    damaged = packed.copy()
+    damaged[len(damaged) // 2] ^= 0x55
+    server.files["/val.de.gz"] = {
+        "cut on the way": bytes(packed),
+        "cut at the source": bytes(packed[: len(packed) // 2]),
+        "altered": gzip.compress(altered),
+        "damaged": bytes(damaged),
+        "a web page": b"<html>please log in</html>",
+    }[fault]
+    if fault == "cut on the way":
+        server.cut.add("/val.de.gz")
+    address, path = f"{server.address}/val.de.gz", tmp_path / "val.de"
+    path.write_bytes(b"kept before\n")
+    message = message_of(download, address, SHA256, path)
+    assert message.startswith(f"{address}: truncated or altered") and SHA256 in message
+    if fault == "altered":
+        assert hashlib.sha256(altered).hexdigest() in message
+    if fault == "a web page":
+        assert hashlib.sha256(b"").hexdigest() in message
+    if fault == "cut on the way":
+        assert f"{len(packed) // 2:,} of {len(packed):,} bytes" in message
+    assert path.read_bytes() == b"kept before\n"
+    assert os.listdir(tmp_path) == ["val.de"]
+
+
+@KINDS
+def test_no_such_address_no_network_and_no_folder(server, tmp_path, fetch, packed):
+    address = f"{server.address}/gone.gz"
+    message = message_of(fetch, address, SHA256, tmp_path / "gone")
+    assert f"{address} cannot be downloaded (HTTP status 404)" in message and "KZOO_DATA" in message
+    nobody = "http://127.0.0.1:1/val.de.gz"
+    message = message_of(fetch, nobody, SHA256, tmp_path / "val.de")
+    assert nobody in message and "refused" in message and "KZOO_DATA" in message
+    assert os.listdir(tmp_path) == []
+    server.files["/val.de.gz"] = packed
+    (tmp_path / "file").write_bytes(b"")
+    path = tmp_path / "file" / "val.de"  # a file where a folder is needed
+    message = message_of(fetch, f"{server.address}/val.de.gz", SHA256, path)
+    assert message.startswith(f"{path}: cannot be written")
+
+
+def test_a_full_disk(server, tmp_path, monkeypatch):
+    server.files["/val.de.gz"] = gzip.compress(TEXT)
+
+    def half(self, data):
+        with open(self, "wb") as file:
+            file.write(data[:100])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", half)
+    path = tmp_path / "val.de"
+    message = message_of(download, f"{server.address}/val.de.gz", SHA256, path)
+    assert message == f"{path}: cannot be written (No space left on device)"
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_full_disk_is_no_fault_of_the_network(server, monkeypatch, tmp_path):
+    server.files["/all.zip"] = bytes(100_000)
+
+    class Full(io.BytesIO):
+        def write(self, data):
+            raise OSError(28, "No space left on device")
+
+    path = tmp_path / "all.zip"
+    monkeypatch.setattr("pathlib.Path.open", lambda self, mode: Full())
+    message = message_of(download_archive, f"{server.address}/all.zip", "", path)
+    assert message == f"{path}: cannot be written (No space left on device)"

@@ -1,0 +1,107 @@
+"""Text files, read whole or as a stream: the same lines, and the same message about what is wrong."""
+
+import gzip
+import hashlib
+import tracemalloc
+
+import pytest
+from message_of import message_of
+
+from kzoo.data import open_files
+from kzoo.data.text_files import read_lines
+from kzoo.data.text_streams import stream_lines, stream_pairs
+
+NO_LINE_ENDS = ["a\u2028b\u2029c\x85d", "e\x0bf\x0cg\x1ch\x1di\x1ej", "k\rl", " m ", "", "n"]
+LINES = {
+    "": [],
+    "a": ["a"],
+    "a\n": ["a"],
+    "\n": [""],
+    "\ufeff": [],
+    "\ufeff\n": [""],
+    "\ufeff\ufeffa\r\n\n b\u2028c\r\nd": ["\ufeffa", "", " b\u2028c", "d"],
+    "a\r\nb\r\r\n": ["a", "b\r"],
+    "\n".join(NO_LINE_ENDS): NO_LINE_ENDS,
+    "ä\n\ufeffö\nabcdefghijkl\n": ["ä", "\ufeffö", "abcdefghijkl"],
+}
+
+
+@pytest.mark.parametrize("content", LINES)
+def test_streamed_lines_are_those_of_the_whole_file(content, tmp_path, monkeypatch):
+    monkeypatch.setattr("kzoo.data.text_streams.CHUNK", 3)
+    plain, packed = tmp_path / "text", tmp_path / "text.gz"
+    plain.write_text(content, "utf-8", newline="")
+    packed.write_bytes(gzip.compress(content.encode()))
+    for path in (plain, packed):
+        assert list(stream_lines(path)) == read_lines(path).sentences == LINES[content]
+
+
+def test_gzip_of_several_members_is_read_whole(tmp_path):
+    path = tmp_path / "text.gz"
+    path.write_bytes(gzip.compress(b"a\nb") + gzip.compress(b"c\nd\n"))
+    assert list(stream_lines(path)) == read_lines(path).sentences == ["a", "bc", "d"]
+
+
+@pytest.mark.parametrize("where", ["end", "trailer", "middle", "start", "not packed"])
+def test_broken_gzip_names_file_and_line(tmp_path, where):
+    lines = [hashlib.sha256(str(i).encode()).hexdigest() for i in range(5000)]
+    packed = bytearray(gzip.compress("\n".join(lines).encode()))
+    if where == "end":
+        packed = packed[: len(packed) // 2]
+    elif where == "trailer":
+        packed = packed[:-3]
+    elif where == "middle":
+        packed[len(packed) // 2 : len(packed) // 2 + 64] = b"\xff" * 64
+    elif where == "start":
+        packed = packed[:7]
+    else:
+        packed = "\n".join(lines).encode()
+    path = tmp_path / "text.gz"
+    path.write_bytes(packed)
+    message = message_of(read_lines, path)
+    assert message.startswith(f"{path}: broken gzip file, noticed after line ")
+    line = int(message.split("after line ")[1].split()[0])
+    if where in ("start", "not packed"):
+        assert line == 0
+    elif where == "trailer":
+        assert line == 4999
+    elif where == "end":
+        assert 0 < line < 4999
+
+
+@pytest.mark.parametrize("name", ["text", "text.gz"])
+@pytest.mark.parametrize("bad", [b"\xff", "ü".encode("latin-1"), "ü".encode()[:1], b"\xed\xa0\x80"])
+def test_invalid_utf8_names_file_and_line(tmp_path, bad, name):
+    path, data = tmp_path / name, b"a\r\nb\n" + bad + b"\nc\n"
+    path.write_bytes(gzip.compress(data) if path.suffix else data)
+    assert message_of(read_lines, path).startswith(f"{path}, line 3: not valid UTF-8")
+
+
+@pytest.mark.parametrize("name", ["text", "text.gz"])
+def test_streamed_text_is_never_whole_in_memory(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("kzoo.data.text_streams.CHUNK", 1 << 12)
+    path, text = tmp_path / name, b"a line of no meaning\n" * 200_000
+    path.write_bytes(gzip.compress(text) if path.suffix else text)
+    tracemalloc.start()
+    try:
+        assert sum(len(line) + 1 for line in stream_lines(path)) == len(text)
+        assert tracemalloc.get_traced_memory()[1] < len(text) / 4
+    finally:
+        tracemalloc.stop()
+
+
+def test_bad_text_is_named_as_by_the_reader_of_whole_files(tmp_path, monkeypatch):
+    monkeypatch.setattr("kzoo.data.text_streams.CHUNK", 4)
+    three, two = tmp_path / "three", tmp_path / "two"
+    three.write_text("a\nb\nc\n")
+    two.write_text("a\nb\n")
+    latin, broken, tsv = tmp_path / "latin", tmp_path / "broken.gz", tmp_path / "text.tsv"
+    latin.write_bytes(b"one\ntwo\nd\xe9j\xe0\nfour\n")
+    cut, ends_cut = tmp_path / "cut", tmp_path / "ends_cut"
+    cut.write_bytes(b"one\ntw\xc3\nthree\n")
+    ends_cut.write_bytes(b"one\ntw\xc3")
+    broken.write_bytes(gzip.compress(bytes(range(32, 127)) * 9)[:-9])
+    tsv.write_text("a\tb\na\tb\tc\n")
+    for files in ([three, two], [two, three], [latin] * 2, [cut] * 2, [ends_cut] * 2, [broken] * 2, [tsv]):
+        whole = message_of(open_files(train=files).pairs, "train", "en", "de")
+        assert message_of(lambda files: list(stream_pairs(files)), files) == whole
