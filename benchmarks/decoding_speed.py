@@ -42,8 +42,7 @@ KZOO_THREADS = (1, 2, 3)
 
 def main():
     options = parse_arguments()
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.cores])
+    keep_to(options.cores)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as processes:
         job = Job(options.preset, options.sentences, options.beam_size, options.max_length, folder)
         # kzoo first: it writes CTranslate2's model.
@@ -51,12 +50,15 @@ def main():
         ctranslate2 = processes.enter_context(Worker(CTranslate2Side, job, options.cores, "CTranslate2"))
         ours = fastest([(kzoo, (threads,)) for threads in KZOO_THREADS])
         theirs = fastest([(ctranslate2, (*t, *b)) for t in CTRANSLATE2_THREADS for b in CTRANSLATE2_BATCHES])
-        rounds = []
-        for number in range(options.rounds):
-            order = (ours, theirs) if number % 2 == 0 else (theirs, ours)
-            turns = {(worker, values): worker.translate(*values) for worker, values in order}
-            rounds.append((turns[ours], turns[theirs]))
+        turns = take_turns({"kzoo": ours, "CTranslate2": theirs}, options.rounds)
+        rounds = list(zip(turns["kzoo"], turns["CTranslate2"], strict=True))
     report(ours, theirs, rounds, kzoo.warm_up, options)
+
+
+def keep_to(cores: int):
+    """Run this process and those that it starts on so many cores, where the system can say so."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -161,6 +163,8 @@ class KzooSide:
 class CTranslate2Side:
     """CTranslate2 with the same weights and subwords."""
 
+    precision = "float32"
+
     def __init__(self, job: Job):
         import sentencepiece
 
@@ -189,7 +193,7 @@ class CTranslate2Side:
 
         if (workers, threads) not in self.translators:
             self.translators[workers, threads] = ctranslate2.Translator(
-                self.job.folder, compute_type="float32", inter_threads=workers, intra_threads=threads
+                self.job.folder, compute_type=self.precision, inter_threads=workers, intra_threads=threads
             )
         return self.translators[workers, threads]
 
@@ -202,6 +206,16 @@ def fastest(settings: list[tuple[Worker, tuple]]) -> tuple[Worker, tuple]:
         rates[worker, values] = worker.translate(*values).rate
         print(f"{rates[worker, values]:8.1f} sentences a second: {describe(worker, values)}", flush=True)
     return max(rates, key=rates.get)
+
+
+def take_turns(systems: dict[str, tuple[Worker, tuple]], rounds: int) -> dict[str, list[Turn]]:
+    """Return each system's passes over all sentences, one a round, in an order that changes with each."""
+    turns = {name: [] for name in systems}
+    for number in range(rounds):
+        for name in list(systems)[:: 1 if number % 2 == 0 else -1]:
+            worker, values = systems[name]
+            turns[name].append(worker.translate(*values))
+    return turns
 
 
 def describe(worker: Worker, settings: tuple) -> str:

@@ -18,8 +18,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from decoding_speed import SPLIT, Job, Turn, Worker
-from serving_speed import BEAM, SavedModelSide, keep_to
+from decoding_speed import SPLIT, Job, Turn, Worker, keep_to, take_turns
+from serving_speed import BEAM, SavedModelSide
 
 PRECISIONS = ("float32", "float16", "int8")  # all others are compared with the first
 
@@ -56,18 +56,14 @@ def parse_arguments() -> argparse.Namespace:
 def passes(job: Job, rounds: int, cores: int) -> dict[str, list[Turn]]:
     """Return each precision's passes over all sentences, after one that compiles."""
     with ExitStack() as processes:
-        workers = {}
+        systems = {}
         for name in PRECISIONS:
             side, place = partial(PrecisionSide, precision=name), Path(job.folder) / name
             place.mkdir()
-            worker = Worker(side, replace(job, folder=str(place)), cores, name)
-            workers[name] = processes.enter_context(worker)
-            workers[name].translate(cores, None)
-        turns = {name: [] for name in workers}
-        for number in range(rounds):
-            for name in PRECISIONS[:: 1 if number % 2 == 0 else -1]:
-                turns[name].append(workers[name].translate(cores, None))
-        return turns
+            worker = processes.enter_context(Worker(side, replace(job, folder=str(place)), cores, name))
+            worker.translate(cores, None)
+            systems[name] = (worker, (cores, None))
+        return take_turns(systems, rounds)
 
 
 def report(turns: dict[str, list[Turn]], job: Job):

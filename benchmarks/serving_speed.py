@@ -15,7 +15,6 @@ Prints both tables, and the ratios that docs/serving.md names as goals.
 import argparse
 import asyncio
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -27,7 +26,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from decoding_speed import CTranslate2Side, Job, Turn, Worker
+from decoding_speed import CTranslate2Side, Job, Turn, Worker, keep_to, take_turns
 
 CLIENTS = (1, 8, 64)
 BEAM = 5
@@ -52,12 +51,6 @@ def main():
         }
         report_server(served, options.batch)
         report_systems(passes(job, options.rounds, options.cores))
-
-
-def keep_to(cores: int):
-    """Run this process and those that it starts on so many cores, where the system can say so."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -205,14 +198,7 @@ class SavedModelSide:
 class Int8Side(CTranslate2Side):
     """CTranslate2, its weights made int8."""
 
-    def _translator(self, workers: int, threads: int):
-        import ctranslate2
-
-        if not self.translators:
-            self.translators[0] = ctranslate2.Translator(
-                self.job.folder, compute_type="int8", inter_threads=workers, intra_threads=threads
-            )
-        return self.translators[0]
+    precision = "int8"
 
 
 def passes(job: Job, rounds: int, cores: int) -> dict[str, list[Turn]]:
@@ -230,12 +216,7 @@ def passes(job: Job, rounds: int, cores: int) -> dict[str, list[Turn]]:
             systems |= {f"{name}, {how}": (worker, values) for how, values in settings.items()}
         for worker, values in systems.values():
             worker.translate(*values)
-        turns = {name: [] for name in systems}
-        for number in range(rounds):
-            for name in list(systems)[:: 1 if number % 2 == 0 else -1]:
-                worker, values = systems[name]
-                turns[name].append(worker.translate(*values))
-    return turns
+        return take_turns(systems, rounds)
 
 
 def percentile(values: list[float], part: float) -> float:

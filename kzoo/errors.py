@@ -1,7 +1,10 @@
 """Errors in the user's input: one clear line, without a traceback on the command line."""
 
+import contextlib
 import errno
-from collections.abc import Callable
+import os
+import sys
+from collections.abc import Callable, Iterator
 
 
 class UserError(ValueError):
@@ -15,11 +18,33 @@ class WorkerError(UserError):
     """Ends one of several worker processes, immediately: a normal exit would wait for the others."""
 
 
+@contextlib.contextmanager
+def exits_on_errors() -> Iterator[None]:
+    """End the process at the block's error, a user's or the system's, with one line; at Ctrl-C without."""
+    try:
+        yield
+    except WorkerError as error:
+        sys.stdout.flush()
+        print(f"error: {error}", file=sys.stderr, flush=True)
+        os._exit(1)
+    except UserError as error:
+        sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except OSError as error:
+        sys.exit(f"error: {one_line(error)}")
+
+
 def one_line(error: OSError) -> str:
     """Return a system error as one line, with the file's name if there is one."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     what = "no disk space left" if full else error.strerror or str(error)
     return f"{what}: {error.filename}" if error.filename else what
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's message; without one, the name of its class."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def nearest(name: str, known: list[str]) -> str:

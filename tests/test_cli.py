@@ -74,12 +74,26 @@ def test_user_errors_are_one_line(arguments, message, monkeypatch, capsys):
     assert "\n" not in error.strip()
 
 
+@pytest.mark.parametrize(
+    ("module", "command"),
+    [
+        ("translation", ["translate", "pope_tiny_multi30k_en_de", "A dog."]),
+        ("scoring", ["evaluate", "pope_tiny_multi30k_en_de"]),
+        ("serving", ["export", "pope_tiny_multi30k_en_de", "folder"]),
+    ],
+)
+def test_a_penalty_that_is_no_number_is_refused_at_once(module, command, monkeypatch, capsys):
+    monkeypatch.setattr(f"kzoo.commands.{module}.start_backend", lambda: pytest.fail("too late"))
+    message = run(*command, "--length-penalty", "nan", monkeypatch=monkeypatch, capsys=capsys)[1]
+    assert "the α of a length penalty must be finite" in message
+
+
 def test_evaluation_records_what_it_was_asked(tmp_path, monkeypatch):
     """With a translator that repeats the sentences."""
     copier = SimpleNamespace(source_language="en", target_language="de", translate=lambda texts, **_: texts)
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: copier)
     monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
-    monkeypatch.setattr("kzoo.commands.translation.start_backend", lambda: None)
+    monkeypatch.setattr("kzoo.commands.scoring.start_backend", lambda: None)
     files = [str(tmp_path / f"test.{language}") for language in ("en", "de")]
     for path in files:
         with open(path, "w") as file:
@@ -117,7 +131,7 @@ def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatc
     model = SimpleNamespace(languages=["en", "de"], between=None, translate=translate)
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: model)
     monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
-    monkeypatch.setattr("kzoo.commands.translation.start_backend", lambda: None)
+    monkeypatch.setattr("kzoo.commands.scoring.start_backend", lambda: None)
     output = tmp_path / "scores.json"
     arguments = ["evaluate", "m", "--corpus", "scenes", "--split", "val"]
     result = CliRunner().invoke(cli.app, [*arguments, "-o", str(output)])

@@ -25,6 +25,7 @@ import keras
 import typer
 
 from kzoo.cli import main
+from kzoo.commands.options import Overrides
 from kzoo.data import open_corpus
 from kzoo.data.language_pairs import language_pairs
 from kzoo.data.senteval import senteval_examples, senteval_tasks
@@ -42,6 +43,7 @@ from kzoo.models.glove import GloVe, bag_of_vectors, co_occurrences, glove_examp
 from kzoo.presets import load
 from kzoo.training import Recipe, make_recipe, read_recipe, train
 from kzoo.training.recipe_corpus import recipe_directions
+from kzoo.training.run_folder import keep_results
 
 LANGUAGES = ("en", "de", "fr", "cs")
 SPLIT = "test_2016_flickr"
@@ -71,7 +73,6 @@ SETTINGS = {
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 Size = Annotated[Literal["tiny", "base"], typer.Option()]
 Runs = Annotated[Path, typer.Option(help="Folder of the runs.")]
-Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, such as epochs=15.")]
 Seed = Annotated[int, typer.Option(help="Seed of every run.")]
 Seeds = Annotated[int, typer.Option(min=1, max=len(SEEDS), help="Number of SentEval's seeds.")]
 RUNS = Path("runs/attention_bridge")
@@ -202,8 +203,7 @@ def bilingual(recipe: Recipe, name: str, direction: str, size: str) -> Recipe:
 def scores_of(recipe: Recipe, folder: Path) -> dict[tuple[str, str], dict]:
     """Train and score one run in all directions between its languages, or read its existing scores."""
     path = folder / "scores.json"
-    if not path.exists() or make_recipe(json.loads(path.read_text())["recipe"]) != recipe:
-        path.unlink(missing_ok=True)  # if what follows is stopped, they are not those of the model
+    if not keep_results(path, recipe):
         train(recipe, folder)
         seen = recipe_directions(recipe)
         tried = seen if recipe.directions else list(permutations(recipe.languages, 2))

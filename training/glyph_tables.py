@@ -26,6 +26,7 @@ import typer
 from keras import ops
 
 from kzoo.cli import main
+from kzoo.commands.options import Overrides
 from kzoo.data.conllu import read_conllu
 from kzoo.errors import UserError, nearest
 from kzoo.evaluation import (
@@ -47,6 +48,7 @@ from kzoo.presets import load
 from kzoo.text import render_glyphs
 from kzoo.training import Recipe, make_recipe, read_recipe, train
 from kzoo.training.recipe_corpus import recipe_corpus
+from kzoo.training.run_folder import keep_results
 from kzoo.training.tagging import tagger_from, train_tagger
 
 CHOSEN = "EMB,cnn_fc_relu,fc_2,cnn_softmax_fc"
@@ -62,7 +64,6 @@ Runs = Annotated[Path, typer.Option(help="Folder of the runs.")]
 Encoders = Annotated[
     str, typer.Option(help="EMB and architectures, comma-separated; cnn_fc_relu:256 has F = 256.")
 ]
-Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, such as epochs=15.")]
 RUNS = Path("runs/glyph")
 # Set by the encoders.
 FIXED = ("preset", "source_characters", "model.architecture", "model.glyph_options")
@@ -85,8 +86,7 @@ def table4(
         "| --- " + "| ---: " * 4 + "|",
     ]
     for name in named(encoders):
-        recipe, folder = recipe_of(name, size, overrides), folder_of(name, size, runs)
-        validation, test = scores_of(recipe, folder)
+        recipe, folder, (validation, test) = trained(name, size, runs, overrides)
         row, perplexity = {"validation": validation, "test": test}, ""
         if recipe.language_model_epochs:
             row["language_model"] = json.loads((folder / "language_model/language_model.json").read_text())
@@ -104,8 +104,7 @@ def table5(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, 
     """BLEU of the test sentences with rare, medium and frequent characters."""
     lines = ["| encoder | full | low | mid | high |", "| --- " + "| ---: " * 4 + "|"]
     for name in named(encoders):
-        recipe, folder = recipe_of(name, size, overrides), folder_of(name, size, runs)
-        scores_of(recipe, folder)
+        recipe, folder, _ = trained(name, size, runs, overrides)
         translations = json.loads((folder / "translations.json").read_text())["test"]
         corpus = recipe_corpus(recipe)
         source, references = corpus.pairs("test", recipe.source, recipe.target)
@@ -133,8 +132,7 @@ def table6(
     sentences, validation, tests = TAGGED[size]()
     path = runs / f"table6_{size}.json"
     for name in named(encoders):
-        recipe, folder = recipe_of(name, size, overrides), folder_of(name, size, runs)
-        scores_of(recipe, folder)
+        recipe, folder, _ = trained(name, size, runs, overrides)
         for way in ("fixed", "adapted"):
             for seed in range(1, seeds + 1):
                 key = f"{name}, {way}, {epochs} epochs, seed {seed}"
@@ -166,8 +164,7 @@ def table7(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, 
     sets = {words: open_word_pairs(words) for words in WORD_PAIRS}
     for words, pairs in sets.items():
         for name in named(encoders):
-            recipe, folder = recipe_of(name, size, overrides), folder_of(name, size, runs)
-            scores_of(recipe, folder)
+            recipe, folder, _ = trained(name, size, runs, overrides)
             seen = set("".join(recipe_corpus(recipe).sentences("train", recipe.source)))
             asked = sorted({character for pair in pairs for character in pair.first + pair.second})
             scores = score_word_similarity(pairs, character_vectors(load(folder), asked, seen), seen)
@@ -181,10 +178,7 @@ def table7(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, 
 @app.command()
 def figure1(size: Size = "tiny", runs: Runs = RUNS, overrides: Overrides = None):
     """Draw what the softmax encoder's features represent, the glyph table, and nearest characters."""
-    folders = {}
-    for name in named(CHOSEN):
-        folders[name] = folder_of(name, size, runs)
-        scores_of(recipe_of(name, size, overrides), folders[name])
+    folders = {name: trained(name, size, runs, overrides)[1] for name in named(CHOSEN)}
     translators = {name: load(folder) for name, folder in folders.items()}
     softmax = translators["cnn_softmax_fc"]
     characters = softmax.source_tokenizer.get_vocabulary()
@@ -240,15 +234,16 @@ def recipe_of(name: str, size: str, overrides: list[str] | None) -> Recipe:
     return dataclasses.replace(recipe, model={**recipe.model, **glyph})
 
 
-def folder_of(name: str, size: str, runs: Path) -> Path:
-    return runs / f"{name.replace(':', '_')}_{size}"
+def trained(name: str, size: str, runs: Path, overrides: list[str] | None) -> tuple[Recipe, Path, list[dict]]:
+    """Train and score an encoder if it is not yet; return its recipe, its run's folder and its scores."""
+    recipe, folder = recipe_of(name, size, overrides), runs / f"{name.replace(':', '_')}_{size}"
+    return recipe, folder, scores_of(recipe, folder)
 
 
 def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
     """Train a translator, then translate and score validation and test; or read its existing scores."""
     path = folder / "scores.json"
-    if not path.exists() or make_recipe(json.loads(path.read_text())["recipe"]) != recipe:
-        path.unlink(missing_ok=True)  # if what follows is stopped, they are not those of the model
+    if not keep_results(path, recipe):
         train(recipe, folder)
         scores, translations = evaluate(
             load(folder),

@@ -31,7 +31,7 @@ import typer
 
 from kzoo.bundle.corpora import test_splits
 from kzoo.cli import main
-from kzoo.commands.options import numbers
+from kzoo.commands.options import Overrides, numbers
 from kzoo.data.feature_writing import write_features
 from kzoo.data.image_features import Extractor, FeatureFile
 from kzoo.data.scenes import scenes as scenes_of
@@ -42,8 +42,9 @@ from kzoo.models.image_inputs import image_rows
 from kzoo.models.shown_images import shown_images
 from kzoo.presets import load
 from kzoo.presets.image_text import PICTURE
-from kzoo.training import Recipe, make_recipe, read_recipe, train
+from kzoo.training import Recipe, read_recipe, train
 from kzoo.training.recipe_corpus import recipe_corpus
+from kzoo.training.run_folder import keep_results
 
 FC7 = (4096,)
 NOTHING_TO_SEE = {
@@ -53,7 +54,6 @@ NOTHING_TO_SEE = {
 Size = Annotated[Literal["tiny", "base"], typer.Option()]
 Seeds = Annotated[str, typer.Option(help="Numbers, comma-separated.")]
 Runs = Annotated[Path, typer.Option(help="Folder of the runs.")]
-Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, such as epochs=15.")]
 RUNS = Path("runs/image_text")
 FIXED = ("preset", "seed", "images", "model.image_shape")  # set by the tables, or by options
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
@@ -178,8 +178,7 @@ def one_by_one(draw: Callable, seed: int, lines: list[str]):
 def scores_of(recipe: Recipe, folder: Path) -> dict[str, dict]:
     """Train and score one run on each test set with each kind of pictures, or read its existing scores."""
     path = folder / "scores.json"
-    if not path.exists() or make_recipe(json.loads(path.read_text())["recipe"]) != recipe:
-        path.unlink(missing_ok=True)  # if what follows is stopped, they are not those of the model
+    if not keep_results(path, recipe):
         train(recipe, folder)
         translator, corpus = load(folder), recipe_corpus(recipe)
         scores = {}

@@ -18,13 +18,14 @@ from typing import Annotated, Literal
 import typer
 
 from kzoo.cli import main
-from kzoo.commands.options import numbers
+from kzoo.commands.options import Overrides, numbers
 from kzoo.data import open_corpus
 from kzoo.evaluation import evaluate, score_table
 from kzoo.evaluation.scores import write_scores
 from kzoo.presets import load
 from kzoo.presets.shelf import builder_module
-from kzoo.training import Recipe, make_recipe, read_recipe, train
+from kzoo.training import Recipe, read_recipe, train
+from kzoo.training.run_folder import keep_results
 
 TESTS = ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco"]
 PAPER = {"pope": "40.7"}
@@ -38,9 +39,7 @@ def table1(
     seeds: Annotated[str, typer.Option(help="Numbers, comma-separated.")] = "1,2,3",
     encodings: Annotated[str, typer.Option(help="Names, comma-separated.")] = "pope,sine,rope,learned",
     runs: Annotated[Path, typer.Option(help="Folder of the runs.")] = Path("runs/pope_table"),
-    overrides: Annotated[
-        list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, such as epochs=15.")
-    ] = None,
+    overrides: Overrides = None,
 ):
     recipe = read_recipe(
         Path(__file__).parent / f"pope_multi30k{'' if size == 'tiny' else '_' + size}.toml",
@@ -61,8 +60,7 @@ def table1(
 def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
     """Train and score one run, or read its existing scores."""
     path = folder / "scores.json"
-    if not path.exists() or make_recipe(json.loads(path.read_text())["recipe"]) != recipe:
-        path.unlink(missing_ok=True)  # if what follows is stopped, they are not those of the model
+    if not keep_results(path, recipe):
         train(recipe, folder)
         scores, _ = evaluate(
             load(folder),

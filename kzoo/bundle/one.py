@@ -3,7 +3,6 @@
 import csv
 import dataclasses
 import json
-import os
 import platform
 import sys
 import threading
@@ -18,13 +17,14 @@ import kzoo
 from kzoo.bundle.corpora import languages, test_splits
 from kzoo.bundle.target import DONE, end_with_parent
 from kzoo.data.corpus import Corpus
-from kzoo.errors import UserError, WorkerError, one_line
+from kzoo.errors import exits_on_errors
 from kzoo.evaluation.directions import evaluate_directions, write_directions
 from kzoo.evaluation.scores import evaluate, score_table, write_scores
 from kzoo.files import write_json
 from kzoo.presets import load
 from kzoo.training.recipe import Recipe, read_recipe
 from kzoo.training.recipe_corpus import recipe_corpus, recipe_directions
+from kzoo.training.run_folder import keep_results
 from kzoo.training.train import train
 
 
@@ -39,23 +39,21 @@ def train_and_score(name: str, folder: Path, overrides: list[str]):
     listed = json.loads(Path("bundle.json").read_text("utf-8"))["recipes"]
     own = next(one["overrides"] for one in listed if one["name"] == name)
     recipe = read_recipe(Path("recipes", f"{name}.toml"), [*own, *overrides])
-    values, path = dataclasses.asdict(recipe), folder / DONE
-    if path.exists() and json.loads(path.read_text("utf-8"))["recipe"] == values:
+    if keep_results(folder / DONE, recipe):  # otherwise they may be of fewer epochs
         print("finished before")
         return
-    path.unlink(missing_ok=True)  # of fewer epochs, perhaps
     train(recipe, folder, verbose=2)  # one line per epoch: a progress bar would fill the log
     began = time.perf_counter()
     _score(load(folder), recipe, recipe_corpus(recipe), folder)
     timing = {
-        "recipe": values,
+        "recipe": dataclasses.asdict(recipe),
         "training_seconds": _training_seconds(folder / "history.csv"),
         "scoring_seconds": time.perf_counter() - began,
         "devices": [device.device_kind for device in jax.devices()],
         "versions": {module.__name__: module.__version__ for module in (kzoo, keras, jax)},
         "python": platform.python_version(),
     }
-    write_json(path, timing)
+    write_json(folder / DONE, timing)
 
 
 def _score(translator, recipe: Recipe, corpus: Corpus, folder: Path):
@@ -91,12 +89,5 @@ def _training_seconds(history: Path) -> float:
 
 if __name__ == "__main__":
     threading.Thread(target=end_with_parent, daemon=True).start()
-    try:
+    with exits_on_errors():
         train_and_score(sys.argv[1], Path(sys.argv[2]), sys.argv[3:])
-    except WorkerError as error:
-        print(f"error: {error}", file=sys.stderr, flush=True)
-        os._exit(1)  # at its end it would wait for the others
-    except UserError as error:
-        sys.exit(f"error: {error}")
-    except OSError as error:
-        sys.exit(f"error: {one_line(error)}")

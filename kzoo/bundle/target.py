@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from kzoo.bundle.results import collect
-from kzoo.errors import UserError, one_line
+from kzoo.errors import UserError, exits_on_errors
 from kzoo.files import check_writable
 from kzoo.training.digests import SUMS
 
@@ -108,9 +108,5 @@ def _run(name: str, runs: Path, overrides: tuple[str, ...], stop: Stop) -> int:
 
 
 if __name__ == "__main__":
-    try:
+    with exits_on_errors():
         main(*sys.argv[1:])
-    except UserError as error:
-        sys.exit(f"error: {error}")
-    except OSError as error:
-        sys.exit(f"error: {one_line(error)}")

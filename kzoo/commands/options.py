@@ -22,6 +22,7 @@ Files = Annotated[
         metavar="TEXT REFERENCE", help="Your own files, one sentence per line, instead of a corpus."
     ),
 ]
+Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, such as epochs=3.")]
 GNMTPenalty = Annotated[float | None, typer.Option("--gnmt", help="α of GNMT's penalty, used instead.")]
 
 

@@ -1,8 +1,7 @@
 """The papers' figures."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -15,13 +14,6 @@ from kzoo.files import check_writable
 app = typer.Typer(no_args_is_help=True, help="Draw the papers' figures.")
 
 
-class Encoding(StrEnum):
-    """The encodings that can be drawn."""
-
-    sine = "sine"
-    pope = "pope"
-
-
 Picture = Annotated[Path, typer.Argument(help="PNG, SVG or PDF file.")]
 Positions = Annotated[int, typer.Option("--positions", min=4, help="Number of positions compared.")]
 Width = Annotated[int, typer.Option(min=4, help="Number of features of an encoding.")]
@@ -30,7 +22,7 @@ Width = Annotated[int, typer.Option(min=4, help="Number of features of an encodi
 @app.command("positions")
 def plot_positions(
     path: Picture,
-    encoding: Encoding = Encoding.pope,
+    encoding: Literal["sine", "pope"] = "pope",
     num_positions: Positions = 512,
     width: Width = 512,
     normalize: Annotated[
@@ -40,7 +32,7 @@ def plot_positions(
     """Encodings, mutual information, correlation: the paper's Figures 1 (sine) and 3 (pope)."""
     from kzoo.evaluation.position_plots import plot_positions as plot
 
-    plot(encoding.value, path, num_positions, width, normalize)
+    plot(encoding, path, num_positions, width, normalize)
 
 
 @app.command("polynomials")

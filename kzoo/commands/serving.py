@@ -1,9 +1,8 @@
 """Make a trained preset available to other programs: as files, or over the network."""
 
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -14,54 +13,41 @@ from kzoo.errors import UserError
 app = typer.Typer()
 
 
-class ExportFormat(StrEnum):
-    """The formats that a trained preset can be exported to."""
-
-    saved_model = "saved_model"
-    ctranslate2 = "ctranslate2"
-
-
-class Precision(StrEnum):
-    """The number formats of an exported model's weights."""
-
-    float32 = "float32"
-    float16 = "float16"
-    int8 = "int8"
-
-
 @app.command()
 def export(
     preset: Preset,
     folder: Annotated[Path, typer.Argument(help="Folder to write.")],
-    to: Annotated[ExportFormat, typer.Option("--format")] = ExportFormat.saved_model,
+    to: Annotated[Literal["saved_model", "ctranslate2"], typer.Option("--format")] = "saved_model",
     beam_size: Annotated[
         int | None, typer.Option("--beam", min=1, help="Beam size of a SavedModel; 5 by default.")
     ] = None,
     length_penalty: Annotated[
         float | None, typer.Option(help="Length penalty α of a SavedModel; 1.0 by default.")
     ] = None,
-    precision: Annotated[Precision, typer.Option(help="Precision of the weights.")] = Precision.float32,
+    precision: Annotated[
+        Literal["float32", "float16", "int8"], typer.Option(help="Precision of the weights.")
+    ] = "float32",
 ):
     """Export a preset for other programs: a TensorFlow SavedModel, text to text, or a CTranslate2 model."""
     from kzoo.presets.shelf import load, locate
 
-    if to is ExportFormat.ctranslate2:
+    if to == "ctranslate2":
         for option, value in (("--beam", beam_size), ("--length-penalty", length_penalty)):
             if value is not None:
                 raise UserError(
                     f"{option} is for a SavedModel; CTranslate2 is given it with each translation"
                 )
+    penalty = chosen_penalty(1.0 if length_penalty is None else length_penalty)
     locate(preset)
     start_backend()
     from kzoo.export import export_ctranslate2, export_saved_model
 
-    if to is ExportFormat.saved_model:
+    if to == "saved_model":
         print("writing the graph of the beam search, which takes a minute or two", file=sys.stderr)
-        penalty = chosen_penalty(1.0 if length_penalty is None else length_penalty)
-        export_saved_model(load(preset), folder, beam_size or 5, penalty, precision.value)
+        export_saved_model(load(preset), folder, beam_size or 5, penalty, precision)
     else:
-        export_ctranslate2(load(preset), folder, precision.value)
-    print(f"{folder}: written, {to.value}, {precision.value}")
+        export_ctranslate2(load(preset), folder, precision)
+    print(f"{folder}: written, {to}, {precision}")
 
 
 @app.command()

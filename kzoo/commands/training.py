@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from kzoo.commands.backend import import_keras, start_backend, start_devices
+from kzoo.commands.options import Overrides
 from kzoo.commands.progress import progress_bar
 from kzoo.errors import UserError
 
 app = typer.Typer()
-Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE, such as epochs=3.")]
 
 
 @app.command()

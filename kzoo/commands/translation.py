@@ -1,25 +1,20 @@
-"""Translate and score."""
+"""Translate."""
 
 import sys
-from dataclasses import asdict
-from itertools import permutations
 from pathlib import Path
-from statistics import fmean
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from kzoo.commands.backend import start_backend
 from kzoo.commands.options import (
     Beam,
-    Files,
     From,
     GNMTPenalty,
     Penalty,
     Preset,
     To,
     Truncate,
-    check_files_alone,
     chosen_penalty,
 )
 from kzoo.commands.progress import progress_bar
@@ -70,6 +65,7 @@ def translate(
         raise UserError("--image and --images exclude each other: give pictures or features")
     if n_best > beam_size:
         raise UserError(f"{n_best} best translations need --beam {n_best} at least, not {beam_size}")
+    penalty = chosen_penalty(length_penalty, gnmt)
     sentences = _sentences(text, file)
     features = open_features(images) if images else None
     if output:
@@ -79,13 +75,7 @@ def translate(
     shown = _images(translator, preset, image, features)
     with progress_bar("translating", len(sentences), shown=file is not None) as advance:
         results = translator.n_best(
-            sentences,
-            n_best,
-            beam_size,
-            chosen_penalty(length_penalty, gnmt),
-            truncate=truncate,
-            progress=advance,
-            **shown,
+            sentences, n_best, beam_size, penalty, truncate=truncate, progress=advance, **shown
         )
     content = _lines(results, n_best)
     if output is None:
@@ -139,187 +129,3 @@ def _lines(results: list, n_best: int) -> str:
         for number, hypotheses in enumerate(results, 1)
         for hypothesis in hypotheses
     )
-
-
-@app.command()
-def evaluate(
-    preset: Preset,
-    corpus: Annotated[
-        str | None,
-        typer.Option(help="A corpus by name; by default that of the preset's own scores, or multi30k."),
-    ] = None,
-    split: Annotated[
-        list[str] | None, typer.Option(help="Can be repeated; all test sets by default.")
-    ] = None,
-    files: Files = None,
-    source: From = None,
-    target: To = None,
-    beam_size: Beam = 5,
-    length_penalty: Penalty = 1.0,
-    gnmt: GNMTPenalty = None,
-    truncate: Truncate = False,
-    images: Annotated[Path | None, typer.Option(help="Folder with features SPLIT.npy.")] = None,
-    shown: Annotated[
-        Literal["right", "shuffled", "none"], typer.Option(help="Which image is shown with each sentence.")
-    ] = "right",
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the scores.")] = None,
-):
-    """Translate a corpus's splits, or your own files, and score them with sacreBLEU.
-
-    A multilingual preset without --from and --to is scored in every direction, on one split: the first
-    test set if none is named.
-    """
-    from kzoo.data.corpora import CORPORA, open_corpus, open_files
-    from kzoo.evaluation.directions import write_directions
-    from kzoo.presets.description import scored_corpus
-    from kzoo.presets.shelf import direction, load, locate, preset_name
-
-    check_files_alone(files, corpus, split)
-    if split and len(set(split)) < len(split):
-        raise UserError(f"a split is named twice: {', '.join(split)}")
-    folder = locate(preset)
-    if files:
-        corpus, data = "files", open_files(test=files)
-    else:
-        own = scored_corpus(folder)  # "files" for those of a user
-        corpus = corpus or (own if own in CORPORA else "multi30k")
-        data = open_corpus(corpus)
-    if output:
-        check_writable(output)
-    for chosen in split or []:
-        data.languages_in(chosen)
-    start_backend()
-    translator, penalty = load(preset), chosen_penalty(length_penalty, gnmt)
-    search = {
-        "beam_size": beam_size,
-        **({"length_penalty": length_penalty} if gnmt is None else {"gnmt": gnmt}),
-        "truncate": truncate,
-    }
-    about = {
-        "preset": preset_name(preset, folder),
-        "corpus": corpus,
-        "licence": data.licence,
-    }
-    reads_images = bool(getattr(translator, "image_shape", None))
-    if (images or shown != "right") and not reads_images:
-        raise UserError(f"preset {preset} reads text only: leave {'--images' if images else '--shown'} out")
-    if hasattr(translator, "languages") and not (source or target or files):
-        unseen = _unseen(folder, translator.languages)
-        scores = _every_direction(translator, data, split or [], (beam_size, penalty, truncate), unseen or ())
-        if output:
-            write_directions(scores, output, unseen, **about, **search)
-        return
-    translator = direction(translator, source, target)
-    if files:
-        data = open_files(test=files, languages=(translator.source_language, translator.target_language))
-    if images:
-        data = data.with_images(images)
-    source, target = translator.source_language, translator.target_language
-    splits = split or _test_splits(data, corpus, source, target)
-    # For all splits, before the first is translated: any of them may lack images.
-    seen = {name: _shown(translator, data, name, shown) for name in splits} if reads_images else None
-    from kzoo.evaluation.meteor import LEFT_OUT
-    from kzoo.evaluation.scores import evaluate as evaluate_splits
-    from kzoo.evaluation.scores import score_table, write_scores
-
-    total = sum(len(data.sentences(name, source)) for name in splits)
-    with progress_bar("translating", total) as advance:
-        scores, translations = evaluate_splits(
-            translator,
-            data,
-            splits,
-            source,
-            target,
-            beam_size,
-            penalty,
-            truncate,
-            advance,
-            seen,
-        )
-    print(score_table(scores))
-    if reads_images and scores[0].meteor is None:
-        print(LEFT_OUT, file=sys.stderr)
-    ambiguous = _ambiguous_words(data, translations, source, target)
-    for name, found in ambiguous.items():
-        print(f"{name}: {found.accuracy:.1f} % of {found.words} words that only the picture tells apart")
-    if output:
-        if reads_images:
-            about["shown"] = shown
-        if ambiguous:
-            about["ambiguous_words"] = {name: asdict(found) for name, found in ambiguous.items()}
-        if files:
-            about["files"] = [str(path) for path in files]
-        write_scores(scores, output, **about, **search)
-
-
-def _unseen(folder: Path, languages: list[str]) -> list[tuple[str, str]] | None:
-    """Return the directions that a run was not trained in; `None` for a preset that is not in its run."""
-    from kzoo.training.recipe_corpus import recipe_directions
-    from kzoo.training.run_folder import recorded_recipe
-
-    try:
-        recipe = recorded_recipe(folder.parent) if folder.name == "preset" else None
-        seen = recipe_directions(recipe) if recipe else None
-    except UserError:  # scores do not depend on it
-        return None
-    return None if seen is None else [way for way in permutations(languages, 2) if way not in seen]
-
-
-def _every_direction(translator, data, splits: list[str], search: tuple, unseen) -> dict:
-    """Score a multilingual translator in every direction; print BLEU and return the scores."""
-    from kzoo.evaluation.directions import direction_table, evaluate_directions
-
-    if len(splits) > 1:
-        raise UserError("every direction is scored on one split: give --split once, or --from and --to")
-    tests = splits or [name for name in data.splits if name.startswith("test")]
-    shared = {
-        name: [code for code in translator.languages if code in data.languages_in(name)] for name in tests
-    }
-    split, here = next(((name, codes) for name, codes in shared.items() if len(codes) > 1), (None, []))
-    if split is None:
-        raise UserError(
-            f"corpus {data.name} has fewer than two of {', '.join(translator.languages)} "
-            f"in {', '.join(tests)}: give another with --corpus"
-        )
-    directions = list(permutations(here, 2))
-    total = sum(len(data.sentences(split, source)) for source, _ in directions)
-    with progress_bar("translating", total) as advance:
-        scores = evaluate_directions(translator, data, split, directions, *search, advance)
-    print(direction_table({way: score.bleu for way, score in scores.items()}, unseen))
-    mean = fmean(score.bleu for score in scores.values())
-    signature = next(iter(scores.values())).signatures["bleu"]
-    print(f"{split}: mean BLEU {mean:.1f} of {len(directions)} directions ({signature})")
-    return scores
-
-
-def _test_splits(data, corpus: str, source: str, target: str) -> list[str]:
-    """Return the test splits that have both languages; `corpus` is the data's name in errors."""
-    tests = [name for name in data.splits if name.startswith("test")]
-    splits = [name for name in tests if {source, target} <= set(data.languages_in(name))]
-    if not splits:
-        raise UserError(
-            f"corpus {corpus} has no test split in {source} and {target}; "
-            f"it has {', '.join(data.languages)}: give another with --corpus"
-        )
-    return splits
-
-
-def _shown(translator, data, split: str, shown: str):
-    """Return the images `(N, *image_shape)` that are shown with a split's sentences."""
-    from kzoo.models.shown_images import shown_images
-
-    count = len(data.sentences(split, translator.source_language))
-    return shown_images(translator, data.images(split), count, shown)
-
-
-def _ambiguous_words(data, translations: dict[str, list[str]], source: str, target: str) -> dict:
-    """Return the scores of each split's ambiguous words; only Scenes marks them."""
-    from kzoo.data.scenes import scenes
-    from kzoo.evaluation.ambiguous_words import score_ambiguous_words
-
-    if data.name != "scenes" or not any(one.ambiguous(source, target) for one in scenes("test")):
-        return {}
-    return {
-        split: score_ambiguous_words(scenes(split), translated, source, target)
-        for split, translated in translations.items()
-    }

@@ -93,7 +93,7 @@ class BilingualTask:
             self.shards, recipe.tokens, recipe.num_shapes, recipe.seed, most, recipe.truncate
         )
 
-    def prepare(
+    def train_decoder(
         self,
         translator: keras.Model,
         batches: Batches,
@@ -101,11 +101,10 @@ class BilingualTask:
         verbose: str | int,
         preemption: Preemption,
     ):
-        """Train the decoder as a language model before the translator, if the recipe says so."""
-        if self.recipe.language_model_epochs:
-            validation = self._batches(translator, self.validation, self.recipe.validation)
-            epochs = self.recipe.language_model_epochs
-            train_language_model(translator, batches, validation, epochs, folder, preemption, verbose)
+        """Train the decoder as a language model, before the translator."""
+        validation = self._batches(translator, self.validation, self.recipe.validation)
+        epochs = self.recipe.language_model_epochs
+        train_language_model(translator, batches, validation, epochs, folder, preemption, verbose)
 
     def _batches(self, translator: keras.Model, pairs: tuple[list[str], list[str]], split: str) -> Batches:
         recipe, most = self.recipe, translator.backbone.max_length

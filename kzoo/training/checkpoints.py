@@ -14,7 +14,7 @@ from kzoo.errors import UserError
 from kzoo.files import check_space, remove_folder, remove_unfinished
 from kzoo.training.digests import SUMS, damage, write_digests
 from kzoo.training.not_a_number import Losses, finite_weights, not_finite
-from kzoo.training.strategies import Strategy
+from kzoo.training.strategy import Strategy
 
 WEIGHTS, STATE = "checkpoint.weights.h5", "state.json"
 NAME = re.compile(r"epoch_(?P<epoch>\d{4,})(_batch_(?P<batch>\d{6,}))?")  # numbers may outgrow their zeros
@@ -130,9 +130,8 @@ class Checkpoints(keras.callbacks.Callback):
             self.seconds, self._running = state["seconds"], state["running"]
 
     def on_epoch_begin(self, epoch, logs=None):
-        if (
-            self._running is not None
-        ):  # the epoch resumes, and so does its mean loss, which `fit` has just set to 0
+        # The epoch resumes, and so does its mean loss, which `fit` has just set to 0.
+        if self._running is not None:
             for variable, value in zip(self.model.metrics_variables, self._running, strict=True):
                 variable.assign(value)
             self._running = None

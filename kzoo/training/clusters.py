@@ -14,6 +14,7 @@ KERAS_PROCESSES = (
     "KERAS_DISTRIBUTION_NUM_PROCESSES",
     "KERAS_DISTRIBUTION_PROCESS_ID",
 )
+VARIABLES = {"tensorflow": (TF_CONFIG,), "jax": KERAS_PROCESSES}  # of each backend
 PATIENCE = 60  # seconds in which a host's name has to become known
 EXAMPLE = (
     '{"cluster": {"worker": ["10.0.0.1:2222", "10.0.0.2:2222"]}, "task": {"type": "worker", "index": 0}}'
@@ -47,9 +48,11 @@ def local_cluster(workers: int) -> list[dict[str, str]]:
     ]
 
 
-def names_processes() -> bool:
-    """Whether the environment names other processes, for TensorFlow or for JAX."""
-    return any(os.environ.get(name) for name in (TF_CONFIG, *KERAS_PROCESSES))
+def names_processes(*backends: str) -> bool:
+    """Whether the environment names the processes of a run for one of these backends; by default for any."""
+    return any(
+        os.environ.get(name) for backend in backends or VARIABLES for name in VARIABLES.get(backend, ())
+    )
 
 
 def check_named_for(backend: str):
@@ -58,8 +61,7 @@ def check_named_for(backend: str):
     Raises:
         UserError: they are; the message says which backend they are named for.
     """
-    variables = {"tensorflow": (TF_CONFIG,), "jax": KERAS_PROCESSES}
-    if any(os.environ.get(name) for name in variables.get(backend, ())):
+    if names_processes(backend):
         return
     for other, name, count in (
         ("tensorflow", TF_CONFIG, _tf_processes()),

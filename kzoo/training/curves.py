@@ -43,9 +43,7 @@ class Curves(keras.callbacks.TensorBoard):
         try:
             yield
         except Exception as error:
-            if not type(error).__module__.startswith(
-                "tensorflow"
-            ):  # its errors, without importing it for their names
+            if not type(error).__module__.startswith("tensorflow"):  # not imported for its errors' names
                 raise
             reason = str(error).splitlines()[0].rpartition("; ")[2]  # what follows the operation and the file
             raise UserError(f"{self.log_dir}: cannot be written ({reason})") from None

@@ -16,7 +16,7 @@ import numpy as np
 
 from kzoo.data.feature_writing import check_features_path, write_features
 from kzoo.data.image_features import Extractor, FeatureFile
-from kzoo.errors import UserError, nearest
+from kzoo.errors import UserError, first_line, nearest
 from kzoo.files import check_writable
 from kzoo.models.image_inputs import read_picture
 
@@ -138,8 +138,7 @@ def _network(model: str, weights: str):
     try:
         network = make(weights=None if weights == "random" else weights)
     except Exception as error:  # Keras reports a failed download as a bare Exception
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise UserError(f"{model} with the weights {weights!r}: {reason}") from None
+        raise UserError(f"{model} with the weights {weights!r}: {first_line(error)}") from None
     return network, importlib.import_module(make.__module__).preprocess_input
 
 

@@ -15,7 +15,7 @@ from kzoo.training.checkpoints import Checkpoints, data_has_changed
 from kzoo.training.digests import damage, write_digests
 from kzoo.training.fitting import fit_from
 from kzoo.training.preemption import Preemption
-from kzoo.training.strategies import Strategy
+from kzoo.training.strategy import Strategy
 
 WEIGHTS, RESULT = "decoder.weights.h5", "language_model.json"
 
@@ -27,7 +27,7 @@ def train_language_model(
     epochs: int,
     folder: Path,
     preemption: Preemption,
-    verbose: str | int = "auto",
+    verbose: str | int,
 ):
     """Train a recurrent translator's decoder without a source, once per run.
 
@@ -51,7 +51,9 @@ def train_language_model(
     strategy = run.strategy
     with strategy.scope():
         model = translator.backbone.language_model()
-    if not folder.is_dir():
+    if folder.is_dir():
+        _read(model, folder, run.data)
+    else:
         with strategy.scope():
             model.compile(
                 optimizer=Adam(1e-3, global_clipnorm=5.0),
@@ -74,21 +76,22 @@ def train_language_model(
             model.save_weights(whole / WEIGHTS)
             (whole / RESULT).write_text(json.dumps(result) + "\n")
             write_digests(whole)
-    elif reason := damage(folder, (WEIGHTS, RESULT)):
-        raise UserError(f"{folder} is damaged ({reason}): remove it, and it is trained again")
-    elif json.loads((folder / RESULT).read_text()).get("data", run.data) != run.data:
-        raise UserError(data_has_changed(folder))
-    else:
-        model.load_weights(folder / WEIGHTS)
     if strategy.is_chief and unfinished.exists():
         remove_folder(unfinished)
 
 
-def word_perplexity(
-    model: keras.Model, batches: keras.utils.PyDataset, strategy: Strategy | None = None
-) -> float:
+def _read(model: keras.Model, folder: Path, data: str):
+    """Load the weights that an earlier start of the run has trained on the same data."""
+    if reason := damage(folder, (WEIGHTS, RESULT)):
+        raise UserError(f"{folder} is damaged ({reason}): remove it, and it is trained again")
+    if json.loads((folder / RESULT).read_text()).get("data", data) != data:
+        raise UserError(data_has_changed(folder))
+    model.load_weights(folder / WEIGHTS)
+
+
+def word_perplexity(model: keras.Model, batches: keras.utils.PyDataset, strategy: Strategy) -> float:
     """Return exp of the mean cross-entropy of all tokens, however they are batched."""
-    loss, words, parts = 0.0, 0.0, (strategy or Strategy()).share(batches)
+    loss, words, parts = 0.0, 0.0, strategy.share(batches)
     for number in range(len(batches)):
         here = batches[number][2].sum()
         loss += float(model.test_on_batch(*parts[number])) * here

@@ -12,7 +12,6 @@ from kzoo.presets import build
 from kzoo.presets.shelf import is_builder
 from kzoo.training.direction_scores import DirectionScores
 from kzoo.training.optimizers import make_optimizer
-from kzoo.training.preemption import Preemption
 from kzoo.training.recipe import Recipe, check_same_languages
 from kzoo.training.recipe_corpus import naming, recipe_directions, text_languages
 from kzoo.training.starting_preset import load_start
@@ -92,16 +91,6 @@ class MultilingualTask:
             recipe.seed,
             most,
         )
-
-    def prepare(
-        self,
-        translator: keras.Model,
-        batches: PairBatches,
-        folder: Path,
-        verbose: str | int,
-        preemption: Preemption,
-    ):
-        """Do nothing: nothing is trained before the translator."""
 
     def score(self, translator: keras.Model) -> keras.callbacks.Callback:
         """Return the callback that scores each direction of an epoch's model on the validation split."""

@@ -60,15 +60,10 @@ def prepare(
     Raises:
         UserError: something is wrong with the text, the recipe, the folder or the disk.
     """
-    recipe, folder = check_recipe(recipe), Path(folder)
-    if recipe.languages or recipe.images:
-        raise UserError("shards hold text of one direction: the recipe has languages or images")
+    # As it will be trained on the shards.
+    recipe, folder = check_recipe(dataclasses.replace(recipe, shards=str(folder))), Path(folder)
     if not is_builder(recipe.preset):
-        name = locate_start(recipe).name  # raises if it is nothing at all
-        raise UserError(
-            f"shards have vocabularies of their own, but the trained preset {name} has others: "
-            "fine-tune it on files, without shards"
-        )
+        locate_start(recipe)  # raises: there is no such preset
     shard_settings(recipe)  # raises now if shards cannot have the text's form
     check_installed()
     check_replaceable(folder, INDEX)

@@ -1,14 +1,15 @@
 """A recipe: everything that an experiment's result depends on, read from a short TOML file."""
 
 import dataclasses
-import math
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import get_origin
 
 from kzoo.errors import UserError, nearest
-from kzoo.presets.shelf import builder_module, is_builder
+from kzoo.presets.shelf import builder_module, is_builder, is_trained
 from kzoo.training.recipe_effects import check_has_effect
+from kzoo.training.recipe_values import checked_value
 
 
 @dataclass(frozen=True)
@@ -123,40 +124,6 @@ class Recipe:
     length_penalty: float = 1.0
 
 
-AT_LEAST = {
-    "vocabulary_size": 5,
-    "tokens": 2,
-    "num_shapes": 1,
-    "sentences": 0,
-    "batches_per_epoch": 0,
-    "validation_sentences": 0,
-    "rate": 0,
-    "halve_after": 0,
-    "language_model_epochs": 0,
-    "epochs": 1,
-    "steps": 0,
-    "patience": 0,
-    "warmup_steps": 1,
-    "rate_factor": 0,
-    "beta_2": 0,
-    "label_smoothing": 0,
-    "clip_norm": 0,
-    "accumulate": 1,
-    "average": 1,
-    "checkpoint_minutes": 0,
-    "checkpoints_kept": 1,
-    "seed": 0,
-    "beam_size": 1,
-}
-LESS_THAN = {"beta_2": 1, "label_smoothing": 1, "seed": 2**32}
-ONE_OF = {
-    "precision": ("float32", "mixed_bfloat16", "mixed_float16"),
-    "text": ("raw", "lowercased", "truecased"),
-    "source_characters": ("", "seen", "common"),
-    "optimizer": ("noam", "adam", "sgd"),
-}
-
-
 def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, ...] = ()) -> Recipe:
     """Read a recipe.
 
@@ -227,38 +194,21 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
     Raises:
         UserError: an unknown key, a value of the wrong type, a missing field.
     """
-    fields = {f.name: f for f in dataclasses.fields(Recipe)}
+    kinds = {field.name: get_origin(field.type) or field.type for field in dataclasses.fields(Recipe)}
+    checked = {}
     for key, value in values.items():
-        if key not in fields:
-            raise UserError(f"{where} has an unknown key {key!r}; {nearest(key, list(fields))}")
-        expected = fields[key].type
-        kind = getattr(expected, "__origin__", expected)
-        if kind is float and type(value) is int:
-            values = {**values, key: float(value)}
-        elif kind is list:
-            if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-                raise UserError(f'{where}: {key} is {value!r}, not a list of strings, such as ["a", "b"]')
-            values = {**values, key: list(value)}
-        elif type(value) is not kind:
-            raise UserError(f"{where}: {key} is {value!r}, not of type {kind.__name__}")
-        if kind is float and not math.isfinite(value):
-            raise UserError(f"{where}: {key} is {value!r}, not a finite number")
-        if key in AT_LEAST and value < AT_LEAST[key]:
-            raise UserError(f"{where}: {key} is {value!r}; it must be at least {AT_LEAST[key]}")
-        if key in LESS_THAN and value >= LESS_THAN[key]:
-            raise UserError(f"{where}: {key} is {value!r}; it must be less than {LESS_THAN[key]:,}")
-        if key in ONE_OF and value not in ONE_OF[key]:
-            raise UserError(f"{where}: {key} is {value!r}, not one of {', '.join(ONE_OF[key])}")
-    missing = [
-        name
-        for name, f in fields.items()
-        if f.default is dataclasses.MISSING
-        and f.default_factory is dataclasses.MISSING
-        and name not in values
-    ]
-    if missing:
+        if key not in kinds:
+            raise UserError(f"{where} has an unknown key {key!r}; {nearest(key, list(kinds))}")
+        checked[key] = checked_value(key, value, kinds[key], where)
+    if missing := [key for key in ("preset", "corpus") if key not in values]:  # all others have defaults
         raise UserError(f"{where} lacks {', '.join(missing)}")
-    recipe = Recipe(**values)
+    recipe = Recipe(**checked)
+    _check_together(recipe, where)
+    return recipe
+
+
+def _check_together(recipe: Recipe, where: str):
+    """Refuse values that exclude each other."""
     if bool(recipe.languages) == bool(recipe.source and recipe.target):
         raise UserError(f"{where} needs source and target, or languages for a multilingual model")
     if taken := {"dtype", "name"} & recipe.model.keys():
@@ -267,18 +217,18 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
         )
     if recipe.shards and (recipe.languages or recipe.images):
         raise UserError(
-            f"{where}: shards hold text of one direction: leave out languages and images, or shards"
+            f"{where}: shards hold text of one direction: leave out languages and images, or train without "
+            "shards"
         )
-    if recipe.shards and not is_builder(recipe.preset):
+    if recipe.shards and is_trained(recipe.preset):
         raise UserError(
-            f"{where}: shards have vocabularies of their own, but a trained preset its own: fine-tune it on "
-            "files, without shards"
+            f"{where}: shards have vocabularies of their own, and so has the trained preset {recipe.preset}: "
+            "fine-tune it on files, without shards"
         )
     if recipe.halve_after and recipe.optimizer == "noam":
         raise UserError(
             f"{where}: halve_after needs a constant learning rate: use optimizer adam or sgd, not noam"
         )
-    return recipe
 
 
 def check_languages(recipe: Recipe, several: bool):

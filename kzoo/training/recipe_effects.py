@@ -1,7 +1,5 @@
 """Keys that a recipe has no use for: they are refused, because somebody expects something of them."""
 
-import dataclasses
-
 from kzoo.errors import UserError
 from kzoo.presets.shelf import is_trained
 
@@ -34,7 +32,8 @@ def check_has_effect(recipe, where: str):
         recipe: a `kzoo.training.Recipe`.
         where: its name in errors.
     """
-    changed = {f.name for f in dataclasses.fields(recipe) if getattr(recipe, f.name) != _default(f)}
+    defaults = vars(type(recipe)(recipe.preset, recipe.corpus))
+    changed = {key for key, value in vars(recipe).items() if value != defaults[key]}
     useless = {
         "a model of one direction": () if recipe.languages else OF_SEVERAL_LANGUAGES,
         "a multilingual model": OF_TWO_LANGUAGES if recipe.languages else (),
@@ -54,7 +53,3 @@ def check_has_effect(recipe, where: str):
             raise UserError(
                 f"{where}: {', '.join(found)} would change nothing with {of}: leave it out, or at its default"
             )
-
-
-def _default(field: dataclasses.Field):
-    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()

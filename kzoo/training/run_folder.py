@@ -81,9 +81,9 @@ def _check_goes_on(folder: Path, recipe: Recipe, epochs: int):
 
 def _differing(folder: Path, recipe: Recipe) -> list[str]:
     """Return the keys that change training steps and whose values differ in the folder's recipe."""
-    present = make_recipe(_recorded(folder / RECIPE), where=str(folder / RECIPE))
+    recipes = _recorded(folder / RECIPE), recipe
     # As read from a file: with tuples as lists.
-    before, now = (json.loads(json.dumps(dataclasses.asdict(values))) for values in (present, recipe))
+    before, now = (json.loads(json.dumps(dataclasses.asdict(values))) for values in recipes)
     return [key for key in now if key not in MAY_DIFFER and before[key] != now[key]]
 
 
@@ -95,11 +95,24 @@ def record(folder: Path, recipe: Recipe):
 def recorded_recipe(folder: Path) -> Recipe | None:
     """Return the recipe of the run in a folder, or `None` where no run is."""
     path = folder / RECIPE
-    return make_recipe(_recorded(path), where=str(path)) if path.exists() else None
+    return _recorded(path) if path.exists() else None
 
 
-def _recorded(path: Path) -> dict:
-    """Return the values in the `recipe.json` of a run.
+def keep_results(path: Path, recipe: Recipe) -> bool:
+    """Return whether a file has results of this recipe; another's are removed, whose model will be gone.
+
+    Args:
+        path: JSON file that names the recipe of its results as `"recipe"`; it may be missing.
+        recipe: the recipe.
+    """
+    kept = path.exists() and make_recipe(json.loads(path.read_text("utf-8"))["recipe"], str(path)) == recipe
+    if not kept:
+        path.unlink(missing_ok=True)
+    return kept
+
+
+def _recorded(path: Path) -> Recipe:
+    """Return the recipe in the `recipe.json` of a run.
 
     Raises:
         UserError: it is missing, incomplete or not a recipe.
@@ -113,4 +126,4 @@ def _recorded(path: Path) -> dict:
             f"{path} cannot be read as a recipe ({getattr(error, 'strerror', None) or error}): "
             "put back the one that the run began with, or give another folder"
         ) from None
-    return values
+    return make_recipe(values, where=str(path))

@@ -4,154 +4,20 @@
 """
 
 import contextlib
-import hashlib
-import os
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import keras
 
-from kzoo.data.worker_rows import WorkerRows
-from kzoo.errors import UserError, WorkerError, nearest, one_line
-from kzoo.files import whole_folder
-from kzoo.training.clusters import KERAS_PROCESSES, TF_CONFIG, check_named_for, keras_processes, tf_cluster
-from kzoo.training.fatal_errors import LOST_A_WORKER, reworded_fatal_errors
+from kzoo.errors import UserError, first_line, nearest
+from kzoo.training.clusters import (
+    KERAS_PROCESSES,
+    check_named_for,
+    keras_processes,
+    names_processes,
+    tf_cluster,
+)
+from kzoo.training.fatal_errors import reworded_fatal_errors
 from kzoo.training.layouts import model_parallel
-
-
-class Strategy:
-    """Training on one device; also the base class of the other strategies.
-
-    A context manager around the run. Models are made inside its `scope`, and trained on what
-    `share` returns.
-
-    Attributes:
-        replicas: int. Devices that share a batch, over all workers.
-        devices: int. Devices that compute, whether they share a batch or a model.
-        clips_and_scales: bool. Whether Keras accumulates gradients and scales float16 losses correctly.
-        workers, worker: ints. Processes that train together, and the number of this one.
-    """
-
-    backends = ("tensorflow", "jax", "torch")
-    replicas = devices = 1
-    workers, worker = 1, 0
-    clips_and_scales = True
-
-    def __str__(self) -> str:
-        others = f", worker {self.worker + 1} of {self.workers}" if self.workers > 1 else ""
-        return f"{self.replicas} device{'s' if self.replicas > 1 else ''}{others}"
-
-    @property
-    def is_chief(self) -> bool:
-        """Whether this worker is the one that writes the run's folder."""
-        return self.worker == 0
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, trace):
-        if self.workers == 1 or error is None:
-            return
-        if isinstance(error, UserError | OSError):
-            raise WorkerError(str(error) if isinstance(error, UserError) else one_line(error)) from error
-        if self._lost_a_worker(error):
-            raise WorkerError(LOST_A_WORKER) from error
-
-    def scope(self) -> contextlib.AbstractContextManager:
-        """Return the context in which model and optimizer are made, and their weights restored."""
-        return contextlib.nullcontext()
-
-    def share(self, batches: keras.utils.PyDataset) -> keras.utils.PyDataset:
-        """Return this worker's rows of the batches, which all workers iterate over."""
-        if self.replicas == 1:
-            return batches
-        return WorkerRows(batches, self.replicas, self.workers, self.worker)
-
-    @contextlib.contextmanager
-    def whole_folder(self, path: Path) -> Iterator[Path]:
-        """Yield an empty folder to fill: the chief's becomes `path`, the others' are discarded.
-
-        All workers fill one, because reading weights may need all of them.
-        """
-        with self.own_place(path) as path, whole_folder(path) as whole:
-            yield whole
-
-    @contextlib.contextmanager
-    def own_place(self, path: Path) -> Iterator[Path]:
-        """Give the chief `path` itself, the others one that is thrown away."""
-        if self.is_chief:
-            yield path
-            return
-        with TemporaryDirectory() as folder:
-            yield Path(folder) / path.name
-
-    def total(self, number: float) -> float:
-        """Return the sum of all workers' numbers. Each worker waits here for all others."""
-        return number
-
-    def from_chief(self, number: float) -> float:
-        """Return the chief's number, on every worker. Each worker waits here for all others."""
-        return self.total(number if self.is_chief else 0.0)
-
-    def wait(self):
-        """Wait until all workers are here."""
-        self.total(0.0)
-
-    def together(self, function: Callable):
-        """Call a function on all workers; if it fails on one, none continues. Each waits for all others.
-
-        Raises:
-            UserError, OSError: it failed on this worker.
-            UserError: it failed on another worker.
-        """
-        failure = None
-        try:
-            function()
-        except (UserError, OSError) as error:
-            failure = error
-        try:
-            none_fails = self.total(float(failure is not None)) == 0
-        except Exception:  # the others already know and have exited; each backend has its own error classes
-            if failure is None:
-                raise
-            none_fails = False
-        if not none_fails:
-            raise failure or UserError("another worker cannot continue: see its output")
-
-    def check_same(self, what: str, value: str, advice: str = "start all of them with the same command"):
-        """Refuse to continue if a worker's value differs from the chief's. Each waits here for all others.
-
-        Raises:
-            UserError: this worker's value differs; the message says which value it is.
-        """
-        number = int(hashlib.sha256(value.encode()).hexdigest()[:6], 16)  # exact as a float32
-        if self.from_chief(number) != number:
-            raise UserError(f"worker {self.worker + 1} has {what} than worker 1: {advice}")
-
-    def any_worker(self, flag: bool, step: int) -> bool:
-        """Return whether any worker has the flag: the same answer on all workers, after the same step.
-
-        Several workers ask each other only at every 16th step.
-        """
-        if self.workers == 1:
-            return flag
-        return step % 16 == 0 and self.total(float(flag)) > 0
-
-    def same_logs(self) -> list[keras.callbacks.Callback]:
-        """Return callbacks to place after those that measure, so that all workers decide alike."""
-        return [ChiefsLogs(self)] if self.workers > 1 else []
-
-    def _check_equal(self, own: int, devices: int):
-        """Refuse workers with different numbers of devices."""
-        if own * self.workers != devices:
-            raise WorkerError(
-                f"worker {self.worker + 1} has {own} of the {devices} devices of {self.workers} workers: "
-                "give each the same number, for example with CUDA_VISIBLE_DEVICES"
-            )
-
-    def _lost_a_worker(self, error: BaseException) -> bool:
-        return False
+from kzoo.training.strategy import Strategy
 
 
 class Mirrored(Strategy):
@@ -304,18 +170,6 @@ class ModelParallel(DataParallel):
         return f"a model split over {self.devices} device{'s' if self.devices > 1 else ''}"
 
 
-class ChiefsLogs(keras.callbacks.Callback):
-    """Gives every worker the chief's logs of an epoch, which decide whether training stops."""
-
-    def __init__(self, strategy: Strategy):
-        super().__init__()
-        self.strategy = strategy
-
-    def on_epoch_end(self, epoch, logs=None):
-        for name in sorted(logs):
-            logs[name] = self.strategy.from_chief(float(logs[name]))
-
-
 STRATEGIES = {
     "one": Strategy,
     "mirrored": Mirrored,
@@ -323,6 +177,8 @@ STRATEGIES = {
     "data_parallel": DataParallel,
     "model_parallel": ModelParallel,
 }
+# What each backend uses unless told otherwise: of several processes, of several devices in one process.
+SEVERAL = {"tensorflow": ("multi_worker", "mirrored"), "jax": ("data_parallel", "data_parallel")}
 
 
 def open_strategy(name: str | Strategy = "") -> Strategy:
@@ -343,10 +199,7 @@ def open_strategy(name: str | Strategy = "") -> Strategy:
     backend = keras.backend.backend()
     if not name:
         check_named_for(backend)
-    try:
-        name = name or _what_there_is(backend)
-    except Exception as error:  # each backend has its own error classes
-        raise UserError(f"{backend} finds no device ({_first_line(error)})") from None
+        name = _what_there_is(backend)
     if name not in STRATEGIES:
         raise UserError(f"there is no strategy {name!r}; {nearest(name, list(STRATEGIES))}")
     kind = STRATEGIES[name]
@@ -362,26 +215,22 @@ def open_strategy(name: str | Strategy = "") -> Strategy:
         raise
     except Exception as error:  # each backend has its own error classes
         raise UserError(
-            f"strategy {name} cannot start ({_first_line(error)}): "
+            f"strategy {name} cannot start ({first_line(error):.160}): "
             "are all workers running, at the addresses given?"
         ) from None
     print(f"strategy {name}: {opened}")
     return opened
 
 
-def _first_line(error: Exception) -> str:
-    return f"{(str(error).strip() or type(error).__name__).splitlines()[0]:.160}"
-
-
 def _what_there_is(backend: str) -> str:
     """Return the strategy that uses everything available to the backend."""
-    everything = {"tensorflow": ("multi_worker", (TF_CONFIG,)), "jax": ("data_parallel", KERAS_PROCESSES)}
-    if backend not in everything:
+    if backend not in SEVERAL:
         return "one"
-    together, variables = everything[backend]
-    if any(os.environ.get(variable) for variable in variables):
-        return together
-    devices = [name for name in keras.distribution.list_devices() if not name.startswith("cpu")]
-    if len(devices) < 2:
-        return "one"
-    return "mirrored" if backend == "tensorflow" else "data_parallel"
+    processes, devices = SEVERAL[backend]
+    if names_processes(backend):
+        return processes
+    try:
+        found = keras.distribution.list_devices()
+    except Exception as error:  # each backend has its own error classes
+        raise UserError(f"{backend} finds no device ({first_line(error):.160})") from None
+    return devices if sum(not name.startswith("cpu") for name in found) > 1 else "one"

@@ -29,7 +29,8 @@ from kzoo.training.recipe_corpus import recipe_corpus
 from kzoo.training.run_folder import claim, record
 from kzoo.training.run_report import RunReport, print_report
 from kzoo.training.starting_preset import copy_start
-from kzoo.training.strategies import Strategy, open_strategy
+from kzoo.training.strategies import open_strategy
+from kzoo.training.strategy import Strategy
 
 
 def train(
@@ -154,10 +155,10 @@ def _run(
             record(folder, recipe)  # the keys that may differ may have changed
         account = Account()
         report = RunReport(account, checkpoints, began, strategy.devices)
-        if checkpoints.step == 0:
+        if recipe.language_model_epochs and checkpoints.step == 0:
             seeds = checkpoints.seeds()
-            task.prepare(translator, shared, folder, verbose, preemption)
-            checkpoints.assign_seeds(seeds)  # those that a run which finds it prepared begins with
+            task.train_decoder(translator, shared, folder, verbose, preemption)
+            checkpoints.assign_seeds(seeds)  # those that a run which finds it trained begins with
         history = History(folder / "history.csv", checkpoints, recipe.patience)
         callbacks = [
             *rate_callbacks(recipe),
@@ -198,8 +199,7 @@ def _fit(recipe: Recipe, translator, batches, checkpoints: Checkpoints, callback
 
 def _same_for_all(recipe: Recipe) -> str:
     """Return the values that must be the same on all workers; the paths of shards and images may differ."""
-    values = dataclasses.asdict(recipe)
-    return json.dumps({key: values[key] for key in values if key not in ("shards", "images")})
+    return json.dumps(dataclasses.asdict(dataclasses.replace(recipe, shards="", images="")))
 
 
 def _digest(batches: Batches | PairBatches, validation) -> str:

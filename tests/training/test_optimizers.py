@@ -8,7 +8,8 @@ import pytest
 
 from kzoo.errors import UserError
 from kzoo.training.optimizers import OPTIMIZERS, halved_rate, make_optimizer, rate_callbacks
-from kzoo.training.recipe import ONE_OF, Recipe, make_recipe
+from kzoo.training.recipe import Recipe, make_recipe
+from kzoo.training.recipe_values import ONE_OF
 
 RECIPE = Recipe(preset="pope_tiny", corpus="scenes", source="en", target="de", clip_norm=5.0, rate=0.5)
 

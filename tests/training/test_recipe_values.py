@@ -14,7 +14,7 @@ from kzoo.training import Recipe, train
 from kzoo.training import checkpoints as checkpoints_module
 from kzoo.training.bilingual import BilingualTask
 from kzoo.training.checkpoints import Checkpoints
-from kzoo.training.strategies import Strategy
+from kzoo.training.strategy import Strategy
 
 MODULE = sys.modules["kzoo.training.train"]  # the package's name of it is the function
 RECIPE = Recipe(
@@ -67,7 +67,6 @@ def test_callbacks_and_checkpoints(tmp_path, monkeypatch):
         learn=lambda folder: None,
         build=lambda folder: keras.Sequential(),
         batches=lambda model: batches,
-        prepare=lambda *_: None,
         score=lambda model: keras.callbacks.Callback(),
     )
     found = {}

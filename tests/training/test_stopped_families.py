@@ -50,9 +50,6 @@ class FamilyTask:
     def batches(self, model):
         return self.made
 
-    def prepare(self, model, batches, folder, verbose, preemption):
-        pass
-
     def score(self, model):
         return keras.callbacks.LambdaCallback(
             on_epoch_end=lambda epoch, logs: logs.update(val_bleu=float(epoch))

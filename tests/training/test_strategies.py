@@ -21,7 +21,8 @@ from kzoo.models.xla import uses_xla
 from kzoo.training import strategies
 from kzoo.training.clusters import KERAS_PROCESSES, check_named_for, local_cluster
 from kzoo.training.layouts import LAYOUTS, model_parallel
-from kzoo.training.strategies import STRATEGIES, Strategy, open_strategy
+from kzoo.training.strategies import STRATEGIES, open_strategy
+from kzoo.training.strategy import Strategy
 
 PROGRAM = Path(__file__).with_name("distributed_losses.py")
 ALONE = {"tensorflow": "one,mirrored", "jax": "one,data_parallel,model_parallel"}

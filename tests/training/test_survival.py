@@ -75,9 +75,6 @@ class TinyTask:
     def learn(self, folder):
         pass
 
-    def prepare(self, model, batches, folder, verbose, preemption):
-        pass
-
     def score(self, model):
         return Score()
 
