@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -91,6 +92,22 @@ def test_tensorflow_is_imported_in_functions_of_few_files():
 def test_a_misspelt_name_is_answered_with_the_nearest(package, name, nearest):
     with pytest.raises(AttributeError, match=f"^kzoo.{package} has no '{name}'; did you mean {nearest}"):
         getattr(importlib.import_module(f"kzoo.{package}"), name)
+
+
+def test_importing_the_layers_or_the_models_makes_them_known_to_keras():
+    """So that `keras.models.load_model` finds what a file names."""
+    registered = {"layers": set(), "": set()}
+    for path in PACKAGE.rglob("*.py"):
+        found = re.findall(r'register_keras_serializable\("kzoo"\)\nclass (\w+)', path.read_text("utf-8"))
+        registered["layers" if path.parent.name == "layers" else ""].update(f"kzoo>{name}" for name in found)
+    code = (
+        "import keras, kzoo.layers; known = keras.saving.get_custom_objects; print(*known()); "
+        "import kzoo.models; print(*known())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    layers, everything = (set(line.split()) for line in done.stdout.splitlines())
+    assert layers >= registered["layers"]
+    assert everything >= registered["layers"] | registered[""]
 
 
 @pytest.mark.parametrize(

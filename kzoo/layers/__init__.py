@@ -3,32 +3,49 @@
 The letters of every docstring and shape comment: `B` batch, `S` source length, `T` target length, `L` any
 length, `D` model width, `H` heads, `d` width of a head, `V` vocabulary, `K` beam, `N` entries of a cache,
 `R` image regions, `k` bridge heads, `F` features.
+
+All modules are imported together, so that Keras knows every class that a saved model may name.
 """
 
-import lazy_loader
+from kzoo.errors import nearest
+from kzoo.layers.attention_bridge import AttentionBridge
+from kzoo.layers.by_language import ByLanguage
+from kzoo.layers.convolutional_encoder import ConvolutionalEncoder
+from kzoo.layers.dropout import Dropout
+from kzoo.layers.glyph_char_encoder import GlyphCharEncoder
+from kzoo.layers.glyph_embedding import GlyphEmbedding
+from kzoo.layers.image_text_attention import ImageTextAttention
+from kzoo.layers.linear_chain_crf import LinearChainCRF
+from kzoo.layers.multi_head_attention import MultiHeadAttention
+from kzoo.layers.picture_encoder import PictureEncoder
+from kzoo.layers.pope_embedding import PoPEEmbedding
+from kzoo.layers.recurrent_decoder import RecurrentDecoder
+from kzoo.layers.recurrent_encoder import RecurrentEncoder
+from kzoo.layers.rope_embedding import RoPEEmbedding
+from kzoo.layers.transformer_decoder_layer import TransformerDecoderLayer
+from kzoo.layers.transformer_encoder import TransformerEncoder
+from kzoo.layers.transformer_encoder_layer import TransformerEncoderLayer
 
-from kzoo.errors import with_nearest
+__all__ = [
+    "AttentionBridge",
+    "ByLanguage",
+    "ConvolutionalEncoder",
+    "Dropout",
+    "GlyphCharEncoder",
+    "GlyphEmbedding",
+    "ImageTextAttention",
+    "LinearChainCRF",
+    "MultiHeadAttention",
+    "PictureEncoder",
+    "PoPEEmbedding",
+    "RecurrentDecoder",
+    "RecurrentEncoder",
+    "RoPEEmbedding",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
+]
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__,
-    submod_attrs={
-        "attention_bridge": ["AttentionBridge"],
-        "by_language": ["ByLanguage"],
-        "convolutional_encoder": ["ConvolutionalEncoder"],
-        "dropout": ["Dropout"],
-        "glyph_char_encoder": ["GlyphCharEncoder"],
-        "glyph_embedding": ["GlyphEmbedding"],
-        "image_text_attention": ["ImageTextAttention"],
-        "linear_chain_crf": ["LinearChainCRF"],
-        "multi_head_attention": ["MultiHeadAttention"],
-        "picture_encoder": ["PictureEncoder"],
-        "pope_embedding": ["PoPEEmbedding"],
-        "recurrent_decoder": ["RecurrentDecoder"],
-        "recurrent_encoder": ["RecurrentEncoder"],
-        "rope_embedding": ["RoPEEmbedding"],
-        "transformer_decoder_layer": ["TransformerDecoderLayer"],
-        "transformer_encoder": ["TransformerEncoder"],
-        "transformer_encoder_layer": ["TransformerEncoderLayer"],
-    },
-)
-__getattr__ = with_nearest(__name__, __getattr__, __all__)
+
+def __getattr__(name: str):
+    raise AttributeError(f"{__name__} has no {name!r}; {nearest(name, __all__)}")

@@ -15,6 +15,12 @@ from kzoo.models.sentence_cross_entropy import SentenceCrossEntropy
 from kzoo.models.texts_and_tokens import Hypothesis
 from kzoo.models.transformer_backbone import TransformerBackbone
 from kzoo.models.translator import Translator
+from kzoo.text import (  # noqa: F401, a translator is saved with its tokenizers
+    CharacterTokenizer,
+    MosesSubwordTokenizer,
+    SubwordTokenizer,
+    TruecasedSubwordTokenizer,
+)
 
 __all__ = [
     "SGD",
