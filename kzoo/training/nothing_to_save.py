@@ -5,6 +5,8 @@ import signal
 import threading
 from collections.abc import Iterator
 
+AGAIN = 5.0  # seconds
+
 
 class Told(BaseException):
     """The process was told to stop: raised out of the running code, and handled by the code around it."""
@@ -18,16 +20,24 @@ def nothing_to_save(workers: int = 1) -> Iterator[None]:
     """
 
     def stop(number, frame):
+        # Raised within a callback of C, such as the garbage collector's, it would be lost.
+        signal.setitimer(signal.ITIMER_REAL, AGAIN)
         raise Told
+
+    def again(number, frame):
+        signal.raise_signal(signal.SIGTERM)
 
     if workers > 1 or threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may set signal handlers
         return
-    earlier = signal.signal(signal.SIGTERM, stop)
+    actions = {signal.SIGTERM: stop, signal.SIGALRM: again}
+    earlier = {number: signal.signal(number, action) for number, action in actions.items()}
     try:
         yield
     except Told:
         print("\nSIGTERM: stopped where there is nothing to save; run the same command to resume")
         raise SystemExit(0) from None
     finally:
-        signal.signal(signal.SIGTERM, earlier)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, action in earlier.items():
+            signal.signal(number, action)
