@@ -22,6 +22,9 @@ class LinearChainCRF(keras.layers.Layer):
     Returns:
         int32 `(B, L)`: the most likely sequence of tags (Viterbi); 0 at masked positions.
 
+    Raises:
+        ValueError: `num_tags` below 1; potentials of another number of tags.
+
     Example:
 
     >>> crf = LinearChainCRF(num_tags=3)
@@ -38,6 +41,8 @@ class LinearChainCRF(keras.layers.Layer):
 
     def __init__(self, num_tags: int, **kwargs):
         super().__init__(**kwargs)
+        if num_tags < 1:
+            raise ValueError(f"a random field needs num_tags ≥ 1, not {num_tags}")
         self.num_tags = num_tags
         self.supports_masking = True
 
@@ -79,6 +84,8 @@ class LinearChainCRF(keras.layers.Layer):
             tags: int `(B, L)`; any value at masked positions.
             mask: bool `(B, L)`. `False` at padding, which must be at the end.
         """
+        if not self.built:  # a loss may come before the first call
+            self.build()
         if mask is not None:
             tags = ops.where(mask, tags, 0)  # torch refuses invalid tag numbers, even at masked positions
         chosen = ops.one_hot(tags, self.num_tags, dtype="float32")  # (B, L, K)
@@ -114,6 +121,8 @@ class LinearChainCRF(keras.layers.Layer):
         masked position is appended, because torch cannot scan over the zero positions after a single one.
         """
         potentials = ops.cast(potentials, "float32")
+        if potentials.shape[-1] != self.num_tags:
+            raise ValueError(f"potentials of {potentials.shape[-1]} tags, but num_tags is {self.num_tags}")
         mask = ops.ones_like(potentials[..., 0], dtype="bool") if mask is None else ops.cast(mask, "bool")
         inside = ops.cast(mask, "float32")[..., None]
         places = ops.pad(ops.concatenate([potentials, inside, *others], axis=-1), ((0, 0), (0, 1), (0, 0)))

@@ -47,8 +47,8 @@ class MultiHeadAttention(keras.layers.Layer):
         `(B, L, D)`; then `(B, H, L, N)` weights if requested; then the cache if it was written.
 
     Raises:
-        ValueError: `num_heads` or `key_dim` below 1; a dropout outside [0, 1); anything that `rotary`
-            refuses, such as an odd d.
+        ValueError: `num_heads` or `key_dim` below 1; a dropout outside [0, 1); a `rotary` that is no layer;
+            a value of another width than the query; anything that `rotary` refuses, such as an odd d.
 
     Example:
 
@@ -71,6 +71,8 @@ class MultiHeadAttention(keras.layers.Layer):
         super().__init__(**kwargs)
         if num_heads < 1 or key_dim < 1:
             raise ValueError(f"attention needs num_heads ≥ 1 and key_dim ≥ 1, not {num_heads} and {key_dim}")
+        if rotary is not None and not isinstance(rotary, keras.layers.Layer):
+            raise ValueError(f"rotary is a layer, such as RoPEEmbedding(), not {rotary!r}")
         self.num_heads = num_heads
         self.key_dim = key_dim
         self.dropout = dropout
@@ -80,6 +82,8 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def build(self, query_shape, value_shape=None):
         width, inner = query_shape[-1], self.num_heads * self.key_dim
+        if value_shape is not None and value_shape[-1] != width:
+            raise ValueError(f"the query has width {width}, the value {value_shape[-1]}: they must be equal")
         # Glorot's bound for the joint kernel is 1/sqrt(2) of a single map's: the smaller initial weights
         # that deep post-norm stacks need.
         self.kernel = self.add_weight(

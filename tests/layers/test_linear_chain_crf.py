@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
-from scipy.special import logsumexp
+from scipy.special import log_softmax, logsumexp
 
 from kzoo.layers import LinearChainCRF
 
@@ -166,3 +166,20 @@ def test_a_configuration_and_weights_make_it_again(crf, potentials):
     np.testing.assert_array_equal(again(potentials), crf(potentials))
     assert again.get_config() == crf.get_config()
     assert crf(keras.KerasTensor((None, 7, 3))).shape == (None, 7)
+
+
+def test_the_loss_may_come_before_the_first_call(potentials):
+    crf = LinearChainCRF(3)
+    loss = crf.negative_log_likelihood(potentials, np.zeros((3, 4), "int32"), MASK)
+    np.testing.assert_allclose(
+        ops.convert_to_numpy(loss),
+        [-log_softmax(row[:length], -1)[:, 0].sum() for row, length in zip(potentials, LENGTHS, strict=True)],
+        rtol=1e-5,
+    )  # its transitions are zero: tags are independent
+
+
+def test_other_numbers_of_tags_are_refused(crf, potentials):
+    with pytest.raises(ValueError, match="num_tags ≥ 1, not 0"):
+        LinearChainCRF(0)
+    with pytest.raises(ValueError, match="potentials of 2 tags, but num_tags is 3"):
+        crf.negative_log_likelihood(potentials[..., :2], np.zeros((3, 4), "int32"))

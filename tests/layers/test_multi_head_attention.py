@@ -43,6 +43,17 @@ def test_no_heads_or_features_are_refused(heads, width):
         MultiHeadAttention(heads, width)
 
 
+@pytest.mark.parametrize("rotary", [RoPEEmbedding, "rope", True])
+def test_rotary_is_a_layer(rotary):
+    with pytest.raises(ValueError, match=r"rotary is a layer, such as RoPEEmbedding\(\), not"):
+        MultiHeadAttention(2, 4, rotary=rotary)
+
+
+def test_a_value_of_another_width_is_refused():
+    with pytest.raises(ValueError, match="the query has width 16, the value 12"):
+        MultiHeadAttention(2, 4)(np.zeros((1, 3, 16)), np.zeros((1, 3, 12)))
+
+
 def test_a_mask_of_rows_is_that_of_all_heads(random):
     """As many heads as rows: Keras's own attention takes `(B, L, N)` too."""
     x, mask = random.normal(size=(2, 5, 8)).astype("float32"), random.random((2, 5, 5)) < 0.6
