@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-WITHOUT_ITS_TRANSLATOR = "docs/sharing.md"
 
 
 def code(page: Path) -> str:
@@ -34,7 +33,7 @@ def test_there_is_python_in_the_documentation():
     assert {"README.md", "docs/attention_bridge.md", "docs/glyph.md", "docs/image_text.md"} < set(PAGES)
 
 
-@pytest.mark.parametrize("page", sorted(set(PAGES) - {WITHOUT_ITS_TRANSLATOR}))
+@pytest.mark.parametrize("page", PAGES)
 def test_names_are_defined(page):
     done = subprocess.run(
         [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F821", "-"],

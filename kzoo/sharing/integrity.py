@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from kzoo.errors import UserError
+from kzoo.errors import UserError, nearest
 from kzoo.files import sha256, write_json
 
 FORMAT = 1
@@ -117,6 +117,8 @@ def check_overrides(preset: str | os.PathLike, configuration: dict, overrides: I
     """
     may_differ = [name for name in OVERRIDES if name in configuration]
     for name in overrides:
+        if name not in configuration:
+            raise UserError(f"preset {preset} has no argument {name!r}; {nearest(name, may_differ)}")
         if name not in may_differ:
             raise UserError(
                 f"preset {preset} is trained with its {name}: only {', '.join(may_differ)} may differ"

@@ -116,6 +116,6 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
     except RuntimeError as error:
         reason = str(error).splitlines()[-1].split("] ")[-1].strip()
         raise UserError(
-            f"no subword vocabulary of {vocabulary_size} can be learned from this text: {reason}"
+            f"no vocabulary_size={vocabulary_size} subwords can be learned from this text: {reason}"
         ) from None
     return model.getvalue()

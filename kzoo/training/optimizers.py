@@ -37,6 +37,24 @@ def _sgd(recipe, width, shared):
 OPTIMIZERS = {"noam": _noam, "adam": _adam, "sgd": _sgd}
 
 
+def too_long_a_warm_up(recipe: Recipe, batches: int) -> str:
+    """Return a line for the user whose training ends before its rate has reached the peak, else "".
+
+    Args:
+        recipe: the recipe.
+        batches: int. Batches per epoch.
+    """
+    updates = recipe.epochs * batches // recipe.accumulate
+    if recipe.steps:
+        updates = min(updates, recipe.steps)
+    if recipe.optimizer != "noam" or updates >= recipe.warmup_steps:
+        return ""
+    return (
+        f"this run has {updates:,} steps, all of them in the warm-up of {recipe.warmup_steps:,}: "
+        "its rate stays low; lower warmup_steps, or raise epochs"
+    )
+
+
 def rate_callbacks(recipe: Recipe) -> list[keras.callbacks.Callback]:
     """Return the callback that sets the rate of each epoch, if the recipe halves it."""
     if not recipe.halve_after:

@@ -22,7 +22,7 @@ from kzoo.training.history import History
 from kzoo.training.multilingual import MultilingualTask
 from kzoo.training.nothing_to_save import nothing_to_save
 from kzoo.training.one_process import one_process
-from kzoo.training.optimizers import rate_callbacks
+from kzoo.training.optimizers import rate_callbacks, too_long_a_warm_up
 from kzoo.training.preemption import Interruptible, Preemption
 from kzoo.training.recipe import Recipe, check_recipe
 from kzoo.training.recipe_corpus import recipe_corpus
@@ -175,6 +175,8 @@ def _run(
             preemption,
         ]
         counted = strategy.share(CountedBatches(batches, account))
+        if verbose and strategy.is_chief and (advice := too_long_a_warm_up(recipe, len(batches))):
+            print(advice)
         if not history.out_of_patience:
             _fit(recipe, translator, counted, checkpoints, callbacks, verbose)
         strategy.wait()  # for the chief's last checkpoint

@@ -74,7 +74,7 @@ def test_a_stray_full_width_mark_does_not_change_what_other_text_becomes(sentenc
 
 
 def test_too_large_a_vocabulary_is_named(sentences):
-    with pytest.raises(UserError, match="no subword vocabulary of 90000 can be learned"):
+    with pytest.raises(UserError, match="no vocabulary_size=90000 subwords can be learned"):
         train_subwords(sentences, 90000)
 
 

@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 
 from kzoo.errors import UserError
-from kzoo.training.optimizers import OPTIMIZERS, halved_rate, make_optimizer, rate_callbacks
+from kzoo.training.optimizers import (
+    OPTIMIZERS,
+    halved_rate,
+    make_optimizer,
+    rate_callbacks,
+    too_long_a_warm_up,
+)
 from kzoo.training.recipe import Recipe, make_recipe
 from kzoo.training.recipe_values import ONE_OF
 
@@ -16,6 +22,24 @@ RECIPE = Recipe(preset="pope_tiny", corpus="scenes", source="en", target="de", c
 
 def test_every_optimizer_of_a_recipe_is_there():
     assert set(OPTIMIZERS) == set(ONE_OF["optimizer"])
+
+
+@pytest.mark.parametrize(
+    ("values", "updates"),
+    [
+        ({"epochs": 20}, "80"),
+        ({"epochs": 600, "accumulate": 2}, "1,200"),
+        ({"epochs": 600, "steps": 30}, "30"),
+        ({"epochs": 500}, None),
+        ({"epochs": 20, "warmup_steps": 80}, None),
+        ({"epochs": 20, "optimizer": "adam"}, None),
+    ],
+)
+def test_a_run_that_ends_in_its_warm_up_says_so(values, updates):
+    recipe = dataclasses.replace(RECIPE, **{"warmup_steps": 2000, **values})
+    advice = too_long_a_warm_up(recipe, batches=4)
+    assert advice.startswith(f"this run has {updates} steps, all of them in the warm-up") == bool(updates)
+    assert bool(advice) == bool(updates)
 
 
 def test_sgd_clips_the_norm_of_all_gradients_together():
