@@ -70,7 +70,7 @@ def transformer(settings: dict) -> dict:
         "heads": settings["heads"],
         "transformer_ff": settings["feedforward"],
         "add_qkvbias": True,
-        # Eole 0.6.4 otherwise trains the encoder without this bias, and translates with one never initialized.
+        # Eole 0.6.4 otherwise trains encoders without this bias and translates with one of no value.
         "add_final_linear_bias": True,
         "add_ffnbias": True,
         "share_embeddings": True,

@@ -105,7 +105,11 @@ def test_absent_words_are_never_predicted(model):
 def test_absent_words_have_no_part_in_the_loss(dtype):
     """Their outputs do not move, and the loss is that of the words that there are."""
     model = make(encoder="cnn", dtype=dtype, scale=1, dropout=0.0)
-    model.compile(keras.optimizers.SGD(1.0), SentenceCrossEntropy(0.1), run_eagerly=keras.backend.backend() == "tensorflow")  # one step
+    model.compile(
+        keras.optimizers.SGD(1.0),
+        SentenceCrossEntropy(0.1),
+        run_eagerly=keras.backend.backend() == "tensorflow",
+    )  # one step
     inputs = batch(target=0)
     labels = inputs["target"] = inputs["target"] % SIZES[0]
     output = model.outputs_by_language.layers[0]

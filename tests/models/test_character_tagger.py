@@ -87,7 +87,9 @@ def test_sentences_count_by_their_weights(random):
     def trained(rows, weights):
         keras.utils.set_random_seed(1)
         tagger = make(embedding_dropout=0, dropout=0)
-        tagger.compile(keras.optimizers.SGD(0.5), run_eagerly=keras.backend.backend() == "tensorflow")  # one step
+        tagger.compile(
+            keras.optimizers.SGD(0.5), run_eagerly=keras.backend.backend() == "tensorflow"
+        )  # one step
         loss = tagger.train_on_batch(ids[rows], tags[rows], sample_weight=weights)[0]
         return float(loss), tagger.get_weights()
 
