@@ -1,5 +1,6 @@
 """What all tests share: quiet backends, fixed seeds, and where the real data is."""
 
+import functools
 import gc
 import os
 import sys
@@ -52,6 +53,14 @@ def random():
     import numpy as np
 
     return np.random.default_rng(1)
+
+
+@pytest.fixture(scope="session")
+def shelved():
+    """Function from a name on the shelf to its trained translator, loaded once."""
+    from kzoo.presets import load
+
+    return functools.cache(load)
 
 
 @pytest.fixture(scope="session")

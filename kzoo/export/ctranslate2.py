@@ -67,11 +67,11 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
     spec.decoder.projection.weight = array(backbone.target_embedding.embeddings)
 
     for layer, ours in zip(spec.encoder.layer, backbone.encoder_layers, strict=True):
-        set_attention(layer.self_attention, ours.attention, ours.attention_residual, parts=(3,))
+        set_attention(layer.self_attention, ours.attention, ours.attention_residual)
         set_feedforward(layer.ffn, ours.feedforward, ours.feedforward_residual)
     for layer, ours in zip(spec.decoder.layer, backbone.decoder_layers, strict=True):
-        set_attention(layer.self_attention, ours.self_attention, ours.self_attention_residual, parts=(3,))
-        set_attention(layer.attention, ours.cross_attention, ours.cross_attention_residual, parts=(1, 2))
+        set_attention(layer.self_attention, ours.self_attention, ours.self_attention_residual)
+        set_attention(layer.attention, ours.cross_attention, ours.cross_attention_residual)
         set_feedforward(layer.ffn, ours.feedforward, ours.feedforward_residual)
     if settings["norm"] == "pre":
         set_norm(spec.encoder.layer_norm, backbone.encoder_norm)
@@ -89,16 +89,15 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
             (unfinished / f"{side}.spm").write_bytes(tokenizer.proto)
 
 
-def set_attention(spec, attention, residual, parts: tuple[int, ...]):
-    """Copy an attention: the query, key and value projections in `parts` per matrix, and the output's."""
-    inner = attention.num_heads * attention.key_dim
-    kernel, bias = array(attention.kernel), array(attention.bias)
-    first = 0
-    for linear, count in zip(spec.linear, parts, strict=False):
-        columns = slice(first * inner, (first + count) * inner)
-        linear.weight, linear.bias = np.ascontiguousarray(kernel[:, columns].T), bias[columns]
-        first += count
-    set_dense(spec.linear[-1], attention.output_dense)
+def set_attention(spec, attention, residual):
+    """Copy an attention: query, key and value in one matrix; in two, the query apart, for cross-attention."""
+    *linears, output = spec.linear
+    cuts = [attention.num_heads * attention.key_dim] if len(linears) == 2 else []
+    kernels = np.split(array(attention.kernel), cuts, axis=1)
+    biases = np.split(array(attention.bias), cuts)
+    for linear, kernel, bias in zip(linears, kernels, biases, strict=True):
+        linear.weight, linear.bias = np.ascontiguousarray(kernel.T), bias
+    set_dense(output, attention.output_dense)
     set_norm(spec.layer_norm, residual.layer_norm)
 
 

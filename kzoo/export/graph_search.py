@@ -61,20 +61,15 @@ def _length_in_batches(words, others, results, numbers, length, function):
 
     def step(first, results):
         left = tf.shape(numbers)[0] - first
-        choice = tf.reduce_sum(tf.cast(left > tf.constant(ROWS[:-1]), tf.int32))
+        choice = tf.reduce_sum(tf.cast(left > tf.constant(ROWS[:-1], tf.int32), tf.int32))
         branches = [lambda rows=rows: batch(rows)(first, results) for rows in ROWS]
         return tf.switch_case(choice, branches)
 
-    return tf.while_loop(
-        lambda first, results: first < tf.shape(numbers)[0],
-        step,
-        (tf.constant(0), results),
-        shape_invariants=(tf.TensorShape([]), {name: value.shape for name, value in results.items()}),
-    )[1]
+    return tf.while_loop(lambda first, _: first < tf.shape(numbers)[0], step, (tf.constant(0), results))[1]
 
 
-def by_group(groups, inputs: tuple, empty: tuple, run: Callable) -> tuple:
-    """Return a function's output for each row, called with the rows of one group at a time.
+def by_group(groups, inputs: tuple, empty: dict, run: Callable) -> dict:
+    """Return a function's outputs for each row, called with the rows of one group at a time.
 
     Args:
         groups: int32 `(B,)`. The group of each row.
@@ -89,18 +84,12 @@ def by_group(groups, inputs: tuple, empty: tuple, run: Callable) -> tuple:
     def step(i, results):
         numbers = tf.cast(tf.where(tf.equal(groups, present[i]))[:, 0], tf.int32)
         found = run(*(tf.gather(values, numbers) for values in inputs))
-        updated = [
-            tf.tensor_scatter_nd_update(result, numbers[:, None], rows)
-            for result, rows in zip(results, found, strict=True)
-        ]
-        return i + 1, tuple(updated)
+        return i + 1, {
+            name: tf.tensor_scatter_nd_update(results[name], numbers[:, None], rows)
+            for name, rows in found.items()
+        }
 
-    return tf.while_loop(
-        lambda i, results: i < tf.shape(present)[0],
-        step,
-        (tf.constant(0), tuple(empty)),
-        shape_invariants=(tf.TensorShape([]), tuple(values.shape for values in empty)),
-    )[1]
+    return tf.while_loop(lambda i, _: i < tf.shape(present)[0], step, (tf.constant(0), empty))[1]
 
 
 def padded_source(words, rows: int, length: int):

@@ -84,11 +84,8 @@ class HalfWeights:
         return read
 
 
-class QuantizedWeights(FullWeights):
-    """The weights of a quantized copy of a backbone."""
-
-    def __init__(self, backbone: keras.Model):
-        super().__init__(quantized(backbone))
-
-
-PRECISIONS = {"float32": FullWeights, "float16": HalfWeights, "int8": QuantizedWeights}
+PRECISIONS = {
+    "float32": FullWeights,
+    "float16": HalfWeights,
+    "int8": lambda backbone: FullWeights(quantized(backbone)),
+}

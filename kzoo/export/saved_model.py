@@ -87,10 +87,7 @@ class TextSearch:
         import tensorflow as tf
 
         B, K, T = words.nrows(tf.int32), self.beam_size, self.limits[self.most]
-        empty = {
-            "tokens": tf.ensure_shape(tf.fill([B, K, T], PAD), (None, K, T)),
-            "scores": tf.ensure_shape(tf.fill([B, K], -1e9), (None, K)),
-        }
+        empty = {"tokens": tf.fill([B, K, T], PAD), "scores": tf.fill([B, K], -1e9)}
         found = in_batches(words, others, empty, self.most, self._compiled)
         # An empty text translates to an empty text, with certainty.
         nothing = tf.equal(words.row_lengths(), 0)[:, None]
@@ -122,13 +119,13 @@ def bilingual_module(translator, search: TextSearch):
     elif shape is not None:
         signature.append(tf.TensorSpec([None, *shape], tf.float32, "image"))
 
-    @tf.function(input_signature=signature, autograph=False)
     def hypotheses(text, *image):
         words = module.source.tokenize(text)[:, : search.most - 1]
         if pictures:
             image = [decode_pictures(image[0], shape[:2])]
         found, scores = search(words, {"image": image[0]} if image else {})
-        return tf.reshape(module.target.detokenize(found), (-1, search.beam_size)), scores
+        texts = tf.reshape(module.target.detokenize(found), (-1, search.beam_size))
+        return {"translation": texts, "score": scores}
 
     return module, _translation_signatures(hypotheses, signature)
 
@@ -144,21 +141,18 @@ def multilingual_module(translator, search: TextSearch):
         tf.TensorSpec([None], tf.string, name) for name in ("text", "source_language", "target_language")
     ]
 
-    @tf.function(input_signature=signature, autograph=False)
     def hypotheses(text, source_language, target_language):
         codes = [module.languages.numbers(names) for names in (source_language, target_language)]
 
         def translate(text, source, target):
             """Translate texts of one source and one target language."""
-            tokenized = [
-                lambda t=tokenizer: t.tokenize(text)[:, : search.most - 1] for tokenizer in module.tokenizers
-            ]
-            words = tf.switch_case(source[0], tokenized)
+            words = _tokenized(module, text, source, search.most)
             found, scores = search(words, {"source_language": source, "target_language": target})
             written = [lambda t=tokenizer: t.detokenize(found) for tokenizer in module.tokenizers]
-            return tf.reshape(tf.switch_case(target[0], written), (-1, K)), scores
+            return {"translation": tf.reshape(tf.switch_case(target[0], written), (-1, K)), "score": scores}
 
-        empty = (tf.fill([tf.shape(text)[0], K], ""), tf.fill([tf.shape(text)[0], K], -1e9))
+        B = tf.shape(text)[0]
+        empty = {"translation": tf.fill([B, K], ""), "score": tf.fill([B, K], -1e9)}
         group = codes[0] * len(module.tokenizers) + codes[1]
         return by_group(group, (text, *codes), empty, translate)
 
@@ -169,18 +163,16 @@ def multilingual_module(translator, search: TextSearch):
 
 
 def _translation_signatures(hypotheses, signature: list) -> dict:
-    """Return signatures for the best hypothesis and for all K, given a function to texts and scores."""
+    """Return signatures for the best hypothesis and for all K, given a function to their texts and scores."""
     import tensorflow as tf
 
     @tf.function(input_signature=signature, autograph=False)
-    def translate(*inputs):
-        texts, scores = hypotheses(*of_one_length(signature, inputs))
-        return {"translation": texts[:, 0], "score": scores[:, 0]}
+    def n_best(*inputs):
+        return hypotheses(*of_one_length(signature, inputs))
 
     @tf.function(input_signature=signature, autograph=False)
-    def n_best(*inputs):
-        texts, scores = hypotheses(*of_one_length(signature, inputs))
-        return {"translation": texts, "score": scores}
+    def translate(*inputs):
+        return {name: values[:, 0] for name, values in n_best(*inputs).items()}
 
     return {"serving_default": translate, "n_best": n_best}
 
@@ -201,22 +193,30 @@ def _embedding_signature(module, search: TextSearch) -> dict:
     def matrices(length: int):
         return tf.function(search.weights.reading(flat), autograph=False)
 
+    def nothing(text):
+        return {"embedding": tf.zeros((tf.shape(text)[0], k * D))}
+
+    def embedded(text, source):
+        words = _tokenized(module, text, source, most)
+        return in_batches(words, {"source_language": source}, nothing(text), most, matrices)
+
     @tf.function(input_signature=signature, autograph=False)
     def embed(text, language):
-        def embedded(text, source):
-            tokenized = [
-                lambda t=tokenizer: t.tokenize(text)[:, : most - 1] for tokenizer in module.tokenizers
-            ]
-            words = tf.switch_case(source[0], tokenized)
-            empty = {"embedding": tf.ensure_shape(tf.zeros((tf.shape(text)[0], k * D)), (None, k * D))}
-            return (in_batches(words, {"source_language": source}, empty, most, matrices)["embedding"],)
-
         text, language = of_one_length(signature, (text, language))
         numbers = module.languages.numbers(language)
-        (found,) = by_group(numbers, (text, numbers), (tf.zeros((tf.shape(text)[0], k * D)),), embedded)
-        return {"embedding": found}
+        return by_group(numbers, (text, numbers), nothing(text), embedded)
 
     return {"embed": embed}
+
+
+def _tokenized(module, text, language, most: int):
+    """Return the token ids, ragged and at most `most` with the end symbol, of texts in one language."""
+    import tensorflow as tf
+
+    return tf.switch_case(
+        language[0],
+        [lambda t=tokenizer: t.tokenize(text)[:, : most - 1] for tokenizer in module.tokenizers],
+    )
 
 
 def of_one_length(signature: list, inputs: tuple) -> tuple:

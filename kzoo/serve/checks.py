@@ -1,17 +1,13 @@
 """Limits on requests, checked before they wait for the model; each error is one line."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from keras_hub.tokenizers import Tokenizer
 
 from kzoo.decoding.batched_search import batches_by_length
 from kzoo.errors import UserError
 from kzoo.models import MultilingualTranslator, Translator
-from kzoo.models.image_inputs import image_rows
 from kzoo.models.texts_and_tokens import check_encodable
-from kzoo.serve.pictures import check_pixels, decoded
 
 # Texts tokenized before their lengths are checked: a text within the limit on characters can have tens of
 # thousands of subwords, and 256 of them took seconds. Each call of a tokenizer costs half a millisecond.
@@ -140,23 +136,3 @@ def _tokenized(
 def tokenizer_of(translator: Translator | MultilingualTranslator, language: str | None) -> Tokenizer:
     """Return the tokenizer of a source language; `None` means the only one."""
     return translator.source_tokenizer if language is None else translator.tokenizers[language]
-
-
-def decoded_images(
-    images: Sequence | None, count: int, shape: tuple[int, ...] | None
-) -> list[np.ndarray | None]:
-    """Return an image for each sentence, as the model reads it; `None` if it reads none.
-
-    Raises:
-        UserError: images that do not fit.
-    """
-    if images is None or shape is None:
-        image_rows(images, count, shape)  # raises an error if anything is wrong
-        return [None] * count
-    if len(images) != count:
-        raise UserError(f"{count:,} sentences but {len(images):,} images: one with each is needed")
-    if len(shape) == 3:
-        if all(isinstance(image, np.ndarray) for image in images):  # from `Served.picture`
-            return list(image_rows(images, count, shape))
-        check_pixels(images)
-    return [decoded(image, shape, number) for number, image in enumerate(images, 1)]

@@ -1,4 +1,4 @@
-"""The page to try a preset: three files, and the two calls that their script makes."""
+"""The page to try a preset: its files, and the two calls that their script makes."""
 
 import asyncio
 import base64
@@ -25,6 +25,7 @@ FOLDER = Path(__file__).with_name("page_files")
 FILES = (
     ("/", "index.html", "text/html"),
     ("/page/page.css", "page.css", "text/css"),
+    ("/page/attention.js", "attention.js", "text/javascript"),
     ("/page/page.js", "page.js", "text/javascript"),
 )
 # Nothing from other hosts, nothing inline; chosen pictures are shown from data: addresses.

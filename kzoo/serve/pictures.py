@@ -1,42 +1,48 @@
 """The images of requests, decoded: pictures from JPEG and PNG, features from nested lists."""
 
 import io
+from collections.abc import Sequence
 
 import numpy as np
 from PIL import Image
 
 from kzoo.errors import UserError
-from kzoo.models.image_inputs import read_picture
+from kzoo.models.image_inputs import image_rows, read_picture
 
 # A PNG of a few kilobytes can hold a picture that takes gigabytes; a camera's has 24 million pixels.
 MOST_PIXELS = 32_000_000
 
 
-def decoded(image: bytes | np.ndarray | list, shape: tuple[int, ...], number: int) -> np.ndarray:
-    """Return an image as a model reads it: uint8 for pictures, float32 for features.
+def decoded_images(
+    images: Sequence | None, count: int, shape: tuple[int, ...] | None
+) -> list[np.ndarray | None]:
+    """Return an image for each sentence, as the model reads it; `None` if it reads none.
 
     Args:
-        image: bytes of a JPEG or PNG file if `shape` is that of a picture; otherwise numbers of `shape`.
+        images: bytes of JPEG or PNG files, or arrays from an earlier call, if `shape` is that of a picture;
+            otherwise numbers of `shape`.
+        count: int. Number of sentences.
         shape: the model's `image_shape`.
-        number: int. The image's number in the request, for messages.
 
     Raises:
-        UserError: it is not.
+        UserError: images that do not fit, or pictures with too many pixels in all.
     """
+    if images is None or shape is None:
+        image_rows(images, count, shape)  # raises an error if anything is wrong
+        return [None] * count
+    if len(images) != count:
+        raise UserError(f"{count:,} sentences but {len(images):,} images: one with each is needed")
+    read = _features
     if len(shape) == 3:
-        return _picture(image, shape, number)
-    return _features(image, shape, number)
+        if all(isinstance(image, np.ndarray) for image in images):
+            return list(image_rows(images, count, shape))
+        _check_pixels(images)
+        read = _picture
+    return [read(image, shape, number) for number, image in enumerate(images, 1)]
 
 
-def check_pixels(images: list):
-    """Reject pictures with more pixels than a request may hold, by the beginning of their files.
-
-    Args:
-        images: bytes of JPEG or PNG files.
-
-    Raises:
-        UserError: too many pixels in all, or an image that is not a JPEG or PNG file.
-    """
+def _check_pixels(images: Sequence):
+    """Reject pictures with more pixels than a request may hold, by the beginning of their files."""
     total = sum(_pixels(image, number) for number, image in enumerate(images, 1))
     if total > MOST_PIXELS:
         raise UserError(f"the request's images have {total:,} pixels; at most {MOST_PIXELS:,} are allowed")

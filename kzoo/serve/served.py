@@ -14,12 +14,12 @@ from kzoo.serve.batcher import Batcher
 from kzoo.serve.checks import (
     Limits,
     check_characters,
-    decoded_images,
     directions,
     padded_lengths,
     tokenizer_of,
 )
 from kzoo.serve.metrics import Metrics
+from kzoo.serve.pictures import decoded_images
 from kzoo.serve.warm_up import filled, row_counts, warm_up_rows
 
 log = logging.getLogger("kzoo.serve")

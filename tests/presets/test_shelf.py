@@ -76,8 +76,8 @@ def refused(preset, *words):
     assert all(word in str(error.value) for word in words), error.value
 
 
-def test_fetched_once_checked_and_offline_from_then_on(hub, tmp_path):
-    for ours, theirs in zip(load(HANDLE).get_weights(), load(NAME).get_weights(), strict=True):
+def test_fetched_once_checked_and_offline_from_then_on(hub, tmp_path, shelved):
+    for ours, theirs in zip(load(HANDLE).get_weights(), shelved(NAME).get_weights(), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     folder = tmp_path / "cache" / "presets" / "hf" / "someone" / "some-preset" / "main"
     assert {preset for preset, _ in hub.asked} == {("someone/some-preset", None)}
@@ -228,8 +228,10 @@ def test_locate_takes_a_folder_a_run_or_a_name(tmp_path):
 
 
 @pytest.mark.parametrize("name", [NAME, "bart_base_en"])  # the shelf's, and keras-hub's
-def test_a_folder_in_the_working_folder_comes_before_a_preset_of_its_name(tmp_path, monkeypatch, name):
-    load("image_text_tiny_scenes_en_de").save_to_preset(tmp_path / name)
+def test_a_folder_in_the_working_folder_comes_before_a_preset_of_its_name(
+    tmp_path, monkeypatch, name, shelved
+):
+    shelved("image_text_tiny_scenes_en_de").save_to_preset(tmp_path / name)
     monkeypatch.chdir(tmp_path)
     assert load(name).image_shape is not None
 
@@ -271,8 +273,8 @@ def test_the_list_says_family_languages_size_scores_and_licence():
 
 
 @pytest.mark.parametrize("name", location.shelved())
-def test_every_shelved_preset_can_be_loaded(name):
-    assert load(name).count_params() > 0
+def test_every_shelved_preset_can_be_loaded(name, shelved):
+    assert shelved(name).count_params() > 0
 
 
 def test_a_preset_loads_where_nothing_was_imported_before():

@@ -20,7 +20,8 @@ from starlette.requests import ClientDisconnect
 from kzoo.errors import UserError
 from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator
 from kzoo.presets import image_text_tiny, pope_tiny
-from kzoo.serve import Limits, Served, create_app, pictures
+from kzoo.serve import Limits, Served, create_app, pictures, warm_up
+from kzoo.serve.signatures import metadata
 from kzoo.text import SubwordTokenizer, train_subwords
 
 TEXTS = [
@@ -34,6 +35,12 @@ TEXTS = [
 SIZES = {"num_layers": 1, "width": 32, "num_heads": 2, "feedforward_dim": 32, "max_length": 16}
 LIMITS = Limits(characters=200, sentences=16, body=20_000, queue=64)
 PREDICT = "/v1/models/tiny:predict"
+
+
+@pytest.fixture(autouse=True)
+def ready_at_once(monkeypatch):
+    """A server would first translate a sentence of each usual length in each size of batch."""
+    monkeypatch.setattr(warm_up, "USUAL_LENGTH", 0)
 
 
 def subwords(**kwargs):
@@ -68,7 +75,7 @@ def reader_of_features():
 
 
 def served(translator, **options) -> Served:
-    return Served(translator, "tiny", **{"beam_size": 2, "max_batch": 8, "limits": LIMITS} | options)
+    return Served(translator, "tiny", **{"beam_size": 2, "max_batch": 5, "limits": LIMITS} | options)
 
 
 @asynccontextmanager
@@ -140,7 +147,8 @@ def test_translations_are_those_of_translate(translator):
 
 def test_concurrent_requests_share_a_batch_and_a_bad_one_fails_alone(translator):
     """Eight sentences fill a batch, which nothing else would start in this time."""
-    model, texts = served(translator, max_wait=600_000), [text for text in TEXTS if text] + TEXTS[-3:]
+    model = served(translator, max_batch=8, max_wait=600_000)
+    texts = [text for text in TEXTS if text] + TEXTS[-3:]
     *good, bad = ask(model, *({"instances": [text]} for text in texts), {"instances": ["dogs " * 30]})
     expected = translator.translate(texts, beam_size=2)
     assert [answer.json()["predictions"][0]["translation"] for answer in good] == expected
@@ -268,16 +276,21 @@ def test_other_addresses_are_answered_as_tensorflow_serving_does(translator):
         "/v1/models/tiny/versions/3": (200, None),
         "/v1/models/tiny/versions/4": (404, "Could not find version 4 of model tiny"),
         "/v1/models/other": (404, "Could not find any versions of model other"),
+        "/v1/models/tiny/metadata": (200, None),
         "/v1/models/other/metadata": (404, r"Servable not found for request: Latest\(other\)"),
         "/v1/models/tiny/labels/stable": (400, "Unrecognized servable version label: stable"),
         "/v1/models/tiny/versions/x": (400, "Malformed request: GET /v1/models/tiny/versions/x"),
         "/elsewhere": (404, "Not Found"),
     }
-    for answer, (status, message) in zip(ask(model, *gets), gets.values(), strict=True):
+    answers = dict(zip(gets, ask(model, *gets), strict=True))
+    for path, (status, message) in gets.items():
         if message:
-            check_error(answer, status, message)
+            check_error(answers[path], status, message)
         else:
-            assert answer.status_code == status
+            assert answers[path].status_code == status
+    found = answers["/v1/models/tiny/metadata"].json()
+    assert found["model_spec"] == {"name": "tiny", "signature_name": "", "version": "3"}
+    assert found == json.loads(json.dumps(metadata(model)))
 
     async def posts():
         async with client_of(model) as client:
@@ -301,9 +314,10 @@ def test_a_full_queue_says_when_to_come_again(translator):
     assert answer.headers["retry-after"] == "1"
 
 
-def test_health_and_readiness(translator):
+def test_health_and_readiness(translator, monkeypatch):
     """It is not ready until the search, which is held up, has run."""
-    model, go_on = served(translator), threading.Event()
+    monkeypatch.setattr(warm_up, "USUAL_LENGTH", 16)
+    model, go_on = served(translator, max_batch=1), threading.Event()
     search = model._search
 
     def held(*arguments):
@@ -370,33 +384,6 @@ def test_a_model_whose_scores_are_not_finite_is_not_the_clients_fault(translator
     model = served(translator)
     monkeypatch.setattr(type(translator), "n_best", fail)
     check_error(asyncio.run(main()), 500, "the model failed; the server's log says why")
-
-
-@pytest.mark.parametrize("kind", ["translator", "multilingual", "reader_of_features", "reader_of_pictures"])
-def test_metadata_is_that_of_the_saved_model(kind, request, tmp_path):
-    if keras.backend.backend() != "tensorflow":
-        pytest.skip("a SavedModel is TensorFlow's")
-    from google.protobuf.json_format import MessageToDict
-    from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
-
-    translator = request.getfixturevalue(kind)
-    translator.export(tmp_path / "model", beam_size=2)
-    saved = SavedModel.FromString((tmp_path / "model" / "saved_model.pb").read_bytes())
-    (answer,) = ask(served(translator), "/v1/models/tiny/metadata")
-    content = answer.json()
-    assert content["model_spec"] == {"name": "tiny", "signature_name": "", "version": "1"}
-    found = content["metadata"]["signature_def"]["signature_def"]
-    expected = {
-        name: MessageToDict(
-            signature, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
-        )
-        for name, signature in saved.meta_graphs[0].signature_def.items()
-        if not name.startswith("__")  # TensorFlow's own
-    }
-    for signature in (*expected.values(), *found.values()):
-        for output in signature["outputs"].values():
-            del output["name"]  # of an operation in the graph, which a server has none of
-    assert found == expected
 
 
 def test_names_and_batches_that_cannot_be(translator):

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 
 import pytest
 
-pytest.importorskip("uvicorn", reason="serving is an optional extra: pip install -e '.[serve]'")
 from kzoo.models import Hypothesis
 from kzoo.serve import Served, reserved
 from kzoo.serve.graceful import GracefulServer

@@ -36,7 +36,7 @@ def preset(tmp_path_factory):
 def serving(preset):
     """Give a process that serves the preset, and its port."""
     command = [sys.executable, "-m", "kzoo.cli", "serve", str(preset), "--port", "0", "--beam", "2"]
-    with subprocess.Popen([*command, "--max-batch", "8"], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([*command, "--max-batch", "4"], stdout=subprocess.PIPE, text=True) as process:
         try:
             line = process.stdout.readline()
             assert line.startswith("tiny: http://127.0.0.1:"), line

@@ -1,0 +1,182 @@
+// The drawing of attention: tables of weights, and pictures under the words that their regions attend to.
+"use strict";
+
+const percent = (share) =>
+  (share >= 0.0995 || share < 0.0005 ? Math.round(share * 100) : (share * 100).toFixed(1)) + "\u00a0%";
+
+// How rows and columns are named.
+const numbered = (title) => (names) => names.map((name) => ({ text: name, said: `${title} ${name}` }));
+const KINDS = {
+  encoder_decoder: () => ({
+    title: about.attention.includes("bridge") ? "Translation over the bridge’s heads" : "Translation over text",
+    note: "One row per piece of the translation: where the decoder looked while it wrote that piece.",
+    rows: subwords,
+    columns: about.attention.includes("bridge") ? numbered("head") : subwords,
+  }),
+  bridge: () => ({
+    title: "Bridge heads over text",
+    note: "One row per head of the bridge: the pieces of the text that it reads.",
+    rows: numbered("head"),
+    columns: subwords,
+  }),
+  image: () => ({
+    title: "Picture over text",
+    note: "One row per region of the picture: the pieces of the text that it attends to.",
+    rows: numbered("region"),
+    columns: subwords,
+  }),
+};
+
+// Subwords as they are shown and spoken; those inside a word, and special ones, look different.
+function subwords(pieces) {
+  const marked = pieces.some((piece) => piece.startsWith("▁"));
+  return pieces.map((piece) => {
+    if (/^<.+>$/.test(piece)) {
+      const text = piece === "</s>" ? "end" : piece.slice(1, -1);
+      return { text, said: piece === "</s>" ? "the end" : text, style: "special" };
+    }
+    const text = piece.replaceAll("▁", "");
+    const inner = marked && !piece.startsWith("▁");
+    return { text: (inner ? "·" : "") + (text || "▁"), said: `“${text || "space"}”`, style: inner ? "inner" : "" };
+  });
+}
+
+// The mean of chosen layers and heads: rows × columns.
+function chosen(weights, layer, head) {
+  const layers = layer === "" ? weights : [weights[layer]];
+  const maps = layers.flatMap((heads) => (head === "" ? heads : [heads[head]]));
+  return maps[0].map((row, i) => row.map((_, j) => maps.reduce((sum, map) => sum + map[i][j], 0) / maps.length));
+}
+
+function range(weights) {
+  const all = weights.flat();
+  const [least, most] = [Math.min(...all), Math.max(...all)].map(percent);
+  return `Weights range from ${least} to ${most}; uniform weights would be ${percent(1 / weights[0].length)}.`;
+}
+
+function choice(title, count, redraw) {
+  const select = make("select", {}, make("option", { value: "" }, "mean"));
+  if (count > 1) for (let i = 0; i < count; i++) select.append(make("option", { value: i }, String(i + 1)));
+  select.addEventListener("change", redraw);
+  return { select, label: make("label", { hidden: count < 2 }, title, select) };
+}
+
+function figure(drawn, shown) {
+  const kind = KINDS[drawn.kind]();
+  const title = make("h2", {}, kind.title);
+  if (!drawn.weights) return make("figure", {}, make("figcaption", {}, title, make("p", {}, drawn.note)));
+  const pictured = Boolean(drawn.grid && shown);
+  if (pictured) kind.note = "The lighter a region, the more it attends to the word; the bar is the word’s total share.";
+  const note = make("p");
+  const reading = make("p", { className: "reading" });
+  const place = make("div", { className: "scroll" });
+  const layer = choice("Layer", drawn.weights.length, redraw);
+  const head = choice("Head", drawn.weights[0].length, redraw);
+  const names = { rows: kind.rows(drawn.rows), columns: kind.columns(drawn.columns) };
+  function redraw() {
+    const weights = chosen(drawn.weights, layer.select.value, head.select.value);
+    const read = (text) => { reading.textContent = text; };
+    read(`Point at a ${pictured ? "word" : "cell"}, or move with the arrow keys.`);
+    note.textContent = [kind.note, drawn.note, range(weights)].join(" ");
+    place.replaceChildren(pictured ? wordsOver(weights, names, drawn.grid, shown, read) : heatMap(weights, names, kind, read));
+  }
+  redraw();
+  return make("figure", {},
+    make("figcaption", {}, title, layer.label, head.label, note),
+    make("div", { className: "below" }, reading, ...(pictured ? [] : [legend()])), place);
+}
+
+function legend() {
+  return make("span", { className: "legend", "aria-hidden": true }, "0", make("i"), "100 %");
+}
+
+function heatMap(weights, { rows, columns }, kind, read) {
+  const title = ({ text, style }, properties) => make("th", { className: style || "", title: text, ...properties }, make("span", {}, text));
+  const cells = weights.map((row, i) => row.map((weight, j) => {
+    const text = `${rows[i].said} → ${columns[j].said}: ${percent(weight)}`;
+    const drawn = cell("td", text, read);
+    drawn.style.setProperty("--w", weight);
+    return drawn;
+  }));
+  walk(cells);
+  const table = make("table", { role: "grid", "aria-label": kind.title },
+    make("thead", {}, make("tr", {}, make("td", { className: "corner" }), ...columns.map((name) => title(name, { scope: "col" })))),
+    make("tbody", {}, ...cells.map((row, i) => make("tr", {}, title(rows[i], { scope: "row" }), ...row))));
+  table.style.setProperty("--n", columns.length);
+  return table;
+}
+
+// The picture once per word, dark where it attends to other words.
+function wordsOver(weights, { columns }, [down, across], shown, read) {
+  const shares = columns.map((_, j) => weights.reduce((sum, row) => sum + row[j], 0) / weights.length);
+  const cells = columns.map((name, j) => {
+    const regions = weights.map((row) => row[j]);
+    const share = shares[j];
+    const text = `${name.said}: ${percent(share)} of the picture’s attention`;
+    const bar = make("i");
+    bar.style.setProperty("--w", share);
+    bar.style.setProperty("--most", Math.max(...shares));
+    const word = cell("div", text, read,
+      shaded(shown, regions, down, across),
+      make("div", { className: "bar" }, bar),
+      make("span", { className: name.style || "" }, name.text));
+    word.className = "word";
+    return word;
+  });
+  walk([cells]);
+  return make("div", { role: "grid", "aria-label": "Picture over text" }, make("div", { className: "words", role: "row" }, ...cells));
+}
+
+// A cell to walk to, which reads its text when it is reached.
+function cell(tag, text, read, ...content) {
+  const made = make(tag, { role: "gridcell", tabIndex: -1, "aria-label": text }, ...content);
+  for (const event of ["focus", "pointerenter"]) made.addEventListener(event, () => read(text));
+  return made;
+}
+
+function canvas(width, height) {
+  return make("canvas", { width, height });
+}
+
+// A picture, small; null for features.
+async function thumbnail(address) {
+  const image = await loaded(address);
+  if (!image) return null;
+  const scale = Math.min(1, 320 / image.naturalWidth);
+  const small = canvas(Math.ceil(image.naturalWidth * scale), Math.ceil(image.naturalHeight * scale));
+  small.getContext("2d").drawImage(image, 0, 0, small.width, small.height);
+  return small;
+}
+
+function shaded(shown, regions, down, across) {
+  const most = Math.max(...regions) || 1;
+  const pixels = new ImageData(across, down);
+  regions.forEach((weight, i) => pixels.data.set([8, 12, 16, 215 * (1 - weight / most)], 4 * i));
+  const shade = canvas(across, down);
+  shade.getContext("2d").putImageData(pixels, 0, 0);
+  const result = canvas(shown.width, shown.height);
+  for (const layer of [shown, shade]) result.getContext("2d").drawImage(layer, 0, 0, shown.width, shown.height);
+  return result;
+}
+
+// One stop of the Tab key for all cells; the arrow keys move among them.
+function walk(cells) {
+  const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], Home: [0, -Infinity], End: [0, Infinity] };
+  const within = (value, most) => Math.min(Math.max(value, 0), most - 1);
+  let stop = cells[0][0];
+  stop.tabIndex = 0;
+  cells.forEach((row, i) => row.forEach((cell, j) => {
+    cell.addEventListener("focus", () => {
+      stop.tabIndex = -1;
+      stop = cell;
+      stop.tabIndex = 0;
+    });
+    cell.addEventListener("keydown", (event) => {
+      const step = STEPS[event.key];
+      if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      const next = cells[within(i + step[0], cells.length)];
+      next[within(j + step[1], next.length)].focus();
+    });
+  }));
+}

@@ -1,0 +1,35 @@
+"""The servers that the page's tests ask, in threads."""
+
+import contextlib
+import functools
+import threading
+
+import pytest
+import uvicorn
+from tiny_models import BEAM
+
+from kzoo.serve import Limits, Served, create_app, reserved
+
+LIMITS = Limits(characters=200, sentences=4, body=20_000)
+
+
+@pytest.fixture(scope="module")
+def served():
+    """Function of one of `tiny_models`: its translator, and the address of a server, begun once."""
+    with contextlib.ExitStack() as stack:
+        yield functools.cache(lambda model: (model(), stack.enter_context(running(model()))))
+
+
+@contextlib.contextmanager
+def running(translator):
+    """Give the address of a server in a thread."""
+    served = Served(translator, "tiny_model", beam_size=BEAM, max_batch=1, limits=LIMITS)
+    with reserved("127.0.0.1", 0) as bound:
+        server = uvicorn.Server(uvicorn.Config(create_app(served), log_level="warning"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+        thread.start()
+        try:
+            yield "http://{}:{}".format(*bound.getsockname())
+        finally:
+            server.should_exit = True
+            thread.join()

@@ -1,0 +1,354 @@
+"""The page to try a preset on, in headless Chromium."""
+
+import base64
+import io
+import re
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+from tiny_models import BEAM, TEXT, bridge, picture_file, pictures, pope
+
+from kzoo.serve import drawn_attention as drawing
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    pytest.importorskip("selenium", reason="the page's tests drive a browser: pip install selenium")
+    from selenium import webdriver
+
+    driver, chromium = shutil.which("chromedriver"), shutil.which("chromium") or shutil.which("google-chrome")
+    if not (driver and chromium):
+        pytest.skip("the page's tests need Chromium and chromedriver on the PATH")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        f"--user-data-dir={tmp_path_factory.mktemp('chromium')}",
+    ):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    found = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    yield found
+    found.quit()
+
+
+@pytest.fixture
+def page(browser, served):
+    """Return a function that opens a family's page, wide or narrow; what it logged must be nothing."""
+
+    def opened(family, width=1200) -> Page:
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        translator, address = served(family)
+        browser.get(address)
+        found = Page(browser, translator)
+        found.wait(lambda: found.id("n").find_elements("css selector", "option"))
+        return found
+
+    yield opened
+    logged = [entry["message"] for entry in browser.get_log("browser")]
+    assert not [message for message in logged if "status of 400" not in message]
+
+
+class Page:
+    """What the tests do with the page."""
+
+    def __init__(self, browser, translator):
+        self.browser, self.translator = browser, translator
+
+    def id(self, name):
+        return self.browser.find_element("id", name)
+
+    def all(self, selector):
+        return self.browser.find_elements("css selector", selector)
+
+    def wait(self, condition):
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        WebDriverWait(self.browser, 60, 0.05).until(lambda _: condition())
+
+    def press(self, *keys, hold=None):
+        from selenium.webdriver import ActionChains
+
+        actions = ActionChains(self.browser)
+        if hold:
+            actions.key_down(hold)
+        actions.send_keys(*keys)
+        if hold:
+            actions.key_up(hold)
+        actions.perform()
+
+    def ask(self, text: str, times=1):
+        """Type a text and press Ctrl+Enter."""
+        from selenium.webdriver.common.keys import Keys
+
+        self.id("text").clear()
+        self.id("text").send_keys(text)
+        for _ in range(times):
+            self.press(Keys.ENTER, hold=Keys.CONTROL)
+
+    def translate(self, text: str):
+        """Ask for a text's translation; return what is shown."""
+        self.ask(text)
+        self.wait(lambda: self.id("result").text or self.id("error").text)
+        self.wait(lambda: not self.id("progress").is_displayed())
+        return self.id("result").text
+
+    def run(self, script, *arguments):
+        return self.browser.execute_script(f"return {script}", *arguments)
+
+    def weights(self, elements) -> list[float]:
+        """Return what elements draw."""
+        drawn = "arguments[0].map(element => Number(element.style.getPropertyValue('--w')))"
+        return self.run(drawn, elements)
+
+    def focused(self):
+        return self.browser.switch_to.active_element
+
+    def fits(self) -> bool:
+        return self.run("document.scrollingElement.scrollWidth <= innerWidth")
+
+
+def test_text_in_translation_out(page):
+    opened = page(pope)
+    assert opened.browser.title == "tiny_model · kzoo"
+    assert opened.id("name").accessible_name == "tiny_model"
+    assert (opened.id("from-label").text, opened.id("to-label").text) == ("English", "German")
+    opened.id("n").send_keys("3")
+    assert opened.translate(TEXT) == opened.translator.translate([TEXT], beam_size=BEAM)[0]
+    expected = opened.translator.n_best([TEXT], 3, beam_size=BEAM)[0]
+    assert [line.text for line in opened.all("#hypotheses span")] == [best.text for best in expected]
+    scores = [float(line.get_attribute("value")) for line in opened.all("#hypotheses data")]
+    np.testing.assert_allclose(scores, [best.score for best in expected], atol=1e-5)
+
+
+def test_attention_is_a_table_to_walk_in(page):
+    from selenium.webdriver.common.keys import Keys
+
+    opened = page(pope)
+    best = opened.translate(TEXT)
+    source, target, weights = opened.translator.attention(TEXT, best)
+    assert len(opened.all("tbody tr")) == len(target)
+    cells = opened.all("tbody tr:first-child td")
+    assert len(cells) == len(source)
+    layer, head = opened.all("figure select")
+    assert len(layer.find_elements("css selector", "option")) == 3
+    np.testing.assert_allclose(opened.weights(cells), weights.mean(axis=(0, 1))[0], atol=0.001)
+    layer.send_keys("2")
+    head.send_keys("1")
+    cells = opened.all("tbody tr:first-child td")
+    np.testing.assert_allclose(opened.weights(cells), weights[1, 0, 0], atol=0.001)
+    opened.run("arguments[0].focus()", cells[0])
+    opened.press(Keys.ARROW_DOWN, Keys.ARROW_RIGHT, Keys.ARROW_UP)
+    assert opened.focused() == cells[1]
+    assert opened.all(".reading")[0].get_attribute("textContent") == cells[1].get_attribute("aria-label")
+    opened.press(Keys.END)
+    assert opened.focused() == cells[-1]
+    assert opened.run("document.querySelectorAll('tbody td[tabindex=\"0\"]').length") == 1
+
+
+def test_by_keyboard_alone(page):
+    from selenium.webdriver.common.keys import Keys
+
+    opened = page(bridge)
+    stops = []
+    opened.press(TEXT)  # the text has the focus from the start
+    opened.press(Keys.TAB, hold=Keys.SHIFT)
+    opened.press(Keys.TAB, hold=Keys.SHIFT)
+    for _ in range(6):
+        stops.append(opened.focused().get_attribute("id"))
+        opened.press(Keys.TAB)
+    assert stops == ["from", "swap", "text", "n", "translate", "to"]
+    opened.press(Keys.TAB, hold=Keys.SHIFT)
+    opened.press("f")  # a select takes the option that begins so
+    assert opened.id("to").get_attribute("value") == "fr"
+    opened.press(Keys.TAB, hold=Keys.SHIFT)
+    opened.press(Keys.ENTER)
+    opened.wait(lambda: opened.id("result").text)
+    expected = opened.translator.translate([TEXT], "en", "fr", beam_size=BEAM)[0]
+    assert opened.id("result").text == expected
+    assert opened.focused().get_attribute("id") == "translate"
+    opened.press(Keys.TAB, Keys.TAB)
+    tables = opened.all("table")
+    assert len(tables) == 2
+    assert opened.focused() == tables[0].find_element("css selector", "tbody td")
+    assert opened.run("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    opened.press(Keys.TAB)
+    assert opened.focused() == tables[1].find_element("css selector", "tbody td")
+
+
+def test_languages_are_swapped(page):
+    opened = page(bridge)
+    opened.id("swap").click()
+    assert [opened.id(name).get_attribute("value") for name in ("from", "to")] == ["de", "en"]
+    assert opened.translate(TEXT) == opened.translator.translate([TEXT], "de", "en", beam_size=BEAM)[0]
+
+
+@pytest.mark.parametrize("family", [pope, bridge, pictures])
+def test_a_narrow_screen_never_scrolls_sideways(page, family, tmp_path):
+    opened = page(family, width=360)
+    assert opened.fits()
+    if family is pictures:
+        choose(opened, tmp_path, picture_file())
+    opened.id("n").send_keys("3")
+    opened.translate(TEXT)
+    assert opened.all("figure")
+    assert opened.fits()
+    opened.translate("W" * 250)
+    assert opened.id("error").text
+    assert opened.fits()
+
+
+def test_errors_are_one_line_and_go_away(page):
+    opened = page(pope)
+    assert opened.translate(" ") == ""
+    assert opened.id("error").text == "Write a sentence first."
+    assert opened.translate("a" * 201) == ""
+    assert opened.id("error").text == "sentence 1 has 201 characters; at most 200 are allowed"
+    assert opened.id("error").get_attribute("role") == "alert"
+    assert not opened.all("figure")
+    assert opened.translate(TEXT)
+    assert not opened.id("error").is_displayed()
+
+
+# Sends requests when `release` is called.
+HELD = """(window.sent = 0, window.send = fetch, fetch = (...asked) => {
+    sent += 1;
+    return new Promise((answer) => { window.release = () => answer(send(...asked)); });
+}, 0)"""
+
+
+def test_a_request_is_not_sent_twice(page):
+    opened = page(pope)
+    opened.run(HELD)
+    expected = opened.translator.translate([TEXT], beam_size=BEAM)[0]
+    for asked in (1, 2):
+        opened.ask(TEXT, times=2)
+        assert opened.run("sent") == asked
+        assert opened.id("translate").get_attribute("aria-disabled") == "true"
+        assert opened.id("progress").is_displayed()
+        opened.run("(release(), 0)")
+        opened.wait(lambda: not opened.id("progress").is_displayed())
+        assert opened.id("translate").get_attribute("aria-disabled") == "false"
+        assert opened.id("result").text == expected
+
+
+def test_what_is_not_drawn_is_said(page, monkeypatch):
+    opened = page(pope)
+    opened.translate(TEXT)
+    monkeypatch.setattr(drawing, "MOST_WEIGHTS", len(opened.all("tbody td")))
+    opened.translate(TEXT)
+    assert "layers and heads would be too large to draw" in opened.all("figure p")[0].text
+    monkeypatch.setattr(drawing, "MOST_CELLS", 10)
+    opened.translate(TEXT)
+    (figure,) = opened.all("figure")
+    assert re.fullmatch(r"Translation over text\nNot drawn: \d+ × 9 weights are too many\.", figure.text)
+
+
+def test_waiting_is_announced(page):
+    opened = page(pope)
+    opened.run(HELD)
+    opened.ask(TEXT)
+    status = opened.id("status")
+    assert status.aria_role == "status"
+    assert status.get_attribute("textContent") == "Translating …"
+    opened.run("(release(), 0)")
+    opened.wait(lambda: not opened.id("progress").is_displayed())
+    assert status.get_attribute("textContent") == ""
+    assert opened.id("result").accessible_name == "Translation"
+
+
+def choose(opened, folder, content: bytes):
+    path = folder / f"{len(content)}.png"
+    path.write_bytes(content)
+    opened.id("file").send_keys(str(path))
+
+
+def test_a_picture_is_chosen_shown_and_drawn_under_the_words(page, tmp_path):
+    opened = page(pictures)
+    assert opened.translate(TEXT) == ""
+    assert "Choose a picture first" in opened.id("error").text
+    choose(opened, tmp_path, picture_file())
+    opened.wait(lambda: opened.id("preview").is_displayed())
+    image = np.asarray(Image.open(io.BytesIO(picture_file())))
+    expected = opened.translator.translate([TEXT], beam_size=BEAM, images=image[None])[0]
+    assert opened.translate(TEXT) == expected
+    words, weights = opened.translator.image_attention(TEXT, image)
+    assert len(opened.all(".word canvas")) == len(words)
+    np.testing.assert_allclose(opened.weights(opened.all(".bar i")), weights.mean(axis=(0, 1, 2)), atol=0.001)
+    choose(opened, tmp_path, b"x" * 16_000)
+    opened.wait(lambda: "the server takes files up to" in opened.id("error").text)
+
+
+def test_the_picture_is_the_one_chosen_last(page, tmp_path):
+    """The first one's file takes longer to read, as on a network drive."""
+    opened = page(pictures)
+    opened.run("""(window.reads = 0, window.read = FileReader.prototype.readAsDataURL,
+        FileReader.prototype.readAsDataURL = function (file) {
+          if (reads++) read.call(this, file); else window.later = () => read.call(this, file);
+        }, 0)""")
+    choose(opened, tmp_path, b"slow")
+    choose(opened, tmp_path, picture_file())
+    opened.wait(lambda: opened.id("preview").is_displayed())
+    opened.run("(window.done = new Promise((done) => setTimeout(done, 200)), later(), 0)")
+    opened.run("done")
+    assert opened.run("picture") == "data:image/png;base64," + base64.b64encode(picture_file()).decode()
+
+
+def test_a_file_that_is_no_picture_is_said(page, tmp_path):
+    opened = page(pictures)
+    choose(opened, tmp_path, picture_file())
+    opened.wait(lambda: opened.id("preview").is_displayed())
+    choose(opened, tmp_path, b"no picture")
+    opened.wait(lambda: opened.id("error").text)
+    assert opened.id("error").text.startswith("10.png is not a picture")
+    assert not opened.id("preview").is_displayed()
+    assert opened.run("picture") is None
+    choose(opened, tmp_path, picture_file())
+    opened.wait(lambda: opened.id("preview").is_displayed())
+    assert not opened.id("error").is_displayed()
+
+
+def test_a_translation_waits_for_the_picture_to_be_read(page, tmp_path):
+    opened = page(pictures)
+    opened.run("""(window.read = FileReader.prototype.readAsDataURL,
+        FileReader.prototype.readAsDataURL = function (file) {
+          window.later = () => read.call(this, file);
+        }, 0)""")
+    choose(opened, tmp_path, picture_file())
+    opened.ask(TEXT)
+    opened.run("(later(), 0)")
+    opened.wait(lambda: opened.id("result").text or opened.id("error").text)
+    assert opened.id("result").text
+    assert opened.all(".word canvas")
+
+
+def test_an_answer_that_breaks_off_is_said(page):
+    opened = page(pope)
+    opened.run("(fetch = async () => new Response('{'), 0)")
+    opened.translate(TEXT)
+    assert opened.id("error").text == "The server’s answer is incomplete: try again."
+
+
+def test_a_page_that_could_not_start_starts_when_asked_to_translate(page):
+    opened = page(pope)
+    opened.run("(about = null, 0)")
+    assert opened.translate(TEXT) == opened.translator.translate([TEXT], beam_size=BEAM)[0]
+    assert len(opened.all("#n option")) == 3
+
+
+def test_a_server_that_is_gone_is_said(page):
+    opened = page(pope)
+    opened.browser.execute_cdp_cmd("Network.enable", {})
+    opened.run("(fetch = () => Promise.reject(new TypeError('failed')), 0)")
+    opened.translate(TEXT)
+    assert opened.id("error").text == "The server cannot be reached."
