@@ -3,21 +3,21 @@
 PYTHON ?= python3.11
 BIN = .venv/bin
 
-# What runs on both backends; of that, what does not depend on the backend and runs on JAX alone; the rest.
+# What runs on both backends; of that, what runs on JAX alone, as it does not depend on the backend; the rest.
 BOTH = tests/layers tests/models tests/decoding tests/training
 NOT_TENSORFLOW = $(addprefix --ignore=tests/training/test_, \
     language_model.py preparation.py starting_preset.py stopped_families.py \
     tagging_training.py without_tensorflow.py)
 ONCE = tests/data tests/text tests/evaluation tests/bundle $(filter-out tests/test_cli.py,$(wildcard tests/test_*.py))
 
-.PHONY: demo test test-tensorflow test-jax test-served test-torch lint setup clean
+.PHONY: demo test test-tensorflow test-jax test-served test-once test-torch lint setup clean
 
 demo: setup
 	$(BIN)/kzoo demo
 
-# Beside each other: much of a test's time is one thread tracing or compiling.
+# Beside each other: much of a test's time is one thread tracing or compiling. The longest first.
 test: setup lint
-	$(MAKE) --no-print-directory --output-sync --jobs=3 test-tensorflow test-jax test-served
+	$(MAKE) --no-print-directory --output-sync --jobs=3 test-tensorflow test-jax test-served test-once
 
 test-tensorflow: setup
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q $(BOTH) $(NOT_TENSORFLOW)
@@ -27,7 +27,10 @@ test-served: setup
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q tests/test_cli.py tests/presets tests/export tests/serve
 
 test-jax: setup
-	KERAS_BACKEND=jax $(BIN)/python -m pytest -q $(BOTH) $(ONCE)
+	KERAS_BACKEND=jax $(BIN)/python -m pytest -q $(BOTH)
+
+test-once: setup
+	KERAS_BACKEND=jax $(BIN)/python -m pytest -q $(ONCE)
 
 # By hand: first pip install -c constraints.txt -e '.[torch]' in .venv.
 test-torch: setup
