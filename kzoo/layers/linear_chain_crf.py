@@ -45,12 +45,12 @@ class LinearChainCRF(keras.layers.Layer):
             raise ValueError(f"a random field needs num_tags ≥ 1, not {num_tags}")
         self.num_tags = num_tags
         self.supports_masking = True
-
-    def build(self, potentials_shape=None):
-        K = self.num_tags
+        # Not in `build`: the likelihood may be asked for before the first call.
+        K = num_tags
         self.transitions = self.add_weight((K, K), "zeros", autocast=False, name="transitions")
         self.start = self.add_weight((K,), "zeros", autocast=False, name="start")
         self.end = self.add_weight((K,), "zeros", autocast=False, name="end")
+        self.built = True
 
     def call(self, potentials, mask=None):
         mask, places = self._by_place(potentials, mask)
@@ -84,8 +84,6 @@ class LinearChainCRF(keras.layers.Layer):
             tags: int `(B, L)`; any value at masked positions.
             mask: bool `(B, L)`. `False` at padding, which must be at the end.
         """
-        if not self.built:  # a loss may come before the first call
-            self.build()
         if mask is not None:
             tags = ops.where(mask, tags, 0)  # torch refuses invalid tag numbers, even at masked positions
         chosen = ops.one_hot(tags, self.num_tags, dtype="float32")  # (B, L, K)
@@ -121,17 +119,21 @@ class LinearChainCRF(keras.layers.Layer):
         masked position is appended, because torch cannot scan over the zero positions after a single one.
         """
         potentials = ops.cast(potentials, "float32")
-        if potentials.shape[-1] != self.num_tags:
-            raise ValueError(f"potentials of {potentials.shape[-1]} tags, but num_tags is {self.num_tags}")
+        self._check_tags(potentials.shape)
         mask = ops.ones_like(potentials[..., 0], dtype="bool") if mask is None else ops.cast(mask, "bool")
         inside = ops.cast(mask, "float32")[..., None]
         places = ops.pad(ops.concatenate([potentials, inside, *others], axis=-1), ((0, 0), (0, 1), (0, 0)))
         return mask, ops.transpose(places, (1, 0, 2))
 
+    def _check_tags(self, shape):
+        if shape[-1] not in (None, self.num_tags):
+            raise ValueError(f"potentials of {shape[-1]} tags, but num_tags is {self.num_tags}")
+
     def compute_output_shape(self, potentials_shape):
         return tuple(potentials_shape[:-1])
 
     def compute_output_spec(self, potentials, mask=None):
+        self._check_tags(potentials.shape)
         return keras.KerasTensor(potentials.shape[:-1], dtype="int32")
 
     def get_config(self):

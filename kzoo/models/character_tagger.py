@@ -94,7 +94,6 @@ class CharacterTagger(keras.Model):
         for convolution in self.convolutions:
             convolution.build((None, 3 * width))
         self.potentials.build((None, width))
-        self.crf.build()
         self.built = True
 
     def call(self, inputs, training=None):

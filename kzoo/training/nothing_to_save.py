@@ -5,8 +5,6 @@ import signal
 import threading
 from collections.abc import Iterator
 
-AGAIN = 5.0  # seconds
-
 
 class Told(BaseException):
     """The process was told to stop: raised out of the running code, and handled by the code around it."""
@@ -14,30 +12,28 @@ class Told(BaseException):
 
 @contextlib.contextmanager
 def nothing_to_save(workers: int = 1) -> Iterator[None]:
-    """Let SIGTERM end the block at once, with exit status 0.
+    """Let SIGTERM end the block at once, with exit status 0; at the block's end where the exception was lost.
 
-    One of several workers just ends, as it would without this, which also ends the others.
+    Python only reports what is raised in a callback, such as one of its garbage collector. One of several
+    workers just ends, as it would without this, which also ends the others.
     """
+    told = False
 
     def stop(number, frame):
-        # Raised within a callback of C, such as the garbage collector's, it would be lost.
-        signal.setitimer(signal.ITIMER_REAL, AGAIN)
+        nonlocal told
+        told = True
         raise Told
-
-    def again(number, frame):
-        signal.raise_signal(signal.SIGTERM)
 
     if workers > 1 or threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may set signal handlers
         return
-    actions = {signal.SIGTERM: stop, signal.SIGALRM: again}
-    earlier = {number: signal.signal(number, action) for number, action in actions.items()}
+    earlier = signal.signal(signal.SIGTERM, stop)
     try:
         yield
+        if told:
+            raise Told
     except Told:
         print("\nSIGTERM: stopped where there is nothing to save; run the same command to resume")
         raise SystemExit(0) from None
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        for number, action in earlier.items():
-            signal.signal(number, action)
+        signal.signal(signal.SIGTERM, earlier)

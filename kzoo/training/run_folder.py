@@ -104,6 +104,9 @@ def keep_results(path: Path, recipe: Recipe) -> bool:
     Args:
         path: JSON file that names the recipe of its results as `"recipe"`; it may be missing.
         recipe: the recipe.
+
+    Raises:
+        UserError: the file's recipe has keys or values that no recipe may have.
     """
     kept = path.exists() and make_recipe(json.loads(path.read_text("utf-8"))["recipe"], str(path)) == recipe
     if not kept:

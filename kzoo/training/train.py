@@ -79,7 +79,8 @@ def _train(recipe: Recipe, folder: Path, verbose: str | int, strategy: Strategy)
     with contextlib.ExitStack() as held:
         strategy.together(lambda: strategy.is_chief and held.enter_context(one_process(folder)))
         try:
-            translator, batches = _made(task, recipe, folder, strategy)
+            with nothing_to_save(strategy.workers):  # a signal that was lost must not wait for the end
+                translator, batches = _made(task, recipe, folder, strategy)
         except UserError:
             if strategy.workers == 1:  # another one may still be reading there
                 _remove_new(folder, before)
@@ -175,8 +176,6 @@ def _run(
             preemption,
         ]
         counted = strategy.share(CountedBatches(batches, account))
-        if verbose and strategy.is_chief and (advice := too_long_a_warm_up(recipe, len(batches))):
-            print(advice)
         if not history.out_of_patience:
             _fit(recipe, translator, counted, checkpoints, callbacks, verbose)
         strategy.wait()  # for the chief's last checkpoint
@@ -196,6 +195,8 @@ def _fit(recipe: Recipe, translator, batches, checkpoints: Checkpoints, callback
     batch = checkpoints.batch and (len(batches) if enough else checkpoints.batch)
     # Even when the last step is done, its epoch may still have to be scored.
     if checkpoints.epoch < recipe.epochs and (batch or not enough):
+        if verbose and checkpoints.strategy.is_chief and (advice := too_long_a_warm_up(recipe, len(batches))):
+            print(advice)
         fit_from(checkpoints.epoch, batch, translator, batches, recipe.epochs, callbacks, verbose)
 
 

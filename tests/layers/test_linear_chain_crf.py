@@ -17,7 +17,6 @@ MASK = np.arange(4) < np.array(LENGTHS)[:, None]
 @pytest.fixture
 def crf(random):
     crf = LinearChainCRF(3)
-    crf.build()
     crf.set_weights([random.normal(size=w.shape) for w in crf.get_weights()])
     return crf
 
@@ -115,7 +114,6 @@ def test_a_saved_model_gives_the_same_tags(crf, potentials, tmp_path):
 def test_half_precision_computes_in_single(crf, potentials, random):
     """Sums over a sentence are in float32 whatever the policy: rounded potentials lose nothing more."""
     half, tags = LinearChainCRF(3, dtype="mixed_bfloat16"), random.integers(0, 3, (3, 4))
-    half.build()
     half.set_weights(crf.get_weights())
     rounded = ops.cast(potentials, "bfloat16")
     single = ops.convert_to_numpy(ops.cast(rounded, "float32"))
@@ -183,3 +181,5 @@ def test_other_numbers_of_tags_are_refused(crf, potentials):
         LinearChainCRF(0)
     with pytest.raises(ValueError, match="potentials of 2 tags, but num_tags is 3"):
         crf.negative_log_likelihood(potentials[..., :2], np.zeros((3, 4), "int32"))
+    with pytest.raises(ValueError, match="potentials of 2 tags, but num_tags is 3"):
+        crf(keras.KerasTensor((None, 4, 2)))
