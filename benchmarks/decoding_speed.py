@@ -143,12 +143,12 @@ class KzooSide:
     """kzoo's translator, every shape compiled."""
 
     def __init__(self, job: Job):
-        from kzoo.decoding import batched_search
+        import kzoo.decoding.batched_search
         from kzoo.export import export_ctranslate2
         from kzoo.presets import load
 
         self.translator, self.job, self.texts = load(job.preset), job, job.texts()
-        batched_search.MANY = 1  # as for a large job, whose few sentences these stand for
+        kzoo.decoding.batched_search.MANY = 1  # as for a large job, whose few sentences these stand for
         if not any(Path(job.folder).iterdir()):
             export_ctranslate2(self.translator, job.folder)
         self.translate(1)
