@@ -3,17 +3,18 @@
     pip install -e '.[serve,ctranslate2]'
     python benchmarks/serving_speed.py --preset pope_tiny_multi30k_en_de
 
-First the server, with batching and without: 1, 8 and 64 clients on loopback, each requesting one sentence of
-Multi30k's test_2016_flickr after another; the server's shapes are compiled beforehand. Then whole passes over
-the first sentences, from text to text, each system in its own process, in turns: `translate` and the
-SavedModel, CTranslate2 with two workers in float32 and int8. Each gets all sentences in one call; the
-SavedModel again in two calls at once, and in calls of 64.
+First two servers, with batching and without, in turns: 1, 8 and 64 clients on loopback, each requesting one
+sentence of Multi30k's test_2016_flickr after another; the servers' shapes are compiled beforehand. Then
+whole passes over the first sentences, from text to text, each system in its own process, in turns:
+`translate` and the SavedModel, CTranslate2 with two workers in float32 and int8. Each gets all sentences in
+one call; the SavedModel again in two calls at once, and in calls of 64.
 
 Prints both tables, and the ratios that docs/serving.md names as goals.
 """
 
 import argparse
 import asyncio
+import itertools
 import json
 import statistics
 import subprocess
@@ -23,14 +24,14 @@ import time
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from decoding_speed import CTranslate2Side, Job, Turn, Worker, keep_to, take_turns
 
 CLIENTS = (1, 8, 64)
 BEAM = 5
-WARM_UP_SECONDS = 2
+WARM_UP_SECONDS = 1
 # Workers, threads of each, and batches, the fastest in docs/benchmarks.md.
 CTRANSLATE2 = (2, 1, 32, "examples")
 SAVED_MODEL = {  # threads, and sentences of a call
@@ -46,9 +47,9 @@ def main():
     keep_to(options.cores)
     with tempfile.TemporaryDirectory() as folder:
         job = Job(options.preset, options.sentences, BEAM, None, folder)
-        served = {
-            batch: loads(options.preset, batch, job.texts(), options.seconds) for batch in (options.batch, 1)
-        }
+        served = loads(
+            options.preset, (options.batch, 1), job.texts(), options.rounds, options.seconds / options.rounds
+        )
         report_server(served, options.batch)
         report_systems(passes(job, options.rounds, options.cores))
 
@@ -57,7 +58,7 @@ def parse_arguments() -> argparse.Namespace:
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("--preset", default="pope_tiny_multi30k_en_de", help="name or folder")
-    parser.add_argument("--seconds", type=float, default=20, help="of each number of clients")
+    parser.add_argument("--seconds", type=float, default=20, help="of each number of clients, in all rounds")
     parser.add_argument("--batch", type=int, default=16, help="the server's --max-batch")
     parser.add_argument("--sentences", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
@@ -65,27 +66,30 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Load:
     """What some clients saw of a server."""
 
-    seconds: list[float]  # of each answer
-    core_seconds: float  # of processor time that the server took: on a busy machine the fairer measure
+    seconds: list[float] = field(default_factory=list)  # of each answer
+    core_seconds: float = 0.0  # of the server's processor time: on a busy machine the fairer measure
 
     @property
     def core_milliseconds(self) -> float:
         return 1000 * self.core_seconds / len(self.seconds)
 
 
-def loads(preset: str, batch: int, texts: list[str], seconds: float) -> dict[int, Load]:
-    """Return what each number of clients saw."""
-    found = {}
-    with server(preset, batch) as port:
-        for clients in CLIENTS:
+def loads(
+    preset: str, batches: tuple[int, ...], texts: list[str], rounds: int, seconds: float
+) -> dict[int, dict[int, Load]]:
+    """Return what each number of clients saw of a server with each maximum batch."""
+    found = {batch: {clients: Load() for clients in CLIENTS} for batch in batches}
+    with ExitStack() as servers:
+        ports = {batch: servers.enter_context(server(preset, batch)) for batch in batches}
+        for _, clients, (batch, port) in itertools.product(range(rounds), CLIENTS, ports.items()):
             asyncio.run(load(port, texts, clients, WARM_UP_SECONDS))
             before = core_seconds(port)
-            answered = asyncio.run(load(port, texts, clients, seconds))
-            found[clients] = Load(answered, core_seconds(port) - before)
+            found[batch][clients].seconds += asyncio.run(load(port, texts, clients, seconds))
+            found[batch][clients].core_seconds += core_seconds(port) - before
     return found
 
 

@@ -38,7 +38,7 @@ def corpus_files(name: str, recipe: Recipe) -> tuple[dict[str, bytes | Path], di
             files |= _text(corpus, split, languages(recipe, corpus, split), f"data/{recipe.corpus}")
     if recipe.shards:
         changes |= {"shards": f"data/{name}.shards", "train": []}
-        files |= _shards(Path(recipe.shards), changes["shards"])
+        files |= _shards(Path(recipe.shards).expanduser(), changes["shards"])
     if recipe.images:
         changes["images"] = f"data/{name}.images"
         for split in splits(recipe, corpus):

@@ -63,9 +63,9 @@ def prepare(
     from kzoo.training.recipe import read_recipe
 
     values = read_recipe(recipe, overrides or [])
-    folder = output or values.shards
-    if not folder:
+    if not (output or values.shards):
         raise UserError("no folder to write: give -o FOLDER, or shards=FOLDER in the recipe")
+    folder = (output or Path(values.shards)).expanduser()
     start_backend()
     from kzoo.training.preparation import prepare as prepare_shards
 

@@ -74,7 +74,7 @@ class Shards:
 
     def __init__(self, folder: str | os.PathLike):
         check_installed()
-        self.folder = Path(folder)
+        self.folder = Path(folder).expanduser()
         path = self.folder / INDEX
         if not path.is_file():
             raise UserError(

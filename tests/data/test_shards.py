@@ -179,6 +179,11 @@ def flip(path, place):
     path.write_bytes(data)
 
 
+def test_a_folder_in_the_home_directory(copy, monkeypatch):
+    monkeypatch.setenv("HOME", str(copy.parent))
+    assert Shards(f"~/{copy.name}").pairs == COUNT
+
+
 def test_a_folder_without_shards_is_named(tmp_path):
     with pytest.raises(UserError, match="no shards there .* kzoo prepare RECIPE"):
         Shards(tmp_path / "none")
