@@ -36,15 +36,7 @@ def claim(folder: Path, recipe: Recipe):
         UserError: a preset, or a run's without its checkpoints, is there; another recipe was trained there;
             its recipe cannot be read; or the folder holds files that are not a run's.
     """
-    if any((folder / mark).is_file() for mark in MARKS):
-        raise UserError(
-            f"{folder} holds a preset, which would be used in place of the trained one: give another folder"
-        )
-    trained = [epoch for epoch, _, _ in saved_in(folder / "checkpoints")]
-    if (folder / "preset").exists() and not trained:
-        raise UserError(f"{folder} holds a trained preset without its checkpoints: give another folder")
-    if trained:
-        _check_goes_on(folder, recipe, max(trained))
+    if _holds_this_run(folder, recipe):
         return
     start = folder / START
     decoders = [folder / name for name in LANGUAGE_MODEL if (folder / name).exists()]
@@ -63,6 +55,20 @@ def claim(folder: Path, recipe: Recipe):
     if "preset" in differing and start.exists():
         remove_folder(start)
     record(folder, recipe)
+
+
+def _holds_this_run(folder: Path, recipe: Recipe) -> bool:
+    """Return whether checkpoints of this recipe's run are in a folder; refuse what is of another."""
+    if any((folder / mark).is_file() for mark in MARKS):
+        raise UserError(
+            f"{folder} holds a preset, which would be used in place of the trained one: give another folder"
+        )
+    trained = [epoch for epoch, _, _ in saved_in(folder / "checkpoints")]
+    if (folder / "preset").exists() and not trained:
+        raise UserError(f"{folder} holds a trained preset without its checkpoints: give another folder")
+    if trained:
+        _check_goes_on(folder, recipe, max(trained))
+    return bool(trained)
 
 
 def _check_goes_on(folder: Path, recipe: Recipe, epochs: int):
@@ -99,17 +105,20 @@ def recorded_recipe(folder: Path) -> Recipe | None:
 
 
 def keep_results(path: Path, recipe: Recipe) -> bool:
-    """Return whether a file has results of this recipe; another's are removed, whose model will be gone.
+    """Return whether a file has results of this recipe; those of the run before it went on are removed.
 
     Args:
-        path: JSON file that names the recipe of its results as `"recipe"`; it may be missing.
+        path: JSON file in the run's folder that names the recipe of its results as `"recipe"`; it may be
+            missing.
         recipe: the recipe.
 
     Raises:
-        UserError: the file's recipe has keys or values that no recipe may have.
+        UserError: the file's recipe has keys or values that no recipe may have; or the folder's run cannot
+            go on with this recipe, and its results stay.
     """
     kept = path.exists() and make_recipe(json.loads(path.read_text("utf-8"))["recipe"], str(path)) == recipe
     if not kept:
+        _holds_this_run(path.parent, recipe)
         path.unlink(missing_ok=True)
     return kept
 

@@ -6,8 +6,10 @@ import json
 import pytest
 
 from kzoo.errors import UserError
+from kzoo.files import write_json
 from kzoo.training import Recipe
-from kzoo.training.run_folder import claim
+from kzoo.training.recipe import make_recipe
+from kzoo.training.run_folder import claim, keep_results
 
 RECIPE = Recipe(preset="pope_tiny", corpus="none", source="en", target="de")
 
@@ -86,6 +88,20 @@ def test_a_preset_without_checkpoints_is_not_trained_again(tmp_path):
     (tmp_path / "preset").mkdir()
     with pytest.raises(UserError, match="holds a trained preset without its checkpoints"):
         claim(tmp_path, RECIPE)
+
+
+def test_results_are_removed_only_when_their_run_goes_on(tmp_path):
+    recipe = make_recipe({"preset": "pope_tiny", "corpus": "scenes", "source": "en", "target": "de"}, "here")
+    claim(tmp_path, recipe)
+    (tmp_path / "checkpoints" / "epoch_0004").mkdir(parents=True)
+    scores = tmp_path / "scores.json"
+    write_json(scores, {"recipe": dataclasses.asdict(recipe)})
+    assert keep_results(scores, recipe)
+    with pytest.raises(UserError, match="holds a run with another rate_factor"):
+        keep_results(scores, dataclasses.replace(recipe, rate_factor=9.0))
+    assert scores.exists()
+    assert not keep_results(scores, dataclasses.replace(recipe, epochs=99))
+    assert not scores.exists()
 
 
 def test_where_nothing_is_trained_the_text_is_learned_from_as_it_is_now(tmp_path):
