@@ -8,8 +8,10 @@ Multi30k en-de, in the same subwords, with Adam, the same schedule, label smooth
 beam 5, each normalizing by length in its own way. Each makes its own batches of about as many tokens; fewer
 words in a batch are more updates in a pass. The last weights are taken, without averaging or choosing.
 
-A system that has translated is not run again; kzoo also resumes a stopped training. How long the trainings
-took is printed, but compare speed with `benchmarks/training.py`, which lets the systems take turns.
+Prints each system's scores, and for each test set how they compare with the first system's: 95 % of draws
+of the sentences, and p by approximate randomization. A system that has translated is not run again; kzoo
+also resumes a stopped training. How long the trainings took is printed, but compare speed with
+`benchmarks/training.py`, which lets the systems take turns.
 """
 
 import argparse
@@ -21,7 +23,7 @@ from pathlib import Path
 
 from kzoo.data import open_corpus
 from kzoo.data.text_files import read_lines
-from kzoo.evaluation import score_table, score_translations
+from kzoo.evaluation import compare_bleu, comparison_table, score_table, score_translations
 from kzoo.files import write_json
 from kzoo.training import Recipe, read_recipe
 from training import SYSTEMS, python_of, use_cores, write_corpus
@@ -36,7 +38,7 @@ def main():
     overrides = ["preset=sine_tiny", "average=1", f"epochs={options.epochs}", f"seed={options.seed}"]
     recipe = read_recipe(RECIPE, overrides)
     references = {test: open_corpus(recipe.corpus).sentences(test, "de") for test in TESTS}
-    rows = []
+    translated = {}
     for name in options.systems.split(","):
         folder = options.runs / f"{name}_{options.epochs}_{options.seed}"
         result = folder / "translations.json"
@@ -56,8 +58,11 @@ def main():
             score_translations(test, found["translations"][test], references[test], "de") for test in TESTS
         ]
         print(f"\n{name}, {found['seconds'] / 60:.0f} minutes\n{score_table(scores)}", flush=True)
-        rows.append((name, scores))
-    print("\n" + table(rows))
+        translated[name] = found["translations"]
+    if len(translated) > 1:
+        for test in TESTS:
+            each = [(name, translations[test]) for name, translations in translated.items()]
+            print(f"\n{test}\n{comparison_table(*compare_bleu(each, references[test], 'de'))}", flush=True)
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -124,13 +129,6 @@ def write_task(folder: Path, recipe: Recipe, threads: int):
         **{key: getattr(recipe, key) for key in keys},
     }
     settings.write_text(json.dumps(values))
-
-
-def table(rows: list[tuple[str, list]]) -> str:
-    """Return the Markdown table: BLEU of each system on each test."""
-    lines = [f"| system | {' | '.join(TESTS)} |", "| --- |" + " ---: |" * len(TESTS)]
-    lines += [f"| {name} | {' | '.join(f'{score.bleu:.1f}' for score in scores)} |" for name, scores in rows]
-    return "\n".join([*lines, "", f"bleu: `{rows[0][1][0].signatures['bleu']}`"])
 
 
 if __name__ == "__main__":
