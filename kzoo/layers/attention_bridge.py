@@ -3,11 +3,12 @@
 import keras
 from keras import ops
 
+from kzoo.layers.composite_layer import CompositeLayer
 from kzoo.layers.masked_softmax import masked_softmax
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class AttentionBridge(keras.layers.Layer):
+class AttentionBridge(CompositeLayer):
     """Structured self-attention of k heads, with a penalty that keeps the heads apart.
 
         A = softmax(W₂ ReLU(W₁ Hᵀ))        over the n tokens of a sentence       (Eq. 1)

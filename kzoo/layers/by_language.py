@@ -5,9 +5,11 @@ from collections.abc import Callable, Sequence
 import keras
 from keras import ops
 
+from kzoo.layers.composite_layer import CompositeLayer
+
 
 @keras.saving.register_keras_serializable("kzoo")
-class ByLanguage(keras.layers.Layer):
+class ByLanguage(CompositeLayer):
     """One layer per language; each call runs one. The language is a tensor, so nothing is retraced.
 
     All sentences of a batch have the same language. The layers must have no random state of their own:

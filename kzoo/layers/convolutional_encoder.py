@@ -3,9 +3,11 @@
 import keras
 from keras import ops
 
+from kzoo.layers.composite_layer import CompositeLayer
+
 
 @keras.saving.register_keras_serializable("kzoo")
-class ConvolutionalEncoder(keras.layers.Layer):
+class ConvolutionalEncoder(CompositeLayer):
     """Stacked convolutions with gated linear units and residual connections over a sentence.
 
         x ← (x + (conv_a(x) ⊗ sigmoid(conv_b(x)))) · sqrt(1/2)

@@ -2,9 +2,11 @@
 
 import keras
 
+from kzoo.layers.composite_layer import CompositeLayer
+
 
 @keras.saving.register_keras_serializable("kzoo")
-class FeedForward(keras.layers.Layer):
+class FeedForward(CompositeLayer):
     """Position-wise feed-forward network: ReLU(x W₁ + b₁) W₂ + b₂.
 
     Args:

@@ -4,13 +4,14 @@ import keras
 from keras import ops
 from keras.layers import Dense
 
+from kzoo.layers.composite_layer import CompositeLayer
 from kzoo.layers.glyph_architectures import ARCHITECTURES
 from kzoo.layers.glyph_convolutions import SIZE, GlyphConvolutions
 from kzoo.layers.weighted_moments import move_towards, normalized, weighted_moments
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class GlyphCharEncoder(keras.layers.Layer):
+class GlyphCharEncoder(CompositeLayer):
     """Character vectors from 22×22 bitmaps.
 
         cnn_fc_relu     ReLU(FC(norm(CNN(glyph))))

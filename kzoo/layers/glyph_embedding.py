@@ -4,13 +4,14 @@ import keras
 import numpy as np
 from keras import ops
 
+from kzoo.layers.composite_layer import CompositeLayer
 from kzoo.layers.glyph_convolutions import SIZE
 
 BAKED_AT_ONCE = 1024
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class GlyphEmbedding(keras.layers.Layer):
+class GlyphEmbedding(CompositeLayer):
     """Maps character ids to vectors, like `keras.layers.Embedding`, by encoding the characters' glyphs.
 
     In training each distinct character of a batch is encoded once, and counts in the encoder's batch

@@ -3,12 +3,13 @@
 import keras
 from keras import ops
 
+from kzoo.layers.composite_layer import CompositeLayer
 from kzoo.layers.dropout import Dropout
 from kzoo.layers.masked_softmax import masked_softmax
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class ImageTextAttention(keras.layers.Layer):
+class ImageTextAttention(CompositeLayer):
     """Multi-head attention with the image as the query and the text as key and value.
 
         softmax(Q_img K_textᵀ / sqrt(d)) V_text    in each of H heads, concatenated and projected   (Eq. 3)

@@ -3,12 +3,13 @@
 import keras
 from keras import ops
 
+from kzoo.layers.composite_layer import CompositeLayer
 from kzoo.layers.dropout import Dropout
 from kzoo.layers.masked_softmax import masked_softmax
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class MultiHeadAttention(keras.layers.Layer):
+class MultiHeadAttention(CompositeLayer):
     """Multi-head scaled dot-product attention.
 
         softmax(Q Kᵀ / sqrt(d) + mask) V   in each of H heads, concatenated and projected

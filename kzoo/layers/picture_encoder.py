@@ -3,11 +3,12 @@
 import keras
 from keras import ops
 
+from kzoo.layers.composite_layer import CompositeLayer
 from kzoo.layers.masked_batch_normalization import MaskedBatchNormalization
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class PictureEncoder(keras.layers.Layer):
+class PictureEncoder(CompositeLayer):
     """Computes features of a picture's regions: 3×3 convolutions of stride 2, batch normalization, ReLU.
 
     For synthetic pictures such as those of Scenes. Photographs need features of a network that was trained

@@ -3,12 +3,13 @@
 import keras
 from keras import ops
 
+from kzoo.layers.composite_layer import CompositeLayer
 from kzoo.layers.dropout import Dropout
 from kzoo.layers.masked_softmax import masked_softmax
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class RecurrentDecoder(keras.layers.Layer):
+class RecurrentDecoder(CompositeLayer):
     """Stacked LSTMs that attend to a memory at every token.
 
         h_t = LSTM([y_t; a_{t-1}])               output of the last LSTM; a_{t-1} is fed back (Section 3.3)

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from kzoo.layers.composite_layer import CompositeLayer
 from kzoo.layers.dropout import Dropout
 
 CELLS = {"lstm": keras.layers.LSTM, "gru": keras.layers.GRU}
@@ -10,7 +11,7 @@ STATES = {"lstm": 2, "gru": 1}  # an LSTM has h and c
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class RecurrentEncoder(keras.layers.Layer):
+class RecurrentEncoder(CompositeLayer):
     """Stacked recurrent networks that read a sentence; bidirectional ones concatenate both directions.
 
     Args:

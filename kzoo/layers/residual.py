@@ -2,11 +2,12 @@
 
 import keras
 
+from kzoo.layers.composite_layer import CompositeLayer
 from kzoo.layers.dropout import Dropout
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class Residual(keras.layers.Layer):
+class Residual(CompositeLayer):
     """Residual connection, dropout and layer normalization around a sublayer f.
 
         post-norm: LayerNorm(x + Dropout(f(x)))        (Vaswani et al. 2017, Section 5.4)

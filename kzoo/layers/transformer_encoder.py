@@ -2,12 +2,13 @@
 
 import keras
 
+from kzoo.layers.composite_layer import CompositeLayer
 from kzoo.layers.pope_embedding import PoPEEmbedding
 from kzoo.layers.transformer_encoder_layer import TransformerEncoderLayer
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class TransformerEncoder(keras.layers.Layer):
+class TransformerEncoder(CompositeLayer):
     """Legendre positions, then stacked pre-norm Transformer layers; without dropout.
 
     Interchangeable with `RecurrentEncoder` and `ConvolutionalEncoder`. A linear map gives the inputs the

@@ -2,10 +2,11 @@
 
 import keras
 
+from kzoo.layers.composite_layer import CompositeLayer
 from kzoo.layers.residual import Residual, check_norm
 
 
-class TransformerLayer(keras.layers.Layer):
+class TransformerLayer(CompositeLayer):
     """Base class with the settings of `TransformerEncoderLayer` and `TransformerDecoderLayer`; see there."""
 
     def __init__(

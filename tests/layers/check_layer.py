@@ -6,7 +6,7 @@ from keras import ops
 
 
 def check_layer(layer, inputs: dict[str, np.ndarray], path):
-    """Check a layer's config, shapes, compilation, precision, saving, gradients and masks.
+    """Check a layer's config, shapes, compilation, precision, saving, freezing, gradients and masks.
 
     Args:
         layer: a fresh layer.
@@ -37,6 +37,10 @@ def check_layer(layer, inputs: dict[str, np.ndarray], path):
     model.save(path / "layer.keras")
     loaded = keras.saving.load_model(path / "layer.keras")
     np.testing.assert_allclose(ops.convert_to_numpy(loaded(arrays)), eager, atol=1e-6)
+
+    # A frozen layer trains nothing, although its own layers are made later; nor does it when it is loaded.
+    frozen = type(layer).from_config({**layer.get_config(), "trainable": False})
+    assert not keras.Model(symbols, frozen(**symbols)).trainable_variables
 
     # Half precision computes in half precision, near the same numbers.
     half = type(layer).from_config(in_half_precision(layer.get_config()))
