@@ -13,4 +13,6 @@ class CompositeLayer(keras.layers.Layer):
     def _post_build(self):  # Keras's hook after `build`
         super()._post_build()
         if not self.trainable:  # otherwise its layers stay as they are: one of them may be frozen alone
-            self.trainable = False
+            # Not of the layer itself: on TensorFlow, setting an attribute to what it is does nothing.
+            for layer in self._flatten_layers(include_self=False):
+                layer.trainable = False

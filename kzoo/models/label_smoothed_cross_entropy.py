@@ -21,6 +21,9 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         y_pred: `(B, T, V)`. Logits.
         sample_weight: `(B, T)`.
 
+    Raises:
+        ValueError: weights that are not of tokens.
+
     Reference:
         Szegedy et al. 2016, "Rethinking the Inception Architecture for Computer Vision", Section 7.
         https://arxiv.org/abs/1512.00567
@@ -29,6 +32,12 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
     def __init__(self, label_smoothing: float = 0.1, name: str = "label_smoothed_cross_entropy", **kwargs):
         super().__init__(name=name, **{"reduction": "mean_with_sample_weight", **kwargs})
         self.label_smoothing = label_smoothing
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        if sample_weight is not None and len(ops.shape(sample_weight)) != 2:
+            shape = tuple(ops.shape(sample_weight))
+            raise ValueError(f"{self.name} takes a weight for each token, (B, T), 0 at padding; not {shape}")
+        return super().__call__(y_true, y_pred, sample_weight)
 
     def count(self, weights):
         """Return how many tokens with these weights `(B, T)` the mean is over."""

@@ -29,6 +29,9 @@ class SentenceCrossEntropy(LabelSmoothedCrossEntropy):
         y_true: int `(B, T)`. Token ids.
         y_pred: `(B, T, V)`. Logits.
         sample_weight: `(B, T)`. 1 at tokens, 0 at padding; all tokens by default.
+
+    Raises:
+        ValueError: weights that are not of tokens.
     """
 
     def __init__(self, label_smoothing: float = 0.0, name: str = "sentence_cross_entropy", **kwargs):

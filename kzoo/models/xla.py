@@ -6,6 +6,8 @@ import keras
 def uses_xla(backbone: keras.Model) -> bool:
     """Return whether XLA compiles a backbone on this backend, as the value of `compile`'s `jit_compile`.
 
+    A backbone names the backends on which it does in `xla_backends`; without this attribute, none.
+
     Under `tf.distribute` it does not: compiled code cannot read an embedding's copy on any device other than
     the first (keras issues 18145 and 20763).
     """
@@ -15,4 +17,4 @@ def uses_xla(backbone: keras.Model) -> bool:
 
         if tf.distribute.has_strategy():
             return False
-    return backend in backbone.xla_backends
+    return backend in getattr(backbone, "xla_backends", ())

@@ -68,7 +68,7 @@ def lookup_zh_en_tiny(
 
 
 def _glyph(architecture: str, overrides: dict) -> dict:
-    options = {"architecture": architecture, **overrides.get("glyph_options", {})}
+    options = {"architecture": architecture, **(overrides.get("glyph_options") or {})}
     return {"source_embedding": "glyph", **overrides, "glyph_options": options}
 
 

@@ -127,6 +127,13 @@ def test_half_precision_computes_in_single(crf, potentials, random):
     )
 
 
+def test_potentials_in_single_precision_stay_so():
+    """2,048 and 2,049 are one number in float16."""
+    potentials = np.tile(np.array([2048, 2049], "float32"), (1, 2, 1))
+    found = LinearChainCRF(2, dtype="mixed_float16")(potentials)
+    np.testing.assert_array_equal(ops.convert_to_numpy(found), [[1, 1]])
+
+
 @keras.saving.register_keras_serializable("kzoo_tests")
 class Likelihood(LinearChainCRF):
     """Returns the likelihoods of tags all 0, which a loss can be made of."""

@@ -150,3 +150,18 @@ def test_a_saved_tagger_is_the_same(random, tmp_path):
 def test_an_unknown_tag_is_named():
     with pytest.raises(UserError, match="sentence 2 has the tag B-X, the tagger knows"):
         make().arrays([[("a", "V")], [("b", "X")]])
+
+
+def test_no_sentences_are_no_arrays():
+    ids, tags = make().arrays([])
+    assert len(ids) == len(tags) == 0
+
+
+def test_a_frozen_encoder_stays_fixed_when_loaded(random, tmp_path):
+    embedding = glyph_embedding(random)
+    embedding.trainable = False
+    tagger = make(embedding)
+    tagger.tag(["ab"])
+    learning = len(tagger.trainable_variables)
+    tagger.save(tmp_path / "tagger.keras")
+    assert len(keras.saving.load_model(tmp_path / "tagger.keras").trainable_variables) == learning

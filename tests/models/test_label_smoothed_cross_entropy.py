@@ -1,9 +1,10 @@
 """The loss against cross-entropy with the smoothed distribution written out."""
 
 import numpy as np
+import pytest
 from keras import ops
 
-from kzoo.models import LabelSmoothedCrossEntropy
+from kzoo.models import LabelSmoothedCrossEntropy, SentenceCrossEntropy
 
 
 def test_equals_cross_entropy_with_the_smoothed_distribution(random):
@@ -17,3 +18,10 @@ def test_equals_cross_entropy_with_the_smoothed_distribution(random):
     np.testing.assert_allclose(ops.convert_to_numpy(loss), expected, rtol=1e-5)
     again = LabelSmoothedCrossEntropy.from_config(LabelSmoothedCrossEntropy(0.2).get_config())
     assert again.label_smoothing == 0.2
+
+
+@pytest.mark.parametrize("loss", [LabelSmoothedCrossEntropy(), SentenceCrossEntropy()])
+def test_weights_of_sentences_are_refused(loss):
+    """Of three sentences of three tokens they would be taken for weights of places."""
+    with pytest.raises(ValueError, match=r"takes a weight for each token, \(B, T\).* not \(3,\)"):
+        loss(np.zeros((3, 3), "int32"), np.zeros((3, 3, 9), "float32"), sample_weight=np.ones(3, "float32"))
