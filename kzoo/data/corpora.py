@@ -3,7 +3,6 @@
 Recipes and the command line open corpora here.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -19,8 +18,8 @@ def open_corpus(name: str) -> Corpus:
     """Return a corpus by its name.
 
     `multi30k`, `wmt17_zh_en` and `tatoeba_zh_en` are read from the folder named by the environment variable
-    `KZOO_DATA`, as `NAME/SPLIT.LANGUAGE.gz`. Missing files of the first two are downloaded once and kept in
-    `KZOO_CACHE` (`~/.cache/kzoo`): 420 MB for `wmt17_zh_en`. `scenes` is generated.
+    `KZOO_DATA`, as `NAME/SPLIT.LANGUAGE.gz`. Missing files are downloaded once and kept in `KZOO_CACHE`
+    (`~/.cache/kzoo`): 420 MB for `wmt17_zh_en`. `scenes` is generated.
 
     Args:
         name: a key of `CORPORA`.
@@ -129,19 +128,15 @@ def _wmt17_zh_en() -> Corpus:
 
 
 def _tatoeba_zh_en() -> Corpus:
-    def missing(split: str, language: str):
-        raise UserError(
-            f"tatoeba_zh_en has no download: set KZOO_DATA (now {os.environ.get('KZOO_DATA', '')!r}) to "
-            f"a folder that holds tatoeba_zh_en/{split}.{language}.gz"
-        )
+    from kzoo.data.tatoeba import LANGUAGES, read_tatoeba
 
     return Corpus(
         name="tatoeba_zh_en",
-        languages=("zh", "en"),
+        languages=LANGUAGES,
         splits=("train", "val", "test"),
         licence="CC BY 2.0 FR",
         citation="Tatoeba (tatoeba.org), by way of ManyThings.org",
-        read=_own_or("tatoeba_zh_en", missing),
+        read=_own_or("tatoeba_zh_en", read_tatoeba),
     )
 
 

@@ -229,15 +229,6 @@ def test_real_tatoeba():
     assert [len(corpus.pairs(split, "zh", "en")[0]) for split in corpus.splits] == [27055, 1000, 1000]
 
 
-@pytest.mark.parametrize("folder", [None, "empty"])
-def test_tatoeba_without_its_files_says_how_to_give_them(monkeypatch, tmp_path, folder):
-    monkeypatch.delenv("KZOO_DATA", raising=False)
-    if folder:
-        monkeypatch.setenv("KZOO_DATA", str(tmp_path))
-    message = message_of(open_corpus("tatoeba_zh_en").sentences, "test", "zh")
-    assert "KZOO_DATA" in message and "tatoeba_zh_en/test.zh.gz" in message
-
-
 def test_scenes_are_sentences_of_the_scenes():
     corpus = open_corpus("scenes")
     assert (corpus.splits, corpus.languages) == (("train", "val", "test"), tuple(LANGUAGES))
