@@ -51,6 +51,8 @@ def split_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, list[tuple[str, s
     Pairs that share a side, also by way of others, form a group, which stays in one split. In the order of
     the SHA-256 of one of their sentences, small groups fill `test`, then `val`; all others are `train`.
     """
+    # Not SciPy's components: the sentence that orders a group follows from the order in which its pairs were
+    # joined, and with another one the test set would no longer be that of the published scores.
     pairs, above = list(dict.fromkeys(pairs)), {}
 
     def top(side: str) -> str:

@@ -39,8 +39,8 @@ def test_held_out_groups_are_small():
     assert max(sizes[list(held_out)]) == 3 < max(sizes)
 
 
-def test_downloaded_when_it_is_not_in_the_folder(monkeypatch, tmp_path):
-    """The file has English first, and an attribution. Here it is in the cache already."""
+def test_read_from_the_cache_when_it_is_not_in_the_folder(monkeypatch, tmp_path):
+    """The file has English first, and an attribution."""
     text = "Hi.\t嗨。\tby a\nHi.\t你好。\tby b\nRun.\t跑。\tby c\n"
     (tmp_path / "tatoeba_zh_en").mkdir()
     (tmp_path / "tatoeba_zh_en" / "cmn.txt").write_text(text, "utf-8")
