@@ -18,7 +18,7 @@ class GlyphEmbedding(CompositeLayer):
     normalization as often as it occurs; blank glyphs (padding and other special tokens, spaces) do not
     count. Outside training the vectors come from the table computed by `bake`, or are encoded if there is
     no table. A training step empties the table; after changing the encoder's weights in any other way, call
-    `empty`, or `bake` after it.
+    `empty`.
 
     The glyphs and the table are weights, so a loaded model needs no font. With `trainable = False` the
     encoder is fixed, and the vectors come from the table in training too.

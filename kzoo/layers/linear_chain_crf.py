@@ -41,7 +41,7 @@ class LinearChainCRF(keras.layers.Layer):
 
     def __init__(self, num_tags: int, **kwargs):
         # Half precision could no longer tell potentials above 2,048 apart by 1; all is computed in float32.
-        super().__init__(**{"autocast": False, **kwargs})
+        super().__init__(autocast=False, **kwargs)
         if num_tags < 1:
             raise ValueError(f"a random field needs num_tags ≥ 1, not {num_tags}")
         self.num_tags = num_tags

@@ -132,7 +132,7 @@ class CharacterTagger(keras.Model):
             UserError: a tag that the model does not have.
         """
         tagged = [segments_to_tags(sentence) for sentence in sentences]
-        texts, tags = [text for text, _ in tagged], [tags for _, tags in tagged]
+        texts, tags = [text for text, _ in tagged], [row for _, row in tagged]
         numbers = {name: number for number, name in enumerate(self.tag_names)}
         for number, tag in ((n, tag) for n, row in enumerate(tags, 1) for tag in row):
             if tag not in numbers:
