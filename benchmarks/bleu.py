@@ -6,7 +6,8 @@ All train the same Transformer (`tiny` of `benchmarks/training.py`, with sinusoi
 Multi30k en-de, in the same subwords, with Adam, the same schedule, label smoothing and clipping as
 `training/pope_multi30k.toml`, and for as many passes over the corpus; then they translate its test sets with
 beam 5, each normalizing by length in its own way. Each makes its own batches of about as many tokens; fewer
-words in a batch are more updates in a pass. The last weights are taken, without averaging or choosing.
+words in a batch are more updates in a pass. The weights after the last pass are taken, without averaging
+or choosing.
 
 Prints each system's scores, and for each test set how they compare with the first system's: 95 % of draws
 of the sentences, and p by approximate randomization. A system that has translated is not run again; kzoo
@@ -79,12 +80,13 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def with_kzoo(recipe: Recipe, folder: Path) -> dict[str, list[str]]:
-    """Train as `kzoo train` does; return the translations of each test."""
-    from kzoo.presets import load
+    """Train as `kzoo train` does; return the translations of each test by the weights of the last epoch."""
     from kzoo.training import train
+    from kzoo.training.checkpoints import WEIGHTS, saved_in
 
-    train(recipe, folder / "run")
-    translator = load(folder / "run")
+    translator = train(recipe, folder / "run")
+    *_, last = saved_in(folder / "run" / "checkpoints")[-1]
+    translator.load_weights(last / WEIGHTS)
     corpus = open_corpus(recipe.corpus)
     return {
         test: translator.translate(corpus.sentences(test, "en"), recipe.beam_size, recipe.length_penalty)

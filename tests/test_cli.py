@@ -10,10 +10,12 @@ from typer.testing import CliRunner
 
 from kzoo import cli
 from kzoo.commands import backend
+from kzoo.commands.search import scoring_search
 from kzoo.data import open_corpus
 from kzoo.errors import UserError
 from kzoo.evaluation.directions import read_directions
 from kzoo.presets import list_presets
+from kzoo.sharing.location import SHELF
 
 RECIPE = 'preset = "pope_tiny"\ncorpus = "scenes"\nsource = "en"\ntarget = "de"\n'
 
@@ -111,6 +113,23 @@ def test_evaluation_records_what_it_was_asked(tmp_path, monkeypatch):
         "length_penalty": 1.0,
         "truncate": True,
     }
+
+
+def test_scores_are_of_the_preset_s_own_search_unless_another_is_asked_for(tmp_path):
+    glyphs = SHELF / "glyph_tiny_tatoeba_zh_en"
+    assert str(scoring_search(glyphs, None, None)) == "beam 10, log P / length^0.9"
+    assert str(scoring_search(glyphs, 5, None)) == "beam 5, log P / length^0.9"
+    assert str(scoring_search(glyphs, None, 1.5)) == "beam 10, log P / length^1.5"
+    assert str(scoring_search(glyphs, None, None, 0.6)) == "beam 10, GNMT's length penalty with α = 0.6"
+    folder = tmp_path / "preset"
+    folder.mkdir()
+    assert scoring_search(folder, None, None)[::2] == (5, {"length_penalty": 1.0})
+    (folder / "scores.json").write_text('{"beam_size": 4, "gnmt": 0.6}')
+    assert scoring_search(folder, None, None)[::2] == (4, {"gnmt": 0.6})
+    (tmp_path / "recipe.json").write_text('{"beam_size": 7, "length_penalty": 0.8}')
+    search = scoring_search(folder, None, None)
+    assert search[::2] == (7, {"length_penalty": 0.8})
+    assert search.penalty(4) == pytest.approx(4**0.8)
 
 
 @pytest.mark.parametrize(

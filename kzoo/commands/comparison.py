@@ -6,9 +6,18 @@ from typing import Annotated
 import typer
 
 from kzoo.commands.backend import start_backend
-from kzoo.commands.options import Beam, Files, From, To, Truncate, check_files_alone
+from kzoo.commands.options import (
+    Files,
+    From,
+    ScoringBeam,
+    ScoringPenalty,
+    To,
+    Truncate,
+    check_files_alone,
+)
 from kzoo.commands.pictures import shown_picture
 from kzoo.commands.progress import progress_bar
+from kzoo.commands.search import Search, scoring_search
 from kzoo.errors import UserError
 from kzoo.files import check_writable
 
@@ -26,7 +35,8 @@ def report(
     source: From = None,
     target: To = None,
     number: Annotated[int, typer.Option("-n", min=1, help="Maximum number of sentences.")] = 50,
-    beam_size: Beam = 5,
+    beam_size: ScoringBeam = None,
+    length_penalty: ScoringPenalty = None,
     truncate: Truncate = False,
     images: Annotated[
         Path | None, typer.Option(help="Folder with features SPLIT.npy; test.npy for --files.")
@@ -46,7 +56,9 @@ def report(
     data, split = open_files(test=files) if files else open_corpus(corpus), split or "test"
     data.languages_in(split)
     check_writable(path)
-    names = tuple(preset_name(name, locate(name)) for name in (first, second))
+    folders = [locate(name) for name in (first, second)]
+    names = tuple(map(preset_name, (first, second), folders))
+    searches = [scoring_search(folder, beam_size, length_penalty) for folder in folders]
     if names[0] == names[1]:
         names = first, second
     start_backend()
@@ -67,7 +79,7 @@ def report(
             raise UserError(f"presets {first} and {second} read text only: leave --images out")
         data = data.with_images(images)
     found = _picture_files(data.images(split), len(sources), pictures) if pictures else None
-    translations = _translations(translators, sources, data, split, beam_size, truncate)
+    translations = _translations(translators, sources, data, split, searches, truncate)
     chosen = cases(sources, references, *translations)[:number]
     if found:
         drawn = {case.number: shown_picture(found[case.number]) for case in chosen}
@@ -75,6 +87,8 @@ def report(
     compared = compare_bleu(list(zip(names, translations, strict=True)), references, way[1])
     write_report(path, f"{names[0]} and {names[1]} on {where}", names, chosen, drawn, compared)
     print(comparison_table(*compared))
+    for name, search in zip(names, searches, strict=True):
+        print(f"{name}: {search}")
 
 
 def _picture_files(features, count: int, folder: Path) -> list[Path]:
@@ -95,7 +109,7 @@ def _picture_files(features, count: int, folder: Path) -> list[Path]:
 
 
 def _translations(
-    translators: list, sources: list[str], data, split: str, beam_size: int, truncate: bool
+    translators: list, sources: list[str], data, split: str, searches: list[Search], truncate: bool
 ) -> list[list[str]]:
     """Return each translator's translations; all images are checked before the first translation."""
     from kzoo.models.image_inputs import image_rows
@@ -108,6 +122,13 @@ def _translations(
     ]
     with progress_bar("translating", len(translators) * len(sources)) as advance:
         return [
-            translator.translate(sources, beam_size=beam_size, truncate=truncate, progress=advance, **shown)
-            for translator, shown in zip(translators, options, strict=True)
+            translator.translate(
+                sources,
+                beam_size=search.beam_size,
+                length_penalty=search.penalty,
+                truncate=truncate,
+                progress=advance,
+                **shown,
+            )
+            for translator, search, shown in zip(translators, searches, options, strict=True)
         ]

@@ -13,6 +13,13 @@ Preset = Annotated[
 ]
 Beam = Annotated[int, typer.Option("--beam", min=1, help="Hypotheses kept by beam search; 1 is greedy.")]
 Penalty = Annotated[float, typer.Option(help="α: scores are log P / length^α.")]
+# For scoring: by default as in the run's recipe, or as the preset's own scores were made; else 5 and 1.
+ScoringBeam = Annotated[
+    int | None, typer.Option("--beam", min=1, help="Hypotheses kept by beam search; the preset's own, or 5.")
+]
+ScoringPenalty = Annotated[
+    float | None, typer.Option(help="α: scores are log P / length^α; the preset's own, or 1.")
+]
 From = Annotated[str | None, typer.Option("--from", help="Source language; for multilingual presets.")]
 To = Annotated[str | None, typer.Option("--to", help="Target language; for multilingual presets.")]
 Truncate = Annotated[bool, typer.Option(help="Cut sentences that are too long for the model.")]

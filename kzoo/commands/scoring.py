@@ -11,18 +11,18 @@ import typer
 
 from kzoo.commands.backend import start_backend
 from kzoo.commands.options import (
-    Beam,
     Files,
     From,
     GNMTPenalty,
-    Penalty,
     Preset,
+    ScoringBeam,
+    ScoringPenalty,
     To,
     Truncate,
     check_files_alone,
-    chosen_penalty,
 )
 from kzoo.commands.progress import progress_bar
+from kzoo.commands.search import scoring_search
 from kzoo.errors import UserError
 from kzoo.files import check_writable
 
@@ -42,8 +42,8 @@ def evaluate(
     files: Files = None,
     source: From = None,
     target: To = None,
-    beam_size: Beam = 5,
-    length_penalty: Penalty = 1.0,
+    beam_size: ScoringBeam = None,
+    length_penalty: ScoringPenalty = None,
     gnmt: GNMTPenalty = None,
     truncate: Truncate = False,
     images: Annotated[Path | None, typer.Option(help="Folder with features SPLIT.npy.")] = None,
@@ -68,8 +68,9 @@ def evaluate(
     check_files_alone(files, corpus, split)
     if split and len(set(split)) < len(split):
         raise UserError(f"a split is named twice: {', '.join(split)}")
-    search = beam_size, chosen_penalty(length_penalty, gnmt), truncate
     folder = locate(preset)
+    search = scoring_search(folder, beam_size, length_penalty, gnmt)
+    settings = search.beam_size, search.penalty, truncate
     if files:
         corpus, data = "files", open_files(test=files)
     else:
@@ -84,15 +85,15 @@ def evaluate(
     from kzoo.models.shown_images import shown_images
 
     translator = load(preset)
-    alpha = {"length_penalty": length_penalty} if gnmt is None else {"gnmt": gnmt}
-    searched = {"beam_size": beam_size, **alpha, "truncate": truncate}
+    searched = {"beam_size": search.beam_size, **search.alpha, "truncate": truncate}
     about = {"preset": preset_name(preset, folder), "corpus": corpus, "licence": data.licence}
     reads_images = bool(getattr(translator, "image_shape", None))
     if (images or shown != "right") and not reads_images:
         raise UserError(f"preset {preset} reads text only: leave {'--images' if images else '--shown'} out")
     if hasattr(translator, "languages") and not (source or target or files):
         unseen = _unseen(folder, translator.languages)
-        scores = _every_direction(translator, data, split or [], search, unseen or ())
+        scores = _every_direction(translator, data, split or [], settings, unseen or ())
+        print(search)
         if output:
             write_directions(scores, output, unseen, **about, **searched)
         return
@@ -109,9 +110,9 @@ def evaluate(
         seen = {name: shown_images(translator, data.images(name), counts[name], shown) for name in splits}
     with progress_bar("translating", sum(counts.values())) as advance:
         scores, translations = evaluate_splits(
-            translator, data, splits, source, target, *search, advance, seen
+            translator, data, splits, source, target, *settings, advance, seen
         )
-    print(score_table(scores))
+    print(f"{score_table(scores)}\n{search}")
     if reads_images and scores[0].meteor is None:
         print(LEFT_OUT, file=sys.stderr)
     ambiguous = _ambiguous_words(data, translations, source, target)
@@ -140,7 +141,7 @@ def _unseen(folder: Path, languages: list[str]) -> list[tuple[str, str]] | None:
     return None if seen is None else [way for way in permutations(languages, 2) if way not in seen]
 
 
-def _every_direction(translator, data, splits: list[str], search: tuple, unseen) -> dict:
+def _every_direction(translator, data, splits: list[str], settings: tuple, unseen) -> dict:
     """Score a multilingual translator in every direction; print BLEU and return the scores."""
     from kzoo.evaluation.directions import direction_table, evaluate_directions
 
@@ -159,7 +160,7 @@ def _every_direction(translator, data, splits: list[str], search: tuple, unseen)
     directions = list(permutations(here, 2))
     total = sum(len(data.sentences(split, source)) for source, _ in directions)
     with progress_bar("translating", total) as advance:
-        scores = evaluate_directions(translator, data, split, directions, *search, advance)
+        scores = evaluate_directions(translator, data, split, directions, *settings, advance)
     print(direction_table({way: score.bleu for way, score in scores.items()}, unseen))
     mean = fmean(score.bleu for score in scores.values())
     signature = next(iter(scores.values())).signatures["bleu"]

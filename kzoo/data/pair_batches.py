@@ -2,6 +2,8 @@
 
 import hashlib
 import math
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from numbers import Real
 
 import keras
@@ -24,7 +26,8 @@ class PairBatches(keras.utils.PyDataset):
             sides from here. Or, for languages that are not all aligned: for each pair, its two sides.
         pairs: (source, target) pairs.
         languages: codes, in the order of the model's language numbers.
-        weights: for each pair, its share of the batches; `None`: the pairs take turns.
+        weights: for each pair, its share of the batches; `None`: in proportion to the batches that
+            each has.
         tokens: int. Maximum tokens per batch on either side, padding included.
         sentences: int. Rows of every batch, in place of `tokens`.
         num_shapes: int. Maximum number of batch shapes.
@@ -67,8 +70,7 @@ class PairBatches(keras.utils.PyDataset):
         self.pairs = list(pairs)
         sizes = [len(batches) for batches in self.batches]
         shares = sizes if weights is None else [weights[pair] for pair in pairs]
-        num_batches, total = num_batches or sum(sizes), sum(shares)
-        self._counts = [max(1, round(num_batches * share / total)) for share in shares]
+        self._counts = apportioned(num_batches or sum(sizes), shares)
         self.start_epoch(0)
 
     @property
@@ -109,6 +111,18 @@ class PairBatches(keras.utils.PyDataset):
                 plan.append(((turn + 0.5) / count, pair, passes[number][place]))
         plan.sort(key=lambda item: item[:2])
         self._plan = differing_first_two([item[1:] for item in plan], lambda item: item[1][0])
+
+
+def apportioned(count: int, shares: Sequence[float]) -> list[int]:
+    """Return whole numbers in proportion to shares, whose sum is `count`, unless some share would get none.
+
+    Example:
+
+    >>> apportioned(10, [1, 1, 1])
+    [3, 4, 3]
+    """
+    ends = [round(count * part / sum(shares)) for part in accumulate(shares)]
+    return [max(1, end - start) for start, end in pairwise([0, *ends])]
 
 
 def check_weights(weights: dict[tuple[str, str], float], pairs: list[tuple[str, str]]):

@@ -39,8 +39,8 @@ def meteor_score(translations: Sequence[str], references: Sequence[str], languag
     """Return METEOR 1.5 of translations against one reference each, in percent.
 
     English words match by form, stem, synonym and paraphrase; German, French, Spanish and Russian ones by
-    form and stem, those of other languages by form alone, those without spaces by characters. Scores are
-    lower than with METEOR's own paraphrase tables.
+    form and stem, those of other languages by form alone, those without spaces by characters; case counts in
+    none. Scores are lower than with METEOR's own paraphrase tables.
 
     Args:
         translations: one for each reference.
@@ -68,7 +68,7 @@ def meteor_score(translations: Sequence[str], references: Sequence[str], languag
             file.write_text("".join(" ".join(line.split()) + "\n" for line in lines), "utf-8")
         command = ["java", "-Xmx2G", "-jar", str(jar), *map(str, files)]
         command += ["-m", MATCHING.get(language, "exact")]
-        command += ["-l", language, "-norm"] if known else ["-l", "other"]
+        command += ["-l", language, "-norm"] if known else ["-l", "other", "-lower"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     final = [line.split()[-1] for line in done.stdout.splitlines() if line.startswith("Final score:")]
     if done.returncode or not final:

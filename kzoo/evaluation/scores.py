@@ -51,7 +51,7 @@ def score_translations(
             its characters.
 
     Raises:
-        UserError: there is not one translation for each reference.
+        UserError: there is not one translation for each reference, or none at all.
 
     Example:
 
@@ -60,6 +60,8 @@ def score_translations(
     """
     if len(translations) != len(references):
         raise UserError(f"{split}: {len(translations):,} translations but {len(references):,} references")
+    if not references:
+        raise UserError(f"{split}: there are no sentences to score")
     chinese = is_chinese(language)
     metrics = {
         "bleu": bleu_metric(language),

@@ -146,5 +146,5 @@ def _classifier(features: np.ndarray, labels: np.ndarray, strength: float):
 
 
 def correlation(measure, predicted: np.ndarray, scores: np.ndarray) -> float:
-    """Return a correlation; 0 if all predictions are equal."""
-    return float(measure(predicted, scores)[0]) if np.ptp(predicted) > 0 else 0.0
+    """Return a correlation; 0 if all predictions, or all true scores, are equal."""
+    return float(measure(predicted, scores)[0]) if np.ptp(predicted) > 0 and np.ptp(scores) > 0 else 0.0

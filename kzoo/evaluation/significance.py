@@ -1,15 +1,19 @@
-"""How sure a difference in BLEU is: sacreBLEU's approximate randomization, and intervals by bootstrap."""
+"""How sure a difference in BLEU is: approximate randomization, and sacreBLEU's intervals by bootstrap."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
+from scipy.stats import permutation_test
 
 from kzoo.errors import UserError
 from kzoo.evaluation.markdown import markdown_table
 from kzoo.evaluation.scores import bleu_metric
 
 TRIALS, DRAWS = 10_000, 1000  # of the randomization; of the bootstrap
+SEED = 1  # of the randomization
 
 
 class ComparedBleu(NamedTuple):
@@ -44,8 +48,8 @@ def compare_bleu(
         language: of the translations, which decides BLEU's tokenizer.
 
     Returns:
-        A row for each model, and sacreBLEU's signature, with the numbers of trials (`ar`) and draws (`bs`)
-        and the seed, which the environment variable SACREBLEU_SEED can change.
+        A row for each model, and sacreBLEU's signature, with the number of draws (`bs`) and their seed, which
+        the environment variable SACREBLEU_SEED can change.
 
     Raises:
         UserError: fewer than two models, or the numbers of sentences differ.
@@ -60,11 +64,48 @@ def compare_bleu(
         if len(texts) != len(references):
             raise UserError(f"{name}: {len(texts):,} translations but {len(references):,} references")
     systems = [(name, list(texts)) for name, texts in translations]
-    metrics = {"BLEU": bleu_metric(language)}
-    signatures, found = PairedTest(systems, metrics, [list(references)], "ar", TRIALS, DRAWS)()
-    rows = zip(found["System"], found["BLEU"], strict=True)
-    compared = [ComparedBleu(name, row.score, row.mean, row.ci, row.p_value) for name, row in rows]
+    metric = bleu_metric(language)
+    signatures, found = PairedTest(systems, {"BLEU": metric}, [list(references)], "bs", DRAWS)()
+    first, *others = (_statistics(metric, texts, references) for _, texts in systems)
+    p = [None, *(_p(first, other) for other in others)]
+    rows = zip(found["System"], found["BLEU"], p, strict=True)
+    compared = [ComparedBleu(name, row.score, row.mean, row.ci, p) for name, row, p in rows]
     return compared, str(signatures["BLEU"])
+
+
+def _statistics(metric: BLEU, texts: Sequence[str], references: Sequence[str]) -> np.ndarray:
+    """Return the numbers that BLEU is computed from, of each sentence: `(sentences, 10)`."""
+    scores = [metric.corpus_score([text], [[true]]) for text, true in zip(texts, references, strict=True)]
+    return np.array([[*score.counts, *score.totals, score.sys_len, score.ref_len] for score in scores])
+
+
+def _p(first: np.ndarray, second: np.ndarray) -> float:
+    """Return p for two models' statistics.
+
+    sacreBLEU's own p counts larger differences but not equal ones: equal models would differ with 0.0001.
+    """
+    differing = (first != second).any(axis=1)
+    if differing.sum() < 2:  # exchanging one sentence only turns the difference round
+        return 1.0
+    same = first[~differing].sum(axis=0)
+    both = np.stack([first[differing], second[differing]])
+    sentences = np.arange(both.shape[1])
+
+    def difference(one, other, axis):
+        """Return the difference of BLEU; `one` and `other` number the model of each translation."""
+        totals = [same + both[models, sentences].sum(axis=-2) for models in (one, other)]
+        one, other = (np.apply_along_axis(_bleu, -1, total) for total in totals)
+        return one - other
+
+    models = np.zeros(len(sentences), int), np.ones(len(sentences), int)
+    random = np.random.default_rng(SEED)
+    options = {"permutation_type": "samples", "n_resamples": TRIALS, "batch": 100, "rng": random}
+    return permutation_test(models, difference, **options).pvalue
+
+
+def _bleu(statistics: np.ndarray) -> float:
+    *counts, length, true_length = statistics.tolist()
+    return BLEU.compute_bleu(counts[:4], counts[4:], length, true_length, smooth_method="exp").score
 
 
 def comparison_table(compared: list[ComparedBleu], signature: str) -> str:

@@ -6,11 +6,12 @@ from keras import ops
 
 @keras.saving.register_keras_serializable("kzoo")
 class LabelSmoothedCrossEntropy(keras.losses.Loss):
-    """Cross-entropy against the true token mixed with the uniform distribution; a mean over tokens.
+    """Cross-entropy against the true token mixed with the uniform distribution; a mean over a batch's tokens.
 
         loss = -(1 - ε) log p(y) - ε · mean over the vocabulary of log p
 
-    Sample weights are 0 at padding, so the mean is over real tokens.
+    Sample weights are 0 at padding, so the mean is over real tokens. Over several batches, what Keras's `fit`
+    and `evaluate` print is the mean by rows, in which batches of short sentences count more.
 
     Args:
         label_smoothing: float. ε. Defaults to `0.1`.

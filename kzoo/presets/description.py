@@ -28,6 +28,16 @@ def scored_corpus(folder: Path) -> str | None:
     return _scores(folder).get("corpus")
 
 
+def own_search(folder: Path) -> dict:
+    """Return the beam size and the length penalty's α of a trained preset's final scores.
+
+    They are in the recipe of its run or, outside a run, in its own scores. Entries may be missing.
+    """
+    recipe = folder.parent / "recipe.json"
+    said = read_object(recipe) if folder.name == "preset" and recipe.is_file() else _scores(folder)
+    return {name: said[name] for name in ("beam_size", "length_penalty", "gnmt") if name in said}
+
+
 def _scores(folder: Path) -> dict:
     return read_object(folder / "scores.json") if (folder / "scores.json").is_file() else {}
 

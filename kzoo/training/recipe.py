@@ -33,7 +33,7 @@ class Recipe:
         directions: multilingual: such as `["en-de"]`, instead of those that `centre`, `left_out` and
             `monolingual` choose.
         pair_weights: multilingual: each pair's share of the batches, by a name such as `"de-fr"`; empty: the
-            pairs take turns.
+            pairs take turns, each with batches in proportion to its text.
         batches_per_epoch: int. Multilingual: batches between validations; 0: one pass over all pairs.
         validation_sentences: int. Multilingual: number of sentences of the validation split that are scored
             in each direction after an epoch; 0: all.
@@ -72,7 +72,7 @@ class Recipe:
             the one after each epoch: the most that a killed run loses; 0: only after epochs.
         checkpoints_kept: int. Number of latest checkpoints kept in addition to the best.
         seed: int. Fixes weights, dropout and the order of batches.
-        beam_size, length_penalty: for the final scores; validation is greedy.
+        beam_size, length_penalty: for final scores, such as those of `kzoo evaluate`; validation is greedy.
     """
 
     preset: str

@@ -27,7 +27,7 @@ def test_reads_the_final_score(java):
     assert (java / "seen").read_text() == "ein Hund\nzwei\n"
     assert (java / "arguments").read_text().split()[-6:] == ["-m", "exact", "stem", "-l", "de", "-norm"]
     module.meteor_score(["两只狗"], ["一只狗"], "zh")
-    assert (java / "arguments").read_text().split()[-4:] == ["-m", "exact", "-l", "other"]
+    assert (java / "arguments").read_text().split()[-5:] == ["-m", "exact", "-l", "other", "-lower"]
     assert (java / "seen").read_text() == "两 只 狗\n"
 
 
@@ -49,4 +49,5 @@ def test_without_the_program_it_says_what_to_install(monkeypatch):
 @pytest.mark.parametrize("language", [*module.MATCHING, "zh", "id"])
 def test_equal_sentences_score_highest(language):
     same = module.meteor_score(["A dog runs fast."], ["A dog runs fast."], language)
+    assert module.meteor_score(["a dog runs fast."], ["A dog runs fast."], language) == same
     assert same > 99 > module.meteor_score(["The cat sat."], ["A dog runs fast."], language)

@@ -52,6 +52,8 @@ def test_the_tokenizer_is_the_language_s(code, tokenizer):
 
 
 def test_a_translation_for_each_reference():
+    with pytest.raises(UserError, match="val: there are no sentences to score"):
+        score_translations("val", [], [], "de")
     with pytest.raises(UserError, match="val: 1 translations but 2 references"):
         score_translations("val", ["a"], ["a", "b"], "en")
 

@@ -65,6 +65,13 @@ def test_what_is_linear_is_learned_whatever_the_scale_of_the_features(random):
     assert scaled["pearson"][0] == pytest.approx(found["pearson"][0], abs=0.005)
 
 
+def test_equal_true_scores_correlate_with_nothing(random):
+    train, validation, test = linear(random)
+    equal = [(features, np.full_like(scores, 3)) for features, scores in (validation, test)]
+    found = relatedness(train, *equal, [1111])
+    assert (found["pearson"], found["spearman"]) == ([0], [0])
+
+
 def test_the_best_of_the_looks_counts_and_the_fourth_miss_ends_training(random, monkeypatch):
     splits = linear(random)
     looks = [0.1, 0.3, 0.2, 0.3, 0.4, 0.1, 0.4, 0.9]

@@ -43,7 +43,7 @@ def test_intervals_and_p_are_those_of_trials_of_ours(references, random):
     assert compared[0].p is None
     assert compared[1].p == pytest.approx(larger / 150, abs=0.12)
     assert 0.05 < compared[1].p < 0.9  # not so clear that any test would agree
-    assert "bs:1000|ar:10000|seed:12345" in signature
+    assert "bs:1000|seed:12345" in signature
     assert "tok:13a" in signature
 
 
@@ -57,8 +57,17 @@ def test_equal_models_do_not_differ_and_very_different_ones_do(references, rando
     compared, signature = compare_bleu(systems, references, "de")
     same, again, bad = compared
     assert (same.bleu, again.bleu, same.interval) == pytest.approx((100, 100, 0))
+    assert again.p == 1
     assert bad.p < 0.01
     assert comparison_table(compared, signature).splitlines()[2] == "| same | 100.0 | 100.0 ± 0.0 |  |"
+
+
+@pytest.mark.parametrize(("count", "p"), [(1, 1), (2, 1 / 2), (3, 1 / 4), (6, 1 / 32)])
+def test_p_of_few_sentences_all_worse_is_that_of_all_exchanges(references, count, p):
+    """Of the 2^count ways to exchange them, two have the whole difference."""
+    shorter = [" ".join(sentence.split()[1:]) for sentence in references[:count]]
+    compared, _ = compare_bleu([("a", references), ("b", shorter + references[count:])], references, "de")
+    assert compared[1].p == pytest.approx(p)
 
 
 def test_numbers_of_sentences_that_differ_are_refused(references):

@@ -43,6 +43,12 @@ def test_subwords_come_back_as_plain_lowercase_text(language):
     assert again(sentences) == tokenizer(sentences)
 
 
+def test_czech_numbers_keep_their_space():
+    sentences = ["číslem 55 brání hráče s číslem 10.", "v roce 2012, 3,5 metru, kdo-li."]
+    tokenizer = MosesSubwordTokenizer(language="cs")
+    assert [tokenizer.plain(tokenizer.normalize(sentence)) for sentence in sentences] == sentences
+
+
 @pytest.mark.parametrize("language", ["zh", "zh-CN", "zh_Hant", "cmn"])
 def test_chinese_comes_back_without_the_spaces_that_moses_puts_in(language):
     sentences = ["天气很好，他在跑步。", "他说：“你好！”", "他在NBA 球场（北京）打球……", "3 月 5 日，OK。"]
