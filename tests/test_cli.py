@@ -1,6 +1,8 @@
 """The command line: what it prints, and one line for what the user got wrong."""
 
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -113,6 +115,17 @@ def test_evaluation_records_what_it_was_asked(tmp_path, monkeypatch):
         "length_penalty": 1.0,
         "truncate": True,
     }
+
+
+def test_sigterm_ends_a_server_that_is_still_loading(monkeypatch, capsys):
+    before = signal.getsignal(signal.SIGTERM)
+    loading = lambda: os.kill(os.getpid(), signal.SIGTERM)  # noqa: E731
+    monkeypatch.setattr("kzoo.commands.serving.start_backend", loading)
+    command = ("serve", "pope_tiny_multi30k_en_de", "--port", "0")
+    try:
+        assert run(*command, monkeypatch=monkeypatch, capsys=capsys)[0] == 0
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_scores_are_of_the_preset_s_own_search_unless_another_is_asked_for(tmp_path):

@@ -69,8 +69,9 @@ def serve(
 ):
     """Serve a preset with TensorFlow Serving's REST interface, and a page to try it."""
     from kzoo.presets.shelf import load, locate, preset_name
-    from kzoo.serve.server import reserved
+    from kzoo.serve.server import end_on_sigterm, reserved
 
+    end_on_sigterm()  # while the model loads, too
     name = name or preset_name(preset, locate(preset))
     with reserved(host, port) as listening:
         start_backend()

@@ -13,7 +13,7 @@ from kzoo.serve.batcher import Busy
 from kzoo.serve.bounded_body import BoundedBody
 from kzoo.serve.metrics import Counted
 from kzoo.serve.page import page_routes
-from kzoo.serve.rest import model_routes
+from kzoo.serve.rest import BROKEN, model_routes
 from kzoo.serve.served import Served
 
 RETRY_SECONDS = 1
@@ -38,7 +38,8 @@ def create_app(served: Served) -> FastAPI:
         yield
         await served.stop()
 
-    app = FastAPI(lifespan=lifespan, openapi_url=None)  # the interface is TensorFlow Serving's
+    # The interface is TensorFlow Serving's, and a redirection would go to the host that the client names.
+    app = FastAPI(lifespan=lifespan, openapi_url=None, redirect_slashes=False)
     for routes in (page_routes, model_routes, operation_routes):
         app.include_router(routes(served))
     for error, handler in HANDLERS.items():
@@ -52,15 +53,15 @@ def operation_routes(served: Served) -> APIRouter:
     """Return the routes for the server's operators: whether it is alive and ready, and its metrics."""
     router = APIRouter()
 
-    @router.get("/healthz")
-    async def alive() -> dict:
-        return {"status": "alive"}
+    @router.api_route("/healthz", methods=["GET", "HEAD"])
+    async def alive() -> JSONResponse:
+        return JSONResponse({"error": BROKEN}, 503) if served.broken else JSONResponse({"status": "alive"})
 
-    @router.get("/readyz")
+    @router.api_route("/readyz", methods=["GET", "HEAD"])
     async def ready() -> JSONResponse:
         if served.ready:
             return JSONResponse({"status": "ready"})
-        return JSONResponse({"error": "the model is being compiled"}, 503)
+        return JSONResponse({"error": BROKEN if served.broken else "the model is being compiled"}, 503)
 
     @router.get("/metrics")
     async def metrics() -> Response:

@@ -1,13 +1,28 @@
-"""Reads requests' bodies before anything else does, and limits their size and time."""
+"""Reads requests' bodies before anything else does, unpacks them, and limits their size and time."""
 
 import asyncio
+import zlib
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 
 
+class Refused(Exception):
+    """A body is not taken.
+
+    Args:
+        status: int. HTTP's.
+        reason: str. For the client.
+    """
+
+    def __init__(self, status: int, reason: str):
+        self.status, self.reason = status, reason
+
+
 class BoundedBody:
     """ASGI middleware that reads bodies up to a size and time limit, and answers 413 or 408 beyond it.
+
+    Bodies may be compressed by gzip, as TensorFlow Serving takes them; the limit is for what they hold.
 
     Args:
         app: the application, which gets requests with their whole bodies.
@@ -22,25 +37,44 @@ class BoundedBody:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        body = bytearray()
         try:
-            async with asyncio.timeout(self.seconds):
-                size = await self._read(scope, receive, body)
+            body = await self._whole(dict(scope["headers"]), receive)
         except ClientDisconnect:
             return
-        except TimeoutError:
-            await _refusal(408, f"the body did not arrive within {self.seconds:g} seconds")(
-                scope, receive, send
-            )
+        except Refused as refused:
+            # The rest of the body cannot be told from a next request.
+            answer = JSONResponse({"error": refused.reason}, refused.status, {"Connection": "close"})
+            await answer(scope, receive, send)
             return
-        if size > self.most:
-            await _refusal(413, f"the body is larger than {self.most:,} bytes")(scope, receive, send)
-            return
-        await self.app(scope, _replayed(bytes(body), receive), send)
+        await self.app(scope, _replayed(body, receive), send)
 
-    async def _read(self, scope, receive, body: bytearray) -> int:
+    async def _whole(self, headers: dict[bytes, bytes], receive) -> bytes:
+        """Return the body, unpacked.
+
+        Raises:
+            Refused: it is too large, too slow, or not what its headers say.
+            ClientDisconnect: the client has left.
+        """
+        body, too_large = bytearray(), Refused(413, f"the body is larger than {self.most:,} bytes")
+        try:
+            async with asyncio.timeout(self.seconds):
+                size = await self._read(headers, receive, body)
+        except TimeoutError:
+            raise Refused(408, f"the body did not arrive within {self.seconds:g} seconds") from None
+        if size > self.most:
+            raise too_large
+        encoding = headers.get(b"content-encoding", b"identity").strip().lower()
+        if encoding == b"identity":
+            return bytes(body)
+        if encoding != b"gzip":
+            raise Refused(415, f"Content-Encoding {encoding.decode('latin-1')}: only gzip is unpacked")
+        plain = unzipped(body, self.most + 1)
+        if len(plain) > self.most:
+            raise too_large
+        return plain
+
+    async def _read(self, headers: dict[bytes, bytes], receive, body: bytearray) -> int:
         """Read the body, and return its size; of a body that is too large, at most a part is kept."""
-        headers = dict(scope["headers"])
         declared = headers.get(b"content-length", b"0")
         if b"expect" in headers and declared.isdigit() and int(declared) > self.most:
             return int(declared)  # the client asks before it sends
@@ -57,6 +91,22 @@ class BoundedBody:
         return size
 
 
+def unzipped(body: bytes, most: int) -> bytes:
+    """Return the first `most` bytes of what a gzip body holds.
+
+    Raises:
+        Refused: it is not gzip, or not whole.
+    """
+    reader = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    try:
+        plain = reader.decompress(body, most)
+    except zlib.error:
+        plain = b""
+    if len(plain) < most and not reader.eof:
+        raise Refused(400, "the body is not the whole gzip that its Content-Encoding promises")
+    return plain
+
+
 def _replayed(body: bytes, receive):
     """Return a `receive` that returns the body at once, and then whatever follows."""
     waiting = [{"type": "http.request", "body": body, "more_body": False}]
@@ -65,8 +115,3 @@ def _replayed(body: bytes, receive):
         return waiting.pop() if waiting else await receive()
 
     return replay
-
-
-def _refusal(status: int, reason: str) -> JSONResponse:
-    # The rest of the body cannot be told from a next request.
-    return JSONResponse({"error": reason}, status, headers={"Connection": "close"})

@@ -1,6 +1,7 @@
 """uvicorn, with an end that answers every request it can; `kzoo.serve.server` runs it."""
 
 import asyncio
+import logging
 
 import uvicorn
 
@@ -11,6 +12,11 @@ from kzoo.serve.served import Served
 # server; running batches then have ten more. Kubernetes kills the process after 30 by default.
 GIVE_UP_SECONDS = 15
 END_SECONDS = 25
+# A proxy that keeps idle connections for longer than the server fails when it uses one that is just closed;
+# many keep them for 60.
+IDLE_SECONDS = 75
+
+log = logging.getLogger("kzoo.serve")
 
 
 class GracefulServer(uvicorn.Server):
@@ -30,11 +36,34 @@ class GracefulServer(uvicorn.Server):
     ):
         self.served, self.give_up_seconds = served, give_up_seconds
         config = uvicorn.Config(
-            create_app(served), log_level="warning", access_log=False, timeout_graceful_shutdown=end_seconds
+            self._closing(create_app(served)),
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=end_seconds,
+            timeout_keep_alive=IDLE_SECONDS,
         )
         super().__init__(config)
 
     async def shutdown(self, sockets=None):
         """Refuse new connections, and wait for the requests that have begun."""
+        log.info("stopping: no new connections")
         asyncio.get_running_loop().call_later(self.give_up_seconds, self.served.give_up)
         await super().shutdown(sockets)
+        log.info("stopped")
+
+    def _closing(self, app):
+        """Return the application; when the server stops, its answers say that their connections will close.
+
+        A client that did not know would send its next request on a connection that is closed.
+        """
+
+        async def closing(scope, receive, send):
+            async def closing_send(message):
+                if message["type"] == "http.response.start" and self.should_exit:
+                    message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
+                await send(message)
+
+            await app(scope, receive, closing_send)
+
+        return closing

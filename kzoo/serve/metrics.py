@@ -11,7 +11,7 @@ from prometheus_client import (
     generate_latest,
 )
 
-SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.35, 0.5, 0.7, 1, 1.5, 2.5, 5, 10, 20, 30)
 SENTENCES = (1, 2, 4, 8, 16, 32, 48, 64)
 # Requests are counted by purpose, never by path, since clients can invent any number of paths.
 PURPOSES = (("/v1/models", "model"), ("/page", "page"), ("/healthz", "probe"), ("/readyz", "probe"))
@@ -28,7 +28,7 @@ class Metrics:
         )
         self.seconds = Histogram(
             "kzoo_request_seconds",
-            "From a request's first byte to its answer's last.",
+            "From a request's first byte to its answer's last, of requests that were not refused.",
             ("purpose",),
             buckets=SECONDS,
             registry=registry,
@@ -79,4 +79,5 @@ class Counted:
         finally:
             if status is not None:  # the client did not leave before the whole request was read
                 self.metrics.requests.labels(purpose, status).inc()
-                self.metrics.seconds.labels(purpose).observe(time.perf_counter() - begin)
+                if status < 400:  # refusals are quick, and would hide how slow an overload is
+                    self.metrics.seconds.labels(purpose).observe(time.perf_counter() - begin)

@@ -11,6 +11,8 @@ from kzoo.models.image_inputs import image_rows, read_picture
 
 # A PNG of a few kilobytes can hold a picture that takes gigabytes; a camera's has 24 million pixels.
 MOST_PIXELS = 32_000_000
+# A progressive JPEG goes over its pixels again and again, in a few bytes each time; ten times are common.
+MOST_SCANS, SCAN = 100, b"\xff\xda"
 
 
 def decoded_images(
@@ -51,6 +53,8 @@ def _check_pixels(images: Sequence):
 def _pixels(image, number: int) -> int:
     if not isinstance(image, bytes):
         raise UserError(f"image {number} is not the bytes of a JPEG or PNG file, which this model reads")
+    if image.startswith(b"\xff\xd8") and image.count(SCAN) > MOST_SCANS:
+        raise UserError(f"image {number} is a JPEG of more than {MOST_SCANS} scans: save it anew")
     try:
         with Image.open(io.BytesIO(image), formats=("JPEG", "PNG")) as header:
             return header.width * header.height

@@ -14,6 +14,7 @@ from kzoo.serve.signatures import metadata, signatures
 
 MODEL = r"(?i)models/(?P<name>[^/:]+)(?:/versions/(?P<version>[0-9]{1,18})|/labels/(?P<label>[^/:]+))?"
 ASKED = re.compile(MODEL + r"(?P<metadata>/metadata)?")
+BROKEN = "the model cannot translate; the server's log says why"
 CALLED = re.compile(MODEL + r":(?P<verb>classify|regress|predict)")
 
 
@@ -48,10 +49,14 @@ def model_routes(served: Served) -> APIRouter:
 
 def status(served: Served) -> dict:
     """Return what TensorFlow Serving's status interface answers."""
+    if served.broken:
+        state, code, message = "END", "INTERNAL", BROKEN
+    else:
+        state, code, message = "AVAILABLE" if served.ready else "LOADING", "OK", ""
     state = {
         "version": str(served.version),
-        "state": "AVAILABLE" if served.ready else "LOADING",
-        "status": {"error_code": "OK", "error_message": ""},
+        "state": state,
+        "status": {"error_code": code, "error_message": message},
     }
     return {"model_version_status": [state]}
 

@@ -61,7 +61,7 @@ class Served:
         self.translator, self.name, self.version, self.beam_size = translator, name, version, beam_size
         self.limits = limits or Limits()
         self.metrics = Metrics()
-        self.ready = False
+        self.ready = self.broken = False
         self._counts = row_counts(max_batch)
         # As many batches at a time as in `translate`; on JAX, Keras donates the weights' buffers in a call.
         threads = 1 if keras.backend.backend() == "jax" else 2
@@ -88,7 +88,10 @@ class Served:
         return self.translator.image_shape
 
     async def start(self):
-        """Start taking requests while compiling the model's usual shapes; `ready` says when that is done."""
+        """Start taking requests while compiling the model's usual shapes.
+
+        `ready` says when that is done, `broken` that it failed.
+        """
         self._batcher.start()
         self._warming = asyncio.create_task(self._warm_up())
 
@@ -209,6 +212,8 @@ class Served:
         try:
             await asyncio.gather(*(compile_some() for _ in range(self._batcher.threads)))
         except Exception:
-            log.exception("the model cannot translate: not ready")
+            log.exception("the model cannot translate")
+            self.broken = True
         else:
+            log.info("ready: the usual shapes are compiled")
             self.ready = True

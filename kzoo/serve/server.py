@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.util
+import logging
 import signal
 import socket
 import sys
@@ -45,10 +46,16 @@ def serve(served, listening: socket.socket):
     from kzoo.serve.graceful import GracefulServer
 
     allow_reuse(listening)
-    # uvicorn, after a clean end, raises the signal that ended it again.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    end_on_sigterm()  # uvicorn, after a clean end, raises the signal that ended it again
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("kzoo.serve").setLevel(logging.INFO)
     with contextlib.suppress(KeyboardInterrupt):
         GracefulServer(served).run(sockets=[listening])
+
+
+def end_on_sigterm():
+    """Let SIGTERM end this process with status 0, even as the first of a container, which would ignore it."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 
 
 def _bind(bound: socket.socket, address: tuple[str, int]):

@@ -1,6 +1,7 @@
 """Bodies: whole, too large by what they say or by what they are, too slow, broken off."""
 
 import asyncio
+import gzip
 import json
 
 import pytest
@@ -61,6 +62,27 @@ def test_a_slow_client_is_told():
     assert (status, got) == (408, [])
     assert content == {"error": "the body did not arrive within 0.05 seconds"}
     assert headers[b"connection"] == b"close"
+
+
+def test_gzip_is_unpacked_up_to_the_limit():
+    header = [(b"content-encoding", b"gzip")]
+    assert ask([gzip.compress(b"12345678")], header, most=40)[3] == [b"12345678"]
+    status, content, _, got = ask([gzip.compress(bytes(10_000))], header, most=80)
+    assert (status, got) == (413, [])
+    assert content == {"error": "the body is larger than 80 bytes"}
+
+
+@pytest.mark.parametrize("body", [b"12345678", gzip.compress(b"12345678")[:-9], b""])
+def test_what_is_not_whole_gzip_is_refused(body):
+    status, content, _, got = ask([body], [(b"content-encoding", b"gzip")], most=40)
+    assert (status, got) == (400, [])
+    assert content == {"error": "the body is not the whole gzip that its Content-Encoding promises"}
+
+
+def test_other_encodings_are_refused():
+    status, content, _, got = ask([b"1234"], [(b"content-encoding", b"br")])
+    assert (status, got) == (415, [])
+    assert content == {"error": "Content-Encoding br: only gzip is unpacked"}
 
 
 def test_nobody_is_answered_when_the_client_has_gone():

@@ -213,6 +213,22 @@ def test_pictures_come_as_files(reader_of_pictures, random):
     check_error(missing, 400, "keys text, image")
 
 
+def test_a_jpeg_that_goes_over_its_pixels_too_often_is_refused(reader_of_pictures, random):
+    file = io.BytesIO()
+    Image.fromarray(random.integers(0, 256, (16, 16, 3), "uint8")).save(file, "JPEG", progressive=True)
+    progressive = file.getvalue()
+    scan = progressive[progressive.rindex(pictures.SCAN) : -2]
+    whole, many = ask(
+        served(reader_of_pictures),
+        *(
+            {"inputs": {"text": ["a"], "image": [b64(image)]}}
+            for image in (progressive, progressive[:-2] + 100 * scan + progressive[-2:])
+        ),
+    )
+    assert whole.status_code == 200
+    check_error(many, 400, "image 1 is a JPEG of more than 100 scans")
+
+
 def test_all_pictures_of_a_request_have_so_many_pixels_at_most(reader_of_pictures, monkeypatch):
     monkeypatch.setattr(pictures, "MOST_PIXELS", 3 * 20 * 10)
     image = b64(png(np.zeros((10, 20, 3), "uint8")))
@@ -345,6 +361,38 @@ def test_health_and_readiness(translator, monkeypatch):
     assert "# TYPE kzoo_request_seconds histogram" in metrics.text
 
 
+def test_a_model_that_fails_at_the_start_is_neither_ready_nor_alive(translator, monkeypatch):
+    monkeypatch.setattr(warm_up, "USUAL_LENGTH", 16)
+    model = served(translator, max_batch=1)
+
+    def fail(*_):
+        raise MemoryError
+
+    async def main():
+        model._search = fail
+        async with client_of(model) as client:
+            async with asyncio.timeout(60):
+                while not model.broken:
+                    await asyncio.sleep(0.01)
+            return [await client.get(path) for path in ("/healthz", "/readyz", "/v1/models/tiny")]
+
+    alive, ready, state = asyncio.run(main())
+    for answer in (alive, ready):
+        check_error(answer, 503, "the model cannot translate; the server's log says why")
+    assert state.json()["model_version_status"][0]["state"] == "END"
+    assert state.json()["model_version_status"][0]["status"]["error_code"] == "INTERNAL"
+
+
+def test_probes_may_ask_for_the_head_alone_and_are_sent_nowhere_else(translator):
+    async def main():
+        async with client_of(served(translator)) as client:
+            return await client.head("/healthz"), await client.get("/healthz/")
+
+    head, slash = asyncio.run(main())
+    assert (head.status_code, head.content) == (200, b"")
+    assert slash.status_code == 404
+
+
 def test_failures_clients_that_went_and_the_page_are_counted(translator, monkeypatch):
     model = served(translator)
     errors = [RuntimeError("broken"), ClientDisconnect()]
@@ -366,6 +414,8 @@ def test_failures_clients_that_went_and_the_page_are_counted(translator, monkeyp
     for status in (500, 499):
         assert f'kzoo_requests_total{{purpose="model",status="{status}"}} 1.0' in metrics.text
     assert 'kzoo_requests_total{purpose="page",status="200"} 1.0' in metrics.text
+    assert 'kzoo_request_seconds_count{purpose="page"} 1.0' in metrics.text
+    assert 'kzoo_request_seconds_count{purpose="model"}' not in metrics.text  # refused
 
 
 def test_a_model_whose_scores_are_not_finite_is_not_the_clients_fault(translator, monkeypatch):

@@ -123,6 +123,18 @@ def test_at_the_end_running_batches_are_answered_and_waiting_sentences_refused()
         assert content == {"error": "the server is stopping: try again later"}
 
 
+def test_answers_after_the_end_has_begun_say_that_their_connections_close():
+    model = Model()
+    with running(model) as (server, port):
+        before, late = asked(port, PREDICT[0], {"instances": ["quick"]}), asked(port, *PREDICT)
+        assert before.getresponse().getheader("Connection") is None
+        wait_until(lambda: model.running == 1)
+        server.should_exit = True
+        wait_until(lambda: not server.servers[0].is_serving())
+        model.free.set()
+        assert late.getresponse().getheader("Connection") == "close"
+
+
 def test_requests_that_the_end_cuts_off_are_told_to_try_again():
     model = Model()
     with ThreadPoolExecutor() as clients, running(model, end_seconds=1) as (server, port):
