@@ -65,6 +65,12 @@ def test_order_is_fixed_by_seed_and_epoch(random):
     assert contents(first) == contents(again)
 
 
+def test_epochs_do_not_go_from_short_to_long(random):
+    batches = Batches(*pairs(random), tokens=128, num_shapes=4)
+    lengths = [batches[i][0]["source"].shape[1] for i in range(len(batches))]
+    assert lengths[2:] != sorted(lengths[2:])
+
+
 def test_first_two_batches_differ_on_both_axes(random):
     for seed in range(20):
         batches = Batches(*pairs(random), tokens=128, num_shapes=3, seed=seed)

@@ -101,6 +101,23 @@ def test_order_is_fixed_by_seed_and_epoch(count, text, tmp_path):
         assert sorted(one) == sorted(two)
 
 
+def test_shards_come_in_another_order_by_epoch_and_seed(shards):
+    orders = []
+    for seed in (1, 2):
+        batches = ShardedBatches(shards, 128, seed=seed)
+        for epoch in range(4):
+            batches.start_epoch(epoch)
+            orders.append(tuple(batches._order))
+    assert len(set(orders[:4])) > 1
+    assert orders[:4] != orders[4:]
+
+
+def test_a_shard_does_not_go_from_short_to_long(shards):
+    batches = ShardedBatches(shards, 128, 3, seed=1)
+    lengths = [batches[number][0]["source"].shape[1] for number in range(batches._stops[0])]
+    assert lengths[2:] != sorted(lengths[2:])
+
+
 def test_batches_are_read_in_any_order(shards):
     batches = ShardedBatches(shards, 128)
     forward = [batches[number][1] for number in range(len(batches))]

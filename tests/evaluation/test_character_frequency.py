@@ -25,6 +25,11 @@ def test_unseen_characters_and_empty_sentences_are_rarest():
     assert frequency_buckets([], ["a"]) == []
 
 
+def test_spaces_do_not_count():
+    """They are more frequent than any letter."""
+    assert frequency_buckets(["a", "b", "c", "d    d"], ["a   a", "a a b b b c c   d"])[3] == "low"
+
+
 def test_scores_are_those_of_each_bucket():
     references = [f"sentence number {word} is quite short" for word in ("one", "two", "three", "four")]
     translations = [references[0], references[1], "something else", references[3].replace("quite", "very")]

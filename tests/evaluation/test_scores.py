@@ -8,6 +8,7 @@ import sacrebleu
 from kzoo.data import open_corpus
 from kzoo.errors import UserError
 from kzoo.evaluation import evaluate, score_table, score_translations
+from kzoo.evaluation import scores as module
 from kzoo.evaluation.scores import write_scores
 
 REFERENCES = ["Ein Mann schläft im Park.", "Zwei Hunde spielen am Strand.", "Eine Frau liest."]
@@ -51,6 +52,18 @@ def test_the_tokenizer_is_the_language_s(code, tokenizer):
     assert f"tok:{tokenizer}" in score_translations("test", ["a b"], ["a c"], code).signatures["bleu"]
 
 
+def test_ter_of_chinese_is_of_characters_without_marks():
+    translations, references = ["一个男人，在睡觉。"], ["一个女人在睡觉。"]
+    expected = sacrebleu.corpus_ter(translations, [references], normalized=True, asian_support=True)
+    assert score_translations("test", translations, references, "zh").ter == expected.score == 25
+
+
+def test_meteor_is_of_translations_against_references(monkeypatch):
+    monkeypatch.setattr(module, "find_meteor", lambda: "its jar")
+    monkeypatch.setattr(module, "meteor_score", lambda *given: given)
+    assert score_translations("test", ["a"], ["b"], "de").meteor == (["a"], ["b"], "de")
+
+
 def test_a_translation_for_each_reference():
     with pytest.raises(UserError, match="val: there are no sentences to score"):
         score_translations("val", [], [], "de")
@@ -61,8 +74,15 @@ def test_a_translation_for_each_reference():
 class Copier:
     """A translator whose translations are the sentences."""
 
-    def translate(self, texts, beam_size, length_penalty, truncate, progress):
+    def translate(self, texts, **options):
+        self.options = options
         return texts
+
+
+def test_evaluate_searches_as_it_is_told():
+    copier = Copier()
+    evaluate(copier, open_corpus("scenes"), ["val"], "en", "de", 3, 0.6, truncate=True, progress=print)
+    assert copier.options == {"beam_size": 3, "length_penalty": 0.6, "truncate": True, "progress": print}
 
 
 def test_evaluate_scores_each_split_and_all_together(tmp_path):

@@ -27,6 +27,15 @@ def embed(texts: list[str]) -> np.ndarray:
     return np.array([[text.split().count(word) for word in WORDS] for text in texts], "float32")
 
 
+def test_an_empty_sentence_has_the_vector_of_a_full_stop():
+    def lengths_and_letters(texts):
+        return np.array([[len(text), ord(text[0])] for text in texts])
+
+    splits = {"all": files.Examples((["abc", ""],), [0, 1])}
+    (vectors,) = senteval._embedded(lengths_and_letters, splits)["all"].of()
+    assert vectors.tolist() == [[3, ord("a")], [1, ord(".")]]
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
     """A small file of every kind: "good" is class 1, pairs are related as far as their words are the same."""

@@ -71,6 +71,52 @@ def test_validated_training(random):
     assert validated_training(*splits)["accuracy"] == [pytest.approx(100 * best.score(*splits[2]), abs=1)]
 
 
+def test_the_strength_does_not_depend_on_the_features_scale(random):
+    train, others = (examples(random, count, 3)[0] * 0.1 for count in (300, 5000))
+    labels = (10 * train @ random.normal(size=(6, 3)) + random.gumbel(size=(300, 3))).argmax(axis=1)
+    peer = LogisticRegression(C=1.0, tol=1e-7, max_iter=5000).fit(train, labels)
+    assert (senteval_tasks._classifier(train, labels, 1.0)(others) == peer.predict(others)).mean() > 0.99
+
+
+@pytest.fixture
+def fitted(monkeypatch):
+    """The number of examples and the strength of each classifier that is trained."""
+    found, classifier = [], senteval_tasks._classifier
+
+    def recorded(features, labels, strength):
+        found.append((len(features), strength))
+        return classifier(features, labels, strength)
+
+    monkeypatch.setattr(senteval_tasks, "_classifier", recorded)
+    return found
+
+
+def test_the_final_classifier_has_all_examples_and_the_best_strength(random, fitted, monkeypatch):
+    def fourth_is_best(features, labels, folds, strengths):
+        return np.eye(len(strengths))[[3] * len(folds)]
+
+    monkeypatch.setattr(senteval_tasks, "_held_out_accuracy", fourth_is_best)
+    train = examples(random, 300, 2)
+    cross_validated_training(train, train, [1])
+    assert fitted == [(300, senteval_tasks.STRENGTHS_WITHOUT_VALIDATION[3])]
+
+
+def test_validation_is_not_trained_on(random, fitted):
+    features, labels = examples(random, 300, 2)
+    train, validation, test = ((features[rows], labels[rows]) for rows in np.split(np.arange(300), 3))
+    validated_training(train, validation, test)
+    assert {count for count, _ in fitted} == {100}
+
+
+def test_f1_is_of_the_second_class(random, monkeypatch):
+    answers = np.array([1, 1, 1, 0])
+    train = examples(random, 300, 2)
+    monkeypatch.setattr(senteval_tasks, "_held_out_accuracy", lambda *_: np.ones((10, 7)))
+    monkeypatch.setattr(senteval_tasks, "_classifier", lambda *_: lambda others: answers)
+    found = cross_validated_training(train, (train[0][:4], np.array([1, 1, 0, 0])), [1], f1=True)
+    assert found["f1"] == [pytest.approx(80)]
+
+
 def test_cosine_similarity(random):
     sets = [(random.normal(size=(n, 3)), random.normal(size=(n, 3)), random.random(n)) for n in (20, 60)]
     pearson, spearman = [], []

@@ -158,6 +158,11 @@ def test_a_translator_names_the_subwords():
     assert "".join(target[:-1]) == translator.translate(["abd"])[0]
 
 
+def test_a_translation_may_be_longer_than_its_sentence():
+    translator = Translator(larger(TransformerBackbone(12, **{**SIZES, "max_length": 32})), CHARACTERS)
+    assert translator.attention("a", "b" * 20)[2].shape[2:] == (21, 2)
+
+
 def test_what_does_not_fit_is_named():
     translator = Translator(larger(TransformerBackbone(12, **SIZES)), CHARACTERS)
     with pytest.raises(UserError, match="no word to attend to"):

@@ -58,6 +58,15 @@ def test_padding_and_neighbours_change_nothing():
     assert ["".join(word for word, _ in words) for words in alone] == texts
 
 
+def test_the_best_tags_do_not_depend_on_padding(random):
+    tagger = make()
+    tagger.set_weights([random.normal(size=weight.shape) for weight in tagger.get_weights()])
+    ids = random.integers(4, 10, (20, 5)).astype("int32")
+    wider = np.pad(ids, ((0, 0), (0, 3)))
+    tags, same = (ops.convert_to_numpy(tagger(words)["tags"])[:, :5] for words in (ids, wider))
+    np.testing.assert_array_equal(tags, same)
+
+
 @pytest.mark.parametrize("kind", ["lookup", "glyph"])
 def test_it_learns_words_and_tags(kind, random):
     keras.utils.set_random_seed(1)

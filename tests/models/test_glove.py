@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from keras import ops
 
 from kzoo.models.glove import GloVe, bag_of_vectors, co_occurrences, glove_examples
 
@@ -33,6 +34,15 @@ def test_loss_is_equation_8(random):
     loss = model.evaluate(**glove_examples(scipy.sparse.csr_array(counts)), batch_size=64, verbose=0)
     assert loss == pytest.approx(expected, rel=1e-5)
     np.testing.assert_allclose(model.vectors(), w + c)
+
+
+def test_it_begins_as_the_authors_program_but_for_the_accumulators():
+    model = GloVe(6, dim=3)
+    words, contexts = (ops.convert_to_numpy(table.embeddings) for table in (model.words, model.contexts))
+    assert (words != contexts).all()
+    settings = model.optimizer.get_config()
+    assert settings["learning_rate"] == pytest.approx(0.05)
+    assert settings["initial_accumulator_value"] == 1e-8
 
 
 def test_words_of_like_contexts_end_near(random):

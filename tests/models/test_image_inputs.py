@@ -74,6 +74,14 @@ def test_pictures_are_turned_as_exif_says_and_nothing_else(tmp_path):
     np.testing.assert_array_equal(*found)
 
 
+def test_a_picture_is_made_smaller_by_averaging(tmp_path):
+    rows = np.zeros((8, 8, 3), "uint8")
+    rows[::2] = 255
+    Image.fromarray(rows).save(tmp_path / "rows.png")
+    small = read_picture(tmp_path / "rows.png", (2, 2))
+    assert 100 < small.min() <= small.max() < 155
+
+
 def test_paths_and_arrays_go_together(file):
     path, pixels = file
     found = image_rows([path, pixels[::-1], pixels.astype(int)], 3, PICTURE)

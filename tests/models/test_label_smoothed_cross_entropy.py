@@ -20,6 +20,10 @@ def test_equals_cross_entropy_with_the_smoothed_distribution(random):
     assert again.label_smoothing == 0.2
 
 
+def test_it_is_over_as_many_tokens_as_have_a_weight():
+    assert LabelSmoothedCrossEntropy().count(ops.convert_to_tensor([[1.0, 1.0, 0.0]])) == 2
+
+
 @pytest.mark.parametrize("loss", [LabelSmoothedCrossEntropy(), SentenceCrossEntropy()])
 def test_weights_of_sentences_are_refused(loss):
     """Of three sentences of three tokens they would be taken for weights of places."""

@@ -51,6 +51,12 @@ def test_the_language_model_shares_the_decoder_and_sees_no_source(backbone):
     np.testing.assert_allclose(logits, again[::-1], atol=1e-6)
 
 
+def test_the_decoder_and_the_language_model_have_the_model_s_dropout():
+    model = RecurrentBackbone(30, 20, dropout=0.3, **SETTINGS)
+    assert model.decoder.get_config()["dropout"] == 0.3
+    assert model.target_dropout in model.language_model().layers
+
+
 def test_the_language_model_has_the_model_s_precision():
     half = RecurrentBackbone(30, 20, dtype="mixed_float16", **SETTINGS)
     model = half.language_model()

@@ -18,6 +18,7 @@ def test_right_shuffled_or_none():
     shuffled = shown_images(READER, FEATURES, 100, "shuffled")
     np.testing.assert_array_equal(shuffled[np.argsort(shuffled[:, 0])], FEATURES)
     assert (shuffled != FEATURES).any(axis=1).sum() > 90
+    np.testing.assert_array_equal(shown_images(READER, FEATURES, 100, "shuffled"), shuffled)
     pictures, reader = np.zeros((3, 4, 4, 3), "uint8"), SimpleNamespace(image_shape=(4, 4, 3), extractor=None)
     assert (shown_images(reader, pictures, 3, "none") == GREY).all()
 

@@ -142,6 +142,11 @@ def test_only_looked_up_vectors_are_scaled(source_embedding, scale, words, rando
     np.testing.assert_allclose(numbers(model._enter(words)[0]), expected, rtol=1e-6)
 
 
+def test_the_last_normalizations_have_the_layers_epsilon():
+    model = transformer()
+    assert model.encoder_norm.epsilon == model.decoder_norm.epsilon == 1e-5
+
+
 def test_bad_settings_are_named():
     with pytest.raises(ValueError, match="source_embedding is one of lookup, glyph, not 'glyphs'"):
         TransformerBackbone(50, source_embedding="glyphs")

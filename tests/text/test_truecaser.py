@@ -56,6 +56,11 @@ def test_words_get_the_form_that_they_have_within_sentences(written, truecased):
     assert Truecaser(learn_forms(TEXT[:3]))(written) == truecased
 
 
+def test_at_the_beginning_the_most_frequent_form_is_taken():
+    assert Truecaser([["us", "US"]])("Us .") == "us ."
+    assert Truecaser([["US", "us"]])("Us .") == "US ."
+
+
 def test_without_text_nothing_changes():
     assert learn_forms([]) == learn_forms(["", "One"]) == []
     assert Truecaser([])("The MAN .") == "The MAN ."

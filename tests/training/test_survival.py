@@ -398,6 +398,7 @@ def test_the_digest_is_that_of_words_and_sides():
         for sides in ([[[4], [5, 6]], [[7], [8]]], [[[4, 5], [6]], [[7], [8]]], [[[7], [8]], [[4], [5, 6]]])
     }
     assert len(digests) == 3
+    assert Batches([[4]], [[5]]).digest() != Batches([[4]], [[6]]).digest()
     pictures = [Batches([[4]] * 2, [[5]] * 2, images=np.full((2, 3), value)).digest() for value in (1, 2)]
     assert pictures[0] != pictures[1]
 
