@@ -175,11 +175,11 @@ def test_no_tagged_test_sentence_is_trained_on(monkeypatch):
         name = path.name.removesuffix(".conllu.gz")
         # The last sentence of every file has the same text, in other words.
         last = [("两", "NUM"), ("词", "NOUN")] if name in tests else [("两词", "NOUN")]
-        return [*[[(f"{name} {number}", "NOUN")] for number in range(20)], last]
+        return [*[[(f"{name} {number}", "NOUN")] for number in range(20)], [(f"{name} 0", "NOUN")], last]
 
     script["universal_dependencies"].__globals__["read_conllu"] = read_conllu
-    training, validation, found = script["universal_dependencies"]()
-    assert {len(sentences) for sentences in found.values()} == {21}
+    training, validation, found = script["universal_dependencies"](script["TREEBANKS"])
+    assert {len(sentences) for sentences in found.values()} == {22}
     assert (len(training), len(validation)) == (72, 8)
     texts = ["".join(word for word, _ in sentence) for sentence in [*training, *validation]]
     assert len(set(texts)) == 80

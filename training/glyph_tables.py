@@ -46,6 +46,7 @@ from kzoo.files import write_json
 from kzoo.layers.glyph_architectures import ARCHITECTURES
 from kzoo.presets import load
 from kzoo.text import render_glyphs
+from kzoo.text.segment_tags import segments_to_tags
 from kzoo.training import Recipe, make_recipe, read_recipe, train
 from kzoo.training.recipe_corpus import recipe_corpus
 from kzoo.training.run_folder import keep_results
@@ -54,8 +55,8 @@ from kzoo.training.tagging import tagger_from, train_tagger
 CHOSEN = "EMB,cnn_fc_relu,fc_2,cnn_softmax_fc"
 FEATURES = (256, 512, 1024, 2048, 4096)  # F in Table 4
 SWEPT = ("cnn_fc_relu", "cnn_softmax_fc")
-# Universal Dependencies: the taggers' training text, and one test in two scripts.
-TREEBANKS = ("zh_gsdsimp-ud-dev", "zh_pud-ud-test", "zh_hk-ud-test", "zh_cfl-ud-test")
+# Universal Dependencies: the taggers' training text (PUD and HK are traditional), one test in two scripts.
+TREEBANKS = "zh_gsdsimp-ud-dev,zh_pud-ud-test,zh_hk-ud-test,zh_cfl-ud-test"
 TAGGED_TESTS = {"simplified": "zh_gsdsimp-ud-test", "traditional": "zh_gsd-ud-test"}
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
@@ -126,16 +127,20 @@ def table6(
     encoders: Encoders = CHOSEN,
     epochs: Annotated[int, typer.Option(min=1)] = 50,
     seeds: Annotated[int, typer.Option(min=1, help="Number of runs averaged in a score.")] = 2,
+    treebanks: Annotated[
+        str, typer.Option(help="Files of Universal Dependencies to train on, comma-separated; for tiny.")
+    ] = TREEBANKS,
     overrides: Overrides = None,
 ):
     """F1 of joint segmentation and tagging, with fixed or adapted vectors."""
-    sentences, validation, tests = TAGGED[size]()
+    sentences, validation, tests = chinese_treebank() if size == "base" else universal_dependencies(treebanks)
+    trained_on = "" if treebanks == TREEBANKS else f", {treebanks}"
     path = runs / f"table6_{size}.json"
     for name in named(encoders):
         recipe, folder, _ = trained(name, size, runs, overrides)
         for way in ("fixed", "adapted"):
             for seed in range(1, seeds + 1):
-                key = f"{name}, {way}, {epochs} epochs, seed {seed}"
+                key = f"{name}, {way}, {epochs} epochs, seed {seed}{trained_on}"
                 if not has_vectors_of(rows_in(path).get(key), recipe):
                     tagger = tagger_from(load(folder), sentences, adapted=way == "adapted", seed=seed)
                     accuracy = train_tagger(tagger, sentences, validation, epochs, seed=seed, verbose=2)
@@ -148,7 +153,9 @@ def table6(
     lines = [f"| encoder | vectors | {' | '.join(tests)} |", "| --- | --- " + "| ---: " * len(tests) + "|"]
     for name in named(encoders):
         for way in ("fixed", "adapted"):
-            keys = [f"{name}, {way}, {epochs} epochs, seed {seed}" for seed in range(1, seeds + 1)]
+            keys = [
+                f"{name}, {way}, {epochs} epochs, seed {seed}{trained_on}" for seed in range(1, seeds + 1)
+            ]
             cells = [f"{mean(results[key][test]['f1'] for key in keys):.1f}" for test in tests]
             lines.append(f"| {name} | {way} | {' | '.join(cells)} |")
     print("\n".join(lines))
@@ -268,14 +275,33 @@ def has_vectors_of(row: dict | None, recipe: Recipe) -> bool:
     return dataclasses.replace(make_recipe(row["recipe"]), **changes) == recipe
 
 
-def universal_dependencies():
-    """Return training and validation sentences and the tests; every tenth sentence is for validation."""
+def universal_dependencies(treebanks: str):
+    """Return training and validation sentences and the tests; no text is in two of them, nor twice.
+
+    Every tenth sentence is for validation, unless it has a tag that training has not.
+    """
     folder = data_folder() / "ud_chinese"
     tests = {name: read_conllu(folder / f"{file}.conllu.gz") for name, file in TAGGED_TESTS.items()}
-    known = {"".join(word for word, _ in sentence) for true in tests.values() for sentence in true}
-    everything = [s for file in TREEBANKS for s in read_conllu(folder / f"{file}.conllu.gz")]
-    fresh = [sentence for sentence in everything if "".join(word for word, _ in sentence) not in known]
-    return [s for i, s in enumerate(fresh) if i % 10], fresh[::10], tests
+    known = {text_of(sentence) for true in tests.values() for sentence in true}
+    fresh = {}
+    for file in treebanks.split(","):
+        for sentence in read_conllu(folder / f"{file}.conllu.gz"):
+            if text_of(sentence) not in known:
+                fresh.setdefault(text_of(sentence), sentence)
+    fresh = list(fresh.values())
+    training = [sentence for number, sentence in enumerate(fresh) if number % 10]
+    known = set().union(*map(tags_of, training))
+    return training, [sentence for sentence in fresh[::10] if tags_of(sentence) <= known], tests
+
+
+def tags_of(sentence) -> set[str]:
+    """Return the tags of a tagged sentence's characters."""
+    return set(segments_to_tags(sentence)[1])
+
+
+def text_of(sentence) -> str:
+    """Return a tagged sentence's text."""
+    return "".join(word for word, _ in sentence)
 
 
 def chinese_treebank():
@@ -293,12 +319,9 @@ def data_folder() -> Path:
     return Path(os.environ["KZOO_DATA"]).expanduser()
 
 
-TAGGED = {"tiny": universal_dependencies, "base": chinese_treebank}
-
-
 def tagged(tagger, sentences):
     """Return the tagger's words and tags of the characters of tagged sentences."""
-    return tagger.tag(["".join(word for word, _ in sentence) for sentence in sentences])
+    return tagger.tag(list(map(text_of, sentences)))
 
 
 def character_vectors(translator, characters: list[str], seen: set[str]) -> dict[str, np.ndarray]:

@@ -32,7 +32,8 @@ def score_ambiguous_words(
 ) -> AmbiguousScores:
     """Count the ambiguous words of scenes that were translated as the pictures show.
 
-    Both senses of a word are about equally frequent in the text, so text alone gets about half of them right.
+    Nothing in the text tells the senses of a word apart; always taking the one that is more frequent in the
+    training set gets 59.6 % of the words right from English to German, 50.6 % from Indonesian to Chinese.
 
     Args:
         scenes: what was translated.

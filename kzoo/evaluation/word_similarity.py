@@ -144,7 +144,8 @@ def _correlation(pairs: Sequence[WordPair], vectors: Mapping[str, np.ndarray]) -
     for first, second, score in pairs:
         a, b = (_word_vector(word, vectors) for word in (first, second))
         if a is not None and b is not None:
-            cosines.append(a @ b / max(np.linalg.norm(a) * np.linalg.norm(b), 1e-12))
+            # Words of the same characters have equal cosines up to rounding, which must not rank them.
+            cosines.append(round(float(a @ b) / max(np.linalg.norm(a) * np.linalg.norm(b), 1e-12), 9))
             scores.append(score)
     constant = len(set(cosines)) < 2 or len(set(scores)) < 2
     return Correlation(

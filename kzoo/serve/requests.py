@@ -83,7 +83,9 @@ def _from_rows(rows, inputs: dict[str, Tensor]) -> dict[str, list]:
         return {next(iter(inputs)): rows}
     for number, row in enumerate(rows, 1):
         if not _is_object(row) or set(row) != set(inputs):
-            raise UserError(f"instance {number} must be an object with the keys {', '.join(inputs)}")
+            keys = list(row) if isinstance(row, dict) else []
+            has = f", not {', '.join(keys)[:80]}" if keys else ""
+            raise UserError(f"instance {number} must be an object with the keys {', '.join(inputs)}{has}")
     return {key: [row[key] for row in rows] for key in inputs}
 
 

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
 from types import ModuleType
 from urllib.parse import quote
 
@@ -115,9 +116,9 @@ def _fetch_file(folder: Path, name: str, source: Source, package: ModuleType):
     try:
         came = source.fetch(package, name)
     except Exception as error:  # the packages have no common error class, and change theirs
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        reason = shorten((str(error).strip() or type(error).__name__).splitlines()[0], 160, placeholder=" …")
         raise UserError(
-            f"{source.handle}: {name} cannot be fetched ({reason:.160}), and the preset is not in the cache "
+            f"{source.handle}: {name} cannot be fetched ({reason}), and the preset is not in the cache "
             f"{cache_folder() / 'presets'}; check the handle and the network"
         ) from None
     path = folder / name

@@ -132,6 +132,8 @@ def _network(model: str, weights: str):
     networks = {name.lower(): name for name in dir(keras.applications) if name[0].isupper()}
     if model.lower() not in networks:
         raise UserError(f"keras.applications has no {model!r}; {nearest(model.lower(), list(networks))}")
+    if keras.config.image_data_format() != "channels_last":
+        raise UserError("Keras's image_data_format is not channels_last: change it in ~/.keras/keras.json")
     make = getattr(keras.applications, networks[model.lower()])
     if weights == "random":
         keras.utils.set_random_seed(SEED)

@@ -59,7 +59,11 @@ def test_rows_and_columns(known, content, columns):
         ({"instances": "a"}, "at least one row"),
         ({"instances": [1]}, "text 1 must be a string"),
         ({"instances": ["a", ["b"]]}, "text 2 must be a string"),
-        ({"instances": [{"txt": "a"}]}, "instance 1 must be an object with the keys text"),
+        ({"instances": [{"txt": "a"}]}, "instance 1 must be an object with the keys text, not txt"),
+        (
+            {"instances": [{"text": "a", "source_language": "de"}]},
+            "instance 1 must be an object with the keys text, not text, source_language",
+        ),
         ({"instances": [{"text": "a"}, "b"]}, "instance 2 must be an object"),
         ({"instances": [{"b64": "?"}]}, "text 1 is not base64"),
         ({"instances": [{"b64": "ä"}]}, "text 1 is not base64"),
