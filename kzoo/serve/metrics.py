@@ -28,7 +28,7 @@ class Metrics:
         )
         self.seconds = Histogram(
             "kzoo_request_seconds",
-            "From a request's first byte to its answer's last, of requests that were not refused.",
+            "From a request's first byte to its answer's last, of requests with a status below 400.",
             ("purpose",),
             buckets=SECONDS,
             registry=registry,
@@ -79,5 +79,5 @@ class Counted:
         finally:
             if status is not None:  # the client did not leave before the whole request was read
                 self.metrics.requests.labels(purpose, status).inc()
-                if status < 400:  # refusals are quick, and would hide how slow an overload is
+                if status < 400:  # refusals are quick: they would hide how slow an overload is
                     self.metrics.seconds.labels(purpose).observe(time.perf_counter() - begin)
