@@ -139,6 +139,10 @@ def test_scores_are_of_the_preset_s_own_search_unless_another_is_asked_for(tmp_p
     assert scoring_search(folder, None, None)[::2] == (5, {"length_penalty": 1.0})
     (folder / "scores.json").write_text('{"beam_size": 4, "gnmt": 0.6}')
     assert scoring_search(folder, None, None)[::2] == (4, {"gnmt": 0.6})
+    for wrong in ('{"beam_size": 0}', '{"beam_size": "5"}', '{"length_penalty": null}', '{"gnmt": true}'):
+        (folder / "scores.json").write_text(wrong)
+        with pytest.raises(UserError, match=r"scores\.json has the (beam_size|length_penalty|gnmt)"):
+            scoring_search(folder, None, None)
     (tmp_path / "recipe.json").write_text('{"beam_size": 7, "length_penalty": 0.8}')
     search = scoring_search(folder, None, None)
     assert search[::2] == (7, {"length_penalty": 0.8})

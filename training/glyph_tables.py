@@ -134,13 +134,13 @@ def table6(
 ):
     """F1 of joint segmentation and tagging, with fixed or adapted vectors."""
     sentences, validation, tests = chinese_treebank() if size == "base" else universal_dependencies(treebanks)
-    trained_on = "" if treebanks == TREEBANKS else f", {treebanks}"
+    trained_on = f"{len(sentences)} sentences of {treebanks}" if size == "tiny" else "Chinese Treebank 5"
     path = runs / f"table6_{size}.json"
     for name in named(encoders):
         recipe, folder, _ = trained(name, size, runs, overrides)
         for way in ("fixed", "adapted"):
             for seed in range(1, seeds + 1):
-                key = f"{name}, {way}, {epochs} epochs, seed {seed}{trained_on}"
+                key = f"{name}, {way}, {epochs} epochs, seed {seed}, {trained_on}"
                 if not has_vectors_of(rows_in(path).get(key), recipe):
                     tagger = tagger_from(load(folder), sentences, adapted=way == "adapted", seed=seed)
                     accuracy = train_tagger(tagger, sentences, validation, epochs, seed=seed, verbose=2)
@@ -154,7 +154,7 @@ def table6(
     for name in named(encoders):
         for way in ("fixed", "adapted"):
             keys = [
-                f"{name}, {way}, {epochs} epochs, seed {seed}{trained_on}" for seed in range(1, seeds + 1)
+                f"{name}, {way}, {epochs} epochs, seed {seed}, {trained_on}" for seed in range(1, seeds + 1)
             ]
             cells = [f"{mean(results[key][test]['f1'] for key in keys):.1f}" for test in tests]
             lines.append(f"| {name} | {way} | {' | '.join(cells)} |")
@@ -276,9 +276,10 @@ def has_vectors_of(row: dict | None, recipe: Recipe) -> bool:
 
 
 def universal_dependencies(treebanks: str):
-    """Return training and validation sentences and the tests; no text is in two of them, nor twice.
+    """Return training and validation sentences and the tests.
 
-    Every tenth sentence is for validation, unless it has a tag that training has not.
+    No text of training or validation is in a test, in the other, or twice. Every tenth sentence is for
+    validation, unless it has a tag that training has not.
     """
     folder = data_folder() / "ud_chinese"
     tests = {name: read_conllu(folder / f"{file}.conllu.gz") for name, file in TAGGED_TESTS.items()}
@@ -290,8 +291,8 @@ def universal_dependencies(treebanks: str):
                 fresh.setdefault(text_of(sentence), sentence)
     fresh = list(fresh.values())
     training = [sentence for number, sentence in enumerate(fresh) if number % 10]
-    known = set().union(*map(tags_of, training))
-    return training, [sentence for sentence in fresh[::10] if tags_of(sentence) <= known], tests
+    tags = set().union(*map(tags_of, training))
+    return training, [sentence for sentence in fresh[::10] if tags_of(sentence) <= tags], tests
 
 
 def tags_of(sentence) -> set[str]:

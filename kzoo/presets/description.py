@@ -1,7 +1,9 @@
 """Descriptions of trained presets, for commands: read from the small files beside the weights."""
 
+import math
 from pathlib import Path
 
+from kzoo.errors import UserError
 from kzoo.sharing.integrity import METADATA_FILE, read_object
 
 
@@ -32,10 +34,19 @@ def own_search(folder: Path) -> dict:
     """Return the beam size and the length penalty's α of a trained preset's final scores.
 
     They are in the recipe of its run or, outside a run, in its own scores. Entries may be missing.
+
+    Raises:
+        UserError: a file cannot be read, or one of them is no number that it can be.
     """
     recipe = folder.parent / "recipe.json"
-    said = read_object(recipe) if folder.name == "preset" and recipe.is_file() else _scores(folder)
-    return {name: said[name] for name in ("beam_size", "length_penalty", "gnmt") if name in said}
+    in_run = folder.name == "preset" and recipe.is_file()
+    said, where = (read_object(recipe), recipe) if in_run else (_scores(folder), folder / "scores.json")
+    found = {name: said[name] for name in ("beam_size", "length_penalty", "gnmt") if name in said}
+    for name, value in found.items():
+        kind, least = (int, 1) if name == "beam_size" else ((int, float), -math.inf)
+        if isinstance(value, bool) or not isinstance(value, kind) or not value >= least:
+            raise UserError(f"{where} has the {name} {value!r}: correct it")
+    return found
 
 
 def _scores(folder: Path) -> dict:

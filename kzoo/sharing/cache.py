@@ -11,7 +11,6 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import shorten
 from types import ModuleType
 from urllib.parse import quote
 
@@ -116,7 +115,8 @@ def _fetch_file(folder: Path, name: str, source: Source, package: ModuleType):
     try:
         came = source.fetch(package, name)
     except Exception as error:  # the packages have no common error class, and change theirs
-        reason = shorten((str(error).strip() or type(error).__name__).splitlines()[0], 160, placeholder=" …")
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        reason = reason if len(reason) <= 160 else f"{reason:.160} …"
         raise UserError(
             f"{source.handle}: {name} cannot be fetched ({reason}), and the preset is not in the cache "
             f"{cache_folder() / 'presets'}; check the handle and the network"
