@@ -55,13 +55,13 @@ def wait_until(condition, seconds=120):
 
 
 def ask(port: int, method: str, path: str, body=None):
-    """Return status and content; `None` where nobody listens."""
+    """Return status and content; `None` where nobody listens, or the server ends before it has read."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request(method, path, body)
         answer = connection.getresponse()
         return answer.status, answer.read().decode()
-    except ConnectionRefusedError:
+    except ConnectionError:
         return None, None
     finally:
         connection.close()
