@@ -65,7 +65,7 @@ def serve(
     ] = 16,
     max_wait: Annotated[
         float, typer.Option(min=0, help="Maximum milliseconds that a sentence waits for others.")
-    ] = 5.0,
+    ] = 0.0,
 ):
     """Serve a preset with TensorFlow Serving's REST interface, and a page to try it."""
     from kzoo.presets.shelf import load, locate, preset_name

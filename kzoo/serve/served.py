@@ -51,7 +51,7 @@ class Served:
         version: int = 1,
         beam_size: int = 5,
         max_batch: int = 16,
-        max_wait: float = 5.0,
+        max_wait: float = 0.0,
         limits: Limits | None = None,
     ):
         if not name or set(name) & set("/:?#"):
