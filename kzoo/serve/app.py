@@ -9,14 +9,13 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from kzoo.errors import UserError
-from kzoo.serve.batcher import Busy
+from kzoo.serve.batcher import RETRY_SECONDS, Busy
 from kzoo.serve.bounded_body import BoundedBody
 from kzoo.serve.metrics import Counted
 from kzoo.serve.page import page_routes
 from kzoo.serve.rest import BROKEN, model_routes
 from kzoo.serve.served import Served
 
-RETRY_SECONDS = 1
 CLIENT_GONE = 499  # not an HTTP status, but what servers count when the client did not wait for the answer
 
 
@@ -44,7 +43,7 @@ def create_app(served: Served) -> FastAPI:
         app.include_router(routes(served))
     for error, handler in HANDLERS.items():
         app.add_exception_handler(error, handler)
-    app.add_middleware(BoundedBody, served.limits.body, served.limits.read_seconds)
+    app.add_middleware(BoundedBody, served.limits.body, served.limits.bodies, served.limits.read_seconds)
     app.add_middleware(Counted, served.metrics)
     return app
 

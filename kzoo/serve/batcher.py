@@ -12,6 +12,7 @@ from kzoo.serve.metrics import Metrics
 
 log = logging.getLogger("kzoo.serve")
 
+RETRY_SECONDS = 1  # what clients are told to wait that come at a busy time
 STOPPING = "the server is stopping: try again later"
 
 

@@ -1,10 +1,14 @@
 """Reads requests' bodies before anything else does, unpacks them, and limits their size and time."""
 
 import asyncio
+import contextlib
 import zlib
+from collections.abc import Callable, Iterator
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
+
+from kzoo.serve.batcher import RETRY_SECONDS
 
 
 class Refused(Exception):
@@ -22,34 +26,60 @@ class Refused(Exception):
 class BoundedBody:
     """ASGI middleware that reads bodies up to a size and time limit, and answers 413 or 408 beyond it.
 
-    Bodies may be compressed by gzip, as TensorFlow Serving takes them; the limit is for what they hold.
+    Bodies may be compressed by gzip, as TensorFlow Serving takes them; the limit is for what they hold. Where
+    the bodies of all requests together would be too large, it answers 503.
 
     Args:
         app: the application, which gets requests with their whole bodies.
         most: int. Maximum number of bytes of a body.
-        seconds: float. The time that a client has to send it.
+        together: int. Maximum number of bytes of all bodies that are being read or worked on.
+        seconds: float. The time that a client has to send its body.
     """
 
-    def __init__(self, app, most: int, seconds: float):
-        self.app, self.most, self.seconds = app, most, seconds
+    def __init__(self, app, most: int, together: int, seconds: float):
+        self.app, self.most, self.together, self.seconds = app, most, together, seconds
+        self._held = 0
 
     async def __call__(self, scope, receive, send):
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        try:
-            body = await self._whole(dict(scope["headers"]), receive)
-        except ClientDisconnect:
-            return
-        except Refused as refused:
-            # The rest of the body cannot be told from a next request.
-            answer = JSONResponse({"error": refused.reason}, refused.status, {"Connection": "close"})
-            await answer(scope, receive, send)
-            return
-        await self.app(scope, _replayed(body, receive), send)
+        with self._room() as take:
+            try:
+                body = await self._whole(dict(scope["headers"]), receive, take)
+            except ClientDisconnect:
+                return
+            except Refused as refused:
+                # The rest of the body cannot be told from a next request.
+                headers = {"Connection": "close"}
+                if refused.status == 503:
+                    headers["Retry-After"] = str(RETRY_SECONDS)
+                await JSONResponse({"error": refused.reason}, refused.status, headers)(scope, receive, send)
+                return
+            await self.app(scope, _replayed(body, receive), send)
 
-    async def _whole(self, headers: dict[bytes, bytes], receive) -> bytes:
-        """Return the body, unpacked.
+    @contextlib.contextmanager
+    def _room(self) -> Iterator[Callable[[int], None]]:
+        """Yield a function that takes a number of bytes of what all bodies may have; the end gives them back.
+
+        The function raises `Refused` where too few are left.
+        """
+        taken = 0
+
+        def take(count: int):
+            nonlocal taken
+            if self._held + count > self.together:
+                raise Refused(503, "the server holds too many other requests: try again later")
+            taken += count
+            self._held += count
+
+        try:
+            yield take
+        finally:
+            self._held -= taken
+
+    async def _whole(self, headers: dict[bytes, bytes], receive, take: Callable[[int], None]) -> bytes:
+        """Return the body, unpacked; `take` is called with the numbers of bytes that it needs.
 
         Raises:
             Refused: it is too large, too slow, or not what its headers say.
@@ -58,7 +88,7 @@ class BoundedBody:
         body, too_large = bytearray(), Refused(413, f"the body is larger than {self.most:,} bytes")
         try:
             async with asyncio.timeout(self.seconds):
-                size = await self._read(headers, receive, body)
+                size = await self._read(headers, receive, body, take)
         except TimeoutError:
             raise Refused(408, f"the body did not arrive within {self.seconds:g} seconds") from None
         if size > self.most:
@@ -71,9 +101,10 @@ class BoundedBody:
         plain = unzipped(body, self.most + 1)
         if len(plain) > self.most:
             raise too_large
+        take(len(plain))
         return plain
 
-    async def _read(self, headers: dict[bytes, bytes], receive, body: bytearray) -> int:
+    async def _read(self, headers: dict[bytes, bytes], receive, body: bytearray, take: Callable) -> int:
         """Read the body, and return its size; of a body that is too large, at most a part is kept."""
         declared = headers.get(b"content-length", b"0")
         if b"expect" in headers and declared.isdigit() and int(declared) > self.most:
@@ -87,6 +118,7 @@ class BoundedBody:
             chunk, more = message.get("body", b""), message.get("more_body", False)
             size += len(chunk)
             if size <= self.most:
+                take(len(chunk))
                 body += chunk
         return size
 

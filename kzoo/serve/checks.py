@@ -22,6 +22,8 @@ class Limits:
         characters: int. Maximum characters per text.
         sentences: int. Maximum sentences per request.
         body: int. Maximum bytes of a request's body.
+        bodies: int. Maximum bytes of the bodies of all requests that are being read or worked on; clients
+            with more are told to try again.
         read_seconds: float. The time that a client has to send its body.
         queue: int. Maximum waiting sentences over all requests; clients with more are told to try again.
     """
@@ -29,6 +31,7 @@ class Limits:
     characters: int = 5_000
     sentences: int = 256
     body: int = 8 * 2**20
+    bodies: int = 256 * 2**20
     read_seconds: float = 10.0
     queue: int = 1024
 

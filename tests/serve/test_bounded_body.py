@@ -9,7 +9,7 @@ import pytest
 from kzoo.serve.bounded_body import BoundedBody
 
 
-def ask(chunks, headers=(), most=8, seconds=5.0):
+def ask(chunks, headers=(), most=8, together=1000, seconds=5.0):
     """Return status, content and the headers that a client sees, and what the application got."""
     got, sent = [], []
 
@@ -32,7 +32,7 @@ def ask(chunks, headers=(), most=8, seconds=5.0):
         sent.append(message)
 
     scope = {"type": "http", "method": "POST", "path": "/", "headers": list(headers)}
-    asyncio.run(BoundedBody(app, most, seconds)(scope, receive, send))
+    asyncio.run(BoundedBody(app, most, together, seconds)(scope, receive, send))
     if not sent:
         return None, None, None, got
     return sent[0]["status"], json.loads(sent[1]["body"]), dict(sent[0]["headers"]), got
@@ -62,6 +62,48 @@ def test_a_slow_client_is_told():
     assert (status, got) == (408, [])
     assert content == {"error": "the body did not arrive within 0.05 seconds"}
     assert headers[b"connection"] == b"close"
+
+
+def test_all_bodies_together_are_bounded():
+    """The first is being worked on while the second comes; it leaves its room to the third."""
+    statuses = []
+
+    async def main():
+        go_on, begun = asyncio.Event(), asyncio.Event()
+
+        async def app(scope, receive, send):
+            begun.set()
+            await go_on.wait()
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+
+        async def request(body):
+            async def receive():
+                return {"type": "http.request", "body": body}
+
+            async def send(message):
+                if "status" in message:
+                    statuses.append((message["status"], dict(message["headers"]).get(b"retry-after")))
+
+            await bounded({"type": "http", "headers": []}, receive, send)
+
+        bounded = BoundedBody(app, 8, 10, 5.0)
+        first = asyncio.create_task(request(b"123456"))
+        await begun.wait()
+        await request(b"78901")
+        go_on.set()
+        await first
+        await request(b"78901")
+
+    asyncio.run(main())
+    assert statuses == [(503, b"1"), (200, None), (200, None)]
+
+
+def test_what_gzip_holds_counts_among_all_bodies():
+    body, header = gzip.compress(bytes(70)), [(b"content-encoding", b"gzip")]
+    assert ask([body], header, most=80, together=70 + len(body))[0] == 200
+    status, content, headers, got = ask([body], header, most=80, together=69 + len(body))
+    assert (status, headers[b"connection"], got) == (503, b"close", [])
+    assert content == {"error": "the server holds too many other requests: try again later"}
 
 
 def test_gzip_is_unpacked_up_to_the_limit():
