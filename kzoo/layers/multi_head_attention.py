@@ -98,6 +98,7 @@ class MultiHeadAttention(CompositeLayer):
         self,
         query,
         value=None,
+        *,  # Keras's own layer has the key here
         attention_mask=None,
         cache=None,
         cache_index=None,
@@ -161,7 +162,7 @@ class MultiHeadAttention(CompositeLayer):
         """Return queries or keys `(B, H, L, d)`, rotated if there is a `rotary` layer."""
         return x if self.rotary is None else self.rotary(x, positions=positions)
 
-    def compute_output_spec(self, query, value=None, attention_mask=None, cache=None, **others):
+    def compute_output_spec(self, query, value=None, cache=None, **others):
         # Keras passes by name what is not a tensor.
         B, L, _ = query.shape
         outputs = [keras.KerasTensor(query.shape, self.compute_dtype)]

@@ -54,6 +54,12 @@ def test_a_value_of_another_width_is_refused():
         MultiHeadAttention(2, 4)(np.zeros((1, 3, 16)), np.zeros((1, 3, 12)))
 
 
+def test_a_key_in_the_place_where_keras_has_it_is_refused_not_taken_for_a_mask():
+    x = np.zeros((1, 3, 8), "float32")
+    with pytest.raises(TypeError, match="too many positional arguments"):
+        MultiHeadAttention(2, 4)(x, x, x)
+
+
 def test_a_mask_of_rows_is_that_of_all_heads(random):
     """As many heads as rows: Keras's own attention takes `(B, L, N)` too."""
     x, mask = random.normal(size=(2, 5, 8)).astype("float32"), random.random((2, 5, 5)) < 0.6
