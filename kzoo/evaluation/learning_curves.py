@@ -99,9 +99,9 @@ def epochs_to_reach(
 
 
 def reach_table(histories: Mapping[str, str | Path], thresholds: Sequence[float]) -> str:
-    """Return the result of `epochs_to_reach` as a Markdown table, one row per run."""
+    """Return the result of `epochs_to_reach` as a Markdown table, one row per run; – means never."""
     rows = [
-        (label, *("" if epoch is None else str(epoch) for epoch in epochs))
+        (label, *("–" if epoch is None else str(epoch) for epoch in epochs))
         for label, epochs in epochs_to_reach(histories, thresholds)
     ]
     return markdown_table(("BLEU", *(f"{threshold:g}" for threshold in thresholds)), rows)

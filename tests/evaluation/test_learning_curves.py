@@ -57,7 +57,7 @@ def test_epochs_to_reach_counts_the_first_epoch_at_or_over(runs):
         "| BLEU | 5 | 20.5 |",
         "| --- | ---: | ---: |",
         "| fast | 1 | 4 |",
-        "| slow | 2 |  |",
+        "| slow | 2 | – |",
     ]
 
 
