@@ -1,6 +1,7 @@
 """Beam search against brute force, step-by-step argmax and a search in plain Python."""
 
 import itertools
+import math
 
 import keras
 import numpy as np
@@ -9,6 +10,7 @@ from keras import ops, tree
 
 from kzoo.decoding import GNMT, BeamSearch, Exponent
 from kzoo.decoding.batched_search import BatchedSearch, batches_by_length
+from kzoo.decoding.length_penalty import as_penalty
 from kzoo.decoding.top_k import top_k
 from kzoo.models import TransformerBackbone
 from kzoo.text.tokenizers import END, PAD, START
@@ -228,17 +230,24 @@ def test_top_k_equals_sorting(size, random):
 def test_outputs_end_at_one_and_a_half_times_the_padded_length_and_eight(random):
     endless = Table(random, 8, 1)
     endless.logits[..., END] = -100
-    found = BatchedSearch(endless, max_length=64, jit_compile=False).search(
-        [[1] * 5, [1] * 20, [1] * 60], {}, 1, Exponent()
-    )
-    assert [len(words_of(tokens[0])) for tokens, _ in found] == [32, 44, 64]
+    searches, words = BatchedSearch(endless, max_length=64, jit_compile=False), [[1] * 5, [1] * 20, [1] * 60]
+    for most, lengths in ((None, [32, 44, 64]), (9, [9, 9, 9]), (100, [64, 64, 64])):
+        found = searches.search(words, {}, 1, Exponent(), most)
+        assert [len(words_of(tokens[0])) for tokens, _ in found] == lengths
 
 
 def test_longer_sentences_than_the_lengths_are_padded_to_the_model_s_maximum():
     assert batches_by_length([[5] * 300, [5] * 3], 512) == [(512, [0]), (16, [1])]
 
 
+def test_the_end_symbol_has_a_place():
+    assert batches_by_length([[5] * 15, [5] * 16], 512) == [(24, [1]), (16, [0])]
+
+
 def test_length_penalties():
     assert Exponent(0.0)(7) == 1
     assert Exponent(1.0)(7) == 7
     np.testing.assert_allclose(GNMT(0.6)(7), 2**0.6)
+    assert (Exponent(), GNMT()) == (Exponent(1.0), GNMT(0.6))
+    np.testing.assert_allclose(as_penalty(2)(7), 7**2)  # a number is an exponent of the length
+    assert as_penalty(math.sqrt)(49) == 7

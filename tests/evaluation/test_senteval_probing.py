@@ -64,6 +64,50 @@ def test_the_validation_set_chooses_among_the_strengths(strengths, random, monke
     assert found == {"accuracy": [70, 70]}
 
 
+def test_the_first_of_equally_good_strengths_is_chosen(random, monkeypatch):
+    accuracies = {1e-5: (0.6, 0.5), 1e-4: (0.8, 0.7), 1e-3: (0.8, 0.9)}
+    monkeypatch.setattr(senteval_probing, "_network", lambda *values: Fixed(*accuracies[values[-2]]))
+    assert probe(*[split(random, 4)] * 3, seeds=[1], strengths=list(accuracies)) == {"accuracy": [70]}
+
+
+def test_every_split_is_used_for_what_it_is_for(random, monkeypatch):
+    used = []
+
+    class Noting(Fixed):
+        def fit(self, batches, validation_data, epochs, **options):
+            used.append((epochs, batches.labels, batches.batches, validation_data.labels))
+            super().fit(batches, **options)
+
+        def evaluate(self, batches, **options):
+            used[-1] += (batches.labels,)
+            return super().evaluate(batches)
+
+    monkeypatch.setattr(senteval_probing, "_network", lambda *_: Noting(0.5, 0.5))
+    train, validation, test = (split(random, count) for count in (150, 5, 6))
+    probe(train, validation, test, seeds=[1, 2], strengths=[1e-5], passes=2, looks=3)
+    for epochs, trained, _, validated, tested in used:
+        assert epochs == 3
+        assert (trained is train[1], validated is validation[1], tested is test[1]) == (True, True, True)
+    first, second = (np.concatenate(batches) for _, _, batches, *_ in used)
+    assert (first != second).any()  # each seed has its order
+    assert (first[:150] != first[150:]).any() and (first[:150] != np.arange(150)).any()
+
+
+def test_a_seed_decides_the_first_weights_and_the_dropout(random):
+    x = random.normal(size=(64, 6)).astype("float32")
+
+    def made(seed):
+        keras.utils.set_random_seed(int(random.integers(1000)))  # as in a program that draws before
+        model = _network(3, 200, 0.5, 0.0, seed)
+        dropped = ops.convert_to_numpy(model(x, training=True))
+        return model.get_weights()[0], dropped
+
+    first, again, other = made(1), made(1), made(2)
+    for one, same, different in zip(first, again, other, strict=True):
+        np.testing.assert_array_equal(one, same)
+        assert np.abs(one - different).max() > 0.01
+
+
 def test_network_is_its_formula(random):
     model = _network(3, 200, 0.1, 0.5, seed=1)
     x = random.normal(size=(4, 6)).astype("float32")

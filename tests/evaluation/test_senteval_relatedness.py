@@ -85,3 +85,35 @@ def test_the_best_of_the_looks_counts_and_the_fourth_miss_ends_training(random, 
     trained = senteval_relatedness._trained(splits[0], splits[1], seed=1)
     assert len(seen) == 7
     np.testing.assert_array_equal(trained(splits[1][0]), seen[4])
+
+
+def test_every_pass_has_all_examples_in_an_order_of_its_own(random, monkeypatch):
+    train, validation, _ = linear(random)
+    train = np.repeat(np.arange(500.0)[:, None], 2, axis=1), train[1]  # the features tell the row
+    rows = []
+    monkeypatch.setattr(senteval_relatedness, "LOOKS", 1)
+    monkeypatch.setattr(senteval_relatedness, "PASSES", 2)
+    monkeypatch.setattr(SoftmaxLayer, "step", lambda layer, features, targets: rows.extend(features[:, 0]))
+    senteval_relatedness._trained(train, (validation[0][:, :2], validation[1]), seed=1)
+    passes = np.array(rows).reshape(2, 500)
+    np.testing.assert_array_equal(np.sort(passes, axis=1), [np.arange(500)] * 2)
+    assert (passes[0] != passes[1]).any() and (passes[0] != np.arange(500)).any()
+
+
+def test_the_test_set_is_only_scored(random, monkeypatch):
+    train, validation, test = linear(random)
+    test = test[0], np.exp(test[0][:, 0] + test[0][:, 1])  # of which ranks tell more than a line
+    trained = []
+
+    def identity(*arguments):
+        trained.append(arguments)
+        return lambda features: features[:, 0]
+
+    monkeypatch.setattr(senteval_relatedness, "_trained", identity)
+    found = relatedness(train, validation, test, [1111])
+    assert trained == [(train, validation, 1111)]
+    predicted = test[0][:, 0]
+    assert found["pearson"] == [pytest.approx(np.corrcoef(predicted, test[1])[0, 1])]
+    ranks = [np.argsort(np.argsort(values)) for values in (predicted, test[1])]
+    assert found["spearman"] == [pytest.approx(np.corrcoef(*ranks)[0, 1])]
+    assert found["mse"] == [pytest.approx(((predicted - test[1]) ** 2).mean())]

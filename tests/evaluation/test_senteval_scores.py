@@ -125,6 +125,24 @@ def test_each_task_has_its_protocol(task, monkeypatch):
         assert found.shape == (len(targets), width)
 
 
+def test_cosines_are_compared_with_the_scores_of_every_set(monkeypatch):
+    random, found = np.random.default_rng(3), []
+    sets = {
+        name: files.Examples(
+            tuple([" ".join(random.choice(WORDS, 3)) for _ in range(count)] for _ in "uv"),
+            random.random(count).tolist(),
+        )
+        for name, count in (("answers", 20), ("images", 60))
+    }
+    monkeypatch.setattr(senteval, "senteval_examples", lambda task: sets)
+    (task,) = evaluate_embeddings(embed, ["STS-2015-cosine"])
+    for examples in sets.values():
+        u, v = (embed(texts) for texts in examples.texts)
+        cosines = (u * v).sum(axis=1) / np.sqrt((u**2).sum(axis=1) * (v**2).sum(axis=1))
+        found.append(np.corrcoef(cosines, examples.targets)[0, 1])
+    assert task.scores["pearson"] == [pytest.approx(0.25 * found[0] + 0.75 * found[1], abs=1e-5)]
+
+
 def test_seeds_are_sentevals_first():
     assert senteval.SEEDS == (1111, 1112, 1113, 1114, 1115)
 
@@ -202,6 +220,16 @@ def test_table_has_models_side_by_side():
 def test_wrong_vectors(folder, wrong, expected):
     with pytest.raises(UserError, match=expected):
         evaluate_embeddings(wrong, ["CR"])
+
+
+def test_the_sentence_whose_vector_is_not_finite_is_named(folder):
+    def spoiled(texts):
+        vectors = embed(texts)
+        vectors[texts.index("the cat is bad"), 1] = np.inf
+        return vectors
+
+    with pytest.raises(UserError, match="not finite for 'the cat is bad'"):
+        evaluate_embeddings(spoiled, ["CR"])
 
 
 def test_word_counts_on_real_files():

@@ -78,13 +78,15 @@ def test_rows_gather_while_the_model_runs():
         model.free.clear()
         first = asyncio.create_task(batcher.submit(keyed(0)))
         await asyncio.sleep(0.05)  # its batch has begun
+        waiting = [batcher._metrics.queue._value.get()]
         others = [asyncio.create_task(batcher.submit(keyed(n))) for n in (1, 2, 3)]
         await asyncio.sleep(0)
+        waiting.append(batcher._metrics.queue._value.get())
         model.free.set()
         await asyncio.gather(first, *others)
-        return [rows for _, rows in model.batches]
+        return waiting, batcher._metrics.batches._sum.get(), [rows for _, rows in model.batches]
 
-    assert batched(conversation, max_wait=0) == [[0], [1, 2, 3]]
+    assert batched(conversation, max_wait=0) == ([0, 3], 4, [[0], [1, 2, 3]])
 
 
 @pytest.mark.parametrize(
@@ -121,6 +123,17 @@ def test_a_bad_row_fails_its_own_request_alone():
     first, bad, third = batched(conversation)
     assert (first, third) == ([2], [6])
     assert isinstance(bad, ValueError)
+
+
+def test_a_model_that_forgets_a_row_leaves_nobody_waiting():
+    async def conversation(batcher, model):
+        batcher._function = lambda key, rows: [0]
+        requests = [asyncio.create_task(batcher.submit(keyed(n))) for n in range(2)]
+        return await asyncio.wait_for(asyncio.gather(*requests, return_exceptions=True), 5)
+
+    told, forgotten = batched(conversation)
+    assert told == [0]
+    assert isinstance(forgotten, Busy)
 
 
 def test_a_client_that_has_gone_is_left_out():
@@ -273,6 +286,7 @@ def test_giving_up_refuses_what_waits_and_what_comes_but_finishes_what_runs():
         ]
         await asyncio.sleep(0.05)
         batcher.give_up()
+        assert batcher._metrics.queue._value.get() == 2  # the calls, of which one runs
         requests.append(asyncio.create_task(batcher.submit(keyed(4))))
         await asyncio.sleep(0)
         model.free.set()

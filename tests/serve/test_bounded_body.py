@@ -57,6 +57,45 @@ def test_a_client_that_asks_first_need_not_send():
     assert ask([], headers)[0] == 413
 
 
+@pytest.mark.parametrize("length", [b"8", b"many"])
+def test_a_client_that_asks_first_sends_what_is_not_known_to_be_too_large(length):
+    headers = [(b"content-length", length), (b"expect", b"100-continue")]
+    assert ask([b"12345678"], headers)[3] == [b"12345678"]
+
+
+def test_a_client_that_does_not_ask_is_read_to_its_end():
+    """It sees no answer before: this one leaves in the middle."""
+    assert ask([b"1234", None], [(b"content-length", b"9")])[0] is None
+
+
+def test_of_a_body_too_large_no_more_than_the_limit_is_kept():
+    chunks, body = [b"1234"] * 5, bytearray()
+
+    async def receive():
+        return {"type": "http.request", "body": chunks.pop(), "more_body": bool(chunks)}
+
+    assert asyncio.run(BoundedBody(None, 8, 5.0)._read({}, receive, body)) == 20
+    assert len(body) <= 8
+
+
+def test_what_follows_a_body_and_what_is_no_request_is_passed_on():
+    got = []
+
+    async def app(scope, receive, send):
+        got.append([await receive() for _ in range(2)])
+
+    for scope in ({"type": "http", "headers": []}, {"type": "lifespan"}):
+        messages = [{"type": "http.request", "body": b"1"}, {"type": "http.disconnect"}]
+
+        async def receive(messages=messages):
+            return messages.pop(0)
+
+        asyncio.run(BoundedBody(app, 8, 5.0)(scope, receive, None))
+    request, other = got
+    assert (request[0]["body"], request[1]["type"]) == (b"1", "http.disconnect")
+    assert other == [{"type": "http.request", "body": b"1"}, {"type": "http.disconnect"}]
+
+
 def test_a_slow_client_is_told():
     status, content, headers, got = ask([b"..."], seconds=0.05)
     assert (status, got) == (408, [])
@@ -107,8 +146,9 @@ def test_what_gzip_holds_counts_among_all_bodies():
 
 
 def test_gzip_is_unpacked_up_to_the_limit():
-    header = [(b"content-encoding", b"gzip")]
-    assert ask([gzip.compress(b"12345678")], header, most=40)[3] == [b"12345678"]
+    for name in (b" GZip ", b"gzip"):
+        header = [(b"content-encoding", name)]
+        assert ask([gzip.compress(b"12345678")], header, most=40)[3] == [b"12345678"]
     status, content, _, got = ask([gzip.compress(bytes(10_000))], header, most=80)
     assert (status, got) == (413, [])
     assert content == {"error": "the body is larger than 80 bytes"}

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from kzoo.errors import UserError
+from kzoo.training.not_a_number import not_finite
 from kzoo.training.optimizers import (
     OPTIMIZERS,
     halved_rate,
@@ -51,6 +52,33 @@ def test_sgd_clips_the_norm_of_all_gradients_together():
     np.testing.assert_allclose(np.asarray(weights[1]), [-0.5 * 4.0], rtol=1e-5)
 
 
+def test_noam_is_the_paper_s_adam():
+    """Vaswani et al. 2017, Section 5.3, but for what the recipe says."""
+    recipe = dataclasses.replace(RECIPE, warmup_steps=20, rate_factor=3.0, beta_2=0.98, accumulate=2)
+    optimizer = make_optimizer(recipe, width=64)
+    assert (optimizer.beta_1, optimizer.beta_2, optimizer.epsilon) == (0.9, 0.98, 1e-9)
+    rate = keras.saving.deserialize_keras_object(optimizer.get_config()["learning_rate"])
+    np.testing.assert_allclose(float(rate(2 * 4)), 3 / 8 * 5 * 20**-1.5, rtol=1e-5)  # the fifth update's
+
+
+@pytest.mark.parametrize("kind", ["adam", "sgd"])
+def test_other_optimizers_have_the_recipe_s_rate(kind):
+    optimizer = make_optimizer(dataclasses.replace(RECIPE, optimizer=kind), width=8)
+    assert float(optimizer.learning_rate) == RECIPE.rate
+    assert optimizer.global_clipnorm == RECIPE.clip_norm
+
+
+@pytest.mark.parametrize("precision", ["float32", "mixed_float16"])
+@pytest.mark.parametrize(("kind", "rate"), [("sgd", 0.5), ("noam", 8**-0.5 * 7 * 4000**-1.5)])
+def test_a_loss_that_is_not_finite_is_named_with_its_step_s_rate(kind, rate, precision):
+    model = keras.Sequential([keras.layers.Dense(1)])
+    optimizer = make_optimizer(dataclasses.replace(RECIPE, optimizer=kind), width=8)
+    if precision == "mixed_float16":
+        optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
+    model.compile(optimizer, "mse")
+    assert f"learning rate {rate:.3g}:" in str(not_finite("the loss", (7, 1, 7), model, ""))
+
+
 @pytest.mark.parametrize("kind", ["sgd", "noam"])
 def test_accumulated_batches_make_one_update_of_their_mean_gradient(kind, random):
     recipe = dataclasses.replace(RECIPE, optimizer=kind, clip_norm=0.5)
@@ -73,6 +101,8 @@ def test_halving_is_the_paper_s_schedule():
     assert rates[4:7] == pytest.approx([5e-4, 2.5e-4, 1.25e-4])
     assert rates[11] == 1e-5
     assert len(rate_callbacks(dataclasses.replace(RECIPE, optimizer="adam", halve_after=4))) == 1
+    (callback,) = rate_callbacks(dataclasses.replace(RECIPE, optimizer="sgd", halve_after=2))
+    assert [callback.schedule(epoch) for epoch in range(4)] == [0.5, 0.5, 0.25, 0.125]
     assert rate_callbacks(RECIPE) == []
     with pytest.raises(UserError, match="halve_after needs a constant learning rate"):
         make_recipe(vars(RECIPE) | {"halve_after": 4})

@@ -1,7 +1,11 @@
 """A run's account: words and padding against counting by hand, arithmetic against formulas and XLA."""
 
+import functools
 import json
+import re
+import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import keras
@@ -26,7 +30,7 @@ from kzoo.training.arithmetic import (
     picture_products,
     training_flops,
 )
-from kzoo.training.run_report import RunReport
+from kzoo.training.run_report import RunReport, peak_memory
 
 D, F, V = 32, 48, 70
 
@@ -84,6 +88,40 @@ def test_a_report_is_of_all_devices_and_of_this_start_alone(monkeypatch):
     assert rows["  training"] == "4 s"
 
 
+def test_a_report_says_where_the_time_went(monkeypatch):
+    """Of a start at 100 that goes on 10 seconds in, and trains the next epoch in a `fit` of its own."""
+    clock, checkpoints = SimpleNamespace(now=110.0), SimpleNamespace(seconds=10.0)
+    monkeypatch.setattr("kzoo.training.run_report.time", SimpleNamespace(perf_counter=lambda: clock.now))
+    monkeypatch.setattr("kzoo.training.run_report.measured_peak", lambda dtype: 1e9)
+    monkeypatch.setattr("kzoo.training.run_report.training_flops", lambda *counts: 1e9)
+    account = Account(batches=2, source_words=5, target_words=8, places=16, seconds=10.0)
+    report = RunReport(account, checkpoints, 100.0)
+    report.set_model(SimpleNamespace(backbone=None, dtype_policy=keras.DTypePolicy("float32")))
+    for epoch, (seconds, val_seconds) in enumerate([(30.0, 7.0), (30.0, 8.0)]):
+        report.on_train_begin()
+        report.on_epoch_begin(epoch)
+        clock.now += 5
+        report.on_train_batch_end(0)
+        clock.now += 30
+        report.on_epoch_end(epoch, {"seconds": seconds, "val_seconds": val_seconds})
+        report.on_train_end()
+        checkpoints.seconds = 0.0
+    clock.now = 200.0
+    rows = {name.strip(): value for name, value in report.rows()}
+    assert rows["time"] == "100 s"
+    assert (rows["before training"], rows["training"], rows["validation"]) == ("10 s", "50 s", "15 s")
+    assert rows["checkpoints and everything else"] == "25 s"
+    assert rows["first step finished after"] == "5 s"
+    assert rows["making batches, of training"] == "20.0%"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads what Linux counts")
+def test_the_peak_memory_of_a_process_is_what_linux_counts(monkeypatch):
+    monkeypatch.setattr(keras.backend, "backend", lambda: "torch")  # as without an accelerator
+    (counted,) = re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert 0.5 < peak_memory() / (int(counted) * 1024) < 20  # more after a larger process that started it
+
+
 def test_speed_counts_this_start_s_batches_in_this_start_s_time():
     """Of an epoch that goes on, 12 seconds in: 8 more, of which making batches took 2."""
     batches, account = Batches([[5]] * 6, [[6] * 4] * 6, tokens=10, num_shapes=1), Account(seconds=7.0)
@@ -123,6 +161,37 @@ def test_an_epoch_s_time_is_that_of_its_steps_alone(monkeypatch, tmp_path):
     assert written == [("epoch_0000_batch_000001", 2), ("epoch_0000_batch_000003", 6)]
 
 
+@pytest.mark.parametrize(("minutes", "saved_after"), [(2, [3, 6]), (0, [])])
+def test_a_checkpoint_is_due_so_many_minutes_after_the_last(minutes, saved_after, monkeypatch, tmp_path):
+    """Steps of 50 seconds, of an epoch that goes on, 30 seconds in; a checkpoint takes 40."""
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: clock.now))
+    checkpoints = module.Checkpoints(tmp_path, minutes=minutes)
+    for name in ("check_finite", "_check_loss"):
+        monkeypatch.setattr(checkpoints, name, lambda: None)
+    monkeypatch.setattr(checkpoints, "_state", dict)
+    written = []
+
+    def write(name, state):
+        clock.now += 40
+        written.append(checkpoints.batch)
+
+    monkeypatch.setattr(checkpoints, "_write", write)
+    checkpoints.set_params({"steps": 9})
+    checkpoints.seconds = 30.0
+    checkpoints.on_epoch_begin(0)
+    for batch in range(6):
+        clock.now += 50
+        checkpoints.on_train_batch_end(batch, {"loss": 1.0})
+    assert written == saved_after
+    assert checkpoints.seconds == 330
+    checkpoints.on_epoch_end(0, {"val_bleu": 1.0})
+    checkpoints.on_epoch_begin(1)
+    clock.now += 50
+    checkpoints.on_train_batch_end(0, {"loss": 1.0})
+    assert checkpoints.seconds == 50
+
+
 def transformer(**options):
     sizes = {"num_layers": 2, "width": D, "num_heads": 4, "feedforward_dim": F, "dropout": 0.0}
     return pope_tiny(source_vocabulary_size=V, **sizes, **options).backbone
@@ -146,6 +215,13 @@ def test_a_word_meets_the_kernels_of_one_language():
         for codes in (("en", "de"), ("en", "de", "fr", "cs"))
     )
     assert two == four
+
+
+def test_the_bridge_s_kernels_are_among_the_source_s():
+    sizes = {"embedding_dim": 16, "width": 16, "num_heads": 2, "hidden_dim": 8}
+    build = functools.partial(attention_bridge_m2m_tiny, vocabulary_size=50, languages=("en", "de"), **sizes)
+    source, _ = kernel_sizes(build().backbone)
+    assert source == kernel_sizes(build(bridge=False).backbone)[0] + 16 * 8 + 8 * 2
 
 
 def test_kernels_of_a_recurrent_model():

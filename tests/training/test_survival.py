@@ -352,6 +352,8 @@ def test_digests_are_of_all_files(tmp_path):
     assert damage(tmp_path, ("weights", "state")) == "SHA256SUMS lacks weights"
     (tmp_path / "SHA256SUMS").write_text("")
     assert damage(tmp_path, ("weights", "state")) == "SHA256SUMS lacks weights"
+    (tmp_path / "SHA256SUMS").write_bytes(b"\xff\xfe")
+    assert damage(tmp_path, ("weights", "state")) == "SHA256SUMS is not text"
 
 
 @pytest.mark.parametrize("seed", [RECIPE.seed, 7])
@@ -392,6 +394,38 @@ def test_changed_data_is_refused_and_nothing_written(tmp_path, monkeypatch):
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
+def test_batches_are_counted_on_where_several_make_an_update(tmp_path, monkeypatch):
+    recipe = replace(RECIPE, accumulate=2)
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        at_step(patch, 2, lambda: os.kill(os.getpid(), signal.SIGTERM))
+        train(recipe, tmp_path, verbose=0)
+    (saved,) = (tmp_path / "checkpoints").iterdir()
+    data = json.loads((saved / "state.json").read_text())["data"]
+    restored = Checkpoints(tmp_path / "checkpoints", data=data)
+    restored.set_model(TinyTask(recipe, None).build(None))
+    restored.restore()
+    assert (restored.epoch, restored.batch, restored.step) == (0, 4, 4)
+
+
+def test_the_latest_checkpoint_is_known_by_its_numbers(tmp_path):
+    for name in ("epoch_0001", "epoch_0001_batch_999999", "epoch_0001_batch_1000000", "epoch_0000"):
+        (tmp_path / name).mkdir()
+    latest = (1, 1_000_000, tmp_path / "epoch_0001_batch_1000000")
+    assert checkpoints_module.saved_in(tmp_path)[-1] == latest
+
+
+def test_the_space_that_a_checkpoint_needs_is_known_before(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(checkpoints_module, "check_space", lambda folder, size: asked.append(size))
+    saving = Checkpoints(tmp_path)
+    saving.set_model(keras.Sequential([keras.Input((256,)), keras.layers.Dense(1024)]))
+    saving.model.compile("adam", "mse")
+    saving.model.optimizer.build(saving.model.trainable_variables)
+    saving.save()
+    needed = sum(path.stat().st_size for path in (tmp_path / "epoch_0000").iterdir())
+    assert needed <= asked[0] < 1.2 * needed
+
+
 def test_the_digest_is_that_of_words_and_sides():
     digests = {
         Batches(*sides).digest()
@@ -422,8 +456,9 @@ def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path, monkeypatch):
         train(RECIPE, tmp_path, verbose=0)
     assert checkpoints(tmp_path) == ["epoch_0001"]
     often = replace(RECIPE, checkpoint_minutes=OFTEN)
-    with pytest.raises(UserError, match=rf"step {step} .* checkpoint epoch_0001_batch_000008 "):
-        train(often, tmp_path, verbose=0)
+    for again in (often, RECIPE):  # which goes on at the spoiled batch
+        with pytest.raises(UserError, match=rf"loss .* step {step} .* checkpoint epoch_0001_batch_000008 "):
+            train(again, tmp_path, verbose=0)
     model = TinyTask(RECIPE, None).build(None)
     model.load_weights(tmp_path / "checkpoints" / "epoch_0001_batch_000008" / "checkpoint.weights.h5")
     assert all(np.isfinite(weight).all() for weight in model.get_weights())

@@ -196,6 +196,14 @@ def test_patience(patience, out, tmp_path):
     assert History(tmp_path / "history.csv", checkpoints, patience).out_of_patience is out
 
 
+def test_a_history_has_the_columns_of_all_its_rows(tmp_path):
+    """As of a run that went on with a newer kzoo, which logs more."""
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.history = [{"epoch": 1, "loss": 3.0}, {"epoch": 2, "loss": 2.0, "speed": 5.0}]
+    History(tmp_path / "history.csv", checkpoints, 0).write()
+    assert (tmp_path / "history.csv").read_text().splitlines() == ["epoch,loss,speed", "1,3.0,", "2,2.0,5.0"]
+
+
 RECIPE = 'preset = "pope_tiny"\ncorpus = "scenes"\nsource = "en"\ntarget = "de"\n'
 SEVERAL = 'preset = "attention_bridge_m2m_tiny"\ncorpus = "scenes"\nlanguages = ["en", "de"]\n'
 
