@@ -43,7 +43,6 @@ class MultilingualTranslator(TranslationModel):
     def __init__(self, backbone: keras.Model, tokenizers: dict[str, Tokenizer | None], **kwargs):
         super().__init__(backbone, **kwargs)
         self.tokenizers = dict(tokenizers)
-        self._embed_batch = None
 
     @property
     def languages(self) -> list[str]:
@@ -103,6 +102,7 @@ class MultilingualTranslator(TranslationModel):
             )
         words = self.tokenize(texts, source_language, truncate)
         languages = self._language_inputs(len(words), source_language, target_language)
+        self._heed_new_weights()
         found = self._searches.search(
             words, languages, beam_size, length_penalty, max_length, threads, progress
         )
@@ -169,6 +169,7 @@ class MultilingualTranslator(TranslationModel):
             translation = self.translate([text], source_language, target_language)[0]
         target = self.tokenize([translation], target_language)[0]
         languages = self._language_inputs(1, source_language, target_language)
+        self._heed_new_weights()
         weights = self._attention(words, target, languages)
         attended = (
             pieces(self.tokenizers[source_language], words)
@@ -181,6 +182,7 @@ class MultilingualTranslator(TranslationModel):
         """Yield the sentences' numbers with their M and A, batch by batch; empty sentences are skipped."""
         if self.backbone.bridge is None:
             raise UserError("a model without a bridge (bridge=False) has no sentence embeddings")
+        self._heed_new_weights()
         if self._embed_batch is None:
             embeddings = BackboneMethod(self.backbone, self.backbone.matrix)
             embeddings.compile(jit_compile=self._searches.jit_compile)
@@ -191,6 +193,10 @@ class MultilingualTranslator(TranslationModel):
             code = np.full(len(source), self._number(language), "int32")
             found = self._embed_batch({"source": source, "source_language": code})
             yield numbers, *(part[: len(numbers)] for part in found)
+
+    def _forget_compiled(self):
+        super()._forget_compiled()
+        self._embed_batch = None
 
     def tokenize(self, texts: Iterable[str], language: str, truncate: bool = False) -> list[list[int]]:
         """Return the token ids of sentences in a language, without start and end.

@@ -47,12 +47,18 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
 
     Raises:
         UserError: the folder holds something other than a preset, or cannot be written; a weight beyond
-            float16; a name in the configuration or the settings that `read_preset` would refuse.
+            float16; weights of quantization or LoRA; a name in the configuration or the settings that
+            `read_preset` would refuse.
     """
     _check_tokenizers(tokenizers)
     others = _others(Path(folder))
     backbone = translator.backbone
     full = type(backbone).from_config({**backbone.get_config(), "dtype": "float32"})
+    if len(full.weights) != len(backbone.weights):
+        raise UserError(
+            "a preset has the weights of a model that is not quantized and has no LoRA: "
+            "save this one as a .keras file, or export it"
+        )
     full.set_weights(backbone.get_weights())
     check_float16(full.weights)
     with whole_folder(folder) as unfinished:

@@ -30,8 +30,8 @@ class TranslationModel(WholeBatchLoss, keras.Model):
     def __init__(self, backbone: keras.Model, **kwargs):
         super().__init__(**{"dtype": backbone.dtype_policy, **kwargs})  # the policy decides on loss scaling
         self.backbone = backbone
-        self._searches = BatchedSearch(self, backbone.max_length, uses_xla(backbone))
-        self._attention = SourceAttention(backbone)
+        self._compiled_with = None
+        self._forget_compiled()
         self.built = True  # like the backbone
 
     @property
@@ -41,6 +41,11 @@ class TranslationModel(WholeBatchLoss, keras.Model):
         return None if shape is None else tuple(shape)
 
     def call(self, inputs, training=None):
+        # Keras would take a dictionary's values in the order of their names, whatever these are.
+        if isinstance(inputs, dict) and (others := inputs.keys() - self.backbone.input.keys()):
+            raise ValueError(
+                f"the model reads {', '.join(sorted(self.backbone.input))}, not {', '.join(sorted(others))}"
+            )
         return self.backbone(inputs, training=training)
 
     def _resolve_auto_jit_compile(self):
@@ -102,6 +107,18 @@ class TranslationModel(WholeBatchLoss, keras.Model):
         from kzoo.export import export_saved_model
 
         export_saved_model(self, filepath, beam_size, length_penalty, precision)
+
+    def _forget_compiled(self):
+        """Begin without compiled functions of the model."""
+        self._searches = BatchedSearch(self, self.backbone.max_length, uses_xla(self.backbone))
+        self._attention = SourceAttention(self.backbone)
+
+    def _heed_new_weights(self):
+        """Forget functions compiled with weights that are gone: `quantize` and `enable_lora` make others."""
+        weights = tuple(map(id, self.backbone.weights))
+        if weights != self._compiled_with:
+            self._forget_compiled()
+            self._compiled_with = weights
 
     def bake(self):
         """Encode the glyphs of all source characters once, if the model reads glyphs."""

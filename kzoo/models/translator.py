@@ -129,6 +129,7 @@ class Translator(TranslationModel):
         check_search(beam_size, n, max_length, threads)
         length_penalty = as_penalty(length_penalty)
         words = self.tokenize_source(texts, truncate)
+        self._heed_new_weights()
         self.bake()
         images = image_rows(images, len(words), self.image_shape, self.extractor)
         others = {} if images is None else {"image": images}
@@ -162,6 +163,7 @@ class Translator(TranslationModel):
             translation = self.translate([text], images=images)[0]
         target = tokenize_within(self.target_tokenizer, [translation], self.backbone.max_length - 1)[0]
         others = {} if images is None else {"image": images}
+        self._heed_new_weights()
         weights = self._attention(source, target, others)[..., : len(source) + 1]
         return pieces(self.source_tokenizer, source), pieces(self.target_tokenizer, target), weights
 

@@ -130,6 +130,36 @@ def test_quantized_without_having_been_called(trained):
     assert np.corrcoef(*logits)[0, 1] > 0.99
 
 
+@pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method")
+def test_quantized_after_having_translated(trained, tmp_path):
+    """What was compiled before must not be used with weights that are gone."""
+    texts, models = ["A man sees a dog."], [pope_tiny(trained.source_tokenizer, **SMALL) for _ in range(2)]
+    models[1].set_weights(models[0].get_weights())
+    exact = models[0].n_best(texts, beam_size=2, n=2)[0]
+    exact_attention = models[0].attention(texts[0], "Ein Hund.")[2]
+    for model in models:
+        model.quantize("int8")
+    used, fresh = (
+        [
+            *(found.score for found in model.n_best(texts, beam_size=2, n=2)[0]),
+            *model.attention(texts[0], "Ein Hund.")[2].ravel(),
+        ]
+        for model in models
+    )
+    np.testing.assert_allclose(used, fresh, atol=1e-6)
+    assert np.abs(used[:2] - np.array([found.score for found in exact])).max() > 1e-5
+    assert np.abs(used[2:] - exact_attention.ravel()).max() > 1e-5
+    with pytest.raises(UserError, match="not quantized and has no LoRA: save this one as a .keras file"):
+        models[0].save_to_preset(tmp_path / "preset")
+    assert not (tmp_path / "preset").exists()
+
+
+def test_an_input_that_the_model_does_not_read_is_named(trained):
+    words = {"source": np.array([[5, 6, 3]]), "target": np.array([[2, 4]])}
+    with pytest.raises(ValueError, match="the model reads source, target, not alignment"):
+        trained({**words, "alignment": words["target"]})
+
+
 def test_too_long_a_sentence_is_named_or_cut(trained):
     long = "man " * 59 + "dog"
     with pytest.raises(UserError, match="sentence 2 has 60 subwords, the model reads at most 39"):
