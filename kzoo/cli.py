@@ -1,9 +1,11 @@
 """The `kzoo` command line: its commands, and errors printed as one line."""
 
 import os
+from typing import Annotated
 
 import typer
 
+from kzoo import __version__
 from kzoo.commands import comparison, features, plots, scoring, serving, shelf, training, translation
 from kzoo.errors import exits_on_errors
 
@@ -17,6 +19,21 @@ for commands in (shelf, training, translation, scoring, comparison, serving):
     app.add_typer(commands.app)
 app.add_typer(features.app, name="features")
 app.add_typer(plots.app, name="plot")
+
+
+def _version(asked: bool):
+    if asked:
+        print(f"kzoo {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _kzoo(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+):
+    pass
 
 
 def main(application: typer.Typer | None = None):

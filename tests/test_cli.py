@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -31,6 +32,19 @@ def run(*arguments, monkeypatch, capsys):
     if isinstance(stop.value.code, str):  # as Python does on exit
         return 1, stop.value.code
     return stop.value.code, error
+
+
+def test_the_version_is_that_of_the_installed_package():
+    assert CliRunner().invoke(cli.app, ["--version"]).stdout == f"kzoo {metadata.version('kzoo')}\n"
+
+
+def test_without_its_shelf_kzoo_says_where_it_is(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr("kzoo.sharing.location.SHELF", tmp_path / "presets")
+    status, error = run(
+        "translate", "pope_tiny_multi30k_en_de", "A dog.", monkeypatch=monkeypatch, capsys=capsys
+    )
+    assert status == 1
+    assert "the shelf is not in this installation, but in a clone" in error
 
 
 def test_help_and_list():

@@ -84,7 +84,7 @@ class AttentionBridge(CompositeLayer):
     def _penalty(self, scores, mask):
         """Return the mean over sentences of how far the heads are from orthonormal."""
         scores = ops.cast(scores, "float32")
-        overlap = ops.matmul(scores, ops.swapaxes(scores, 1, 2)) - ops.eye(self.num_heads)
+        overlap = ops.matmul(scores, ops.swapaxes(scores, 1, 2)) - ops.eye(self.num_heads, dtype="float32")
         penalty = ops.sum(ops.square(overlap), axis=(1, 2))  # (B,)
         if not self.squared:
             penalty = ops.sqrt(ops.maximum(penalty, 1e-12))  # the square root has no gradient at 0

@@ -89,9 +89,10 @@ class GlyphCharEncoder(CompositeLayer):
         if self.output_map is not None:
             self.output_map.build((None, self.num_features))
         F = (self.num_features,)
-        self.gamma = self.add_weight(F, "ones", autocast=False, name="gamma")
-        self.beta = self.add_weight(F, "zeros", autocast=False, name="beta")
-        stored = {"autocast": False, "trainable": False}
+        single = {"dtype": "float32", "autocast": False}
+        self.gamma = self.add_weight(F, "ones", **single, name="gamma")
+        self.beta = self.add_weight(F, "zeros", **single, name="beta")
+        stored = {**single, "trainable": False}
         self.moving_mean = self.add_weight(F, "zeros", **stored, name="moving_mean")
         self.moving_variance = self.add_weight(F, "ones", **stored, name="moving_variance")
 

@@ -79,7 +79,7 @@ class GlyphEmbedding(CompositeLayer):
             self.encoder.build((None, SIZE, SIZE))
 
     def call(self, ids, training: bool | None = None):
-        flat = ops.reshape(ids, (-1,))
+        flat = ops.reshape(ops.cast(ids, "int32"), (-1,))  # Keras makes floats of ids that come unannounced
         if self.encoder.learns(training):
             self.baked.assign(False)
             vectors, moments = self._encode(flat, learning=True)

@@ -48,9 +48,10 @@ class LinearChainCRF(keras.layers.Layer):
         self.supports_masking = True
         # Not in `build`: the likelihood may be asked for before the first call.
         K = num_tags
-        self.transitions = self.add_weight((K, K), "zeros", autocast=False, name="transitions")
-        self.start = self.add_weight((K,), "zeros", autocast=False, name="start")
-        self.end = self.add_weight((K,), "zeros", autocast=False, name="end")
+        single = {"dtype": "float32", "autocast": False}
+        self.transitions = self.add_weight((K, K), "zeros", **single, name="transitions")
+        self.start = self.add_weight((K,), "zeros", **single, name="start")
+        self.end = self.add_weight((K,), "zeros", **single, name="end")
         self.built = True
 
     def call(self, potentials, mask=None):

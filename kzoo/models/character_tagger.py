@@ -90,7 +90,7 @@ class CharacterTagger(keras.Model):
         self.accuracy = keras.metrics.Mean("accuracy")
 
         if not embedding.built:
-            embedding.build(None)
+            embedding.build((None, None))
         for convolution in self.convolutions:
             convolution.build((None, 3 * width))
         self.potentials.build((None, width))

@@ -11,6 +11,7 @@ import scipy.sparse
 from keras import ops
 
 
+@keras.saving.register_keras_serializable("kzoo")
 class GloVe(keras.Model):
     """Word vectors whose products approximate the logarithms of co-occurrence counts.
 
@@ -44,6 +45,7 @@ class GloVe(keras.Model):
 
     def __init__(self, vocabulary_size: int, dim: int, seed: int = 1, **kwargs):
         super().__init__(**kwargs)
+        self._settings = {"vocabulary_size": vocabulary_size, "dim": dim, "seed": seed}
 
         def table(width: int, name: str) -> keras.layers.Embedding:
             # As in the authors' program: uniform, in a range that shrinks with the vectors' width.
@@ -70,6 +72,9 @@ class GloVe(keras.Model):
         """Return w + w̃, float32 `(V, dim)`, as in the paper."""
         both = self.words.embeddings + self.contexts.embeddings
         return ops.convert_to_numpy(both)
+
+    def get_config(self):
+        return {**super().get_config(), **self._settings}
 
 
 def co_occurrences(

@@ -39,6 +39,11 @@ def _why_not(name: str) -> str:
         return f"{name} is a run without a preset yet: `kzoo train` with its recipe goes on"
     if Path(name).is_dir():
         return f"the folder {name} has no preset"
+    if not SHELF.is_dir():
+        return (
+            f"no trained preset {name!r}: the shelf is not in this installation, but in a clone "
+            "(pip install -e .); a folder or a handle can be given"
+        )
     return f"no trained preset {name!r}; {nearest(name, shelved())}"
 
 

@@ -18,6 +18,14 @@ def glyphs(random):
     return drawn
 
 
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
+def test_ids_may_be_of_any_type(dtype, glyphs):
+    """Keras makes floats of ids that come into a `Sequential`."""
+    embedding, ids = make(glyphs), np.array([[5, 7]])
+    found, expected = (ops.convert_to_numpy(embedding(x)) for x in (ids.astype(dtype), ids))
+    np.testing.assert_array_equal(found, expected)
+
+
 def make(glyphs, architecture="cnn_fc_relu", dim=6):
     embedding = GlyphEmbedding(glyphs, GlyphCharEncoder(dim, architecture, dim))
     embedding.build()

@@ -156,6 +156,12 @@ def test_a_saved_tagger_is_the_same(random, tmp_path):
     assert loaded.tag(["abf"]) == tagger.tag(["abf"])
 
 
+def test_a_summary_has_all_its_weights(random):
+    lines, tagger = [], make(glyph_embedding(random))
+    tagger.summary(print_fn=lines.append)
+    assert f"Total params: {tagger.count_params():,}" in "\n".join(lines)
+
+
 def test_an_unknown_tag_is_named():
     with pytest.raises(UserError, match="sentence 2 has the tag B-X, the tagger knows"):
         make().arrays([[("a", "V")], [("b", "X")]])
