@@ -31,7 +31,7 @@ class TranslationModel(WholeBatchLoss, keras.Model):
         super().__init__(**{"dtype": backbone.dtype_policy, **kwargs})  # the policy decides on loss scaling
         self.backbone = backbone
         self._compiled_with = None
-        self._forget_compiled()
+        self._heed_new_weights()
         self.built = True  # like the backbone
 
     @property
