@@ -82,7 +82,8 @@ class BeamSearch(keras.Model):
         }
         staged = self._halves(loop) and self._state_grows(memory)
         tokens, scores = self._search(loop, memory, (-(-T // 4), -(-T // 2), T) if staged else (T,))
-        return {"tokens": tokens, "scores": scores}
+        # Among equal scores the backends' `top_k` choose differently.
+        return {"tokens": ops.where(scores[..., None] > NEVER / 2, tokens, PAD), "scores": scores}
 
     def _search(self, loop: dict, memory: dict, lengths: tuple[int, ...]):
         """Return the finished hypotheses `(B, K, T)` of all sentences, and their scores `(B, K)`.

@@ -199,7 +199,8 @@ class AttentionBridgeBackbone(Backbone):
         return self._settings["num_heads"], self._settings["width"]
 
     def _embed(self, words, language):
-        return self.embedding(words + ops.take(self._offsets, language)[:, None])
+        offsets = ops.take(self._offsets, language)[:, None]
+        return self.embedding(ops.add(words, offsets))
 
     def _encoded(self, inputs):
         """Return the encoder's outputs `(B, S, D)`, and the mask `(B, S)`."""

@@ -10,9 +10,11 @@ from kzoo.errors import UserError
 
 
 def curves(folder: Path) -> list[keras.callbacks.Callback]:
-    """Return the callback that writes TensorBoard's log, through TensorFlow; none if that is missing."""
-    if importlib.util.find_spec("tensorflow") is None:
-        print("TensorFlow is not installed: this run has no TensorBoard log, only history.csv")
+    """Return the callback that writes TensorBoard's log, through TensorFlow; none if one is missing."""
+    # keras-hub brings TensorFlow without TensorBoard.
+    missing = [name for name in ("tensorflow", "tensorboard") if importlib.util.find_spec(name) is None]
+    if missing:
+        print(f"{' and '.join(missing)}: not installed; this run has no TensorBoard log, only history.csv")
         return []
     return [Curves(folder)]
 
