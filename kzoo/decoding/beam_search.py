@@ -82,7 +82,7 @@ class BeamSearch(keras.Model):
         }
         staged = self._halves(loop) and self._state_grows(memory)
         tokens, scores = self._search(loop, memory, (-(-T // 4), -(-T // 2), T) if staged else (T,))
-        # Among equal scores the backends' `top_k` choose differently.
+        # In place of hypotheses that were not found, all equally bad, backends' `top_k` choose differently.
         return {"tokens": ops.where(scores[..., None] > NEVER / 2, tokens, PAD), "scores": scores}
 
     def _search(self, loop: dict, memory: dict, lengths: tuple[int, ...]):

@@ -35,9 +35,12 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         self.label_smoothing = label_smoothing
 
     def __call__(self, y_true, y_pred, sample_weight=None):
-        if sample_weight is not None and len(sample_weight.shape) != 2:
-            shape = tuple(sample_weight.shape)
-            raise ValueError(f"{self.name} takes a weight for each token, (B, T), 0 at padding; not {shape}")
+        if sample_weight is not None:
+            shape = tuple(ops.convert_to_tensor(sample_weight).shape)
+            if len(shape) != 2:
+                raise ValueError(
+                    f"{self.name} takes a weight for each token, (B, T), 0 at padding; not {shape}"
+                )
         return super().__call__(y_true, y_pred, sample_weight)
 
     def count(self, weights):

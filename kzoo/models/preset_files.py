@@ -57,7 +57,7 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
     if len(full.weights) != len(backbone.weights):
         raise UserError(
             "a preset has the weights of a model that is not quantized and has no LoRA: "
-            "save this one as a .keras file, or export it"
+            "save this one as a .keras file"
         )
     full.set_weights(backbone.get_weights())
     check_float16(full.weights)

@@ -82,7 +82,7 @@ class BoundedBody:
         """Return the body, unpacked; `take` is called with the numbers of bytes that it needs.
 
         Raises:
-            Refused: it is too large, too slow, or not what its headers say.
+            Refused: it is too large, too slow, or not what its headers say; there is no room for it.
             ClientDisconnect: the client has left.
         """
         body, too_large = bytearray(), Refused(413, f"the body is larger than {self.most:,} bytes")
@@ -105,7 +105,7 @@ class BoundedBody:
         return plain
 
     async def _read(self, headers: dict[bytes, bytes], receive, body: bytearray, take: Callable) -> int:
-        """Read the body, and return its size; of a body that is too large, at most a part is kept."""
+        """Read the body, taking room for it, and return its size; one too large is kept in part at most."""
         declared = headers.get(b"content-length", b"0")
         if b"expect" in headers and declared.isdigit() and int(declared) > self.most:
             return int(declared)  # the client asks before it sends
