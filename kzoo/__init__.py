@@ -10,17 +10,4 @@ import lazy_loader
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__,
-    submodules=[
-        "data",
-        "decoding",
-        "evaluation",
-        "layers",
-        "models",
-        "presets",
-        "sharing",
-        "text",
-        "training",
-    ],
-)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -94,6 +94,12 @@ def test_a_misspelt_name_is_answered_with_the_nearest(package, name, nearest):
         getattr(importlib.import_module(f"kzoo.{package}"), name)
 
 
+@pytest.mark.parametrize("stub", sorted(PACKAGE.rglob("__init__.pyi")), ids=lambda path: path.parent.name)
+def test_what_a_package_lists_is_there(stub):
+    package = importlib.import_module(".".join(stub.parent.relative_to(PACKAGE.parent).parts))
+    assert package.__all__ and all(hasattr(package, name) for name in package.__all__)
+
+
 def test_importing_the_layers_or_the_models_makes_them_known_to_keras():
     """So that `keras.models.load_model` finds what a file names."""
     registered = {"layers": set(), "": set()}

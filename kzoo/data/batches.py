@@ -6,6 +6,7 @@ import itertools
 import keras
 import numpy as np
 
+from kzoo.data.image_features import FeatureFile
 from kzoo.errors import UserError
 from kzoo.text.tokenizers import END, PAD, START
 
@@ -55,7 +56,7 @@ class Batches(keras.utils.PyDataset):
         shuffle: bool = True,
         max_length: int | None = None,
         shapes: list[tuple[int, int]] | None = None,
-        images: np.ndarray | None = None,
+        images: np.ndarray | FeatureFile | None = None,
         **kwargs,
     ):
         super().__init__(**kwargs)

@@ -6,7 +6,7 @@ writes them (`kzoo.data.feature_writing`); training and translation open them.
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -57,7 +57,7 @@ class Extractor:
 
 
 @dataclass(frozen=True)
-class FeatureFile:
+class FeatureFile(Sequence):
     """Features of pictures in the requested order; rows are read from disk when indexed.
 
     Args:

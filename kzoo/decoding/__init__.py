@@ -13,10 +13,4 @@ The search uses a model through three methods, the decoding contract:
 
 import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__,
-    submod_attrs={
-        "beam_search": ["BeamSearch"],
-        "length_penalty": ["GNMT", "Exponent"],
-    },
-)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -76,7 +76,7 @@ class Translator(TranslationModel):
         truncate: bool = False,
         threads: int = 2,
         progress: Callable[[int], None] | None = None,
-        images: Sequence | None = None,
+        images: np.ndarray | Sequence | None = None,
     ) -> list[str]:
         """Translate sentences.
 
@@ -117,7 +117,7 @@ class Translator(TranslationModel):
         truncate: bool = False,
         threads: int = 2,
         progress: Callable[[int], None] | None = None,
-        images: Sequence | None = None,
+        images: np.ndarray | Sequence | None = None,
     ) -> list[list[Hypothesis]]:
         """Return the `n` best translations of each sentence, best first, with their scores.
 

@@ -6,13 +6,6 @@ Finding and listing presets needs no deep-learning library; it is imported when 
 import lazy_loader
 
 from kzoo.errors import with_nearest
-from kzoo.presets.shelf import BUILDERS
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__,
-    submod_attrs={
-        **BUILDERS,
-        "shelf": ["build", "builder", "list_presets", "load"],
-    },
-)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __getattr__ = with_nearest(__name__, __getattr__, __all__)

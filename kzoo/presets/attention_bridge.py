@@ -9,7 +9,7 @@ from kzoo.errors import UserError
 from kzoo.models import SGD, AttentionBridgeBackbone, MultilingualTranslator, SentenceCrossEntropy
 from kzoo.models.argument_checks import check_names
 
-Tokenizers = dict[str, Tokenizer] | None  # by language
+Tokenizers = Mapping[str, Tokenizer] | None  # by language
 
 # Vázquez et al. 2019, Section 4.1.
 BASE = {

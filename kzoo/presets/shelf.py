@@ -5,7 +5,7 @@ import importlib
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kzoo.errors import UserError, nearest
 from kzoo.presets.description import describe
@@ -158,7 +158,7 @@ def builder_module(name: str) -> str:
     return MODULES[name]
 
 
-def load(preset: str | os.PathLike, **overrides) -> "Translator | MultilingualTranslator":
+def load(preset: str | os.PathLike, **overrides) -> Any:
     """Return a trained translator with its tokenizers, compiled as its builder compiles.
 
     Args:
@@ -167,6 +167,9 @@ def load(preset: str | os.PathLike, **overrides) -> "Translator | MultilingualTr
             preset is downloaded once and then read from the cache.
         **overrides: arguments of its backbone that replace the saved ones: `dropout`, `dtype`,
             `penalty_weight`, or `max_length`, where that sizes no table of weights.
+
+    Returns:
+        A `Translator`, or, if the preset is of a multilingual model, a `MultilingualTranslator`.
 
     Raises:
         UserError: no preset of that name, it cannot be downloaded, it is not what was saved, or an override

@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import keras
 
@@ -38,7 +39,7 @@ def train(
     folder: str | Path,
     verbose: str | int = "auto",
     strategy: str | Strategy = "",
-) -> keras.Model:
+) -> Any:
     """Train a recipe's model, or resume a run that was stopped.
 
     The run's folder gets `recipe.json`, `subwords.*.model` and other files that the text or the images need,
@@ -54,7 +55,8 @@ def train(
             there are any, else on one device.
 
     Returns:
-        The translator with its final weights: the mean of the recipe's best checkpoints.
+        The `Translator` or `MultilingualTranslator` with its final weights: the mean of the recipe's best
+        checkpoints.
 
     Raises:
         UserError: the corpus, the recipe or the folder lacks something; another process trains in the folder;

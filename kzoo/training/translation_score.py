@@ -5,6 +5,7 @@ import time
 import keras
 import numpy as np
 
+from kzoo.data import FeatureFile
 from kzoo.evaluation.scores import bleu_metric
 
 
@@ -28,7 +29,7 @@ class TranslationScore(keras.callbacks.Callback):
         target: list[str],
         language: str,
         truncate: bool = False,
-        images: np.ndarray | None = None,
+        images: np.ndarray | FeatureFile | None = None,
         lowercase: bool = False,
     ):
         super().__init__()

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from kzoo import presets
 from kzoo.errors import UserError
 from kzoo.presets import description, list_presets, load, shelf
 from kzoo.sharing import cache, locate, location
@@ -74,6 +75,10 @@ def refused(preset, *words):
         locate(preset)
     assert "\n" not in str(error.value)
     assert all(word in str(error.value) for word in words), error.value
+
+
+def test_builders_are_found_by_editors():
+    assert {*shelf.MODULES, "build", "builder", "list_presets", "load"} == set(presets.__all__)
 
 
 def test_fetched_once_checked_and_offline_from_then_on(hub, tmp_path, shelved):

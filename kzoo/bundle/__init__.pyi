@@ -1,0 +1,1 @@
+from .pack import bundle as bundle

@@ -1,0 +1,2 @@
+from .integrity import seal as seal
+from .location import locate as locate
