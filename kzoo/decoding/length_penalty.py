@@ -1,7 +1,7 @@
 """Length penalties: divisors of a hypothesis's log-probability, which would otherwise favour short ones."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from numbers import Real
 
@@ -42,9 +42,11 @@ def as_penalty(length_penalty: float | Callable) -> Callable:
     """Return the function of a length that a number α stands for; functions are returned as they are.
 
     Raises:
-        UserError: neither a finite number nor a function.
+        UserError: neither a finite number nor a function; a function without a hash.
     """
     if callable(length_penalty):
+        if not isinstance(length_penalty, Hashable):  # searches are compiled once for each
+            raise UserError(f"length_penalty {length_penalty!r} has no hash: make it a frozen dataclass")
         return length_penalty
     if not isinstance(length_penalty, Real) or not math.isfinite(length_penalty):
         raise UserError(

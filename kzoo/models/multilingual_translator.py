@@ -246,15 +246,8 @@ class MultilingualTranslator(TranslationModel):
         serialize = keras.saving.serialize_keras_object
         return {
             **super().get_config(),
-            "backbone": serialize(self.backbone),
             "tokenizers": {code: serialize(tokenizer) for code, tokenizer in self.tokenizers.items()},
         }
-
-    @classmethod
-    def from_config(cls, config):
-        deserialize = keras.saving.deserialize_keras_object
-        tokenizers = {code: deserialize(tokenizer) for code, tokenizer in config["tokenizers"].items()}
-        return cls(**{**config, "backbone": deserialize(config["backbone"]), "tokenizers": tokenizers})
 
 
 @dataclass(frozen=True)

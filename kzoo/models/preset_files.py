@@ -15,7 +15,7 @@ from keras_hub.models import Backbone
 from kzoo.errors import UserError
 from kzoo.files import check_replaceable, check_space, whole_folder
 from kzoo.models.float16 import check_float16
-from kzoo.models.preset_safety import check_object, check_settings
+from kzoo.models.preset_safety import PACKAGES, check_object, check_settings
 from kzoo.sharing.integrity import (
     METADATA_FILE,
     check_files,
@@ -47,12 +47,17 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
 
     Raises:
         UserError: the folder holds something other than a preset, or cannot be written; a weight beyond
-            float16; weights of quantization or LoRA; a name in the configuration or the settings that
-            `read_preset` would refuse.
+            float16; weights of quantization or LoRA; a backbone of another package; a name in the
+            configuration or the settings that `read_preset` would refuse.
     """
     _check_tokenizers(tokenizers)
     others = _others(Path(folder))
     backbone = translator.backbone
+    if keras.saving.get_registered_name(type(backbone)).partition(">")[0] not in PACKAGES:
+        raise UserError(
+            f"a preset holds backbones of {' and '.join(PACKAGES)}, not {type(backbone).__name__}: "
+            "save this model as a .keras file"
+        )
     full = type(backbone).from_config({**backbone.get_config(), "dtype": "float32"})
     if len(full.weights) != len(backbone.weights):
         raise UserError(

@@ -18,13 +18,13 @@ from kzoo.layers import (
 from kzoo.models.argument_checks import check_rate, check_sizes
 from kzoo.models.source_embeddings import check_source_embedding, glyph_embedding
 
-# Encodings that are added to the embeddings. Rotary positions act inside the attention instead.
+# Encodings that are added to the embeddings; put your own here. Their layers are called with the embeddings
+# and, in decoding, with `positions`, ints `(K,)`. Rotary positions act inside the attention instead.
 ADDED_POSITIONS = {
     "pope": lambda max_length, **options: PoPEEmbedding(max_length, **options),
     "sine": lambda max_length, **options: SinePositionEncoding(**options),
     "learned": lambda max_length, **options: PositionEmbedding(max_length, **options),
 }
-POSITION_ENCODINGS = (*ADDED_POSITIONS, "rope", "none")
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -99,8 +99,9 @@ class TransformerBackbone(Backbone):
         name: str | None = None,
         trainable: bool = True,
     ):
-        if position_encoding not in POSITION_ENCODINGS:
-            raise ValueError(f"position_encoding is one of {POSITION_ENCODINGS}, not {position_encoding!r}")
+        known = (*ADDED_POSITIONS, "rope", "none")
+        if position_encoding not in known:
+            raise ValueError(f"position_encoding is one of {known}, not {position_encoding!r}")
         if position_encoding == "none" and position_options:
             raise ValueError(f"position_encoding='none' has no position_options, not {position_options!r}")
         check_source_embedding(source_embedding, glyph_options)

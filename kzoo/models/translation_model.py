@@ -17,7 +17,7 @@ class TranslationModel(WholeBatchLoss, keras.Model):
     """Base class of translators: wraps a backbone that implements the decoding contract of `kzoo.decoding`.
 
     Args:
-        backbone: a backbone such as `TransformerBackbone`.
+        backbone: a functional model with a `max_length`, such as `TransformerBackbone`.
         **kwargs: other arguments of `keras.Model`.
 
     Call arguments:
@@ -81,6 +81,25 @@ class TranslationModel(WholeBatchLoss, keras.Model):
     def _tokenizers_and_settings(self) -> tuple[list, dict]:
         """Return what a preset has beside the backbone: tokenizers, and other arguments as JSON."""
         raise NotImplementedError
+
+    def get_config(self):
+        # What the backbone was made from does not say which of its layers have been frozen since.
+        layers = self.backbone._flatten_layers()
+        return {
+            **super().get_config(),
+            "backbone": keras.saving.serialize_keras_object(self.backbone),
+            "frozen_layers": [number for number, layer in enumerate(layers) if not layer.trainable],
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        config = dict(config)
+        frozen = config.pop("frozen_layers", [])
+        model = cls(**{name: keras.saving.deserialize_keras_object(value) for name, value in config.items()})
+        for number, layer in enumerate(model.backbone._flatten_layers()):
+            if number in frozen:
+                layer.trainable = False
+        return model
 
     @classmethod
     def _from_parts(cls, backbone: keras.Model, tokenizers: list, settings: dict) -> Self:

@@ -83,7 +83,8 @@ class Translator(TranslationModel):
         Args:
             texts: sentences; an empty one translates to an empty one.
             beam_size: int. Hypotheses kept at each step; 1 is greedy search.
-            length_penalty: α, for log P / length^α; or `kzoo.decoding.GNMT(α)`.
+            length_penalty: α, for log P / length^α; `kzoo.decoding.GNMT(α)`; or another function of the
+                length, for each of which the search is compiled once.
             max_length: int. Maximum length of a translation in tokens; by default 1.5 × the padded source
                 length + 8.
             truncate: bool. Cut sentences that are longer than the model can read; otherwise they are errors.
@@ -219,17 +220,9 @@ class Translator(TranslationModel):
     def get_config(self):
         return {
             **super().get_config(),
-            "backbone": keras.saving.serialize_keras_object(self.backbone),
             "source_tokenizer": keras.saving.serialize_keras_object(self.source_tokenizer),
             "target_tokenizer": None
             if self.target_tokenizer is self.source_tokenizer
             else keras.saving.serialize_keras_object(self.target_tokenizer),
             **self._settings(),
         }
-
-    @classmethod
-    def from_config(cls, config):
-        config = dict(config)
-        for part in ("backbone", "source_tokenizer", "target_tokenizer"):
-            config[part] = keras.saving.deserialize_keras_object(config[part])
-        return cls(**config)

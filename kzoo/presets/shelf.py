@@ -184,7 +184,10 @@ def load(preset: str | os.PathLike, **overrides) -> Any:
     folder = locate(preset)
     kind = read_settings(folder)["class"]
     if kind not in TRANSLATORS:
-        raise UserError(f"{folder} holds a translator of class {kind!r}, which this kzoo does not know")
+        raise UserError(
+            f"{folder} holds a translator of class {kind!r}, which this kzoo does not know; "
+            "if the class is your own, read it with its from_preset"
+        )
     translator = getattr(importlib.import_module("kzoo.models"), kind).from_preset(folder, **overrides)
     backbone = translator.backbone
     module = family(type(backbone).__name__, backbone.get_config())

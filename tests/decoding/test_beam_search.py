@@ -1,5 +1,6 @@
 """Beam search against brute force, step-by-step argmax and a search in plain Python."""
 
+import dataclasses
 import itertools
 import math
 
@@ -12,6 +13,7 @@ from kzoo.decoding import GNMT, BeamSearch, Exponent
 from kzoo.decoding.batched_search import BatchedSearch, batches_by_length
 from kzoo.decoding.length_penalty import as_penalty
 from kzoo.decoding.top_k import top_k
+from kzoo.errors import UserError
 from kzoo.models import TransformerBackbone
 from kzoo.text.tokenizers import END, PAD, START
 
@@ -251,3 +253,15 @@ def test_length_penalties():
     assert (Exponent(), GNMT()) == (Exponent(1.0), GNMT(0.6))
     np.testing.assert_allclose(as_penalty(2)(7), 7**2)  # a number is an exponent of the length
     assert as_penalty(math.sqrt)(49) == 7
+
+
+def test_a_length_penalty_without_a_hash_is_refused():
+    """A search is compiled once for each."""
+
+    @dataclasses.dataclass
+    class Root:
+        def __call__(self, length):
+            return length**0.5
+
+    with pytest.raises(UserError, match=r"length_penalty .*Root\(\) has no hash: make it a frozen dataclass"):
+        as_penalty(Root())

@@ -47,7 +47,7 @@ def check_layer(layer, inputs: dict[str, np.ndarray], path):
     half(**arrays)
     half.set_weights(layer.get_weights())
     output = half(**arrays)
-    assert keras.backend.standardize_dtype(output.dtype) == "bfloat16"
+    assert keras.backend.standardize_dtype(output.dtype) == "bfloat16", "not the layer's compute_dtype"
     np.testing.assert_allclose(ops.convert_to_numpy(ops.cast(output, "float32")), eager, atol=0.1)
 
     # One step of training moves every weight that learns to a finite value.

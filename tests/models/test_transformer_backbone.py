@@ -6,10 +6,12 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from keras_hub.layers import SinePositionEncoding
 
 from kzoo.decoding import BeamSearch
 from kzoo.layers import RoPEEmbedding
 from kzoo.models import TransformerBackbone
+from kzoo.models.transformer_backbone import ADDED_POSITIONS
 from kzoo.text.tokenizers import PAD
 
 SETTINGS = {"num_layers": 2, "width": 16, "num_heads": 2, "feedforward_dim": 32, "max_length": 32}
@@ -113,6 +115,18 @@ def test_mixed_precision_decodes(dtype, words):
     found = BeamSearch(model, beam_size=2, max_length=6)({"source": words["source"]})
     assert numbers(found["tokens"]).shape == (3, 2, 6)
     assert (numbers(found["scores"]) > -1e8).all()
+
+
+def test_a_position_encoding_of_ones_own(words, monkeypatch):
+    monkeypatch.setitem(
+        ADDED_POSITIONS, "own", lambda max_length, scale, **options: SinePositionEncoding(scale, **options)
+    )
+    own = TransformerBackbone(
+        50, position_encoding="own", position_options={"scale": 10000}, norm="pre", **SETTINGS
+    )
+    sine = transformer("sine")
+    own.set_weights(sine.get_weights())
+    np.testing.assert_array_equal(numbers(own(words)), numbers(sine(words)))
 
 
 def test_rotary_positions_take_their_options():

@@ -182,6 +182,25 @@ def test_saved_and_loaded(trained, tmp_path):
     assert keras.saving.load_model(tmp_path / "translator.keras").translate(SENTENCES) == expected
 
 
+def test_frozen_layers_stay_frozen(trained, tmp_path):
+    """In a saved file, whose optimizer has state for the others alone, and in a clone."""
+    model = pope_tiny(trained.source_tokenizer, **SMALL)
+    model.backbone.encoder_layers[0].trainable = False
+    model.backbone.decoder_layers[0].feedforward.trainable = False
+    model.compile("adam", model.loss, jit_compile=False)
+    inputs = {"source": np.array([[5, 6, 3]], "int32"), "target": np.array([[2, 7]], "int32")}
+    model.train_on_batch(inputs, np.array([[7, 3]], "int32"))
+    learning = [weight.path for weight in model.trainable_weights]
+    assert 0 < len(learning) < len(model.weights)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    for other in (loaded, keras.models.clone_model(model)):
+        assert [weight.path for weight in other.trainable_weights] == learning
+    assert not loaded.backbone.encoder_layers[0].trainable
+    for ours, theirs in zip(model.optimizer.variables, loaded.optimizer.variables, strict=True):
+        np.testing.assert_array_equal(ops.convert_to_numpy(theirs), ops.convert_to_numpy(ours))
+
+
 def test_a_preset_holds_float16_weights_tokenizers_and_languages(trained, tmp_path):
     trained.save_to_preset(tmp_path / "preset")
     loaded = load(tmp_path / "preset")
