@@ -278,5 +278,9 @@ class AttentionBridgeBackbone(Backbone):
         )
         return self._logits(x, language), {"reorder": recurrent, "keep": state["keep"]}
 
+    def default_lora_layer_names(self) -> list[str]:
+        """Return the dense layers that `enable_lora` adapts: the bridge's and the decoders' attention's."""
+        return ["hidden", "heads", "keys", "combine"]
+
     def get_config(self):
         return {**super().get_config(), **self._settings}

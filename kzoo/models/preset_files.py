@@ -61,8 +61,8 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
     full = type(backbone).from_config({**backbone.get_config(), "dtype": "float32"})
     if len(full.weights) != len(backbone.weights):
         raise UserError(
-            "a preset has the weights of a model that is not quantized and has no LoRA: "
-            "save this one as a .keras file"
+            "a preset has the weights of a model that is not quantized and has no LoRA: save this one as a "
+            ".keras file, which, loaded, has LoRA's factors in its weights"
         )
     full.set_weights(backbone.get_weights())
     check_float16(full.weights)

@@ -183,6 +183,10 @@ class RecurrentBackbone(Backbone):
         model.dtype_policy = self.dtype_policy  # decides on loss scaling
         return model
 
+    def default_lora_layer_names(self) -> list[str]:
+        """Return the dense layers that `enable_lora` adapts: the decoder's attention's."""
+        return ["keys", "combine"]
+
     def get_config(self):
         return {**super().get_config(), **self._settings}
 

@@ -323,6 +323,10 @@ class TransformerBackbone(Backbone):
             caches.append(cache)
         return self._logits(x), {"reorder": {"ancestry": ancestry}, "keep": {"cache": caches}}
 
+    def default_lora_layer_names(self) -> list[str]:
+        """Return the layers that `enable_lora` adapts: all dense ones, which query, key and value are not."""
+        return ["output", "inner", "outer"]
+
     def get_config(self):
         return {**super().get_config(), **self._settings}
 

@@ -94,11 +94,11 @@ class TranslationModel(WholeBatchLoss, keras.Model):
     @classmethod
     def from_config(cls, config):
         config = dict(config)
-        frozen = config.pop("frozen_layers", [])
+        frozen = config.pop("frozen_layers", [])  # not in older files
         model = cls(**{name: keras.saving.deserialize_keras_object(value) for name, value in config.items()})
-        for number, layer in enumerate(model.backbone._flatten_layers()):
-            if number in frozen:
-                layer.trainable = False
+        if frozen:
+            for number, layer in enumerate(model.backbone._flatten_layers()):  # each before its own layers
+                layer.trainable = number not in frozen
         return model
 
     @classmethod

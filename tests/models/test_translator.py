@@ -186,7 +186,8 @@ def test_frozen_layers_stay_frozen(trained, tmp_path):
     """In a saved file, whose optimizer has state for the others alone, and in a clone."""
     model = pope_tiny(trained.source_tokenizer, **SMALL)
     model.backbone.encoder_layers[0].trainable = False
-    model.backbone.decoder_layers[0].feedforward.trainable = False
+    model.backbone.decoder_layers[0].trainable = False
+    model.backbone.decoder_layers[0].feedforward.trainable = True
     model.compile("adam", model.loss, jit_compile=False)
     inputs = {"source": np.array([[5, 6, 3]], "int32"), "target": np.array([[2, 7]], "int32")}
     model.train_on_batch(inputs, np.array([[7, 3]], "int32"))
@@ -199,6 +200,29 @@ def test_frozen_layers_stay_frozen(trained, tmp_path):
     assert not loaded.backbone.encoder_layers[0].trainable
     for ours, theirs in zip(model.optimizer.variables, loaded.optimizer.variables, strict=True):
         np.testing.assert_array_equal(ops.convert_to_numpy(theirs), ops.convert_to_numpy(ours))
+
+
+def test_lora_adapts_dense_layers_alone(trained, tmp_path):
+    model = pope_tiny(trained.source_tokenizer, **SMALL)
+    model.set_weights(trained.get_weights())
+    expected = model.translate(SENTENCES, beam_size=2)
+    model.backbone.enable_lora(2)
+    assert model.translate(SENTENCES, beam_size=2) == expected  # it begins with zeros
+    fixed = [weight.path for weight in model.non_trainable_weights]
+    model.compile(keras.optimizers.SGD(1.0), model.loss, jit_compile=False)
+    before = {weight.path: ops.convert_to_numpy(weight) for weight in model.weights}
+    inputs = {"source": np.array([[5, 6, 3]], "int32"), "target": np.array([[2, 7]], "int32")}
+    for _ in range(2):  # at first one of the two factors is zero
+        model.train_on_batch(inputs, np.array([[7, 3]], "int32"))
+    moved = {w.path for w in model.weights if (ops.convert_to_numpy(w) != before[w.path]).any()}
+    assert moved and not moved & set(fixed)
+    assert {path.split("/")[-1] for path in moved} == {"lora_kernel_a", "lora_kernel_b", "bias"}
+    model.save(tmp_path / "model.keras")  # the factors' product is added to the kernels
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(
+        ops.convert_to_numpy(loaded(inputs)), ops.convert_to_numpy(model(inputs)), atol=1e-4
+    )
+    loaded.save_to_preset(tmp_path / "preset")
 
 
 def test_a_preset_holds_float16_weights_tokenizers_and_languages(trained, tmp_path):
