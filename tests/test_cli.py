@@ -172,6 +172,21 @@ def test_evaluation_is_on_the_corpus_of_the_preset_s_own_scores(preset, corpus, 
     assert f"corpus {corpus} has no split 'none'" in message
 
 
+def test_evaluation_of_a_run_is_on_its_recipe_s_test_set(tmp_path, monkeypatch, capsys):
+    """Whose text for training need not be there any more."""
+    monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
+    arguments = ("evaluate", str(tmp_path / "preset"), "--split", "none")
+    recipe = {"preset": "pope_tiny", "source": "ar", "target": "pt-BR"}
+    (tmp_path / "recipe.json").write_text(json.dumps({**recipe, "corpus": "scenes"}))
+    message = run(*arguments, monkeypatch=monkeypatch, capsys=capsys)[1]
+    assert "corpus scenes has no split 'none'" in message
+    (tmp_path / "a").touch()
+    files = {"train": ["gone", "gone"], "test": [str(tmp_path / "a"), str(tmp_path / "a")]}
+    (tmp_path / "recipe.json").write_text(json.dumps({**recipe, "corpus": "files", **files}))
+    message = run(*arguments, monkeypatch=monkeypatch, capsys=capsys)[1]
+    assert "corpus files has no split 'none': known: test" in message
+
+
 def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatch):
     """With a translator that knows the references into German, and repeats its source for English."""
 

@@ -1,7 +1,7 @@
 """Score translations of corpora."""
 
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import permutations
 from pathlib import Path
 from statistics import fmean
@@ -34,7 +34,9 @@ def evaluate(
     preset: Preset,
     corpus: Annotated[
         str | None,
-        typer.Option(help="A corpus by name; by default that of the preset's own scores, or multi30k."),
+        typer.Option(
+            help="A corpus by name; by default the run's, that of the preset's own scores, or multi30k."
+        ),
     ] = None,
     split: Annotated[
         list[str] | None, typer.Option(help="Can be repeated; all test sets by default.")
@@ -57,12 +59,11 @@ def evaluate(
     A multilingual preset without --from and --to is scored in every direction, on one split: the first
     test set if none is named.
     """
-    from kzoo.data.corpora import CORPORA, open_corpus, open_files
+    from kzoo.data.corpora import open_corpus, open_files
     from kzoo.evaluation.directions import write_directions
     from kzoo.evaluation.meteor import LEFT_OUT
     from kzoo.evaluation.scores import evaluate as evaluate_splits
     from kzoo.evaluation.scores import score_table, write_scores
-    from kzoo.presets.description import scored_corpus
     from kzoo.presets.shelf import direction, load, locate, preset_name
 
     check_files_alone(files, corpus, split)
@@ -73,10 +74,11 @@ def evaluate(
     settings = search.beam_size, search.penalty, truncate
     if files:
         corpus, data = "files", open_files(test=files)
-    else:
-        own = scored_corpus(folder)  # "files" for those of a user
-        corpus = corpus or (own if own in CORPORA else "multi30k")
+    elif corpus:
         data = open_corpus(corpus)
+    else:
+        data = _own_corpus(folder)
+        corpus = data.name
     if output:
         check_writable(output)
     for chosen in split or []:
@@ -128,6 +130,20 @@ def evaluate(
         write_scores(scores, output, **about, **searched)
 
 
+def _own_corpus(folder: Path):
+    """Return the corpus of a preset's run; outside of one, that of its scores, or Multi30k."""
+    from kzoo.data.corpora import CORPORA, open_corpus
+    from kzoo.presets.description import scored_corpus
+    from kzoo.training.recipe_corpus import recipe_corpus
+    from kzoo.training.run_folder import recorded_recipe
+
+    recipe = recorded_recipe(folder.parent) if folder.name == "preset" else None
+    if recipe is not None:
+        return recipe_corpus(replace(recipe, train=[]))  # which may no longer be there
+    own = scored_corpus(folder)  # "files" for those of a user
+    return open_corpus(own if own in CORPORA else "multi30k")
+
+
 def _unseen(folder: Path, languages: list[str]) -> list[tuple[str, str]] | None:
     """Return the directions that a run was not trained in; `None` for a preset that is not in its run."""
     from kzoo.training.recipe_corpus import recipe_directions
@@ -155,7 +171,7 @@ def _every_direction(translator, data, splits: list[str], settings: tuple, unsee
     if split is None:
         raise UserError(
             f"corpus {data.name} has fewer than two of {', '.join(translator.languages)} "
-            f"in {', '.join(tests)}: give another with --corpus"
+            f"in {', '.join(tests)}: give another with --corpus, or --files"
         )
     directions = list(permutations(here, 2))
     total = sum(len(data.sentences(split, source)) for source, _ in directions)
@@ -175,7 +191,7 @@ def _test_splits(data, corpus: str, source: str, target: str) -> list[str]:
     if not splits:
         raise UserError(
             f"corpus {corpus} has no test split in {source} and {target}; "
-            f"it has {', '.join(data.languages)}: give another with --corpus"
+            f"it has {', '.join(data.languages)}: give another with --corpus, or --files"
         )
     return splits
 

@@ -72,7 +72,8 @@ class ShardedBatches(keras.utils.PyDataset):
         if longest.max() > limit:
             raise UserError(
                 f"{self.shards.path(number)}: pair {longest.argmax() + 1} has {longest.max()} subwords with "
-                f"its end symbol, the limit is {limit}: raise max_length (or tokens), or truncate"
+                f"its end symbol, the limit is {limit}: raise max_length (in a recipe, model.max_length) or "
+                "tokens, or truncate"
             )
 
     def _shape_of(self, lengths: np.ndarray) -> np.ndarray:

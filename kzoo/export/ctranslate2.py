@@ -6,7 +6,7 @@ import numpy as np
 from keras import ops
 
 from kzoo.errors import UserError
-from kzoo.export.precision import check_precision
+from kzoo.export.precision import check_precision, is_quantized
 from kzoo.files import check_replaceable, whole_folder
 from kzoo.models.float16 import check_float16
 from kzoo.text import SubwordTokenizer
@@ -28,8 +28,8 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
         precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
 
     Raises:
-        UserError: ctranslate2 is not installed, the format does not support the translator, a weight is
-            beyond float16, or the folder has other contents.
+        UserError: ctranslate2 is not installed, the format does not support the translator, which may be
+            quantized, a weight is beyond float16, or the folder has other contents.
     """
     check_precision(precision)
     try:
@@ -47,6 +47,10 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
     for tokenizer in (translator.source_tokenizer, translator.target_tokenizer):
         if type(tokenizer) is not SubwordTokenizer:
             raise UserError(f"CTranslate2 takes plain SentencePiece, not a {type(tokenizer).__name__}")
+    if is_quantized(backbone):
+        raise UserError(
+            "the translator is quantized already: export the one it was made from, with precision='int8'"
+        )
     check_replaceable(folder, "model.bin")
     if precision == "float16":
         check_float16(backbone.weights)

@@ -16,12 +16,22 @@ def check_precision(precision: str):
         raise UserError(f"precision is one of {', '.join(PRECISIONS)}, not {precision!r}")
 
 
+def is_quantized(backbone: keras.Model) -> bool:
+    """Return whether some of a backbone's weights are integers with scales, after Keras's `quantize`."""
+    return any(getattr(layer, "quantization_mode", None) for layer in backbone._flatten_layers())
+
+
 def quantized(backbone: keras.Model) -> keras.Model:
     """Return a copy of a backbone whose dense and embedding layers hold int8 weights.
 
     Keras's own quantization: weights with one scale per channel, activations quantized dynamically. The joint
     kernels of attention and recurrent cells, which it does not support, stay in float32.
+
+    Raises:
+        UserError: the backbone is quantized already.
     """
+    if is_quantized(backbone):
+        raise UserError("the translator is quantized already: leave precision out")
     copy = type(backbone).from_config(backbone.get_config())
     copy.set_weights(backbone.get_weights())
     kinds = (keras.layers.Dense, keras.layers.Embedding)

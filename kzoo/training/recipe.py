@@ -198,7 +198,10 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
     checked = {}
     for key, value in values.items():
         if key not in kinds:
-            raise UserError(f"{where} has an unknown key {key!r}; {nearest(key, list(kinds))}")
+            raise UserError(
+                f"{where} has an unknown key {key!r}; {nearest(key, list(kinds))} "
+                f"An argument of the model is model.{key}"
+            )
         checked[key] = checked_value(key, value, kinds[key], where)
     if missing := [key for key in ("preset", "corpus") if key not in values]:  # all others have defaults
         raise UserError(f"{where} lacks {', '.join(missing)}")
@@ -211,6 +214,9 @@ def _check_together(recipe: Recipe, where: str):
     """Refuse values that exclude each other."""
     if bool(recipe.languages) == bool(recipe.source and recipe.target):
         raise UserError(f"{where} needs source and target, or languages for a multilingual model")
+    for code in (recipe.source, recipe.target, *recipe.languages):
+        if "/" in code or "\\" in code or code == "..":  # presets name no paths
+            raise UserError(f"{where}: a language's code has no slashes, unlike {code!r}")
     if taken := {"dtype", "name"} & recipe.model.keys():
         raise UserError(
             f"{where}: model has {', '.join(sorted(taken))}: precision sets the dtype, and preset the name"

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,8 @@ def train(
         recipe: what to train.
         folder: the run's folder. If it holds a run of another recipe, this is an error; but `epochs` may be
             raised, and the other keys in `kzoo.training.run_folder.MAY_DIFFER` may differ.
-        verbose: as in `keras.Model.fit`; unless it is 0, a table at the end reports the speed.
+        verbose: as in `keras.Model.fit`; `"auto"` is a progress bar on a terminal or in a notebook, and
+            elsewhere a line per epoch. Unless it is 0, a table at the end reports the speed.
         strategy: where to train, one of `kzoo.training.strategies.STRATEGIES`; by default on all GPUs if
             there are any, else on one device.
 
@@ -64,6 +66,8 @@ def train(
         SystemExit: with status 0, on SIGTERM: the run is saved, and resumes when it is started again.
     """
     recipe = check_recipe(recipe)
+    if verbose == "auto":
+        verbose = 1 if sys.stdout.isatty() or "ipykernel" in sys.modules else 2
     with open_strategy(strategy) as opened, nothing_to_save(opened.workers):
         return _train(recipe, Path(folder), verbose, opened)
 

@@ -16,6 +16,7 @@ SCRIPT = """
 import signal, sys, threading, time
 from pathlib import Path
 from kzoo.bundle.target import end_with_parent
+threading.Thread(target=end_with_parent, daemon=True).start()
 name, folder, *overrides = sys.argv[1:]
 print("training", name, overrides, Path.cwd().name)
 if name == "bad":
@@ -28,7 +29,6 @@ if name == "long":
         received.append(signal.Signals(number).name)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, receive)
-    threading.Thread(target=end_with_parent, daemon=True).start()
     Path(folder, "begun").touch()
     end = time.monotonic() + 60
     while not received and time.monotonic() < end:

@@ -129,6 +129,17 @@ def test_every_form_scores_as_translate_does(
     assert np.ptp(expected) > 0.1
 
 
+@pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method")
+def test_a_quantized_translator_is_refused(tmp_path):
+    """Its integers mean nothing without their scales."""
+    sizes = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 16}
+    quantized = pope_tiny(SubwordTokenizer(train_subwords(SENTENCES * 5, 40)), **sizes)
+    quantized.quantize("int8")
+    with pytest.raises(UserError, match="quantized already: export the one it was made from"):
+        export_ctranslate2(quantized, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
 def test_what_the_format_does_not_hold_is_named(translator, tmp_path):
     with pytest.raises(UserError, match="position_encoding='rope'"):
         export_ctranslate2(rope_tiny(source_vocabulary_size=50), tmp_path / "model")

@@ -366,6 +366,7 @@ def test_outputs_end_where_those_of_translate_do():
     assert limits == {16: 32, 24: 44, 32: 56, 48: 64, 64: 64}
 
 
+@pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method")
 def test_what_cannot_be_exported_is_named(tmp_path):
     moses = MosesSubwordTokenizer(train_subwords(ENGLISH * 5, 40), "en")
     with pytest.raises(UserError, match="MosesSubwordTokenizer cannot be put into a SavedModel"):
@@ -380,6 +381,10 @@ def test_what_cannot_be_exported_is_named(tmp_path):
         pope_tiny(subwords(), **TRANSFORMER).export(tmp_path / "model", beam_size=0)
     with pytest.raises(UserError, match="length_penalty is a finite number"):
         pope_tiny(subwords(), **TRANSFORMER).export(tmp_path / "model", length_penalty="x")
+    translator = pope_tiny(subwords(), **TRANSFORMER)
+    translator.quantize("int8")
+    with pytest.raises(UserError, match="quantized already: leave precision out"):
+        translator.export(tmp_path / "model", precision="int8")
     translator = pope_tiny(subwords(), **TRANSFORMER)
     translator.set_weights([weight + 70_000 for weight in translator.get_weights()])
     with pytest.raises(UserError, match="float16 ends at 65,504"):

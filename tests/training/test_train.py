@@ -241,6 +241,8 @@ def test_a_recipe_is_read_and_overridden(tmp_path):
         (SEVERAL + 'directions = ["en-de"]\ncentre = "en"', "centre would change nothing with directions"),
         (SEVERAL + "sentences = 64\ntokens = 4096", "tokens would change nothing with sentences"),
         (SEVERAL.replace("attention_bridge_m2m", "pope"), "pope_tiny needs source and target in its recipe"),
+        (RECIPE + "max_length = 9", "did you mean .* An argument of the model is model.max_length"),
+        (RECIPE.replace("de", "d/e"), "a language's code has no slashes, unlike 'd/e'"),
         ('preset = "pope_tiny"', "lacks corpus"),
         ("preset = ", "is not TOML"),
     ],
