@@ -181,10 +181,19 @@ def test_evaluation_of_a_run_is_on_its_recipe_s_test_set(tmp_path, monkeypatch, 
     message = run(*arguments, monkeypatch=monkeypatch, capsys=capsys)[1]
     assert "corpus scenes has no split 'none'" in message
     (tmp_path / "a").touch()
-    files = {"train": ["gone", "gone"], "test": [str(tmp_path / "a"), str(tmp_path / "a")]}
+    files = {
+        "train": ["gone", "gone"],
+        "val": ["gone", "gone"],
+        "test": [str(tmp_path / "a"), str(tmp_path / "a")],
+    }
     (tmp_path / "recipe.json").write_text(json.dumps({**recipe, "corpus": "files", **files}))
     message = run(*arguments, monkeypatch=monkeypatch, capsys=capsys)[1]
     assert "corpus files has no split 'none': known: test" in message
+    message = run(*arguments[:-1], "val", monkeypatch=monkeypatch, capsys=capsys)[1]
+    assert "gone: no such file (split val); give --corpus, or --files" in message
+    (tmp_path / "recipe.json").write_text(json.dumps({**recipe, "corpus": "files", "train": ["x", "y"]}))
+    message = run(*arguments[:2], monkeypatch=monkeypatch, capsys=capsys)[1]
+    assert "has no test set; give --corpus, or --files" in message
 
 
 def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatch):
@@ -243,7 +252,7 @@ def test_a_recipe_s_unknown_key_is_named(tmp_path, monkeypatch, capsys):
     path.write_text(RECIPE)
     status, error = run("train", path, "epoch=3", monkeypatch=monkeypatch, capsys=capsys)
     assert status == 1
-    assert "unknown key 'epoch'; did you mean epochs" in error
+    assert "'epoch' (one of the model's would be model.epoch); did you mean epochs" in error
 
 
 def test_a_full_disk_is_one_line(monkeypatch, capsys):

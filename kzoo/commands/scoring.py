@@ -77,7 +77,7 @@ def evaluate(
     elif corpus:
         data = open_corpus(corpus)
     else:
-        data = _own_corpus(folder)
+        data = _own_corpus(folder, split or [])
         corpus = data.name
     if output:
         check_writable(output)
@@ -130,16 +130,24 @@ def evaluate(
         write_scores(scores, output, **about, **searched)
 
 
-def _own_corpus(folder: Path):
+def _own_corpus(folder: Path, splits: list[str]):
     """Return the corpus of a preset's run; outside of one, that of its scores, or Multi30k."""
     from kzoo.data.corpora import CORPORA, open_corpus
     from kzoo.presets.description import scored_corpus
     from kzoo.training.recipe_corpus import recipe_corpus
     from kzoo.training.run_folder import recorded_recipe
 
-    recipe = recorded_recipe(folder.parent) if folder.name == "preset" else None
-    if recipe is not None:
-        return recipe_corpus(replace(recipe, train=[]))  # which may no longer be there
+    try:
+        recipe = recorded_recipe(folder.parent) if folder.name == "preset" else None
+        if recipe is not None and recipe.corpus == "files":
+            if not (recipe.test or splits):
+                raise UserError(f"the recipe of {folder.parent} has no test set")
+            # What is not asked for may no longer be there.
+            recipe = replace(recipe, train=[], val=recipe.val if "val" in splits else [])
+        if recipe is not None:
+            return recipe_corpus(recipe)
+    except UserError as error:
+        raise UserError(f"{error}; give --corpus, or --files") from None
     own = scored_corpus(folder)  # "files" for those of a user
     return open_corpus(own if own in CORPORA else "multi30k")
 

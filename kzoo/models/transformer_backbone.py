@@ -324,8 +324,8 @@ class TransformerBackbone(Backbone):
         return self._logits(x), {"reorder": {"ancestry": ancestry}, "keep": {"cache": caches}}
 
     def default_lora_layer_names(self) -> list[str]:
-        """Return the layers that `enable_lora` adapts: all dense ones, which query, key and value are not."""
-        return ["output", "inner", "outer"]
+        """Return the layers that `enable_lora` adapts: all dense ones, not attention's joint kernel."""
+        return ["query", "key_value", "output", "inner", "outer"]
 
     def get_config(self):
         return {**super().get_config(), **self._settings}

@@ -199,8 +199,8 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
     for key, value in values.items():
         if key not in kinds:
             raise UserError(
-                f"{where} has an unknown key {key!r}; {nearest(key, list(kinds))} "
-                f"An argument of the model is model.{key}"
+                f"{where} has an unknown key {key!r} (one of the model's would be model.{key}); "
+                f"{nearest(key, list(kinds))}"
             )
         checked[key] = checked_value(key, value, kinds[key], where)
     if missing := [key for key in ("preset", "corpus") if key not in values]:  # all others have defaults

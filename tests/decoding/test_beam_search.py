@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from keras import ops, tree
 
-from kzoo.decoding import GNMT, BeamSearch, Exponent
-from kzoo.decoding.batched_search import BatchedSearch, batches_by_length
+from kzoo.decoding import GNMT, BeamSearch, Exponent, batched_search
+from kzoo.decoding.batched_search import BatchedSearch, batches_by_length, padded_source
 from kzoo.decoding.length_penalty import as_penalty
 from kzoo.decoding.top_k import top_k
 from kzoo.errors import UserError
@@ -244,6 +244,32 @@ def test_longer_sentences_than_the_lengths_are_padded_to_the_model_s_maximum():
 
 def test_the_end_symbol_has_a_place():
     assert batches_by_length([[5] * 15, [5] * 16], 512) == [(24, [1]), (16, [0])]
+
+
+def test_no_sentence_of_many_is_left_out():
+    words = [[5] * 3] * 129
+    batches = batches_by_length(words, 512)
+    assert [len(padded_source(words, numbers, length)) for length, numbers in batches] == [64, 64, 1]
+    assert sorted(number for _, numbers in batches for number in numbers) == list(range(129))
+
+
+def test_many_sentences_of_one_length_are_searched_in_stages(monkeypatch):
+    class Search:
+        def __init__(self, *arguments):
+            staged.append(arguments[-1])
+
+        def compile(self, jit_compile):
+            pass
+
+        def predict_on_batch(self, inputs):
+            return {"tokens": inputs["source"], "scores": inputs["source"]}
+
+    staged = []
+    monkeypatch.setattr(batched_search, "BeamSearch", Search)
+    monkeypatch.setattr(batched_search, "MANY", 3)
+    for words in ([[5]] * 3, [[5], [5], [5] * 30]):
+        BatchedSearch(None, 64, False).search(words, {}, 1, Exponent(), threads=1)
+    assert staged == [True, False, False]
 
 
 def test_length_penalties():

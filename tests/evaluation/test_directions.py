@@ -2,6 +2,7 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 from sacrebleu.metrics import BLEU
@@ -38,11 +39,32 @@ def test_directions_are_scored_written_and_read(tmp_path):
     assert scores["en", "de"].bleu == pytest.approx(BLEU().corpus_score(english, [german]).score)
     assert scores["de", "de"].bleu == pytest.approx(100)
     write_directions(scores, tmp_path / "scores.json", unseen=[("en", "de")], beam_size=1)
+    assert json.loads((tmp_path / "scores.json").read_text())["beam_size"] == 1
     bleu, unseen = read_directions(tmp_path / "scores.json")
     assert bleu == {direction: score.bleu for direction, score in scores.items()}
     assert unseen == [("en", "de")]
     plot_directions(bleu, unseen, tmp_path / "directions.png")
     assert (tmp_path / "directions.png").stat().st_size > 1000
+
+
+def test_each_direction_is_translated_as_told_and_scored_as_its_target():
+    asked = []
+
+    def translate(*arguments, **options):
+        asked.append((*arguments, options))
+        return arguments[0]
+
+    corpus = SimpleNamespace(
+        pairs=lambda split, source, target: ([f"{split} {source}"], ["一个男人在睡觉。"])
+    )
+    directions, told = [("en", "zh"), ("zh", "en")], {"truncate": True, "progress": print}
+    scores = evaluate_directions(
+        SimpleNamespace(translate=translate), corpus, "test", directions, 3, 0.6, **told
+    )
+    told |= {"beam_size": 3, "length_penalty": 0.6}
+    assert asked == [(["test en"], "en", "zh", told), (["test zh"], "zh", "en", told)]
+    for direction, tokenizer in zip(directions, ("zh", "13a"), strict=True):
+        assert f"tok:{tokenizer}" in scores[direction].signatures["bleu"]
 
 
 def test_scores_are_drawn_and_unseen_directions_framed(tmp_path):

@@ -1,6 +1,7 @@
 """Scores against sacreBLEU's own functions."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 import sacrebleu
@@ -9,7 +10,7 @@ from kzoo.data import open_corpus
 from kzoo.errors import UserError
 from kzoo.evaluation import evaluate, score_table, score_translations
 from kzoo.evaluation import scores as module
-from kzoo.evaluation.scores import write_scores
+from kzoo.evaluation.scores import SplitScores, write_scores
 
 REFERENCES = ["Ein Mann schläft im Park.", "Zwei Hunde spielen am Strand.", "Eine Frau liest."]
 TRANSLATIONS = [
@@ -23,6 +24,7 @@ def test_languages_without_spaces_are_edited_by_characters():
     translations, references = ["こんにちは", "ขอบคุณ"], ["こんにちわ", "ขอบคุณ"]
     scores = score_translations("test", translations, references, "ja")
     assert scores.ter == pytest.approx(100 / sum(map(len, references)))
+    assert scores.signatures["ter"].endswith("|split:char")
 
 
 def test_scores_are_sacrebleu_s():
@@ -83,6 +85,46 @@ def test_evaluate_searches_as_it_is_told():
     copier = Copier()
     evaluate(copier, open_corpus("scenes"), ["val"], "en", "de", 3, 0.6, truncate=True, progress=print)
     assert copier.options == {"beam_size": 3, "length_penalty": 0.6, "truncate": True, "progress": print}
+    scores, _ = evaluate(copier, open_corpus("scenes"), ["val"], "en", "de")
+    assert copier.options == {"beam_size": 5, "length_penalty": 1.0, "truncate": False, "progress": None}
+    assert [s.split for s in scores] == ["val"]
+
+
+def test_evaluate_takes_the_tokenizer_of_the_target():
+    corpus = SimpleNamespace(pairs=lambda *_: (["一个男人在睡觉。"], ["一个女人在睡觉。"]))
+    for score in evaluate(Copier(), corpus, ["val", "test"], "en", "zh")[0]:
+        assert "tok:zh" in score.signatures["bleu"]
+
+
+def test_evaluate_shows_the_images_of_each_split():
+    shown = []
+    reader = SimpleNamespace(
+        image_shape=(2,), translate=lambda texts, images, **_: shown.append(images) or texts
+    )
+    corpus = SimpleNamespace(pairs=lambda *_: (["a"], ["b"]), images=lambda split: f"{split} of the corpus")
+    evaluate(reader, corpus, ["val", "test"], "en", "de")
+    evaluate(reader, corpus, ["val", "test"], "en", "de", images={"val": "other", "test": "third"})
+    assert shown == ["val of the corpus", "test of the corpus", "other", "third"]
+
+
+def test_the_table_has_every_score_in_its_column_and_the_signatures_below():
+    values = {"bleu": 31.24, "bleu_lowercased": 32.0, "chrf2": 55.5, "ter": 48.75}
+    score = SplitScores("test", 1000, **values, signatures={"bleu": "nrefs:1", "ter": "case:lc"}, meteor=60.0)
+    assert score_table([score]).splitlines() == [
+        "| set | sentences | BLEU | BLEU, lowercased | chrF2 | TER | METEOR |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| test | 1000 | 31.2 | 32.0 | 55.5 | 48.8 | 60.0 |",
+        "",
+        "bleu: `nrefs:1`",
+        "ter: `case:lc`",
+    ]
+
+
+def test_where_meteor_is_not_installed_nothing_names_it(tmp_path):
+    scores = [SplitScores("test", 1, 1.0, 1.0, 1.0, 1.0, signatures={})]
+    write_scores(scores, tmp_path / "scores.json")
+    for text in (score_table(scores), (tmp_path / "scores.json").read_text()):
+        assert "meteor" not in text.lower()
 
 
 def test_evaluate_scores_each_split_and_all_together(tmp_path):

@@ -1,5 +1,6 @@
 """Attention between a sentence and its translation, against NumPy from the papers' equations."""
 
+import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -142,6 +143,7 @@ def test_each_word_gives_out_one_and_padding_gets_none(kind, settings):
 
 
 CHARACTERS = CharacterTokenizer(list("abcdefgh"))
+OTHERS = CharacterTokenizer(list("ijklmnop"))
 
 
 def test_a_translator_names_the_subwords():
@@ -156,6 +158,18 @@ def test_a_translator_names_the_subwords():
     np.testing.assert_allclose(weights, expected, atol=1e-5)
     _, target, _ = translator.attention("abd")
     assert "".join(target[:-1]) == translator.translate(["abd"])[0]
+
+
+def test_each_language_has_its_own_tokenizer(tmp_path):
+    translator = Translator(larger(TransformerBackbone(12, **SIZES)), CHARACTERS, OTHERS)
+    source, target, weights = translator.attention("abd", "po")
+    assert (source, target) == (["a", "b", "d", "</s>"], ["p", "o", "</s>"])
+    same = Translator(translator.backbone, CHARACTERS).attention("abd", "hg")[2]
+    np.testing.assert_allclose(weights, same, atol=1e-6)
+    (translation,) = translator.translate(["abd"])
+    assert translation and set(translation) <= set("ijklmnop")
+    translator.save(tmp_path / "translator.keras")
+    assert keras.saving.load_model(tmp_path / "translator.keras").translate(["abd"]) == [translation]
 
 
 def test_a_translation_may_be_longer_than_its_sentence():
@@ -180,6 +194,10 @@ def test_with_a_picture():
     assert np.abs(dark - light).max() > 1e-3
     listed = translator.attention("abd", "hg", np.zeros((16, 16, 3), int).tolist())[2]
     np.testing.assert_array_equal(listed, dark)
+    light = np.full((16, 16, 3), 255, "uint8")
+    _, target, _ = translator.attention("abd", image=light)
+    translation = "".join(target[:-1]).replace("<unk>", "\ufffd")
+    assert translation == translator.translate(["abd"], images=[light])[0]
     with pytest.raises(UserError, match="reads an image"):
         translator.attention("abd", "hg")
 
@@ -187,14 +205,26 @@ def test_with_a_picture():
 @pytest.mark.parametrize("bridge", [True, False], ids=["bridge", "plain"])
 def test_a_multilingual_translator_names_the_rows_of_m(bridge):
     backbone = larger(AttentionBridgeBackbone([12, 12], bridge=bridge, **BRIDGE))
-    translator = MultilingualTranslator(backbone, {"en": CHARACTERS, "de": CHARACTERS})
-    attended, target, weights = translator.attention("abdc", "en", "de", "hg")
+    translator = MultilingualTranslator(backbone, {"en": CHARACTERS, "de": OTHERS})
+    attended, target, weights = translator.attention("abdc", "en", "de", "po")
     assert attended == (["1", "2", "3"] if bridge else ["a", "b", "d", "c", "</s>"])
-    assert target == ["h", "g", "</s>"]
+    assert target == ["p", "o", "</s>"]
     assert weights.shape == (1, 1, 3, len(attended))
-    np.testing.assert_array_equal(translator.between("en", "de").attention("abdc", "hg")[2], weights)
+    (expected,) = backbone.source_attention(
+        {
+            "source": np.array([[4, 5, 7, 6, 3]], "int32"),
+            "target": np.array([[2, 11, 10]], "int32"),
+            "source_language": np.array([0], "int32"),
+            "target_language": np.array([1], "int32"),
+        }
+    )
+    np.testing.assert_allclose(weights[0], ops.convert_to_numpy(expected)[0], atol=1e-5)
+    np.testing.assert_array_equal(translator.between("en", "de").attention("abdc", "po")[2], weights)
+    _, target, _ = translator.attention("abdc", "en", "de")
+    translation = "".join(target[:-1]).replace("<unk>", "\ufffd")
+    assert translation == translator.translate(["abdc"], "en", "de")[0]
     with pytest.raises(UserError, match="no language 'dd'"):
-        translator.attention("abdc", "en", "dd", "hg")
+        translator.attention("abdc", "en", "dd", "po")
 
 
 def test_half_precision_gives_float32():

@@ -93,6 +93,12 @@ def test_translates_what_the_picture_shows(translator):
     assert model.translate(text, beam_size=2, images=colours[::-1]) == expected[::-1]
 
 
+def test_each_sentence_is_translated_with_its_own_picture(translator):
+    """Though longer sentences are searched first."""
+    model, _, colours, _ = translator
+    assert model.translate(["ab", "ba", "aba", "ab", "bab", "ba"], images=colours[:6]) == list("rgrgrg")
+
+
 def test_reads_image_files(translator, tmp_path):
     model, text, colours, red = translator
     paths = [tmp_path / f"{i}.png" for i in range(4)]

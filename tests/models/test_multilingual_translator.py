@@ -128,9 +128,11 @@ def test_embeddings_are_the_bridge_s_matrix(trained):
     assert flat.dtype == np.float32
     np.testing.assert_allclose(flat.reshape(4, 3, 16).mean(1), mean, atol=1e-6)
     np.testing.assert_array_equal(flat[1], 0)
-    source = np.array([[*trained.tokenizers["en"]([SENTENCES[2]])[0], 3]], "int32")
-    matrix, _ = trained.backbone.matrix({"source": source, "source_language": np.array([0], "int32")})
-    np.testing.assert_allclose(flat[2], ops.convert_to_numpy(matrix).reshape(-1), atol=1e-5)
+    for number, code in enumerate(LANGUAGES):
+        source = np.array([[*trained.tokenizers[code]([SENTENCES[2]])[0], 3]], "int32")
+        matrix, _ = trained.backbone.matrix({"source": source, "source_language": np.array([number])})
+        found = trained.embed(SENTENCES[2:3], code)[0]
+        np.testing.assert_allclose(found, ops.convert_to_numpy(matrix).reshape(-1), atol=1e-5)
 
 
 def test_embedding_leaves_the_model_as_it_was(trained):
@@ -151,6 +153,16 @@ def test_bridge_attention_is_over_the_sentence_s_subwords(trained):
     assert "".join(pieces) == "▁Two▁dogs.</s>"
     assert scores.shape == (3, len(pieces))
     np.testing.assert_allclose(scores.sum(1), 1, rtol=1e-5)
+
+
+def test_too_long_a_sentence_is_cut(trained):
+    long = "man " * 70
+    words = trained.tokenizers["en"]([long])[0][:59]
+    assert trained.tokenize([long], "en", truncate=True) == [words]
+    inputs = {"source": np.array([[*words, 3]], "int32"), "source_language": np.array([0])}
+    found = trained.embed([long], "en", truncate=True)[0]
+    np.testing.assert_allclose(found, np.ravel(trained.backbone.matrix(inputs)[0]), atol=1e-5)
+    assert trained.translate([long], "en", "de", beam_size=1, truncate=True)[0]
 
 
 def test_bad_input_is_named(trained):

@@ -12,7 +12,13 @@ import numpy as np
 import pytest
 
 from kzoo.errors import UserError
-from kzoo.models import MultilingualTranslator, TransformerBackbone, Translator, preset_files
+from kzoo.models import (
+    AttentionBridgeBackbone,
+    MultilingualTranslator,
+    TransformerBackbone,
+    Translator,
+    preset_files,
+)
 from kzoo.presets import load, pope_tiny
 from kzoo.sharing import seal
 from kzoo.text import SubwordTokenizer, train_subwords
@@ -104,6 +110,13 @@ def test_what_stands_beside_a_preset_stays_when_it_is_saved_again(saved, preset)
     assert set(json.loads((preset / "metadata.json").read_text())["files"]) == set(FILES)
 
 
+def test_a_preset_of_before_checksums_is_replaced(saved, preset):
+    rewrite(preset / "metadata.json", files=None)
+    (preset / "config.json").write_text("{}")
+    Translator.from_preset(saved).save_to_preset(preset)
+    Translator.from_preset(preset)
+
+
 def test_a_folder_of_other_things_is_left_alone(saved, tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(UserError, match="folder with other contents"):
@@ -166,6 +179,17 @@ def test_a_weight_beyond_float16_is_named(saved, preset):
     assert read[5, 3] == -65_504
 
 
+def test_a_model_of_half_precision_is_saved_as_one_of_full_precision(saved, preset):
+    whole = Translator.from_preset(saved)
+    half = Translator.from_preset(saved, dtype="mixed_bfloat16")
+    assert half.backbone.dtype_policy.name == "mixed_bfloat16"
+    half.save_to_preset(preset)
+    read = Translator.from_preset(preset)
+    assert read.backbone.dtype_policy.name == "float32"
+    for one, other in zip(whole.get_weights(), read.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_a_translator_of_another_class_is_named(preset):
     with pytest.raises(
         UserError, match="holds a 'Translator', not a MultilingualTranslator: read it with kzoo.presets.load"
@@ -175,6 +199,26 @@ def test_a_translator_of_another_class_is_named(preset):
     seal(preset)
     with pytest.raises(UserError, match="holds a 'MultilingualTranslator', not a Translator"):
         Translator.from_preset(preset)
+
+
+def test_a_subclass_of_its_translator_reads_it(saved):
+    class Mine(Translator):
+        pass
+
+    assert type(Mine.from_preset(saved)) is Mine
+
+
+def test_languages_may_share_a_tokenizer(saved, tmp_path):
+    tokenizer = Translator.from_preset(saved).source_tokenizer
+    backbone = AttentionBridgeBackbone(
+        [20, 20, 20], "cnn", embedding_dim=4, width=4, num_decoder_layers=1, num_heads=2, hidden_dim=4
+    )
+    own = SubwordTokenizer(tokenizer.proto, config_file="own_tokenizer.json")
+    tokenizers = {"nb": tokenizer, "de": own, "nn": tokenizer}
+    MultilingualTranslator(backbone, tokenizers).save_to_preset(tmp_path / "preset")
+    loaded = load(tmp_path / "preset")
+    files = {code: one.config_file for code, one in loaded.tokenizers.items()}
+    assert files == {"nb": "tokenizer.json", "de": "own_tokenizer.json", "nn": "tokenizer.json"}
 
 
 def test_a_setting_of_a_newer_kzoo_is_said(preset):

@@ -71,6 +71,8 @@ CLASSES = [
     {"module": "keras.layers", "class_name": "TFSMLayer", "registered_name": None},
     {"module": ["os"], "class_name": {"a": 1}, "registered_name": 7},
     {"class_name": "Functional"},
+    {"module": "keras", "class_name": "Sequential", "registered_name": None},
+    {"module": "keras", "class_name": "DTypePolicy", "registered_name": "harm>Harm"},
 ]
 
 
@@ -118,6 +120,7 @@ def test_keras_s_unsafe_mode_changes_nothing(preset):
         ("..\\harm.json", r"names the path '\.\.\\\\harm"),
         ("a..json", r"names the tokenizer 'a\.\.json'"),
         ("metadata", "names the tokenizer 'metadata'"),
+        ("tokenizer.json.old", "names the tokenizer 'tokenizer.json.old'"),
         (7, "names the tokenizer 7"),
     ],
 )

@@ -162,8 +162,9 @@ def test_an_input_that_the_model_does_not_read_is_named(trained):
 
 def test_too_long_a_sentence_is_named_or_cut(trained):
     long = "man " * 59 + "dog"
-    with pytest.raises(UserError, match="sentence 2 has 60 subwords, the model reads at most 39"):
+    with pytest.raises(UserError, match="sentence 2 has 60 subwords, the model reads at most 39: .*'man man"):
         trained.translate(["A man.", long])
+    assert len(trained.tokenize_source(["man " * 39])[0]) == 39
     assert trained.tokenize_source([long], truncate=True) == [trained.source_tokenizer([long])[0][:39]]
     assert trained.translate([long], truncate=True)[0]
 
@@ -249,6 +250,16 @@ def test_a_fresh_process_loads_both(trained, tmp_path):
         "assert a.count_params() == b.count_params()"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_training_drops_out_and_nothing_else_does(trained):
+    words = {"source": np.array([[5, 6, 3]], "int32"), "target": np.array([[2, 7]], "int32")}
+    once, again = (
+        [ops.convert_to_numpy(trained(words, training=training)) for training in (True, False)]
+        for _ in range(2)
+    )
+    assert np.abs(once[0] - again[0]).max() > 1e-3
+    np.testing.assert_array_equal(once[1], again[1])
 
 
 def test_predict_gives_logits(trained):

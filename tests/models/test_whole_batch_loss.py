@@ -11,13 +11,13 @@ WORDS, LABELS = np.array([[1, 2, 3], [4, 5, 0]], "int32"), np.array([[2, 3, 1], 
 PLAIN = "sparse_categorical_crossentropy"
 
 
-def trained(kind, loss) -> tuple[float, np.ndarray]:
+def trained(kind, loss, weights=None) -> tuple[float, np.ndarray]:
     """Return the loss of a small model, and its first weights after a step."""
     keras.utils.set_random_seed(1)
     x = keras.Input((None,), dtype="int32")
     model = kind(x, keras.layers.Dense(6, "softmax")(keras.layers.Embedding(6, 4)(x)))
     model.compile(keras.optimizers.SGD(1.0), loss, jit_compile=False)
-    return float(model.train_on_batch(WORDS, LABELS)), model.get_weights()[0]
+    return float(model.train_on_batch(WORDS, LABELS, weights)), model.get_weights()[0]
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,13 @@ def test_on_one_device_every_loss_is_what_keras_makes_of_it(loss):
     (loss_, weights), (expected, expected_weights) = (trained(k, loss) for k in (LanguageModel, keras.Model))
     assert loss_ == pytest.approx(expected, rel=1e-6) and loss_ > 0
     np.testing.assert_allclose(weights, expected_weights, atol=1e-6)
+
+
+def test_weights_count_as_in_keras():
+    weights = np.array([[1, 3, 0], [2, 0, 0]], "float32")
+    (loss, _), (expected, _), (unweighted, _) = (
+        trained(kind, LabelSmoothedCrossEntropy(), given)
+        for kind, given in ((LanguageModel, weights), (keras.Model, weights), (LanguageModel, None))
+    )
+    assert loss == pytest.approx(expected, rel=1e-6)
+    assert abs(loss - unweighted) > 1e-3

@@ -1,12 +1,14 @@
 """The optimizers that recipes name."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import keras
 import numpy as np
 import pytest
 
 from kzoo.errors import UserError
+from kzoo.models import SGD, Adam
 from kzoo.training.not_a_number import not_finite
 from kzoo.training.optimizers import (
     OPTIMIZERS,
@@ -50,6 +52,18 @@ def test_sgd_clips_the_norm_of_all_gradients_together():
     optimizer.apply(gradients, weights)
     np.testing.assert_allclose(np.asarray(weights[0]), [-0.5 * 3.0, 0], rtol=1e-5)
     np.testing.assert_allclose(np.asarray(weights[1]), [-0.5 * 4.0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [Adam, SGD])
+def test_replicas_add_up_to_the_whole_batch_s_clipped_gradient(kind):
+    """Of two replicas with the gradients (6, 0) and (0, 8); their exchange, TensorFlow's, is replaced."""
+    optimizer, whole = kind(0.1, global_clipnorm=5.0), np.array([6.0, 8.0], "float32")
+    optimizer._distribution_strategy = SimpleNamespace(num_replicas_in_sync=2)
+    optimizer._all_reduce_sum_gradients = lambda pairs: [
+        (keras.ops.convert_to_tensor(whole), own) for _, own in pairs
+    ]
+    parts = [optimizer._clip_gradients([keras.ops.convert_to_tensor(whole * own)])[0] for own in np.eye(2)]
+    np.testing.assert_allclose(sum(map(np.asarray, parts)), [3, 4], rtol=1e-5)
 
 
 def test_noam_is_the_paper_s_adam():

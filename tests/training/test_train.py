@@ -4,6 +4,7 @@ import csv
 import json
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -189,11 +190,27 @@ def test_average_of_best_is_the_mean_of_their_weights(unbroken):
         np.testing.assert_allclose(average, np.mean([w[i] for w in weights], axis=0), rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize(("patience", "out"), [(2, True), (3, False), (0, False)])
+@pytest.mark.parametrize(("patience", "out"), [(2, True), (3, False), (4, False), (0, False)])
 def test_patience(patience, out, tmp_path):
     checkpoints = Checkpoints(tmp_path)
     checkpoints.history = [{"val_bleu": bleu} for bleu in (1, 3, 2, 3)]
     assert History(tmp_path / "history.csv", checkpoints, patience).out_of_patience is out
+
+
+@pytest.mark.parametrize("chief", [True, False])
+def test_each_epoch_writes_the_history_and_the_last_ends_training(chief, tmp_path):
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.strategy = SimpleNamespace(is_chief=chief)
+    history, model = History(tmp_path / "history.csv", checkpoints, 1), SimpleNamespace(stop_training=False)
+    history.set_model(model)
+    for epoch, bleu in enumerate((2.0, 3.0, 3.0)):
+        assert not model.stop_training
+        checkpoints.history.append({"val_bleu": bleu})
+        history.on_epoch_end(epoch)
+        written = (tmp_path / "history.csv").read_text().split() if chief else []
+        assert written[1:] == ["2.0", "3.0", "3.0"][: epoch + 1] * chief
+    assert model.stop_training
+    assert (tmp_path / "history.csv").exists() == chief
 
 
 def test_a_history_has_the_columns_of_all_its_rows(tmp_path):
@@ -219,7 +236,7 @@ def test_a_recipe_is_read_and_overridden(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (RECIPE + "epoch = 3", "unknown key 'epoch'; did you mean epochs"),
+        (RECIPE + "epoch = 3", "unknown key 'epoch' .*; did you mean epochs"),
         (RECIPE + 'epochs = "3"', "epochs is '3', not of type int"),
         (RECIPE + "average = 0", "average is 0; it must be at least 1"),
         (RECIPE + "beta_2 = 3", "beta_2 is 3; it must be less than 1"),
@@ -241,7 +258,7 @@ def test_a_recipe_is_read_and_overridden(tmp_path):
         (SEVERAL + 'directions = ["en-de"]\ncentre = "en"', "centre would change nothing with directions"),
         (SEVERAL + "sentences = 64\ntokens = 4096", "tokens would change nothing with sentences"),
         (SEVERAL.replace("attention_bridge_m2m", "pope"), "pope_tiny needs source and target in its recipe"),
-        (RECIPE + "max_length = 9", "did you mean .* An argument of the model is model.max_length"),
+        (RECIPE + "max_length = 9", r"'max_length' \(one of the model's would be model.max_length\); did"),
         (RECIPE.replace("de", "d/e"), "a language's code has no slashes, unlike 'd/e'"),
         ('preset = "pope_tiny"', "lacks corpus"),
         ("preset = ", "is not TOML"),
