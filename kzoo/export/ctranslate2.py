@@ -28,8 +28,8 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
         precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
 
     Raises:
-        UserError: ctranslate2 is not installed, the format does not support the translator, which may be
-            quantized, a weight is beyond float16, or the folder has other contents.
+        UserError: ctranslate2 is not installed, the format does not support the translator, it is quantized,
+            a weight is beyond float16, or the folder has other contents.
     """
     check_precision(precision)
     try:
