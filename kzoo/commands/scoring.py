@@ -138,13 +138,12 @@ def _own_corpus(folder: Path, splits: list[str]):
     from kzoo.training.run_folder import recorded_recipe
 
     try:
-        recipe = recorded_recipe(folder.parent) if folder.name == "preset" else None
-        if recipe is not None and recipe.corpus == "files":
-            if not (recipe.test or splits):
-                raise UserError(f"the recipe of {folder.parent} has no test set")
-            # What is not asked for may no longer be there.
-            recipe = replace(recipe, train=[], val=recipe.val if "val" in splits else [])
-        if recipe is not None:
+        if folder.name == "preset" and (recipe := recorded_recipe(folder.parent)):
+            if recipe.corpus == "files":
+                if not (recipe.test or splits):
+                    raise UserError(f"the recipe of {folder.parent} has no test set")
+                # What is not asked for may no longer be there.
+                recipe = replace(recipe, train=[], val=recipe.val if "val" in splits else [])
             return recipe_corpus(recipe)
     except UserError as error:
         raise UserError(f"{error}; give --corpus, or --files") from None
