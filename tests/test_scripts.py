@@ -84,6 +84,7 @@ def test_an_unknown_size_is_refused(path):
         ("glyph_tables", ["table4", "--encoders", "EMB,cnn_fc_rleu"], "did you mean cnn_fc_relu"),
         ("glyph_tables", ["table7", "--encoders", "EMB,cnn_fc_relu:x"], "not an encoder and its F"),
         ("glyph_tables", ["table5", "--encoders", "EMB:256"], "not an encoder and its F"),
+        ("glyph_tables", ["table6", "--encoders", "EMB:256"], "not an encoder and its F"),
     ],
 )
 def test_wrong_lists_are_refused_before_anything_is_trained(script, arguments, message, tmp_path):

@@ -133,10 +133,11 @@ def table6(
     overrides: Overrides = None,
 ):
     """F1 of joint segmentation and tagging, with fixed or adapted vectors."""
+    names = named(encoders)
     sentences, validation, tests = chinese_treebank() if size == "base" else universal_dependencies(treebanks)
     trained_on = f"{len(sentences)} sentences of {treebanks}" if size == "tiny" else "Chinese Treebank 5"
     path = runs / f"table6_{size}.json"
-    for name in named(encoders):
+    for name in names:
         recipe, folder, _ = trained(name, size, runs, overrides)
         for way in ("fixed", "adapted"):
             for seed in range(1, seeds + 1):
@@ -151,7 +152,7 @@ def table6(
                     add_row(path, key, recipe, {"accuracy": max(accuracy), **scores})
     results = rows_in(path)
     lines = [f"| encoder | vectors | {' | '.join(tests)} |", "| --- | --- " + "| ---: " * len(tests) + "|"]
-    for name in named(encoders):
+    for name in names:
         for way in ("fixed", "adapted"):
             keys = [
                 f"{name}, {way}, {epochs} epochs, seed {seed}, {trained_on}" for seed in range(1, seeds + 1)
@@ -164,13 +165,14 @@ def table6(
 @app.command()
 def table7(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, overrides: Overrides = None):
     """Spearman's correlation of the vectors' cosines with people's scores of word similarity."""
+    names = named(encoders)
     lines = [
         "| words | encoder | seen | unseen without | unseen with |",
         "| --- | --- " + "| ---: " * 3 + "|",
     ]
     sets = {words: open_word_pairs(words) for words in WORD_PAIRS}
     for words, pairs in sets.items():
-        for name in named(encoders):
+        for name in names:
             recipe, folder, _ = trained(name, size, runs, overrides)
             seen = set("".join(recipe_corpus(recipe).sentences("train", recipe.source)))
             asked = sorted({character for pair in pairs for character in pair.first + pair.second})
