@@ -196,6 +196,17 @@ def test_evaluation_of_a_run_is_on_its_recipe_s_test_set(tmp_path, monkeypatch, 
     assert "has no test set; give --corpus, or --files" in message
 
 
+def test_a_report_is_on_the_first_run_s_own_test_set(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
+    recipe = {"preset": "pope_tiny", "source": "en", "target": "th", "corpus": "files"}
+    files = {"train": ["gone", "gone"], "val": ["gone", "gone"], "test": [str(tmp_path / "a")] * 2}
+    (tmp_path / "recipe.json").write_text(json.dumps({**recipe, **files}))
+    arguments = ("report", str(tmp_path / "page.html"), str(tmp_path / "preset"), "other", "--split", "none")
+    (tmp_path / "a").touch()
+    message = run(*arguments, monkeypatch=monkeypatch, capsys=capsys)[1]
+    assert "corpus files has no split 'none': known: test" in message
+
+
 def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatch):
     """With a translator that knows the references into German, and repeats its source for English."""
 
@@ -212,6 +223,7 @@ def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatc
     assert result.exit_code == 0
     assert "| en | 100.0 |  |" in result.stdout
     assert "val: mean BLEU" in result.stdout
+    assert "BLEU into de, en: `nrefs:1" in result.stdout
     bleu, unseen = read_directions(output)
     assert (list(bleu), unseen) == ([("en", "de"), ("de", "en")], [])
     assert bleu["en", "de"] == pytest.approx(100)

@@ -151,7 +151,7 @@ def test_reports_own_files_with_the_pictures_of_their_features(folder):
     kzoo(*REPORT, "--pictures", folder)
     page = (folder / "page.html").read_text("utf-8")
     assert "text and features on test.id" in page
-    told = re.findall(r"<dt>features</dt><dd>(\w+) <mark>(\d+)", page)
+    told = re.findall(r'<dt>features</dt><dd dir="auto">(\w+) <mark>(\d+)', page)
     assert sorted(told) == [("dua", "10"), ("satu", "90"), ("tiga", "200")]
     pictures = shown(page)
     assert [str(picture[0, 0, 0]) for picture in pictures] == [shade for _, shade in told]
@@ -172,7 +172,9 @@ def test_reports_without_a_folder_of_pictures_show_none(folder):
 def test_reports_scenes_with_their_own_pictures(presets, tmp_path):
     presets["text"].source_language = presets["pictures"].source_language = "en"
     presets["pictures"].image_shape = (64, 64, 3)
-    kzoo("report", tmp_path / "page.html", "text", "pictures", "--split", "val", "-n", 2)
+    kzoo(
+        "report", tmp_path / "page.html", "text", "pictures", "--corpus", "scenes", "--split", "val", "-n", 2
+    )
     page = (tmp_path / "page.html").read_text("utf-8")
     assert "text and pictures on scenes, val" in page
     assert [picture.shape for picture in shown(page)] == [(64, 64, 3)] * 2

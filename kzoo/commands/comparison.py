@@ -15,6 +15,7 @@ from kzoo.commands.options import (
     Truncate,
     check_files_alone,
 )
+from kzoo.commands.own_corpus import own_corpus
 from kzoo.commands.pictures import shown_picture
 from kzoo.commands.progress import progress_bar
 from kzoo.commands.search import Search, scoring_search
@@ -29,8 +30,11 @@ def report(
     path: Annotated[Path, typer.Argument(help="HTML file.")],
     first: Annotated[str, typer.Argument(help="A trained preset, such as one that reads text only.")],
     second: Annotated[str, typer.Argument(help="Another, such as one that reads pictures too.")],
-    corpus: Annotated[str | None, typer.Option(help="A corpus by name; scenes by default.")] = None,
-    split: Annotated[str | None, typer.Option(help="test by default.")] = None,
+    corpus: Annotated[
+        str | None,
+        typer.Option(help="A corpus by name; by default, as for evaluate, the first preset's own."),
+    ] = None,
+    split: Annotated[str | None, typer.Option(help="By default the first test set.")] = None,
     files: Files = None,
     source: From = None,
     target: To = None,
@@ -50,13 +54,16 @@ def report(
     from kzoo.presets.shelf import direction, load, locate, preset_name
 
     check_files_alone(files, corpus, split)
-    corpus = corpus or "scenes"
     if pictures and not images:
         raise UserError("--pictures needs --images: features name the picture of each sentence")
-    data, split = open_files(test=files) if files else open_corpus(corpus), split or "test"
+    folders = [locate(name) for name in (first, second)]
+    if files:
+        data = open_files(test=files)
+    else:
+        data = open_corpus(corpus) if corpus else own_corpus(folders[0], [split] if split else [])
+    split = split or next(name for name in data.splits if name.startswith("test"))
     data.languages_in(split)
     check_writable(path)
-    folders = [locate(name) for name in (first, second)]
     names = tuple(map(preset_name, (first, second), folders))
     searches = [scoring_search(folder, beam_size, length_penalty) for folder in folders]
     if names[0] == names[1]:
@@ -83,7 +90,7 @@ def report(
     chosen = cases(sources, references, *translations)[:number]
     if found:
         drawn = {case.number: shown_picture(found[case.number]) for case in chosen}
-    where = files[0].name if files else f"{corpus}, {split}"
+    where = files[0].name if files else f"{data.name}, {split}"
     compared = compare_bleu(list(zip(names, translations, strict=True)), references, way[1])
     write_report(path, f"{names[0]} and {names[1]} on {where}", names, chosen, drawn, compared)
     print(comparison_table(*compared))

@@ -1,7 +1,7 @@
 """Score translations of corpora."""
 
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import permutations
 from pathlib import Path
 from statistics import fmean
@@ -21,6 +21,7 @@ from kzoo.commands.options import (
     Truncate,
     check_files_alone,
 )
+from kzoo.commands.own_corpus import own_corpus
 from kzoo.commands.progress import progress_bar
 from kzoo.commands.search import scoring_search
 from kzoo.errors import UserError
@@ -77,7 +78,7 @@ def evaluate(
     elif corpus:
         data = open_corpus(corpus)
     else:
-        data = _own_corpus(folder, split or [])
+        data = own_corpus(folder, split or [])
         corpus = data.name
     if output:
         check_writable(output)
@@ -130,27 +131,6 @@ def evaluate(
         write_scores(scores, output, **about, **searched)
 
 
-def _own_corpus(folder: Path, splits: list[str]):
-    """Return the corpus of a preset's run; outside of one, that of its scores, or Multi30k."""
-    from kzoo.data.corpora import CORPORA, open_corpus
-    from kzoo.presets.description import scored_corpus
-    from kzoo.training.recipe_corpus import recipe_corpus
-    from kzoo.training.run_folder import recorded_recipe
-
-    try:
-        if folder.name == "preset" and (recipe := recorded_recipe(folder.parent)):
-            if recipe.corpus == "files":
-                if not (recipe.test or splits):
-                    raise UserError(f"the recipe of {folder.parent} has no test set")
-                # What is not asked for may no longer be there.
-                recipe = replace(recipe, train=[], val=recipe.val if "val" in splits else [])
-            return recipe_corpus(recipe)
-    except UserError as error:
-        raise UserError(f"{error}; give --corpus, or --files") from None
-    own = scored_corpus(folder)  # "files" for those of a user
-    return open_corpus(own if own in CORPORA else "multi30k")
-
-
 def _unseen(folder: Path, languages: list[str]) -> list[tuple[str, str]] | None:
     """Return the directions that a run was not trained in; `None` for a preset that is not in its run."""
     from kzoo.training.recipe_corpus import recipe_directions
@@ -186,8 +166,12 @@ def _every_direction(translator, data, splits: list[str], settings: tuple, unsee
         scores = evaluate_directions(translator, data, split, directions, *settings, advance)
     print(direction_table({way: score.bleu for way, score in scores.items()}, unseen))
     mean = fmean(score.bleu for score in scores.values())
-    signature = next(iter(scores.values())).signatures["bleu"]
-    print(f"{split}: mean BLEU {mean:.1f} of {len(directions)} directions ({signature})")
+    print(f"{split}: mean BLEU {mean:.1f} of {len(directions)} directions")
+    targets = {}
+    for (_, target), score in scores.items():
+        targets.setdefault(score.signatures["bleu"], {})[target] = None
+    for signature, codes in targets.items():
+        print(f"BLEU into {', '.join(codes)}: `{signature}`")
     return scores
 
 

@@ -3,6 +3,8 @@
 import contextlib
 import functools
 import importlib.util
+import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from kzoo.files import whole_file
 # Okabe and Ito's colours, which colour-blind people can tell apart; without yellow, too faint on white.
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 
+MISSING = re.compile(r"Glyph (\d+) .* missing from font")  # matplotlib's warning
 FORMATS = ("png", "svg", "pdf")
 WITHOUT_DATE = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # the same picture, the same file
 
@@ -64,7 +67,7 @@ def picture(path: str | Path, size: tuple[float, float], formulas: bool = False)
     with rc_context({**STYLE, "font.family": _families(), "text.parse_math": formulas}):
         figure = Figure(figsize=size, layout="constrained")
         yield figure
-        with whole_file(path) as file:
+        with whole_file(path) as file, _one_warning_of_missing_characters():
             figure.savefig(file, format=suffix, dpi=150, metadata=WITHOUT_DATE.get(suffix))
 
 
@@ -75,7 +78,7 @@ def without_marks(words: list[str]) -> list[str]:
 
 @functools.cache
 def _families() -> list[str]:
-    """Return the fonts that text is drawn with: what the first lacks, as Chinese, by the next."""
+    """Return the fonts that text is drawn with: what the first lacks, as Chinese, by the next that has it."""
     families = ["DejaVu Sans"]
     if importlib.util.find_spec("noto_cjk_sans_otc"):
         import noto_cjk_sans_otc
@@ -83,4 +86,25 @@ def _families() -> list[str]:
         path = str(noto_cjk_sans_otc.FONT_PATH)
         fontManager.addfont(path)
         families.append(FontProperties(fname=path).get_name())
-    return families
+    installed = {font.name for font in fontManager.ttflist if font.name.startswith("Noto Sans ")}
+    return [*families, *sorted(installed)]
+
+
+@contextlib.contextmanager
+def _one_warning_of_missing_characters() -> Iterator[None]:
+    """Warn once, and of what to do, instead of once for each character that no font has."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    missing = {}
+    for warning in caught:
+        if found := MISSING.match(str(warning.message)):
+            missing[chr(int(found[1]))] = None
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    if missing:
+        characters = "".join(list(missing)[:10])
+        warnings.warn(
+            f"no installed font can draw {characters!r}: install the Noto Sans font of this script",
+            stacklevel=4,
+        )

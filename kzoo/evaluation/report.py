@@ -7,6 +7,7 @@ import base64
 import html
 import io
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -38,8 +39,9 @@ mark { background: #ffe08a; border-radius: 2px; }
 """
 
 
-ANY_CHINESE = re.compile(f"[{CHINESE}]")
-CHARACTERS = re.compile(rf"[^\W{CHINESE}]+|.", re.DOTALL)  # and words of other scripts
+WITHOUT_SPACES = f"{CHINESE}\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # also Thai, Lao, Burmese and Khmer
+ANY_WITHOUT_SPACES = re.compile(f"[{WITHOUT_SPACES}]")
+CHARACTERS = re.compile(rf"[^\W{WITHOUT_SPACES}]+|.", re.DOTALL)  # and words of other scripts
 SMALL = 128  # pixels: a picture no wider and no higher is shown enlarged, with exact pixels
 
 
@@ -59,8 +61,8 @@ def cases(
 ) -> list[Case]:
     """Return the sentences, those with the most different translations first.
 
-    The difference is one minus the share of words (in Chinese, of characters) that are in both
-    translations in the same order.
+    The difference is one minus the share of words (of characters, in scripts without spaces) that are in
+    both translations in the same order.
 
     Args:
         sources: the sentences.
@@ -144,13 +146,13 @@ def _article(
 
 def _terms(*rows: tuple[str, str]) -> str:
     """Return names and what they describe as HTML; the latter is HTML already."""
-    return "".join(f"<dt>{html.escape(name)}</dt><dd>{text}</dd>" for name, text in rows)
+    return "".join(f'<dt>{html.escape(name)}</dt><dd dir="auto">{text}</dd>' for name, text in rows)
 
 
 def _marked(first: str, second: str) -> tuple[str, str]:
     """Return both texts as HTML, with the words that the other lacks marked."""
     sides, shown = _words(first, second), ([], [])
-    between = "" if ANY_CHINESE.search(first + second) else " "
+    between = "" if ANY_WITHOUT_SPACES.search(first + second) else " "
     for kind, *bounds in SequenceMatcher(None, *sides, False).get_opcodes():
         for i in (0, 1):
             text = html.escape(between.join(sides[i][bounds[2 * i] : bounds[2 * i + 1]]))
@@ -160,9 +162,20 @@ def _marked(first: str, second: str) -> tuple[str, str]:
 
 
 def _words(first: str, second: str) -> tuple[list[str], list[str]]:
-    """Return the words of two texts; for Chinese, characters, and words of other scripts among them."""
-    split = CHARACTERS.findall if ANY_CHINESE.search(first + second) else str.split
+    """Return the words of two texts; in scripts without spaces, characters, and other words among them."""
+    split = _characters if ANY_WITHOUT_SPACES.search(first + second) else str.split
     return split(first), split(second)
+
+
+def _characters(text: str) -> list[str]:
+    """Return the characters of scripts without spaces, with their vowel and tone marks; others as words."""
+    parts = []
+    for part in CHARACTERS.findall(text):
+        if parts and unicodedata.category(part[0]).startswith("M"):
+            parts[-1] += part
+        else:
+            parts.append(part)
+    return parts
 
 
 def _picture(picture: np.ndarray, alternative: str) -> str:

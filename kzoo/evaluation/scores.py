@@ -13,7 +13,7 @@ from kzoo.errors import UserError
 from kzoo.evaluation.markdown import markdown_table
 from kzoo.evaluation.meteor import find_meteor, meteor_score
 from kzoo.files import write_json
-from kzoo.text.languages import has_spaces, is_chinese
+from kzoo.text.languages import has_spaces, has_two_kinds_of_i, is_chinese, lower_case
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,9 @@ def score_translations(
         "chrf2": CHRF(),
     }
     scores = {name: metric.corpus_score(translations, [references]).score for name, metric in metrics.items()}
+    if has_two_kinds_of_i(language):  # sacreBLEU knows one
+        lowered = [[lower_case(text, language) for text in texts] for texts in (translations, references)]
+        scores["bleu_lowercased"] = metrics["bleu_lowercased"].corpus_score(lowered[0], [lowered[1]]).score
     metrics["ter"] = TER(normalized=chinese, asian_support=chinese)
     apart = chinese or has_spaces(language)  # the words of all others TER would take for one
     edited = [texts if apart else list(map(TokenizerChar(), texts)) for texts in (translations, references)]

@@ -16,6 +16,18 @@ def has_spaces(code: str | None) -> bool:
     return main_code(code) not in CHINESE | OTHERS_WITHOUT_SPACES
 
 
+def has_two_kinds_of_i(code: str | None) -> bool:
+    """Return whether a language has the letters ı and i, with the capitals I and İ."""
+    return main_code(code) in {"tr", "tur", "az", "aze"}
+
+
+def lower_case(text: str, code: str | None) -> str:
+    """Return a text in a language's lower case."""
+    if has_two_kinds_of_i(code):
+        text = text.replace("İ", "i").replace("I", "ı")
+    return text.lower()
+
+
 def main_code(code: str | None) -> str:
     """Return a code without its region and script: `fr` of `fr-CA`, `zh` of `zh_Hant`."""
     return re.split("[-_]", (code or "").lower())[0]

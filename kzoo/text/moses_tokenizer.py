@@ -9,14 +9,16 @@ from pathlib import Path
 import keras
 from sacremoses import MosesDetokenizer, MosesDetruecaser, MosesPunctNormalizer, MosesTokenizer
 
+from kzoo.errors import UserError
 from kzoo.text.chinese_characters import BETWEEN_CHINESE, CHINESE_MARKS
-from kzoo.text.languages import is_chinese, main_code
+from kzoo.text.languages import has_two_kinds_of_i, is_chinese, lower_case, main_code
 from kzoo.text.tokenizers import SubwordTokenizer
 from kzoo.text.truecaser import Truecaser
 
 DETRUECASER = MosesDetruecaser()
 # Spaces that only Moses writes: around Chinese punctuation, including quotes.
 AROUND_MARKS = re.compile(f" *([{CHINESE_MARKS}“”‘’…—]) *")
+BEFORE_MARKS = re.compile(" +([؟،؛।॥])")  # Arabic and Indic punctuation, which Moses does not join to words
 FORMS_FILE = "truecaser.json"
 
 
@@ -66,7 +68,7 @@ class MosesSubwordTokenizer(SubwordTokenizer):
         """Undo `normalize`: return the sentence as people write it."""
         text = _tools(self.language)[2].detokenize(tokens.split(), unescape=False)
         if not is_chinese(self.language):
-            return text
+            return BEFORE_MARKS.sub(r"\1", text)
         # Moses also puts spaces between the characters that it does not know, those from U+30000 on.
         return BETWEEN_CHINESE.sub("", AROUND_MARKS.sub(r"\1", text))
 
@@ -91,6 +93,9 @@ class TruecasedSubwordTokenizer(MosesSubwordTokenizer):
     Returns:
         A list of lists of int, without start and end.
 
+    Raises:
+        UserError: Turkish or Azerbaijani, whose two kinds of i Moses's truecasing does not know.
+
     Example:
 
     >>> tokenizer = TruecasedSubwordTokenizer(forms=learn_forms(["See a man , a dog in Rome ."]))
@@ -110,6 +115,8 @@ class TruecasedSubwordTokenizer(MosesSubwordTokenizer):
     def __init__(
         self, proto=None, language: str = "en", forms: Sequence[Sequence[str]] | None = None, **kwargs
     ):
+        if has_two_kinds_of_i(language):
+            raise UserError(f"Moses's truecasing does not know the two kinds of i of language {language!r}")
         super().__init__(proto, language, **kwargs)
         self.file_assets = [*self.file_assets, FORMS_FILE]
         self._truecaser = Truecaser(forms or ())
@@ -142,7 +149,7 @@ def moses_tokens(text: str, language: str) -> str:
 
 def moses_text(text: str, language: str) -> str:
     """Return a sentence with its punctuation normalized and its tokens separated, in lower case."""
-    return moses_tokens(text, language).lower()
+    return lower_case(moses_tokens(text, language), language)
 
 
 @functools.cache

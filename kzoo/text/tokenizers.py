@@ -1,6 +1,8 @@
 """Subword tokenizers: SentencePiece's byte-pair encoding, trained here, compatible with keras-hub."""
 
 import io
+import re
+import unicodedata
 from collections.abc import Iterable
 
 import keras
@@ -10,12 +12,11 @@ from keras_hub.tokenizers import SentencePieceTokenizer
 from kzoo.errors import UserError
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
-FULL_WIDTH = frozenset("，！？：；（）")  # Chinese punctuation that NFKC would make half-width
 NO_VOCABULARY = (
     "the tokenizer has no vocabulary, which a configuration leaves out: "
     "load the model from a file or a preset, or build it with a tokenizer"
 )
-STRAY = 0.01  # share of the sentences in which such marks count as stray, not as the text's punctuation
+STRAY = 0.01  # share of the sentences in which what NFKC replaces is stray, and not the text's way of writing
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -73,8 +74,9 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
     """Learn byte-pair encoding from sentences.
 
     Sentences are normalized by Unicode's NFKC, both here and when the tokenizer is used: a letter and its
-    accent become one character, spaces of any kind the plain one. Text with the full-width marks of Chinese
-    in more than a hundredth of its sentences is not normalized, since translations into it need them.
+    accent become one character, spaces of any kind the plain one. Text is not normalized if NFKC would
+    replace more than that in over a hundredth of its sentences, since translations into it need what is
+    replaced: the full-width marks of Chinese, a vowel of Thai, the joiners of Persian, "…".
 
     Args:
         sentences: the sentences of the text; of both languages for a joint vocabulary.
@@ -94,8 +96,7 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
     if not any(sentence.strip() for sentence in sentences):
         raise UserError("no subword vocabulary can be learned: there is no text")
     longest = max(len(sentence.encode("utf-8", "replace")) for sentence in sentences)
-    full_width = sum(not FULL_WIDTH.isdisjoint(sentence) for sentence in sentences)
-    as_it_is = full_width > len(sentences) * STRAY
+    as_it_is = sum(map(_is_replaced, sentences, _nfkc(sentences))) > len(sentences) * STRAY
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -115,7 +116,22 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
         )
     except RuntimeError as error:
         reason = str(error).splitlines()[-1].split("] ")[-1].strip()
+        if found := re.search(r"required_chars\. \d+ vs (\d+)", reason):
+            reason = f"its characters alone are {int(found[1]):,}, with the special tokens"
         raise UserError(
             f"no vocabulary_size={vocabulary_size} subwords can be learned from this text: {reason}"
         ) from None
     return model.getvalue()
+
+
+def _nfkc(sentences: list[str]) -> list[str]:
+    """Return sentences as SentencePiece normalizes them."""
+    nfkc = sentencepiece.SentencePieceNormalizer(
+        rule_name="nmt_nfkc", escape_whitespaces=False, add_dummy_prefix=False, remove_extra_whitespaces=True
+    )
+    return nfkc.normalize([sentence.encode("utf-8", "replace").decode() for sentence in sentences])
+
+
+def _is_replaced(sentence: str, normalized: str) -> bool:
+    """Return whether normalization changed more of a sentence than its accents and spaces."""
+    return normalized != " ".join(unicodedata.normalize("NFC", sentence).split())

@@ -144,7 +144,7 @@ def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, .
     3
     """
     try:
-        values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        values = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
             f"recipe {path} cannot be read: {getattr(error, 'strerror', None) or error}"

@@ -1,8 +1,10 @@
 """A run's vocabularies: learned once, then read from its folder."""
 
 import json
+import re
 from pathlib import Path
 
+from kzoo.errors import UserError
 from kzoo.files import whole_file
 from kzoo.text import (
     CharacterTokenizer,
@@ -15,6 +17,8 @@ from kzoo.text import (
     moses_tokens,
     train_subwords,
 )
+
+GIVEN_BACK = 1000  # sentences on which Moses's form is tried
 
 
 def learned_subwords(
@@ -42,6 +46,9 @@ def shared_subwords(
     Args:
         folder, name, size, text: as for `learned_subwords`.
         sides: for each side's name, its language and its sentences.
+
+    Raises:
+        UserError: Moses's form of a language does not give most of its sentences back.
     """
     path = folder / f"subwords.{name}.model"
     learn = not path.exists()
@@ -50,13 +57,32 @@ def shared_subwords(
         for side, (language, sentences) in sides.items()
     ]
     if learn:
-        texts = zip(tokenizers, sides.values(), strict=True)
+        texts = list(zip(tokenizers, sides.values(), strict=True))
+        if text != "raw":
+            for tokenizer, (_, sentences) in texts:
+                _check_given_back(tokenizer, sentences, text)
         prepared = [tokenizer.normalize(s) for tokenizer, (_, sentences) in texts for s in sentences]
         with whole_file(path) as file:
             file.write_bytes(train_subwords(prepared, size))
     for tokenizer in tokenizers:
         tokenizer.set_proto(path.read_bytes())
     return tokenizers
+
+
+def _check_given_back(tokenizer: MosesSubwordTokenizer, sentences: list[str], text: str):
+    """Raise `UserError` if Moses's form does not give most sentences back: it does not know the language."""
+    sample = sentences[:GIVEN_BACK]
+    same = sum(_letters(tokenizer.plain(tokenizer.normalize(one))) == _letters(one) for one in sample)
+    if 2 * same < len(sample):
+        raise UserError(
+            f"text = {text!r} is not for language {tokenizer.language!r}, which Moses does not know: only "
+            f"{same:,} of {len(sample):,} sentences keep their spaces and signs; choose text = 'raw'"
+        )
+
+
+def _letters(text: str) -> str:
+    """Return a text without what Moses's forms change: case, quotes, and repeated spaces."""
+    return " ".join(re.sub("[\"'“”„«»‘’‚]", "", text).casefold().split())
 
 
 def learned_characters(folder: Path, sentences: list[str], which: str) -> CharacterTokenizer:

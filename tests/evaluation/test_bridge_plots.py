@@ -4,6 +4,7 @@ import html
 import re
 
 import numpy as np
+import pytest
 
 from kzoo.evaluation.bridge_plots import plot_bridge
 
@@ -23,3 +24,10 @@ def test_a_sentence_in_two_languages_is_drawn(tmp_path):
     assert written[:english] == ["a", "dog", "</s>", *heads]
     assert written[english + 1 : german] == ["ein", "H", "und", "</s>", *heads]
     assert written[-1] == "attention"
+
+
+def test_characters_that_no_font_has_are_named_once(tmp_path):
+    attention = {"x": (["\U0001f9ff\U00016a40", "\U00016a41"], np.full((2, 2), 0.5))}
+    with pytest.warns(UserWarning, match="no installed font can draw .* Noto Sans") as warned:
+        plot_bridge(attention, tmp_path / "bridge.png")
+    assert len(warned) == 1

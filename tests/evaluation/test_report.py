@@ -91,6 +91,14 @@ def test_chinese_is_compared_by_characters(tmp_path):
     assert seen.marked == ["他", "她"]
 
 
+def test_thai_is_compared_by_letters_with_their_marks(tmp_path):
+    path = tmp_path / "report.html"
+    found = cases(["Water."], ["ดื่มน้ำ"], ["ดื่มน้ำ"], ["กินน้ำ"])
+    assert found[0].difference == 0.5  # น้ and ำ of ดื่, ม, น้, ำ and กิ, น, น้, ำ
+    write_report(path, "th", ("a", "b"), found)
+    assert Text(path.read_text("utf-8")).fields[2:] == ["ดื่มน้ำ", "กินน้ำ"]
+
+
 def test_other_words_and_spaces_within_chinese_stay_whole(tmp_path):
     path = tmp_path / "report.html"
     found = cases(["He."], ["他在NBA 球场。"], ["他在NBA 球场。"], ["她在NFL 球场。"])

@@ -38,6 +38,12 @@ def test_scores_are_sacrebleu_s():
     assert "case:lc" in scores.signatures["bleu_lowercased"]
 
 
+def test_turkish_is_lowercased_as_turkish():
+    scores = score_translations("test", ["ışık iyi , insan da ."], ["Işık iyi , İnsan da ."], "tr")
+    assert scores.bleu_lowercased == pytest.approx(100)
+    assert scores.bleu < 100
+
+
 def test_chinese_takes_the_chinese_tokenizer():
     scores = score_translations("test", ["一个男人在睡觉。"], ["一个女人在睡觉。"], "zh")
     assert (

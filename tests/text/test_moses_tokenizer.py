@@ -49,6 +49,22 @@ def test_czech_numbers_keep_their_space():
     assert [tokenizer.plain(tokenizer.normalize(sentence)) for sentence in sentences] == sentences
 
 
+@pytest.mark.parametrize(
+    ("language", "sentence"),
+    [("ar", "نعم، هذا كتاب؛ ما هذا؟"), ("hi", "यह एक घर है।"), ("fa", "این چیست؟")],
+)
+def test_other_marks_are_joined_to_their_words(language, sentence):
+    tokenizer = MosesSubwordTokenizer(language=language)
+    assert tokenizer.plain(tokenizer.normalize(sentence)) == sentence
+
+
+def test_turkish_has_two_kinds_of_i():
+    assert moses_text("İnsan ISLAK, Işık iyi.", "tr") == "insan ıslak , ışık iyi ."
+    assert moses_text("ISLAND", "en") == "island"
+    with pytest.raises(UserError, match="two kinds of i of language 'az-Latn'"):
+        TruecasedSubwordTokenizer(language="az-Latn")
+
+
 @pytest.mark.parametrize("language", ["zh", "zh-CN", "zh_Hant", "cmn"])
 def test_chinese_comes_back_without_the_spaces_that_moses_puts_in(language):
     sentences = ["天气很好，他在跑步。", "他说：“你好！”", "他在NBA 球场（北京）打球……", "3 月 5 日，OK。"]

@@ -67,6 +67,20 @@ def test_full_width_marks_stay_in_chinese():
     assert tokenizer.detokenize(tokenizer(chinese)) == chinese
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "ผู้ชายดื่มน้ำ",  # NFKC takes SARA AM apart
+        "او می\u200cخواهد",  # the joiner would become a space
+        "ㅋㅋㅋ 네",  # letters of their own, not parts of syllables
+        "Wait … 5½ €",
+    ],
+)
+def test_what_nfkc_would_replace_stays(sentence):
+    tokenizer = SubwordTokenizer(train_subwords([sentence, "two dogs are running fast"] * 9, 40))
+    assert tokenizer.detokenize(tokenizer([sentence])) == [sentence]
+
+
 def test_a_stray_full_width_mark_does_not_change_what_other_text_becomes(sentences):
     tokenizer = SubwordTokenizer(train_subwords([*list(sentences) * 3, "Ein Mann läuft！"], 300))
     assert tokenizer.detokenize(tokenizer(["Gru\u0308n"])) == tokenizer.detokenize(tokenizer(["Gr\u00fcn"]))
@@ -76,6 +90,8 @@ def test_a_stray_full_width_mark_does_not_change_what_other_text_becomes(sentenc
 def test_too_large_a_vocabulary_is_named(sentences):
     with pytest.raises(UserError, match="no vocabulary_size=90000 subwords can be learned"):
         train_subwords(sentences, 90000)
+    with pytest.raises(UserError, match="=20 .*: its characters alone are 26, with the special tokens"):
+        train_subwords(["abcdefghijklmnopqrstu"], 20)
 
 
 def test_foreign_special_words_are_refused(sentences, tmp_path):

@@ -271,6 +271,12 @@ def test_a_bad_recipe_is_named(text, message, tmp_path):
         read_recipe(path)
 
 
+def test_a_byte_order_mark_before_a_recipe_is_skipped(tmp_path):
+    path = tmp_path / "recipe.toml"
+    path.write_text(RECIPE, encoding="utf-8-sig")
+    assert read_recipe(path).corpus == "scenes"
+
+
 def test_a_missing_recipe_and_a_bad_override(tmp_path):
     with pytest.raises(UserError, match="cannot be read: No such file"):
         read_recipe(tmp_path / "none.toml")
