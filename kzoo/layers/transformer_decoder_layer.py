@@ -1,7 +1,6 @@
 """One layer of the Transformer's decoder."""
 
 import keras
-from keras import ops
 
 from kzoo.layers.feed_forward import FeedForward
 from kzoo.layers.multi_head_attention import MultiHeadAttention
@@ -75,11 +74,9 @@ class TransformerDecoderLayer(TransformerLayer):
         self, inputs, source, source_mask=None, training: bool | None = None, inputs_mask=None
     ) -> tuple:
         """Return what `call` does, and the attention to the source `(B, H, T, S)`."""
-        length = ops.arange(ops.shape(inputs)[1], dtype="int32")
-        causal = length[None, :] <= length[:, None]  # (T, T)
         x = inputs
         attended = self.self_attention(
-            self.self_attention_residual.enter(x), attention_mask=causal, query_mask=inputs_mask
+            self.self_attention_residual.enter(x), use_causal_mask=True, query_mask=inputs_mask
         )
         x = self.self_attention_residual(x, attended, training=training)
         return self._after_self_attention(x, source_mask, value=source, training=training)

@@ -121,6 +121,38 @@ def test_the_masks_of_an_embedding_and_the_caller_s_hold_both(random):
         np.testing.assert_allclose(ops.convert_to_numpy(layer(embedded, **arguments)), expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("length", [1, 128, 300])
+def test_a_causal_mask_hides_what_is_later(length, random):
+    """Also in sentences of several blocks, the last one shorter; beside a mask of words; of any length."""
+    x = random.normal(size=(2, length, 8)).astype("float32")
+    words = np.arange(length) >= [[0], [length // 3]]
+    earlier = np.tril(np.ones((length, length), bool))
+    layer = MultiHeadAttention(2, 4)
+    layer.build(x.shape)
+    filled(layer, random)
+    expected, expected_weights = attention(
+        layer, x, x, words[:, None, None] & earlier | np.eye(length, dtype=bool)
+    )
+    output = ops.convert_to_numpy(layer(x, use_causal_mask=True, query_mask=words))
+    np.testing.assert_allclose(output[words], expected[words], atol=1e-5)
+    _, weights = layer(x, use_causal_mask=True, query_mask=words, return_attention_scores=True)
+    weights, expected_weights = (
+        np.moveaxis(w, 1, 2)[words] for w in (ops.convert_to_numpy(weights), expected_weights)
+    )
+    np.testing.assert_allclose(weights, expected_weights, atol=1e-6)
+    inputs = keras.Input((None, 8))
+    model = keras.Model(inputs, layer(inputs, use_causal_mask=True))
+    expected, _ = attention(layer, x, x, earlier)
+    np.testing.assert_allclose(model.predict(x, verbose=0), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("argument", ["value", "attention_mask"])
+def test_a_causal_mask_stands_alone(argument):
+    x = np.ones((1, 3, 8), "float32")
+    with pytest.raises(ValueError, match="a causal mask is for self-attention without another mask and"):
+        MultiHeadAttention(2, 4)(x, use_causal_mask=True, **{argument: x})
+
+
 def test_scores_and_cache_can_be_asked_for_in_a_functional_model(random):
     x, value = keras.Input((5, 8)), keras.Input((6, 8))
     layer = MultiHeadAttention(2, 4)
