@@ -3,9 +3,10 @@
     python benchmarks/growth.py --steps 3 -o growth.png
 
 A Transformer of the tiny size, 1,024 tokens per side in every step: sentences of 32 to 1,024 tokens with
-8,000 subwords, then vocabularies of 8,000 to 64,000 with sentences of 32. Each is measured in its own
-process, which reports its peak memory. The yardstick is the step's arithmetic (`kzoo.training.arithmetic`): a
-column says how much more the time grew than the arithmetic, relative to the first row of its table.
+8,000 subwords, then vocabularies of 8,000 to 64,000 with sentences of 32. Steps of all sizes are timed in
+turns; the peak memory of each is that of a process of its own. The yardstick is the step's arithmetic
+(`kzoo.training.arithmetic`): a column says how much more the time grew than the arithmetic, relative to the
+first row of its table.
 """
 
 import argparse
@@ -20,37 +21,55 @@ LENGTHS = (32, 64, 128, 256, 512, 1024)
 VOCABULARIES = (8_000, 16_000, 32_000, 64_000)
 
 
-def measure(length: int, vocabulary: int, steps: int) -> dict:
-    """Return the seconds of a step, its arithmetic, and the process's memory before and at its peak."""
-    import keras
+def made(length: int, vocabulary: int) -> tuple:
+    """Return a model and a batch for its `train_on_batch`, which has run once, as the first step compiles."""
     import numpy as np
 
     from kzoo.presets import pope_tiny
+
+    model = pope_tiny(source_vocabulary_size=vocabulary, max_length=max(LENGTHS))
+    words = np.random.default_rng(1).integers(4, vocabulary, (3, WORDS // length, length), "int32")
+    batch = {"source": words[0], "target": words[1]}, words[2]
+    model.train_on_batch(*batch)
+    return model, batch
+
+
+def measure(sizes: list[tuple[int, int]], steps: int) -> list[dict]:
+    """Return the median seconds of a step of each length and vocabulary, its arithmetic and its memory."""
     from kzoo.training.arithmetic import training_flops
+
+    models, times = [made(*size) for size in sizes], [[] for _ in sizes]
+    for _ in range(steps):  # in turns: a machine's speed changes within minutes
+        for (model, batch), taken in zip(models, times, strict=True):
+            start = time.perf_counter()
+            model.train_on_batch(*batch)
+            taken.append(time.perf_counter() - start)
+    return [
+        {
+            "seconds": statistics.median(taken),
+            "flops": training_flops(model.backbone, WORDS // length, WORDS, WORDS, WORDS * length),
+            "bytes": memory_in_process(length, vocabulary),
+        }
+        for (length, vocabulary), (model, _), taken in zip(sizes, models, times, strict=True)
+    ]
+
+
+def memory(length: int, vocabulary: int) -> int:
+    """Return the bytes that the process needs, beyond its imports, for some steps."""
+    import keras
+
     from kzoo.training.run_report import peak_memory
 
     keras.ops.zeros(())
     before = peak_memory()
-    rows = WORDS // length
-    model = pope_tiny(source_vocabulary_size=vocabulary, max_length=max(LENGTHS))
-    words = np.random.default_rng(1).integers(4, vocabulary, (3, rows, length), "int32")
-    inputs, labels = {"source": words[0], "target": words[1]}, words[2]
-    model.train_on_batch(inputs, labels)  # compiles
-    times = []
-    for _ in range(steps):
-        start = time.perf_counter()
-        model.train_on_batch(inputs, labels)
-        times.append(time.perf_counter() - start)
-    return {
-        "seconds": statistics.median(times),
-        "flops": training_flops(model.backbone, rows, WORDS, WORDS, rows * length**2),
-        "bytes": peak_memory() - before,
-    }
+    model, batch = made(length, vocabulary)
+    model.train_on_batch(*batch)
+    return peak_memory() - before
 
 
-def in_process(length: int, vocabulary: int, steps: int) -> dict:
-    """Return what `measure` does, measured in a fresh process."""
-    command = [sys.executable, __file__, "--one", str(length), str(vocabulary), "--steps", str(steps)]
+def memory_in_process(length: int, vocabulary: int) -> int:
+    """Return what `memory` does, measured in a fresh process."""
+    command = [sys.executable, __file__, "--one", str(length), str(vocabulary)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"length {length}, vocabulary {vocabulary}: {done.stderr[-2000:]}")
@@ -99,11 +118,11 @@ def main():
     parser.add_argument("--one", nargs=2, type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
-        print(json.dumps(measure(*arguments.one, arguments.steps)))
+        print(json.dumps(memory(*arguments.one)))
         return
     measured = {
-        "tokens per sentence": (LENGTHS, [in_process(n, VOCABULARIES[0], arguments.steps) for n in LENGTHS]),
-        "vocabulary": (VOCABULARIES, [in_process(LENGTHS[0], v, arguments.steps) for v in VOCABULARIES]),
+        "tokens per sentence": (LENGTHS, measure([(n, VOCABULARIES[0]) for n in LENGTHS], arguments.steps)),
+        "vocabulary": (VOCABULARIES, measure([(LENGTHS[0], v) for v in VOCABULARIES], arguments.steps)),
     }
     for name, (sizes, found) in measured.items():
         print(table(name, sizes, found), end="\n\n")
