@@ -128,4 +128,4 @@ class _Batches(keras.utils.PyDataset):
 
     def __getitem__(self, index: int):
         rows = self.batches[index]
-        return self.features(rows), self.labels[rows]
+        return self.features(rows), self.labels[rows].astype("int32")  # JAX would warn of others

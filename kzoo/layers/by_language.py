@@ -13,7 +13,9 @@ class ByLanguage(CompositeLayer):
     """One layer per language; each call runs one. The language is a tensor, so nothing is retraced.
 
     All sentences of a batch have the same language. The layers must have no random state of their own:
-    random numbers drawn inside a branch differ between backends, so dropout belongs outside.
+    random numbers drawn inside a branch differ between backends, so dropout belongs outside. On torch the
+    other languages' weights get no gradient instead of zero: Keras warns, and optimizers with momentum, such
+    as Adam, leave them as they are, where TensorFlow and JAX move them on.
 
     Args:
         layers: layers with the same call arguments and output shape, in the order of the languages. Layers

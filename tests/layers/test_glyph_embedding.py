@@ -95,7 +95,8 @@ def test_training_empties_the_table(glyphs, random, tmp_path):
     ids = keras.Input((None,), dtype="int32")
     embedding = make(glyphs)
     model = keras.Model(ids, embedding(ids))
-    model.compile(optimizer=keras.optimizers.SGD(0.1), loss="mse", jit_compile=True)
+    compiled = keras.backend.backend() != "torch"  # whose compiler needs one of C++
+    model.compile(optimizer=keras.optimizers.SGD(0.1), loss="mse", jit_compile=compiled)
     table = ops.convert_to_numpy(embedding.bake())
     before = embedding.encoder.get_weights()
     model.train_on_batch(VARIED, random.normal(size=(3, 10, 6)))
