@@ -205,6 +205,17 @@ def test_a_report_is_on_the_first_run_s_own_test_set(tmp_path, monkeypatch, caps
     (tmp_path / "a").touch()
     message = run(*arguments, monkeypatch=monkeypatch, capsys=capsys)[1]
     assert "corpus files has no split 'none': known: test" in message
+    (tmp_path / "recipe.json").write_text(json.dumps({**recipe, "corpus": "multi30k", "target": "de"}))
+    monkeypatch.setattr(
+        "kzoo.presets.shelf.load", lambda _: SimpleNamespace(source_language="en", target_language="de")
+    )
+    monkeypatch.setattr("kzoo.commands.comparison.start_backend", lambda: None)
+    seen = []
+    monkeypatch.setattr(
+        "kzoo.data.corpus.Corpus.pairs", lambda _, split, *way: seen.append((split, *way)) or exit()
+    )
+    CliRunner().invoke(cli.app, arguments[:-2])
+    assert seen == [("test_2016_flickr", "en", "de")]
 
 
 def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from kzoo import cli
 from kzoo.data import Extractor, write_features
+from kzoo.data.corpora import open_files
 from kzoo.data.scenes import scenes
 from kzoo.data.scenes.picture import draw
 from kzoo.errors import UserError
@@ -166,6 +167,15 @@ def test_reports_without_a_folder_of_pictures_show_none(folder):
     assert re.findall(r"<tr><td>(\w+)<td>([\d.]+)", page) == re.findall(
         r"\| (text|features) \| ([\d.]+)", printed
     )
+    assert not shown(page)
+
+
+def test_a_report_on_a_run_s_own_features_shows_no_pictures(folder, monkeypatch):
+    own = open_files(test=[Path("test.id"), Path("test.zh")], languages=("id", "zh")).with_images(Path("."))
+    monkeypatch.setattr("kzoo.commands.comparison.own_corpus", lambda *_: own)
+    kzoo("report", "page.html", "text", "features")
+    page = (folder / "page.html").read_text("utf-8")
+    assert page.count("<article") == 3
     assert not shown(page)
 
 

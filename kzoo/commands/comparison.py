@@ -51,6 +51,7 @@ def report(
 ):
     """Write a page with two presets' translations side by side, largest differences first, and their BLEU."""
     from kzoo.data.corpora import open_corpus, open_files
+    from kzoo.data.image_features import FeatureFile
     from kzoo.presets.shelf import direction, load, locate, preset_name
 
     check_files_alone(files, corpus, split)
@@ -80,7 +81,9 @@ def report(
     if files:
         data = open_files(test=files, languages=way)
     sources, references = data.pairs(split, *way)
-    drawn = data.images(split) if data.read_images else None  # features are read, not shown
+    drawn = data.images(split) if data.read_images else None
+    if isinstance(drawn, FeatureFile):  # they are read, not shown
+        drawn = None
     if images:
         if not any(getattr(translator, "image_shape", None) for translator in translators):
             raise UserError(f"presets {first} and {second} read text only: leave --images out")

@@ -39,7 +39,8 @@ mark { background: #ffe08a; border-radius: 2px; }
 """
 
 
-WITHOUT_SPACES = f"{CHINESE}\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # also Thai, Lao, Burmese and Khmer
+# Chinese, kana, Thai, Lao, Burmese and Khmer.
+WITHOUT_SPACES = f"{CHINESE}\u3040-\u30ff\u31f0-\u31ff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 ANY_WITHOUT_SPACES = re.compile(f"[{WITHOUT_SPACES}]")
 CHARACTERS = re.compile(rf"[^\W{WITHOUT_SPACES}]+|.", re.DOTALL)  # and words of other scripts
 SMALL = 128  # pixels: a picture no wider and no higher is shown enlarged, with exact pixels

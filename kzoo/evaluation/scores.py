@@ -69,9 +69,6 @@ def score_translations(
         "chrf2": CHRF(),
     }
     scores = {name: metric.corpus_score(translations, [references]).score for name, metric in metrics.items()}
-    if has_two_kinds_of_i(language):  # sacreBLEU knows one
-        lowered = [[lower_case(text, language) for text in texts] for texts in (translations, references)]
-        scores["bleu_lowercased"] = metrics["bleu_lowercased"].corpus_score(lowered[0], [lowered[1]]).score
     metrics["ter"] = TER(normalized=chinese, asian_support=chinese)
     apart = chinese or has_spaces(language)  # the words of all others TER would take for one
     edited = [texts if apart else list(map(TokenizerChar(), texts)) for texts in (translations, references)]
@@ -89,7 +86,15 @@ def bleu_metric(language: str, lowercase: bool = False) -> BLEU:
     Its tokenizer is zh for Chinese, char for other languages without spaces, 13a for all others.
     """
     tokenizer = "zh" if is_chinese(language) else "13a" if has_spaces(language) else "char"
-    return BLEU(tokenize=tokenizer, lowercase=lowercase)
+    kind = TurkishBLEU if lowercase and has_two_kinds_of_i(language) else BLEU
+    return kind(tokenize=tokenizer, lowercase=lowercase)
+
+
+class TurkishBLEU(BLEU):
+    """sacreBLEU's lowercased BLEU, in the lower case of Turkish, which sacreBLEU does not know."""
+
+    def _preprocess_segment(self, sent: str) -> str:
+        return super()._preprocess_segment(lower_case(sent, "tr"))
 
 
 def evaluate(

@@ -18,13 +18,13 @@ def has_spaces(code: str | None) -> bool:
 
 def has_two_kinds_of_i(code: str | None) -> bool:
     """Return whether a language has the letters ı and i, with the capitals I and İ."""
-    return main_code(code) in {"tr", "tur", "az", "aze"}
+    return main_code(code) in {"tr", "tur", "az", "aze", "azj", "crh"}
 
 
 def lower_case(text: str, code: str | None) -> str:
     """Return a text in a language's lower case."""
     if has_two_kinds_of_i(code):
-        text = text.replace("İ", "i").replace("I", "ı")
+        text = text.replace("I\u0307", "i").replace("İ", "i").replace("I", "ı")
     return text.lower()
 
 

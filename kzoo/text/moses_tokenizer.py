@@ -18,7 +18,7 @@ from kzoo.text.truecaser import Truecaser
 DETRUECASER = MosesDetruecaser()
 # Spaces that only Moses writes: around Chinese punctuation, including quotes.
 AROUND_MARKS = re.compile(f" *([{CHINESE_MARKS}“”‘’…—]) *")
-BEFORE_MARKS = re.compile(" +([؟،؛।॥])")  # Arabic and Indic punctuation, which Moses does not join to words
+BEFORE_MARKS = re.compile(" +([؟،؛۔।॥։።])")  # other scripts' punctuation, which Moses does not join to words
 FORMS_FILE = "truecaser.json"
 
 

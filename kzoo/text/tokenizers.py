@@ -133,5 +133,15 @@ def _nfkc(sentences: list[str]) -> list[str]:
 
 
 def _is_replaced(sentence: str, normalized: str) -> bool:
-    """Return whether normalization changed more of a sentence than its accents and spaces."""
-    return normalized != " ".join(unicodedata.normalize("NFC", sentence).split())
+    """Return whether normalization changed more of a sentence than accents, spaces and what is not seen."""
+    return normalized != sentence and _seen(normalized) != _seen(sentence)
+
+
+def _seen(text: str) -> str:
+    """Return a text in NFC without spaces, control characters, and format characters other than joiners."""
+    invisible = ("Zs", "Cc", "Cf")
+    return "".join(
+        character
+        for character in unicodedata.normalize("NFC", text)
+        if character in "\u200c\u200d" or unicodedata.category(character) not in invisible
+    )

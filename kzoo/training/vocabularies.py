@@ -1,7 +1,7 @@
 """A run's vocabularies: learned once, then read from its folder."""
 
 import json
-import re
+import unicodedata
 from pathlib import Path
 
 from kzoo.errors import UserError
@@ -17,8 +17,9 @@ from kzoo.text import (
     moses_tokens,
     train_subwords,
 )
+from kzoo.text.languages import has_two_kinds_of_i
 
-GIVEN_BACK = 1000  # sentences on which Moses's form is tried
+TRIED = 1000  # sentences on which it is seen whether Moses knows a language
 
 
 def learned_subwords(
@@ -48,19 +49,19 @@ def shared_subwords(
         sides: for each side's name, its language and its sentences.
 
     Raises:
-        UserError: Moses's form of a language does not give most of its sentences back.
+        UserError: Moses does not know how one of the languages is written.
     """
     path = folder / f"subwords.{name}.model"
     learn = not path.exists()
+    if learn and text != "raw":
+        for language, sentences in sides.values():
+            _check_form(text, language, sentences)
     tokenizers = [
         FORMS[text](folder, learn, language, sentences, f"{side}_tokenizer.json")
         for side, (language, sentences) in sides.items()
     ]
     if learn:
-        texts = list(zip(tokenizers, sides.values(), strict=True))
-        if text != "raw":
-            for tokenizer, (_, sentences) in texts:
-                _check_given_back(tokenizer, sentences, text)
+        texts = zip(tokenizers, sides.values(), strict=True)
         prepared = [tokenizer.normalize(s) for tokenizer, (_, sentences) in texts for s in sentences]
         with whole_file(path) as file:
             file.write_bytes(train_subwords(prepared, size))
@@ -69,20 +70,22 @@ def shared_subwords(
     return tokenizers
 
 
-def _check_given_back(tokenizer: MosesSubwordTokenizer, sentences: list[str], text: str):
-    """Raise `UserError` if Moses's form does not give most sentences back: it does not know the language."""
-    sample = sentences[:GIVEN_BACK]
-    same = sum(_letters(tokenizer.plain(tokenizer.normalize(one))) == _letters(one) for one in sample)
-    if 2 * same < len(sample):
+def _check_form(text: str, language: str, sentences: list[str]):
+    """Raise `UserError` if a form of text is not for a language: Moses does not know how it is written."""
+    if text == "truecased" and has_two_kinds_of_i(language):
+        raise UserError(f"text = {text!r} does not know the two kinds of i of language {language!r}")
+    tried = sentences[:TRIED]
+    apart = sum(any(map(_is_torn_off, moses_tokens(one, language).split())) for one in tried)
+    if 10 * apart > len(tried):
         raise UserError(
-            f"text = {text!r} is not for language {tokenizer.language!r}, which Moses does not know: only "
-            f"{same:,} of {len(sample):,} sentences keep their spaces and signs; choose text = 'raw'"
+            f"text = {text!r} is not for language {language!r}: Moses tears marks off their letters in "
+            f"{apart:,} of {len(tried):,} sentences; choose text = 'raw', or bring the text into NFC"
         )
 
 
-def _letters(text: str) -> str:
-    """Return a text without what Moses's forms change: case, quotes, and repeated spaces."""
-    return " ".join(re.sub("[\"'“”„«»‘’‚]", "", text).casefold().split())
+def _is_torn_off(token: str) -> bool:
+    """Return whether a token begins with what belongs to the letter before: a mark or a joiner."""
+    return unicodedata.category(token[0]).startswith("M") or token[0] in "\u200c\u200d"
 
 
 def learned_characters(folder: Path, sentences: list[str], which: str) -> CharacterTokenizer:

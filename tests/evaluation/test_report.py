@@ -99,6 +99,11 @@ def test_thai_is_compared_by_letters_with_their_marks(tmp_path):
     assert Text(path.read_text("utf-8")).fields[2:] == ["ดื่มน้ำ", "กินน้ำ"]
 
 
+def test_kana_are_compared_one_by_one():
+    found = cases(["I like cats."], ["ねこがすき。"], ["ねこがすき。"], ["いぬがすき。"])
+    assert found[0].difference == pytest.approx(1 - 4 / 6)
+
+
 def test_other_words_and_spaces_within_chinese_stay_whole(tmp_path):
     path = tmp_path / "report.html"
     found = cases(["He."], ["他在NBA 球场。"], ["他在NBA 球场。"], ["她在NFL 球场。"])

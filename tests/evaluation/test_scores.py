@@ -10,7 +10,7 @@ from kzoo.data import open_corpus
 from kzoo.errors import UserError
 from kzoo.evaluation import evaluate, score_table, score_translations
 from kzoo.evaluation import scores as module
-from kzoo.evaluation.scores import SplitScores, write_scores
+from kzoo.evaluation.scores import SplitScores, bleu_metric, write_scores
 
 REFERENCES = ["Ein Mann schläft im Park.", "Zwei Hunde spielen am Strand.", "Eine Frau liest."]
 TRANSLATIONS = [
@@ -39,9 +39,12 @@ def test_scores_are_sacrebleu_s():
 
 
 def test_turkish_is_lowercased_as_turkish():
-    scores = score_translations("test", ["ışık iyi , insan da ."], ["Işık iyi , İnsan da ."], "tr")
+    scores = score_translations("test", ["ışık iyi , insan da ."], ["Işık iyi , I\u0307nsan da ."], "tr")
     assert scores.bleu_lowercased == pytest.approx(100)
     assert scores.bleu < 100
+    metric = bleu_metric("tr", lowercase=True)  # of validation
+    assert metric.corpus_score(["ışık iyi , insan da ."], [["Işık iyi , İnsan da ."]]).score > 99
+    assert "case:lc" in str(metric.get_signature())
 
 
 def test_chinese_takes_the_chinese_tokenizer():

@@ -146,6 +146,14 @@ def test_a_causal_mask_hides_what_is_later(length, random):
     np.testing.assert_allclose(model.predict(x, verbose=0), expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("length", [5, 300])
+def test_weights_are_dropped_under_a_causal_mask(length, random):
+    x = random.normal(size=(1, length, 8)).astype("float32")
+    layer = MultiHeadAttention(2, 4, dropout=0.5)
+    found = [ops.convert_to_numpy(layer(x, use_causal_mask=True, training=on)) for on in (False, True)]
+    assert (np.abs(found[0] - found[1]).max(axis=-1) > 1e-6).mean() > 0.5
+
+
 @pytest.mark.parametrize("argument", ["value", "attention_mask"])
 def test_a_causal_mask_stands_alone(argument):
     x = np.ones((1, 3, 8), "float32")

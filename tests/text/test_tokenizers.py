@@ -61,6 +61,13 @@ def test_accents_are_joined_to_their_letters(proto):
     assert tokenizer.detokenize(tokenizer(["Gru\u0308n"])) == ["Gr\u00fcn"]
 
 
+@pytest.mark.parametrize("text", ["cafe\u0301 noir", "two \u00a0 dogs", "two\u200b dogs"])
+def test_accents_spaces_and_what_is_not_seen_do_not_keep_text_as_it_is(text):
+    tokenizer = SubwordTokenizer(train_subwords([text, "two dogs are running fast"] * 9, 40))
+    assert tokenizer(["e\u0301"]) == tokenizer(["\u00e9"])
+    assert tokenizer(["two\u00a0dogs"]) == tokenizer(["two dogs"])
+
+
 def test_full_width_marks_stay_in_chinese():
     chinese = open_corpus("scenes").sentences("val", "zh") + ["你好，世界！（真的？）"]
     tokenizer = SubwordTokenizer(train_subwords(chinese, 500))

@@ -11,15 +11,33 @@ THAI = ["ผู้ชายดื่มน้ำ", "เด็กเล่นอ�
 
 @pytest.mark.parametrize("text", ["lowercased", "truecased"])
 def test_moses_s_form_of_a_language_that_it_takes_apart_is_refused(tmp_path, text):
-    with pytest.raises(UserError, match="not for language 'th', .* only 0 of 3 sentences .* text = 'raw'"):
+    with pytest.raises(UserError, match="not for language 'th': .* in 3 of 3 sentences; choose text = 'raw'"):
         learned_subwords(tmp_path, "th", THAI, 40, text, "th")
-    assert not list(tmp_path.glob("subwords*"))
+    assert not list(tmp_path.iterdir())
     tokenizer = learned_subwords(tmp_path, "th", THAI, 40)
     assert tokenizer.detokenize(tokenizer(THAI)) == THAI
 
 
-@pytest.mark.parametrize("language", ["en", "de", "fr", "cs", "id", "zh"])
-def test_moses_s_form_is_for_the_languages_of_scenes(tmp_path, language):
-    sentences = open_corpus("scenes").sentences("val", language)
-    tokenizer = learned_subwords(tmp_path, language, sentences, 600, "lowercased", language)
+def test_turkish_cannot_be_truecased(tmp_path):
+    with pytest.raises(UserError, match="'truecased' does not know the two kinds of i of language 'tr'"):
+        learned_subwords(tmp_path, "tr", ["İki adam."], 40, "truecased", "tr")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("language", "sentences"),
+    [
+        ("en", ["a man , a dog .", "do n't run !"]),  # in tokens already
+        ("fr", ["Où est-il?", "L'homme dort."]),
+        ("tr", ["İki adam İstanbul'da yürüyor.", "Işık yanıyor."]),
+        ("uk", ["Сім'я п'є чай."]),
+        ("hi", ["यह एक घर है।", "क्या यह बाज़ार है?"]),
+        ("ur", ["یہ ایک گھر ہے۔"]),
+        *((code, open_corpus("scenes").sentences("val", code)) for code in ("cs", "de", "id", "zh")),
+    ],
+)
+def test_moses_s_form_is_for_languages_whose_words_stay_whole(tmp_path, language, sentences):
+    filler = ["two dogs are running fast in the snow"] * 9
+    size = 60 if len(sentences) < 5 else 600
+    tokenizer = learned_subwords(tmp_path, language, [*sentences, *filler], size, "lowercased", language)
     assert tokenizer.language == language
