@@ -2,10 +2,12 @@
 
 import html
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from kzoo.evaluation import figures
 from kzoo.evaluation.bridge_plots import plot_bridge
 
 
@@ -31,3 +33,12 @@ def test_characters_that_no_font_has_are_named_once(tmp_path):
     with pytest.warns(UserWarning, match="no installed font can draw .* Noto Sans") as warned:
         plot_bridge(attention, tmp_path / "bridge.png")
     assert len(warned) == 1
+
+
+def test_installed_noto_fonts_draw_other_scripts(monkeypatch):
+    installed = [SimpleNamespace(name=name) for name in ("Noto Sans Thai", "Arial", "Noto Sans Thai")]
+    monkeypatch.setattr(figures.fontManager, "ttflist", installed)
+    families = figures._families.__wrapped__()
+    assert families[0] == "DejaVu Sans"
+    assert families.count("Noto Sans Thai") == 1
+    assert "Arial" not in families
