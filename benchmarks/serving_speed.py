@@ -102,7 +102,7 @@ def core_seconds(port: int) -> float:
 @contextmanager
 def server(preset: str, batch: int):
     """Give the port of a server that is ready."""
-    command = [sys.executable, "-m", "kzoo.cli", "serve", preset, "--port", "0", "--name", "model"]
+    command = [sys.executable, "-m", "kzoo", "serve", preset, "--port", "0", "--name", "model"]
     with subprocess.Popen(
         [*command, "--beam", str(BEAM), "--max-batch", str(batch)], stdout=subprocess.PIPE, text=True
     ) as process:

@@ -83,7 +83,7 @@ def line(folder: Path, pairs: int, options: argparse.Namespace) -> list[str]:
     size = write_text(folder, pairs)
     (folder / "recipe.toml").write_text(RECIPE.format(folder, VOCABULARY_SIZE, TOKENS))
     shards = folder / "shards"
-    preparing = [sys.executable, "-m", "kzoo.cli", "prepare", str(folder / "recipe.toml"), "-o", str(shards)]
+    preparing = [sys.executable, "-m", "kzoo", "prepare", str(folder / "recipe.toml"), "-o", str(shards)]
     start = time.perf_counter()
     _, prepared, processor = run([*preparing, "--processes", str(options.processes)])
     seconds = time.perf_counter() - start

@@ -45,7 +45,3 @@ def main(application: typer.Typer | None = None):
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     with exits_on_errors():
         (application or app)()
-
-
-if __name__ == "__main__":
-    main()

@@ -14,7 +14,7 @@ from kzoo.bundle.trained import check_trained
 from kzoo.bundle.wheels import NEEDED, NEEDED_FOR, NEEDED_FOR_SHARDS, PYTHONS, collect_wheels, read_pins
 from kzoo.errors import UserError
 from kzoo.files import check_replaceable, whole_folder
-from kzoo.presets.shelf import builder_module, is_builder
+from kzoo.presets.shelf import build, builder_module, is_builder
 from kzoo.sharing.integrity import preset_files
 from kzoo.sharing.location import locate
 from kzoo.training.recipe import Recipe, read_recipe
@@ -43,9 +43,9 @@ def bundle(words: list[str], folder: Path, python: str = "3.12", wheels: Path | 
         The bytes of the bundle.
 
     Raises:
-        UserError: a recipe or corpus that cannot be read, a preset that the recipe cannot fine-tune, a wheel
-            that cannot be found, a folder with runs or other contents, or a bundle larger than `LIMIT`; the
-            message names its largest parts.
+        UserError: a recipe or corpus that cannot be read, a preset that the recipe cannot fine-tune, an
+            argument that its model does not take, a wheel that cannot be found, a folder with runs or other
+            contents, or a bundle larger than `LIMIT`; the message names its largest parts.
     """
     if python not in PYTHONS:
         raise UserError(f"Python {python!r}: kzoo runs on {' and '.join(PYTHONS)}")
@@ -147,6 +147,8 @@ def _recipes(packed: list[Packed], python: str, versions: dict[str, str]) -> dic
             own = preset_files(folder)
             check_trained(one.recipe, folder)
             data |= {f"{changes['preset']}/{name}": path for name, path in own.items()}
+        elif one.recipe.model:
+            _check_model(one.recipe)
         paths = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
         listed.append({"name": one.name, "overrides": [*one.overrides, *paths]})
         files |= data | {f"recipes/{one.name}.toml": one.path}
@@ -154,6 +156,12 @@ def _recipes(packed: list[Packed], python: str, versions: dict[str, str]) -> dic
     listing = {"kzoo": kzoo.__version__, "python": python, "packages": versions, "recipes": listed}
     script = SCRIPT.read_text(encoding="utf-8").replace("PYTHON_VERSION", python)
     return files | {LISTING: (json.dumps(listing, indent=2) + "\n").encode(), "run.sh": script.encode()}
+
+
+def _check_model(recipe: Recipe):
+    """Refuse arguments that the recipe's model does not take: the other machine would find them too late."""
+    languages = {"languages": recipe.languages} if recipe.languages else {}
+    build(recipe.preset, **languages, **recipe.model)
 
 
 def _check_size(files: dict[str, bytes | Path]) -> int:

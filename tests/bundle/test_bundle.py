@@ -22,6 +22,7 @@ from kzoo.training.recipe_corpus import recipe_corpus
 TRAINED, TRAINED_BRIDGE = (
     f"preset={name}" for name in ("pope_tiny_multi30k_en_de", "attention_bridge_m2m_tiny_multi30k")
 )
+BRIDGE = "preset=attention_bridge_m2m_tiny"
 TWO_OF_ALL = ('languages=["en", "de"]', "source=", "target=")
 LINES = {"en": ["a man", "", "a dog\u2028runs"], "de": ["ein Mann", "", "ein Hund rennt"]}
 
@@ -199,7 +200,7 @@ def test_names_are_files_names(own_files):
         (["seed=2"], "3.12", "give it after the recipe's file"),
         (["RECIPE", "RECIPE"], "3.12", "two recipes would be called own"),
         (["RECIPE", "preset=pope_tny"], "3.12", "did you mean pope_tiny"),
-        (["RECIPE", "preset=attention_bridge_m2m_tiny"], "3.12", "needs languages in its recipe"),
+        (["RECIPE", BRIDGE], "3.12", "needs languages in its recipe"),
         (["RECIPE", TRAINED, "source=de", "target=en"], "3.12", "translates from en to de, not with 'de'"),
         (["RECIPE", TRAINED, "model.num_layers=9"], "3.12", "trained with its num_layers: only dropout, "),
         (["RECIPE", TRAINED, *TWO_OF_ALL], "3.12", "needs source and target in its recipe"),
@@ -208,6 +209,12 @@ def test_names_are_files_names(own_files):
             ["RECIPE", TRAINED_BRIDGE, *TWO_OF_ALL],
             "3.12",
             "has the languages .*: give the same, in this order",
+        ),
+        (["RECIPE", "model.num_layer=2"], "3.12", "no argument 'num_layer'; did you mean num_layers"),
+        (
+            ["RECIPE", BRIDGE, *TWO_OF_ALL, "model.num_heads=0"],
+            "3.12",
+            "num_heads is a whole number of at least 1",
         ),
         (["none.toml"], "3.12", "recipe none.toml cannot be read"),
         (["RECIPE"], "3.14", "kzoo runs on 3.11 and 3.12"),

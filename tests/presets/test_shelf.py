@@ -284,7 +284,7 @@ def test_every_shelved_preset_can_be_loaded(name, shelved):
 
 def test_a_preset_loads_where_nothing_was_imported_before():
     """Packages import their classes when they are first used, and a preset may be the first to name one."""
-    command = [sys.executable, "-m", "kzoo.cli", "translate", "glyph_tiny_tatoeba_zh_en", "我爱你。"]
+    command = [sys.executable, "-m", "kzoo", "translate", "glyph_tiny_tatoeba_zh_en", "我爱你。"]
     assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "I love you.\n"
 
 

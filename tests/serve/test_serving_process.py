@@ -35,7 +35,7 @@ def preset(tmp_path_factory):
 @contextmanager
 def serving(preset):
     """Give a process that serves the preset, and its port."""
-    command = [sys.executable, "-m", "kzoo.cli", "serve", str(preset), "--port", "0", "--beam", "2"]
+    command = [sys.executable, "-m", "kzoo", "serve", str(preset), "--port", "0", "--beam", "2"]
     with subprocess.Popen([*command, "--max-batch", "4"], stdout=subprocess.PIPE, text=True) as process:
         try:
             line = process.stdout.readline()
@@ -140,7 +140,7 @@ def test_a_port_is_reserved_from_the_start_and_free_after_the_end():
 def test_a_port_in_use_is_said_before_the_model_loads(preset):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        command = [sys.executable, "-m", "kzoo.cli", "serve", str(preset), "--port", port]
+        command = [sys.executable, "-m", "kzoo", "serve", str(preset), "--port", port]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith(f"error: cannot listen on 127.0.0.1, port {port}: Address already in use")

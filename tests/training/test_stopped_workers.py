@@ -52,7 +52,7 @@ def start_two(recipe: Path, folder: Path, overrides=("seed=1", "seed=1")) -> lis
     if keras.backend.backend() not in TOGETHER:
         pytest.skip("several processes train on TensorFlow and JAX")
     strategy = ["--strategy", TOGETHER[keras.backend.backend()]]
-    command = [sys.executable, "-m", "kzoo.cli", "train", "-o", str(folder), *strategy, str(recipe)]
+    command = [sys.executable, "-m", "kzoo", "train", "-o", str(folder), *strategy, str(recipe)]
     return [
         subprocess.Popen(
             [*command, override],
