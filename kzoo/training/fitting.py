@@ -44,12 +44,12 @@ def fit_from(
         if epoch < epochs and not model.stop_training:
             batches.start_epoch(epoch)
             model.fit(batches, initial_epoch=epoch, epochs=epochs, **how)
-    except (UserError, OSError):
-        raise
-    except Exception:
-        if batches.failure:
-            raise batches.failure from None
-        raise
+    except Exception as error:
+        if verbose == 1:
+            print()  # ends the progress bar's line
+        if isinstance(error, UserError | OSError) or not batches.failure:
+            raise
+        raise batches.failure from None
 
 
 def _end_epoch(epoch: int, model: keras.Model, callbacks: list[keras.callbacks.Callback]):

@@ -445,7 +445,7 @@ class NotANumber(Batches):
         return inputs, labels, weights * (np.nan if (self.epoch, index) == (2, 8) else 1)
 
 
-def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path, monkeypatch):
+def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(TinyTask, "make_batches", NotANumber)
     step = BATCHES + 9
     rate = float(NoamSchedule(16, 50)(step - 1))
@@ -458,7 +458,8 @@ def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path, monkeypatch):
     often = replace(RECIPE, checkpoint_minutes=OFTEN)
     for again in (often, RECIPE):  # which goes on at the spoiled batch
         with pytest.raises(UserError, match=rf"loss .* step {step} .* checkpoint epoch_0001_batch_000008 "):
-            train(again, tmp_path, verbose=0)
+            train(again, tmp_path, verbose=1)
+    assert capsys.readouterr().out.endswith("\n")  # the error has a line of its own
     model = TinyTask(RECIPE, None).build(None)
     model.load_weights(tmp_path / "checkpoints" / "epoch_0001_batch_000008" / "checkpoint.weights.h5")
     assert all(np.isfinite(weight).all() for weight in model.get_weights())
