@@ -190,7 +190,66 @@ def test_languages_are_swapped(page):
     opened = page(bridge)
     opened.id("swap").click()
     assert [opened.id(name).get_attribute("value") for name in ("from", "to")] == ["de", "en"]
-    assert opened.translate(TEXT) == opened.translator.translate([TEXT], "de", "en", beam_size=BEAM)[0]
+    best = opened.translate(TEXT)
+    assert best == opened.translator.translate([TEXT], "de", "en", beam_size=BEAM)[0]
+    opened.id("swap").click()
+    assert opened.id("text").get_attribute("value") == best
+
+
+def test_another_language_takes_the_translation_away(page):
+    opened = page(bridge)
+    opened.translate(TEXT)
+    assert opened.id("result").get_attribute("lang") == "de"
+    opened.id("to").send_keys("f")
+    assert opened.id("result").text == ""
+    assert not opened.all("figure")
+    opened.run(HELD)
+    opened.ask(TEXT)
+    opened.id("to").send_keys("g")  # German, while the French translation is on its way
+    assert not opened.id("progress").is_displayed()
+    opened.run("(release(), fetch = send, 0)")
+    assert opened.translate(TEXT) == opened.translator.translate([TEXT], "en", "de", beam_size=BEAM)[0]
+
+
+def test_escape_stops_a_request(page):
+    from selenium.webdriver.common.keys import Keys
+
+    opened = page(pope)
+    opened.run(HELD)
+    opened.ask(TEXT)
+    opened.press(Keys.ESCAPE)
+    assert not opened.id("progress").is_displayed()
+    opened.run("(release(), fetch = send, 0)")
+    assert opened.translate(TEXT)
+
+
+def test_a_server_that_never_answers_is_said(page):
+    opened = page(pope)
+    opened.run("(AbortSignal.timeout = () => AbortSignal.abort(), 0)")
+    opened.translate(TEXT)
+    assert opened.id("error").text == "The server takes too long: try again."
+
+
+def test_the_focus_stays_in_the_attention(page):
+    from selenium.webdriver.common.keys import Keys
+
+    opened = page(pope)
+    opened.translate(TEXT)
+    opened.run("(document.querySelector('tbody td').focus(), 0)")
+    opened.press(Keys.ENTER, hold=Keys.CONTROL)
+    opened.wait(lambda: not opened.id("progress").is_displayed())
+    assert opened.focused() == opened.all("tbody td")[0]
+
+
+def test_words_above_columns_stand_upright_in_their_language(page):
+    opened = page(pope)
+    opened.translate(TEXT)
+    head, row = opened.all("thead th")[0], opened.all("tbody th")[0]
+    assert (head.get_attribute("lang"), row.get_attribute("lang")) == ("en", "de")
+    turned = "getComputedStyle(arguments[0].firstChild).transform"
+    assert opened.run(turned, head) != "none"
+    opened.run("(arguments[0].lang = 'zh-CN', 0)", head)
+    assert opened.run(turned, head) == "none"
 
 
 @pytest.mark.parametrize("family", [pope, bridge, pictures])
@@ -212,12 +271,17 @@ def test_errors_are_one_line_and_go_away(page):
     opened = page(pope)
     assert opened.translate(" ") == ""
     assert opened.id("error").text == "Write a sentence first."
+    assert opened.id("text").get_attribute("aria-invalid") == "true"
+    assert opened.id("text").get_attribute("aria-describedby") == "error"
     assert opened.translate("a" * 201) == ""
     assert opened.id("error").text == "sentence 1 has 201 characters; at most 200 are allowed"
     assert opened.id("error").get_attribute("role") == "alert"
     assert not opened.all("figure")
     assert opened.translate(TEXT)
     assert not opened.id("error").is_displayed()
+    assert opened.id("text").get_attribute("aria-invalid") == "false"
+    assert opened.translate(" ") == ""  # nothing is left of the sentence before
+    assert not opened.all("figure")
 
 
 # Sends requests when `release` is called.
@@ -285,8 +349,22 @@ def test_a_picture_is_chosen_shown_and_drawn_under_the_words(page, tmp_path):
     words, weights = opened.translator.image_attention(TEXT, image)
     assert len(opened.all(".word canvas")) == len(words)
     np.testing.assert_allclose(opened.weights(opened.all(".bar i")), weights.mean(axis=(0, 1, 2)), atol=0.001)
+    regions = weights.mean(axis=(0, 1))[:, 0]
+    row, column = np.unravel_index(regions.argmax(), (2, 3))  # of regions of 16×16 pixels
+    said = opened.all(".word")[0].accessible_name
+    assert said.endswith(f" from row {row + 1}, column {column + 1}")
     choose(opened, tmp_path, b"x" * 16_000)
     opened.wait(lambda: "the server takes files up to" in opened.id("error").text)
+
+
+def test_attention_shows_on_a_black_picture(page, tmp_path):
+    opened = page(pictures)
+    black = io.BytesIO()
+    Image.new("RGB", (64, 64)).save(black, "PNG")
+    choose(opened, tmp_path, black.getvalue())
+    opened.translate(TEXT)
+    colours = "[...arguments[0].getContext('2d').getImageData(0, 0, 64, 64).data]"
+    assert max(max(opened.run(colours, drawn)[::4]) for drawn in opened.all(".word canvas")) > 150  # red
 
 
 def test_the_picture_is_the_one_chosen_last(page, tmp_path):
@@ -316,6 +394,15 @@ def test_a_file_that_is_no_picture_is_said(page, tmp_path):
     choose(opened, tmp_path, picture_file())
     opened.wait(lambda: opened.id("preview").is_displayed())
     assert not opened.id("error").is_displayed()
+
+
+def test_a_picture_that_only_the_browser_can_read_is_said(page, tmp_path):
+    opened = page(pictures)
+    webp = io.BytesIO()
+    Image.new("RGB", (64, 64)).save(webp, "WEBP")
+    choose(opened, tmp_path, webp.getvalue())
+    opened.wait(lambda: opened.id("error").text)
+    assert "choose a JPEG or PNG file" in opened.id("error").text
 
 
 def test_a_translation_waits_for_the_picture_to_be_read(page, tmp_path):

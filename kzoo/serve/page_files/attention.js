@@ -4,40 +4,44 @@
 const percent = (share) =>
   (share >= 0.0995 || share < 0.0005 ? Math.round(share * 100) : (share * 100).toFixed(1)) + "\u00a0%";
 
-// How rows and columns are named.
+// How rows and columns are named, and the side of the translation whose language they are in.
 const numbered = (title) => (names) => names.map((name) => ({ text: name, said: `${title} ${name}` }));
+const pieces = (side) => (names) => subwords(names).map((name) => ({ ...name, side }));
 const KINDS = {
   encoder_decoder: () => ({
     title: about.attention.includes("bridge") ? "Translation over the bridge’s heads" : "Translation over text",
     note: "One row per piece of the translation: where the decoder looked while it wrote that piece.",
-    rows: subwords,
-    columns: about.attention.includes("bridge") ? numbered("head") : subwords,
+    rows: pieces("target"),
+    columns: about.attention.includes("bridge") ? numbered("head") : pieces("source"),
   }),
   bridge: () => ({
     title: "Bridge heads over text",
     note: "One row per head of the bridge: the pieces of the text that it reads.",
     rows: numbered("head"),
-    columns: subwords,
+    columns: pieces("source"),
   }),
   image: () => ({
     title: "Picture over text",
     note: "One row per region of the picture: the pieces of the text that it attends to.",
     rows: numbered("region"),
-    columns: subwords,
+    columns: pieces("source"),
   }),
 };
 
-// Subwords as they are shown and spoken; those inside a word, and special ones, look different.
+// Subwords as they are shown and spoken; those inside a word, and special ones, look different. One that occurs
+// again is spoken with its number.
 function subwords(pieces) {
   const marked = pieces.some((piece) => piece.startsWith("▁"));
-  return pieces.map((piece) => {
+  return pieces.map((piece, i) => {
     if (/^<.+>$/.test(piece)) {
       const text = piece === "</s>" ? "end" : piece.slice(1, -1);
       return { text, said: piece === "</s>" ? "the end" : text, style: "special" };
     }
     const text = piece.replaceAll("▁", "");
     const inner = marked && !piece.startsWith("▁");
-    return { text: (inner ? "·" : "") + (text || "▁"), said: `“${text || "space"}”`, style: inner ? "inner" : "" };
+    const before = pieces.slice(0, i).filter((other) => other === piece).length;
+    const said = `“${text || "space"}”` + (before ? ` number ${before + 1}` : "");
+    return { text: (inner ? "·" : "") + (text || "▁"), said, style: inner ? "inner" : "" };
   });
 }
 
@@ -61,18 +65,20 @@ function choice(title, count, redraw) {
   return { select, label: make("label", { hidden: count < 2 }, title, select) };
 }
 
-function figure(drawn, shown) {
+// Draws one kind of attention; `languages` has the codes of the source and the target.
+function figure(drawn, shown, languages) {
   const kind = KINDS[drawn.kind]();
   const title = make("h2", {}, kind.title);
-  if (!drawn.weights) return make("figure", {}, make("figcaption", {}, title, make("p", {}, drawn.note)));
+  if (!drawn.weights) return make("figure", { "aria-label": kind.title }, make("figcaption", {}, title, make("p", {}, drawn.note)));
   const pictured = Boolean(drawn.grid && shown);
-  if (pictured) kind.note = "The lighter a region, the more it attends to the word; the bar is the word’s total share.";
+  if (pictured) kind.note = "The redder a region, the more it attends to the word. Below, the word’s share of all attention.";
   const note = make("p");
   const reading = make("p", { className: "reading" });
   const place = make("div", { className: "scroll" });
   const layer = choice("Layer", drawn.weights.length, redraw);
   const head = choice("Head", drawn.weights[0].length, redraw);
-  const names = { rows: kind.rows(drawn.rows), columns: kind.columns(drawn.columns) };
+  const inLanguage = (names) => names.map((name) => ({ ...name, lang: name.side ? languages[name.side] : "en" }));
+  const names = { rows: inLanguage(kind.rows(drawn.rows)), columns: inLanguage(kind.columns(drawn.columns)) };
   function redraw() {
     const weights = chosen(drawn.weights, layer.select.value, head.select.value);
     const read = (text) => { reading.textContent = text; };
@@ -81,7 +87,7 @@ function figure(drawn, shown) {
     place.replaceChildren(pictured ? wordsOver(weights, names, drawn.grid, shown, read) : heatMap(weights, names, kind, read));
   }
   redraw();
-  return make("figure", {},
+  return make("figure", { "aria-label": kind.title },
     make("figcaption", {}, title, layer.label, head.label, note),
     make("div", { className: "below" }, reading, ...(pictured ? [] : [legend()])), place);
 }
@@ -91,7 +97,8 @@ function legend() {
 }
 
 function heatMap(weights, { rows, columns }, kind, read) {
-  const title = ({ text, style }, properties) => make("th", { className: style || "", title: text, ...properties }, make("span", {}, text));
+  const title = ({ text, style, lang }, properties) =>
+    make("th", { className: style || "", title: text, lang, ...properties }, make("span", {}, text));
   const cells = weights.map((row, i) => row.map((weight, j) => {
     const text = `${rows[i].said} → ${columns[j].said}: ${percent(weight)}`;
     const drawn = cell("td", text, read);
@@ -106,20 +113,24 @@ function heatMap(weights, { rows, columns }, kind, read) {
   return table;
 }
 
-// The picture once per word, dark where it attends to other words.
+// The picture once per word, red where it attends to it.
 function wordsOver(weights, { columns }, [down, across], shown, read) {
   const shares = columns.map((_, j) => weights.reduce((sum, row) => sum + row[j], 0) / weights.length);
+  const most = Math.max(...weights.flat()); // one scale for all words
   const cells = columns.map((name, j) => {
     const regions = weights.map((row) => row[j]);
     const share = shares[j];
-    const text = `${name.said}: ${percent(share)} of the picture’s attention`;
+    const first = regions.indexOf(Math.max(...regions));
+    const text = `${name.said}: ${percent(share)} of the picture’s attention; `
+      + `most, ${percent(regions[first])}, from row ${Math.floor(first / across) + 1}, column ${(first % across) + 1}`;
     const bar = make("i");
     bar.style.setProperty("--w", share);
     bar.style.setProperty("--most", Math.max(...shares));
     const word = cell("div", text, read,
-      shaded(shown, regions, down, across),
+      reddened(shown, regions, most, down, across),
       make("div", { className: "bar" }, bar),
-      make("span", { className: name.style || "" }, name.text));
+      make("span", { className: name.style || "", lang: name.lang }, name.text),
+      make("small", {}, percent(share)));
     word.className = "word";
     return word;
   });
@@ -148,14 +159,13 @@ async function thumbnail(address) {
   return small;
 }
 
-function shaded(shown, regions, down, across) {
-  const most = Math.max(...regions) || 1;
+function reddened(shown, regions, most, down, across) {
   const pixels = new ImageData(across, down);
-  regions.forEach((weight, i) => pixels.data.set([8, 12, 16, 215 * (1 - weight / most)], 4 * i));
-  const shade = canvas(across, down);
-  shade.getContext("2d").putImageData(pixels, 0, 0);
+  regions.forEach((weight, i) => pixels.data.set([203, 24, 29, 215 * (weight / most)], 4 * i));
+  const red = canvas(across, down);
+  red.getContext("2d").putImageData(pixels, 0, 0);
   const result = canvas(shown.width, shown.height);
-  for (const layer of [shown, shade]) result.getContext("2d").drawImage(layer, 0, 0, shown.width, shown.height);
+  for (const layer of [shown, red]) result.getContext("2d").drawImage(layer, 0, 0, shown.width, shown.height);
   return result;
 }
 

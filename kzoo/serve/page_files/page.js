@@ -5,7 +5,8 @@ const $ = (id) => document.getElementById(id);
 let about = null;
 let picture = null; // the chosen file as a data: address
 let choosing = null; // the reading of that file
-let pending = false; // a request is running: no other is sent meanwhile
+let pending = null; // what stops the running request: no other is sent meanwhile
+const LONGEST = 120_000; // milliseconds that an answer may take
 
 // An element with properties, and texts or elements in it. Text is never read as HTML.
 function make(tag, properties = {}, ...content) {
@@ -29,16 +30,19 @@ function languageName(code) {
 
 /* ---- requests ---- */
 
-async function ask(address, body) {
+async function ask(address, body, stop) {
+  const late = AbortSignal.timeout(LONGEST);
+  const signal = stop ? AbortSignal.any([stop, late]) : late;
   let answer;
   try {
-    answer = await fetch(address, body && {
+    answer = await fetch(address, body ? {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(body),
-    });
+      signal,
+    } : { signal });
   } catch {
-    throw new Error("The server cannot be reached.");
+    throw new Error(late.aborted ? "The server takes too long: try again." : "The server cannot be reached.");
   }
   const content = await answer.json().catch(() => null);
   if (!answer.ok) throw new Error(content?.error || `The server answers with status ${answer.status}.`);
@@ -46,13 +50,21 @@ async function ask(address, body) {
   return content;
 }
 
-function showError(text) {
+// Shows an error, at the field that it is about if there is one; or takes it away.
+function showError(text, field) {
   $("error").textContent = text;
   $("error").hidden = !text;
+  for (const [id, description] of [["text", "hint"], ["file", ""]]) {
+    const wrong = $(id) === field;
+    $(id).setAttribute("aria-invalid", wrong);
+    $(id).setAttribute("aria-describedby", wrong ? "error" : description);
+  }
+  if (text) $("error").scrollIntoView({ block: "nearest" });
 }
 
-function setPending(value) {
-  pending = value;
+function setPending(stop) {
+  const value = Boolean(stop);
+  pending = stop;
   $("translate").setAttribute("aria-disabled", value);
   $("translate").textContent = value ? "Translating …" : "Translate";
   $("progress").hidden = !value;
@@ -67,7 +79,8 @@ async function translate() {
   if (!$("text").value.trim()) return missing("Write a sentence first.", $("text"));
   if (about.image && !picture) return missing("Choose a picture first: this model reads one with every sentence.", $("file"));
   showError("");
-  setPending(true);
+  const stop = new AbortController();
+  setPending(stop);
   const asked = { text: $("text").value, n: Number($("n").value) };
   if (about.languages) {
     asked.source_language = $("from").value;
@@ -75,23 +88,49 @@ async function translate() {
   }
   if (picture) asked.image = picture.slice(picture.indexOf(",") + 1);
   const thumb = picture && about.attention.includes("image") ? thumbnail(picture) : null;
+  const languages = {
+    source: asked.source_language || about.source || "",
+    target: asked.target_language || about.target || "",
+  };
   try {
-    const { hypotheses, attention } = await ask("page/translate", asked);
-    showHypotheses(hypotheses, asked.target_language || about.target);
+    const { hypotheses, attention } = await ask("page/translate", asked, stop.signal);
     const shown = await thumb;
-    $("attention").replaceChildren(...attention.map((drawn) => figure(drawn, shown)));
+    if (stop.signal.aborted) return;
+    showHypotheses(hypotheses, languages.target);
+    showAttention(attention.map((drawn) => figure(drawn, shown, languages)));
+    $("result").scrollIntoView({ block: "nearest" });
   } catch (error) {
+    if (stop.signal.aborted) return;
+    clear();
     showError(error.message);
-    showHypotheses([]);
-    $("attention").replaceChildren();
   } finally {
-    setPending(false);
+    if (pending === stop) setPending(null);
   }
 }
 
+// Stops the running request, whose answer is then not shown.
+function stopPending() {
+  pending?.abort();
+  setPending(null);
+}
+
+// Takes away a translation that is not, or no longer, of what the form asks for.
+function clear() {
+  showHypotheses([]);
+  showAttention([]);
+}
+
 function missing(text, element) {
-  showError(text);
-  element.focus();
+  clear();
+  showError(text, element);
+  element.focus({ preventScroll: true });
+}
+
+// Shows drawings; the focus, if it is in an earlier one, goes to the first new cell.
+function showAttention(figures) {
+  const focused = $("attention").contains(document.activeElement);
+  $("attention").replaceChildren(...figures);
+  if (focused) ($("attention").querySelector('[tabindex="0"]') || $("translate")).focus({ preventScroll: true });
 }
 
 function showHypotheses(hypotheses, language) {
@@ -118,7 +157,7 @@ async function readPicture() {
   const most = Math.floor(about.limits.body * 0.74); // base64 takes four characters for three bytes
   if (file.size > most) {
     $("file").value = "";
-    showError(`${file.name} has ${(file.size / 1e6).toFixed(1)} MB; the server takes files up to ${(most / 1e6).toFixed(1)} MB.`);
+    showError(`${file.name} has ${(file.size / 1e6).toFixed(1)} MB; the server takes files up to ${(most / 1e6).toFixed(1)} MB.`, $("file"));
     return;
   }
   const read = await new Promise((done) => {
@@ -129,9 +168,10 @@ async function readPicture() {
   });
   const shown = about.image === "picture";
   let wrong = read ? "" : `${file.name} cannot be read.`;
-  if (read && shown && !(await loaded(read))) wrong = `${file.name} is not a picture that can be shown: choose a JPEG or PNG file.`;
+  const known = read && /,(\/9j\/|iVBORw0KGgo)/.test(read.slice(0, 100)); // how JPEG and PNG files begin
+  if (read && shown && !(known && await loaded(read))) wrong = `${file.name} is not a picture that can be shown: choose a JPEG or PNG file.`;
   if ($("file").files[0] !== file) return; // another one was chosen meanwhile
-  showError(wrong);
+  showError(wrong, wrong ? $("file") : null);
   if (wrong) {
     $("file").value = "";
     return;
@@ -156,9 +196,18 @@ function setLanguages() {
     }
     $("swap").hidden = false;
   } else {
-    if (about.source) $("from-label").textContent = languageName(about.source);
+    if (about.source) {
+      $("from-label").textContent = languageName(about.source);
+      $("text").setAttribute("aria-label", `Text, ${languageName(about.source)}`);
+    }
     if (about.target) $("to-label").textContent = languageName(about.target);
   }
+  nameLanguage();
+}
+
+function changeLanguages() {
+  stopPending();
+  clear();
   nameLanguage();
 }
 
@@ -196,11 +245,13 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
     translate();
   }
+  if (event.key === "Escape") stopPending();
 });
 $("file").addEventListener("change", choosePicture);
-$("from").addEventListener("change", nameLanguage);
+for (const id of ["from", "to"]) $(id).addEventListener("change", changeLanguages);
 $("swap").addEventListener("click", () => {
   [$("from").value, $("to").value] = [$("to").value, $("from").value];
-  nameLanguage();
+  $("text").value = $("result").textContent || $("text").value; // a translation is then translated back
+  changeLanguages();
 });
 start();
