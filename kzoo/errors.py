@@ -25,14 +25,19 @@ def exits_on_errors() -> Iterator[None]:
         yield
     except WorkerError as error:
         sys.stdout.flush()
-        print(f"error: {error}", file=sys.stderr, flush=True)
+        print(f"error: {printable(str(error))}", file=sys.stderr, flush=True)
         os._exit(1)
     except UserError as error:
-        sys.exit(f"error: {error}")
+        sys.exit(f"error: {printable(str(error))}")
     except KeyboardInterrupt:
         sys.exit(130)
     except OSError as error:
-        sys.exit(f"error: {one_line(error)}")
+        sys.exit(f"error: {printable(one_line(error))}")
+
+
+def printable(text: str) -> str:
+    """Return a text in which characters that could steer a terminal, or have no glyph, are escaped."""
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 def one_line(error: OSError) -> str:

@@ -32,7 +32,7 @@ def whole_file(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a temporary name to write to, and move it to `path` when the block ends without an error.
 
     No reader sees a partial file, and after a failure, even of power, the previous file is still there.
-    Missing folders are created.
+    Missing folders are created. What replaces a file that others may not read, they may not read either.
 
     Args:
         path: the file.
@@ -47,8 +47,15 @@ def whole_file(path: str | os.PathLike) -> Iterator[Path]:
     with _beside(path) as beside:
         yield beside
         to_disk(beside)
+        _keep_mode(path, beside)
         os.replace(beside, path)
         to_disk(path.parent)
+
+
+def _keep_mode(path: Path, successor: Path):
+    """Give what is to replace a file or folder the permissions that it has."""
+    if path.exists() and path.stat().st_mode != successor.stat().st_mode:
+        shutil.copymode(path, successor)
 
 
 def write_json(path: str | os.PathLike, value):
@@ -113,6 +120,7 @@ def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
                 if not part.is_symlink():
                     to_disk(part)
             earlier = unfinished.with_name(unfinished.name + EARLIER)
+            _keep_mode(path, unfinished)
             if path.exists():
                 os.rename(path, earlier)
             os.rename(unfinished, path)

@@ -1,6 +1,7 @@
 """Files and folders are whole or not there."""
 
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kzoo.errors import UserError
-from kzoo.files import cache_folder, check_replaceable, check_writable, whole_file, whole_folder
+from kzoo.files import cache_folder, check_replaceable, check_writable, whole_file, whole_folder, write_json
 
 
 def full_disk(*_):
@@ -22,6 +23,18 @@ def test_a_file_appears_when_it_is_complete(tmp_path):
         assert not path.exists()
     assert path.read_text() == "text"
     assert os.listdir(path.parent) == ["file"]
+
+
+def test_what_others_may_not_read_stays_so(tmp_path):
+    file, folder = tmp_path / "file", tmp_path / "folder"
+    write_json(file, 1)
+    folder.mkdir()
+    file.chmod(0o600)
+    folder.chmod(0o700)
+    write_json(file, 2)
+    with whole_folder(folder):
+        pass
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (file, folder)] == [0o600, 0o700]
 
 
 def test_a_failure_leaves_the_earlier_file(tmp_path):

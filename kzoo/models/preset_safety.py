@@ -62,8 +62,9 @@ def _check_class(module, class_name, registered_name, path: Path):
     package, separator, _ = named.partition(">")
     home = module.split(".")[0] if isinstance(module, str) else None
     if not separator or package not in PACKAGES or home != package:
+        named = f"{module}.{class_name}"
         raise UserError(
-            f"{path} names the class {module}.{class_name} ({registered_name!r:.80}): a preset may only name "
+            f"{path} names the class {named:.80} ({registered_name!r:.80}): a preset may only name "
             f"classes of {' and '.join(PACKAGES)}; it was not loaded"
         )
     if keras.saving.get_registered_object(named) is None:

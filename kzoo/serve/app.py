@@ -12,6 +12,7 @@ from kzoo.errors import UserError
 from kzoo.serve.batcher import RETRY_SECONDS, Busy
 from kzoo.serve.bounded_body import BoundedBody
 from kzoo.serve.metrics import Counted
+from kzoo.serve.other_pages import RefuseOtherPages
 from kzoo.serve.page import page_routes
 from kzoo.serve.rest import BROKEN, model_routes
 from kzoo.serve.served import Served
@@ -44,6 +45,7 @@ def create_app(served: Served) -> FastAPI:
     for error, handler in HANDLERS.items():
         app.add_exception_handler(error, handler)
     app.add_middleware(BoundedBody, served.limits.body, served.limits.bodies, served.limits.read_seconds)
+    app.add_middleware(RefuseOtherPages)
     app.add_middleware(Counted, served.metrics)
     return app
 

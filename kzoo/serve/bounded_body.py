@@ -10,6 +10,9 @@ from starlette.responses import JSONResponse
 
 from kzoo.serve.batcher import RETRY_SECONDS
 
+# In Python an empty list of two bytes of JSON takes 80.
+MOST_BRACKETS = 200_000
+
 
 class Refused(Exception):
     """A body is not taken.
@@ -25,6 +28,9 @@ class Refused(Exception):
 
 class BoundedBody:
     """ASGI middleware that reads bodies up to a size and time limit, and answers 413 or 408 beyond it.
+
+    A body with more than `MOST_BRACKETS` opening brackets, which as JSON would take many times its size, is
+    answered with 400.
 
     Bodies may be compressed by gzip, as TensorFlow Serving takes them; the limit is for what they hold. Where
     the bodies of all requests together would be too large, it answers 503.
@@ -95,14 +101,14 @@ class BoundedBody:
             raise too_large
         encoding = headers.get(b"content-encoding", b"identity").strip().lower()
         if encoding == b"identity":
-            return bytes(body)
+            return _with_few_lists(bytes(body))
         if encoding != b"gzip":
             raise Refused(415, f"Content-Encoding {encoding.decode('latin-1')}: only gzip is unpacked")
         plain = unzipped(body, self.most + 1)
         if len(plain) > self.most:
             raise too_large
         take(len(plain))
-        return plain
+        return _with_few_lists(plain)
 
     async def _read(self, headers: dict[bytes, bytes], receive, body: bytearray, take: Callable) -> int:
         """Read the body, taking room for it, and return its size; one too large is kept in part at most."""
@@ -121,6 +127,12 @@ class BoundedBody:
                 take(len(chunk))
                 body += chunk
         return size
+
+
+def _with_few_lists(body: bytes) -> bytes:
+    if body.count(b"[") + body.count(b"{") > MOST_BRACKETS:
+        raise Refused(400, f"the body has more than {MOST_BRACKETS:,} brackets: send fewer rows in a request")
+    return body
 
 
 def unzipped(body: bytes, most: int) -> bytes:

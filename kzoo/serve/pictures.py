@@ -11,6 +11,7 @@ from kzoo.models.image_inputs import image_rows, read_picture
 
 # A PNG of a few kilobytes can hold a picture that takes gigabytes; a camera's has 24 million pixels.
 MOST_PIXELS = 32_000_000
+LONGEST_SIDE = 65_500  # JPEG's own; strips of one row or column take many times the memory of their pixels
 # A progressive JPEG goes over its pixels again and again, in a few bytes each time; ten times are common.
 MOST_SCANS, SCAN = 100, b"\xff\xda"
 
@@ -57,11 +58,17 @@ def _pixels(image, number: int) -> int:
         raise UserError(f"image {number} is a JPEG of more than {MOST_SCANS} scans: save it anew")
     try:
         with Image.open(io.BytesIO(image), formats=("JPEG", "PNG")) as header:
+            if max(header.size) > LONGEST_SIDE:
+                raise UserError(
+                    f"image {number} is {header.width:,} × {header.height:,}: cut it to a picture"
+                )
             return header.width * header.height
     except Image.DecompressionBombError:  # Pillow does not even open an image with so many pixels
         raise UserError(
             f"image {number} has too many pixels; at most {MOST_PIXELS:,} are allowed in a request"
         ) from None
+    except UserError:
+        raise
     except Exception:  # Pillow's readers may raise any error on a broken file
         raise UserError(f"image {number} is neither a JPEG nor a PNG that can be read") from None
 

@@ -144,7 +144,7 @@ def check_name(name: str, where: str):
         where: what has the name, for the error.
     """
     parts = name.split("/")
-    if {"", ".", ".."} & set(parts) or re.search(r'[\\:*?"<>|\x00-\x1f]', name):
+    if {"", ".", ".."} & set(parts) or re.search(r'[\\:*?"<>|]', name) or not name.isprintable():
         raise UserError(f"{where} names the file {name!r:.80}, which is not inside the preset's folder")
 
 

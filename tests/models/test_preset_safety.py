@@ -13,7 +13,7 @@ import keras
 import pytest
 
 import kzoo
-from kzoo.errors import UserError
+from kzoo.errors import UserError, exits_on_errors
 from kzoo.models import Translator
 from kzoo.presets import pope_tiny
 from kzoo.sharing import seal
@@ -149,6 +149,18 @@ def test_a_tokenizer_s_class_from_a_newer_kzoo_is_said_so(preset):
 def test_a_model_of_another_library_is_refused(preset, content):
     (preset / "config.json").write_text(json.dumps(content))
     refused(preset, "config.json names the class None.None")
+
+
+@pytest.mark.parametrize("character", ["\x1b", "\n", "\x9b", "\u202e"])
+def test_what_it_names_does_not_steer_the_terminal(preset, character, capsys):
+    content = json.loads((preset / "config.json").read_text())
+    content["module"] = f"os{character}[2Jerror: all is well"
+    (preset / "config.json").write_text(json.dumps(content))
+    seal(preset)
+    with pytest.raises(SystemExit) as stop, exits_on_errors():
+        Translator.from_preset(preset)
+    assert stop.value.code.isprintable()
+    assert "names the class os" in stop.value.code
 
 
 def test_an_argument_of_a_newer_kzoo_is_one_line(preset):

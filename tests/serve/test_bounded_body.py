@@ -52,6 +52,19 @@ def test_a_body_too_large_is_refused(chunks):
     assert headers[b"connection"] == b"close"
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_body_of_too_many_lists_is_refused(packed):
+    """They would take forty times the memory of their text."""
+    most = 200_000
+    for count, expected in ((most, 200), (most + 1, 400)):
+        body = b'{"":[' + b",".join([b"[]"] * (count - 2)) + b"]}"
+        assert sum(map(body.count, (b"[", b"{"))) == count
+        sent = ([gzip.compress(body)], [(b"content-encoding", b"gzip")]) if packed else ([body],)
+        status, content, _, _ = ask(*sent, most=10**7, together=10**8)
+        assert status == expected
+    assert content == {"error": "the body has more than 200,000 brackets: send fewer rows in a request"}
+
+
 def test_a_client_that_asks_first_need_not_send():
     headers = [(b"content-length", b"9"), (b"expect", b"100-continue")]
     assert ask([], headers)[0] == 413

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import json
 import re
 import struct
 import threading
@@ -161,9 +162,9 @@ def npy(header: str) -> bytes:
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
 
 
-def huge_png() -> bytes:
+def huge_png(width=20_000, height=20_000) -> bytes:
     """Return the beginning of a PNG file of 400 million pixels."""
-    header = b"IHDR" + struct.pack(">IIBBBBB", 20_000, 20_000, 8, 0, 0, 0, 0)
+    header = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     chunk = struct.pack(">I", 13) + header + struct.pack(">I", zlib.crc32(header))
     return b"\x89PNG\r\n\x1a\n" + chunk + b"\0\0\0\0IDAT"
 
@@ -181,9 +182,24 @@ def test_what_is_wrong_is_said(served):
     check_refused(post(address, text=TEXT, image="not base64!"), "not base64")
     check_refused(post(address, text=TEXT, image=base64_text(picture_file()[:60])), "image")
     check_refused(post(address, text=TEXT, image=base64_text(huge_png())), "too many pixels; at most 32,000")
+    check_refused(post(address, text=TEXT, image=base64_text(huge_png(1, 65_501))), "is 1 × 65,501: cut it")
     _, address = served(bridge)
     check_refused(post(address, text=TEXT, source_language="en"), "target_language is missing")
     check_refused(post(address, text=TEXT, source_language="en", target_language="xx"), "'xx' is unknown")
+
+
+def test_pages_of_other_sites_are_refused(served):
+    """As a browser sends it for one, without asking first; the page's own requests and programs' pass."""
+    _, address = served(pope)
+    predict, body = f"{address}/v1/models/tiny_model:predict", json.dumps({"instances": [TEXT]})
+    for site, status in (
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Sec-Fetch-Site": "same-origin"}, 200),
+        ({}, 200),
+    ):
+        headers = {"Content-Type": "text/plain", **site}
+        assert httpx.post(predict, content=body, headers=headers, timeout=120).status_code == status
+    assert httpx.get(address, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 200  # a link
 
 
 def test_an_empty_sentence_has_nothing_to_draw(served):
