@@ -94,12 +94,14 @@ def table(name: str, sizes: tuple[int, ...], found: list[dict]) -> str:
 
 def draw(path: str, measured: dict[str, tuple[tuple[int, ...], list[dict]]]):
     """Draw time and arithmetic against each size, both as multiples of the first."""
-    from kzoo.evaluation.figures import picture
+    from kzoo.evaluation.figures import look, picture
 
     with picture(path, size=(8, 3.4)) as figure:
         for place, (name, (sizes, found)) in zip(figure.subplots(1, 2), measured.items(), strict=True):
-            for key, label in (("seconds", "time"), ("flops", "arithmetic"), ("bytes", "memory")):
-                place.plot(sizes, [row[key] / found[0][key] for row in found], marker="o", label=label)
+            drawn = (("seconds", "time", "o"), ("flops", "arithmetic", "s"), ("bytes", "memory", "^"))
+            for number, (key, label, marker) in enumerate(drawn):
+                times = [row[key] / found[0][key] for row in found]
+                place.plot(sizes, times, marker=marker, label=label, **look(number))
             place.set_xscale("log", base=2)
             place.set_yscale("log", base=2)
             place.set_xticks(sizes, [f"{size:,}" for size in sizes])

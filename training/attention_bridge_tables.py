@@ -112,7 +112,7 @@ def table1(
                 {d: row["bleu_lowercased"] for d, row in scores.items()},
                 [d for d, row in scores.items() if row["unseen"]],
                 runs / f"{name}_{size}.png",
-                "BLEU by direction, lowercased",
+                lowercased=True,
             )
         results = json.loads(path.read_text()) if path.exists() else {}
         rows = {"-".join(direction): row for direction, row in scores.items()}

@@ -95,7 +95,7 @@ def report(
         drawn = {case.number: shown_picture(found[case.number]) for case in chosen}
     where = files[0].name if files else f"{data.name}, {split}"
     compared = compare_bleu(list(zip(names, translations, strict=True)), references, way[1])
-    write_report(path, f"{names[0]} and {names[1]} on {where}", names, chosen, drawn, compared)
+    write_report(path, f"{names[0]} and {names[1]} on {where}", names, chosen, drawn, compared, way)
     print(comparison_table(*compared))
     for name, search in zip(names, searches, strict=True):
         print(f"{name}: {search}")

@@ -160,9 +160,10 @@ def _as_read(translator, preset: str, image: Path, features):
 def plot_directions(
     path: Picture,
     scores: Annotated[Path, typer.Argument(help="JSON file with the scores of a multilingual model.")],
+    lowercased: Annotated[bool, typer.Option("--lowercased", help="BLEU of lowercased text.")] = False,
 ):
     """BLEU by direction; directions unseen in training are marked."""
     from kzoo.evaluation.directions import plot_directions as plot
     from kzoo.evaluation.directions import read_directions
 
-    plot(*read_directions(scores), path)
+    plot(*read_directions(scores, lowercased), path, lowercased)

@@ -79,15 +79,22 @@ def write_directions(
     write_json(path, {**about, "scores": rows})
 
 
-def read_directions(path: str | os.PathLike) -> tuple[dict[tuple[str, str], float], list[tuple[str, str]]]:
+def read_directions(
+    path: str | os.PathLike, lowercased: bool = False
+) -> tuple[dict[tuple[str, str], float], list[tuple[str, str]]]:
     """Return BLEU by direction, and the unseen directions, from a file that `write_directions` wrote.
+
+    Args:
+        path: the file.
+        lowercased: whether BLEU is that of lowercased text.
 
     Raises:
         UserError: it is not such a file.
     """
     try:
         rows = json.loads(Path(path).read_text(encoding="utf-8"))["scores"]
-        bleu = {(row["source"], row["target"]): float(row["bleu"]) for row in rows}
+        name = "bleu_lowercased" if lowercased else "bleu"
+        bleu = {(row["source"], row["target"]): float(row[name]) for row in rows}
         unseen = [(row["source"], row["target"]) for row in rows if row["unseen"]]
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from None
@@ -121,7 +128,7 @@ def plot_directions(
     bleu: dict[tuple[str, str], float],
     unseen: Iterable[tuple[str, str]],
     path: str | os.PathLike,
-    title: str = "BLEU by direction",
+    lowercased: bool = False,
 ):
     """Draw BLEU by direction as a matrix; directions unseen in training have a dashed frame.
 
@@ -129,22 +136,23 @@ def plot_directions(
         bleu: BLEU of each (source, target) direction.
         unseen: directions.
         path: PNG, SVG or PDF file.
-        title: what the numbers are.
+        lowercased: whether BLEU is that of lowercased text, which the figure then says.
     """
     from matplotlib.patches import Rectangle  # which scoring does not need
 
     from kzoo.evaluation.figures import picture
 
     codes, unseen = _languages(bleu), set(unseen)
-    with picture(path, size=(0.9 * len(codes) + 1.2, 0.8 * len(codes) + 0.9)) as figure:
+    name = "BLEU, lowercased" if lowercased else "BLEU, cased"
+    with picture(path, size=(max(0.9 * len(codes) + 1.2, 3.6), 0.8 * len(codes) + 0.9)) as figure:
         axes = figure.subplots()
         values = [[bleu.get((source, target), float("nan")) for target in codes] for source in codes]
         image = axes.imshow(values, cmap="Blues", vmin=0)
-        middle = max(bleu.values()) / 2
+        light = 0.68 * max(bleu.values())  # up to here dark letters are easier to read than white ones
         for (source, target), score in bleu.items():
             x, y = codes.index(target), codes.index(source)
             axes.text(
-                x, y, f"{score:.1f}", ha="center", va="center", color="white" if score > middle else "#222222"
+                x, y, f"{score:.1f}", ha="center", va="center", color="white" if score > light else "#222222"
             )
             if (source, target) in unseen:
                 frame = {"fill": False, "edgecolor": "#D55E00", "linestyle": "--", "linewidth": 1.4}
@@ -153,8 +161,8 @@ def plot_directions(
         axes.set_yticks(range(len(codes)), codes)
         axes.set_xlabel("to")
         axes.set_ylabel("from")
-        axes.set_title(title + (" (dashed: not trained on)" if unseen else ""))
-        figure.colorbar(image, shrink=0.8)
+        figure.suptitle("BLEU by direction" + (" (dashed: not trained on)" if unseen else ""))
+        figure.colorbar(image, shrink=0.8, label=name)
 
 
 def _languages(bleu: dict[tuple[str, str], float]) -> list[str]:

@@ -15,8 +15,9 @@ from matplotlib.font_manager import FontProperties, fontManager
 from kzoo.errors import UserError
 from kzoo.files import whole_file
 
-# Okabe and Ito's colours, which colour-blind people can tell apart; without yellow, too faint on white.
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+# Okabe and Ito's colours, which colour-blind people can tell apart; without those too faint on white.
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000"]
+LINES = ["-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1))]
 
 MISSING = re.compile(r"Glyph (\d+) .* missing from font")  # matplotlib's warning
 FORMATS = ("png", "svg", "pdf")
@@ -69,6 +70,11 @@ def picture(path: str | Path, size: tuple[float, float], formulas: bool = False)
         yield figure
         with whole_file(path) as file, _one_warning_of_missing_characters():
             figure.savefig(file, format=suffix, dpi=150, metadata=WITHOUT_DATE.get(suffix))
+
+
+def look(number: int) -> dict:
+    """Return how a figure's line of this number looks: others differ in colour and, for print, in dashes."""
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": LINES[number % len(LINES)]}
 
 
 def without_marks(words: list[str]) -> list[str]:

@@ -10,10 +10,9 @@ from pathlib import Path
 from matplotlib.ticker import MaxNLocator
 
 from kzoo.errors import UserError
-from kzoo.evaluation.figures import COLOURS, picture
+from kzoo.evaluation.figures import look, picture
 from kzoo.evaluation.markdown import markdown_table
 
-LINES = ["-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1))]  # for more runs than colours, and for print
 DRAWN = {"val_bleu": "validation BLEU", "loss": "training loss, nats"}
 
 
@@ -120,15 +119,15 @@ def plot_learning_curves(histories: Mapping[str, str | Path], path: str | Path) 
     if not histories:
         raise UserError("no run to draw: give at least one history.csv")
     runs = {label: read_history(file) for label, file in histories.items()}
-    with picture(path, size=(6.6, 3.0)) as figure:
+    across = 3  # names in a row of the legend
+    with picture(path, size=(6.6, 2.9 + 0.2 * -(-len(runs) // across))) as figure:
         panels = figure.subplots(1, 2)
         for axes, (column, title) in zip(panels, DRAWN.items(), strict=True):
             for number, run in enumerate(runs.values()):
                 axes.plot(
                     run["epoch"],
                     run[column],
-                    color=COLOURS[number % len(COLOURS)],
-                    linestyle=LINES[number % len(LINES)],
+                    **look(number),
                     # A run of one epoch is a point, which a line does not show.
                     marker="o" if len(run["epoch"]) < 20 else "",
                     markersize=3,
@@ -136,8 +135,7 @@ def plot_learning_curves(histories: Mapping[str, str | Path], path: str | Path) 
             axes.set(title=title, xlabel="epoch")
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
             axes.grid(True)
-        # The loss falls, so this corner is free.
-        panels[1].legend(panels[1].lines, list(runs), loc="upper right")
+        figure.legend(panels[1].lines, list(runs), loc="outside lower center", ncols=across)
 
 
 def _number(text: str | None, place: str) -> float:

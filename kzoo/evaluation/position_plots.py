@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from numpy.polynomial.legendre import legvander
 
 from kzoo.errors import UserError, nearest
-from kzoo.evaluation.figures import COLOURS, picture
+from kzoo.evaluation.figures import look, picture
 from kzoo.evaluation.position_statistics import (
     correlation,
     mean_by_distance,
@@ -97,7 +97,7 @@ def plot_polynomials(path: str | Path) -> None:
         axes = figure.subplots()
         x = np.linspace(-1, 1, 401)
         for order, values in enumerate(legvander(x, HIGHEST_ORDER).T):
-            axes.plot(x, values, color=COLOURS[order], label=f"$P_{order}$")
+            axes.plot(x, values, **look(order), label=f"$P_{order}$")
         axes.set(xlim=(-1, 1), ylim=(-1.05, 1.05), xlabel="$x$", ylabel="$P_n(x)$")
         axes.set_title("Legendre polynomials")
         axes.set_xticks([-1, -0.5, 0, 0.5, 1])
@@ -145,9 +145,9 @@ def plot_correlation(path: str | Path, num_positions: int = 512, width: int = 51
     _check_sizes(num_positions, width)
     titles = {"all features": "(a) all features", "high dimensions": "(b) high dimensions, $i \\geq D/2$"}
     looks = {
-        "sine": {"color": COLOURS[1]},
-        "PoPE": {"color": COLOURS[0]},
-        "PoPE without feature 0": {"color": COLOURS[2], "linewidth": 1},
+        "sine": look(1),
+        "PoPE": look(0),
+        "PoPE without feature 0": look(2),
     }
     with picture(path, size=(6.6, 3.0), formulas=True) as figure:
         figure.suptitle(f"Correlation of positions' encodings, $L$ = {num_positions}, $D$ = {width}")

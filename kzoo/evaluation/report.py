@@ -24,15 +24,17 @@ from kzoo.text.chinese_characters import CHINESE
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
        color: #1b1b1b; background: #fff; }
-article { display: grid; grid-template-columns: 12rem 1fr; gap: 1.5rem; padding: 1.5rem 0;
+h1, dt, dd, td { overflow-wrap: anywhere; }
+h2 { grid-column: 1 / -1; margin: 0; font-size: 1rem; }
+article { display: grid; grid-template-columns: 12rem minmax(0, 1fr); gap: .75rem 1.5rem; padding: 1.5rem 0;
           border-top: 1px solid #ddd; }
-article.plain { grid-template-columns: 1fr; }
+article.plain { grid-template-columns: minmax(0, 1fr); }
 img { width: 12rem; border-radius: 4px; }
 img.small { image-rendering: pixelated; }
-dl { display: grid; grid-template-columns: 8rem 1fr; gap: .25rem 1rem; margin: 0; }
-dl.two { grid-template: auto auto / 1fr 1fr; grid-auto-flow: column; margin-top: .75rem; }
+dl { display: grid; grid-template-columns: 8rem minmax(0, 1fr); gap: .25rem 1rem; margin: 0; }
+dl.two { grid-template: auto auto / repeat(2, minmax(0, 1fr)); grid-auto-flow: column; margin-top: .75rem; }
 dt { color: #666; } dd { margin: 0; }
-table { border-collapse: collapse; } th, td { padding: .25rem 1.5rem .25rem 0; text-align: left; }
+table { border-collapse: collapse; } th, td { padding: .25rem min(1.5rem, 3vw) .25rem 0; text-align: left; }
 th { color: #666; font-weight: normal; } code { overflow-wrap: anywhere; }
 mark { background: #ffe08a; border-radius: 2px; }
 @media (max-width: 40rem) { article, dl, dl.two { display: block; } }
@@ -93,6 +95,7 @@ def write_report(
     chosen: Sequence[Case],
     images: Sequence[np.ndarray] | Mapping[int, np.ndarray] | None = None,
     compared: tuple[list[ComparedBleu], str] | None = None,
+    languages: tuple[str, str] = ("", ""),
 ):
     """Write the page: one HTML file that needs nothing else.
 
@@ -103,20 +106,21 @@ def write_report(
         chosen: as `cases` returns them.
         images: the pictures by `Case.number`, each uint8 `(h, w, 3)`; `None`: no pictures are shown.
         compared: the models' BLEU on all sentences, as `compare_bleu` returns it, shown at the top.
+        languages: codes of the source and the target, by which browsers choose fonts and voices.
 
     Raises:
         UserError: nothing to show, or a file that cannot be written.
     """
     if not chosen:
         raise UserError("there are no sentences to report")
-    articles = "\n".join(_article(case, names, images) for case in chosen)
+    articles = "\n".join(_article(case, names, images, *languages) for case in chosen)
     page = (
         f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{html.escape(title)}</title>\n'
         '<meta name="viewport" content="width=device-width">\n'
-        f"<style>{STYLE}</style>\n<h1>{html.escape(title)}</h1>\n"
+        f"<style>{STYLE}</style>\n<main>\n<h1>{html.escape(title)}</h1>\n"
         f"{_scores(*compared) if compared else ''}"
         f"<p>{len(chosen):,} sentences, those that the two models translate most differently first.</p>\n"
-        f"{articles}\n</html>\n"
+        f"{articles}\n</main>\n</html>\n"
     )
     with whole_file(path) as file:
         file.write_text(page, "utf-8")
@@ -133,21 +137,27 @@ def _scores(compared: list[ComparedBleu], signature: str) -> str:
 
 
 def _article(
-    case: Case, names: tuple[str, str], images: Sequence[np.ndarray] | Mapping[int, np.ndarray] | None
+    case: Case,
+    names: tuple[str, str],
+    images: Sequence[np.ndarray] | Mapping[int, np.ndarray] | None,
+    source: str,
+    target: str,
 ) -> str:
     first, second = _marked(case.first, case.second)
-    given = _terms(("source", html.escape(case.source)), ("reference", html.escape(case.reference)))
-    translated = _terms((names[0], first), (names[1], second))
+    given = _term("source", html.escape(case.source), source)
+    given += _term("reference", html.escape(case.reference), target)
+    translated = _term(names[0], first, target) + _term(names[1], second, target)
     texts = f'<div><dl>{given}</dl><dl class="two">{translated}</dl></div>'
+    heading = f"<h2>Sentence {case.number + 1}</h2>"
     if images is None:
-        return f'<article class="plain">{texts}</article>'
+        return f'<article class="plain">{heading}{texts}</article>'
     shown = _picture(images[case.number], f"picture of sentence {case.number + 1}")
-    return f"<article>{shown}{texts}</article>"
+    return f"<article>{heading}{shown}{texts}</article>"
 
 
-def _terms(*rows: tuple[str, str]) -> str:
-    """Return names and what they describe as HTML; the latter is HTML already."""
-    return "".join(f'<dt>{html.escape(name)}</dt><dd dir="auto">{text}</dd>' for name, text in rows)
+def _term(name: str, text: str, language: str) -> str:
+    """Return a name and what it describes, which is HTML already, as HTML."""
+    return f'<dt>{html.escape(name)}</dt><dd dir="auto" lang="{html.escape(language)}">{text}</dd>'
 
 
 def _marked(first: str, second: str) -> tuple[str, str]:

@@ -45,6 +45,11 @@ def test_directions_are_scored_written_and_read(tmp_path):
     assert unseen == [("en", "de")]
     plot_directions(bleu, unseen, tmp_path / "directions.png")
     assert (tmp_path / "directions.png").stat().st_size > 1000
+    lowercased = {direction: score.bleu_lowercased for direction, score in scores.items()}
+    assert lowercased != bleu
+    assert read_directions(tmp_path / "scores.json", lowercased=True) == (lowercased, unseen)
+    plot_directions(lowercased, unseen, tmp_path / "lowercased.svg", lowercased=True)
+    assert "<!-- BLEU, lowercased -->" in (tmp_path / "lowercased.svg").read_text()
 
 
 def test_each_direction_is_translated_as_told_and_scored_as_its_target():
@@ -75,7 +80,8 @@ def test_scores_are_drawn_and_unseen_directions_framed(tmp_path):
         written = re.findall("<!-- (.+) -->", text)
         languages = ["de", "en", "fr"]
         assert written[:12] == [*languages, "to", *languages, "from", "30.0", "32.5", "12.3", "9.1"]
-        assert written[12] == "BLEU by direction" + note
+        assert "BLEU by direction" + note in written
+        assert "BLEU, cased" in written
         (left, middle), (right, same), (_, above) = (
             places(text)[score] for score in ("30.0", "12.3", "32.5")
         )

@@ -85,7 +85,9 @@ def test_photographs_are_shown_as_jpeg_and_not_enlarged_by_pixels(tmp_path):
 
 def test_chinese_is_compared_by_characters(tmp_path):
     path = tmp_path / "report.html"
-    write_report(path, "zh", ("a", "b"), cases(["He."], ["他来。"], ["他来。"], ["她来。"]))
+    found = cases(["He."], ["他来。"], ["他来。"], ["她来。"])
+    write_report(path, "zh", ("a", "b"), found, languages=("en", "zh"))
+    assert re.findall(r'<dd dir="auto" lang="(.*?)">', path.read_text("utf-8")) == ["en", "zh", "zh", "zh"]
     seen = Text(path.read_text("utf-8"))
     assert seen.fields == ["He.", "他来。", "他来。", "她来。"]
     assert seen.marked == ["他", "她"]
