@@ -122,9 +122,12 @@ def main():
     if arguments.one:
         print(json.dumps(memory(*arguments.one)))
         return
+    longer, larger = LENGTHS[1:], VOCABULARIES[1:]
+    sizes = [*((length, VOCABULARIES[0]) for length in longer), *((LENGTHS[0], size) for size in larger)]
+    first, *others = measure([(LENGTHS[0], VOCABULARIES[0]), *sizes], arguments.steps)
     measured = {
-        "tokens per sentence": (LENGTHS, measure([(n, VOCABULARIES[0]) for n in LENGTHS], arguments.steps)),
-        "vocabulary": (VOCABULARIES, measure([(LENGTHS[0], v) for v in VOCABULARIES], arguments.steps)),
+        "tokens per sentence": (LENGTHS, [first, *others[: len(longer)]]),
+        "vocabulary": (VOCABULARIES, [first, *others[len(longer) :]]),
     }
     for name, (sizes, found) in measured.items():
         print(table(name, sizes, found), end="\n\n")
