@@ -172,6 +172,17 @@ def test_evaluation_is_on_the_corpus_of_the_preset_s_own_scores(preset, corpus, 
     assert f"corpus {corpus} has no split 'none'" in message
 
 
+@pytest.mark.parametrize("scores", [None, {"corpus": "files", "scores": []}])
+def test_a_preset_of_any_text_is_not_scored_on_a_corpus_that_nobody_named(
+    scores, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
+    if scores:
+        (tmp_path / "scores.json").write_text(json.dumps(scores))
+    message = run("evaluate", str(tmp_path), monkeypatch=monkeypatch, capsys=capsys)[1]
+    assert message.endswith("does not say on which corpus to score it: give --corpus, or --files")
+
+
 def test_evaluation_of_a_run_is_on_its_recipe_s_test_set(tmp_path, monkeypatch, capsys):
     """Whose text for training need not be there any more."""
     monkeypatch.setattr("kzoo.presets.shelf.locate", Path)

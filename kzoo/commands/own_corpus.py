@@ -7,7 +7,11 @@ from kzoo.errors import UserError
 
 
 def own_corpus(folder: Path, splits: list[str]):
-    """Return the corpus of a preset's run; outside of one, that of its scores, or Multi30k."""
+    """Return the corpus of a preset's run; outside of one, that of its scores.
+
+    Raises:
+        UserError: there is none: a preset from elsewhere may be of any text.
+    """
     from kzoo.data.corpora import CORPORA, open_corpus
     from kzoo.presets.description import scored_corpus
     from kzoo.training.recipe_corpus import recipe_corpus
@@ -24,4 +28,8 @@ def own_corpus(folder: Path, splits: list[str]):
     except UserError as error:
         raise UserError(f"{error}; give --corpus, or --files") from None
     own = scored_corpus(folder)  # "files" for those of a user
-    return open_corpus(own if own in CORPORA else "multi30k")
+    if own not in CORPORA:
+        raise UserError(
+            f"preset {folder} does not say on which corpus to score it: give --corpus, or --files"
+        )
+    return open_corpus(own)

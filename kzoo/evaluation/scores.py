@@ -55,7 +55,7 @@ def score_translations(
 
     Example:
 
-    >>> score_translations("test", ["Ein Hund rennt schnell ."], ["Ein Hund rennt schnell ."], "de").bleu
+    >>> score_translations("test", ["Ein Hund rennt."], ["Ein Hund rennt."], "de").chrf2
     100.0
     """
     if len(translations) != len(references):

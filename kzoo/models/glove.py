@@ -33,6 +33,9 @@ class GloVe(keras.Model):
 
     Example:
 
+    >>> from kzoo.models.glove import bag_of_vectors, co_occurrences, glove_examples
+    >>> sentences = open_corpus("scenes").sentences("train", "en")
+    >>> tokenizer = SubwordTokenizer(train_subwords(sentences, 500))
     >>> counts = co_occurrences(tokenizer(sentences), tokenizer.vocabulary_size())
     >>> glove = GloVe(tokenizer.vocabulary_size(), dim=64)
     >>> glove.fit(**glove_examples(counts), batch_size=4096, epochs=15)

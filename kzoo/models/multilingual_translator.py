@@ -35,7 +35,7 @@ class MultilingualTranslator(TranslationModel):
 
     Example:
 
-    >>> translator = kzoo.presets.load("runs/attention_bridge_m2m_tiny")
+    >>> translator = kzoo.presets.load("attention_bridge_m2m_tiny_multi30k")
     >>> translator.translate(["Ein Hund rennt."], source_language="de", target_language="fr")
     ['Un chien court.']
     """

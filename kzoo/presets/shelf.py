@@ -177,7 +177,10 @@ def load(preset: str | os.PathLike, **overrides) -> Any:
 
     Example:
 
-    >>> load("pope_tiny_multi30k_en_de", dropout=0.1).fit(batches, shuffle=False)
+    >>> load("pope_tiny_multi30k_en_de").translate(["A dog runs."])
+    ['Ein Hund rennt.']
+    >>> load("pope_tiny_multi30k_en_de", dropout=0.1).backbone.get_config()["dropout"]  # to train it further
+    0.1
     """
     from kzoo.models.preset_files import read_settings
 

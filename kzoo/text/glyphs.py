@@ -36,8 +36,8 @@ def render_glyphs(
 
     Example:
 
-    >>> render_glyphs(["<pad>", "人"]).sum(axis=(1, 2))
-    array([ 0, 72])
+    >>> render_glyphs(["<pad>", "人"]).sum(axis=(1, 2)).tolist()
+    [0, 72]
 
     Reference:
         Broscheit et al. 2018, "Learning Distributional Token Representations from Visual Features",

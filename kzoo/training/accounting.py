@@ -72,7 +72,7 @@ class CountedBatches(AroundBatches):
 
 
 class Speed(keras.callbacks.Callback):
-    """Logs each epoch's seconds, target words per second, and the share of its time spent making batches.
+    """Logs each epoch's seconds, target tokens per second, and the share of its time spent making batches.
 
     Args:
         batches: the training batches.
@@ -90,6 +90,6 @@ class Speed(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         logs["seconds"] = self.checkpoints.seconds
         words = self.batches.num_words * self.checkpoints.batch / len(self.batches)
-        logs["words_per_second"] = words / logs["seconds"]
+        logs["tokens_per_second"] = words / logs["seconds"]
         here = logs["seconds"] - self._earlier  # 0 if only the score was left
         logs["input_share"] = (self.account.seconds - self._made) / here if here else 0.0

@@ -22,7 +22,8 @@ class Recipe:
         model: arguments given to the builder, such as `{"num_layers": 2}`; or, for a trained preset, to
             `kzoo.presets.load`, such as `{"dropout": 0.1}`.
         corpus: name of a corpus; or `"files"`, with `train`, `val` and `test`.
-        train, val, test: for `"files"`: a pair of aligned text files, or one TSV file.
+        train, val, test: for `"files"`: aligned text files, one per language (`source`, `target`; or those of
+            `languages` that are trained, in that order), or one TSV file with as many columns.
         shards: folder that `kzoo prepare` has made of a training text too large for memory; empty: the text
             itself is read.
         source, target: languages of a model of one direction.

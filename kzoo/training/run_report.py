@@ -71,11 +71,11 @@ class RunReport(keras.callbacks.Callback):
         precision = self.model.dtype_policy.compute_dtype
         peak = self.devices * measured_peak(precision)
         return [
-            ("target words per second", f"{trained * account.target_words / training:,.0f}"),
+            ("target tokens per second", f"{trained * account.target_words / training:,.0f}"),
             ("arithmetic needed for them", f"{needed / training / 1e9:,.1f} GFLOP/s"),
             ("  share of a matrix product", f"{needed / training / peak:.1%}"),
             (f"    which reaches, in {precision}", f"{peak / 1e9:,.0f} GFLOP/s"),
-            ("padding among the words", f"{account.padding:.1%}"),
+            ("padding among the tokens", f"{account.padding:.1%}"),
             ("making batches, of training", f"{account.seconds / training:.1%}"),
             ("peak memory", f"{self._peak / 2**20:,.0f} MiB"),
             ("time", f"{whole:,.0f} s"),

@@ -12,7 +12,7 @@ from kzoo.evaluation.learning_curves import (
     read_labels,
 )
 
-HEADER = "epoch,loss,seconds,words_per_second,val_bleu,val_seconds\n"
+HEADER = "epoch,loss,seconds,tokens_per_second,val_bleu,val_seconds\n"
 
 
 @pytest.fixture

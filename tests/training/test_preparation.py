@@ -103,7 +103,7 @@ def test_training_from_shards(shards, recipe, tmp_path):
     train(dataclasses.replace(streamed, shards=str(moved)), tmp_path / "run", verbose=0)  # goes on to its end
     first, second = csv.DictReader((tmp_path / "run" / "history.csv").open())
     assert float(second["loss"]) < float(first["loss"])
-    assert float(second["words_per_second"]) > 0
+    assert float(second["tokens_per_second"]) > 0
     assert (tmp_path / "run" / "preset").is_dir()
 
     other = prepare(dataclasses.replace(recipe, seed=2), tmp_path / "other", 1)

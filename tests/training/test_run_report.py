@@ -64,7 +64,7 @@ def test_a_short_run_reports_what_it_trained_not_what_was_made_ahead(monkeypatch
     report.on_epoch_end(0, {"seconds": 4.0})
     rows = dict(report.rows())
     needed = training_flops(report.model.backbone, 20, 100, 200, 0) / 4.0
-    assert rows["target words per second"] == "50"
+    assert rows["target tokens per second"] == "50"
     assert rows["  share of a matrix product"] == f"{needed / 1e9:.1%}"
     assert rows["making batches, of training"] == "25.0%"
 
@@ -81,7 +81,7 @@ def test_a_report_is_of_all_devices_and_of_this_start_alone(monkeypatch):
     report.on_train_batch_end(0)
     report.on_epoch_end(3, {"seconds": 10.0})
     rows = dict(report.rows())
-    assert rows["target words per second"] == "2"
+    assert rows["target tokens per second"] == "2"
     assert rows["arithmetic needed for them"] == "0.5 GFLOP/s"  # of the source's types
     assert rows["    which reaches, in float32"] == "2 GFLOP/s"
     assert rows["  share of a matrix product"] == "25.0%"
@@ -133,7 +133,7 @@ def test_speed_counts_this_start_s_batches_in_this_start_s_time():
     checkpoints.seconds, account.seconds = 20.0, 9.0
     logs = {}
     speed.on_epoch_end(1, logs)
-    assert logs == {"seconds": 20.0, "words_per_second": 1.0, "input_share": 0.25}
+    assert logs == {"seconds": 20.0, "tokens_per_second": 1.0, "input_share": 0.25}
 
 
 def test_an_epoch_s_time_is_that_of_its_steps_alone(monkeypatch, tmp_path):
