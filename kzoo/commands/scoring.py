@@ -36,7 +36,7 @@ def evaluate(
     corpus: Annotated[
         str | None,
         typer.Option(
-            help="A corpus by name; by default the run's, that of the preset's own scores, or multi30k."
+            help="A corpus by name; by default the run's, or that of the preset's own scores."
         ),
     ] = None,
     split: Annotated[
