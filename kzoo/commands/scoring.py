@@ -35,9 +35,7 @@ def evaluate(
     preset: Preset,
     corpus: Annotated[
         str | None,
-        typer.Option(
-            help="A corpus by name; by default the run's, or that of the preset's own scores."
-        ),
+        typer.Option(help="A corpus by name; by default the run's, or that of the preset's own scores."),
     ] = None,
     split: Annotated[
         list[str] | None, typer.Option(help="Can be repeated; all test sets by default.")
