@@ -4,7 +4,10 @@ import contextlib
 import errno
 import os
 import sys
+import unicodedata
 from collections.abc import Callable, Iterator
+
+JOINERS = "\u200c\u200d"  # within words of Persian and Hindi
 
 
 class UserError(ValueError):
@@ -36,8 +39,11 @@ def exits_on_errors() -> Iterator[None]:
 
 
 def printable(text: str) -> str:
-    """Return a text in which characters that could steer a terminal, or have no glyph, are escaped."""
-    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+    """Return a text in which characters that could steer a terminal are escaped, not spaces or joiners."""
+    return "".join(
+        one if one.isprintable() or unicodedata.category(one) == "Zs" or one in JOINERS else repr(one)[1:-1]
+        for one in text
+    )
 
 
 def one_line(error: OSError) -> str:

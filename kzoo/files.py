@@ -32,7 +32,7 @@ def whole_file(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a temporary name to write to, and move it to `path` when the block ends without an error.
 
     No reader sees a partial file, and after a failure, even of power, the previous file is still there.
-    Missing folders are created. What replaces a file that others may not read, they may not read either.
+    Missing folders are created. In the end it has the permissions of the file that it replaces.
 
     Args:
         path: the file.

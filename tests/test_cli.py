@@ -172,6 +172,12 @@ def test_evaluation_is_on_the_corpus_of_the_preset_s_own_scores(preset, corpus, 
     assert f"corpus {corpus} has no split 'none'" in message
 
 
+def test_a_refusal_names_files_as_they_are(monkeypatch, capsys):
+    name = "a\u3000b\u200cc 中.toml"
+    message = run("train", name, monkeypatch=monkeypatch, capsys=capsys)[1]
+    assert name in message
+
+
 @pytest.mark.parametrize("scores", [None, {"corpus": "files", "scores": []}])
 def test_a_preset_of_any_text_is_not_scored_on_a_corpus_that_nobody_named(
     scores, tmp_path, monkeypatch, capsys

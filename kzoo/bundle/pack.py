@@ -125,7 +125,7 @@ def _versions(packed: list[Packed]) -> dict[str, str]:
     for one in packed:
         preset = one.recipe.preset
         if is_builder(preset):  # a trained one has its glyphs
-            names += NEEDED_FOR.get(builder_module(preset), ())
+            names += NEEDED_FOR.get("glyph" if _draws_glyphs(one.recipe) else builder_module(preset), ())
         names += NEEDED_FOR_SHARDS if one.recipe.shards else ()
     pins = read_pins(CONSTRAINTS)
     return {name: pins[name] for name in dict.fromkeys(names)}
@@ -160,8 +160,14 @@ def _recipes(packed: list[Packed], python: str, versions: dict[str, str]) -> dic
 
 def _check_model(recipe: Recipe):
     """Refuse arguments that the recipe's model does not take: the other machine would find them too late."""
-    languages = {"languages": recipe.languages} if recipe.languages else {}
-    build(recipe.preset, **languages, **recipe.model)
+    # Glyphs are of the source alone; otherwise one vocabulary of a default size will do.
+    sizes = {"target_vocabulary_size": recipe.vocabulary_size} if _draws_glyphs(recipe) else {}
+    build(recipe.preset, **{**sizes, **recipe.model})
+
+
+def _draws_glyphs(recipe: Recipe) -> bool:
+    """Return whether a recipe asks a Transformer for glyphs, which other builders do by themselves."""
+    return recipe.model.get("source_embedding") == "glyph"
 
 
 def _check_size(files: dict[str, bytes | Path]) -> int:

@@ -73,7 +73,7 @@ def picture(path: str | Path, size: tuple[float, float], formulas: bool = False)
 
 
 def look(number: int) -> dict:
-    """Return how a figure's line of this number looks: others differ in colour and, for print, in dashes."""
+    """Return how a figure's line of this number looks: the next differs in colour and, for print, dashes."""
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": LINES[number % len(LINES)]}
 
 

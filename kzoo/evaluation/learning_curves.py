@@ -119,7 +119,7 @@ def plot_learning_curves(histories: Mapping[str, str | Path], path: str | Path) 
     if not histories:
         raise UserError("no run to draw: give at least one history.csv")
     runs = {label: read_history(file) for label, file in histories.items()}
-    across = 3  # names in a row of the legend
+    across = max(1, min(3, 66 // max(map(len, runs))))  # names in a row of the legend
     with picture(path, size=(6.6, 2.9 + 0.2 * -(-len(runs) // across))) as figure:
         panels = figure.subplots(1, 2)
         for axes, (column, title) in zip(panels, DRAWN.items(), strict=True):

@@ -13,7 +13,8 @@ class RefuseOtherPages:
     """ASGI middleware that answers 403 to what browsers send for a page of another site.
 
     Browsers send simple requests without asking the server first, even to servers on the user's own machine,
-    and say so in a header that pages cannot change. Links are followed: answers to GET change nothing.
+    and say so, to HTTPS and the machine itself, in a header that pages cannot change. Links are followed:
+    answers to GET change nothing. A page whose own name is made to lead to this server is not recognized.
 
     Args:
         app: the application.

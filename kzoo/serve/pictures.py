@@ -58,19 +58,16 @@ def _pixels(image, number: int) -> int:
         raise UserError(f"image {number} is a JPEG of more than {MOST_SCANS} scans: save it anew")
     try:
         with Image.open(io.BytesIO(image), formats=("JPEG", "PNG")) as header:
-            if max(header.size) > LONGEST_SIDE:
-                raise UserError(
-                    f"image {number} is {header.width:,} × {header.height:,}: cut it to a picture"
-                )
-            return header.width * header.height
+            width, height = header.size
     except Image.DecompressionBombError:  # Pillow does not even open an image with so many pixels
         raise UserError(
             f"image {number} has too many pixels; at most {MOST_PIXELS:,} are allowed in a request"
         ) from None
-    except UserError:
-        raise
     except Exception:  # Pillow's readers may raise any error on a broken file
         raise UserError(f"image {number} is neither a JPEG nor a PNG that can be read") from None
+    if max(width, height) > LONGEST_SIDE:
+        raise UserError(f"image {number} is {width:,} × {height:,}: cut it to a picture")
+    return width * height
 
 
 def _picture(image: bytes, shape: tuple[int, ...], number: int) -> np.ndarray:

@@ -141,10 +141,14 @@ def test_takes_only_the_languages_and_splits_of_the_recipe(tmp_path, wheels, mul
         )
 
 
-def test_the_font_goes_with_glyphs(tmp_path, wheels):
+@pytest.mark.parametrize(
+    "preset",
+    [["glyph_zh_en_tiny"], ["pope_tiny", "source_characters=common", "model.source_embedding=glyph"]],
+)
+def test_the_font_goes_with_glyphs(preset, tmp_path, wheels):
     recipe = tmp_path / "recipe.toml"
-    recipe.write_text('preset = "glyph_zh_en_tiny"\ncorpus = "scenes"\nsource = "zh"\ntarget = "en"\n')
-    bundle([str(recipe)], tmp_path / "bundle", wheels=wheels)
+    recipe.write_text('corpus = "scenes"\nsource = "zh"\ntarget = "en"\n')
+    bundle([str(recipe), f"preset={preset[0]}", *preset[1:]], tmp_path / "bundle", wheels=wheels)
     assert list((tmp_path / "bundle" / "wheels").glob("noto_cjk*"))
     assert not (tmp_path / "bundle" / "data").exists()  # scenes are made there
 

@@ -163,7 +163,7 @@ def npy(header: str) -> bytes:
 
 
 def huge_png(width=20_000, height=20_000) -> bytes:
-    """Return the beginning of a PNG file of 400 million pixels."""
+    """Return the beginning of a PNG file of this size."""
     header = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     chunk = struct.pack(">I", 13) + header + struct.pack(">I", zlib.crc32(header))
     return b"\x89PNG\r\n\x1a\n" + chunk + b"\0\0\0\0IDAT"

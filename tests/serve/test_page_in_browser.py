@@ -196,6 +196,14 @@ def test_languages_are_swapped(page):
     assert opened.id("text").get_attribute("value") == best
 
 
+def test_what_was_written_since_the_translation_stays_when_languages_are_swapped(page):
+    opened = page(bridge)
+    opened.translate(TEXT)
+    opened.id("text").send_keys(" and more")
+    opened.id("swap").click()
+    assert opened.id("text").get_attribute("value") == TEXT + " and more"
+
+
 def test_another_language_takes_the_translation_away(page):
     opened = page(bridge)
     opened.translate(TEXT)

@@ -97,6 +97,7 @@ async function translate() {
     const shown = await thumb;
     if (stop.signal.aborted) return;
     showHypotheses(hypotheses, languages.target);
+    $("result").dataset.source = asked.text;
     showAttention(attention.map((drawn) => figure(drawn, shown, languages)));
     $("result").scrollIntoView({ block: "nearest" });
   } catch (error) {
@@ -114,7 +115,7 @@ function stopPending() {
   setPending(null);
 }
 
-// Takes away a translation that is not, or no longer, of what the form asks for.
+// Takes away a translation that is not of what the form asks for.
 function clear() {
   showHypotheses([]);
   showAttention([]);
@@ -245,13 +246,15 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
     translate();
   }
-  if (event.key === "Escape") stopPending();
+  if (event.key === "Escape" && !event.isComposing) stopPending();
 });
 $("file").addEventListener("change", choosePicture);
 for (const id of ["from", "to"]) $(id).addEventListener("change", changeLanguages);
 $("swap").addEventListener("click", () => {
   [$("from").value, $("to").value] = [$("to").value, $("from").value];
-  $("text").value = $("result").textContent || $("text").value; // a translation is then translated back
+  const { textContent, dataset } = $("result");
+  // A translation is then translated back, unless something else was written since.
+  if (textContent && dataset.source === $("text").value) $("text").value = textContent;
   changeLanguages();
 });
 start();
