@@ -297,11 +297,12 @@ def test_a_recipe_s_unknown_key_is_named(tmp_path, monkeypatch, capsys):
 
 def test_a_full_disk_is_one_line(monkeypatch, capsys):
     def full(*arguments, **keywords):
-        raise OSError(28, "No space left on device", "runs/x/preset")
+        raise OSError(28, "No space left on device", "runs/\x1bx/preset")
 
     monkeypatch.setattr(cli, "app", full)
     status, error = run(monkeypatch=monkeypatch, capsys=capsys)
-    assert (status, error) == (1, "error: no disk space left: runs/x/preset")
+    # With its control character written out: it cannot steer a terminal.
+    assert (status, error) == (1, r"error: no disk space left: runs/\x1bx/preset")
 
 
 def test_unknown_options_exit_with_2(monkeypatch, capsys):

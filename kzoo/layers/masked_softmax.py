@@ -11,7 +11,24 @@ def masked_softmax(scores, mask=None):
         mask: bool, broadcast to `(…, N)`. Entries at `False` get weight 0; a row that is `False` throughout
             gets uniform weights. All are `True` by default.
     """
+    return ops.cast(ops.softmax(_masked(scores, mask), axis=-1), scores.dtype)
+
+
+def masked_exponentials(scores, mask=None) -> tuple:
+    """Return `masked_softmax` before its division: numerators `(…, N)`, at most 1, and their sums `(…, 1)`.
+
+    What is mixed with the numerators can be divided afterwards: then no array of the scores' size is divided,
+    and in the gradient none is summed.
+
+    Args:
+        scores, mask: as in `masked_softmax`.
+    """
+    wide = _masked(scores, mask)
+    numerators = ops.exp(wide - ops.stop_gradient(ops.max(wide, axis=-1, keepdims=True)))
+    sums = ops.sum(numerators, axis=-1, keepdims=True)
+    return ops.cast(numerators, scores.dtype), ops.cast(sums, scores.dtype)
+
+
+def _masked(scores, mask):
     wide = ops.cast(scores, "float32")
-    if mask is not None:
-        wide = ops.where(mask, wide, -1e9)
-    return ops.cast(ops.softmax(wide, axis=-1), scores.dtype)
+    return wide if mask is None else ops.where(mask, wide, -1e9)

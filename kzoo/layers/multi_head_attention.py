@@ -5,9 +5,12 @@ from keras import ops
 
 from kzoo.layers.composite_layer import CompositeLayer
 from kzoo.layers.dropout import Dropout
-from kzoo.layers.masked_softmax import masked_softmax
+from kzoo.layers.masked_softmax import masked_exponentials, masked_softmax
 
 CAUSAL_BLOCK = 128  # queries; of 64, 128 and 256 the fastest at 1,024 tokens
+# Keys from which on the softmax's division after the mixing saves time: a training step takes 0.98 of it at
+# 256 tokens, 0.96 at 512, 0.95 at 1,024, but 1.01 at 32.
+LONG = 256
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -177,8 +180,17 @@ class MultiHeadAttention(CompositeLayer):
             mask: bool, broadcast to `(B, H, L, N)`, or `None`.
             training: whether dropout is on.
         """
-        weights = masked_softmax(ops.matmul(q, keys), mask)
-        return ops.einsum("bhln,bhnd->blhd", self._dropout(weights, training=training), values), weights
+        scores = ops.matmul(q, keys)
+        # Float16 has no room for sums that are not divided yet.
+        if (keys.shape[-1] or 0) < LONG or keras.backend.standardize_dtype(scores.dtype) == "float16":
+            weights = masked_softmax(scores, mask)
+            return self._mixed(weights, values, training), weights
+        numerators, sums = masked_exponentials(scores, mask)
+        by_token = ops.transpose(sums, (0, 2, 1, 3))  # (B, L, H, 1)
+        return self._mixed(numerators, values, training) / by_token, numerators / sums
+
+    def _mixed(self, weights, values, training):
+        return ops.einsum("bhln,bhnd->blhd", self._dropout(weights, training=training), values)
 
     def keys_and_values(self, value) -> tuple:
         """Return keys `(B, H, d, N)` and values `(B, H, N, d)` of `value` `(B, N, D)`, usable as a cache."""

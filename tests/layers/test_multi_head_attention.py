@@ -1,5 +1,7 @@
 """Attention against NumPy written from the formula, and its cache against attention without one."""
 
+from types import SimpleNamespace
+
 import keras
 import numpy as np
 import pytest
@@ -70,12 +72,10 @@ def test_a_mask_of_rows_is_that_of_all_heads(random):
     np.testing.assert_allclose(ops.convert_to_numpy(output), expected, atol=1e-5)
 
 
-def test_equals_the_formula(random):
-    query, value = (
-        random.normal(size=(2, 5, 8)).astype("float32"),
-        random.normal(size=(2, 6, 8)).astype("float32"),
-    )
-    mask = np.array([1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0], bool).reshape(2, 1, 1, 6)
+@pytest.mark.parametrize("keys", [6, 300])  # softmax before the values are mixed, and after
+def test_equals_the_formula(keys, random):
+    query, value = (random.normal(size=(2, length, 8)).astype("float32") for length in (5, keys))
+    mask = (np.arange(keys) < [[keys], [keys - 2]])[:, None, None]
     layer = MultiHeadAttention(2, 4)
     layer(query, value)
     filled(layer, random)
@@ -83,6 +83,28 @@ def test_equals_the_formula(random):
     expected, expected_weights = attention(layer, query, value, mask)
     np.testing.assert_allclose(ops.convert_to_numpy(output), expected, atol=1e-5)
     np.testing.assert_allclose(ops.convert_to_numpy(weights), expected_weights, atol=1e-6)
+
+
+@pytest.mark.parametrize("length", [6, 300])
+def test_learns_along_the_formula_s_slope(length, random):
+    """The gradient along a random direction against the formula's difference quotient."""
+    x = random.normal(size=(1, length, 8)).astype("float32")
+    inputs, layer = keras.Input((length, 8)), MultiHeadAttention(2, 4)
+    model = keras.Model(inputs, layer(inputs))
+    before = filled(layer, random).get_weights()
+    model.compile(keras.optimizers.SGD(0.1), "mse")
+    model.train_on_batch(x, np.zeros_like(x))
+    gradient = [(old - new) / 0.1 for old, new in zip(before, layer.get_weights(), strict=True)]
+    direction = [random.normal(size=w.shape) for w in before]
+
+    def loss(step):
+        moved = [w.astype("float64") + step * d for w, d in zip(before, direction, strict=True)]
+        layer = SimpleNamespace(num_heads=2, key_dim=4, get_weights=lambda: moved)
+        return np.mean(attention(layer, x.astype("float64"), x.astype("float64"), True)[0] ** 2)
+
+    slope = (loss(1e-5) - loss(-1e-5)) / 2e-5
+    found = sum(np.vdot(g, d) for g, d in zip(gradient, direction, strict=True))
+    np.testing.assert_allclose(found, slope, rtol=1e-3)
 
 
 def test_ignores_padding(random):
@@ -194,13 +216,15 @@ def test_half_precision_with_a_rotation_in_single(random):
     assert [symbol.dtype for symbol in announced] == ["bfloat16", "float32"]
 
 
-def test_large_numbers_stay_numbers_in_float16():
-    """q · k is 1.6e5, more than float16 holds; divided by sqrt(d) it is not."""
-    x = np.full((1, 3, 64), 50.0, "float16")
+@pytest.mark.parametrize("length", [3, 300])
+def test_large_numbers_stay_numbers_in_float16(length):
+    """q · k is 1.6e5, more than float16 holds; divided by sqrt(d) it is not. So is the sum of 300 values."""
+    x = np.full((1, length, 64), 50.0, "float16")
     layer = MultiHeadAttention(1, 64, dtype="float16")
     layer.build(x.shape)
-    layer.set_weights([np.tile(np.eye(64), 3), np.zeros(192), np.eye(64), np.zeros(64)])
-    np.testing.assert_allclose(ops.convert_to_numpy(layer(x)), x, rtol=2e-3)
+    kernel = np.concatenate([np.eye(64), np.eye(64), 10 * np.eye(64)], axis=1)
+    layer.set_weights([kernel, np.zeros(192), np.eye(64), np.zeros(64)])
+    np.testing.assert_allclose(ops.convert_to_numpy(layer(x)), 10 * x, rtol=0.03)  # TensorFlow adds in float16
 
 
 def test_cache_gives_what_the_whole_sequence_gives(random):

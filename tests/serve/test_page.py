@@ -183,6 +183,7 @@ def test_what_is_wrong_is_said(served):
     check_refused(post(address, text=TEXT, image=base64_text(picture_file()[:60])), "image")
     check_refused(post(address, text=TEXT, image=base64_text(huge_png())), "too many pixels; at most 32,000")
     check_refused(post(address, text=TEXT, image=base64_text(huge_png(1, 65_501))), "is 1 × 65,501: cut it")
+    check_refused(post(address, text=TEXT, image=base64_text(huge_png(65_501, 1))), "is 65,501 × 1: cut it")
     _, address = served(bridge)
     check_refused(post(address, text=TEXT, source_language="en"), "target_language is missing")
     check_refused(post(address, text=TEXT, source_language="en", target_language="xx"), "'xx' is unknown")
@@ -195,6 +196,7 @@ def test_pages_of_other_sites_are_refused(served):
     for site, status in (
         ({"Sec-Fetch-Site": "cross-site"}, 403),
         ({"Sec-Fetch-Site": "same-origin"}, 200),
+        ({"Sec-Fetch-Site": "same-site"}, 200),  # another server of this machine
         ({}, 200),
     ):
         headers = {"Content-Type": "text/plain", **site}
