@@ -224,7 +224,8 @@ def test_large_numbers_stay_numbers_in_float16(length):
     layer.build(x.shape)
     kernel = np.concatenate([np.eye(64), np.eye(64), 10 * np.eye(64)], axis=1)
     layer.set_weights([kernel, np.zeros(192), np.eye(64), np.zeros(64)])
-    np.testing.assert_allclose(ops.convert_to_numpy(layer(x)), 10 * x, rtol=0.03)  # TensorFlow adds in float16
+    # TensorFlow adds in float16.
+    np.testing.assert_allclose(ops.convert_to_numpy(layer(x)), 10 * x, rtol=0.03)
 
 
 def test_cache_gives_what_the_whole_sequence_gives(random):
