@@ -13,7 +13,9 @@ from typer.testing import CliRunner
 
 from kzoo import cli
 from kzoo.commands import backend
+from kzoo.commands.progress import progress_bar
 from kzoo.commands.search import scoring_search
+from kzoo.commands.translation import _sentences
 from kzoo.data import open_corpus
 from kzoo.errors import UserError
 from kzoo.evaluation.directions import read_directions
@@ -104,6 +106,32 @@ def test_a_penalty_that_is_no_number_is_refused_at_once(module, command, monkeyp
     monkeypatch.setattr(f"kzoo.commands.{module}.start_backend", lambda: pytest.fail("too late"))
     message = run(*command, "--length-penalty", "nan", monkeypatch=monkeypatch, capsys=capsys)[1]
     assert "the α of a length penalty must be finite" in message
+
+
+def test_what_is_wrong_with_files_is_said_before_the_model_is_loaded(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("kzoo.commands.scoring.start_backend", lambda: pytest.fail("too late"))
+    longer, shorter = tmp_path / "test.en", tmp_path / "test.de"
+    longer.write_text("One.\nTwo.\n")
+    shorter.write_text("Eins.\n")
+    command = ["evaluate", "pope_tiny_multi30k_en_de", "--files", str(longer), str(shorter)]
+    status, error = run(*command, monkeypatch=monkeypatch, capsys=capsys)
+    assert status == 1
+    assert "2" in error and "test.de" in error
+
+
+def test_a_sentence_that_names_a_file_is_noticed(tmp_path, capsys):
+    file = tmp_path / "test.en"
+    file.write_text("One.\n")
+    assert _sentences([str(file)], None) == [str(file)]
+    assert capsys.readouterr().err == f"{file} is translated as a sentence; --input translates the file\n"
+    assert _sentences(["A dog. " * 100], None) == ["A dog. " * 100]
+    assert capsys.readouterr().err == ""
+
+
+def test_no_progress_is_shown_where_nobody_looks(capsys):
+    with progress_bar("translating", 2) as advance:
+        advance(2)
+    assert capsys.readouterr().err == ""
 
 
 def test_evaluation_records_what_it_was_asked(tmp_path, monkeypatch):

@@ -39,7 +39,7 @@ class Work:
             "recipe_corpus": lambda recipe: corpus,
             "test_splits": lambda recipe, corpus: ["test"],
             "evaluate": lambda model, corpus, splits, source, target, beam_size, *_: (
-                [self.scored(split, beam_size) for split in splits],
+                [self.scored(split, beam_size) for split in (*splits, "all")],
                 {split: [f"with beam {beam_size}"] for split in splits},
             ),
             "evaluate_directions": lambda model, corpus, split, directions, beam_size, *_: {
@@ -115,6 +115,50 @@ def test_table_1_keeps_the_settings_of_other_calls(tmp_path):
     assert list(found["bilingual"]) == ["en-de", "de-en"]
     assert found["bilingual"]["de-en"]["bleu"] == 5
     assert (tmp_path / "m2m_tiny.png").exists()
+    markdown = (tmp_path / "table1_tiny.md").read_text()
+    assert markdown.startswith("m2m (BLEU, lowercased)\n\n| from \\ to | cs | de | en | fr |\n| --- |")
+    assert markdown.endswith(
+        "bilingual (BLEU, lowercased)\n\n"
+        "| from \\ to | de | en |\n| --- | ---: | ---: |\n| de |  | 0.0 |\n| en | 0.0 |  |\n\n``\n"
+    )
+
+
+EMB = {"encoders": "EMB", "overrides": ["language_model_epochs=0"]}
+
+
+class Scored:
+    """What stands for SentEval's scores in a script."""
+
+    def __init__(self, *_):
+        pass
+
+    def scores(self, *_):
+        return [TaskScores("MR", {"accuracy": [60.0, 62.0]})]
+
+    def of_bridge(self, name, recipe):
+        return {f"{name}, flatten": self.scores(), f"{name}, mean": self.scores()}
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "options", "stem", "row"),
+    [
+        ("attention_bridge_tables", "figure1", {}, "figure1_tiny", "| en-de | 0.0 | 0.0 |"),
+        ("attention_bridge_tables", "table2", {}, "table2_tiny", "| MR | accuracy | 61.0 ± 1.4 |"),
+        ("attention_bridge_tables", "table3", {}, "table3_tiny", "| m2m_mono_no_penalty | 0.0 |"),
+        ("glyph_tables", "table4", EMB, "table4_tiny", "| EMB | 10.0 | 10.0 | 0.0 |"),
+        ("image_text_tables", "scenes", {}, "scenes_tiny_en_de", "| text_only_tiny | test | 3 | 5.0 ± 0.0 |"),
+        ("pope_table", "table1", {"encodings": "pope"}, "table1_tiny", "| pope_tiny | 3 | 5.0 ± 0.0 |"),
+    ],
+)
+def test_what_is_printed_is_written_beside_the_results(name, table, options, stem, row, tmp_path, capsys):
+    work = Work(name)
+    work.functions["SentEval"] = Scored
+    work.script[table](runs=tmp_path, **options)
+    markdown = (tmp_path / f"{stem}.md").read_text(encoding="utf-8")
+    assert capsys.readouterr().out.endswith(markdown)
+    assert markdown.startswith("| ")
+    assert f"\n{row}" in markdown
+    assert (tmp_path / f"{stem}.json").exists()
 
 
 def test_the_baseline_has_the_best_model_of_each_task():

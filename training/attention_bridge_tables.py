@@ -6,8 +6,8 @@
     python training/attention_bridge_tables.py table3 --size tiny
 
 Each run is a folder under `--runs`; finished runs are not repeated, stopped ones resume. Prints Markdown
-tables and writes the results as JSON beside the runs. `--size base` has the numbers of the paper and needs a
-GPU.
+tables, and writes them and the results as JSON beside the runs. `--size base` has the numbers of the paper
+and needs a GPU.
 
 Reproduces Vázquez et al. 2019, Tables 1 to 3 and Figure 1, on Multi30k's test_2016_flickr. The paper's scores
 are lowercased; both are written, and the tables show the lowercased ones.
@@ -31,6 +31,7 @@ from kzoo.data.language_pairs import language_pairs
 from kzoo.data.senteval import senteval_examples, senteval_tasks
 from kzoo.errors import UserError, nearest
 from kzoo.evaluation.directions import direction_table, evaluate_directions, plot_directions, write_directions
+from kzoo.evaluation.markdown import show_markdown
 from kzoo.evaluation.senteval import (
     SEEDS,
     TaskScores,
@@ -117,8 +118,9 @@ def table1(
         results = json.loads(path.read_text()) if path.exists() else {}
         rows = {"-".join(direction): row for direction, row in scores.items()}
         # Other calls may have scored other settings, and other directions of bilingual models.
-        write_json(path, {**results, name: {**results.get(name, {}), **rows}})
-        print_directions(name, scores)
+        results[name] = {**results.get(name, {}), **rows}
+        write_json(path, results)
+    show_markdown("\n\n".join(directions_text(*setting) for setting in results.items()), path)
 
 
 @app.command()
@@ -136,8 +138,9 @@ def figure1(size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, overrides: O
                 both = (scores[pair]["bleu_lowercased"], whole[pair]["bleu_lowercased"])
                 results["-".join(pair)] = {"left_out": scores[pair], "trained_on": whole[pair]}
                 lines.append(f"| {'-'.join(pair)} | {both[0]:.1f} | {both[1]:.1f} |")
-    write_json(runs / f"figure1_{size}.json", results)
-    print("\n".join(lines))
+    path = runs / f"figure1_{size}.json"
+    write_json(path, results)
+    show_markdown("\n".join(lines), path)
 
 
 @app.command()
@@ -160,8 +163,9 @@ def table2(
     for pooling in POOLINGS:
         columns[f"baseline, {pooling}"] = best_of([bilinguals[n] for n in bilinguals if n.endswith(pooling)])
     columns |= manys
-    write_senteval(columns, runs / f"table2_{size}.json", seeds=seeds)
-    print(senteval_table(columns))
+    path = runs / f"table2_{size}.json"
+    write_senteval(columns, path, seeds=seeds)
+    show_markdown(senteval_table(columns), path)
 
 
 @app.command()
@@ -178,8 +182,9 @@ def table3(
         bleu[name] = mean(row["bleu_lowercased"] for row in scores.values())
         lines.append(f"| {name} | {bleu[name]:.1f} |")
         columns |= senteval.of_bridge(name, changed)
-    write_senteval(columns, runs / f"table3_{size}.json", seeds=seeds, bleu_lowercased=bleu)
-    print("\n".join(lines), senteval_table(columns), sep="\n\n")
+    path = runs / f"table3_{size}.json"
+    write_senteval(columns, path, seeds=seeds, bleu_lowercased=bleu)
+    show_markdown("\n".join([*lines, "", senteval_table(columns)]), path)
 
 
 def whole_recipe(size: str, seed: int, overrides: list[str] | None, fixed: tuple[str, ...] = FIXED) -> Recipe:
@@ -220,12 +225,12 @@ def scores_of(recipe: Recipe, folder: Path) -> dict[tuple[str, str], dict]:
     return {(row["source"], row["target"]): row for row in json.loads(path.read_text())["scores"]}
 
 
-def print_directions(name: str, scores: dict[tuple[str, str], dict]):
-    """Print a setting's matrix of lowercased BLEU, unseen directions in italics."""
-    bleu = {direction: row["bleu_lowercased"] for direction, row in scores.items()}
-    print(f"\n{name} (BLEU, lowercased)\n")
-    print(direction_table(bleu, [direction for direction, row in scores.items() if row["unseen"]]))
-    print(f"\n`{next(iter(scores.values()))['signatures']['bleu_lowercased']}`")
+def directions_text(name: str, rows: dict[str, dict]) -> str:
+    """Return a setting's matrix of lowercased BLEU in Markdown, unseen directions in italics."""
+    bleu = {(row["source"], row["target"]): row["bleu_lowercased"] for row in rows.values()}
+    unseen = [(row["source"], row["target"]) for row in rows.values() if row["unseen"]]
+    signature = next(iter(rows.values()))["signatures"]["bleu_lowercased"]
+    return f"{name} (BLEU, lowercased)\n\n{direction_table(bleu, unseen)}\n\n`{signature}`"
 
 
 class SentEval:

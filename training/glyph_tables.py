@@ -7,7 +7,7 @@
     python training/glyph_tables.py figure1 --size tiny
 
 Each run is a folder under `--runs`; finished runs are not repeated, stopped ones resume. Prints Markdown
-tables and writes the results as JSON beside the runs.
+tables, and writes them and the results as JSON beside the runs; the JSON keeps the results of other calls.
 
 Reproduces Broscheit et al. 2018, Tables 4 to 7 and Figure 1. `--size tiny` translates Tatoeba and tags
 Universal Dependencies; `--size base` translates WMT 2017, tags the Chinese Treebank 5.0 (the folder
@@ -40,6 +40,7 @@ from kzoo.evaluation import (
     score_translations,
     top_activations,
 )
+from kzoo.evaluation.markdown import show_markdown
 from kzoo.evaluation.scores import write_scores
 from kzoo.evaluation.word_similarity import WORD_PAIRS, open_word_pairs, score_word_similarity
 from kzoo.files import write_json
@@ -86,24 +87,26 @@ def table4(
         "| encoder | validation | test | test, lowercased | perplexity |",
         "| --- " + "| ---: " * 4 + "|",
     ]
+    path = runs / f"table4_{size}.json"
     for name in named(encoders):
         recipe, folder, (validation, test) = trained(name, size, runs, overrides)
         row, perplexity = {"validation": validation, "test": test}, ""
         if recipe.language_model_epochs:
             row["language_model"] = json.loads((folder / "language_model/language_model.json").read_text())
             perplexity = f"{row['language_model']['perplexity']:.1f}"
-        add_row(runs / f"table4_{size}.json", name, recipe, row)
+        add_row(path, name, recipe, row)
         lines.append(
             f"| {name} | {validation['bleu']:.1f} | {test['bleu']:.1f} | {test['bleu_lowercased']:.1f} "
             f"| {perplexity} |"
         )
-    print("\n".join([*lines, "", f"`{test['signatures']['bleu']}`"]))
+    show_markdown("\n".join([*lines, "", f"`{test['signatures']['bleu']}`"]), path)
 
 
 @app.command()
 def table5(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, overrides: Overrides = None):
     """BLEU of the test sentences with rare, medium and frequent characters."""
     lines = ["| encoder | full | low | mid | high |", "| --- " + "| ---: " * 4 + "|"]
+    path = runs / f"table5_{size}.json"
     for name in named(encoders):
         recipe, folder, _ = trained(name, size, runs, overrides)
         translations = json.loads((folder / "translations.json").read_text())["test"]
@@ -115,9 +118,9 @@ def table5(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, 
             *score_by_frequency(translations, references, buckets, recipe.target),
         ]
         row = {"scores": [dataclasses.asdict(score) for score in scores]}
-        add_row(runs / f"table5_{size}.json", name, recipe, row)
+        add_row(path, name, recipe, row)
         lines.append(f"| {name} | " + " | ".join(f"{score.bleu:.1f}" for score in scores) + " |")
-    print("\n".join(lines))
+    show_markdown("\n".join(lines), path)
 
 
 @app.command()
@@ -159,7 +162,7 @@ def table6(
             ]
             cells = [f"{mean(results[key][test]['f1'] for key in keys):.1f}" for test in tests]
             lines.append(f"| {name} | {way} | {' | '.join(cells)} |")
-    print("\n".join(lines))
+    show_markdown("\n".join(lines), path)
 
 
 @app.command()
@@ -170,6 +173,7 @@ def table7(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, 
         "| words | encoder | seen | unseen without | unseen with |",
         "| --- | --- " + "| ---: " * 3 + "|",
     ]
+    path = runs / f"table7_{size}.json"
     sets = {words: open_word_pairs(words) for words in WORD_PAIRS}
     for words, pairs in sets.items():
         for name in names:
@@ -177,11 +181,11 @@ def table7(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, 
             seen = set("".join(recipe_corpus(recipe).sentences("train", recipe.source)))
             asked = sorted({character for pair in pairs for character in pair.first + pair.second})
             scores = score_word_similarity(pairs, character_vectors(load(folder), asked, seen), seen)
-            add_row(runs / f"table7_{size}.json", f"{words}, {name}", recipe, dataclasses.asdict(scores))
+            add_row(path, f"{words}, {name}", recipe, dataclasses.asdict(scores))
             columns = (scores.seen, scores.unseen_without, scores.unseen_with)
             cells = [f"{column.spearman:.1f} ({column.pairs})" for column in columns]
             lines.append(f"| {words} | {name} | {' | '.join(cells)} |")
-    print("\n".join(lines))
+    show_markdown("\n".join(lines), path)
 
 
 @app.command()

@@ -8,7 +8,7 @@
         train='["train.id","train.zh"]' val='["val.id","val.zh"]' test='["test.id","test.zh"]'
 
 Each run is a folder under `--runs`; finished runs are not repeated, stopped ones resume. Prints a Markdown
-table of means and spreads and writes the results as JSON beside the runs.
+table of means and spreads, and writes it and the results as JSON beside the runs.
 
 `photographs` reproduces Ma et al. 2020, Tables I and II, on Multi30k or on your own files, with features
 as `kzoo features extract` writes them. `scenes` compares the same on made-up pictures that the paper did not
@@ -36,6 +36,7 @@ from kzoo.data.feature_writing import write_features
 from kzoo.data.image_features import Extractor, FeatureFile
 from kzoo.data.scenes import scenes as scenes_of
 from kzoo.evaluation import find_meteor, score_ambiguous_words, score_translations
+from kzoo.evaluation.markdown import show_markdown
 from kzoo.evaluation.meteor import LEFT_OUT
 from kzoo.files import whole_file, write_json
 from kzoo.models.image_inputs import image_rows
@@ -76,7 +77,7 @@ def scenes(
     recipe = dataclasses.replace(recipe, source=source, target=target)
     shown = {"model": {"image_shape": [*PICTURE], **recipe.model}} if size == "base" else {}
     models = {f"text_only_{size}": {}, f"image_text_{size}": shown}
-    print(compare("scenes", recipe, models, seeds, runs, f"scenes_{size}"))
+    compare("scenes", recipe, models, seeds, runs, f"scenes_{size}")
 
 
 @app.command()
@@ -89,7 +90,7 @@ def photographs(
 ):
     """Tables I and II: a recurrent model, a Transformer on text, and one with pictures, on all test sets."""
     recipe = read_recipe(Path(__file__).parent / "image_text_base.toml", overrides or [], FIXED)
-    print(compare(f"photographs_{size}", recipe, photograph_models(recipe, features, size), seeds, runs))
+    compare(f"photographs_{size}", recipe, photograph_models(recipe, features, size), seeds, runs)
 
 
 @app.command()
@@ -97,19 +98,19 @@ def placeholders(seeds: Seeds = "1", runs: Runs = RUNS, overrides: Overrides = N
     """BLEU of small models on Multi30k, without features and with features that carry no information."""
     overrides = ["epochs=15", *(overrides or [])]
     recipe = read_recipe(Path(__file__).parent / "pope_multi30k.toml", overrides, FIXED)
-    print(compare("text", recipe, {"text_only_tiny": {}}, seeds, runs))
+    compare("text", recipe, {"text_only_tiny": {}}, seeds, runs)
     for name, draw in NOTHING_TO_SEE.items():
         options = {
             "images": str(placeholder_features(recipe, draw, runs / f"features_{name}", name)),
             "model": {**recipe.model, "image_shape": list(FC7)},
         }
-        print(compare(name, recipe, {"image_text_tiny": options}, seeds, runs))
+        compare(name, recipe, {"image_text_tiny": options}, seeds, runs)
 
 
 def compare(
     name: str, recipe: Recipe, models: dict[str, dict], seeds: str, runs: Path, file: str | None = None
-) -> str:
-    """Train and score models, presets with their changes to the recipe; write results, return a table.
+):
+    """Train and score models, presets with their changes to the recipe; write results, show a table.
 
     Args:
         name: prefix of the runs' folders, and of the results' file unless `file` is given.
@@ -124,8 +125,9 @@ def compare(
             for row, found in scores.items():
                 results.setdefault((preset, row), []).append(found)
     scores = {"seeds": numbers(seeds), "scores": {", ".join(key): rows for key, rows in results.items()}}
-    write_json(runs / f"{file or name}_{recipe.source}_{recipe.target}.json", scores)
-    return table(results)
+    path = runs / f"{file or name}_{recipe.source}_{recipe.target}.json"
+    write_json(path, scores)
+    show_markdown(table(results), path)
 
 
 def photograph_models(recipe: Recipe, features: Path, size: str) -> dict[str, dict]:

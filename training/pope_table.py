@@ -3,7 +3,8 @@
     python training/pope_table.py --size tiny --seeds 1,2,3
 
 Each run is a folder under `--runs`; finished runs are not repeated, stopped ones resume. Prints a Markdown
-table of means and spreads, with the paper's number beside them.
+table of means and spreads, with the paper's number beside them, and writes it and the results as JSON beside
+the runs.
 
 Reproduces Aggarwal 2024, Table 1. The paper says BLEU 40.7 for PoPE after 10,000 steps, on "all testing
 samples" (2,461 sentences), without stating case or tokenizer.
@@ -21,7 +22,9 @@ from kzoo.cli import main
 from kzoo.commands.options import Overrides, numbers
 from kzoo.data import open_corpus
 from kzoo.evaluation import evaluate, score_table
+from kzoo.evaluation.markdown import show_markdown
 from kzoo.evaluation.scores import write_scores
+from kzoo.files import write_json
 from kzoo.presets import load
 from kzoo.presets.shelf import builder_module
 from kzoo.training import Recipe, read_recipe, train
@@ -54,7 +57,9 @@ def table1(
             values = dataclasses.replace(recipe, preset=f"{encoding}_{size}", seed=seed)
             folder = runs / f"{values.preset}_{seed}"
             results.setdefault(encoding, []).append(scores_of(values, folder))
-    print(table(results, size))
+    path = runs / f"table1_{size}.json"
+    write_json(path, results)
+    show_markdown(table(results, size), path)
 
 
 def scores_of(recipe: Recipe, folder: Path) -> list[dict]:

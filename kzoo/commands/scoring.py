@@ -73,6 +73,7 @@ def evaluate(
     settings = search.beam_size, search.penalty, truncate
     if files:
         corpus, data = "files", open_files(test=files)
+        data.pairs("test", *data.languages)  # what is wrong with them is said before the model is loaded
     elif corpus:
         data = open_corpus(corpus)
     else:

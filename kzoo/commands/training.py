@@ -70,7 +70,7 @@ def prepare(
     from kzoo.training.preparation import prepare as prepare_shards
 
     shards = prepare_shards(values, folder, processes, progress_bar)
-    print(f"{folder}: {shards.pairs:,} pairs in {len(shards)} shards")
+    print(f"{folder}: {shards.pairs:,} pairs in {len(shards)} shard{'s' * (len(shards) != 1)}")
 
 
 @app.command()

@@ -1,5 +1,6 @@
 """Translate."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -92,6 +93,8 @@ def _sentences(text: list[str] | None, file: Path | None) -> list[str]:
     if file is not None:
         return read_lines(file).sentences
     if text:
+        if len(text) == 1 and os.path.isfile(text[0]):  # for a long sentence too, unlike Path.is_file
+            print(f"{text[0]} is translated as a sentence; --input translates the file", file=sys.stderr)
         arguments = "".join(f"{line}\n" for line in text)
         return decode_lines(arguments.encode("utf-8", "surrogateescape"), "the arguments")
     return decode_lines(sys.stdin.buffer.read(), "standard input")

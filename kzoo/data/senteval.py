@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from kzoo.data.sts import STS_SETS, read_sts_set, similarity, sts_files
 from kzoo.data.text_files import decode_lines, read_bytes, read_lines
 from kzoo.errors import UserError, nearest
 
@@ -48,14 +49,15 @@ def senteval_examples(task: str) -> dict[str, Examples]:
     """Return the examples of one of SentEval's tasks, by split.
 
     The files are read from the folder `senteval` in the folder named by the environment variable `KZOO_DATA`;
-    those of the probing tasks from `senteval/probing`.
+    those of the probing tasks from `senteval/probing`, those of STS 2012, 2013, 2014 and 2016 from
+    `senteval/downstream/STS`.
 
     Args:
         task: a key of `SENTEVAL_TASKS`.
 
     Returns:
         The splits: `"all"` if the task is cross-validated, otherwise `"train"`, `"val"` (not for TREC) and
-        `"test"`; for `STS-2015-cosine` its five sets.
+        `"test"`. Tasks without training, `NAME-cosine`, have `"test"` only, or the sets of a year of STS.
 
     Raises:
         UserError: no such task; a missing file; a line that lacks a column or has an invalid value (the
@@ -192,13 +194,6 @@ def _entailment(text: str) -> int | None:
     return None if text == "-" else ENTAILMENT.index(text.lower())
 
 
-def _score(text: str) -> float | None:
-    """Return a score; STS 2015 leaves it empty if its annotators disagree."""
-    if text and not 0 <= float(text) <= 5:
-        raise ValueError
-    return float(text) if text else None
-
-
 def _binary(text: str) -> int:
     return ("0", "1").index(text)
 
@@ -211,7 +206,7 @@ def _sts_2015_sets(path: Path) -> dict[str, Examples]:
         raise UserError(f"{path}: {len(rows):,} lines, but the sets of STS 2015 have {needed:,}")
     sets, start = {}, 0
     for name, size in STS_2015_SETS.items():
-        sets[name] = _pairs(path, rows[start : start + size], 1, 2, 0, _score, line=start + 1)
+        sets[name] = _pairs(path, rows[start : start + size], 1, 2, 0, similarity, line=start + 1)
         start += size
     return sets
 
@@ -219,10 +214,14 @@ def _sts_2015_sets(path: Path) -> dict[str, Examples]:
 def _sts_2015(path: Path) -> Examples:
     """Read a split of STS 2015; of the test only its five sets."""
     if ".test." not in path.name:
-        return _columns(1, 2, 0, _score)(path)
+        return _columns(1, 2, 0, similarity)(path)
     sets = _sts_2015_sets(path).values()
     texts = tuple([text for examples in sets for text in examples.texts[side]] for side in (0, 1))
     return Examples(texts, [score for examples in sets for score in examples.targets])
+
+
+def _sts_set(path: Path) -> Examples:
+    return Examples(*read_sts_set(path))
 
 
 def _probing(path: Path) -> dict[str, Examples]:
@@ -254,6 +253,8 @@ def _splits(pattern: str, val: str = "val") -> dict[str, str]:
 
 
 _sick = {"train": "SICK_train.txt", "val": "SICK_trial.txt", "test": "SICK_test_annotated.txt"}
+_sick_r = _table("sentence_A", "sentence_B", "relatedness_score", similarity)
+_sts_b = _columns(5, 6, 4, similarity)
 
 PROBING_TASKS = {
     "Length": "sentence_length",
@@ -281,9 +282,12 @@ SENTEVAL_TASKS: dict[str, _Files] = {
     "SNLI": _Files(
         _splits("snli_1.0_{}.txt", val="dev"), _table("sentence1", "sentence2", "gold_label", _entailment)
     ),
-    "SICK-R": _Files(_sick, _table("sentence_A", "sentence_B", "relatedness_score", _score)),
-    "STS-B": _Files(_splits("sts-{}.csv", val="dev"), _columns(5, 6, 4, _score)),
+    "SICK-R": _Files(_sick, _sick_r),
+    "STS-B": _Files(_splits("sts-{}.csv", val="dev"), _sts_b),
     "STS-2015": _Files(_splits("sts-2015.{}.tsv"), _sts_2015),
+    "SICK-R-cosine": _Files({"test": _sick["test"]}, _sick_r),
+    "STS-B-cosine": _Files({"test": "sts-test.csv"}, _sts_b),
     "STS-2015-cosine": _Files({"test": "sts-2015.test.tsv"}, _sts_2015_sets),
+    **{f"STS-{year}-cosine": _Files(sts_files(year), _sts_set) for year in STS_SETS},
     **{task: _Files({"all": f"probing/{name}.txt"}, _probing) for task, name in PROBING_TASKS.items()},
 }

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kzoo.data.senteval import PROBING_TASKS, Examples, senteval_examples, senteval_tasks
+from kzoo.data.sts import STS_SETS
 from kzoo.errors import UserError
 from kzoo.evaluation import senteval_tasks as protocols
 from kzoo.evaluation.markdown import markdown_table
@@ -54,8 +55,12 @@ def evaluate_embeddings(
 
     MR, CR, SUBJ, MPQA: nested 10-fold cross-validation. TREC, MRPC: 10 folds of the training set choose the
     regularization. SST-2, SST-5, SICK-E: the validation set does. SICK-R, STS-B, STS-2015: SentEval's
-    regression of relatedness. SNLI and the probing tasks: SentEval's network, in Keras. `STS-2015-cosine`:
-    nothing is trained.
+    regression of relatedness. SNLI and the probing tasks: SentEval's network, in Keras.
+
+    Nothing is trained for `SICK-R-cosine`, `STS-B-cosine` and `STS-YEAR-cosine`: the cosine of two vectors is
+    correlated with the score, in 2015 as SentEval's mean over the sets, weighted by their numbers of pairs;
+    in 2012, 2013, 2014 and 2016 over all pairs of the year.
+
     Sentences are embedded once per task, whatever the number of seeds; an empty one as ".", as in SentEval.
 
     Args:
@@ -221,6 +226,7 @@ _PROTOCOLS = {
     "MRPC": _mrpc,
     "SNLI": _snli,
     **dict.fromkeys(("SICK-R", "STS-B", "STS-2015"), _relatedness),
-    "STS-2015-cosine": _cosine,
+    **dict.fromkeys(("SICK-R-cosine", "STS-B-cosine", "STS-2015-cosine"), _cosine),
+    **{f"STS-{year}-cosine": _cosine for year in STS_SETS},
     "WordContent": _word_content,
 }

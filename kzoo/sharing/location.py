@@ -1,6 +1,7 @@
 """Where a trained preset is: in a folder, on the zoo's shelf, or in the cache of fetched presets."""
 
 import os
+import re
 from pathlib import Path
 
 from kzoo.errors import UserError, nearest
@@ -44,6 +45,10 @@ def _why_not(name: str) -> str:
             f"no trained preset {name!r}: the shelf is not in this installation, but in a clone "
             "(pip install -e .); a folder or a handle can be given"
         )
+    if re.match(r"(hf|kaggle):", name):
+        return f"no trained preset {name!r}: a handle is hf://user/repository or kaggle://user/model/keras/variation"
+    if "/" in name or os.sep in name:
+        return f"no folder {name}: give a trained preset, or the folder of a run"
     return f"no trained preset {name!r}; {nearest(name, shelved())}"
 
 

@@ -39,7 +39,11 @@ def fit_from(
             if batch == len(batches):
                 _end_epoch(epoch, model, callbacks)
             else:
-                model.fit(RestOfEpoch(batches, batch), initial_epoch=epoch, epochs=epoch + 1, **how)
+                this_epoch = _ThisEpoch()
+                how_far = {"initial_epoch": epoch, "epochs": epochs}  # of how many: as the bar says
+                rest = {**how, "callbacks": [*callbacks, this_epoch]}
+                model.fit(RestOfEpoch(batches, batch), **how_far, **rest)
+                model.stop_training = this_epoch.was_to_stop
             epoch += 1
         if epoch < epochs and not model.stop_training:
             batches.start_epoch(epoch)
@@ -50,6 +54,13 @@ def fit_from(
         if isinstance(error, UserError | OSError) or not batches.failure:
             raise
         raise batches.failure from None
+
+
+class _ThisEpoch(keras.callbacks.Callback):
+    """Ends `fit` after an epoch, and keeps whether another callback would have."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.was_to_stop, self.model.stop_training = self.model.stop_training, True
 
 
 def _end_epoch(epoch: int, model: keras.Model, callbacks: list[keras.callbacks.Callback]):

@@ -1,4 +1,4 @@
-"""SIGTERM while a run has nothing to save: before its first step, or after its last."""
+"""SIGTERM and Ctrl-C while a run has nothing to save: before its first step, or after its last."""
 
 import contextlib
 import signal
@@ -12,28 +12,30 @@ class Told(BaseException):
 
 @contextlib.contextmanager
 def nothing_to_save(workers: int = 1) -> Iterator[None]:
-    """Let SIGTERM end the block at once, with exit status 0; at the block's end where the exception was lost.
+    """Let SIGTERM end the block at once, with exit status 0, and Ctrl-C with `KeyboardInterrupt`.
 
-    Python only reports what is raised in a callback, such as one of its garbage collector. One of several
-    workers just ends, as it would without this, which also ends the others.
+    Python only reports what is raised in a callback, such as one of its garbage collector: an exception that
+    was lost is raised at the block's end. One of several workers just ends, as it would without this, which
+    also ends the others.
     """
-    told = False
+    told = None
 
     def stop(number, frame):
         nonlocal told
-        told = True
-        raise Told
+        told = KeyboardInterrupt if number == signal.SIGINT else Told
+        raise told
 
     if workers > 1 or threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may set signal handlers
         return
-    earlier = signal.signal(signal.SIGTERM, stop)
+    earlier = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
         if told:
-            raise Told
+            raise told
     except Told:
         print("\nSIGTERM: stopped where there is nothing to save; run the same command to resume")
         raise SystemExit(0) from None
     finally:
-        signal.signal(signal.SIGTERM, earlier)
+        for number, action in earlier.items():
+            signal.signal(number, action)

@@ -7,7 +7,6 @@ from pathlib import Path
 from kzoo.errors import UserError
 from kzoo.files import remove_folder, write_json
 from kzoo.sharing.location import MARKS
-from kzoo.training.checkpoints import saved_in
 from kzoo.training.recipe import Recipe, make_recipe
 
 RECIPE = "recipe.json"
@@ -59,6 +58,8 @@ def claim(folder: Path, recipe: Recipe):
 
 def _holds_this_run(folder: Path, recipe: Recipe) -> bool:
     """Return whether checkpoints of this recipe's run are in a folder; refuse what is of another."""
+    from kzoo.training.checkpoints import saved_in  # imports Keras, which reading a recipe does not need
+
     if any((folder / mark).is_file() for mark in MARKS):
         raise UserError(
             f"{folder} holds a preset, which would be used in place of the trained one: give another folder"

@@ -144,17 +144,18 @@ def _run(
 
     `began` is the time of `time.perf_counter` at which the run was started.
     """
-    shared = strategy.share(batches)
-    checkpoints = Checkpoints(
-        folder / "checkpoints",
-        keep_best=recipe.average,
-        keep_last=recipe.checkpoints_kept,
-        minutes=recipe.checkpoint_minutes,
-        data=_digest(batches, task.validation),
-        strategy=strategy,
-    )
-    checkpoints.set_model(translator)
-    strategy.check_same("other data", checkpoints.data)
+    with nothing_to_save(strategy.workers):
+        shared = strategy.share(batches)
+        checkpoints = Checkpoints(
+            folder / "checkpoints",
+            keep_best=recipe.average,
+            keep_last=recipe.checkpoints_kept,
+            minutes=recipe.checkpoint_minutes,
+            data=_digest(batches, task.validation),
+            strategy=strategy,
+        )
+        checkpoints.set_model(translator)
+        strategy.check_same("other data", checkpoints.data)
     with Preemption(checkpoints) as preemption:
         with strategy.scope():
             checkpoints.restore()

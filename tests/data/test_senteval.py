@@ -30,6 +30,7 @@ SIZES = {
         "headlines": 750,
         "images": 750,
     },
+    "SICK-R-cosine": {"test": 4927},
 }
 
 
@@ -74,6 +75,7 @@ def test_tables_are_read_by_their_headers(folder):
     for name in ("train", "trial", "test_annotated"):
         (folder / f"SICK_{name}.txt").write_text(header + "3\tENTAILMENT\ta dog\tan animal\t4.5\r\n")
     assert senteval_examples("SICK-R")["test"] == ((["a dog"], ["an animal"]), [4.5])
+    assert senteval_examples("SICK-R-cosine") == {"test": ((["a dog"], ["an animal"]), [4.5])}
     assert senteval_examples("SICK-E")["train"] == ((["a dog"], ["an animal"]), [2])
 
 
@@ -84,6 +86,7 @@ def test_publishers_formats_of_sts_b_and_snli(folder):
         rows = ["gold_label\tsentence1_parse\tsentence1\tsentence2", "-\t(A)\tA\tB", "neutral\t(C)\tC\tD"]
         (folder / f"snli_1.0_{name}.txt").write_text("\n".join(rows) + "\n")
     assert senteval_examples("STS-B")["val"] == ((['A "plane.'], ["An air plane."]), [5.0])
+    assert senteval_examples("STS-B-cosine") == {"test": ((['A "plane.'], ["An air plane."]), [5.0])}
     assert senteval_examples("SNLI")["test"] == ((["C"], ["D"]), [1])
 
 

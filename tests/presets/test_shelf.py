@@ -225,6 +225,8 @@ def test_locate_takes_a_folder_a_run_or_a_name(tmp_path):
     assert locate(shelved) == shelved
     assert locate(tmp_path / "run") == tmp_path / "run" / "preset"
     refused("pope_tiny_multi30k_en_d", "no trained preset", f"did you mean {NAME}")
+    refused(tmp_path / "none", "no folder", "none: give a trained preset, or the folder of a run")
+    refused("hf:/user/repository", "a handle is hf://user/repository")
     refused("x" * 300, "cannot be read: File name too long")
     (tmp_path / "stopped").mkdir()
     refused(tmp_path / "stopped", "the folder", "has no preset")

@@ -202,8 +202,11 @@ def test_sigterm_saves_and_ends_with_status_0(step, batch, unbroken, tmp_path, m
     assert "SIGTERM: stopped after 1 epochs and" in capsys.readouterr().out
     assert checkpoints(tmp_path) == ["epoch_0001", f"epoch_0001_batch_{batch:06d}"]
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-    train(RECIPE, tmp_path, verbose=0)
+    monkeypatch.setattr(sys.modules[train.__module__], "print_report", lambda _: None)  # tells it of no model
+    train(RECIPE, tmp_path, verbose=2)
     assert results(tmp_path) == results(unbroken)
+    if batch < BATCHES:
+        assert f"Epoch 2/{RECIPE.epochs}" in capsys.readouterr().out
 
 
 def test_sigterm_before_the_first_step_ends_with_status_0(unbroken, tmp_path, monkeypatch, capsys):
