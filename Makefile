@@ -10,7 +10,7 @@ NOT_TENSORFLOW = $(addprefix --ignore=tests/training/test_, \
     tagging_training.py without_tensorflow.py)
 ONCE = tests/data tests/text tests/evaluation tests/bundle $(filter-out tests/test_cli.py,$(wildcard tests/test_*.py))
 
-.PHONY: demo test test-tensorflow test-jax test-served test-once test-torch lint setup clean
+.PHONY: demo test test-tensorflow test-jax test-served test-once test-torch test-bundle lint setup clean
 
 demo: setup
 	$(BIN)/kzoo demo
@@ -36,6 +36,11 @@ test-once: setup
 test-torch: setup
 	KERAS_BACKEND=torch $(BIN)/python -m pytest -q tests/layers
 
+# A bundle on a Python with JAX alone; by hand, as it takes a minute and the network.
+test-bundle: setup .venv-jax/ready
+	KZOO_JAX_PYTHON=$(CURDIR)/.venv-jax/bin/python KERAS_BACKEND=jax \
+	    $(BIN)/python -m pytest -q tests/bundle/test_bundle_on_jax_alone.py
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -47,5 +52,10 @@ setup: .venv/ready
 	$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check -c constraints.txt -e '.[tensorflow,jax,dev]'
 	touch $@
 
+.venv-jax/ready: constraints.txt
+	$(PYTHON) -m venv .venv-jax
+	.venv-jax/bin/python -m pip install -q --no-compile --disable-pip-version-check -c constraints.txt jax
+	touch $@
+
 clean:
-	rm -rf .venv
+	rm -rf .venv .venv-jax

@@ -77,7 +77,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("--model", choices=MODELS, default="tiny")
     parser.add_argument("--systems", default="kzoo,joeynmt,eole", help="with commas")
-    parser.add_argument("--sentences", type=int, default=6000, help="training pairs")
+    parser.add_argument("--sentences", type=int, default=29000, help="training pairs, at most")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=10, help="of each system's turn, at least")
     parser.add_argument("--tokens", type=int, default=2048, help="words of a batch, padding included")

@@ -58,8 +58,8 @@ def evaluate_embeddings(
     regression of relatedness. SNLI and the probing tasks: SentEval's network, in Keras.
 
     Nothing is trained for `SICK-R-cosine`, `STS-B-cosine` and `STS-YEAR-cosine`: the cosine of two vectors is
-    correlated with the score, in 2015 as SentEval's mean over the sets, weighted by their numbers of pairs;
-    in 2012, 2013, 2014 and 2016 over all pairs of the year.
+    correlated with the score; a year's correlation is the mean over its sets, weighted by their numbers of
+    pairs.
 
     Sentences are embedded once per task, whatever the number of seeds; an empty one as ".", as in SentEval.
 

@@ -6,6 +6,7 @@ from keras import ops
 
 from kzoo.decoding.batched_search import batches_by_length, padded_source
 from kzoo.models.backbone_method import BackboneMethod
+from kzoo.models.xla import uses_xla
 from kzoo.text.tokenizers import PAD, START
 
 
@@ -33,8 +34,7 @@ class SourceAttention:
     def __call__(self, source: list[int], target: list[int], others: dict) -> np.ndarray:
         if self._compiled is None:
             compiled = BackboneMethod(self._backbone, self._stacked)
-            # On TensorFlow, compiling with XLA would take longer than all the sentences a user looks at.
-            compiled.compile(jit_compile=keras.backend.backend() == "jax")
+            compiled.compile(jit_compile=uses_xla(self._backbone, few_calls=True))
             self._compiled = compiled  # only when complete: another thread may be here
         ((length, _),) = batches_by_length([max(source, target, key=len)], self._backbone.max_length)
         read = np.full((1, length), PAD, "int32")

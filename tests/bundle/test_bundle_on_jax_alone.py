@@ -1,4 +1,4 @@
-"""A bundle from end to end, on a Python that has JAX and no TensorFlow: minutes, where one is named."""
+"""A bundle from end to end, on a Python that has JAX and no TensorFlow: `make test-bundle`."""
 
 import json
 import os
@@ -54,11 +54,11 @@ def run(python, folder, *overrides):
 
 def test_trains_scores_and_leaves_weights_that_load(tmp_path, python):
     recipe = write_recipe(tmp_path)
-    bundle([recipe, "model.num_heads=3", recipe], tmp_path / "bundle", python[1])
+    bundle([recipe, "vocabulary_size=5000", recipe], tmp_path / "bundle", python[1])
     (tmp_path / "there").mkdir()
     done = run(python[0], tmp_path)
     assert done.returncode == 1, done.stdout
-    assert "error: 1 of 2 recipes failed: small.model-num_heads-3 (exit status 1" in done.stderr
+    assert "error: 1 of 2 recipes failed: small.vocabulary_size-5000 (exit status 1" in done.stderr
     results = tmp_path / "there" / "results"
     subprocess.run(["sha256sum", "-c", "--quiet", "SHA256SUMS"], cwd=results, check=True)
     assert len((results / "small.history.csv").read_text().splitlines()) == 3
