@@ -31,24 +31,21 @@ function languageName(code) {
 /* ---- requests ---- */
 
 async function ask(address, body, stop) {
-  const cut = new AbortController(); // AbortSignal.any is missing in browsers before 2024
-  let late = false;
-  const clock = setTimeout(() => { late = true; cut.abort(); }, LONGEST);
-  stop?.addEventListener("abort", () => cut.abort());
-  let answer, content;
+  const late = AbortSignal.timeout(LONGEST), cut = new AbortController();
+  for (const end of [late, stop]) end?.addEventListener("abort", () => cut.abort()); // any() is of 2024
+  const { signal } = cut;
+  let answer;
   try {
     answer = await fetch(address, body ? {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(body),
-      signal: cut.signal,
-    } : { signal: cut.signal });
-    content = await answer.json().catch(() => null);
+      signal,
+    } : { signal });
   } catch {
-    throw new Error(late ? "The server takes too long: try again." : "The server cannot be reached.");
-  } finally {
-    clearTimeout(clock);
+    throw new Error(late.aborted ? "The server takes too long: try again." : "The server cannot be reached.");
   }
+  const content = await answer.json().catch(() => null);
   if (!answer.ok) throw new Error(content?.error || `The server answers with status ${answer.status}.`);
   if (!content) throw new Error("The server’s answer is incomplete: try again.");
   return content;
