@@ -47,7 +47,7 @@ def _why_not(name: str) -> str:
         )
     if re.match(r"(hf|kaggle):", name):
         return f"no trained preset {name!r}: a handle is hf://user/repository or kaggle://user/model/keras/variation"
-    if "/" in name or os.sep in name:
+    if "/" in name:
         return f"no folder {name}: give a trained preset, or the folder of a run"
     return f"no trained preset {name!r}; {nearest(name, shelved())}"
 

@@ -29,7 +29,7 @@ def fit_from(
     Raises:
         UserError, OSError: a batch could not be made.
     """
-    how = {"shuffle": False, "verbose": verbose, "callbacks": callbacks}
+    how = {"epochs": epochs, "shuffle": False, "verbose": verbose}
     batches = _Remembering(batches)
     model.stop_training = False
     try:
@@ -40,14 +40,13 @@ def fit_from(
                 _end_epoch(epoch, model, callbacks)
             else:
                 this_epoch = _ThisEpoch()
-                how_far = {"initial_epoch": epoch, "epochs": epochs}  # of how many: as the bar says
-                rest = {**how, "callbacks": [*callbacks, this_epoch]}
-                model.fit(RestOfEpoch(batches, batch), **how_far, **rest)
+                rest = RestOfEpoch(batches, batch)
+                model.fit(rest, initial_epoch=epoch, callbacks=[*callbacks, this_epoch], **how)
                 model.stop_training = this_epoch.was_to_stop
             epoch += 1
         if epoch < epochs and not model.stop_training:
             batches.start_epoch(epoch)
-            model.fit(batches, initial_epoch=epoch, epochs=epochs, **how)
+            model.fit(batches, initial_epoch=epoch, callbacks=callbacks, **how)
     except Exception as error:
         if verbose == 1:
             print()  # ends the progress bar's line
@@ -57,7 +56,10 @@ def fit_from(
 
 
 class _ThisEpoch(keras.callbacks.Callback):
-    """Ends `fit` after an epoch, and keeps whether another callback would have."""
+    """Ends `fit` after an epoch, and keeps whether another callback would have.
+
+    With `epochs` of one more than that epoch, Keras would show this as their number.
+    """
 
     def on_epoch_end(self, epoch, logs=None):
         self.was_to_stop, self.model.stop_training = self.model.stop_training, True
