@@ -9,7 +9,7 @@ from kzoo.layers.masked_softmax import masked_exponentials, masked_softmax
 
 CAUSAL_BLOCK = 128  # queries; of 64, 128 and 256 the fastest at 1,024 tokens
 # Keys from which on the softmax's division after the mixing saves time: a training step takes 0.98 of it at
-# 256 tokens, 0.96 at 512, 0.95 at 1,024, but 1.01 at 32.
+# 256 tokens, 0.96 at 512 and 1,024, but 1.01 at 32.
 LONG = 256
 
 

@@ -218,7 +218,7 @@ def test_half_precision_with_a_rotation_in_single(random):
 
 @pytest.mark.parametrize("length", [3, 300])
 def test_large_numbers_stay_numbers_in_float16(length):
-    """q · k is 1.6e5, more than float16 holds; divided by sqrt(d) it is not. So is the sum of 300 values."""
+    """q · k, 1.6e5, and the sum of 300 values are beyond float16; q · k / sqrt(d) and their mean are not."""
     x = np.full((1, length, 64), 50.0, "float16")
     layer = MultiHeadAttention(1, 64, dtype="float16")
     layer.build(x.shape)

@@ -229,6 +229,6 @@ def test_from_the_command_line(recipe, tmp_path):
         app, ["prepare", str(path), f"shards={tmp_path / 'shards'}", "--processes", "1"]
     )
     assert done.exception is None, done.output
-    assert "300 pairs in 1 shard" in done.output
+    assert "300 pairs in 1 shard\n" in done.output
     done = CliRunner().invoke(app, ["prepare", str(path)])
     assert "give -o FOLDER" in str(done.exception)
