@@ -1,3 +1,4 @@
+from .around_batches import TwiceEachRow as TwiceEachRow
 from .batches import Batches as Batches
 from .conllu import read_conllu as read_conllu
 from .corpora import CORPORA as CORPORA

@@ -1,6 +1,7 @@
 """Base class of wrappers that change each batch but not their number or order."""
 
 import keras
+import numpy as np
 
 
 class AroundBatches(keras.utils.PyDataset):
@@ -29,3 +30,12 @@ class AroundBatches(keras.utils.PyDataset):
 
     def on_epoch_end(self):
         self.batches.on_epoch_end()
+
+
+class TwiceEachRow(AroundBatches):
+    """Batches in which each row is followed by a copy of itself, as `ConsistentCrossEntropy` needs."""
+
+    def __getitem__(self, index: int):
+        inputs, labels, weights = self.batches[index]
+        inputs = {name: np.repeat(rows, 2, axis=0) for name, rows in inputs.items()}
+        return inputs, np.repeat(labels, 2, axis=0), np.repeat(weights, 2, axis=0)

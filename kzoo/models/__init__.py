@@ -5,6 +5,7 @@ All modules are imported together, so that Keras knows every class that a saved 
 
 from kzoo.models.attention_bridge_backbone import AttentionBridgeBackbone
 from kzoo.models.character_tagger import CharacterTagger
+from kzoo.models.consistent_cross_entropy import ConsistentCrossEntropy
 from kzoo.models.glove import GloVe
 from kzoo.models.label_smoothed_cross_entropy import LabelSmoothedCrossEntropy
 from kzoo.models.multilingual_translator import MultilingualTranslator
@@ -27,6 +28,7 @@ __all__ = [
     "Adam",
     "AttentionBridgeBackbone",
     "CharacterTagger",
+    "ConsistentCrossEntropy",
     "GloVe",
     "Hypothesis",
     "LabelSmoothedCrossEntropy",

@@ -13,10 +13,15 @@ from .image_text import text_only_tiny as text_only_tiny
 from .pope import learned_base as learned_base
 from .pope import learned_tiny as learned_tiny
 from .pope import pope_base as pope_base
+from .pope import pope_big as pope_big
+from .pope import pope_small as pope_small
 from .pope import pope_tiny as pope_tiny
 from .pope import rope_base as rope_base
+from .pope import rope_small as rope_small
 from .pope import rope_tiny as rope_tiny
 from .pope import sine_base as sine_base
+from .pope import sine_big as sine_big
+from .pope import sine_small as sine_small
 from .pope import sine_tiny as sine_tiny
 from .shelf import build as build
 from .shelf import builder as builder

@@ -43,10 +43,15 @@ BUILDERS = {
         "learned_base",
         "learned_tiny",
         "pope_base",
+        "pope_big",
+        "pope_small",
         "pope_tiny",
         "rope_base",
+        "rope_small",
         "rope_tiny",
         "sine_base",
+        "sine_big",
+        "sine_small",
         "sine_tiny",
     ),
 }
@@ -66,7 +71,7 @@ def list_presets(pattern: str = "*") -> list[str]:
     Example:
 
     >>> list_presets("pope*")
-    ['pope_base', 'pope_tiny', 'pope_tiny_multi30k_en_de']
+    ['pope_base', 'pope_big', 'pope_small', 'pope_tiny', 'pope_tiny_multi30k_en_de']
     """
     return sorted(fnmatch.filter([*MODULES, *shelved()], pattern))
 

@@ -10,7 +10,7 @@ import keras
 from kzoo.data import Batches, Corpus, Extractor, ShardedBatches, Shards
 from kzoo.errors import UserError
 from kzoo.files import write_json
-from kzoo.models import LabelSmoothedCrossEntropy
+from kzoo.models import ConsistentCrossEntropy, LabelSmoothedCrossEntropy
 from kzoo.models.image_inputs import image_rows
 from kzoo.presets import build
 from kzoo.presets.shelf import direction, is_builder
@@ -49,10 +49,11 @@ class BilingualTask:
     def build(self, folder: Path) -> keras.Model:
         """Return the compiled translator of the run in `folder`."""
         recipe, translator = self.recipe, self._translator(folder)
-        translator.compile(
-            optimizer=make_optimizer(recipe, translator.backbone.width),
-            loss=LabelSmoothedCrossEntropy(recipe.label_smoothing),
-        )
+        if recipe.consistency:
+            loss = ConsistentCrossEntropy(recipe.label_smoothing, recipe.consistency)
+        else:
+            loss = LabelSmoothedCrossEntropy(recipe.label_smoothing)
+        translator.compile(optimizer=make_optimizer(recipe, translator.backbone.width), loss=loss)
         if recipe.language_model_epochs and not hasattr(translator.backbone, "language_model"):
             raise UserError(
                 f"{recipe.preset} has no recurrent decoder to train first: leave language_model_epochs out"

@@ -64,6 +64,8 @@ class Recipe:
         warmup_steps, rate_factor: Noam's schedule.
         beta_2: of Adam with Noam's schedule; at least 0 and less than 1.
         label_smoothing: float. At least 0 and less than 1.
+        consistency: float. α of R-Drop (`ConsistentCrossEntropy`): each sentence pair is read twice, with
+            different dropout, and the predictions should agree; 0: once.
         clip_norm: float. Maximum norm of all gradients together; 0: no clipping.
         accumulate: int. Batches per weight update, which uses their mean gradient and counts as one of
             `steps`: for large batches in little memory.
@@ -114,6 +116,7 @@ class Recipe:
     rate_factor: float = 1.0
     beta_2: float = 0.98
     label_smoothing: float = 0.1
+    consistency: float = 0.0
     clip_norm: float = 0.0
     accumulate: int = 1
     precision: str = "float32"

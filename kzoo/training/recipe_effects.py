@@ -20,6 +20,7 @@ OF_TWO_LANGUAGES = (
     "source_characters",
     "language_model_epochs",
     "images",
+    "consistency",
 )
 OF_NOAM = ("warmup_steps", "rate_factor", "beta_2")
 OF_BUILDERS = ("text", "vocabulary_size", "joint_vocabulary", "source_characters", "language_model_epochs")

@@ -21,6 +21,7 @@ AT_LEAST = {
     "rate_factor": 0,
     "beta_2": 0,
     "label_smoothing": 0,
+    "consistency": 0,
     "clip_norm": 0,
     "accumulate": 1,
     "average": 1,

@@ -11,7 +11,7 @@ from typing import Any
 
 import keras
 
-from kzoo.data import Batches, PairBatches
+from kzoo.data import Batches, PairBatches, TwiceEachRow
 from kzoo.errors import UserError
 from kzoo.files import remove_folder, remove_unfinished
 from kzoo.presets.shelf import is_builder
@@ -183,6 +183,8 @@ def _run(
             preemption,
         ]
         counted = strategy.share(CountedBatches(batches, account))
+        if recipe.consistency:
+            counted = TwiceEachRow(counted)
         if not history.out_of_patience:
             _fit(recipe, translator, counted, checkpoints, callbacks, verbose)
         strategy.wait()  # for the chief's last checkpoint
