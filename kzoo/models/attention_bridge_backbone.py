@@ -67,7 +67,9 @@ class AttentionBridgeBackbone(Backbone):
             their mean, the paper's plain baseline.
         num_heads: int. k, the rows of M.
         hidden_dim: int. Inner width of the bridge.
-        penalty_weight: float. Factor of the bridge's penalty.
+        penalty_weight: float. Factor of the bridge's penalty; 1 is the paper's Eq. 3.
+        squared: bool. Whether the penalty's norm is squared, as in Eq. 3.
+        use_bias: bool. Whether the bridge's two maps have biases, as in the authors' code.
         dropout: float. Rate on embeddings, encoder outputs and attentional vectors.
         max_length: int. Maximum sentence length in tokens, with its start or end symbol.
         dtype, name, trainable: as in `keras.Model`.
@@ -104,6 +106,8 @@ class AttentionBridgeBackbone(Backbone):
         num_heads: int = 10,
         hidden_dim: int = 1024,
         penalty_weight: float = 1.0,
+        squared: bool = True,
+        use_bias: bool = False,
         dropout: float = 0.0,
         max_length: int = 256,
         dtype=None,
@@ -133,6 +137,8 @@ class AttentionBridgeBackbone(Backbone):
             "num_heads": num_heads,
             "hidden_dim": hidden_dim,
             "penalty_weight": penalty_weight,
+            "squared": squared,
+            "use_bias": use_bias,
             "dropout": dropout,
             "max_length": max_length,
         }
@@ -156,7 +162,9 @@ class AttentionBridgeBackbone(Backbone):
             name="encoders",
         )
         self.bridge = (
-            AttentionBridge(num_heads, hidden_dim, penalty_weight, dtype=dtype, name="bridge")
+            AttentionBridge(
+                num_heads, hidden_dim, penalty_weight, use_bias, squared, dtype=dtype, name="bridge"
+            )
             if bridge
             else None
         )
