@@ -5,6 +5,7 @@ Accept a change with `python tests/public_names.py > tests/public_names.txt`.
 
 import dataclasses
 import inspect
+import re
 
 import click
 import keras
@@ -49,7 +50,8 @@ def _signature(value) -> str:
     if not (inspect.isclass(value) or inspect.isfunction(value)):
         return ""
     parameters = inspect.signature(value).parameters.values()
-    return f"({', '.join(str(p.replace(annotation=inspect.Parameter.empty)) for p in parameters)})"
+    text = ", ".join(str(parameter.replace(annotation=inspect.Parameter.empty)) for parameter in parameters)
+    return f"({re.sub(' at 0x[0-9a-f]+', '', text)})"
 
 
 def commands() -> list[str]:

@@ -10,5 +10,5 @@ HOW = "if on purpose: python tests/public_names.py > tests/public_names.txt"
 
 def test_what_is_public_is_as_listed():
     kept, found = set(KEPT.read_text(encoding="utf-8").splitlines()), set(listing())
-    assert not kept - found, f"gone; {HOW}"
-    assert not found - kept, f"new; {HOW}"
+    assert sorted(kept - found) == [], f"gone; {HOW}"
+    assert sorted(found - kept) == [], f"new; {HOW}"
