@@ -11,19 +11,25 @@ from kzoo.files import check_replaceable, whole_folder
 from kzoo.models.float16 import check_float16
 from kzoo.text import SubwordTokenizer
 
-REFUSED = {"position_encoding": "rope", "source_embedding": "glyph"}
+REFUSED = {
+    "position_encoding": lambda value: value == "rope",
+    "position_options": lambda value: value.get("per_head"),
+    "source_embedding": lambda value: value == "glyph",
+}
 
 
 def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "float32"):
     """Write a translator as a CTranslate2 model with its SentencePiece models beside it.
 
     `ctranslate2.Translator(folder)` takes the pieces of `source.spm` and returns those of `target.spm`; it
-    adds the end symbol. Position tables are part of the format, so Legendre positions are exported too.
+    adds the end symbol. Position tables and T5's bias are part of the format, so Legendre positions and
+    `position_encoding="bias"` are exported too.
     `translate_batch` searches as `Translator.translate` does with `beam_size=5, min_decoding_length=0`: by
     default it never takes the end symbol as the first word.
 
     Args:
-        translator: a `Translator` on a `TransformerBackbone` that reads text; rotary positions excepted.
+        translator: a `Translator` on a `TransformerBackbone` that reads text; rotary positions and
+            positions in the heads excepted.
         folder: folder to write; it appears complete or not at all, and replaces an earlier one.
         precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
 
@@ -39,9 +45,9 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
 
     backbone = translator.backbone
     settings = backbone.get_config()
-    for name, value in REFUSED.items():
-        if settings.get(name) == value:
-            raise UserError(f"CTranslate2's Transformer has no place for {name}={value!r}")
+    for name, refused in REFUSED.items():
+        if name in settings and refused(settings[name]):
+            raise UserError(f"CTranslate2's Transformer has no place for {name}={settings[name]!r}")
     if "position_encoding" not in settings or settings["image_shape"] is not None:
         raise UserError("CTranslate2's format holds Transformers that read text only")
     for tokenizer in (translator.source_tokenizer, translator.target_tokenizer):
@@ -55,7 +61,10 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
     if precision == "float16":
         check_float16(backbone.weights)
     spec = TransformerSpec.from_config(
-        settings["num_layers"], settings["num_heads"], pre_norm=settings["norm"] == "pre"
+        settings["num_layers"],
+        settings["num_heads"],
+        pre_norm=settings["norm"] == "pre",
+        relative_attention_bias=settings["position_encoding"] == "bias",
     )
     spec.config.add_source_eos = True
     spec.config.decoder_start_token = "<s>"
@@ -67,14 +76,19 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
     )
     for side, embeddings, table, positions in sides:
         embeddings.weight = array(table.embeddings)  # CTranslate2 multiplies by sqrt(D), as kzoo does
-        side.position_encodings.encodings = position_table(positions, backbone.max_length, settings["width"])
+        if settings["position_encoding"] != "bias":
+            side.position_encodings.encodings = position_table(
+                positions, backbone.max_length, settings["width"]
+            )
     spec.decoder.projection.weight = array(backbone.target_embedding.embeddings)
 
     for layer, ours in zip(spec.encoder.layer, backbone.encoder_layers, strict=True):
-        set_attention(layer.self_attention, ours.attention, ours.attention_residual)
+        set_attention(layer.self_attention, ours.attention, ours.attention_residual, backbone.source_bias)
         set_feedforward(layer.ffn, ours.feedforward, ours.feedforward_residual)
     for layer, ours in zip(spec.decoder.layer, backbone.decoder_layers, strict=True):
-        set_attention(layer.self_attention, ours.self_attention, ours.self_attention_residual)
+        set_attention(
+            layer.self_attention, ours.self_attention, ours.self_attention_residual, backbone.target_bias
+        )
         set_attention(layer.attention, ours.cross_attention, ours.cross_attention_residual)
         set_feedforward(layer.ffn, ours.feedforward, ours.feedforward_residual)
     if settings["norm"] == "pre":
@@ -93,8 +107,11 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
             (unfinished / f"{side}.spm").write_bytes(tokenizer.proto)
 
 
-def set_attention(spec, attention, residual):
+def set_attention(spec, attention, residual, bias=None):
     """Copy an attention: query, key and value in one matrix; in two, the query apart, for cross-attention."""
+    if bias is not None:
+        spec.relative_attention_bias = array(bias.bias)
+        spec.relative_attention_max_distance = np.dtype("int32").type(bias.max_distance)
     *linears, output = spec.linear
     cuts = [attention.num_heads * attention.key_dim] if len(linears) == 2 else []
     kernels = np.split(array(attention.kernel), cuts, axis=1)

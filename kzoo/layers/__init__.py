@@ -17,10 +17,12 @@ from kzoo.layers.glyph_embedding import GlyphEmbedding
 from kzoo.layers.image_text_attention import ImageTextAttention
 from kzoo.layers.linear_chain_crf import LinearChainCRF
 from kzoo.layers.multi_head_attention import MultiHeadAttention
+from kzoo.layers.per_head_pope import PerHeadPoPE
 from kzoo.layers.picture_encoder import PictureEncoder
 from kzoo.layers.pope_embedding import PoPEEmbedding
 from kzoo.layers.recurrent_decoder import RecurrentDecoder
 from kzoo.layers.recurrent_encoder import RecurrentEncoder
+from kzoo.layers.relative_position_bias import RelativePositionBias
 from kzoo.layers.rope_embedding import RoPEEmbedding
 from kzoo.layers.transformer_decoder_layer import TransformerDecoderLayer
 from kzoo.layers.transformer_encoder import TransformerEncoder
@@ -36,10 +38,12 @@ __all__ = [
     "ImageTextAttention",
     "LinearChainCRF",
     "MultiHeadAttention",
+    "PerHeadPoPE",
     "PictureEncoder",
     "PoPEEmbedding",
     "RecurrentDecoder",
     "RecurrentEncoder",
+    "RelativePositionBias",
     "RoPEEmbedding",
     "TransformerDecoderLayer",
     "TransformerEncoder",

@@ -1,4 +1,4 @@
-"""Multi-head attention with rotary positions and a key/value cache."""
+"""Multi-head attention with positions in the heads or on the scores, and a key/value cache."""
 
 import keras
 from keras import ops
@@ -17,7 +17,7 @@ LONG = 256
 class MultiHeadAttention(CompositeLayer):
     """Multi-head scaled dot-product attention.
 
-        softmax(Q Kᵀ / sqrt(d) + mask) V   in each of H heads, concatenated and projected
+        softmax(Q Kᵀ / sqrt(d) + bias + mask) V   in each of H heads, concatenated and projected
 
     One kernel `(D, 3·H·d)` holds the query, key and value maps, so that self-attention is one product.
 
@@ -32,7 +32,7 @@ class MultiHeadAttention(CompositeLayer):
         key_dim: int. d, the width of a head.
         dropout: float. Rate on the attention weights. Defaults to `0`.
         rotary: layer called as `rotary(x (B, H, L, d), positions=…)` on queries and keys, such as
-            `RoPEEmbedding`. Defaults to `None`.
+            `RoPEEmbedding` or `PerHeadPoPE`. Defaults to `None`.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -42,6 +42,8 @@ class MultiHeadAttention(CompositeLayer):
         use_causal_mask: bool. Whether, in self-attention without a cache, a query may look only at itself
             and at what is before it; sentences of over 128 tokens then take less time than with the same
             mask. Not beside `attention_mask`. Defaults to `False`.
+        position_bias: `(H, L, N)` or broadcast to `(B, H, L, N)`. Added to the scores, as
+            `RelativePositionBias` returns it.
         cache: `(keys (B, H, d, N), values (B, H, N, d))`.
         cache_index: int or integer tensor. First entry of the cache to write.
         positions: `(L,)` or `(B, L)`. The query's positions for `rotary`; 0 … L - 1 by default. The keys of
@@ -110,6 +112,7 @@ class MultiHeadAttention(CompositeLayer):
         *,  # Keras's own layer has the key here
         attention_mask=None,
         use_causal_mask: bool = False,
+        position_bias=None,
         cache=None,
         cache_index=None,
         positions=None,
@@ -143,9 +146,11 @@ class MultiHeadAttention(CompositeLayer):
         if words is not None:
             words = words[:, None, None, :]  # (B, 1, 1, N)
         if use_causal_mask:
-            mixed, weights = self.mix_causally(q, keys, values, words, return_attention_scores, training)
+            mixed, weights = self.mix_causally(
+                q, keys, values, words, position_bias, return_attention_scores, training
+            )
         else:
-            mixed, weights = self.mix(q, keys, values, both(attention_mask, words), training)
+            mixed, weights = self.mix(q, keys, values, both(attention_mask, words), position_bias, training)
         outputs = [self.output_dense(ops.reshape(mixed, (*ops.shape(query)[:2], -1)))]
         if return_attention_scores:
             outputs.append(weights)
@@ -153,7 +158,7 @@ class MultiHeadAttention(CompositeLayer):
             outputs.append((keys, values))
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
-    def mix_causally(self, q, keys, values, words, whole: bool, training) -> tuple:
+    def mix_causally(self, q, keys, values, words, bias, whole: bool, training) -> tuple:
         """Return what `mix` does where queries see no later keys; the weights only if asked for the `whole`.
 
         Else it is done for some queries at a time, without the keys that none of them sees: at 1,024 tokens
@@ -161,16 +166,17 @@ class MultiHeadAttention(CompositeLayer):
         """
         length = ops.shape(q)[2]
         if whole or not isinstance(length, int):
-            return self.mix(q, keys, values, both(not_later(0, length), words), training)
+            return self.mix(q, keys, values, both(not_later(0, length), words), bias, training)
         mixed = []
         for first in range(0, length, CAUSAL_BLOCK):
             last = min(first + CAUSAL_BLOCK, length)
             mask = both(not_later(first, last), None if words is None else words[..., :last])
             seen = q[:, :, first:last], keys[..., :last], values[:, :, :last]
-            mixed.append(self.mix(*seen, mask, training)[0])
+            seen_bias = None if bias is None else bias[..., first:last, :last]
+            mixed.append(self.mix(*seen, mask, seen_bias, training)[0])
         return ops.concatenate(mixed, axis=1), None
 
-    def mix(self, q, keys, values, mask, training) -> tuple:
+    def mix(self, q, keys, values, mask, bias, training) -> tuple:
         """Return the values mixed `(B, L, H, d)` and their weights `(B, H, L, N)`.
 
         Args:
@@ -178,9 +184,12 @@ class MultiHeadAttention(CompositeLayer):
             keys: `(B, H, d, N)`, as `scaled_keys` returns them.
             values: `(B, H, N, d)`.
             mask: bool, broadcast to `(B, H, L, N)`, or `None`.
+            bias: broadcast to `(B, H, L, N)`, or `None`.
             training: whether dropout is on.
         """
         scores = ops.matmul(q, keys)
+        if bias is not None:
+            scores = scores + bias
         # Float16 has no room for sums that are not divided yet.
         if (keys.shape[-1] or 0) < LONG or keras.backend.standardize_dtype(scores.dtype) == "float16":
             weights = masked_softmax(scores, mask)

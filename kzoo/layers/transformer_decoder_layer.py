@@ -18,7 +18,8 @@ class TransformerDecoderLayer(TransformerLayer):
         feedforward_dim: int. Inner width of the feed-forward network.
         dropout: float. Rate on each sublayer's output. Defaults to `0`.
         norm: `"post"` or `"pre"`, where layer normalization is applied. Defaults to `"post"`.
-        rotary: layer that rotates the self-attention's queries and keys. Defaults to `None`.
+        rotary: layer that gives the self-attention's queries and keys their positions; see
+            `MultiHeadAttention`. Defaults to `None`.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -28,6 +29,7 @@ class TransformerDecoderLayer(TransformerLayer):
         training: bool. Whether dropout is on.
         inputs_mask: bool `(B, T)`. `True` at target tokens. Needed only for left padding: causal attention
             never sees padding on the right.
+        position_bias: `(H, T, T)`. Added to the scores of the self-attention. None by default.
 
     Returns:
         `(B, T, D)`.
@@ -67,21 +69,48 @@ class TransformerDecoderLayer(TransformerLayer):
         ):
             layer.build(inputs_shape)
 
-    def call(self, inputs, source, source_mask=None, training: bool | None = None, inputs_mask=None):
-        return self.attend(inputs, source, source_mask, training, inputs_mask)[0]
+    def call(
+        self,
+        inputs,
+        source,
+        source_mask=None,
+        training: bool | None = None,
+        inputs_mask=None,
+        position_bias=None,
+    ):
+        return self.attend(inputs, source, source_mask, training, inputs_mask, position_bias)[0]
 
     def attend(
-        self, inputs, source, source_mask=None, training: bool | None = None, inputs_mask=None
+        self,
+        inputs,
+        source,
+        source_mask=None,
+        training: bool | None = None,
+        inputs_mask=None,
+        position_bias=None,
     ) -> tuple:
         """Return what `call` does, and the attention to the source `(B, H, T, S)`."""
         x = inputs
         attended = self.self_attention(
-            self.self_attention_residual.enter(x), use_causal_mask=True, query_mask=inputs_mask
+            self.self_attention_residual.enter(x),
+            use_causal_mask=True,
+            position_bias=position_bias,
+            query_mask=inputs_mask,
         )
         x = self.self_attention_residual(x, attended, training=training)
         return self._after_self_attention(x, source_mask, value=source, training=training)
 
-    def decode_step(self, inputs, source_cache, source_mask, cache, cache_index, mask, positions) -> tuple:
+    def decode_step(
+        self,
+        inputs,
+        source_cache,
+        source_mask,
+        cache,
+        cache_index,
+        mask,
+        positions,
+        position_bias=None,
+    ) -> tuple:
         """Process the newest token of each of `K` hypotheses.
 
         Args:
@@ -92,6 +121,7 @@ class TransformerDecoderLayer(TransformerLayer):
             cache_index: int32 scalar. The first of the `K` entries where these tokens are written.
             mask: bool `(B, 1, K, N)`. The entries that each hypothesis descends from, its own included.
             positions: int32 `(K,)`. Positions of the tokens in their hypotheses.
+            position_bias: `(H, K, N)`. Added to the scores of the self-attention.
 
         Returns:
             `(B, K, D)` and the cache with the tokens' entries written.
@@ -100,6 +130,7 @@ class TransformerDecoderLayer(TransformerLayer):
         attended, cache = self.self_attention(
             self.self_attention_residual.enter(x),
             attention_mask=mask,
+            position_bias=position_bias,
             cache=cache,
             cache_index=cache_index,
             positions=positions,

@@ -21,7 +21,8 @@ class TransformerEncoderLayer(TransformerLayer):
         feedforward_dim: int. Inner width of the feed-forward network.
         dropout: float. Rate on each sublayer's output. Defaults to `0`.
         norm: `"post"` or `"pre"`, where layer normalization is applied. Defaults to `"post"`.
-        rotary: layer that rotates queries and keys, such as `RoPEEmbedding`. Defaults to `None`.
+        rotary: layer that gives queries and keys their positions, such as `RoPEEmbedding`; see
+            `MultiHeadAttention`. Defaults to `None`.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -30,7 +31,8 @@ class TransformerEncoderLayer(TransformerLayer):
             default.
         mask: bool `(B, S)`. `True` at tokens, `False` at padding. All tokens by default.
         training: bool. Whether dropout is on.
-        inputs_mask: filled by Keras instead of `mask` when `image` is given; `mask` takes precedence.
+        inputs_mask: filled by Keras instead of `mask` beside another tensor; `mask` takes precedence.
+        position_bias: `(H, S, S)`. Added to the scores of the self-attention. None by default.
 
     Returns:
         `(B, S, D)`.
@@ -70,10 +72,20 @@ class TransformerEncoderLayer(TransformerLayer):
             self.image_residual = self.residual("image_residual")
             self.image_residual.build(inputs_shape)
 
-    def call(self, inputs, image=None, mask=None, training: bool | None = None, inputs_mask=None):
-        return self.attend(inputs, image, inputs_mask if mask is None else mask, training)[0]
+    def call(
+        self,
+        inputs,
+        image=None,
+        mask=None,
+        training: bool | None = None,
+        inputs_mask=None,
+        position_bias=None,
+    ):
+        return self.attend(inputs, image, inputs_mask if mask is None else mask, training, position_bias)[0]
 
-    def attend(self, inputs, image=None, mask=None, training: bool | None = None) -> tuple:
+    def attend(
+        self, inputs, image=None, mask=None, training: bool | None = None, position_bias=None
+    ) -> tuple:
         """Return what `call` does, and the image's attention to the tokens `(B, H, R, S)`, or `None`."""
         if (image is None) != (self.image_attention is None):
             built, called = ("without", "with") if self.image_attention is None else ("with", "without")
@@ -82,7 +94,9 @@ class TransformerEncoderLayer(TransformerLayer):
                 "call or in none"
             )
         x, scores = inputs, None
-        attended = self.attention(self.attention_residual.enter(x), query_mask=mask)
+        attended = self.attention(
+            self.attention_residual.enter(x), query_mask=mask, position_bias=position_bias
+        )
         x = self.attention_residual(x, attended, training=training)
         if self.image_attention is not None:
             shown, scores = self.image_attention(

@@ -4,27 +4,23 @@ from collections.abc import Sequence
 
 import keras
 from keras import ops
-from keras_hub.layers import PositionEmbedding, SinePositionEncoding
 from keras_hub.models import Backbone
 
 from kzoo.layers import (
     Dropout,
     PictureEncoder,
-    PoPEEmbedding,
-    RoPEEmbedding,
     TransformerDecoderLayer,
     TransformerEncoderLayer,
 )
 from kzoo.models.argument_checks import check_rate, check_sizes
+from kzoo.models.position_encodings import (
+    ADDED_POSITIONS,
+    HEAD_POSITIONS,
+    SCORE_POSITIONS,
+    check_positions,
+    position_layer,
+)
 from kzoo.models.source_embeddings import check_source_embedding, glyph_embedding
-
-# Encodings that are added to the embeddings; put your own here. Their layers are called with the embeddings
-# and, in decoding, with `positions`, ints `(K,)`. Rotary positions act inside the attention instead.
-ADDED_POSITIONS = {
-    "pope": lambda max_length, **options: PoPEEmbedding(max_length, **options),
-    "sine": lambda max_length, **options: SinePositionEncoding(**options),
-    "learned": lambda max_length, **options: PositionEmbedding(max_length, **options),
-}
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -41,8 +37,12 @@ class TransformerBackbone(Backbone):
     Args:
         source_vocabulary_size: int. Tokens of the source, or of both languages.
         target_vocabulary_size: int. V. `None`, the default: one joint vocabulary and one table for both.
-        position_encoding: `"pope"`, `"rope"`, `"sine"`, `"learned"` or `"none"`.
-        position_options: dict. Arguments of the position layer, such as `{"normalize": True}` for PoPE.
+        position_encoding: `"pope"`, `"sine"` or `"learned"`, added to the embeddings; `"rope"`, which rotates
+            the queries and keys of self-attention; `"bias"`, a learned bias of its scores, one for all layers
+            of the encoder and one for those of the decoder; or `"none"`.
+        position_options: dict. Arguments of the position layer, such as `{"normalize": True}` for PoPE. PoPE
+            also has `{"per_head": True}`: added to the queries and keys of self-attention, not to the
+            embeddings.
         num_layers: int. Number of layers of the encoder, and of the decoder.
         width: int. D.
         num_heads: int. H; must divide `width`.
@@ -99,11 +99,6 @@ class TransformerBackbone(Backbone):
         name: str | None = None,
         trainable: bool = True,
     ):
-        known = (*ADDED_POSITIONS, "rope", "none")
-        if position_encoding not in known:
-            raise ValueError(f"position_encoding is one of {known}, not {position_encoding!r}")
-        if position_encoding == "none" and position_options:
-            raise ValueError(f"position_encoding='none' has no position_options, not {position_options!r}")
         check_source_embedding(source_embedding, glyph_options)
         if source_embedding != "lookup" and target_vocabulary_size is None:
             raise ValueError(f"source_embedding={source_embedding!r} needs a target_vocabulary_size")
@@ -118,10 +113,7 @@ class TransformerBackbone(Backbone):
         check_rate(dropout)
         if width % num_heads:
             raise ValueError(f"num_heads={num_heads} must divide width={width}")
-        if position_encoding == "rope" and width // num_heads % 2:
-            raise ValueError(
-                f"rotary positions need heads of even width, not width={width} / num_heads={num_heads}"
-            )
+        check_positions(position_encoding, position_options, width, num_heads)
         self._settings = {
             "source_vocabulary_size": source_vocabulary_size,
             "target_vocabulary_size": target_vocabulary_size,
@@ -145,10 +137,10 @@ class TransformerBackbone(Backbone):
         def glyphs(size, name):
             return glyph_embedding(size, width, glyph_options, dtype, name)
 
-        def positions(name):
-            # What is added is always float32: bfloat16 cannot tell position 256 from 257.
-            make = ADDED_POSITIONS.get(position_encoding)
-            return make and make(max_length, **self._settings["position_options"], dtype="float32", name=name)
+        def positions(table, name, dtype=dtype, **arguments):
+            options = self._settings["position_options"]
+            arguments |= {"dtype": dtype, "name": name}
+            return position_layer(table, position_encoding, max_length, options, **arguments)
 
         def layers(kind, name):
             return [
@@ -157,17 +149,12 @@ class TransformerBackbone(Backbone):
                     feedforward_dim,
                     dropout=dropout,
                     norm=norm,
-                    rotary=rotary(f"{name}_{i}_rotary"),
+                    rotary=positions(HEAD_POSITIONS, f"{name}_{i}_rotary"),
                     dtype=dtype,
                     name=f"{name}_{i}",
                 )
                 for i in range(num_layers)
             ]
-
-        def rotary(name):
-            if position_encoding != "rope":
-                return None
-            return RoPEEmbedding(**self._settings["position_options"], dtype=dtype, name=name)
 
         def last_norm(name):
             return (
@@ -184,8 +171,13 @@ class TransformerBackbone(Backbone):
             self.target_embedding = embedding(target_vocabulary_size, "target_embedding")
             embed = embedding if source_embedding == "lookup" else glyphs
             self.source_embedding = embed(source_vocabulary_size, "source_embedding")
-        self.source_positions = positions("source_positions")
-        self.target_positions = positions("target_positions")
+        # What is added is always float32: bfloat16 cannot tell position 256 from 257.
+        self.source_positions = positions(ADDED_POSITIONS, "source_positions", "float32")
+        self.target_positions = positions(ADDED_POSITIONS, "target_positions", "float32")
+        self.source_bias, self.target_bias = (
+            positions(SCORE_POSITIONS, name, num_heads=num_heads, two_sided=two_sided)
+            for name, two_sided in (("source_bias", True), ("target_bias", False))
+        )
         self.source_dropout = Dropout(dropout, dtype=dtype, name="source_dropout")
         self.target_dropout = Dropout(dropout, dtype=dtype, name="target_dropout")
         self.encoder_layers = layers(TransformerEncoderLayer, "encoder_layer")
@@ -205,8 +197,9 @@ class TransformerBackbone(Backbone):
             inputs["image"] = keras.Input(tuple(image_shape), name="image")
         x = self._embed_target(inputs["target"])
         encoded, mask = self._encode(inputs)
+        bias = _bias(self.target_bias, x)
         for layer in self.decoder_layers:
-            x = layer(x, encoded, source_mask=mask)
+            x = layer(x, encoded, source_mask=mask, position_bias=bias)
         super().__init__(
             inputs=inputs,
             outputs=self._logits(x),
@@ -231,9 +224,9 @@ class TransformerBackbone(Backbone):
         if self._settings["image_shape"] is None:
             raise ValueError("a model without an image_shape has no attention of an image")
         x, mask, image = self._enter(inputs)
-        scores = []
+        bias, scores = _bias(self.source_bias, x), []
         for layer in self.encoder_layers:
-            x, attended = layer.attend(x, image, mask)
+            x, attended = layer.attend(x, image, mask, position_bias=bias)
             scores.append(attended)
         return scores
 
@@ -245,8 +238,9 @@ class TransformerBackbone(Backbone):
         """
         encoded, mask = self._encode(inputs)
         x, scores = self._embed_target(inputs["target"]), []
+        bias = _bias(self.target_bias, x)
         for layer in self.decoder_layers:
-            x, attended = layer.attend(x, encoded, mask)
+            x, attended = layer.attend(x, encoded, mask, position_bias=bias)
             scores.append(attended)
         return scores
 
@@ -262,8 +256,9 @@ class TransformerBackbone(Backbone):
     def _encode(self, inputs):
         """Return the encoder's outputs `(B, S, D)`, and the mask `(B, S)`."""
         x, mask, image = self._enter(inputs)
+        bias = _bias(self.source_bias, x)
         for layer in self.encoder_layers:
-            x = layer(x, image=image, mask=mask)
+            x = layer(x, image=image, mask=mask, position_bias=bias)
         return (x if self.encoder_norm is None else self.encoder_norm(x)), mask
 
     def _logits(self, x):
@@ -313,12 +308,14 @@ class TransformerBackbone(Backbone):
         ancestry = ops.slice_update(ancestry, (0, 0, first_entry), itself)
 
         x = self._embed_target(tokens, positions)
+        written = ops.arange(ancestry.shape[-1], dtype="int32") // beam_size  # the entries' positions
+        bias = _bias(self.target_bias, x, positions=positions, key_positions=written)
         caches = []
         for layer, source_cache, cache in zip(
             self.decoder_layers, memory["layers"], state["keep"]["cache"], strict=True
         ):
             x, cache = layer.decode_step(
-                x, source_cache, memory["mask"], cache, first_entry, ancestry[:, None], positions
+                x, source_cache, memory["mask"], cache, first_entry, ancestry[:, None], positions, bias
             )
             caches.append(cache)
         return self._logits(x), {"reorder": {"ancestry": ancestry}, "keep": {"cache": caches}}
@@ -331,7 +328,10 @@ class TransformerBackbone(Backbone):
         return {**super().get_config(), **self._settings}
 
 
-def _with_positions(x, position_layer, positions=None):
-    if position_layer is None:
-        return x
-    return x + ops.cast(position_layer(x, positions=positions), x.dtype)
+def _with_positions(x, added, positions=None):
+    return x if added is None else x + ops.cast(added(x, positions=positions), x.dtype)
+
+
+def _bias(bias_layer, x, **positions):
+    """Return the bias `(H, L, N)` of the scores of every self-attention of a stack, or `None`."""
+    return None if bias_layer is None else bias_layer(x, **positions)

@@ -146,12 +146,16 @@ def test_a_sentence_does_not_depend_on_its_neighbours(random):
         np.testing.assert_array_equal(alone["tokens"][0], together["tokens"][sentence])
 
 
-@pytest.mark.parametrize("position_encoding", ["pope", "rope"])
-def test_greedy_on_a_transformer_is_argmax_of_the_whole_model(position_encoding, random):
+@pytest.mark.parametrize(
+    ("position_encoding", "options"),
+    [("pope", None), ("pope", {"per_head": True}), ("rope", None), ("bias", None)],
+)
+def test_greedy_on_a_transformer_is_argmax_of_the_whole_model(position_encoding, options, random):
     """The cached steps against the uncached model, called anew on the growing target."""
     model = TransformerBackbone(
         40,
         position_encoding=position_encoding,
+        position_options=options,
         num_layers=2,
         width=16,
         num_heads=2,

@@ -98,6 +98,7 @@ SMALL = {
         ("post", "sine", 2),
         ("pre", "learned", 2),
         ("post", "learned", 1),
+        ("pre", "bias", 2),
     ],
 )
 def test_every_form_scores_as_translate_does(
@@ -143,6 +144,9 @@ def test_a_quantized_translator_is_refused(tmp_path):
 def test_what_the_format_does_not_hold_is_named(translator, tmp_path):
     with pytest.raises(UserError, match="position_encoding='rope'"):
         export_ctranslate2(rope_tiny(source_vocabulary_size=50), tmp_path / "model")
+    per_head = pope_tiny(source_vocabulary_size=50, position_options={"per_head": True})
+    with pytest.raises(UserError, match="position_options={'per_head': True}"):
+        export_ctranslate2(per_head, tmp_path / "model")
     with pytest.raises(UserError, match="Transformers that read text only"):
         export_ctranslate2(attention_bridge_bilingual_tiny(vocabulary_size=50), tmp_path / "model")
     sizes = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 16}

@@ -169,6 +169,18 @@ def test_a_causal_mask_hides_what_is_later(length, random):
 
 
 @pytest.mark.parametrize("length", [5, 300])
+def test_a_causal_mask_with_a_bias_is_the_same_mask_with_it(length, random):
+    """In sentences of several blocks, each block has its part of the bias."""
+    x, bias = (random.normal(size=shape).astype("float32") for shape in ((1, length, 8), (2, length, length)))
+    layer = MultiHeadAttention(2, 4)
+    earlier = np.tril(np.ones((1, length, length), bool))
+    expected = ops.convert_to_numpy(layer(x, attention_mask=earlier, position_bias=bias))
+    found = ops.convert_to_numpy(layer(x, use_causal_mask=True, position_bias=bias))
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert np.abs(found - ops.convert_to_numpy(layer(x, use_causal_mask=True))).max() > 1e-3
+
+
+@pytest.mark.parametrize("length", [5, 300])
 def test_weights_are_dropped_under_a_causal_mask(length, random):
     x = random.normal(size=(1, length, 8)).astype("float32")
     layer = MultiHeadAttention(2, 4, dropout=0.5)

@@ -15,7 +15,12 @@ from kzoo.models.transformer_backbone import ADDED_POSITIONS
 from kzoo.text.tokenizers import PAD
 
 SETTINGS = {"num_layers": 2, "width": 16, "num_heads": 2, "feedforward_dim": 32, "max_length": 32}
-ENCODINGS = ["pope", "rope", "sine", "learned", "none"]
+# By the name of a test's case.
+ENCODINGS = {
+    "pope": {"position_encoding": "pope", "position_options": {"normalize": True}},
+    "per_head": {"position_encoding": "pope", "position_options": {"per_head": True}},
+    **{name: {"position_encoding": name} for name in ("rope", "sine", "learned", "bias", "none")},
+}
 
 
 @pytest.fixture
@@ -30,18 +35,13 @@ def numbers(x):
 
 
 @functools.cache  # no test changes its weights
-def transformer(position_encoding="pope", norm="pre"):
-    options = {"normalize": True} if position_encoding == "pope" else None
-    return TransformerBackbone(
-        50, position_encoding=position_encoding, position_options=options, norm=norm, **SETTINGS
-    )
+def transformer(encoding="pope", norm="pre"):
+    return TransformerBackbone(50, **ENCODINGS[encoding], norm=norm, **SETTINGS)
 
 
-@pytest.mark.parametrize(
-    ("position_encoding", "norm"), [*((name, "pre") for name in ENCODINGS), ("pope", "post")]
-)
-def test_step_by_step_equals_at_once(position_encoding, norm, words):
-    model = transformer(position_encoding, norm)
+@pytest.mark.parametrize(("encoding", "norm"), [*((name, "pre") for name in ENCODINGS), ("pope", "post")])
+def test_step_by_step_equals_at_once(encoding, norm, words):
+    model = transformer(encoding, norm)
     at_once = numbers(model(words))
     assert at_once.shape == (3, 5, 50)
     memory = model.encode({"source": words["source"]})
@@ -58,9 +58,9 @@ def test_more_padding_changes_nothing(words):
     np.testing.assert_allclose(numbers(model(padded)), numbers(model(words)), atol=1e-5)
 
 
-@pytest.mark.parametrize("position_encoding", [e for e in ENCODINGS if e != "none"])
-def test_the_order_of_words_matters(position_encoding, words):
-    model = transformer(position_encoding)
+@pytest.mark.parametrize("encoding", [e for e in ENCODINGS if e != "none"])
+def test_the_order_of_words_matters(encoding, words):
+    model = transformer(encoding)
     turned = {**words, "source": words["source"][:, ::-1].copy()}
     assert np.abs(numbers(model(words)) - numbers(model(turned))).max() > 1e-3
 
@@ -85,11 +85,14 @@ def test_parameter_counts():
     assert TransformerBackbone(V, 70, **SETTINGS).count_params() == layers + V * D + 70 * D
     learned = TransformerBackbone(V, position_encoding="learned", **SETTINGS)
     assert learned.count_params() == layers + V * D + 2 * 32 * D
+    # A scalar for each of 32 buckets and 2 heads, shared by the layers of encoder and decoder.
+    bias = TransformerBackbone(V, position_encoding="bias", **SETTINGS)
+    assert bias.count_params() == layers + V * D + 2 * 32 * 2
 
 
-@pytest.mark.parametrize("position_encoding", ENCODINGS)
-def test_saved_and_loaded(position_encoding, words, tmp_path):
-    model = transformer(position_encoding)
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_saved_and_loaded(encoding, words, tmp_path):
+    model = transformer(encoding)
     expected = numbers(model(words))
     model.save(tmp_path / "model.keras")
     np.testing.assert_array_equal(numbers(keras.saving.load_model(tmp_path / "model.keras")(words)), expected)
@@ -108,10 +111,18 @@ def test_mixed_precision_is_near(words):
     np.testing.assert_allclose(numbers(ops.cast(output, "float32")), numbers(model(words)), atol=0.2)
 
 
-@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
-def test_mixed_precision_decodes(dtype, words):
+@pytest.mark.parametrize(
+    ("dtype", "encoding"),
+    [
+        ("mixed_bfloat16", "pope"),
+        ("mixed_float16", "pope"),
+        ("mixed_bfloat16", "per_head"),
+        ("mixed_float16", "bias"),
+    ],
+)
+def test_mixed_precision_decodes(dtype, encoding, words):
     """The loop's state keeps its types from step to step."""
-    model = TransformerBackbone(50, dtype=dtype, **SETTINGS)
+    model = TransformerBackbone(50, dtype=dtype, **ENCODINGS[encoding], **SETTINGS)
     found = BeamSearch(model, beam_size=2, max_length=6)({"source": words["source"]})
     assert numbers(found["tokens"]).shape == (3, 2, 6)
     assert (numbers(found["scores"]) > -1e8).all()
@@ -127,6 +138,22 @@ def test_a_position_encoding_of_ones_own(words, monkeypatch):
     sine = transformer("sine")
     own.set_weights(sine.get_weights())
     np.testing.assert_array_equal(numbers(own(words)), numbers(sine(words)))
+
+
+def test_positions_in_the_heads_or_on_the_scores_are_not_added_to_the_embeddings(words):
+    for encoding in ("per_head", "rope", "bias"):
+        model = transformer(encoding)
+        embedded = 4 * numbers(model.source_embedding(words["source"]))
+        np.testing.assert_allclose(numbers(model._enter(words)[0]), embedded, rtol=1e-6)
+
+
+def test_the_bias_is_two_sided_in_the_encoder_alone():
+    model = transformer("bias")
+    assert (model.source_bias.two_sided, model.target_bias.two_sided) == (True, False)
+    options = {"num_buckets": 8, "max_distance": 20}
+    model = TransformerBackbone(50, position_encoding="bias", position_options=options, **SETTINGS)
+    assert model.target_bias.bias.shape == (8, 2)
+    assert model.source_bias.max_distance == 20
 
 
 def test_rotary_positions_take_their_options():
