@@ -51,6 +51,32 @@ def plot_correlation(path: Picture, num_positions: Positions = 512, width: Width
     plot(path, num_positions, width)
 
 
+@app.command("products")
+def plot_products(
+    path: Picture,
+    presets: Annotated[
+        list[str], typer.Argument(help="Trained presets or runs with sine or PoPE positions.")
+    ],
+    threshold: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Mean |correlation| of sine's positions over the high dimensions."),
+    ] = 0.99,
+):
+    """What positions alone add to attention's scores, by low and high dimensions; prints a table."""
+    from kzoo.presets.shelf import load, locate
+
+    for preset in presets:
+        locate(preset)
+    check_writable(path)
+    start_backend()
+    from kzoo.evaluation.position_products import plot_products as plot
+    from kzoo.evaluation.position_products import product_table, trained_products
+
+    models = {preset.rstrip("/"): trained_products(load(preset), threshold) for preset in presets}
+    plot(models, path)
+    print(product_table(models))
+
+
 @app.command("curves")
 def plot_curves(
     path: Picture,

@@ -1,11 +1,14 @@
-"""How similar the encodings of different positions are: the numbers behind the PoPE paper's Figures 1 and 3.
+"""How similar the encodings of positions are, and their products in attention: the PoPE paper's Section 2.
 
-Uses only NumPy, so that a figure needs no backend; `position_plots` draws what is computed here.
+Uses only NumPy, so that a figure needs no backend; `position_plots` and `position_products` draw what is
+computed here.
 """
 
 import numpy as np
 from numpy.polynomial.legendre import legvander
 from scipy.special import xlogy
+
+from kzoo.errors import UserError
 
 
 def sine_encoding(num_positions: int, width: int) -> np.ndarray:
@@ -112,3 +115,51 @@ def mutual_information(encodings: np.ndarray, num_bins: int = 8) -> np.ndarray:
             together = (first @ second.T).astype("float64") / encodings.shape[1]  # (L, L)
             information += xlogy(together, together)
     return np.maximum(information, 0)  # rounding leaves -1e-16 where it is zero
+
+
+def first_high_dimension(encodings: np.ndarray, threshold: float) -> int:
+    """Return the first feature of the high dimensions: over these features, positions correlate.
+
+    It is the smallest i with a mean of |correlation| over all pairs of positions, features i … D - 1, of at
+    least `threshold`. The paper separates low and high dimensions by such a threshold (Eq. 6).
+
+    Args:
+        encodings: `(L, D)`.
+        threshold: mean |correlation|, over 0 and under 1.
+
+    Raises:
+        UserError: no four features or more correlate so much.
+    """
+    pairs = np.triu_indices(len(encodings), 1)
+    for first in range(encodings.shape[1] - 3):
+        if np.nanmean(np.abs(correlation(encodings[:, first:])[pairs])) >= threshold:
+            return first
+    raise UserError(f"no features of these encodings correlate by {threshold:g}: choose a lower threshold")
+
+
+def position_products(
+    encodings: np.ndarray, query: np.ndarray, key: np.ndarray, first_high: int
+) -> dict[str, np.ndarray]:
+    """Return what two positions alone add to attention's scores, whole and by dimensions, in each head.
+
+        p_mᵀ W_qᵀ W_k p_n / sqrt(d)                                      (the last term of Eq. 4)
+
+    With p in two blocks, low dimensions and high ones (Eq. 6), it is the sum of low with low, high with high
+    (Eq. 9 and 10), and of low with high and high with low, which the paper sets aside.
+
+    Args:
+        encodings: `(L, D)`. p, as they enter the attention.
+        query: `(D, H, d)`. The map of the queries.
+        key: `(D, H, d)`. The map of the keys.
+        first_high: first feature of the high dimensions.
+
+    Returns:
+        `(H, L, L)` for `"all"`, `"low"`, `"high"` and `"low × high"`: query position m, key position n.
+    """
+
+    def product(features: slice) -> np.ndarray:
+        q, k = (np.einsum("li,ihd->hld", encodings[:, features], map[features]) for map in (query, key))
+        return q @ k.swapaxes(1, 2) / np.sqrt(query.shape[-1])
+
+    whole, low, high = (product(slice(*ends)) for ends in ((None,), (first_high,), (first_high, None)))
+    return {"all": whole, "low": low, "high": high, "low × high": whole - low - high}

@@ -185,6 +185,19 @@ def test_a_transformer_translates_text(ask, tmp_path, monkeypatch):
     assert len({len(words) // 16 for words in translator.tokenize_source(REPLACED, truncate=True)}) > 1
 
 
+@pytest.mark.parametrize(
+    "positions",
+    [{"position_encoding": "bias", "position_options": {}}, {"position_options": {"per_head": True}}],
+    ids=["bias", "per_head"],
+)
+def test_positions_inside_attention_are_exported(positions, ask, tmp_path):
+    keras.utils.set_random_seed(1)
+    translator = pope_tiny(subwords(), **TRANSFORMER, **positions)
+    translator.export(tmp_path / "model", beam_size=3)
+    best, several = ask(("serving_default", {"text": ENGLISH}), ("n_best", {"text": ENGLISH}))
+    check_translations(several, best, translator.n_best(ENGLISH, 3, beam_size=3, truncate=True))
+
+
 def as_json(texts: list[bytes]) -> list[str]:
     """Return bytes as strings, each that is not UTF-8 as half of a surrogate pair."""
     return [text.decode(errors="surrogateescape") for text in texts]

@@ -1,0 +1,161 @@
+"""What positions alone add to a trained Transformer's attention: Eq. 4's last term of the PoPE paper.
+
+`kzoo plot products` draws it and prints the table. Reference: Aggarwal 2024, Sections 2.2 and 2.3,
+https://arxiv.org/abs/2405.04585
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import keras
+import numpy as np
+from matplotlib import colormaps
+
+from kzoo.errors import UserError
+from kzoo.evaluation.figures import picture
+from kzoo.evaluation.markdown import markdown_table
+from kzoo.evaluation.position_statistics import (
+    correlation,
+    first_high_dimension,
+    position_products,
+    sine_encoding,
+)
+
+PAIR = (2, 299)  # the positions of Section 2.2
+LEVELS = 48  # of a colour scale
+HIGHEST = 99  # percentile of the products that the colours reach
+
+
+@dataclass
+class Products:
+    """The products of positions in a translator's first encoder layer.
+
+    Attributes:
+        encodings: `(L, D)`, as they enter the attention.
+        parts: `(H, L, L)` for all dimensions, the low, the high, and low with high.
+        first_high: first feature of the high dimensions.
+    """
+
+    encodings: np.ndarray
+    parts: dict[str, np.ndarray]
+    first_high: int
+
+
+def trained_products(translator, threshold: float = 0.99, num_positions: int = 300) -> Products:
+    """Return the products of positions in the first encoder layer of a translator.
+
+    Later layers have no term of positions alone: what enters them is not a sum of tokens and positions. The
+    high dimensions are those of sine at the model's width, for every encoding, so that models are comparable.
+
+    Args:
+        translator: a Transformer whose encoder adds sine or PoPE positions to looked-up embeddings.
+        threshold: mean |correlation| of sine's positions over the high dimensions.
+        num_positions: positions `L`; they may be more than the translator can read.
+
+    Raises:
+        UserError: another translator, or a threshold that sine's features do not reach.
+    """
+    backbone = translator.backbone
+    encodings = entering_encodings(backbone, num_positions)
+    attention = backbone.encoder_layers[0].attention
+    width, sizes = encodings.shape[1], (3, attention.num_heads, attention.key_dim)
+    query, key, _ = np.moveaxis(_array(attention.kernel).reshape(width, *sizes), 1, 0)
+    first_high = first_high_dimension(sine_encoding(num_positions, width), threshold)
+    return Products(encodings, position_products(encodings, query, key, first_high), first_high)
+
+
+def entering_encodings(backbone: keras.Model, num_positions: int) -> np.ndarray:
+    """Return the encodings as they enter the first encoder layer's attention, `(L, D)`.
+
+    Post-norm, these are the encodings. Pre-norm, layer normalization lies between, which subtracts a token's
+    mean, divides by its standard deviation and scales: so are the encodings, with the root mean square of the
+    deviation over the vocabulary's embeddings at that position.
+
+    Raises:
+        UserError: the backbone adds neither sine nor PoPE to looked-up embeddings.
+    """
+    settings, added = backbone.get_config(), getattr(backbone, "source_positions", None)
+    if settings.get("position_encoding") not in ("sine", "pope") or added is None:
+        raise UserError(
+            "the products of positions are those of sine or PoPE added to the embeddings, which this model "
+            f"has not (position_encoding={settings.get('position_encoding')!r})"
+        )
+    if settings["source_embedding"] != "lookup":
+        raise UserError("the products of positions need a source with a table of embeddings, not glyphs")
+    config = added.get_config()
+    longer = {"max_length": num_positions} if "max_length" in config else {}
+    layer = type(added).from_config({**config, **longer})  # PoPE's table; its values do not change
+    encodings = _array(layer(np.zeros((1, num_positions, backbone.width), "float32")))[0]
+    if settings["norm"] == "post":
+        return encodings
+    norm = backbone.encoder_layers[0].attention_residual.layer_norm
+    tokens = _array(backbone.source_embedding.embeddings) * backbone.width**0.5
+    tokens -= tokens.mean(axis=1, keepdims=True)
+    encodings -= encodings.mean(axis=1, keepdims=True)
+    # The mean over tokens of |token + position|² / D, without an array of all pairs.
+    variance = (
+        (tokens**2).mean() + (encodings**2).mean(axis=1) + 2 * (encodings * tokens.mean(0)).mean(axis=1)
+    )
+    return encodings / np.sqrt(variance + norm.epsilon)[:, None] * _array(norm.gamma)
+
+
+def product_table(models: dict[str, Products]) -> str:
+    """Return a Markdown table of the products' sizes, in units of the scores that softmax takes.
+
+    A value that is the same for all keys of a query changes no weight: hence their deviation.
+
+    Args:
+        models: the products by the name of their model; they have over 299 positions.
+    """
+    m, n = PAIR
+    rows = []
+    for name, products in models.items():
+        for part, values in products.parts.items():
+            features = _features(part, products)
+            related = "" if features is None else f"{correlation(features)[m, n]:.2f}"
+            sizes = np.abs(values).mean(), values.std(axis=2).mean(), np.abs(values[:, m, n]).mean()
+            rows.append([name, part, *(f"{size:.2f}" for size in sizes), related])
+    head = ["model", "dimensions", "mean size", "deviation over a query's keys"]
+    table = markdown_table([*head, f"size, {m} and {n}", f"correlation, {m} and {n}"], rows, left=2)
+    firsts = sorted({(p.first_high, p.encodings.shape[1]) for p in models.values()})
+    return "\n".join([table, "", *(f"D = {width}: high from feature {first}" for first, width in firsts)])
+
+
+def plot_products(models: dict[str, Products], path: str | Path) -> None:
+    """Draw the products of each model, means over the heads: all dimensions, the low and the high ones.
+
+    Args:
+        models: the products by the name of their model.
+        path: picture to write, .png, .svg or .pdf.
+
+    Raises:
+        UserError: a file that cannot be written.
+    """
+    shown = ("all", "low", "high")
+    with picture(path, size=(6.6, 0.4 + 2.1 * len(models)), formulas=True) as figure:
+        figure.suptitle("Products of positions in the first encoder layer, mean over the heads")
+        panels = figure.subplots(len(models), len(shown), squeeze=False, sharex=True, sharey=True)
+        means = {name: [p.parts[part].mean(axis=0) for part in shown] for name, p in models.items()}
+        limit = np.percentile(np.abs([part for parts in means.values() for part in parts]), HIGHEST)
+        colours = colormaps["RdBu_r"].resampled(LEVELS)
+        for row, (name, parts) in zip(panels, means.items(), strict=True):
+            for axes, part, values in zip(row, shown, parts, strict=True):
+                image = axes.imshow(values, cmap=colours, vmin=-limit, vmax=limit, interpolation_stage="data")
+                first = models[name].first_high
+                ends = {"all": "", "low": f", $i < {first}$", "high": f", $i \\geq {first}$"}[part]
+                axes.set_title(f"{name}\n{part} dimensions{ends}" if part == "all" else f"{part}{ends}")
+            row[0].set_ylabel("query's position")
+        for axes in panels[-1]:
+            axes.set_xlabel("key's position")
+        bar = figure.colorbar(image, ax=panels, extend="both", aspect=40, pad=0.01)
+        bar.set_label("added to the score")
+
+
+def _features(part: str, products: Products) -> np.ndarray | None:
+    """Return the encodings' features of a part, or `None` for two kinds of features."""
+    ends = {"all": (None,), "low": (products.first_high,), "high": (products.first_high, None)}.get(part)
+    return None if ends is None else products.encodings[:, slice(*ends)]
+
+
+def _array(tensor) -> np.ndarray:
+    return np.asarray(keras.ops.convert_to_numpy(tensor), "float64")
