@@ -8,7 +8,8 @@
         train='["train.id","train.zh"]' val='["val.id","val.zh"]' test='["test.id","test.zh"]'
 
 Each run is a folder under `--runs`; finished runs are not repeated, stopped ones resume. Prints a Markdown
-table of means and spreads, and writes it and the results as JSON beside the runs.
+table of means and spreads, the paper's numbers for the same pair of languages below them, and writes it and
+the results as JSON beside the runs.
 
 `photographs` reproduces Ma et al. 2020, Tables I and II, on Multi30k or on your own files, with features
 as `kzoo features extract` writes them. `scenes` compares the same on made-up pictures that the paper did not
@@ -20,7 +21,8 @@ nothing to see: Multi30k's text with zeros or random numbers as features.
 import dataclasses
 import json
 import sys
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import mean, stdev
@@ -127,7 +129,14 @@ def compare(
     scores = {"seeds": numbers(seeds), "scores": {", ".join(key): rows for key, rows in results.items()}}
     path = runs / f"{file or name}_{recipe.source}_{recipe.target}.json"
     write_json(path, scores)
-    show_markdown(table(results), path)
+    show_markdown(table(results, paper_rows(recipe.source, recipe.target)), path)
+
+
+def paper_rows(source: str, target: str) -> list[dict]:
+    """Return the rows of the paper's table of a pair of languages, or none."""
+    found = tomllib.loads((Path(__file__).parent / "image_text" / "paper.toml").read_text())
+    of_pair = found.get(f"{source}_{target}", {"rows": []})
+    return [{**row, "model": f"paper, {of_pair['table']}: {row['model']}"} for row in of_pair["rows"]]
 
 
 def photograph_models(recipe: Recipe, features: Path, size: str) -> dict[str, dict]:
@@ -219,8 +228,8 @@ def pictures(translator, corpus, split: str) -> dict[str, np.ndarray | None]:
     }
 
 
-def table(results: dict[tuple[str, str], list[dict]]) -> str:
-    """Return the Markdown table: means ± spreads over the seeds."""
+def table(results: dict[tuple[str, str], list[dict]], paper: Sequence[dict] = ()) -> str:
+    """Return the Markdown table: means ± spreads over the seeds, and the rows of the paper."""
     columns = {
         "bleu": "BLEU",
         "chrf2": "chrF2",
@@ -229,18 +238,22 @@ def table(results: dict[tuple[str, str], list[dict]]) -> str:
     }
     first = next(iter(results.values()))[0]
     # Runs made without Java have no METEOR.
+    ours = {n for n in columns if all(row.get(n) is not None for rows in results.values() for row in rows)}
     shown = {
-        name: title
-        for name, title in columns.items()
-        if all(row.get(name) is not None for rows in results.values() for row in rows)
+        name: title for name, title in columns.items() if name in ours or any(name in row for row in paper)
     }
     lines = [
         f"| model | test set | seeds | {' | '.join(shown.values())} |",
         "| --- | --- | ---: " + "| ---: " * len(shown) + "|",
     ]
     for (preset, split), rows in results.items():
-        cells = [spread([row[name] for row in rows]) for name in shown]
+        cells = [spread([row[name] for row in rows]) if name in ours else "" for name in shown]
         lines.append(f"| {preset} | {split} | {len(rows)} | {' | '.join(cells)} |")
+    for row in paper:
+        lines.append(f"| {row['model']} | Multi30k |  | {' | '.join(str(row.get(n, '')) for n in shown)} |")
+    if paper:
+        tiny = any(preset.endswith("_tiny") for preset, _ in results)
+        lines += ["", "The paper's Transformers are of base size" + (", ours tiny." if tiny else ".")]
     counts = (
         f"{first['words']} ambiguous words in {first['sentences']} sentences; " if "words" in first else ""
     )

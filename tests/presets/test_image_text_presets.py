@@ -6,7 +6,7 @@ import keras
 import pytest
 from keras import ops
 
-from kzoo.presets import image_text_base, image_text_tiny, text_only_base, text_only_tiny
+from kzoo.presets import image_text_base, image_text_tiny, pope_base, text_only_base, text_only_tiny
 from kzoo.training import read_recipe
 
 RECIPES = Path(__file__).resolve().parents[2] / "training"
@@ -33,6 +33,15 @@ def test_the_optimizer_is_the_paper_s():
     assert isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule)
     peak = float(ops.convert_to_numpy(schedule(16_000 - 1)))
     assert peak == pytest.approx(512**-0.5 * 16_000**-0.5, rel=1e-3)
+
+
+def test_the_loss_is_the_paper_s_log_likelihood():
+    """Eq. 4, without label smoothing, which `pope`'s models have."""
+    smoothing = [
+        build(source_vocabulary_size=10, num_layers=1).loss.label_smoothing
+        for build in (text_only_base, pope_base)
+    ]
+    assert smoothing == [0.0, 0.1]
 
 
 def test_tiny_reads_small_pictures():

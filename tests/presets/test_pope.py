@@ -11,10 +11,13 @@ from kzoo.presets import (
     load,
     lookup_zh_en_tiny,
     pope_base,
+    pope_big,
     pope_tiny,
     rope_tiny,
+    sine_big,
     sine_tiny,
 )
+from kzoo.presets.pope import BIG
 
 
 def test_base_is_the_paper_s_transformer():
@@ -26,6 +29,18 @@ def test_base_is_the_paper_s_transformer():
     # Vaswani et al. 2017, Table 3: 65 million with 37,000 joint subwords; 44.1 million without embeddings.
     assert model.count_params() - 100 * 512 == 44_138_496
     assert model.compiled
+
+
+@pytest.mark.parametrize("builder", [pope_big, sine_big])
+def test_big_is_vaswani_s(builder):
+    """Vaswani et al. 2017, Table 3, row "big": 213 million parameters with 37,000 joint subwords."""
+    model = builder(source_vocabulary_size=100, num_layers=1)
+    config = model.backbone.get_config()
+    assert (config["width"], config["num_heads"], config["feedforward_dim"]) == (1024, 16, 4096)
+    assert (config["dropout"], config["norm"]) == (0.3, "post")
+    assert config["position_encoding"] == builder.__name__.removesuffix("_big")
+    layers = BIG["num_layers"] * (model.count_params() - 100 * 1024)
+    assert (layers + 37_000 * 1024) / 1e6 == pytest.approx(213, rel=0.01)
 
 
 @pytest.mark.parametrize("builder", [pope_tiny, rope_tiny, sine_tiny, learned_tiny])

@@ -60,11 +60,12 @@ def test_glyph_is_the_paper_s():
 
 
 def test_image_text_is_the_paper_s():
-    """Ma et al. 2020, Section IV; the schedule is Vaswani's, whose rate is highest after the warm-up."""
+    """Ma et al. 2020, Section III.B, Eq. 4; the schedule is Vaswani's: its rate peaks after the warm-up."""
     recipe = read_recipe(FOLDER / "image_text_base.toml")
     assert (recipe.preset, recipe.model) == ("image_text_base", {})
     assert values(recipe, "corpus", "source", "target") == ("multi30k", "en", "de")
     assert values(recipe, "text", "beam_size") == ("truecased", 10)
+    assert values(recipe, "label_smoothing", "average") == (0.0, 1)
     optimizer = make_optimizer(recipe, width=512)
     assert (optimizer.beta_1, optimizer.beta_2, optimizer.epsilon) == (0.9, 0.997, 1e-9)
     rates = [float(optimizer._learning_rate(step)) for step in (8_000, 16_000, 64_000)]
