@@ -61,6 +61,9 @@ def plot_products(
         float,
         typer.Option(min=0, max=1, help="Mean |correlation| of sine's positions over the high dimensions."),
     ] = 0.99,
+    num_positions: Annotated[
+        int, typer.Option("--positions", min=4, max=300, help="Number of positions drawn and averaged.")
+    ] = 64,
 ):
     """What positions alone add to attention's scores, by low and high dimensions; prints a table."""
     from kzoo.presets.shelf import load, locate
@@ -73,8 +76,8 @@ def plot_products(
     from kzoo.evaluation.position_products import product_table, trained_products
 
     models = {preset.rstrip("/"): trained_products(load(preset), threshold) for preset in presets}
-    plot(models, path)
-    print(product_table(models))
+    plot(models, path, num_positions)
+    print(product_table(models, num_positions))
 
 
 @app.command("curves")

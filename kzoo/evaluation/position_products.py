@@ -99,13 +99,15 @@ def entering_encodings(backbone: keras.Model, num_positions: int) -> np.ndarray:
     return encodings / np.sqrt(variance + norm.epsilon)[:, None] * _array(norm.gamma)
 
 
-def product_table(models: dict[str, Products]) -> str:
+def product_table(models: dict[str, Products], num_positions: int = 64) -> str:
     """Return a Markdown table of the products' sizes, in units of the scores that softmax takes.
 
     A value that is the same for all keys of a query changes no weight: hence their deviation.
 
     Args:
         models: the products by the name of their model; they have over 299 positions.
+        num_positions: the first positions, over which means and deviations are taken: about as many as
+            training sentences have tokens, for no others were learned.
     """
     m, n = PAIR
     rows = []
@@ -113,7 +115,8 @@ def product_table(models: dict[str, Products]) -> str:
         for part, values in products.parts.items():
             features = _features(part, products)
             related = "" if features is None else f"{correlation(features)[m, n]:.2f}"
-            sizes = np.abs(values).mean(), values.std(axis=2).mean(), np.abs(values[:, m, n]).mean()
+            learned = values[:, :num_positions, :num_positions]
+            sizes = np.abs(learned).mean(), learned.std(axis=2).mean(), np.abs(values[:, m, n]).mean()
             rows.append([name, part, *(f"{size:.2f}" for size in sizes), related])
     head = ["model", "dimensions", "mean size", "deviation over a query's keys"]
     table = markdown_table([*head, f"size, {m} and {n}", f"correlation, {m} and {n}"], rows, left=2)
@@ -121,12 +124,13 @@ def product_table(models: dict[str, Products]) -> str:
     return "\n".join([table, "", *(f"D = {width}: high from feature {first}" for first, width in firsts)])
 
 
-def plot_products(models: dict[str, Products], path: str | Path) -> None:
+def plot_products(models: dict[str, Products], path: str | Path, num_positions: int = 64) -> None:
     """Draw the products of each model, means over the heads: all dimensions, the low and the high ones.
 
     Args:
         models: the products by the name of their model.
         path: picture to write, .png, .svg or .pdf.
+        num_positions: the first positions, which are drawn.
 
     Raises:
         UserError: a file that cannot be written.
@@ -135,7 +139,10 @@ def plot_products(models: dict[str, Products], path: str | Path) -> None:
     with picture(path, size=(6.6, 0.4 + 2.1 * len(models)), formulas=True) as figure:
         figure.suptitle("Products of positions in the first encoder layer, mean over the heads")
         panels = figure.subplots(len(models), len(shown), squeeze=False, sharex=True, sharey=True)
-        means = {name: [p.parts[part].mean(axis=0) for part in shown] for name, p in models.items()}
+        drawn = slice(num_positions)
+        means = {
+            name: [p.parts[part].mean(axis=0)[drawn, drawn] for part in shown] for name, p in models.items()
+        }
         limit = np.percentile(np.abs([part for parts in means.values() for part in parts]), HIGHEST)
         colours = colormaps["RdBu_r"].resampled(LEVELS)
         for row, (name, parts) in zip(panels, means.items(), strict=True):
