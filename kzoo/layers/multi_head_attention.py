@@ -147,10 +147,10 @@ class MultiHeadAttention(CompositeLayer):
             words = words[:, None, None, :]  # (B, 1, 1, N)
         if use_causal_mask:
             mixed, weights = self.mix_causally(
-                q, keys, values, words, position_bias, return_attention_scores, training
+                q, keys, values, words, return_attention_scores, training, position_bias
             )
         else:
-            mixed, weights = self.mix(q, keys, values, both(attention_mask, words), position_bias, training)
+            mixed, weights = self.mix(q, keys, values, both(attention_mask, words), training, position_bias)
         outputs = [self.output_dense(ops.reshape(mixed, (*ops.shape(query)[:2], -1)))]
         if return_attention_scores:
             outputs.append(weights)
@@ -158,7 +158,7 @@ class MultiHeadAttention(CompositeLayer):
             outputs.append((keys, values))
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
-    def mix_causally(self, q, keys, values, words, bias, whole: bool, training) -> tuple:
+    def mix_causally(self, q, keys, values, words, whole: bool, training, bias=None) -> tuple:
         """Return what `mix` does where queries see no later keys; the weights only if asked for the `whole`.
 
         Else it is done for some queries at a time, without the keys that none of them sees: at 1,024 tokens
@@ -166,17 +166,17 @@ class MultiHeadAttention(CompositeLayer):
         """
         length = ops.shape(q)[2]
         if whole or not isinstance(length, int):
-            return self.mix(q, keys, values, both(not_later(0, length), words), bias, training)
+            return self.mix(q, keys, values, both(not_later(0, length), words), training, bias)
         mixed = []
         for first in range(0, length, CAUSAL_BLOCK):
             last = min(first + CAUSAL_BLOCK, length)
             mask = both(not_later(first, last), None if words is None else words[..., :last])
             seen = q[:, :, first:last], keys[..., :last], values[:, :, :last]
             seen_bias = None if bias is None else bias[..., first:last, :last]
-            mixed.append(self.mix(*seen, mask, seen_bias, training)[0])
+            mixed.append(self.mix(*seen, mask, training, seen_bias)[0])
         return ops.concatenate(mixed, axis=1), None
 
-    def mix(self, q, keys, values, mask, bias, training) -> tuple:
+    def mix(self, q, keys, values, mask, training, bias=None) -> tuple:
         """Return the values mixed `(B, L, H, d)` and their weights `(B, H, L, N)`.
 
         Args:
@@ -184,8 +184,8 @@ class MultiHeadAttention(CompositeLayer):
             keys: `(B, H, d, N)`, as `scaled_keys` returns them.
             values: `(B, H, N, d)`.
             mask: bool, broadcast to `(B, H, L, N)`, or `None`.
-            bias: broadcast to `(B, H, L, N)`, or `None`.
             training: whether dropout is on.
+            bias: added to the scores; broadcast to `(B, H, L, N)`, or `None`.
         """
         scores = ops.matmul(q, keys)
         if bias is not None:

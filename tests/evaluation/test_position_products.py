@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from keras import ops
 from PIL import Image
+from typer.testing import CliRunner
 
+from kzoo.cli import app
 from kzoo.errors import UserError
 from kzoo.evaluation.position_products import (
     entering_encodings,
@@ -20,6 +22,7 @@ from kzoo.evaluation.position_statistics import (
     sine_encoding,
 )
 from kzoo.presets import pope_tiny, rope_tiny, sine_tiny
+from kzoo.text import SubwordTokenizer, train_subwords
 
 SIZES = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 16, "source_vocabulary_size": 30}
 
@@ -119,6 +122,16 @@ def test_a_model_s_products_have_its_own_weights(random, tmp_path):
     plot_products(models, tmp_path / "products.png")
     with Image.open(tmp_path / "products.png") as picture:
         assert len(picture.convert("RGB").getcolors(100_000)) > 100
+
+
+def test_the_command_draws_and_prints(tmp_path):
+    words = SubwordTokenizer(train_subwords(["a man walks.", "two dogs run."] * 5, 25))
+    sizes = {name: size for name, size in SIZES.items() if name != "source_vocabulary_size"}
+    pope_tiny(words, **sizes).save_to_preset(tmp_path / "model")
+    asked = ["plot", "products", str(tmp_path / "products.svg"), str(tmp_path / "model")]
+    printed = CliRunner().invoke(app, [*asked, "--threshold", "0.9"], catch_exceptions=False).stdout
+    assert f"| {tmp_path / 'model'} | high |" in printed
+    assert (tmp_path / "products.svg").exists()
 
 
 def test_models_without_such_products_are_refused():
