@@ -29,9 +29,9 @@ class RecurrentDecoder(CompositeLayer):
         memory: `(B, N, d)`. What is attended to: encoded tokens, or a bridge's M.
         initial: list of pairs `(h, c)`, `(B, units)` each, one pair per LSTM.
         memory_mask: bool `(B, N)`. `False` at padding. All `True` by default.
+        training: bool. Whether dropout is on.
         kept: dropout factors that are drawn outside, `(B, T, units)` for each LSTM: of the outputs of all but
             the last, and of the attentional vectors, which are fed back so. None by default.
-        training: bool. Whether dropout is on.
 
     Returns:
         `(B, T, units[-1])`: the attentional vectors.
@@ -73,8 +73,8 @@ class RecurrentDecoder(CompositeLayer):
         )
         self.combine.build((*inputs_shape[:-1], memory_shape[-1] + width))
 
-    def call(self, inputs, memory, initial, memory_mask=None, kept=(), training: bool | None = None):
-        return self._states(inputs, self.prepare(memory, memory_mask), initial, kept, training)[0]
+    def call(self, inputs, memory, initial, memory_mask=None, training: bool | None = None, kept=()):
+        return self._states(inputs, self.prepare(memory, memory_mask), initial, training, kept)[0]
 
     def attend(self, inputs, memory, initial, memory_mask=None) -> tuple:
         """Return what `call` does, and α, the attention to the memory `(B, T, N)`."""
@@ -82,7 +82,7 @@ class RecurrentDecoder(CompositeLayer):
         attentional, h = self._states(inputs, prepared, initial)
         return attentional, self._weights(h, prepared)
 
-    def _states(self, inputs, prepared, initial, kept=(), training=None):
+    def _states(self, inputs, prepared, initial, training=None, kept=()):
         """Return a_t and h_t of all tokens, `(B, T, units[-1])` each."""
         # Drawn outside the loop, whose steps would all draw the same numbers.
         kept_at_all_tokens = [

@@ -25,9 +25,9 @@ class RecurrentEncoder(CompositeLayer):
         inputs: `(B, S, E)`.
         mask: bool `(B, S)`. `True` at tokens, `False` at padding. All tokens by default.
         return_states: bool. Defaults to `False`.
+        training: bool. Whether dropout is on.
         kept: dropout factors that are drawn outside, `(B, S, units)` for the outputs of every network but the
             last. None by default.
-        training: bool. Whether dropout is on.
 
     Returns:
         `(B, S, D)`: D is the last network's units, both directions together. Then, if requested, the
@@ -90,7 +90,7 @@ class RecurrentEncoder(CompositeLayer):
             layer.build(inputs_shape)
             inputs_shape = layer.compute_output_shape(inputs_shape)[0]
 
-    def call(self, inputs, mask=None, return_states: bool = False, kept=(), training: bool | None = None):
+    def call(self, inputs, mask=None, return_states: bool = False, training: bool | None = None, kept=()):
         x, states = inputs, []
         if mask is not None:
             # cuDNN on TensorFlow refuses sentences of only padding: rows that fill the batch get one token.
@@ -108,7 +108,7 @@ class RecurrentEncoder(CompositeLayer):
         width = self.unidirectional[-1] if self.unidirectional else 2 * self.bidirectional[-1]
         return (*inputs_shape[:-1], width)
 
-    def compute_output_spec(self, inputs, mask=None, return_states=False, kept=(), training=None):
+    def compute_output_spec(self, inputs, mask=None, return_states=False, training=None, kept=()):
         outputs = keras.KerasTensor(self.compute_output_shape(inputs.shape), self.compute_dtype)
         if not return_states:
             return outputs

@@ -100,14 +100,14 @@ from kzoo.training.strategies import open_strategy
 
 random = np.random.default_rng(1)
 words = {side: random.integers(3, 12, (4, 5)).astype("int32") for side in ("source", "target")}
-words |= {"source_language": np.zeros(4, "int32"), "target_language": np.ones(4, "int32")}
+words |= {side: np.zeros(4, "int32") for side in ("source_language", "target_language")}
 labels = random.integers(3, 12, (4, 5)).astype("int32")
 
 def losses(strategy, times):
     keras.utils.set_random_seed(1)
     with open_strategy(strategy) as opened, opened.scope():
         backbone = AttentionBridgeBackbone(
-            [12, 12], "gru", 4, 4, num_decoder_layers=1, num_heads=2, hidden_dim=6, layer_dropout=0.5
+            [12], "gru", 4, 4, num_decoder_layers=1, num_heads=2, hidden_dim=6, layer_dropout=0.5
         )
         model = MultilingualTranslator(backbone, {})
         model.compile(keras.optimizers.SGD(0.1), SentenceCrossEntropy(), jit_compile=False)
