@@ -1,4 +1,7 @@
-"""The multilingual models of the attention bridge paper, and its bilingual baseline."""
+"""The multilingual models of the attention bridge paper, and its bilingual baseline.
+
+Their penalty has the weight 1/64, as in the authors' toolkit; Eq. 3 is `penalty_weight=1`.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -57,7 +60,10 @@ def attention_bridge_m2m(
 def attention_bridge_bilingual(
     tokenizers: Tokenizers = None, languages: Sequence[str] = ("en", "de"), **overrides
 ) -> MultilingualTranslator:
-    """The paper's bilingual model (Vázquez et al. 2019, Table 1); `bridge=False` is its plain baseline."""
+    """The paper's bilingual model (Vázquez et al. 2019, Table 1); `bridge=False` is its plain baseline.
+
+    The bridge's penalty has the weight 1/64, as in the authors' toolkit; Eq. 3 is `penalty_weight=1`.
+    """
     return attention_bridge(tokenizers, languages, **{**BASE, **overrides})
 
 
