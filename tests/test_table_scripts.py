@@ -116,11 +116,46 @@ def test_table_1_keeps_the_settings_of_other_calls(tmp_path):
     assert found["bilingual"]["de-en"]["bleu"] == 5
     assert (tmp_path / "m2m_tiny.png").exists()
     markdown = (tmp_path / "table1_tiny.md").read_text()
-    assert markdown.startswith("m2m (BLEU, lowercased)\n\n| from \\ to | cs | de | en | fr |\n| --- |")
+    assert "\n\nm2m (BLEU, lowercased)\n\n| from \\ to | cs | de | en | fr |\n| --- |" in markdown
     assert markdown.endswith(
-        "bilingual (BLEU, lowercased)\n\n"
-        "| from \\ to | de | en |\n| --- | ---: | ---: |\n| de |  | 0.0 |\n| en | 0.0 |  |\n\n``\n"
+        "bilingual (BLEU, lowercased)\n\n| from \\ to | de | en |\n| --- | ---: | ---: |\n"
+        "| de |  | 0.0 (39.0) |\n| en | 0.0 (36.8) |  |\n\n``\n"
     )
+    assert "embedding_dim 128 (512)" in markdown.splitlines()[0]
+
+
+def test_the_bridge_paper_s_numbers_are_its_own():
+    """Sums of Tables 1 and 3, and two rows of Table 2, typed from the paper once more."""
+    paper = runpy.run_path(str(TRAINING / "attention_bridge_tables.py"))["PAPER"]
+    into_english = {
+        name: sum(scores[f"{code}-en"] for code in ("de", "cs", "fr"))
+        for name, scores in paper["table1"].items()
+    }
+    assert into_english == {
+        "bilingual": pytest.approx(39.00 + 35.89 + 49.54),
+        "bilingual_bridge": pytest.approx(38.19 + 36.41 + 48.93),
+        "centre_en": pytest.approx(39.39 + 37.20 + 48.49),
+        "centre_en_mono": pytest.approx(40.17 + 37.30 + 50.41),
+        "m2m": pytest.approx(40.68 + 38.42 + 49.92),
+        "m2m_mono": pytest.approx(41.82 + 39.58 + 50.94),
+    }
+    assert {len(scores) for scores in (*paper["table1"].values(), *paper["table3"].values())} == {12}
+    # "The improvements in BLEU range from 1.40 to a remarkable 4.43" (Section 4.2), of the best model.
+    gains = [paper["table1"]["m2m_mono"][d] - score for d, score in paper["table1"]["bilingual"].items()]
+    assert (min(gains), max(gains)) == (pytest.approx(1.39), pytest.approx(4.43))
+    table2 = paper["table2"]
+    assert {len(scores) for scores in table2.values()} == {22}
+    assert [table2[name]["SNLI"] for name in table2] == [35.05, 61.75, 64.52, 65.12]
+    assert [table2[name]["ObjNumber"] for name in table2] == [60.58, 70.01, 72.19, 73.29]
+
+
+def test_the_base_size_is_the_bridge_paper_s_but_for_the_penalty_s_weight():
+    script = runpy.run_path(str(TRAINING / "attention_bridge_tables.py"))
+    line = script["beside_the_paper"](script["whole_recipe"]("base", 1, None))
+    assert line.endswith("differ in: penalty_weight 0.015625 (1.0).")
+    line = script["beside_the_paper"](script["whole_recipe"]("tiny", 1, ["model.width=512"]))
+    assert "embedding_dim 128 (512)" in line
+    assert " width " not in line
 
 
 EMB = {"encoders": "EMB", "overrides": ["language_model_epochs=0"]}
@@ -142,9 +177,15 @@ class Scored:
 @pytest.mark.parametrize(
     ("name", "table", "options", "stem", "row"),
     [
-        ("attention_bridge_tables", "figure1", {}, "figure1_tiny", "| en-de | 0.0 | 0.0 |"),
+        (
+            "attention_bridge_tables",
+            "figure1",
+            {},
+            "figure1_tiny",
+            "| en-de | 0.0 (38.5) | 0.0 | 0.0 (36.8) |",
+        ),
         ("attention_bridge_tables", "table2", {}, "table2_tiny", "| MR | accuracy | 61.0 ± 1.4 |"),
-        ("attention_bridge_tables", "table3", {}, "table3_tiny", "| m2m_mono_no_penalty | 0.0 |"),
+        ("attention_bridge_tables", "table3", {}, "table3_tiny", "| cs |  | 0.0 (28.5) | 0.0 (35.8) |"),
         ("glyph_tables", "table4", EMB, "table4_tiny", "| EMB | 10.0 | 10.0 | 0.0 |"),
         ("image_text_tables", "scenes", {}, "scenes_tiny_en_de", "| text_only_tiny | test | 3 | 5.0 ± 0.0 |"),
         ("pope_table", "table1", {"encodings": "pope"}, "table1_tiny", "| pope_tiny | 3 | 5.0 ± 0.0 |"),
@@ -156,7 +197,7 @@ def test_what_is_printed_is_written_beside_the_results(name, table, options, ste
     work.script[table](runs=tmp_path, **options)
     markdown = (tmp_path / f"{stem}.md").read_text(encoding="utf-8")
     assert capsys.readouterr().out.endswith(markdown)
-    assert markdown.startswith("| ")
+    assert "\n| --- |" in markdown
     assert f"\n{row}" in markdown
     assert (tmp_path / f"{stem}.json").exists()
 
@@ -246,3 +287,20 @@ def test_a_table_has_vectors_of_seen_characters_and_an_encoder_of_all():
     script["character_vectors"].__globals__["render_glyphs"] = lambda characters: [*map(ord, characters)]
     encoded = vectors(SimpleNamespace(encoder=lambda glyphs: np.array(glyphs, "float32")[:, None]))
     assert {character: vector[0] for character, vector in encoded.items()} == {c: ord(c) for c in "我河们"}
+
+
+def test_figure_1_has_three_bars_a_direction_and_table_3_two_models(tmp_path):
+    work = Work("attention_bridge_tables")
+    drawn = []
+    work.functions["plot_systems"] = lambda bars, path, lowercased: drawn.append((bars, path, lowercased))
+    work.script["figure1"](runs=tmp_path)
+    ((bars, path, lowercased),) = drawn
+    assert [len(bleu) for bleu in bars.values()] == [12, 12, 12]
+    assert (path, lowercased) == (tmp_path / "figure1_tiny.png", True)
+    assert work.done.count("train") == 1 + 6 + 12
+    work.done.clear()
+    work.script["table3"](runs=tmp_path, directions="en-de,de-en")
+    assert work.done.count("train") == 4
+    recipes = [json.loads((run / "scores.json").read_text())["recipe"] for run in tmp_path.glob("*penalty*")]
+    assert [recipe["model"] for recipe in recipes] == [{"penalty_weight": 0.0}] * 2
+    assert sorted(recipe["directions"] for recipe in recipes) == [["de-en"], ["en-de"]]

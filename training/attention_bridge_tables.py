@@ -6,8 +6,8 @@
     python training/attention_bridge_tables.py table3 --size tiny
 
 Each run is a folder under `--runs`; finished runs are not repeated, stopped ones resume. Prints Markdown
-tables, and writes them and the results as JSON beside the runs. `--size base` has the numbers of the paper
-and needs a GPU.
+tables with the paper's numbers beside ours, and writes them and the results as JSON beside the runs.
+`--size base` has the sizes of the paper and needs a GPU.
 
 Reproduces Vázquez et al. 2019, Tables 1 to 3 and Figure 1, on Multi30k's test_2016_flickr. The paper's scores
 are lowercased; both are written, and the tables show the lowercased ones.
@@ -15,10 +15,10 @@ are lowercased; both are written, and the tables show the lowercased ones.
 
 import dataclasses
 import json
+import tomllib
 from collections.abc import Callable, Sequence
-from itertools import permutations
+from itertools import combinations, permutations
 from pathlib import Path
-from statistics import mean
 from typing import Annotated, Literal
 
 import keras
@@ -30,8 +30,14 @@ from kzoo.data import open_corpus
 from kzoo.data.language_pairs import language_pairs
 from kzoo.data.senteval import senteval_examples, senteval_tasks
 from kzoo.errors import UserError, nearest
-from kzoo.evaluation.directions import direction_table, evaluate_directions, plot_directions, write_directions
-from kzoo.evaluation.markdown import show_markdown
+from kzoo.evaluation.directions import (
+    direction_table,
+    evaluate_directions,
+    plot_directions,
+    plot_systems,
+    write_directions,
+)
+from kzoo.evaluation.markdown import markdown_table, show_markdown
 from kzoo.evaluation.senteval import (
     SEEDS,
     TaskScores,
@@ -42,6 +48,7 @@ from kzoo.evaluation.senteval import (
 from kzoo.files import write_json
 from kzoo.models.glove import GloVe, bag_of_vectors, co_occurrences, glove_examples
 from kzoo.presets import load
+from kzoo.presets.attention_bridge import BASE, TINY
 from kzoo.training import Recipe, make_recipe, read_recipe, train
 from kzoo.training.recipe_corpus import recipe_directions
 from kzoo.training.run_folder import keep_results
@@ -49,6 +56,7 @@ from kzoo.training.run_folder import keep_results
 LANGUAGES = ("en", "de", "fr", "cs")
 SPLIT = "test_2016_flickr"
 POOLINGS = ("flatten", "mean")
+PAPER = tomllib.loads((Path(__file__).parent / "attention_bridge" / "paper.toml").read_text("utf-8"))
 # Set by the tables, or by options.
 FIXED = (
     "preset",
@@ -70,9 +78,17 @@ SETTINGS = {
     "m2m": {"monolingual": False},
     "m2m_mono": {"monolingual": True},
 }
+# Figure 1's bars, by the names of Table 1's settings.
+FIGURE_1 = {
+    "m2m_mono": "many-to-many with monolingual pairs",
+    "left_out": "the same without the pair",
+    "bilingual": "bilingual, without bridge",
+}
+CORRELATIONS = ("SICK-R", "STS-B")  # other tasks of Table 2 have accuracies
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 Size = Annotated[Literal["tiny", "base"], typer.Option()]
+Directions = Annotated[str, typer.Option(help="Of bilingual models, comma-separated; by default all.")]
 Runs = Annotated[Path, typer.Option(help="Folder of the runs.")]
 Seed = Annotated[int, typer.Option(help="Seed of every run.")]
 Seeds = Annotated[int, typer.Option(min=1, max=len(SEEDS), help="Number of SentEval's seeds.")]
@@ -85,27 +101,19 @@ def table1(
     runs: Runs = RUNS,
     seed: Seed = 1,
     settings: Annotated[str, typer.Option(help="Which of the six, comma-separated.")] = ",".join(SETTINGS),
-    directions: Annotated[
-        str, typer.Option(help="Of bilingual models, comma-separated; by default all.")
-    ] = "",
+    directions: Directions = "",
     overrides: Overrides = None,
 ):
     """BLEU of every direction in the paper's six settings."""
     recipe, names = whole_recipe(size, seed, overrides), settings.split(",")
-    chosen = directions.split(",") if directions else ["-".join(p) for p in permutations(LANGUAGES, 2)]
-    for direction in chosen:
-        language_pairs(LANGUAGES, only=[direction])
+    chosen = chosen_directions(directions)
     for name in names:
         if name not in SETTINGS:
             raise UserError(f"no setting {name!r}: {nearest(name, list(SETTINGS))}")
     path = runs / f"table1_{size}.json"
     for name in names:
         if name.startswith("bilingual"):
-            scores = {}
-            for direction in chosen:
-                scores |= scores_of(
-                    bilingual(recipe, name, direction, size), runs / f"{name}_{direction}_{size}"
-                )
+            scores = bilingual_scores(recipe, name, chosen, size, runs / name)
         else:
             values = dataclasses.replace(recipe, **SETTINGS[name])
             scores = scores_of(values, runs / f"{name}_{size}")
@@ -120,27 +128,40 @@ def table1(
         # Other calls may have scored other settings, and other directions of bilingual models.
         results[name] = {**results.get(name, {}), **rows}
         write_json(path, results)
-    show_markdown("\n\n".join(directions_text(*setting) for setting in results.items()), path)
+    tables = [directions_text(name, rows, PAPER["table1"][name]) for name, rows in results.items()]
+    show_markdown("\n\n".join([beside_the_paper(recipe), *tables]), path)
 
 
 @app.command()
 def figure1(size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, overrides: Overrides = None):
-    """Zero-shot BLEU of six models, each trained on all pairs except one, with monolingual pairs."""
-    recipe = whole_recipe(size, seed, overrides)
+    """BLEU of each direction by three models: the best, one that never saw the pair, and the pair's own.
+
+    The best is many-to-many with monolingual pairs; six others are trained as it is, each without one pair;
+    the bilingual models have no bridge. Of the second, the paper has a picture only, and no numbers.
+    """
+    recipe, results = whole_recipe(size, seed, overrides), {}
     whole = scores_of(dataclasses.replace(recipe, **SETTINGS["m2m_mono"]), runs / f"m2m_mono_{size}")
-    lines = ["| direction | pair left out | pair trained on |", "| --- | ---: | ---: |"]
-    results = {}
-    for number, source in enumerate(LANGUAGES):
-        for target in LANGUAGES[number + 1 :]:
-            values = dataclasses.replace(recipe, monolingual=True, left_out=f"{source}-{target}")
-            scores = scores_of(values, runs / f"without_{source}_{target}_{size}")
-            for pair in ((source, target), (target, source)):
-                both = (scores[pair]["bleu_lowercased"], whole[pair]["bleu_lowercased"])
-                results["-".join(pair)] = {"left_out": scores[pair], "trained_on": whole[pair]}
-                lines.append(f"| {'-'.join(pair)} | {both[0]:.1f} | {both[1]:.1f} |")
+    for pair in combinations(LANGUAGES, 2):
+        values = dataclasses.replace(recipe, monolingual=True, left_out="-".join(pair))
+        left_out = scores_of(values, runs / f"without_{'_'.join(pair)}_{size}")
+        for direction in (pair, pair[::-1]):
+            name = "-".join(direction)
+            alone = bilingual_scores(recipe, "bilingual", [name], size, runs / "bilingual")
+            models = {"m2m_mono": whole, "left_out": left_out, "bilingual": alone}
+            results[name] = {model: scores[direction] for model, scores in models.items()}
     path = runs / f"figure1_{size}.json"
     write_json(path, results)
-    show_markdown("\n".join(lines), path)
+    bars = {
+        label: {tuple(name.split("-")): rows[model]["bleu_lowercased"] for name, rows in results.items()}
+        for model, label in FIGURE_1.items()
+    }
+    plot_systems(bars, path.with_suffix(".png"), lowercased=True)
+    rows = []
+    for name, models in results.items():
+        papers = [PAPER["table1"].get(model, {}).get(name) for model in FIGURE_1]
+        ours = [models[model]["bleu_lowercased"] for model in FIGURE_1]
+        rows.append((name, *map(bleu_cell, ours, papers)))
+    show_markdown(f"{beside_the_paper(recipe)}\n\n{markdown_table(('direction', *bars), rows)}", path)
 
 
 @app.command()
@@ -165,26 +186,34 @@ def table2(
     columns |= manys
     path = runs / f"table2_{size}.json"
     write_senteval(columns, path, seeds=seeds)
-    show_markdown(senteval_table(columns), path)
+    papers = {f"paper: {name}": papers_column(scores) for name, scores in PAPER["table2"].items()}
+    show_markdown(f"{beside_the_paper(recipe)}\n\n{senteval_table({**columns, **papers})}", path)
 
 
 @app.command()
 def table3(
-    size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, seeds: Seeds = 5, overrides: Overrides = None
+    size: Size = "tiny",
+    runs: Runs = RUNS,
+    seed: Seed = 1,
+    directions: Directions = "",
+    overrides: Overrides = None,
 ):
-    """The many-to-many model with monolingual pairs, with the bridge's penalty and without it."""
+    """BLEU of the bilingual models with bridge, trained with the penalty and without it."""
     recipe = whole_recipe(size, seed, overrides, (*FIXED, "model.penalty_weight"))
-    without = dataclasses.replace(recipe, model={**recipe.model, "penalty_weight": 0.0})
-    lines = ["| model | mean BLEU of the twelve directions |", "| --- | ---: |"]
-    senteval, columns, bleu = SentEval(runs, size, SEEDS[:seeds]), {}, {}
-    for name, changed in {"m2m_mono": recipe, "m2m_mono_no_penalty": without}.items():
-        scores = scores_of(changed, runs / f"{name}_{size}")
-        bleu[name] = mean(row["bleu_lowercased"] for row in scores.values())
-        lines.append(f"| {name} | {bleu[name]:.1f} |")
-        columns |= senteval.of_bridge(name, changed)
+    chosen, name = chosen_directions(directions), "bilingual_bridge"
+    no_penalty = dataclasses.replace(recipe, model={**recipe.model, "penalty_weight": 0.0})
+    scores = {
+        "with": bilingual_scores(recipe, name, chosen, size, runs / name),
+        "without": bilingual_scores(no_penalty, name, chosen, size, runs / f"{name}_no_penalty"),
+    }
+    results = {
+        half: {"-".join(direction): row for direction, row in rows.items()} for half, rows in scores.items()
+    }
     path = runs / f"table3_{size}.json"
-    write_senteval(columns, path, seeds=seeds, bleu_lowercased=bleu)
-    show_markdown("\n".join([*lines, "", senteval_table(columns)]), path)
+    write_json(path, results)
+    papers = {"with": PAPER["table1"][name], **PAPER["table3"]}
+    tables = [directions_text(f"{half} penalty", results[half], papers[half]) for half in results]
+    show_markdown("\n\n".join([beside_the_paper(recipe), *tables]), path)
 
 
 def whole_recipe(size: str, seed: int, overrides: list[str] | None, fixed: tuple[str, ...] = FIXED) -> Recipe:
@@ -192,6 +221,24 @@ def whole_recipe(size: str, seed: int, overrides: list[str] | None, fixed: tuple
     name = f"attention_bridge_m2m{'' if size == 'base' else '_' + size}.toml"
     recipe = read_recipe(Path(__file__).parent / name, overrides or [], fixed)
     return dataclasses.replace(recipe, seed=seed)
+
+
+def chosen_directions(directions: str) -> list[str]:
+    """Return the directions between the paper's languages that an option names, or all twelve."""
+    if not directions:
+        return ["-".join(pair) for pair in permutations(LANGUAGES, 2)]
+    for direction in directions.split(","):
+        language_pairs(LANGUAGES, only=[direction])
+    return directions.split(",")
+
+
+def bilingual_scores(recipe: Recipe, name: str, directions: list[str], size: str, folder: Path) -> dict:
+    """Return the scores of a model for each direction; its run is `FOLDER_DIRECTION_SIZE`."""
+    scores = {}
+    for direction in directions:
+        run = folder.with_name(f"{folder.name}_{direction}_{size}")
+        scores |= scores_of(bilingual(recipe, name, direction, size), run)
+    return scores
 
 
 def bilingual(recipe: Recipe, name: str, direction: str, size: str) -> Recipe:
@@ -225,12 +272,33 @@ def scores_of(recipe: Recipe, folder: Path) -> dict[tuple[str, str], dict]:
     return {(row["source"], row["target"]): row for row in json.loads(path.read_text())["scores"]}
 
 
-def directions_text(name: str, rows: dict[str, dict]) -> str:
+def beside_the_paper(recipe: Recipe) -> str:
+    """Return a line that says where the recipe's system differs from the paper's, whose numbers are shown."""
+    preset = TINY if recipe.preset.endswith("_tiny") else BASE
+    ours = {**dataclasses.asdict(recipe), **preset, **recipe.model}
+    differ = [f"{key} {ours[key]} ({value})" for key, value in PAPER["system"].items() if ours[key] != value]
+    return f"Paper's numbers in brackets or columns of their own. Systems differ in: {', '.join(differ)}."
+
+
+def bleu_cell(ours: float, papers: float | None) -> str:
+    return f"{ours:.1f}" if papers is None else f"{ours:.1f} ({papers:.1f})"
+
+
+def papers_column(scores: dict[str, float]) -> list[TaskScores]:
+    """Return a column of the paper's Table 2 as SentEval's scores."""
+    return [
+        TaskScores(task, {"pearson" if task in CORRELATIONS else "accuracy": [score]})
+        for task, score in scores.items()
+    ]
+
+
+def directions_text(name: str, rows: dict[str, dict], paper: dict[str, float]) -> str:
     """Return a setting's matrix of lowercased BLEU in Markdown, unseen directions in italics."""
     bleu = {(row["source"], row["target"]): row["bleu_lowercased"] for row in rows.values()}
     unseen = [(row["source"], row["target"]) for row in rows.values() if row["unseen"]]
     signature = next(iter(rows.values()))["signatures"]["bleu_lowercased"]
-    return f"{name} (BLEU, lowercased)\n\n{direction_table(bleu, unseen)}\n\n`{signature}`"
+    beside = {tuple(direction.split("-")): score for direction, score in paper.items()}
+    return f"{name} (BLEU, lowercased)\n\n{direction_table(bleu, unseen, beside)}\n\n`{signature}`"
 
 
 class SentEval:

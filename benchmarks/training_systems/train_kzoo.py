@@ -42,7 +42,11 @@ def transformer(settings: dict, tokenizer: SubwordTokenizer, sides: dict):
 def bridge(settings: dict, tokenizer: SubwordTokenizer, sides: dict):
     """Return the attention bridge's bilingual model, and its batches of one direction."""
     model = build(
-        "attention_bridge_bilingual", {"en": tokenizer, "de": tokenizer}, dropout=settings["dropout"]
+        "attention_bridge_bilingual",
+        {"en": tokenizer, "de": tokenizer},
+        dropout=settings["dropout"],
+        layer_dropout=0.0,
+        tied_embeddings=True,
     )
     compile_model(model, SentenceCrossEntropy(0.1))
     return model, PairBatches(sides, [("en", "de")], ["en", "de"], tokens=settings["tokens"])

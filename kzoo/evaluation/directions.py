@@ -105,8 +105,17 @@ def read_directions(
     return bleu, unseen
 
 
-def direction_table(bleu: dict[tuple[str, str], float], unseen: Iterable[tuple[str, str]] = ()) -> str:
+def direction_table(
+    bleu: dict[tuple[str, str], float],
+    unseen: Iterable[tuple[str, str]] = (),
+    beside: dict[tuple[str, str], float] | None = None,
+) -> str:
     """Return BLEU by direction as a Markdown table, source by row; unseen directions in italics.
+
+    Args:
+        bleu: BLEU of each (source, target) direction.
+        unseen: directions.
+        beside: others' BLEU, such as a paper's, in brackets.
 
     Example:
 
@@ -118,7 +127,7 @@ def direction_table(bleu: dict[tuple[str, str], float], unseen: Iterable[tuple[s
     """
     codes, unseen = _languages(bleu), set(unseen)
     rows = [
-        (source, *(_cell(bleu.get((source, target)), (source, target) in unseen) for target in codes))
+        (source, *(_cell(bleu, unseen, beside or {}, (source, target)) for target in codes))
         for source in codes
     ]
     return markdown_table(("from \\ to", *codes), rows)
@@ -165,11 +174,36 @@ def plot_directions(
         figure.colorbar(image, shrink=0.8, label=name)
 
 
+def plot_systems(
+    systems: dict[str, dict[tuple[str, str], float]], path: str | os.PathLike, lowercased: bool = False
+):
+    """Draw BLEU of several systems as bars, side by side for each direction.
+
+    Args:
+        systems: BLEU of each (source, target) direction, by the system's name.
+        path: PNG, SVG or PDF file.
+        lowercased: whether BLEU is that of lowercased text, which the figure then says.
+    """
+    from kzoo.evaluation.figures import COLOURS, picture
+
+    directions = list(dict.fromkeys(direction for bleu in systems.values() for direction in bleu))
+    width = 0.8 / len(systems)
+    with picture(path, size=(max(0.55 * len(directions) + 1.0, 4.0), 3.2)) as figure:
+        axes = figure.subplots()
+        for number, (name, bleu) in enumerate(systems.items()):
+            places = [directions.index(direction) + (number + 0.5) * width - 0.4 for direction in bleu]
+            axes.bar(places, list(bleu.values()), width, label=name, color=COLOURS[number % len(COLOURS)])
+        axes.set_xticks(range(len(directions)), [f"{source}–{target}" for source, target in directions])
+        axes.set_ylabel("BLEU, lowercased" if lowercased else "BLEU, cased")
+        figure.legend(loc="outside upper left", ncols=len(systems))
+
+
 def _languages(bleu: dict[tuple[str, str], float]) -> list[str]:
     return sorted({code for direction in bleu for code in direction})
 
 
-def _cell(score: float | None, unseen: bool) -> str:
-    if score is None:
+def _cell(bleu: dict, unseen: set, beside: dict, direction: tuple[str, str]) -> str:
+    if direction not in bleu:
         return ""
-    return f"*{score:.1f}*" if unseen else f"{score:.1f}"
+    score = f"*{bleu[direction]:.1f}*" if direction in unseen else f"{bleu[direction]:.1f}"
+    return f"{score} ({beside[direction]:.1f})" if direction in beside else score

@@ -53,9 +53,11 @@ def evaluate_embeddings(
 ) -> list[TaskScores]:
     """Score sentence embeddings on SentEval's tasks, with its protocols.
 
-    MR, CR, SUBJ, MPQA: nested 10-fold cross-validation. TREC, MRPC: 10 folds of the training set choose the
-    regularization. SST-2, SST-5, SICK-E: the validation set does. SICK-R, STS-B, STS-2015: SentEval's
-    regression of relatedness. SNLI and the probing tasks: SentEval's network, in Keras.
+    From MR to SICK-E its scikit-learn variant (`usepytorch=False`), logistic regressions. MR, CR, SUBJ, MPQA:
+    nested 10-fold cross-validation, whose folds SentEval draws with seed 1111 whatever its own seed is. TREC,
+    MRPC: 10 folds of the training set choose the regularization. SST-2, SST-5, SICK-E: the validation set
+    does. SICK-R, STS-B, STS-2015: SentEval's regression of relatedness. SNLI and the probing tasks:
+    SentEval's network, in Keras.
 
     Nothing is trained for `SICK-R-cosine`, `STS-B-cosine` and `STS-YEAR-cosine`: the cosine of two vectors is
     correlated with the score; a year's correlation is the mean over its sets, weighted by their numbers of
@@ -66,7 +68,7 @@ def evaluate_embeddings(
     Args:
         embed: function of N sentences that returns their vectors `(N, E)`.
         tasks: names, keys of `kzoo.data.senteval.SENTEVAL_TASKS`; by default all whose files are present.
-        seeds: seeds of the folds and of the networks' training.
+        seeds: seeds of the folds of TREC and MRPC, and of the networks' training.
         progress: called with a task's name when it is scored.
 
     Returns:
@@ -173,7 +175,7 @@ def _features(split: _Vectors) -> protocols.Split:
 
 
 def _nested(splits, seeds):
-    return protocols.nested_cross_validation(_features(splits["all"]), seeds)
+    return protocols.nested_cross_validation(_features(splits["all"]))
 
 
 def _trec(splits, seeds):

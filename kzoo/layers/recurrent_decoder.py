@@ -30,6 +30,8 @@ class RecurrentDecoder(CompositeLayer):
         initial: list of pairs `(h, c)`, `(B, units)` each, one pair per LSTM.
         memory_mask: bool `(B, N)`. `False` at padding. All `True` by default.
         training: bool. Whether dropout is on.
+        kept: dropout factors that are drawn outside, `(B, T, units)` for each LSTM: of the outputs of all but
+            the last, and of the attentional vectors, which are fed back so. None by default.
 
     Returns:
         `(B, T, units[-1])`: the attentional vectors.
@@ -71,8 +73,8 @@ class RecurrentDecoder(CompositeLayer):
         )
         self.combine.build((*inputs_shape[:-1], memory_shape[-1] + width))
 
-    def call(self, inputs, memory, initial, memory_mask=None, training: bool | None = None):
-        return self._states(inputs, self.prepare(memory, memory_mask), initial, training)[0]
+    def call(self, inputs, memory, initial, memory_mask=None, training: bool | None = None, kept=()):
+        return self._states(inputs, self.prepare(memory, memory_mask), initial, training, kept)[0]
 
     def attend(self, inputs, memory, initial, memory_mask=None) -> tuple:
         """Return what `call` does, and α, the attention to the memory `(B, T, N)`."""
@@ -80,21 +82,22 @@ class RecurrentDecoder(CompositeLayer):
         attentional, h = self._states(inputs, prepared, initial)
         return attentional, self._weights(h, prepared)
 
-    def _states(self, inputs, prepared, initial, training=None):
+    def _states(self, inputs, prepared, initial, training=None, kept=()):
         """Return a_t and h_t of all tokens, `(B, T, units[-1])` each."""
         # Drawn outside the loop, whose steps would all draw the same numbers.
-        kept = [
+        kept_at_all_tokens = [
             dropout(ops.ones_like(pair[0][:, None]), training=training)  # (B, 1, units)
             for dropout, pair in zip(self._dropouts, initial[:-1], strict=True)
         ]
         state = self.start(initial)
 
-        def next_word(state, word):
-            _, state = self.step(word[:, None], prepared, state, kept)
+        def next_word(state, now):
+            word, *kept = (part[:, None] for part in now)  # (B, 1, …)
+            _, state = self.step(word, prepared, state, kept or kept_at_all_tokens)
             return state, state  # TensorFlow's scan collects only what has the state's shape
 
-        words = ops.transpose(ops.cast(inputs, self.compute_dtype), (1, 0, 2))  # (T, B, E)
-        _, states = ops.scan(next_word, state, words)
+        by_time = [ops.transpose(ops.cast(x, self.compute_dtype), (1, 0, 2)) for x in (inputs, *kept)]
+        _, states = ops.scan(next_word, state, by_time)
         by_word = states["fed_back"], states["cells"][-1][0]  # (T, B, 1, units[-1])
         return tuple(ops.transpose(part[:, :, 0], (1, 0, 2)) for part in by_word)
 
@@ -120,7 +123,8 @@ class RecurrentDecoder(CompositeLayer):
             inputs: `(B, K, E)`. Embedded tokens.
             prepared: what `prepare` returned for the B sentences.
             state: `{"cells": pairs of (B, K, units), "fed_back": (B, K, units[-1])}`.
-            kept: in training, the dropout factors `(B, K, units)` of the outputs of all LSTMs but the last.
+            kept: in training, the dropout factors `(B, K, units)` of the outputs of all LSTMs but the last,
+                and perhaps of the attentional vectors.
 
         Returns:
             The attentional vectors `(B, K, units[-1])`, and the state.
@@ -133,12 +137,14 @@ class RecurrentDecoder(CompositeLayer):
             zip(self.cells, self.units, state["cells"], strict=True)
         ):
             x, pair = cell(x, [ops.reshape(part, (-1, units)) for part in pair])
-            if kept and number < len(kept):
+            if kept and number < len(self.units) - 1:
                 x = x * ops.reshape(kept[number], (-1, units))
             pairs.append(tuple(ops.reshape(part, (*hypotheses, units)) for part in pair))
         h = pairs[-1][0]  # (B, K, u)
         context = ops.matmul(self._weights(h, prepared), prepared["values"])  # (B, K, d)
         attentional = self.combine(ops.concatenate([context, h], axis=-1))
+        if kept and len(kept) == len(self.units):
+            attentional = attentional * kept[-1]
         return attentional, {"cells": pairs, "fed_back": attentional}
 
     def _weights(self, h, prepared):

@@ -26,6 +26,8 @@ class RecurrentEncoder(CompositeLayer):
         mask: bool `(B, S)`. `True` at tokens, `False` at padding. All tokens by default.
         return_states: bool. Defaults to `False`.
         training: bool. Whether dropout is on.
+        kept: dropout factors that are drawn outside, `(B, S, units)` for the outputs of every network but the
+            last. None by default.
 
     Returns:
         `(B, S, D)`: D is the last network's units, both directions together. Then, if requested, the
@@ -88,14 +90,16 @@ class RecurrentEncoder(CompositeLayer):
             layer.build(inputs_shape)
             inputs_shape = layer.compute_output_shape(inputs_shape)[0]
 
-    def call(self, inputs, mask=None, return_states: bool = False, training: bool | None = None):
+    def call(self, inputs, mask=None, return_states: bool = False, training: bool | None = None, kept=()):
         x, states = inputs, []
         if mask is not None:
             # cuDNN on TensorFlow refuses sentences of only padding: rows that fill the batch get one token.
             only_padding = ops.logical_not(ops.any(mask, axis=1, keepdims=True))  # (B, 1)
             first = ops.arange(ops.shape(mask)[1]) == 0
             mask = ops.logical_or(mask, ops.logical_and(only_padding, first))
-        for network, dropout in zip(self.networks, self._dropouts, strict=True):
+        for number, (network, dropout) in enumerate(zip(self.networks, self._dropouts, strict=True)):
+            if kept and number:
+                x = x * kept[number - 1]
             x, *last = network(dropout(x, training=training), mask=mask)
             states += last
         return (x, states) if return_states else x
@@ -104,7 +108,7 @@ class RecurrentEncoder(CompositeLayer):
         width = self.unidirectional[-1] if self.unidirectional else 2 * self.bidirectional[-1]
         return (*inputs_shape[:-1], width)
 
-    def compute_output_spec(self, inputs, mask=None, return_states=False, training=None):
+    def compute_output_spec(self, inputs, mask=None, return_states=False, training=None, kept=()):
         outputs = keras.KerasTensor(self.compute_output_shape(inputs.shape), self.compute_dtype)
         if not return_states:
             return outputs

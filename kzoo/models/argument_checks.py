@@ -21,10 +21,10 @@ def check_sizes(**sizes):
                 raise ValueError(f"{one} is a whole number of at least 1, not {size!r}")
 
 
-def check_rate(dropout: float):
+def check_rate(rate: float, name: str = "dropout"):
     """Raise `ValueError` for a rate outside [0, 1)."""
-    if not 0 <= dropout < 1:
-        raise ValueError(f"dropout is at least 0 and less than 1, not {dropout!r}")
+    if not 0 <= rate < 1:
+        raise ValueError(f"{name} is at least 0 and less than 1, not {rate!r}")
 
 
 def check_search(beam_size: int, n: int = 1, max_length: int | None = None, threads: int = 1):

@@ -42,6 +42,7 @@ ENCODERS = {
     "cnn": lambda width, most, **names: ConvolutionalEncoder(width, **names),
     "transformer": lambda width, most, **names: _transformer(width, max_length=most, **names),
 }
+RECURRENT = ("lstm", "gru")
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -70,7 +71,10 @@ class AttentionBridgeBackbone(Backbone):
         penalty_weight: float. Factor of the bridge's penalty; 1 is the paper's Eq. 3.
         squared: bool. Whether the penalty's norm is squared, as in Eq. 3.
         use_bias: bool. Whether the bridge's two maps have biases, as in the authors' code.
-        dropout: float. Rate on embeddings, encoder outputs and attentional vectors.
+        dropout: float. Rate on embeddings, encoder outputs and attentional vectors where they predict.
+        layer_dropout: float. Rate between stacked recurrent layers and on attentional vectors, which are fed
+            back so, as in OpenNMT; drawn anew at every token.
+        tied_embeddings: bool. Whether a language's encoder and decoder share a table of token embeddings.
         max_length: int. Maximum sentence length in tokens, with its start or end symbol.
         dtype, name, trainable: as in `keras.Model`.
 
@@ -110,6 +114,8 @@ class AttentionBridgeBackbone(Backbone):
         use_bias: bool = False,
         dropout: float = 0.0,
         max_length: int = 256,
+        layer_dropout: float = 0.0,
+        tied_embeddings: bool = True,
         dtype=None,
         name: str | None = None,
         trainable: bool = True,
@@ -127,6 +133,7 @@ class AttentionBridgeBackbone(Backbone):
             max_length=max_length,
         )
         check_rate(dropout)
+        check_rate(layer_dropout, "layer_dropout")
         self._settings = {
             "vocabulary_sizes": sizes,
             "encoder": encoder,
@@ -141,21 +148,32 @@ class AttentionBridgeBackbone(Backbone):
             "use_bias": use_bias,
             "dropout": dropout,
             "max_length": max_length,
+            "layer_dropout": layer_dropout,
+            "tied_embeddings": tied_embeddings,
         }
         self.max_length, self.width = max_length, width
         languages = range(len(sizes))
-        # One table for all languages, each at its offset, so that looking up a token needs no branch.
+        # Of a table for all languages, so that looking up a token needs no branch.
         self._offsets = np.cumsum([0, *sizes[:-1]]).astype("int32")
         # Logits of all languages have the same width; tokens that a language lacks are never predicted.
         self._absent = np.arange(max(sizes)) >= np.array(sizes)[:, None]
 
-        self.embedding = keras.layers.Embedding(
-            sum(sizes), embedding_dim, unit_normal(), dtype=dtype, name="embedding"
-        )
+        def table(name):
+            return keras.layers.Embedding(sum(sizes), embedding_dim, unit_normal(), dtype=dtype, name=name)
+
+        self.embedding = table("embedding")
+        self.target_embedding = self.embedding if tied_embeddings else table("target_embedding")
         self.source_dropout = Dropout(dropout, dtype=dtype, name="source_dropout")
         self.target_dropout = Dropout(dropout, dtype=dtype, name="target_dropout")
         self.encoded_dropout = Dropout(dropout, dtype=dtype, name="encoded_dropout")
         self.output_dropout = Dropout(dropout, dtype=dtype, name="output_dropout")
+
+        def layer_dropouts(side, count):
+            names = [f"{side}_dropout_{i}" for i in range(count if layer_dropout else 0)]
+            return [Dropout(layer_dropout, dtype=dtype, name=name) for name in names]
+
+        self.encoder_dropouts = layer_dropouts("encoder", encoder in RECURRENT)  # after the first of two
+        self.decoder_dropouts = layer_dropouts("decoder", num_decoder_layers)
         self.encoders = ByLanguage(
             [ENCODERS[encoder](width, max_length, dtype=dtype, name=f"encoder_{i}") for i in languages],
             dtype=dtype,
@@ -191,8 +209,10 @@ class AttentionBridgeBackbone(Backbone):
         memory, mask = self._encoded(inputs)
         if self.bridge is not None:
             memory, mask = self.bridge(memory, mask=mask), None
-        x = self.target_dropout(self._embed(inputs["target"], language))
-        x = self.decoders(language, x, memory=memory, initial=self._initial(memory, mask), memory_mask=mask)
+        x = self.target_dropout(self._embed(self.target_embedding, inputs["target"], language))
+        kept = self._kept(self.decoder_dropouts, inputs["target"])
+        initial = self._initial(memory, mask)
+        x = self.decoders(language, x, memory=memory, initial=initial, memory_mask=mask, **kept)
         super().__init__(
             inputs=inputs,
             outputs=self._logits(x, language),
@@ -206,16 +226,25 @@ class AttentionBridgeBackbone(Backbone):
         """k and D: the shape of a sentence's M."""
         return self._settings["num_heads"], self._settings["width"]
 
-    def _embed(self, words, language):
+    def _embed(self, table, words, language):
         offsets = ops.take(self._offsets, language)[:, None]
-        return self.embedding(ops.add(words, offsets))
+        return table(ops.add(words, offsets))
+
+    def _kept(self, dropouts, words) -> dict:
+        """Return the argument `kept` for languages' layers: the dropouts' factors, `(B, L, D)` each.
+
+        Drawn here, because a language's branch must draw nothing at random.
+        """
+        ones = ops.repeat(ops.ones_like(words, dtype="float32")[..., None], self.width, axis=-1)
+        return {"kept": [dropout(ones) for dropout in dropouts]} if dropouts else {}
 
     def _encoded(self, inputs):
         """Return the encoder's outputs `(B, S, D)`, and the mask `(B, S)`."""
         source, language = inputs["source"], inputs["source_language"]
         mask = ops.not_equal(source, 0)
-        x = self.source_dropout(self._embed(source, language))
-        return self.encoded_dropout(self.encoders(language, x, mask=mask)), mask
+        x = self.source_dropout(self._embed(self.embedding, source, language))
+        x = self.encoders(language, x, mask=mask, **self._kept(self.encoder_dropouts, source))
+        return self.encoded_dropout(x), mask
 
     def _initial(self, memory, mask) -> list:
         """Return every decoder layer's initial h and c: the mean of the memory."""
@@ -267,7 +296,8 @@ class AttentionBridgeBackbone(Backbone):
         """
         language = inputs["target_language"]
         memory, mask = self._memory(inputs)
-        x, initial = self._embed(inputs["target"], language), self._initial(memory, mask)
+        x = self._embed(self.target_embedding, inputs["target"], language)
+        initial = self._initial(memory, mask)
         scores = self.decoders.choose(
             language, lambda decoder: decoder.attend(x, memory, initial, mask)[1]
         )  # (B, T, k)
@@ -280,7 +310,7 @@ class AttentionBridgeBackbone(Backbone):
     def decode_step(self, tokens, step, memory: dict, state: dict):
         """Return the logits `(B, K, V)` after `tokens` `(B, K)`, and the state."""
         language = memory["target_language"]
-        x = self._embed(tokens, language)  # (B, K, E)
+        x = self._embed(self.target_embedding, tokens, language)  # (B, K, E)
         x, recurrent = self.decoders.choose(
             language, lambda decoder: decoder.step(x, memory["prepared"], state["reorder"])
         )

@@ -1,4 +1,7 @@
-"""The multilingual models of the attention bridge paper, and its bilingual baseline."""
+"""The multilingual models of the attention bridge paper, and its bilingual baseline.
+
+Their penalty has the weight 1/64, as in the authors' toolkit; Eq. 3 is `penalty_weight=1`.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,17 +14,24 @@ from kzoo.models.argument_checks import check_names
 
 Tokenizers = Mapping[str, Tokenizer] | None  # by language
 
-# Vázquez et al. 2019, Section 4.1.
+# The authors' toolkit adds the mean penalty once to a batch's −log P, and divides by its 64 sentences: a
+# 64th of Eq. 3's weight for each of them. Eq. 3 itself is penalty_weight=1.
+PENALTY = {"penalty_weight": 0.015625}
+# Vázquez et al. 2019, Section 3. The paper is silent about dropout: 0.3 is the default of its toolkit.
 BASE = {
+    **PENALTY,
     "encoder": "lstm",
     "embedding_dim": 512,
     "width": 512,
     "num_decoder_layers": 2,
     "num_heads": 10,
     "hidden_dim": 1024,
+    "layer_dropout": 0.3,
+    "tied_embeddings": False,
 }
 # For two cores.
 TINY = {
+    **PENALTY,
     "encoder": "lstm",
     "embedding_dim": 128,
     "width": 256,
@@ -37,6 +47,8 @@ def attention_bridge_m2m(
 ) -> MultilingualTranslator:
     """The paper's many-to-many model (Vázquez et al. 2019, Table 1, "M-2-M").
 
+    The bridge's penalty has the weight 1/64, as in the authors' toolkit; Eq. 3 is `penalty_weight=1`.
+
     Args:
         tokenizers: `{code: SubwordTokenizer}`. Without them, give `languages` and `vocabulary_size`.
         languages: codes, if there are no tokenizers.
@@ -48,7 +60,10 @@ def attention_bridge_m2m(
 def attention_bridge_bilingual(
     tokenizers: Tokenizers = None, languages: Sequence[str] = ("en", "de"), **overrides
 ) -> MultilingualTranslator:
-    """The paper's bilingual model (Vázquez et al. 2019, Table 1); `bridge=False` is its plain baseline."""
+    """The paper's bilingual model (Vázquez et al. 2019, Table 1); `bridge=False` is its plain baseline.
+
+    The bridge's penalty has the weight 1/64, as in the authors' toolkit; Eq. 3 is `penalty_weight=1`.
+    """
     return attention_bridge(tokenizers, languages, **{**BASE, **overrides})
 
 
@@ -69,7 +84,7 @@ def attention_bridge_bilingual_tiny(
 def attention_bridge(
     tokenizers: Tokenizers, languages: Sequence[str], vocabulary_size: int = 10000, **settings
 ) -> MultilingualTranslator:
-    """Build a translator around an attention bridge and compile it with the paper's recipe.
+    """Build a translator around an attention bridge and compile it with SGD at rate 1 and the loss of Eq. 3.
 
     Args:
         tokenizers: `{code: SubwordTokenizer}`; `None`: a model for `languages`, without tokenizers.
@@ -100,9 +115,9 @@ def attention_bridge(
 
 
 def compile_translator(translator: keras.Model):
-    """Compile with the paper's recipe: SGD at rate 1, gradients clipped at norm 5, and the loss of Eq. 3.
+    """Compile with the paper's SGD at rate 1 and the loss of Eq. 3; clipping at norm 5 is its toolkit's.
 
-    The loss is the mean over sentences of −log P, plus the bridge's penalty.
+    The loss is the mean over sentences of −log P, plus the bridge's penalty times its weight.
     """
     translator.compile(
         optimizer=SGD(1.0, global_clipnorm=5.0),

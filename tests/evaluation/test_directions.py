@@ -5,6 +5,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
+from matplotlib.axes import Axes
 from sacrebleu.metrics import BLEU
 
 from kzoo.data import open_corpus
@@ -13,6 +14,7 @@ from kzoo.evaluation.directions import (
     direction_table,
     evaluate_directions,
     plot_directions,
+    plot_systems,
     read_directions,
     write_directions,
 )
@@ -125,3 +127,26 @@ def test_a_file_without_directions_is_refused(content, tmp_path):
         read_directions(path)
     with pytest.raises(UserError, match="cannot be read"):
         read_directions(tmp_path / "none.json")
+
+
+def test_others_scores_stand_in_brackets():
+    bleu, papers = {("en", "de"): 30.04, ("de", "en"): 32.5}, {("en", "de"): 36.78, ("en", "fr"): 55.96}
+    assert direction_table(bleu, unseen=[("en", "de")], beside=papers).splitlines()[2:] == [
+        "| de |  | 32.5 |",
+        "| en | *30.0* (36.8) |  |",
+    ]
+
+
+def test_each_system_has_a_bar_for_each_direction(tmp_path, monkeypatch):
+    """Side by side about the direction's place, as high as BLEU."""
+    drawn, bars = [], Axes.bar
+    monkeypatch.setattr(Axes, "bar", lambda *a, **k: drawn.append(bars(*a, **k)) or drawn[-1])
+    systems = {"best": {("en", "de"): 30.0, ("de", "en"): 20.0}, "unseen": {("en", "de"): 10.0}}
+    plot_systems(systems, tmp_path / "bars.svg", lowercased=True)
+    assert [[bar.get_height() for bar in container] for container in drawn] == [[30, 20], [10]]
+    places = [[bar.get_x() for bar in container] for container in drawn]
+    assert places == [pytest.approx([-0.4, 0.6]), pytest.approx([0.0])]
+    assert {bar.get_width() for container in drawn for bar in container} == {0.4}
+    text = (tmp_path / "bars.svg").read_text()
+    for written in ("en–de", "de–en", "best", "unseen", "BLEU, lowercased"):
+        assert f"<!-- {written} -->" in text

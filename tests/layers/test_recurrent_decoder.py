@@ -20,18 +20,19 @@ def decoded(target, memory, initial, weights, kept=()):
         memory: `(n, d)`. What is attended to, without padding.
         initial: pairs of h and c.
         weights: those of the LSTMs, three each, then W_a and W_c, transposed as Keras has them.
-        kept: dropout's factors of the features between one LSTM and the next.
+        kept: dropout's factors `(T, units)`: of the features between one LSTM and the next; perhaps of a_t.
     """
     *cells, keys, combine = weights
     a, found, pairs = np.zeros(combine.shape[1]), [], list(initial)
-    for word in target:
+    for t, word in enumerate(target):
         h = np.concatenate([word, a])
         for i, (h_i, c_i) in enumerate(pairs):
             pairs[i] = lstm_cell(h, h_i, c_i, cells[3 * i : 3 * i + 3])
-            h = pairs[i][0] * kept[i] if i < len(kept) else pairs[i][0]
+            h = pairs[i][0] * kept[i][t] if kept and i < len(initial) - 1 else pairs[i][0]
         scores = np.array([h @ (m @ keys) for m in memory])
         weights = np.exp(scores) / np.exp(scores).sum()
         a = np.tanh(np.concatenate([weights @ memory, h]) @ combine)
+        a = a * kept[-1][t] if len(kept) == len(initial) else a
         found.append(a)
     return np.array(found)
 
@@ -70,7 +71,18 @@ def test_training_drops_the_same_features_at_all_tokens(random):
     assert factors.shape == (2, UNITS[0]) and set(factors.ravel()) == {0, 2}
     for b in range(2):
         first = [(h[b], c[b]) for h, c in initial]
-        expected = decoded(target[b], memory[b], first, layer.get_weights(), factors[b : b + 1])
+        expected = decoded(target[b], memory[b], first, layer.get_weights(), [[factors[b]] * len(target[b])])
+        np.testing.assert_allclose(found[b], expected, atol=1e-5)
+
+
+def test_given_factors_drop_between_lstms_and_what_is_fed_back(random):
+    """Others at every token; the attentional vectors are dropped before the next token reads them."""
+    layer, target, memory, initial = made(random)
+    kept = [2.0 * random.integers(0, 2, (2, 6, units)).astype("float32") for units in UNITS]
+    found = ops.convert_to_numpy(layer(target, memory, initial, memory_mask=MASK, kept=kept))
+    for b in range(2):
+        first, factors = [(h[b], c[b]) for h, c in initial], [part[b] for part in kept]
+        expected = decoded(target[b], memory[b, MASK[b]], first, layer.get_weights(), factors)
         np.testing.assert_allclose(found[b], expected, atol=1e-5)
 
 

@@ -48,14 +48,14 @@ def gru(x, weights):
     return np.array(found)
 
 
-def encoded(x, network, weights, bidirectional, unidirectional):
-    """Return the words of one sentence `(n, E)` after the whole stack."""
-    weights = iter(weights)
+def encoded(x, network, weights, bidirectional, unidirectional, kept=()):
+    """Return the words of one sentence `(n, E)` after the whole stack; `kept`: factors between networks."""
+    weights, kept = iter(weights), iter(kept)
     for _ in bidirectional:
         forward, backward = ([next(weights) for _ in range(3)] for _ in range(2))
-        x = np.concatenate([network(x, forward), network(x[::-1], backward)[::-1]], axis=-1)
+        x = np.concatenate([network(x, forward), network(x[::-1], backward)[::-1]], axis=-1) * next(kept, 1)
     for _ in unidirectional:
-        x = network(x, [next(weights) for _ in range(3)])
+        x = network(x, [next(weights) for _ in range(3)]) * next(kept, 1)
     return x
 
 
@@ -77,6 +77,17 @@ def test_equals_the_equations(cell, network, stack, random):
     for sentence, mask, words in zip(x, MASK, found, strict=True):
         expected = encoded(sentence[mask], network, layer.get_weights(), **stack)
         np.testing.assert_allclose(words[mask], expected, atol=1e-5)
+
+
+def test_given_factors_drop_between_networks(random):
+    layer, stack = RecurrentEncoder((3, 2), (4,)), {"bidirectional": (3, 2), "unidirectional": (4,)}
+    x = random.normal(size=(2, 5, 4)).astype("float32")
+    kept = [2.0 * random.integers(0, 2, (2, 5, units)).astype("float32") for units in (6, 4)]
+    found = ops.convert_to_numpy(layer(x, mask=MASK, kept=kept))
+    for b, mask in enumerate(MASK):
+        factors = [part[b, mask] for part in kept]
+        expected = encoded(x[b, mask], lstm, layer.get_weights(), **stack, kept=factors)
+        np.testing.assert_allclose(found[b, mask], expected, atol=1e-5)
 
 
 def test_padding_may_stand_before_a_sentence(random):

@@ -135,7 +135,7 @@ def test_each_language_has_words_of_its_own(model):
     table = model.embedding
     for language in range(3):
         words = np.arange(SIZES[language], dtype="int32")[None]
-        found = ops.convert_to_numpy(model._embed(words, np.array([language], "int32")))[0]
+        found = ops.convert_to_numpy(model._embed(table, words, np.array([language], "int32")))[0]
         first = sum(SIZES[:language])
         np.testing.assert_array_equal(found, table.get_weights()[0][first : first + SIZES[language]])
 

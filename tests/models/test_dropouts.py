@@ -20,7 +20,7 @@ MODELS = {
         12, 12, embedding_dim=6, bidirectional=(4,), unidirectional=(8,), decoder_units=(5, 7), dropout=0.5
     ),
     "bridge": lambda: AttentionBridgeBackbone(
-        [12, 12], embedding_dim=6, width=8, num_heads=3, hidden_dim=10, dropout=0.5
+        [12, 12], embedding_dim=6, width=8, num_heads=3, hidden_dim=10, dropout=0.5, layer_dropout=0.5
     ),
 }
 
@@ -36,13 +36,16 @@ MODELS = {
         ("bridge", "target_dropout"),
         ("bridge", "encoded_dropout"),
         ("bridge", "output_dropout"),
+        ("bridge", "encoder_dropout_0"),
+        ("bridge", "decoder_dropout_0"),
+        ("bridge", "decoder_dropout_1"),
     ],
 )
 def test_alone_it_changes_training_only(kind, name):
     model = MODELS[kind]()
     inputs = {**INPUTS, **LANGUAGES} if kind == "bridge" else INPUTS
     for layer in model._flatten_layers():
-        if isinstance(layer, Dropout) and layer is not getattr(model, name):
+        if isinstance(layer, Dropout) and layer.name != name:
             layer.rate = 0
     calm, again, noisy = (ops.convert_to_numpy(model(inputs, training=t)) for t in (False, False, True))
     np.testing.assert_array_equal(again, calm)

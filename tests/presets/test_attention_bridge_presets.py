@@ -5,11 +5,17 @@ import pytest
 from kzoo.errors import UserError
 from kzoo.presets import attention_bridge_bilingual, attention_bridge_m2m, attention_bridge_m2m_tiny, build
 
-V = 10000
-
 
 def lstm(inputs: int, units: int) -> int:
     return 4 * (inputs + units + 1) * units
+
+
+def parameters(languages: int, V: int, tables: int = 2, bridge: bool = True) -> int:
+    """Count the base model of Section 3: two BiLSTMs, two LSTMs with Luong's attention and input feeding."""
+    encoder = 2 * lstm(512, 256) + 2 * lstm(512, 256)
+    decoder = lstm(512 + 512, 512) + lstm(512, 512) + 512 * 512 + (512 + 512) * 512
+    language = tables * V * 512 + encoder + decoder + 512 * V + V
+    return languages * language + bridge * (512 * 1024 + 1024 * 10)
 
 
 def test_a_language_named_twice_is_refused():
@@ -22,18 +28,36 @@ def test_tokenizers_without_their_languages_are_refused():
         attention_bridge_m2m_tiny(["en", "de"])
 
 
-def test_the_base_model_has_the_paper_s_size():
-    model = attention_bridge_bilingual(languages=("en", "de"), vocabulary_size=V)
-    encoder = 2 * lstm(512, 256) + 2 * lstm(512, 256)
-    decoder = lstm(512 + 512, 512) + lstm(512, 512) + 512 * 512 + (512 + 512) * 512
-    language = V * 512 + encoder + decoder + 512 * V + V
-    bridge = 512 * 1024 + 1024 * 10
-    assert model.backbone.count_params() == 2 * language + bridge
-    without = attention_bridge_bilingual(languages=("en", "de"), vocabulary_size=V, bridge=False)
-    assert without.backbone.count_params() == 2 * language
+@pytest.mark.parametrize(
+    ("settings", "counted"),
+    [({}, {}), ({"bridge": False}, {"bridge": False}), ({"tied_embeddings": True}, {"tables": 1})],
+)
+def test_base_has_the_sizes_of_section_3(settings, counted):
+    """Embeddings of source and target are separate tables (d_x, d_y), tied only on request."""
+    model = attention_bridge_bilingual(languages=("en", "de"), vocabulary_size=50, **settings)
+    assert model.backbone.count_params() == parameters(2, 50, **counted)
 
 
-def test_the_recipe_is_the_paper_s():
+def test_of_four_languages_with_10_000_subwords_each_base_has_98_7_million_parameters():
+    model = attention_bridge_m2m(vocabulary_size=7)
+    assert model.backbone.count_params() == parameters(4, 7)
+    assert parameters(4, 10_000) == 98_747_456
+
+
+def test_base_drops_where_the_authors_toolkit_does():
+    """The paper is silent; the toolkit's default is 0.3, between LSTMs and on the attentional vectors."""
+    config = attention_bridge_bilingual(vocabulary_size=7).backbone.get_config()
+    assert (config["dropout"], config["layer_dropout"]) == (0.0, 0.3)
+
+
+@pytest.mark.parametrize("builder", [attention_bridge_bilingual, attention_bridge_m2m_tiny])
+def test_the_penalty_has_a_64th_of_the_weight_in_eq_3_unless_asked_for(builder):
+    languages = {"languages": ("en", "de"), "vocabulary_size": 7, "hidden_dim": 8}
+    assert builder(**languages).backbone.bridge.penalty_weight == 1 / 64
+    assert builder(**languages, penalty_weight=1.0).backbone.bridge.penalty_weight == 1
+
+
+def test_the_optimizer_is_the_paper_s_sgd_with_its_toolkit_s_clipping():
     model = attention_bridge_m2m(vocabulary_size=50, embedding_dim=8, width=8, hidden_dim=8)
     assert model.languages == ["en", "de", "fr", "cs"]
     assert type(model.optimizer).__name__ == "SGD"

@@ -35,8 +35,8 @@ def test_pope_is_the_paper_s():
     assert values(recipe, "beta_2", "clip_norm", "label_smoothing") == (0.98, 0.0, 0.1)
 
 
-def test_attention_bridge_is_the_paper_s():
-    """Vázquez et al. 2019, Section 4; the gradients' norm is that of the toolkit it was made with."""
+def test_attention_bridge_has_the_paper_s_text_and_sgd():
+    """Vázquez et al. 2019, Section 3; the gradients' norm is that of the toolkit it was made with."""
     recipe = read_recipe(FOLDER / "attention_bridge_m2m.toml")
     assert (recipe.preset, recipe.model) == ("attention_bridge_m2m", {})
     assert (recipe.corpus, sorted(recipe.languages)) == ("multi30k", ["cs", "de", "en", "fr"])
