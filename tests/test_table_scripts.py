@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from kzoo.errors import UserError
 from kzoo.evaluation import TaskScores
 from kzoo.evaluation.scores import SplitScores
 
@@ -145,7 +146,7 @@ class Scored:
         ("attention_bridge_tables", "figure1", {}, "figure1_tiny", "| en-de | 0.0 | 0.0 |"),
         ("attention_bridge_tables", "table2", {}, "table2_tiny", "| MR | accuracy | 61.0 ± 1.4 |"),
         ("attention_bridge_tables", "table3", {}, "table3_tiny", "| m2m_mono_no_penalty | 0.0 |"),
-        ("glyph_tables", "table4", EMB, "table4_tiny", "| EMB | 10.0 | 10.0 | 0.0 |"),
+        ("glyph_tables", "table4", EMB, "table4_tiny", "| EMB | 10.0 | 10.0 | 0.0 |  | 16.63 |"),
         ("image_text_tables", "scenes", {}, "scenes_tiny_en_de", "| text_only_tiny | test | 3 | 5.0 ± 0.0 |"),
         ("pope_table", "table1", {"encodings": "pope"}, "table1_tiny", "| pope_tiny | 3 | 5.0 ± 0.0 |"),
     ],
@@ -203,31 +204,50 @@ def test_taggers_are_trained_again_for_other_vectors_only():
     script = runpy.run_path(str(TRAINING / "glyph_tables.py"))
     recipe = script["recipe_of"]("EMB", "tiny", None)
     row = {"recipe": {k: v for k, v in dataclasses.asdict(recipe).items() if k != "accumulate"}}  # older
+    row["tagger"] = {"dropout": 0.1, "output_dropout": 0.5}
     has_vectors_of = script["has_vectors_of"]
     assert has_vectors_of(row, recipe)
     assert has_vectors_of(row, dataclasses.replace(recipe, beam_size=1, length_penalty=0.0))
     assert not has_vectors_of(row, dataclasses.replace(recipe, epochs=11))
+    assert not has_vectors_of({"recipe": row["recipe"]}, recipe)  # from before its dropout was the paper's
     assert not has_vectors_of(None, recipe)
 
 
-def test_no_tagged_test_sentence_is_trained_on(monkeypatch):
-    monkeypatch.setenv("KZOO_DATA", "data")
+def test_the_paper_s_numbers_stand_beside_ours():
     script = runpy.run_path(str(TRAINING / "glyph_tables.py"))
-    tests = set(script["TAGGED_TESTS"].values())
+    papers, cited, numbers = script["papers"], script["cited"], script["PAPER"]
+    assert (
+        papers(numbers["table4"], "cnn_fc_relu") == papers(numbers["table4"], "cnn_fc_relu:1024") == ["16.60"]
+    )
+    assert papers(numbers["table4"], "cnn_fc_relu:256") == ["16.34"]
+    assert papers(numbers["table4"], "cnn_bn_fc_relu") == papers(numbers["table4"], "fc_2:1024") == [""]
+    assert papers(numbers["table5"], "fc_2") == ["16.32", "15.10", "17.20", "16.37"]
+    assert papers(numbers["table5"], "fc_1") == [""] * 4
+    assert papers(numbers["table7"]["wordsim_240"], "EMB", times=100) == ["33", "6", "n/a"]
+    assert cited(numbers["table4"]) == ["words (Wang et al. 2017)"]
+    assert script["named"](
+        ",".join(name for name in numbers["table4"] if " " not in name)
+    )  # all can be trained
 
-    def read_conllu(path):
-        name = path.name.removesuffix(".conllu.gz")
-        # The last sentence of every file has the same text, in other words.
-        last = [("两", "NUM"), ("词", "NOUN")] if name in tests else [("两词", "NOUN")]
-        return [*[[(f"{name} {number}", "NOUN")] for number in range(20)], [(f"{name} 0", "NOUN")], last]
 
-    script["universal_dependencies"].__globals__["read_conllu"] = read_conllu
-    training, validation, found = script["universal_dependencies"](script["TREEBANKS"])
-    assert {len(sentences) for sentences in found.values()} == {22}
-    assert (len(training), len(validation)) == (72, 8)
-    texts = ["".join(word for word, _ in sentence) for sentence in [*training, *validation]]
-    assert len(set(texts)) == 80
-    assert not {text for text in texts if text == "两词" or text.split()[0] in tests}
+def test_runs_of_an_encoder_that_has_changed_are_not_read_again(tmp_path):
+    """A preset from before has no format in its configuration."""
+    script = runpy.run_path(str(TRAINING / "glyph_tables.py"))
+    (tmp_path / "preset").mkdir()
+
+    def check(name, saved):
+        text = json.dumps({"config": {"glyph_options": saved}})
+        (tmp_path / "preset" / "config.json").write_text(text)
+        script["check_encoder"](script["recipe_of"](name, "tiny", None), tmp_path)
+
+    check("cnn_relu", {"architecture": "cnn_relu"})
+    check("fc_2:1024", {"architecture": "fc_2", "num_features": 1024})
+    check("fc_2", {"architecture": "fc_2", "num_features": 512, "format": 2})
+    check("cnn_fc_relu", {"architecture": "cnn_fc_relu", "num_features": 1024, "format": 2})
+    check("EMB", {})
+    for name in ("cnn_fc_relu", "cnn_softmax_fc", "fc_1", "fc_2"):
+        with pytest.raises(UserError, match="holds a run of another encoder"):
+            check(name, {"architecture": name})
 
 
 def test_a_table_has_vectors_of_seen_characters_and_an_encoder_of_all():

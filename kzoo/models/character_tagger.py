@@ -78,7 +78,7 @@ class CharacterTagger(keras.Model):
         self.embedding = embedding
         self.tag_names = list(tags)
         self.tokenizer = tokenizer
-        self._rates = {
+        self.rates = {
             "embedding_dropout": embedding_dropout,
             "dropout": dropout,
             "output_dropout": output_dropout,
@@ -170,7 +170,7 @@ class CharacterTagger(keras.Model):
             "tags": self.tag_names,
             "tokenizer": keras.saving.serialize_keras_object(self.tokenizer),
             "num_layers": len(self.dilations),
-            **self._rates,
+            **self.rates,
         }
 
     @classmethod

@@ -76,7 +76,7 @@ def recurrent(
     source_tokenizer: Tokenizer | None = None,
     target_tokenizer: Tokenizer | None = None,
     source_vocabulary_size: int = 8457,
-    target_vocabulary_size: int = 32000,
+    target_vocabulary_size: int = 32413,
     font: str | None = None,
     **settings,
 ) -> Translator:
