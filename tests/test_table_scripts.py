@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from kzoo.errors import UserError
 from kzoo.evaluation import TaskScores
 from kzoo.evaluation.scores import SplitScores
 
@@ -211,43 +210,6 @@ def test_taggers_are_trained_again_for_other_vectors_only():
     assert not has_vectors_of(row, dataclasses.replace(recipe, epochs=11))
     assert not has_vectors_of({"recipe": row["recipe"]}, recipe)  # from before its dropout was the paper's
     assert not has_vectors_of(None, recipe)
-
-
-def test_the_paper_s_numbers_stand_beside_ours():
-    script = runpy.run_path(str(TRAINING / "glyph_tables.py"))
-    papers, cited, numbers = script["papers"], script["cited"], script["PAPER"]
-    assert (
-        papers(numbers["table4"], "cnn_fc_relu") == papers(numbers["table4"], "cnn_fc_relu:1024") == ["16.60"]
-    )
-    assert papers(numbers["table4"], "cnn_fc_relu:256") == ["16.34"]
-    assert papers(numbers["table4"], "cnn_bn_fc_relu") == papers(numbers["table4"], "fc_2:1024") == [""]
-    assert papers(numbers["table5"], "fc_2") == ["16.32", "15.10", "17.20", "16.37"]
-    assert papers(numbers["table5"], "fc_1") == [""] * 4
-    assert papers(numbers["table7"]["wordsim_240"], "EMB", times=100) == ["33", "6", "n/a"]
-    assert cited(numbers["table4"]) == ["words (Wang et al. 2017)"]
-    assert script["named"](
-        ",".join(name for name in numbers["table4"] if " " not in name)
-    )  # all can be trained
-
-
-def test_runs_of_an_encoder_that_has_changed_are_not_read_again(tmp_path):
-    """A preset from before has no format in its configuration."""
-    script = runpy.run_path(str(TRAINING / "glyph_tables.py"))
-    (tmp_path / "preset").mkdir()
-
-    def check(name, saved):
-        text = json.dumps({"config": {"glyph_options": saved}})
-        (tmp_path / "preset" / "config.json").write_text(text)
-        script["check_encoder"](script["recipe_of"](name, "tiny", None), tmp_path)
-
-    check("cnn_relu", {"architecture": "cnn_relu"})
-    check("fc_2:1024", {"architecture": "fc_2", "num_features": 1024})
-    check("fc_2", {"architecture": "fc_2", "num_features": 512, "format": 2})
-    check("cnn_fc_relu", {"architecture": "cnn_fc_relu", "num_features": 1024, "format": 2})
-    check("EMB", {})
-    for name in ("cnn_fc_relu", "cnn_softmax_fc", "fc_1", "fc_2"):
-        with pytest.raises(UserError, match="holds a run of another encoder"):
-            check(name, {"architecture": name})
 
 
 def test_a_table_has_vectors_of_seen_characters_and_an_encoder_of_all():
