@@ -5,9 +5,11 @@
     python training/glyph_tables.py table6 --size tiny
     python training/glyph_tables.py table7 --size tiny
     python training/glyph_tables.py figure1 --size tiny
+    python training/glyph_tables.py pictures --size tiny
 
 Each run is a folder under `--runs`; finished runs are not repeated, stopped ones resume. Prints Markdown
 tables, and writes them and the results as JSON beside the runs; the JSON keeps the results of other calls.
+The paper's numbers (`training/glyph/paper.toml`) stand beside ours.
 
 Reproduces Broscheit et al. 2018, Tables 4 to 7 and Figure 1. `--size tiny` translates Tatoeba and tags
 Universal Dependencies; `--size base` translates WMT 2017, tags the Chinese Treebank 5.0 (the folder
@@ -16,7 +18,8 @@ KZOO_DATA/ctb5) and needs a GPU.
 
 import dataclasses
 import json
-import os
+import math
+import tomllib
 from pathlib import Path
 from statistics import mean
 from typing import Annotated, Literal
@@ -27,38 +30,39 @@ from keras import ops
 
 from kzoo.cli import main
 from kzoo.commands.options import Overrides
-from kzoo.data.conllu import read_conllu
+from kzoo.data.treebanks import TREEBANKS, chinese_treebank, text_of, universal_dependencies
 from kzoo.errors import UserError, nearest
 from kzoo.evaluation import (
+    activation_magnitudes,
     evaluate,
     frequency_buckets,
+    magnitude_quartiles,
     plot_activations,
     plot_glyphs,
+    plot_magnitudes,
     plot_nearest,
     score_by_frequency,
     score_tagging,
     score_translations,
     top_activations,
 )
-from kzoo.evaluation.markdown import show_markdown
+from kzoo.evaluation.markdown import markdown_table, show_markdown
 from kzoo.evaluation.scores import write_scores
 from kzoo.evaluation.word_similarity import WORD_PAIRS, open_word_pairs, score_word_similarity
 from kzoo.files import write_json
-from kzoo.layers.glyph_architectures import ARCHITECTURES
+from kzoo.layers.glyph_architectures import ARCHITECTURES, read_options
 from kzoo.presets import load
+from kzoo.sharing.integrity import read_object
 from kzoo.text import render_glyphs
-from kzoo.text.segment_tags import segments_to_tags
 from kzoo.training import Recipe, make_recipe, read_recipe, train
 from kzoo.training.recipe_corpus import recipe_corpus
 from kzoo.training.run_folder import keep_results
 from kzoo.training.tagging import tagger_from, train_tagger
 
 CHOSEN = "EMB,cnn_fc_relu,fc_2,cnn_softmax_fc"
-FEATURES = (256, 512, 1024, 2048, 4096)  # F in Table 4
-SWEPT = ("cnn_fc_relu", "cnn_softmax_fc")
-# Universal Dependencies: the taggers' training text (PUD and HK are traditional), one test in two scripts.
-TREEBANKS = "zh_gsdsimp-ud-dev,zh_pud-ud-test,zh_hk-ud-test,zh_cfl-ud-test"
-TAGGED_TESTS = {"simplified": "zh_gsdsimp-ud-test", "traditional": "zh_gsd-ud-test"}
+KNOWN = ("EMB", *ARCHITECTURES)
+PAPER = tomllib.loads((Path(__file__).parent / "glyph/paper.toml").read_text("utf-8"))
+BESIDE = "Paper: {}, base size. Ours: {}, {} size."
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 Size = Annotated[Literal["tiny", "base"], typer.Option()]
@@ -81,13 +85,8 @@ def table4(
 ):
     """BLEU of every encoder, and the perplexity of its decoder before it saw a source."""
     if sweep:
-        swept = [f"{architecture}:{F}" for architecture in SWEPT for F in FEATURES]
-        encoders = ",".join(["EMB", "cnn_relu", "fc_1", "fc_2", *swept])
-    lines = [
-        "| encoder | validation | test | test, lowercased | perplexity |",
-        "| --- " + "| ---: " * 4 + "|",
-    ]
-    path = runs / f"table4_{size}.json"
+        encoders = ",".join(name for name in PAPER["table4"] if name not in cited(PAPER["table4"]))
+    path, rows = runs / f"table4_{size}.json", []
     for name in named(encoders):
         recipe, folder, (validation, test) = trained(name, size, runs, overrides)
         row, perplexity = {"validation": validation, "test": test}, ""
@@ -95,18 +94,23 @@ def table4(
             row["language_model"] = json.loads((folder / "language_model/language_model.json").read_text())
             perplexity = f"{row['language_model']['perplexity']:.1f}"
         add_row(path, name, recipe, row)
-        lines.append(
-            f"| {name} | {validation['bleu']:.1f} | {test['bleu']:.1f} | {test['bleu_lowercased']:.1f} "
-            f"| {perplexity} |"
-        )
-    show_markdown("\n".join([*lines, "", f"`{test['signatures']['bleu']}`"]), path)
+        scores = validation["bleu"], test["bleu"], test["bleu_lowercased"]
+        ours = [f"{score:.1f}" for score in scores]
+        rows.append([name, *ours, perplexity, *papers(PAPER["table4"], name)])
+    rows += [[name, "", "", "", "", *papers(PAPER["table4"], name)] for name in cited(PAPER["table4"])]
+    head = ["encoder", "validation", "test", "test, lowercased", "perplexity", "paper: test"]
+    notes = [
+        f"`{test['signatures']['bleu']}`",
+        BESIDE.format("WMT 2017 zh–en", recipe.corpus, size)
+        + f" The paper's decoder reached perplexity {PAPER['decoder_perplexity']} before it saw a source.",
+    ]
+    show_markdown("\n\n".join([markdown_table(head, rows), *notes]), path)
 
 
 @app.command()
 def table5(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, overrides: Overrides = None):
     """BLEU of the test sentences with rare, medium and frequent characters."""
-    lines = ["| encoder | full | low | mid | high |", "| --- " + "| ---: " * 4 + "|"]
-    path = runs / f"table5_{size}.json"
+    path, rows = runs / f"table5_{size}.json", []
     for name in named(encoders):
         recipe, folder, _ = trained(name, size, runs, overrides)
         translations = json.loads((folder / "translations.json").read_text())["test"]
@@ -117,10 +121,12 @@ def table5(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, 
             score_translations("full", translations, references, recipe.target),
             *score_by_frequency(translations, references, buckets, recipe.target),
         ]
-        row = {"scores": [dataclasses.asdict(score) for score in scores]}
-        add_row(path, name, recipe, row)
-        lines.append(f"| {name} | " + " | ".join(f"{score.bleu:.1f}" for score in scores) + " |")
-    show_markdown("\n".join(lines), path)
+        add_row(path, name, recipe, {"scores": [dataclasses.asdict(score) for score in scores]})
+        rows.append([name, *(f"{score.bleu:.1f}" for score in scores), *papers(PAPER["table5"], name)])
+    buckets = ("full", "low", "mid", "high")
+    head = ["encoder", *buckets, *(f"paper: {bucket}" for bucket in buckets)]
+    note = BESIDE.format("WMT 2017 zh–en", recipe.corpus, size)
+    show_markdown(f"{markdown_table(head, rows)}\n\n{note}", path)
 
 
 @app.command()
@@ -132,19 +138,19 @@ def table6(
     seeds: Annotated[int, typer.Option(min=1, help="Number of runs averaged in a score.")] = 2,
     treebanks: Annotated[
         str, typer.Option(help="Files of Universal Dependencies to train on, comma-separated; for tiny.")
-    ] = TREEBANKS,
+    ] = ",".join(TREEBANKS),
     overrides: Overrides = None,
 ):
     """F1 of joint segmentation and tagging, with fixed or adapted vectors."""
-    names = named(encoders)
-    sentences, validation, tests = chinese_treebank() if size == "base" else universal_dependencies(treebanks)
+    names, chosen = named(encoders), tuple(treebanks.split(","))
+    sentences, validation, tests = chinese_treebank() if size == "base" else universal_dependencies(chosen)
     trained_on = f"{len(sentences)} sentences of {treebanks}" if size == "tiny" else "Chinese Treebank 5"
-    path = runs / f"table6_{size}.json"
+    path, rows = runs / f"table6_{size}.json", []
     for name in names:
         recipe, folder, _ = trained(name, size, runs, overrides)
         for way in ("fixed", "adapted"):
-            for seed in range(1, seeds + 1):
-                key = f"{name}, {way}, {epochs} epochs, seed {seed}, {trained_on}"
+            keys = [f"{name}, {way}, {epochs} epochs, seed {n}, {trained_on}" for n in range(1, seeds + 1)]
+            for seed, key in enumerate(keys, 1):
                 if not has_vectors_of(rows_in(path).get(key), recipe):
                     tagger = tagger_from(load(folder), sentences, adapted=way == "adapted", seed=seed)
                     accuracy = train_tagger(tagger, sentences, validation, epochs, seed=seed, verbose=2)
@@ -152,68 +158,105 @@ def table6(
                         test: dataclasses.asdict(score_tagging(tagged(tagger, true), true))
                         for test, true in tests.items()
                     }
-                    add_row(path, key, recipe, {"accuracy": max(accuracy), **scores})
-    results = rows_in(path)
-    lines = [f"| encoder | vectors | {' | '.join(tests)} |", "| --- | --- " + "| ---: " * len(tests) + "|"]
-    for name in names:
-        for way in ("fixed", "adapted"):
-            keys = [
-                f"{name}, {way}, {epochs} epochs, seed {seed}, {trained_on}" for seed in range(1, seeds + 1)
-            ]
-            cells = [f"{mean(results[key][test]['f1'] for key in keys):.1f}" for test in tests]
-            lines.append(f"| {name} | {way} | {' | '.join(cells)} |")
-    show_markdown("\n".join(lines), path)
+                    row = {"tagger": tagger.rates, "accuracy": max(accuracy), **scores}
+                    add_row(path, key, recipe, row)
+            found = rows_in(path)
+            ours = [f"{mean(found[key][test]['f1'] for key in keys):.1f}" for test in tests]
+            rows.append([name, way, *ours, *papers(PAPER["table6"][way], name)])
+    numbers = PAPER["table6"]["adapted"]
+    rows += [[name, "", *("" for _ in tests), *papers(numbers, name)] for name in cited(numbers)]
+    head = ["encoder", "vectors", *tests, "paper: CTB 5.0"]
+    note = BESIDE.format("Chinese Treebank 5.0", trained_on, size)
+    show_markdown(f"{markdown_table(head, rows, left=2)}\n\n{note}", path)
 
 
 @app.command()
 def table7(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, overrides: Overrides = None):
-    """Spearman's correlation of the vectors' cosines with people's scores of word similarity."""
-    names = named(encoders)
-    lines = [
-        "| words | encoder | seen | unseen without | unseen with |",
-        "| --- | --- " + "| ---: " * 3 + "|",
-    ]
-    path = runs / f"table7_{size}.json"
+    """Spearman's correlation of the vectors' cosines with people's scores of word similarity, times 100."""
+    names, columns = named(encoders), ("seen", "unseen without", "unseen with")
+    path, rows = runs / f"table7_{size}.json", []
     sets = {words: open_word_pairs(words) for words in WORD_PAIRS}
     for words, pairs in sets.items():
+        numbers = PAPER["table7"][words]
         for name in names:
             recipe, folder, _ = trained(name, size, runs, overrides)
             seen = set("".join(recipe_corpus(recipe).sentences("train", recipe.source)))
             asked = sorted({character for pair in pairs for character in pair.first + pair.second})
             scores = score_word_similarity(pairs, character_vectors(load(folder), asked, seen), seen)
             add_row(path, f"{words}, {name}", recipe, dataclasses.asdict(scores))
-            columns = (scores.seen, scores.unseen_without, scores.unseen_with)
-            cells = [f"{column.spearman:.1f} ({column.pairs})" for column in columns]
-            lines.append(f"| {words} | {name} | {' | '.join(cells)} |")
-    show_markdown("\n".join(lines), path)
+            found = [scores.seen, scores.unseen_without, scores.unseen_with]
+            ours = [f"{column.spearman:.1f} ({column.pairs})" for column in found]
+            if name == "EMB":  # a table has no vectors of unseen characters
+                ours[-1] = "n/a"
+            rows.append([words, name, *ours, *papers(numbers, name, times=100)])
+        blank = ["", "", ""]
+        rows += [[words, name, *blank, *papers(numbers, name, times=100)] for name in cited(numbers)]
+    head = ["words", "encoder", *columns, *(f"paper: {column}" for column in columns)]
+    note = BESIDE.format("vectors of WMT 2017 zh–en", f"vectors of {recipe.corpus}", size)
+    show_markdown(f"{markdown_table(head, rows, left=2)}\n\n{note}", path)
 
 
 @app.command()
 def figure1(size: Size = "tiny", runs: Runs = RUNS, overrides: Overrides = None):
-    """Draw what the softmax encoder's features represent, the glyph table, and nearest characters."""
-    folders = {name: trained(name, size, runs, overrides)[1] for name in named(CHOSEN)}
-    translators = {name: load(folder) for name, folder in folders.items()}
-    softmax = translators["cnn_softmax_fc"]
-    characters = softmax.source_tokenizer.get_vocabulary()
-    embedding = softmax.backbone.source_embedding
+    """The three greatest activations of the softmax encoder, and the characters that share a feature."""
+    recipe, folder, _ = trained("cnn_softmax_fc", size, runs, overrides)
+    translator = load(folder)
+    characters = translator.source_tokenizer.get_vocabulary()
+    embedding = translator.backbone.source_embedding
     glyphs = ops.convert_to_numpy(embedding.glyphs)
-    recipe = recipe_of("cnn_softmax_fc", size, overrides)
-    training = recipe_corpus(recipe).sentences("train", recipe.source)
-    chosen = np.random.default_rng(recipe.seed).choice(len(training), 350, replace=False)
-    sentences = [training[number] for number in chosen]
     activations = ops.convert_to_numpy(embedding.encoder.activations(glyphs))
-    plot_activations(
-        top_activations(sentences, characters, activations), characters, glyphs, runs / f"figure1_{size}.png"
-    )
-    seen = sorted(set("".join(training)))
-    plot_glyphs(render_glyphs(seen[-800:]), runs / f"glyphs_{size}.png")
-    numbers = [characters.index(character) for character in seen]
+    training = recipe_corpus(recipe).sentences("train", recipe.source)
+    count = min(PAPER["activation_sentences"], len(training))
+    chosen = np.random.default_rng(recipe.seed).choice(len(training), count, replace=False)
+    sentences = [training[number] for number in chosen]
+    magnitudes = activation_magnitudes(sentences, characters, activations)
+    plot_magnitudes(magnitudes, runs / f"figure1_{size}.png")
+    features = top_activations(sentences, characters, activations)
+    plot_activations(features, characters, glyphs, runs / f"features_{size}.png")
+    path, found = runs / f"figure1_{size}.json", magnitude_quartiles(magnitudes)
+    ranks = dict(zip(("first", "second", "third"), found, strict=True))
+    add_row(path, "cnn_softmax_fc", recipe, {"characters": len(magnitudes), **ranks})
+    head = ["activation", *(name.replace("_", " ") for name in found[0])]
+    rows = [[rank, *(f"{value:.3f}" for value in numbers.values())] for rank, numbers in ranks.items()]
+    note = f"{len(magnitudes):,} characters of {count} sentences; the paper's figure has no numbers."
+    show_markdown(f"{markdown_table(head, rows)}\n\n{note}", path)
+
+
+@app.command()
+def pictures(size: Size = "tiny", runs: Runs = RUNS, overrides: Overrides = None):
+    """Draw a table of glyphs, and the characters nearest to some."""
+    runs_of = {name: trained(name, size, runs, overrides) for name in named(CHOSEN)}
+    recipe = runs_of["fc_2"][0]
+    seen = sorted(set("".join(recipe_corpus(recipe).sentences("train", recipe.source))))
     vectors = {
-        name: np.stack(list(character_vectors(translator, seen, set(seen)).values()))
-        for name, translator in translators.items()
+        name: np.stack(list(character_vectors(load(folder), seen, set(seen)).values()))
+        for name, (_, folder, _) in runs_of.items()
     }
-    plot_nearest("人们妈河银说", seen, glyphs[numbers], vectors, runs / f"nearest_{size}.png")
-    print(f"pictures in {runs}: figure1_{size}.png, glyphs_{size}.png, nearest_{size}.png")
+    plot_glyphs(render_glyphs(seen[-800:]), runs / f"glyphs_{size}.png")
+    plot_nearest("人们妈河银说", seen, render_glyphs(seen), vectors, runs / f"nearest_{size}.png")
+    print(f"pictures in {runs}: glyphs_{size}.png, nearest_{size}.png")
+
+
+def papers(numbers: dict, name: str, times: int = 1) -> list[str]:
+    """Return the cells with the paper's numbers of a row; empty where it has none.
+
+    Args:
+        numbers: a table of `PAPER`.
+        name: the row's.
+        times: int. What the numbers are multiplied by.
+    """
+    architecture, _, features = name.partition(":")
+    if features and int(features) == ARCHITECTURES[architecture].num_features:
+        name = architecture
+    rows = {row: value if isinstance(value, list) else [value] for row, value in numbers.items()}
+    values = rows.get(name) or [None] * max(map(len, rows.values()))
+    digits = 2 if times == 1 else 0
+    return ["" if v is None else "n/a" if math.isnan(v) else f"{times * v:.{digits}f}" for v in values]
+
+
+def cited(numbers: dict) -> list[str]:
+    """Return the rows of a table of `PAPER` that are of other papers' systems."""
+    return [row for row in numbers if row.partition(":")[0] not in KNOWN]
 
 
 def named(encoders: str) -> list[str]:
@@ -225,8 +268,8 @@ def named(encoders: str) -> list[str]:
     names = encoders.split(",")
     for name in names:
         architecture, colon, features = name.partition(":")
-        if architecture not in (known := ["EMB", *ARCHITECTURES]):
-            raise UserError(f"no encoder {name!r}: {nearest(architecture, known)}")
+        if architecture not in KNOWN:
+            raise UserError(f"no encoder {name!r}: {nearest(architecture, KNOWN)}")
         chosen = architecture != "EMB" and ARCHITECTURES[architecture].num_features is not None
         if colon and not (chosen and features.isdecimal() and int(features) > 0):
             raise UserError(f"{name!r} is not an encoder and its F, as in cnn_fc_relu:256")
@@ -255,6 +298,7 @@ def trained(name: str, size: str, runs: Path, overrides: list[str] | None) -> tu
 
 def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
     """Train a translator, then translate and score validation and test; or read its existing scores."""
+    check_encoder(recipe, folder)
     path = folder / "scores.json"
     if not keep_results(path, recipe):
         train(recipe, folder)
@@ -273,57 +317,36 @@ def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
     return json.loads(path.read_text())["scores"][:2]
 
 
+def check_encoder(recipe: Recipe, folder: Path):
+    """Refuse a run from before the architectures were those of Table 1: a name may have meant another one.
+
+    Raises:
+        UserError: the run in the folder has another encoder than the recipe.
+    """
+    saved = folder / "preset" / "config.json"
+    if not recipe.preset.startswith("glyph") or not saved.exists():
+        return
+    trained_one = encoder_of(read_options(read_object(saved)["config"]["glyph_options"]))
+    if trained_one != encoder_of({**recipe.model, **recipe.model.get("glyph_options", {})}):
+        raise UserError(f"{folder} holds a run of another encoder, {trained_one}: give other --runs")
+
+
+def encoder_of(options: dict) -> str:
+    """Return an encoder's architecture, with its F where it may choose one."""
+    architecture = options["architecture"]
+    default = ARCHITECTURES[architecture].num_features
+    return architecture if default is None else f"{architecture}:{options.get('num_features') or default}"
+
+
 def has_vectors_of(row: dict | None, recipe: Recipe) -> bool:
-    """Return whether a tagger's row is there, of this recipe's vectors, which no beam search changes."""
-    if row is None:
+    """Return whether a tagger's row is there, of this recipe's vectors, which no beam search changes.
+
+    A row that does not say where its tagger had dropout is of another tagger than the paper's.
+    """
+    if row is None or "tagger" not in row:
         return False
     changes = {"beam_size": recipe.beam_size, "length_penalty": recipe.length_penalty}
     return dataclasses.replace(make_recipe(row["recipe"]), **changes) == recipe
-
-
-def universal_dependencies(treebanks: str):
-    """Return training and validation sentences and the tests.
-
-    No text of training or validation is in a test, in the other, or twice. Every tenth sentence is for
-    validation, unless it has a tag that training has not.
-    """
-    folder = data_folder() / "ud_chinese"
-    tests = {name: read_conllu(folder / f"{file}.conllu.gz") for name, file in TAGGED_TESTS.items()}
-    known = {text_of(sentence) for true in tests.values() for sentence in true}
-    fresh = {}
-    for file in treebanks.split(","):
-        for sentence in read_conllu(folder / f"{file}.conllu.gz"):
-            if text_of(sentence) not in known:
-                fresh.setdefault(text_of(sentence), sentence)
-    fresh = list(fresh.values())
-    training = [sentence for number, sentence in enumerate(fresh) if number % 10]
-    tags = set().union(*map(tags_of, training))
-    return training, [sentence for sentence in fresh[::10] if tags_of(sentence) <= tags], tests
-
-
-def tags_of(sentence) -> set[str]:
-    """Return the tags of a tagged sentence's characters."""
-    return set(segments_to_tags(sentence)[1])
-
-
-def text_of(sentence) -> str:
-    """Return a tagged sentence's text."""
-    return "".join(word for word, _ in sentence)
-
-
-def chinese_treebank():
-    """Return training and validation sentences and the test, in the split of Jiang et al. 2008."""
-    from kzoo.data.ctb5 import read_ctb5
-
-    folder = data_folder() / "ctb5"
-    return read_ctb5(folder, "train"), read_ctb5(folder, "dev"), {"test": read_ctb5(folder, "test")}
-
-
-def data_folder() -> Path:
-    """Return the folder that KZOO_DATA names."""
-    if not os.environ.get("KZOO_DATA"):
-        raise UserError("set KZOO_DATA to the folder that holds the treebanks")
-    return Path(os.environ["KZOO_DATA"]).expanduser()
 
 
 def tagged(tagger, sentences):

@@ -6,9 +6,12 @@ from .character_frequency import score_by_frequency as score_by_frequency
 from .directions import direction_table as direction_table
 from .directions import evaluate_directions as evaluate_directions
 from .directions import plot_directions as plot_directions
+from .glyph_plots import activation_magnitudes as activation_magnitudes
+from .glyph_plots import magnitude_quartiles as magnitude_quartiles
 from .glyph_plots import nearest_characters as nearest_characters
 from .glyph_plots import plot_activations as plot_activations
 from .glyph_plots import plot_glyphs as plot_glyphs
+from .glyph_plots import plot_magnitudes as plot_magnitudes
 from .glyph_plots import plot_nearest as plot_nearest
 from .glyph_plots import top_activations as top_activations
 from .image_plots import plot_image_attention as plot_image_attention

@@ -1,4 +1,4 @@
-"""Figures of glyphs: a vocabulary's table, the nearest characters, and what a softmax encoder looks at.
+"""Figures of glyphs: a vocabulary's table, the nearest characters, and what a softmax encoder activates.
 
 Reference: Broscheit et al. 2018, "Learning Distributional Token Representations from Visual Features",
 https://aclanthology.org/W18-3025
@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from kzoo.errors import UserError
-from kzoo.evaluation.figures import picture
+from kzoo.evaluation.figures import COLOURS, picture
 
 GAP = 2  # pixels between glyphs
 
@@ -100,13 +100,74 @@ def plot_nearest(
     _plot_rows(rows, labels, glyphs, path, title)
 
 
+def activation_magnitudes(
+    sentences: Sequence[str], characters: Sequence[str], activations: np.ndarray, top: int = 3
+) -> np.ndarray:
+    """Return the greatest activations of each character of a text, `(N, top)`, the greatest first.
+
+    The paper's Figure 1 is their distribution over 350 random training sentences. Every occurrence counts;
+    white space and characters that are not in the vocabulary do not.
+
+    Args:
+        sentences: the text.
+        characters: the vocabulary.
+        activations: `(V, F)`, as `GlyphCharEncoder.activations` returns them.
+        top: int. Number of activations per character.
+
+    Raises:
+        UserError: the text has no character of the vocabulary.
+
+    Example:
+
+    >>> activation_magnitudes(["人人"], ["口", "人"], np.array([[1, 0], [0.3, 0.7]]), top=2)
+    array([[0.7, 0.3],
+           [0.7, 0.3]])
+    """
+    number = {character: i for i, character in enumerate(characters) if not character.isspace()}
+    text = [number[character] for sentence in sentences for character in sentence if character in number]
+    if not text:
+        raise UserError("the text has no character of the vocabulary")
+    return -np.sort(-np.asarray(activations), axis=1)[text, :top]
+
+
+def magnitude_quartiles(magnitudes: np.ndarray) -> list[dict[str, float]]:
+    """Return the mean, the quartiles and the median of each column of `activation_magnitudes`."""
+    quartiles = np.percentile(magnitudes, (25, 50, 75), axis=0)  # (3, top)
+    names = ("mean", "lower_quartile", "median", "upper_quartile")
+    rows = np.concatenate([magnitudes.mean(axis=0, keepdims=True), quartiles]).T
+    return [dict(zip(names, map(float, row), strict=True)) for row in rows]
+
+
+def plot_magnitudes(magnitudes: np.ndarray, path: str | Path) -> None:
+    """Draw the distribution of each column of `activation_magnitudes`: the paper's Figure 1.
+
+    A box has the middle half and the median, a triangle is the mean, whiskers reach from 5 to 95 %.
+
+    Args:
+        magnitudes: `(N, top)`.
+        path: picture to write, .png, .svg or .pdf.
+
+    Raises:
+        UserError: a file that cannot be written.
+    """
+    with picture(path, size=(4.4, 3.0)) as figure:
+        axes = figure.subplots()
+        axes.boxplot(
+            magnitudes, whis=(5, 95), showmeans=True, showfliers=False, medianprops={"color": COLOURS[1]}
+        )
+        axes.set_ylim(0, 1)
+        axes.set_xlabel("rank of the activation")
+        axes.set_ylabel("softmax activation")
+        axes.set_title(f"The {magnitudes.shape[1]} greatest activations of {len(magnitudes):,} characters")
+
+
 def top_activations(
     sentences: Sequence[str], characters: Sequence[str], activations: np.ndarray, top: int = 3
 ) -> dict[int, list[str]]:
     """Return, for each softmax feature, the characters that have it among their strongest.
 
-    The paper's Figure 1 shows the top 3 of the characters of 350 random training sentences. Features are
-    ordered by how many characters share them; a feature's characters, by how strong it is in them.
+    Features are ordered by how many characters share them; a feature's characters, by how strong it is in
+    them.
 
     Args:
         sentences: the text whose characters are examined.
@@ -134,7 +195,7 @@ def plot_activations(
     rows: int = 20,
     columns: int = 24,
 ) -> None:
-    """Draw the characters of the first of `top_activations`, one feature per row: the paper's Figure 1.
+    """Draw the characters of the first of `top_activations`, one feature per row.
 
     Args:
         features: as `top_activations` returns them.

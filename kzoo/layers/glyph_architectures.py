@@ -2,9 +2,20 @@
 
 from typing import NamedTuple
 
-import keras
-from keras.initializers import RandomNormal
-from keras.layers import Dense
+
+class After(NamedTuple):
+    """What follows a linear map.
+
+    Args:
+        normalized: bool. Whether batch normalization follows.
+        activation: the activation after that.
+    """
+
+    normalized: bool
+    activation: str
+
+
+BN_RELU, SOFTMAX, NOTHING = After(True, "relu"), After(False, "softmax"), After(False, "linear")
 
 
 class Architecture(NamedTuple):
@@ -13,31 +24,43 @@ class Architecture(NamedTuple):
     Args:
         convolutions: bool. `True`: the features are computed by the CNN; `False`: from the pixels directly.
         num_features: int. Default of F; `None`: F is always the vector's width.
-        inner_activation: activation of the features.
-        output_activation: activation of the map from features to vector; `None`: the features are the vector.
+        features: what follows the map to the features.
+        output: what follows the map from the features to the vector; `None`: the features are the vector.
     """
 
     convolutions: bool
     num_features: int | None
-    inner_activation: str
-    output_activation: str | None
-
-    def output_map(self, output_dim: int, dtype: keras.DTypePolicy) -> Dense | None:
-        """Return the fully connected layer from features to vector, or `None`."""
-        if self.output_activation is None:
-            return None
-        # A softmax mixes thousands of rows: standard deviation 1 gives vectors the size of looked-up ones.
-        initial = RandomNormal(stddev=1.0) if self.inner_activation == "softmax" else "glorot_uniform"
-        return Dense(
-            output_dim, self.output_activation, kernel_initializer=initial, dtype=dtype, name="output"
-        )
+    features: After
+    output: After | None = None
 
 
-# Broscheit et al. 2018, Table 1, with the paper's choice of the number of features.
 ARCHITECTURES = {
-    "cnn_fc_relu": Architecture(True, 1024, "linear", "relu"),
-    "cnn_softmax_fc": Architecture(True, 4096, "softmax", "linear"),
-    "cnn_relu": Architecture(True, None, "relu", None),
-    "fc_1": Architecture(False, None, "linear", None),
-    "fc_2": Architecture(False, 1024, "relu", "linear"),
+    # Broscheit et al. 2018, Table 1, with the number of features of Tables 5 to 7.
+    "cnn_fc_relu": Architecture(True, 1024, BN_RELU, BN_RELU),
+    "cnn_softmax_fc": Architecture(True, 4096, SOFTMAX, NOTHING),
+    "cnn_relu": Architecture(True, None, BN_RELU),
+    "fc_1": Architecture(False, None, NOTHING),
+    "fc_2": Architecture(False, 512, BN_RELU, NOTHING),
+    # Not the paper's: kept for models that were trained with them.
+    "cnn_bn_fc_relu": Architecture(True, 1024, After(True, "linear"), After(False, "relu")),
+    "cnn_bn_softmax_fc": Architecture(True, 4096, After(True, "softmax"), NOTHING),
+    "fc_bn": Architecture(False, None, After(True, "linear")),
 }
+
+FORMAT = 2  # of the options in a configuration
+NAMES_BEFORE = {"cnn_fc_relu": "cnn_bn_fc_relu", "cnn_softmax_fc": "cnn_bn_softmax_fc", "fc_1": "fc_bn"}
+
+
+def read_options(saved: dict) -> dict:
+    """Return the encoder's arguments that a saved configuration means.
+
+    Without `"format"` it is older than the architectures of Table 1: three names meant other networks, and
+    `fc_2` had 1,024 features by default.
+    """
+    options = dict(saved)
+    if options.pop("format", None) is None:
+        name = options.get("architecture", "cnn_fc_relu")
+        options["architecture"] = NAMES_BEFORE.get(name, name)
+        if name == "fc_2":
+            options["num_features"] = options.get("num_features") or 1024
+    return options

@@ -1,36 +1,54 @@
 """The glyph encoder: a character's vector computed from its bitmap, in five architectures."""
 
+from typing import Any, NamedTuple
+
 import keras
 from keras import ops
+from keras.initializers import RandomNormal
 from keras.layers import Dense
 
 from kzoo.layers.composite_layer import CompositeLayer
-from kzoo.layers.glyph_architectures import ARCHITECTURES
+from kzoo.layers.glyph_architectures import ARCHITECTURES, FORMAT, read_options
 from kzoo.layers.glyph_convolutions import SIZE, GlyphConvolutions
 from kzoo.layers.weighted_moments import move_towards, normalized, weighted_moments
+
+
+class Normalization(NamedTuple):
+    """The weights of a batch normalization: scale, shift, stored mean and stored variance, `(F,)` each."""
+
+    gamma: Any
+    beta: Any
+    mean: Any
+    variance: Any
 
 
 @keras.saving.register_keras_serializable("kzoo")
 class GlyphCharEncoder(CompositeLayer):
     """Character vectors from 22×22 bitmaps.
 
-        cnn_fc_relu     ReLU(FC(norm(CNN(glyph))))
-        cnn_softmax_fc  FC(softmax(norm(CNN(glyph))))
-        cnn_relu        ReLU(norm(CNN(glyph)))
-        fc_1            norm(FC(glyph))
-        fc_2            FC(ReLU(norm(FC(glyph))))
+        cnn_fc_relu     ReLU(BN(FC(ReLU(BN(CNN(glyph))))))
+        cnn_softmax_fc  FC(softmax(CNN(glyph)))
+        cnn_relu        ReLU(BN(CNN(glyph)))
+        fc_1            FC(glyph)
+        fc_2            FC(ReLU(BN(FC(glyph))))
 
     The CNN (Table 2) is conv 3×3×32, ReLU, max-pool 2, conv 3×3×32, ReLU, max-pool 2, conv 4×4×F, without
-    padding: 22 → 20 → 10 → 8 → 4 → 1. `norm` is batch normalization of the F features.
+    padding: 22 → 20 → 10 → 8 → 4 → 1. BN is batch normalization, of the F features or of the D outputs.
 
-    Choices that the paper leaves open: batch normalization is applied once, to the F features; `fc_1` and
-    `fc_2` end without a nonlinearity; `fc_2` has the F of `cnn_fc_relu`.
+    Three more are not the paper's, and are kept for models that were trained with them:
+
+        cnn_bn_fc_relu     ReLU(FC(BN(CNN(glyph))))
+        cnn_bn_softmax_fc  FC(softmax(BN(CNN(glyph))))
+        fc_bn              BN(FC(glyph))
+
+    What the paper leaves open: all maps have biases; batch normalization has Keras's constants, ε = 0.001 and
+    momentum 0.99.
 
     Args:
         output_dim: int. D. Defaults to `512`.
         architecture: a key of `ARCHITECTURES`. Defaults to `"cnn_fc_relu"`.
-        num_features: int. F; by default 1,024, and 4,096 for `cnn_softmax_fc`. `cnn_relu` and `fc_1` have
-            F = D.
+        num_features: int. F; by default 1,024, for `cnn_softmax_fc` 4,096, for `fc_2` 512. `cnn_relu` and
+            `fc_1` have F = D.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -72,13 +90,18 @@ class GlyphCharEncoder(CompositeLayer):
         self.output_dim = output_dim
         self.architecture = architecture
         self.num_features = num_features or chosen.num_features or output_dim
-        self._inner_activation = keras.activations.get(chosen.inner_activation)
+        self._after_features, self._after_output = chosen.features, chosen.output
 
         inside = {"dtype": self.dtype_policy}
         self.convolutions = GlyphConvolutions(**inside, name="cnn") if chosen.convolutions else None
         # A 4×4 convolution of a 4×4 image is a fully connected layer, and faster as one.
         self.features_map = Dense(self.num_features, **inside, name="features")
-        self.output_map = chosen.output_map(output_dim, **inside)
+        self.output_map = None
+        if chosen.output is not None:
+            # A soft lookup mixes the rows of this matrix: they begin at the size of looked-up vectors.
+            lookup = chosen.features.activation == "softmax"
+            initial = RandomNormal(stddev=1.0) if lookup else "glorot_uniform"
+            self.output_map = Dense(output_dim, kernel_initializer=initial, **inside, name="output")
 
     def build(self, glyphs_shape):
         shape = (None, SIZE * SIZE)
@@ -88,13 +111,23 @@ class GlyphCharEncoder(CompositeLayer):
         self.features_map.build(shape)
         if self.output_map is not None:
             self.output_map.build((None, self.num_features))
-        F = (self.num_features,)
-        single = {"dtype": "float32", "autocast": False}
-        self.gamma = self.add_weight(F, "ones", **single, name="gamma")
-        self.beta = self.add_weight(F, "zeros", **single, name="beta")
-        stored = {**single, "trainable": False}
-        self.moving_mean = self.add_weight(F, "zeros", **stored, name="moving_mean")
-        self.moving_variance = self.add_weight(F, "ones", **stored, name="moving_variance")
+        self.features_norm = self._normalization(self._after_features, self.num_features, "")
+        self.output_norm = self._normalization(self._after_output, self.output_dim, "output_")
+
+    def _normalization(self, after, width: int, prefix: str) -> Normalization | None:
+        if after is None or not after.normalized:
+            return None
+
+        def weight(name, initializer, trainable=True):
+            kept = {"dtype": "float32", "autocast": False, "trainable": trainable}  # in any precision
+            return self.add_weight((width,), initializer, **kept, name=prefix + name)
+
+        return Normalization(
+            weight("gamma", "ones"),
+            weight("beta", "zeros"),
+            weight("moving_mean", "zeros", trainable=False),
+            weight("moving_variance", "ones", trainable=False),
+        )
 
     def call(self, glyphs, training: bool | None = None, mask=None):
         if tuple(glyphs.shape[-2:]) != (SIZE, SIZE):
@@ -123,23 +156,30 @@ class GlyphCharEncoder(CompositeLayer):
         With `counts` the moments are those of the batch, where row n counts `counts[n]` times; without, the
         stored ones.
         """
-        moments = self.moving_mean, self.moving_variance
-        if counts is not None:
-            moments = weighted_moments(features, counts)
-        features = self._activate(features, moments)
-        return (features if self.output_map is None else self.output_map(features)), moments
+        x, of_features = self._apply(self._after_features, self.features_norm, features, counts)
+        if self.output_map is None:
+            return x, (of_features, None)
+        x, of_output = self._apply(self._after_output, self.output_norm, self.output_map(x), counts)
+        return x, (of_features, of_output)
 
     def activations(self, glyphs):
         """Return the features `(N, F)` of `glyphs` `(N, 22, 22)` after their nonlinearity, as in Figure 1."""
-        return self._activate(self.features(glyphs), (self.moving_mean, self.moving_variance))
+        return self._apply(self._after_features, self.features_norm, self.features(glyphs))[0]
 
     def update_moments(self, moments):
-        """Move the stored moments towards those of a batch."""
-        move_towards((self.moving_mean, self.moving_variance), moments, momentum=0.99)
+        """Move the stored moments towards those of a batch, as `vectors` returned them."""
+        for norm, of_batch in zip((self.features_norm, self.output_norm), moments, strict=True):
+            if norm is not None:
+                move_towards((norm.mean, norm.variance), of_batch, momentum=0.99)
 
-    def _activate(self, features, moments):
-        normal = normalized(features, moments, self.gamma, self.beta)
-        return ops.cast(self._inner_activation(normal), self.compute_dtype)
+    def _apply(self, after, norm, x, counts=None):
+        """Return `x` `(N, F)` after its normalization, if it has one, and its activation; and the moments."""
+        moments = None
+        if norm is not None:
+            x = ops.cast(x, "float32")
+            moments = (norm.mean, norm.variance) if counts is None else weighted_moments(x, counts)
+            x = normalized(x, moments, norm.gamma, norm.beta)
+        return ops.cast(keras.activations.get(after.activation)(x), self.compute_dtype), moments
 
     def compute_output_shape(self, glyphs_shape):
         return (*glyphs_shape[:-2], self.output_dim)
@@ -149,5 +189,10 @@ class GlyphCharEncoder(CompositeLayer):
             "output_dim": self.output_dim,
             "architecture": self.architecture,
             "num_features": self.num_features,
+            "format": FORMAT,
         }
         return {**super().get_config(), **config}
+
+    @classmethod
+    def from_config(cls, config):
+        return super().from_config(read_options(config))

@@ -19,15 +19,15 @@ class CharacterTagger(keras.Model):
     """Joint segmentation and tagging of characters: a dilated CNN and a conditional random field.
 
         x ← x + Dropout(ReLU(conv_d(x)))   for the dilations d = 1, 2, 4, …
-        potentials = FC(x)
+        potentials = FC(Dropout(x))
 
-    The convolutions have kernel size 3 and the embedding's width (the paper has three, of width 512). The
-    paper says that dilation grows from layer to layer, but not how, and gives two dropout rates, but not
-    where: here 0.1 on the embeddings and 0.5 on each convolution.
+    The convolutions have kernel size 3 and the embedding's width (the paper has three, of width 512), dropout
+    0.1 on each and 0.5 before the potentials. The paper leaves open by how much dilation grows, and what each
+    residual connection goes around: here a convolution with its ReLU and dropout.
 
     The loss is the random field's negative log likelihood, so `compile` needs no `loss`; it is a mean over
     sentences, weighted by `fit`'s `sample_weight`, one number per sentence. The paper's optimizer is
-    `keras.optimizers.Adagrad(0.1)`. To keep an embedding fixed, set its `trainable` to `False`.
+    `kzoo.training.tagging.pytorch_adagrad(0.1)`. To keep an embedding fixed, set its `trainable` to `False`.
 
     Args:
         embedding: maps character ids to vectors: `keras.layers.Embedding` or `GlyphEmbedding`.
@@ -36,6 +36,7 @@ class CharacterTagger(keras.Model):
         num_layers: int. Number of convolutions.
         embedding_dropout: float. Rate on the embeddings.
         dropout: float. Rate on each convolution's output.
+        output_dropout: float. Rate on the last convolution's sum, from which the potentials are computed.
         **kwargs: other arguments of `keras.Model`.
 
     Call arguments:
@@ -68,15 +69,20 @@ class CharacterTagger(keras.Model):
         tags: Sequence[str],
         tokenizer,
         num_layers: int = 3,
-        embedding_dropout: float = 0.1,
-        dropout: float = 0.5,
+        embedding_dropout: float = 0.0,
+        dropout: float = 0.1,
+        output_dropout: float = 0.5,
         **kwargs,
     ):
         super().__init__(**kwargs)
         self.embedding = embedding
         self.tag_names = list(tags)
         self.tokenizer = tokenizer
-        self._rates = {"embedding_dropout": embedding_dropout, "dropout": dropout}
+        self.rates = {
+            "embedding_dropout": embedding_dropout,
+            "dropout": dropout,
+            "output_dropout": output_dropout,
+        }
         width, dtype = embedding.output_dim, self.dtype_policy
         self.dilations = [2**i for i in range(num_layers)]
         # A convolution is a fully connected layer over a position and its two neighbours.
@@ -85,6 +91,7 @@ class CharacterTagger(keras.Model):
         ]
         self.embedding_dropout = keras.layers.Dropout(embedding_dropout, dtype=dtype)
         self.dropouts = [keras.layers.Dropout(dropout, dtype=dtype) for _ in self.dilations]
+        self.output_dropout = keras.layers.Dropout(output_dropout, dtype=dtype)
         self.potentials = keras.layers.Dense(len(self.tag_names), dtype=dtype, name="potentials")
         self.crf = LinearChainCRF(len(self.tag_names), name="crf")
         self.accuracy = keras.metrics.Mean("accuracy")
@@ -108,7 +115,7 @@ class CharacterTagger(keras.Model):
             wide = ops.pad(x, ((0, 0), (dilation, dilation), (0, 0)))
             around = [wide[:, i * dilation : i * dilation + length] for i in range(3)]
             x = x + dropout(convolution(ops.concatenate(around, axis=-1)), training=training)
-        potentials = self.potentials(x)
+        potentials = self.potentials(self.output_dropout(x, training=training))
         return {"potentials": potentials, "tags": self.crf(potentials, mask=mask)}
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
@@ -163,12 +170,12 @@ class CharacterTagger(keras.Model):
             "tags": self.tag_names,
             "tokenizer": keras.saving.serialize_keras_object(self.tokenizer),
             "num_layers": len(self.dilations),
-            **self._rates,
+            **self.rates,
         }
 
     @classmethod
     def from_config(cls, config):
-        config = dict(config)
+        config = {"output_dropout": 0.0, **config}  # those saved without it had none
         for part in ("embedding", "tokenizer"):
             config[part] = keras.saving.deserialize_keras_object(config[part])
         return cls(**config)

@@ -6,7 +6,13 @@ from keras_hub.models import Backbone
 
 from kzoo.layers import Dropout, RecurrentDecoder, RecurrentEncoder
 from kzoo.models.argument_checks import check_rate, check_sizes
-from kzoo.models.source_embeddings import check_source_embedding, glyph_embedding, unit_normal
+from kzoo.models.source_embeddings import (
+    check_source_embedding,
+    glyph_embedding,
+    unit_normal,
+    with_read_options,
+    with_saved_options,
+)
 from kzoo.models.whole_batch_loss import WholeBatchLoss
 
 
@@ -188,7 +194,11 @@ class RecurrentBackbone(Backbone):
         return ["keys", "combine"]
 
     def get_config(self):
-        return {**super().get_config(), **self._settings}
+        return with_saved_options({**super().get_config(), **self._settings}, self.source_embedding)
+
+    @classmethod
+    def from_config(cls, config):
+        return super().from_config(with_read_options(config))
 
 
 class LanguageModel(WholeBatchLoss, keras.Model):

@@ -3,6 +3,7 @@
 import keras
 
 from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
+from kzoo.layers.glyph_architectures import FORMAT, read_options
 
 SOURCE_EMBEDDINGS = ("lookup", "glyph")
 
@@ -21,6 +22,27 @@ def glyph_embedding(
     """Return the layer that computes vectors of D = `width` numbers from `vocabulary_size` glyphs."""
     encoder = GlyphCharEncoder(width, **(glyph_options or {}), dtype=dtype, name="glyph_encoder")
     return GlyphEmbedding(vocabulary_size, encoder, dtype=dtype, name=name)
+
+
+def with_saved_options(config: dict, embedding: keras.layers.Layer) -> dict:
+    """Return a backbone's configuration with all that its glyph encoder depends on, if it has one.
+
+    Args:
+        config: with `glyph_options` as they were given.
+        embedding: the backbone's source embedding.
+    """
+    if not isinstance(embedding, GlyphEmbedding):
+        return config
+    encoder = embedding.encoder
+    form = {"architecture": encoder.architecture, "num_features": encoder.num_features, "format": FORMAT}
+    return {**config, "glyph_options": {**config["glyph_options"], **form}}
+
+
+def with_read_options(config: dict) -> dict:
+    """Return a backbone's saved configuration with the `glyph_options` that it means."""
+    if config.get("source_embedding") != "glyph":
+        return config
+    return {**config, "glyph_options": read_options(config.get("glyph_options") or {})}
 
 
 def unit_normal() -> keras.initializers.Initializer:

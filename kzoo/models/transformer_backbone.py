@@ -20,7 +20,12 @@ from kzoo.models.position_encodings import (
     check_positions,
     position_layer,
 )
-from kzoo.models.source_embeddings import check_source_embedding, glyph_embedding
+from kzoo.models.source_embeddings import (
+    check_source_embedding,
+    glyph_embedding,
+    with_read_options,
+    with_saved_options,
+)
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -325,7 +330,11 @@ class TransformerBackbone(Backbone):
         return ["query", "key_value", "output", "inner", "outer"]
 
     def get_config(self):
-        return {**super().get_config(), **self._settings}
+        return with_saved_options({**super().get_config(), **self._settings}, self.source_embedding)
+
+    @classmethod
+    def from_config(cls, config):
+        return super().from_config(with_read_options(config))
 
 
 def _with_positions(x, added, positions=None):

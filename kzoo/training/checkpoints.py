@@ -4,6 +4,7 @@ import json
 import math
 import re
 import time
+import warnings
 from pathlib import Path
 
 import keras
@@ -108,7 +109,10 @@ class Checkpoints(keras.callbacks.Callback):
         if not self.model.optimizer.built:  # one that scales the loss would be built twice
             self.model.optimizer.build(self.model.trainable_variables)
         try:
-            self.model.load_weights(folder / WEIGHTS)
+            with warnings.catch_warnings():
+                # Of another model's optimizer, Keras only warns.
+                warnings.filterwarnings("error", "Skipping variable loading for optimizer")
+                self.model.load_weights(folder / WEIGHTS)
         except OSError as error:
             reason = str(error).splitlines()[0]
             if (folder / SUMS).exists():  # and says that the file is as it was written
@@ -116,7 +120,7 @@ class Checkpoints(keras.callbacks.Callback):
                     f"{folder} cannot be read ({reason}); it is left as it is: try again"
                 ) from None
             return None, reason
-        except ValueError:
+        except (ValueError, UserWarning):
             raise UserError(f"{folder} is the checkpoint of another model: give another folder") from None
         self.assign_seeds(state["seeds"])
         return state, ""

@@ -56,7 +56,7 @@ def train_language_model(
     else:
         with strategy.scope():
             model.compile(
-                optimizer=Adam(1e-3, global_clipnorm=5.0),
+                optimizer=Adam(1e-3, epsilon=1e-8, global_clipnorm=5.0),
                 loss=LabelSmoothedCrossEntropy(0.0),
                 jit_compile=translator.jit_compile,
             )

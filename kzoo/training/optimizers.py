@@ -27,7 +27,8 @@ def _noam(recipe, width, shared):
 
 
 def _adam(recipe, width, shared):
-    return Adam(recipe.rate, **shared)
+    """Kingma and Ba 2014, Algorithm 1, whose ε is PyTorch's too; Keras's is 1e-7."""
+    return Adam(recipe.rate, epsilon=1e-8, **shared)
 
 
 def _sgd(recipe, width, shared):
@@ -69,6 +70,6 @@ def rate_callbacks(recipe: Recipe) -> list[keras.callbacks.Callback]:
 def halved_rate(rate: float, halve_after: int, epoch: int) -> float:
     """Return the rate of an epoch, counted from 0: constant for `halve_after` epochs, then halved each time.
 
-    It is at least 1e-5 (Broscheit et al. 2018, Section 4.1).
+    It is at least 1e-5 (Broscheit et al. 2018, Section 4.2).
     """
     return max(rate * 0.5 ** max(0, epoch + 1 - halve_after), min(rate, 1e-5))

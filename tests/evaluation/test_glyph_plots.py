@@ -7,9 +7,12 @@ from scipy.spatial.distance import cosine
 
 from kzoo.errors import UserError
 from kzoo.evaluation import (
+    activation_magnitudes,
+    magnitude_quartiles,
     nearest_characters,
     plot_activations,
     plot_glyphs,
+    plot_magnitudes,
     plot_nearest,
     top_activations,
 )
@@ -49,6 +52,27 @@ def test_top_activations_are_the_strongest_features(random):
         assert values == sorted(values, reverse=True)
 
 
+def test_magnitudes_are_of_every_occurrence(random):
+    vocabulary = [*CHARACTERS, " "]
+    activations = random.random((len(vocabulary), 6))
+    magnitudes = activation_magnitudes(["ab a", "caz"], vocabulary, activations)
+    assert magnitudes.tolist() == [
+        sorted(activations[vocabulary.index(character)], reverse=True)[:3] for character in "abaca"
+    ]
+    for column, found in zip(magnitudes.T, magnitude_quartiles(magnitudes), strict=True):
+        ordered = sorted(column)  # of five values the quartiles are the second, the third and the fourth
+        assert found == pytest.approx(
+            {
+                "mean": sum(column) / 5,
+                "lower_quartile": ordered[1],
+                "median": ordered[2],
+                "upper_quartile": ordered[3],
+            }
+        )
+    with pytest.raises(UserError, match="no character of the vocabulary"):
+        activation_magnitudes(["z "], vocabulary, activations)
+
+
 def test_pictures_are_written(glyphs, random, tmp_path):
     plot_glyphs(glyphs, tmp_path / "table.png", columns=5)
     with Image.open(tmp_path / "table.png") as image:
@@ -60,6 +84,8 @@ def test_pictures_are_written(glyphs, random, tmp_path):
     features = top_activations(["abcdef"], CHARACTERS, random.random((12, 6)))
     plot_activations(features, CHARACTERS, glyphs, tmp_path / "activations.pdf", rows=3, columns=2)
     assert (tmp_path / "activations.pdf").read_bytes().startswith(b"%PDF")
+    plot_magnitudes(random.random((9, 3)), tmp_path / "magnitudes.svg")
+    assert "The 3 greatest activations of 9 characters" in (tmp_path / "magnitudes.svg").read_text()
 
 
 def test_nothing_to_draw_is_told(glyphs, tmp_path):

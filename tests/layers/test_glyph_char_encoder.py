@@ -8,7 +8,7 @@ from keras import ops
 from scipy.signal import correlate
 
 from kzoo.layers import GlyphCharEncoder
-from kzoo.layers.glyph_char_encoder import ARCHITECTURES
+from kzoo.layers.glyph_architectures import ARCHITECTURES
 
 
 def random_glyphs(random, *shape):
@@ -40,6 +40,50 @@ def cnn(glyph, weights):
     return x.reshape(-1)
 
 
+FEATURES = {  # what stands between the first linear map and the second
+    "cnn_fc_relu": ("norm", "relu"),
+    "cnn_softmax_fc": ("softmax",),
+    "cnn_relu": ("norm", "relu"),
+    "fc_1": (),
+    "fc_2": ("norm", "relu"),
+    "cnn_bn_fc_relu": ("norm",),
+    "cnn_bn_softmax_fc": ("norm", "softmax"),
+    "fc_bn": ("norm",),
+}
+OUTPUT = {
+    "cnn_fc_relu": ("norm", "relu"),
+    "cnn_softmax_fc": (),
+    "fc_2": (),
+    "cnn_bn_fc_relu": ("relu",),
+    "cnn_bn_softmax_fc": (),
+}
+
+
+def formula(architecture, glyphs, weights, moments=None):
+    """Return features and vectors by NumPy; with a dict `moments`, by the batch's, which it receives."""
+
+    def then(x, steps, prefix):
+        if "norm" in steps:
+            names = [f"{prefix}{name}" for name in ("moving_mean", "moving_variance", "gamma", "beta")]
+            mean, variance, gamma, beta = (weights[name] for name in names)
+            if moments is not None:
+                mean, variance = moments[names[0]], moments[names[1]] = x.mean(axis=0), x.var(axis=0)
+            x = (x - mean) / np.sqrt(variance + 1e-3) * gamma + beta
+        if "softmax" in steps:
+            x = np.exp(x - x.max(axis=-1, keepdims=True))
+            x /= x.sum(axis=-1, keepdims=True)
+        return np.maximum(x, 0) if "relu" in steps else x
+
+    x = glyphs.reshape(len(glyphs), -1).astype("float64")
+    if "cnn" in architecture:
+        names = ("kernel_1", "bias_1", "kernel_2", "bias_2")
+        x = np.stack([cnn(glyph, [weights[f"cnn/{name}"] for name in names]) for glyph in glyphs])
+    x = features = then(x @ weights["features/kernel"] + weights["features/bias"], FEATURES[architecture], "")
+    if architecture in OUTPUT:
+        x = then(x @ weights["output/kernel"] + weights["output/bias"], OUTPUT[architecture], "output_")
+    return features, x
+
+
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_behaves_as_a_layer(architecture, random, tmp_path):
     check_layer(GlyphCharEncoder(8, architecture), {"glyphs": random_glyphs(random, 2, 3)}, tmp_path)
@@ -47,51 +91,71 @@ def test_behaves_as_a_layer(architecture, random, tmp_path):
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_equals_the_formula(architecture, random):
-    encoder = GlyphCharEncoder(6, architecture, 6 if architecture == "cnn_relu" else None)
+    encoder = GlyphCharEncoder(6, architecture)
     glyphs = random_glyphs(random, 4)
     encoder.build(glyphs.shape)
     filled(encoder, random)
-    weights = named_weights(encoder)
-    x = glyphs.reshape(4, -1)
-    if "cnn" in architecture:
-        names = ("kernel_1", "bias_1", "kernel_2", "bias_2")
-        x = np.stack([cnn(glyph, [weights[f"cnn/{name}"] for name in names]) for glyph in glyphs])
-    x = x @ weights["features/kernel"] + weights["features/bias"]
-    x = (x - weights["moving_mean"]) / np.sqrt(weights["moving_variance"] + 1e-3)
-    x = x * weights["gamma"] + weights["beta"]
-    if architecture in ("cnn_relu", "fc_2"):
-        x = np.maximum(x, 0)
-    if architecture == "cnn_softmax_fc":
-        x = np.exp(x - x.max(axis=-1, keepdims=True))
-        x /= x.sum(axis=-1, keepdims=True)
-    np.testing.assert_allclose(ops.convert_to_numpy(encoder.activations(glyphs)), x, rtol=1e-3, atol=1e-5)
-    if architecture in ("cnn_fc_relu", "cnn_softmax_fc", "fc_2"):
-        x = x @ weights["output/kernel"] + weights["output/bias"]
-    if architecture == "cnn_fc_relu":
-        x = np.maximum(x, 0)
-    np.testing.assert_allclose(ops.convert_to_numpy(encoder(glyphs)), x, rtol=1e-3, atol=1e-4)
+    features, vectors = formula(architecture, glyphs, named_weights(encoder))
+    found = ops.convert_to_numpy(encoder.activations(glyphs))
+    np.testing.assert_allclose(found, features, rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(ops.convert_to_numpy(encoder(glyphs)), vectors, rtol=1e-3, atol=1e-4)
 
 
-CNN = (9 * 32 + 32) + (9 * 32 * 32 + 32)
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_statistics_count_a_glyph_as_often_as_it_occurs(architecture, random):
+    """Both normalizations, and the stored statistics: as if each glyph stood there so many times."""
+    encoder = GlyphCharEncoder(6, architecture)
+    glyphs, counts = random_glyphs(random, 4), np.array([3, 1, 0, 2])
+    encoder.build(glyphs.shape)
+    filled(encoder, random)
+    before, moments = named_weights(encoder), {}
+    _, expected = formula(architecture, np.repeat(glyphs, counts, axis=0), before, moments)
+    vectors, used = encoder.vectors(encoder.features(glyphs), counts)
+    found = np.repeat(ops.convert_to_numpy(vectors), counts, axis=0)
+    np.testing.assert_allclose(found, expected, rtol=1e-2, atol=1e-3)
+    encoder.update_moments(used)
+    after = named_weights(encoder)
+    assert {name for name in after if "moving" in name} == moments.keys()
+    for name, of_batch in moments.items():
+        np.testing.assert_allclose(after[name], 0.99 * before[name] + 0.01 * of_batch, rtol=1e-3, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("architecture", "num_features", "parameters"),
-    [
-        # convolutions, conv 4×4×F, two of F for batch normalization, FC to 512
-        ("cnn_fc_relu", None, CNN + (16 * 32 + 1) * 1024 + 2 * 1024 + 1025 * 512),
-        ("cnn_fc_relu", 256, CNN + (16 * 32 + 1) * 256 + 2 * 256 + 257 * 512),
-        ("cnn_softmax_fc", None, CNN + (16 * 32 + 1) * 4096 + 2 * 4096 + 4097 * 512),
-        ("cnn_relu", None, CNN + (16 * 32 + 1) * 512 + 2 * 512),
-        ("fc_1", None, 485 * 512 + 2 * 512),
-        ("fc_2", None, 485 * 1024 + 2 * 1024 + 1025 * 512),
-    ],
-)
-def test_sizes_are_the_papers(architecture, num_features, parameters):
+# The paper's Table 1: convolutions, features, batch normalization of the F features, FC to 512 and its own.
+SIZES = {
+    ("cnn_fc_relu", None): (9_568, 525_312, 2_048, 524_800, 1_024),
+    ("cnn_softmax_fc", None): (9_568, 513 * 4_096, 4_097 * 512),
+    ("cnn_relu", None): (9_568, 513 * 512, 2 * 512),
+    ("fc_1", None): (485 * 512,),
+    ("fc_2", None): (485 * 512, 2 * 512, 513 * 512),
+    ("cnn_fc_relu", 256): (9_568, 513 * 256, 2 * 256, 257 * 512, 2 * 512),
+    ("cnn_bn_fc_relu", None): (9_568, 525_312, 2_048, 524_800),
+    ("cnn_bn_softmax_fc", None): (9_568, 513 * 4_096, 2 * 4_096, 4_097 * 512),
+    ("fc_bn", None): (485 * 512, 2 * 512),
+}
+SUMS = {
+    "cnn_fc_relu": 1_062_752,
+    "cnn_softmax_fc": 4_208_480,
+    "cnn_relu": 273_248,
+    "fc_1": 248_320,
+    "fc_2": 512_000,
+}
+
+
+@pytest.mark.parametrize(("architecture", "num_features"), SIZES)
+def test_sizes(architecture, num_features):
     encoder = GlyphCharEncoder(architecture=architecture, num_features=num_features)
     encoder.build((None, 22, 22))
-    assert sum(int(np.prod(w.shape)) for w in encoder.trainable_weights) == parameters
+    parts = {"": 0, "output_": 0, "cnn": 0, "features": 0, "output": 0}
+    for weight in encoder.trainable_weights:
+        layer, _, name = weight.path.split("/", 1)[1].rpartition("/")
+        parts[layer or name.removesuffix("gamma").removesuffix("beta")] += int(np.prod(weight.shape))
+    order = (parts[name] for name in ("cnn", "features", "", "output", "output_"))
+    assert tuple(filter(None, order)) == SIZES[architecture, num_features]
     assert encoder.compute_output_shape((7, 3, 22, 22)) == (7, 3, 512)
+
+
+def test_the_sums_are_those_of_table_1():
+    assert {name: sum(SIZES[name, None]) for name in SUMS} == SUMS
 
 
 def test_the_convolutions_are_keras_own(random):
@@ -126,11 +190,12 @@ def test_the_convolutions_are_keras_own(random):
     np.testing.assert_allclose(named["moving_variance"], peer.get_weights()[-1], rtol=1e-3)
 
 
-def test_padding_does_not_change_the_statistics(random):
+@pytest.mark.parametrize("architecture", ["cnn_fc_relu", "cnn_relu", "fc_2"])
+def test_padding_does_not_change_the_statistics(architecture, random):
     real = random_glyphs(random, 2, 5)
     padded = np.concatenate([real, random_glyphs(random, 2, 4)], axis=1)
     mask = np.array([[True] * 5 + [False] * 4] * 2)
-    encoders = [GlyphCharEncoder(8, "cnn_fc_relu", 16) for _ in range(2)]
+    encoders = [GlyphCharEncoder(8, architecture, 8) for _ in range(2)]
     for encoder in encoders:
         encoder.build(real.shape)
     encoders[1].set_weights(encoders[0].get_weights())
@@ -157,3 +222,22 @@ def test_what_cannot_be_is_named(random):
         GlyphCharEncoder(architecture="cnn_relu", num_features=64)
     with pytest.raises(ValueError, match="glyphs are 22×22 pixels, these have the shape .3, 20, 20"):
         GlyphCharEncoder(8)(random.random((3, 20, 20)))
+
+
+def test_a_configuration_without_a_format_means_the_networks_before():
+    """As kzoo wrote it before the architectures were Table 1's; the shelf's preset is one of these."""
+    before = {
+        "cnn_fc_relu": ("cnn_bn_fc_relu", 1024),
+        "cnn_softmax_fc": ("cnn_bn_softmax_fc", 4096),
+        "cnn_relu": ("cnn_relu", 8),
+        "fc_1": ("fc_bn", 8),
+        "fc_2": ("fc_2", 1024),
+    }
+    for architecture, expected in before.items():
+        saved = {"output_dim": 8, "architecture": architecture, "num_features": expected[1], "name": "old"}
+        encoder = GlyphCharEncoder.from_config(saved)
+        assert (encoder.architecture, encoder.num_features) == expected
+        again = GlyphCharEncoder.from_config(encoder.get_config())
+        assert again.get_config() == encoder.get_config()
+        new = GlyphCharEncoder.from_config(GlyphCharEncoder(8, architecture).get_config())
+        assert new.architecture == architecture

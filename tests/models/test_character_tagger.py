@@ -70,7 +70,7 @@ def test_the_best_tags_do_not_depend_on_padding(random):
 @pytest.mark.parametrize("kind", ["lookup", "glyph"])
 def test_it_learns_words_and_tags(kind, random):
     keras.utils.set_random_seed(1)
-    tagger = make(glyph_embedding(random) if kind == "glyph" else None, dropout=0.1)
+    tagger = make(glyph_embedding(random) if kind == "glyph" else None, output_dropout=0.1)
     tagger.compile(keras.optimizers.Adagrad(0.1))
     train, test = sentences(random, 128), sentences(random, 20)
     history = tagger.fit(*tagger.arrays(train), batch_size=32, epochs=6, verbose=0)
@@ -95,7 +95,7 @@ def test_sentences_count_by_their_weights(random):
 
     def trained(rows, weights):
         keras.utils.set_random_seed(1)
-        tagger = make(embedding_dropout=0, dropout=0)
+        tagger = make(dropout=0, output_dropout=0)
         tagger.compile(
             keras.optimizers.SGD(0.5), run_eagerly=keras.backend.backend() == "tensorflow"
         )  # one step
@@ -124,12 +124,42 @@ def test_penalties_of_its_layers_are_in_the_loss():
     assert losses[1] - losses[0] == pytest.approx(0.01 * np.sum(tagger.embedding.get_weights()[0] ** 2), 1e-3)
 
 
-def test_dropout_is_on_the_embeddings_and_on_the_convolutions(random):
-    ids = np.array([[5, 6, 7, 8]], "int32")
-    for rates in ({"embedding_dropout": 0.5, "dropout": 0}, {"embedding_dropout": 0, "dropout": 0.5}):
-        tagger = make(**rates)
-        calm, noisy = (ops.convert_to_numpy(tagger(ids, training=t)["potentials"]) for t in (False, True))
-        assert np.abs(noisy - calm).max() > 1e-4
+def test_the_paper_s_dropout_is_the_default():
+    """Broscheit et al. 2018, Section 4.3: 0.1 for the encoder, 0.5 for the output classifier."""
+    tagger = make()
+    assert [layer.rate for layer in tagger.dropouts] == [0.1, 0.1, 0.1]
+    assert (tagger.embedding_dropout.rate, tagger.output_dropout.rate) == (0, 0.5)
+
+
+@pytest.mark.parametrize("where", ["embedding_dropout", "dropout", "output_dropout"])
+def test_where_dropout_is(where, random):
+    """Of a tagger whose potentials are three of the features: each is dropped, or doubled."""
+    rates = {"embedding_dropout": 0.0, "dropout": 0.0, "output_dropout": 0.0, where: 0.5}
+    tagger = make(num_layers=1, **rates)
+    tagger.potentials.set_weights([np.eye(8, 3), np.zeros(3)])
+    tagger.convolutions[0].set_weights(
+        [np.concatenate([np.zeros((8, 8)), np.eye(8), np.zeros((8, 8))]), np.ones(8)]
+    )
+    ids = random.integers(4, 14, (20, 9)).astype("int32")
+    embedded = ops.convert_to_numpy(tagger.embedding(ids))[..., :3]
+    convolved = np.maximum(embedded + 1, 0)  # kept apart from 0
+    found = ops.convert_to_numpy(tagger(ids, training=True)["potentials"])
+    kept, dropped = {
+        "embedding_dropout": (2 * embedded + 2 * embedded + 1, np.ones_like(embedded)),
+        "dropout": (embedded + 2 * convolved, embedded),
+        "output_dropout": (2 * (embedded + convolved), np.zeros_like(embedded)),
+    }[where]
+    is_kept, is_dropped = np.isclose(found, kept, atol=1e-5), np.isclose(found, dropped, atol=1e-5)
+    assert (is_kept | is_dropped).all()
+    assert 0.4 < is_dropped.mean() < 0.6
+
+
+def test_a_tagger_saved_without_output_dropout_has_none():
+    saved = make().get_config()
+    del saved["output_dropout"]
+    tagger = CharacterTagger.from_config({**saved, "embedding_dropout": 0.1, "dropout": 0.5})
+    assert tagger.output_dropout.rate == 0
+    assert (tagger.embedding_dropout.rate, tagger.dropouts[0].rate) == (0.1, 0.5)
 
 
 def test_a_fixed_encoder_stays_and_an_adapted_one_moves(random):

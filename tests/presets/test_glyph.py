@@ -1,13 +1,20 @@
 """The glyph paper's translation models: its numbers, counted by hand; characters drawn into the model."""
 
+import tomllib
+from inspect import signature
+from pathlib import Path
+
 import keras
 import numpy as np
 import pytest
 
 from kzoo.data import Batches
 from kzoo.errors import UserError
-from kzoo.presets import glyph_zh_en_tiny, lookup_zh_en, lookup_zh_en_tiny, pope_tiny
+from kzoo.presets import glyph_zh_en, glyph_zh_en_tiny, lookup_zh_en, lookup_zh_en_tiny, pope_tiny
+from kzoo.presets.glyph import recurrent
 from kzoo.text import CharacterTokenizer, SubwordTokenizer, render_glyphs, train_subwords
+
+TRAINING = Path(__file__).parents[2] / "training"
 
 
 def lstm(inputs: int, units: int) -> int:
@@ -24,6 +31,21 @@ def test_the_base_model_has_the_paper_s_size():
     words = source * 512 + target * 512 + (1024 + 1) * target
     assert model.backbone.count_params() == encoder + decoder + projections + words
     assert model.backbone.get_config()["dropout"] == 0.2
+
+
+def test_the_base_model_has_the_numbers_of_table_3():
+    table = tomllib.loads((TRAINING / "glyph" / "paper.toml").read_text("utf-8"))["table3"]
+    sizes = {name: table.pop(name) for name in ("source_vocabulary_size", "target_vocabulary_size")}
+    small = dict.fromkeys(sizes, 9)
+    for build in (lookup_zh_en, glyph_zh_en):
+        saved = build(**small).backbone.get_config()
+        assert {name: saved[name] for name in table} == table
+    assert {name: signature(recurrent).parameters[name].default for name in sizes} == sizes
+
+
+def test_adam_has_pytorch_s_constants():
+    optimizer = lookup_zh_en_tiny(source_vocabulary_size=9, target_vocabulary_size=9).optimizer
+    assert (optimizer.beta_1, optimizer.beta_2, optimizer.epsilon) == (0.9, 0.999, 1e-8)
 
 
 def test_one_tokenizer_is_of_both_sides():

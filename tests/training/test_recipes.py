@@ -47,13 +47,15 @@ def test_attention_bridge_has_the_paper_s_text_and_sgd():
 
 
 def test_glyph_is_the_paper_s():
-    """Broscheit et al. 2018, Section 4.1."""
+    """Broscheit et al. 2018, Section 4.2 and Table 3; what they leave open are PyTorch's defaults."""
     recipe = read_recipe(FOLDER / "glyph_zh_en.toml")
     assert (recipe.preset, recipe.model) == ("glyph_zh_en", {})
     assert values(recipe, "corpus", "source", "target") == ("wmt17_zh_en", "zh", "en")
-    assert values(recipe, "source_characters", "vocabulary_size") == ("common", 32_000)
+    assert values(recipe, "source_characters", "vocabulary_size") == ("common", 32_413)
     assert values(recipe, "language_model_epochs", "epochs", "steps") == (20, 10, 0)
     assert (recipe.optimizer, recipe.accumulate) == ("adam", 1)
+    optimizer = make_optimizer(recipe, width=512)
+    assert (optimizer.beta_1, optimizer.beta_2, optimizer.epsilon) == (0.9, 0.999, 1e-8)
     rates = [halved_rate(recipe.rate, recipe.halve_after, epoch) for epoch in range(10)]
     assert rates == pytest.approx([1e-3] * 4 + [1e-3 / 2**n for n in range(1, 7)])
     assert values(recipe, "beam_size", "length_penalty") == (10, 0.9)

@@ -251,7 +251,7 @@ def test_products_of_a_picture():
         ("cnn_fc_relu", 9 * 32 * 400 + 9 * 32 * 32 * 64 + 512 * 1024 + 1024 * 8),
         ("cnn_relu", 9 * 32 * 400 + 9 * 32 * 32 * 64 + 512 * 8),
         ("fc_1", 484 * 8),
-        ("fc_2", 484 * 1024 + 1024 * 8),
+        ("fc_2", 484 * 512 + 512 * 8),
     ],
 )
 def test_products_of_a_glyph(architecture, products):

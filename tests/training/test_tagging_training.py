@@ -94,7 +94,7 @@ class Fixed:
         pass
 
     def compile(self, optimizer):
-        pass
+        self.optimizer = optimizer
 
     def get_weights(self):
         return self.weights
@@ -120,6 +120,24 @@ def test_ends_with_the_weights_of_its_best_epoch(accuracies, best):
     epochs = len(accuracies)
     assert train_tagger(tagger, SENTENCES, SENTENCES, epochs, batch_size=6) == tagger.accuracies
     assert tagger.weights == best
+
+
+def test_the_optimizer_is_pytorch_s_adagrad(random):
+    """torch.optim.Adagrad in NumPy: the sum of squares from 0, ε = 1e-10 outside the root."""
+    tagger = Fixed((0.1,))
+    train_tagger(tagger, SENTENCES, SENTENCES, 1, batch_size=6)
+    gradients = np.concatenate([[[0.01, 1e-4, 1e-5, 0.0, -3.0]], random.normal(size=(5, 5))])
+    weight = keras.Variable(np.ones(5, "float32"))
+    tagger.optimizer.build([weight])
+    expected, total = np.ones(5), np.zeros(5)
+    for step, gradient in enumerate(gradients):
+        tagger.optimizer.apply([keras.ops.convert_to_tensor(gradient, "float32")])
+        total += gradient**2
+        expected -= 0.1 * gradient / (np.sqrt(total) + 1e-10)
+        found = keras.ops.convert_to_numpy(weight)
+        np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6)
+        if step == 0:
+            np.testing.assert_allclose(found, [0.9, 0.9, 0.9, 1.0, 1.1], rtol=1e-5)
 
 
 def tagged_rightly(tagger, sentences):
