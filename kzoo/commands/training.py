@@ -67,10 +67,13 @@ def prepare(
         raise UserError("no folder to write: give -o FOLDER, or shards=FOLDER in the recipe")
     folder = (output or Path(values.shards)).expanduser()
     start_backend()
+    from kzoo.data.unknown_characters import unknown_line
     from kzoo.training.preparation import prepare as prepare_shards
 
     shards = prepare_shards(values, folder, processes, progress_bar)
     print(f"{folder}: {shards.pairs:,} pairs in {len(shards)} shard{'s' * (len(shards) != 1)}")
+    if line := unknown_line(shards.unknown):
+        print(line)
 
 
 @app.command()

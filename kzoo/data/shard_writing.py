@@ -19,8 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
+from kzoo.data.unknown_characters import UnknownCharacters, unknown_characters
 from kzoo.errors import UserError
 from kzoo.files import sha256
+from kzoo.text.line_ends import one_line
 
 PAIRS = 100_000  # per shard
 BLOCK = 10_000  # pairs that a process tokenizes at a time
@@ -37,6 +39,7 @@ class Encoding:
         source: function from a list of sentences to their token ids, each with the end symbol.
         target: the same for the translations.
         end: int. The end symbol.
+        unknown: int. The token of what a vocabulary lacks.
         dtype: of the token ids, such as `"<u2"`.
         shards: int. Number of shards.
         seed: int. Determines which pair goes into which shard.
@@ -45,6 +48,7 @@ class Encoding:
     source: Callable[[list[str]], list[list[int]]]
     target: Callable[[list[str]], list[list[int]]]
     end: int
+    unknown: int
     dtype: str
     shards: int
     seed: int
@@ -57,7 +61,7 @@ def write_shards(
     processes: int,
     progress: Callable,
     count: int,
-) -> list[dict]:
+) -> tuple[list[dict], list[UnknownCharacters]]:
     """Write the shards of a text into a folder: ArrayRecord files, and the lengths of their sentences.
 
     A record is a pair: the tokens of its source, the end symbol, the tokens of its target, the end symbol.
@@ -74,24 +78,25 @@ def write_shards(
         count: int. Number of pairs.
 
     Returns:
-        One row per shard, as `kzoo.data.shards` reads it.
+        One row per shard, as `kzoo.data.shards` reads it; and what the vocabularies of both sides lack.
 
     Raises:
         UserError: a process was killed.
         OSError: the disk is full.
     """
-    spools = _Spools(folder, encoding.shards)
+    spools, unknown = _Spools(folder, encoding.shards), [UnknownCharacters()] * 2
     with _workers(encoding, processes) as each:
         with progress("tokenizing", count) as advance:
-            for parts in each(_tokenize, _blocks(pairs, advance)):
+            for parts, found in each(_tokenize, _blocks(pairs, advance)):
                 spools.add(parts)
+                unknown = [before + more for before, more in zip(unknown, found, strict=True)]
             spools.flush()
         with progress("writing shards", encoding.shards) as advance:
             rows = []
             for row in each(_write_shard, [(folder, number) for number in range(encoding.shards)]):
                 rows.append(row)
                 advance(1)
-    return rows
+    return rows, unknown
 
 
 def check_installed():
@@ -102,7 +107,12 @@ def check_installed():
 
 def character_words(ids: dict[str, int], unknown: int, end: int, texts: list[str]) -> list[list[int]]:
     """Return the ids of each text's characters, followed by the end symbol."""
-    return [[*(ids.get(character, unknown) for character in text), end] for text in texts]
+    return [[*(ids.get(character, unknown) for character in one_line(text)), end] for text in texts]
+
+
+def subword_words(processor, texts: list[str]) -> list[list[int]]:
+    """Return the ids of each text's subwords, followed by the end symbol."""
+    return processor.encode([one_line(text) for text in texts], add_eos=True, num_threads=1)
 
 
 def _blocks(pairs: Iterable[tuple[str, str]], advance: Callable) -> Iterator[tuple[int, list]]:
@@ -114,18 +124,22 @@ def _blocks(pairs: Iterable[tuple[str, str]], advance: Callable) -> Iterator[tup
         advance(len(block))
 
 
-def _tokenize(encoding: Encoding, block: tuple[int, list]) -> list[bytes]:
-    """Return each shard's part of the tokens of a block."""
+def _tokenize(encoding: Encoding, block: tuple[int, list]) -> tuple[list[bytes], list[UnknownCharacters]]:
+    """Return each shard's part of the tokens of a block, and what the vocabularies of both sides lack."""
     first, pairs = block
     random = np.random.default_rng((encoding.seed, first))
     shard_of = (random.permutation(len(pairs)) + first) % encoding.shards
-    sources, targets = zip(*pairs, strict=True)
-    sides = encoding.source(list(sources)), encoding.target(list(targets))
+    texts = [list(side) for side in zip(*pairs, strict=True)]
+    tokenize = encoding.source, encoding.target
+    sides = [words(side) for words, side in zip(tokenize, texts, strict=True)]
+    unknown = [
+        unknown_characters(*side, encoding.unknown) for side in zip(texts, sides, tokenize, strict=True)
+    ]
     parts = [[] for _ in range(encoding.shards)]
     for shard, source, target in zip(shard_of.tolist(), *sides, strict=True):
         parts[shard] += source
         parts[shard] += target
-    return [np.array(part, encoding.dtype).tobytes() for part in parts]
+    return [np.array(part, encoding.dtype).tobytes() for part in parts], unknown
 
 
 class _Spools:

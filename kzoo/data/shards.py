@@ -7,13 +7,14 @@ import hashlib
 import io
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
 
 from kzoo.data.shard_writing import check_installed
 from kzoo.data.text_files import read_bytes
+from kzoo.data.unknown_characters import UnknownCharacters
 from kzoo.errors import UserError
 from kzoo.files import sha256, whole_file
 from kzoo.text.tokenizers import END
@@ -34,7 +35,13 @@ class ShardFiles:
 
 
 def write_index(
-    folder: Path, settings: dict, text: dict, vocabularies: list[str], dtype: str, rows: list[dict]
+    folder: Path,
+    settings: dict,
+    text: dict,
+    vocabularies: list[str],
+    dtype: str,
+    rows: list[dict],
+    unknown: list[UnknownCharacters],
 ):
     """Write the index of a folder of shards, which describes their contents.
 
@@ -44,7 +51,7 @@ def write_index(
         text: the text that they were made from.
         vocabularies: the names of the vocabulary files.
         dtype: of the token ids.
-        rows: what `write_shards` returned.
+        rows, unknown: what `write_shards` returned.
     """
     index = {
         "format": FORMAT,
@@ -55,6 +62,8 @@ def write_index(
         "dtype": dtype,
         "shards": rows,
     }
+    if any(side.lacking for side in unknown):
+        index["unknown"] = [astuple(side) for side in unknown]
     (folder / INDEX).write_text(json.dumps(index, indent=1) + "\n")
 
 
@@ -66,6 +75,7 @@ class Shards:
 
     Attributes:
         pairs: int. Number of pairs.
+        unknown: for both languages, what the vocabularies lack; empty if nothing.
 
     Raises:
         UserError: array_record is not installed, the folder holds no shards, or a shard's size differs from
@@ -86,6 +96,10 @@ class Shards:
             self._rows = [ShardFiles(**row) for row in index["shards"]]
             self._vocabularies = dict(index["vocabularies"])
             self.pairs = index["pairs"]
+            unknown = [UnknownCharacters(*side) for side in index.get("unknown", [])]
+            self.unknown = dict(
+                zip((self.settings["source"], self.settings["target"]), unknown, strict=False)
+            )
             whole = self.pairs == sum(row.pairs for row in self._rows) > 0
             np.dtype(self.dtype)
         except (KeyError, TypeError, ValueError, AttributeError):

@@ -23,7 +23,7 @@ def read_lines(path: Path) -> Text:
         path: the file.
 
     Raises:
-        UserError: it cannot be read, is a broken gzip file, or is not UTF-8 (with the line).
+        UserError: it cannot be read, is a broken gzip file, or is not UTF-8 text (with the line).
     """
     return Text(str(path), decode_lines(read_bytes(path), str(path)))
 
@@ -71,22 +71,27 @@ def decode_lines(data: bytes, where: str, before: int = 0) -> list[str]:
     """Return the lines of UTF-8 text. Only line feeds end lines: sentences may contain U+2028, U+0085 etc.
 
     Args:
-        data: the text; a byte order mark and a carriage return before a line feed are dropped.
+        data: the text; a byte order mark and carriage returns before a line feed are dropped.
         where: name of the text in error messages.
         before: int. Number of lines that precede `data`, if that is not the beginning of the text.
 
     Raises:
-        UserError: a line is not UTF-8.
+        UserError: a line is not UTF-8, or has a NUL.
     """
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         number = before + data.count(b"\n", 0, error.start) + 1
         raise UserError(f"{where}, line {number}: not valid UTF-8 ({error.reason})") from None
+    if "\0" in text:
+        number = before + text.count("\n", 0, text.index("\0")) + 1
+        raise UserError(
+            f"{where}, line {number}: a NUL, which is not text; is this UTF-16, or a damaged file?"
+        )
     lines = (text if before else text.removeprefix("\ufeff")).split("\n")
     if not lines[-1]:  # what follows the last line feed, or an empty file
         lines.pop()
-    return [line.removesuffix("\r") for line in lines]
+    return [line.rstrip("\r") for line in lines]
 
 
 def split_row(line: str, columns: int, where: str, number: int) -> list[str]:

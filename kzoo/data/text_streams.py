@@ -32,7 +32,7 @@ def stream_lines(path: Path) -> Iterator[str]:
         path: the file, unpacked if its name ends in `.gz`.
 
     Raises:
-        UserError: it cannot be read, is a broken gzip file, or is not UTF-8 (with the line).
+        UserError: it cannot be read, is a broken gzip file, or is not UTF-8 text (with the line).
     """
     before, rest = 0, b""
     for chunk in _chunks(path):

@@ -8,11 +8,12 @@ from keras import ops, tree
 
 from kzoo.decoding.length_penalty import Exponent
 from kzoo.decoding.top_k import take_rows, top_k
-from kzoo.text.tokenizers import END, PAD, START
+from kzoo.text.tokenizers import END, PAD, START, UNKNOWN
 
 # Used as log 0: finite, so that sums of it stay ordered and no backend makes it NaN.
 NEVER = -1e9
 MEAN = Exponent(1.0)
+NOT_TEXT = [PAD, UNKNOWN, START]  # no output has them
 # Smaller batches are not halved, because every halving is a loop that is compiled separately.
 SMALLEST_HALVED = 16
 
@@ -23,7 +24,8 @@ class BeamSearch(keras.Model):
     At each step the 2K best continuations of the K active hypotheses are computed. Those among the first K
     that end the sentence are finished: they stop growing and compete by log P / penalty(length). The K best
     others remain active. A sentence is done when K of its hypotheses have finished; at `max_length` every
-    active hypothesis must end. Beam size 1 is greedy search.
+    active hypothesis must end. Beam size 1 is greedy search. No output has padding, unknown or start tokens:
+    P is among the others.
 
     Args:
         model: implements the decoding contract (`encode`, `start`, `decode_step`).
@@ -174,9 +176,10 @@ class BeamSearch(keras.Model):
     def _continuations(self, logits, scores, step):
         """Return the 2K best of all one-token continuations: scores, parents and tokens, `(B, 2K)` each."""
         size = logits.shape[-1]
-        logits = ops.cast(logits, "float32")
+        no_text = np.zeros(size, "float32")
+        no_text[NOT_TEXT] = NEVER
+        logits = ops.cast(logits, "float32") + no_text
         barred = np.zeros((2, size), "float32")
-        barred[:, [PAD, START]] = NEVER
         barred[1, np.arange(size) != END] = NEVER  # in the last step only the end symbol is allowed
         barred = ops.take(
             ops.convert_to_tensor(barred), ops.cast(step >= self.max_length - 1, "int32"), axis=0

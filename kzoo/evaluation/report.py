@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image
 
 from kzoo.errors import UserError
-from kzoo.evaluation.significance import ComparedBleu
+from kzoo.evaluation.significance import HOW_P, ComparedBleu
 from kzoo.files import whole_file
 from kzoo.text.chinese_characters import CHINESE
 
@@ -133,7 +133,8 @@ def _scores(compared: list[ComparedBleu], signature: str) -> str:
         for row in compared
     )
     head = "<tr><th>model<th>BLEU<th>95 % of draws of the sentences<th>p"
-    return f"<table>{head}{rows}</table>\n<p><code>{html.escape(signature)}</code></p>\n"
+    signature = f"BLEU and draws: <code>{html.escape(signature)}</code>"
+    return f"<table>{head}{rows}</table>\n<p>{signature}<br>{html.escape(HOW_P)}</p>\n"
 
 
 def _article(

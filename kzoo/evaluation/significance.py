@@ -14,6 +14,10 @@ from kzoo.evaluation.scores import bleu_metric
 
 TRIALS, DRAWS = 10_000, 1000  # of the randomization; of the bootstrap
 SEED = 1  # of the randomization
+HOW_P = (
+    f"p: {TRIALS:,} random exchanges of the two translations of sentences, seed {SEED}; "
+    "all exchanges if there are fewer"
+)
 
 
 class ComparedBleu(NamedTuple):
@@ -48,8 +52,8 @@ def compare_bleu(
         language: of the translations, which decides BLEU's tokenizer.
 
     Returns:
-        A row for each model, and sacreBLEU's signature, with the number of draws (`bs`) and their seed, which
-        the environment variable SACREBLEU_SEED can change.
+        A row for each model, and sacreBLEU's signature of BLEU and the draws: their number (`bs`) and their
+        seed, which the environment variable SACREBLEU_SEED can change. `HOW_P` describes p.
 
     Raises:
         UserError: fewer than two models, or the numbers of sentences differ.
@@ -109,10 +113,10 @@ def _bleu(statistics: np.ndarray) -> float:
 
 
 def comparison_table(compared: list[ComparedBleu], signature: str) -> str:
-    """Return the rows of `compare_bleu` as a Markdown table, with the signature below it."""
+    """Return the rows of `compare_bleu` as a Markdown table; below it the signature, and what p is."""
     rows = []
     for row in compared:
         p = "" if row.p is None else f"{row.p:.3f}"
         rows.append((row.model, f"{row.bleu:.1f}", f"{row.mean:.1f} ± {row.interval:.1f}", p))
     table = markdown_table(("model", "BLEU", "95 % of draws of the sentences", "p"), rows)
-    return f"{table}\n\n`{signature}`"
+    return f"{table}\n\nBLEU and draws: `{signature}`\n\n{HOW_P}"

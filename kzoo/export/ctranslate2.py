@@ -5,10 +5,12 @@ import os
 import numpy as np
 from keras import ops
 
+from kzoo.decoding.beam_search import NOT_TEXT
 from kzoo.errors import UserError
 from kzoo.export.precision import check_precision, is_quantized
 from kzoo.files import check_replaceable, whole_folder
 from kzoo.models.float16 import check_float16
+from kzoo.models.sentence_cross_entropy import IN_FLOAT16
 from kzoo.text import SubwordTokenizer
 
 REFUSED = {
@@ -81,6 +83,9 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
                 positions, backbone.max_length, settings["width"]
             )
     spec.decoder.projection.weight = array(backbone.target_embedding.embeddings)
+    # CTranslate2 by itself would write these too.
+    spec.decoder.projection.bias = np.zeros(len(spec.decoder.projection.weight), "float32")
+    spec.decoder.projection.bias[NOT_TEXT] = IN_FLOAT16
 
     for layer, ours in zip(spec.encoder.layer, backbone.encoder_layers, strict=True):
         set_attention(layer.self_attention, ours.attention, ours.attention_residual, backbone.source_bias)

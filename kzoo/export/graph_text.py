@@ -4,6 +4,9 @@ from kzoo.errors import UserError
 from kzoo.text import CharacterTokenizer, SubwordTokenizer
 from kzoo.text.tokenizers import UNKNOWN
 
+# The characters at which `str.splitlines` ends a line.
+LINE_ENDS = "[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+"
+
 
 def graph_tokenizer(tokenizer):
     """Return a tokenizer that works in the graph, with `tokenize` and `detokenize`.
@@ -36,7 +39,7 @@ def graph_subwords(tokenizer: SubwordTokenizer):
             """Return the token ids `(B, None)` of texts `(B,)`, ragged."""
             # SentencePiece would otherwise read invalid bytes as pieces of its own, not as U+FFFD.
             text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
-            return self.pieces.tokenize(text)
+            return self.pieces.tokenize(one_line_in_graph(text))
 
         def detokenize(self, words):
             """Return the texts `(B,)` of ragged token ids."""
@@ -61,7 +64,7 @@ def graph_characters(tokenizer: CharacterTokenizer):
 
         def tokenize(self, text):
             """Return the character ids `(B, None)` of texts `(B,)`, ragged."""
-            characters = tf.strings.unicode_split(text, "UTF-8")
+            characters = tf.strings.unicode_split(one_line_in_graph(text), "UTF-8")
             return tf.ragged.map_flat_values(self.numbers.lookup, characters)
 
         def detokenize(self, words):
@@ -69,6 +72,14 @@ def graph_characters(tokenizer: CharacterTokenizer):
             return tf.strings.reduce_join(tf.gather(self.shown, words), axis=-1)
 
     return GraphCharacters()
+
+
+def one_line_in_graph(text):
+    """Return texts `(B,)` without line ends, as `kzoo.text.line_ends.one_line` does."""
+    import tensorflow as tf
+
+    without = tf.strings.regex_replace(text, f"^{LINE_ENDS}|{LINE_ENDS}$", "")
+    return tf.strings.regex_replace(without, LINE_ENDS, " ")
 
 
 GRAPH_TOKENIZERS = {SubwordTokenizer: graph_subwords, CharacterTokenizer: graph_characters}

@@ -8,6 +8,7 @@ from keras import ops
 
 from kzoo.errors import UserError
 from kzoo.layers import LinearChainCRF
+from kzoo.text.line_ends import one_line
 from kzoo.text.segment_tags import Segment, segments_to_tags, tags_to_segments
 from kzoo.text.tokenizers import PAD
 
@@ -147,7 +148,8 @@ class CharacterTagger(keras.Model):
         return self._ids(texts), _padded([[numbers[tag] for tag in row] for row in tags])
 
     def tag(self, texts: Sequence[str], batch_size: int = 32) -> list[list[Segment]]:
-        """Return the tagged words of each text."""
+        """Return the tagged words of each text, which is taken as one line."""
+        texts = [one_line(text) for text in texts]
         results = [[] for _ in texts]
         order = sorted((i for i in range(len(texts)) if texts[i]), key=lambda i: -len(texts[i]))
         for first in range(0, len(order), batch_size):

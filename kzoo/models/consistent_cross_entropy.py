@@ -23,7 +23,7 @@ class ConsistentCrossEntropy(LabelSmoothedCrossEntropy):
     Call arguments:
         y_true: int `(2B, T)`. Token ids; rows 2i and 2i + 1 are the same, as in `kzoo.data.TwiceEachRow`.
         y_pred: `(2B, T, V)`. Logits.
-        sample_weight: `(2B, T)`.
+        sample_weight: `(2B, T)`; by default 1 at tokens and 0 at padding, label 0.
 
     Reference:
         Liang et al. 2021, "R-Drop: Regularized Dropout for Neural Networks", Eq. 4.

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from kzoo.text.tokenizers import PAD
+
 
 @keras.saving.register_keras_serializable("kzoo")
 class LabelSmoothedCrossEntropy(keras.losses.Loss):
@@ -10,8 +12,8 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
 
         loss = -(1 - ε) log p(y) - ε · mean over the vocabulary of log p
 
-    Sample weights are 0 at padding, so the mean is over real tokens. Over several batches, what Keras's `fit`
-    and `evaluate` print is the mean by rows, in which batches of short sentences count more.
+    The mean is over real tokens: the weight of padding is 0. Over several batches, what Keras's `fit` and
+    `evaluate` print is the mean by rows, in which batches of short sentences count more.
 
     Args:
         label_smoothing: float. ε. Defaults to `0.1`.
@@ -20,7 +22,7 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
     Call arguments:
         y_true: int `(B, T)`. Token ids.
         y_pred: `(B, T, V)`. Logits.
-        sample_weight: `(B, T)`.
+        sample_weight: `(B, T)`; by default 1 at tokens and 0 at padding, label 0.
 
     Raises:
         ValueError: weights that are not of tokens.
@@ -35,12 +37,11 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         self.label_smoothing = label_smoothing
 
     def __call__(self, y_true, y_pred, sample_weight=None):
-        if sample_weight is not None:
-            shape = tuple(ops.convert_to_tensor(sample_weight).shape)
-            if len(shape) != 2:
-                raise ValueError(
-                    f"{self.name} takes a weight for each token, (B, T), 0 at padding; not {shape}"
-                )
+        if sample_weight is None:
+            sample_weight = token_weights(y_true)
+        shape = tuple(ops.convert_to_tensor(sample_weight).shape)
+        if len(shape) != 2:
+            raise ValueError(f"{self.name} takes a weight for each token, (B, T), 0 at padding; not {shape}")
         return super().__call__(y_true, y_pred, sample_weight)
 
     def count(self, weights):
@@ -63,3 +64,8 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
 
     def get_config(self):
         return {**super().get_config(), "label_smoothing": self.label_smoothing}
+
+
+def token_weights(labels):
+    """Return the weights of labels `(B, T)`: 1 at tokens, 0 at padding."""
+    return ops.cast(ops.not_equal(labels, PAD), "float32")

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from kzoo.models.label_smoothed_cross_entropy import LabelSmoothedCrossEntropy
+from kzoo.models.label_smoothed_cross_entropy import LabelSmoothedCrossEntropy, token_weights
 
 IN_FLOAT16 = -6e4  # float16 cannot hold -1e9
 
@@ -28,7 +28,7 @@ class SentenceCrossEntropy(LabelSmoothedCrossEntropy):
     Call arguments:
         y_true: int `(B, T)`. Token ids.
         y_pred: `(B, T, V)`. Logits.
-        sample_weight: `(B, T)`. 1 at tokens, 0 at padding; all tokens by default.
+        sample_weight: `(B, T)`; by default 1 at tokens and 0 at padding, label 0.
 
     Raises:
         ValueError: weights that are not of tokens.
@@ -39,7 +39,7 @@ class SentenceCrossEntropy(LabelSmoothedCrossEntropy):
 
     def __call__(self, y_true, y_pred, sample_weight=None):
         if sample_weight is None:
-            sample_weight = ops.ones_like(y_true, dtype="float32")
+            sample_weight = token_weights(y_true)
         weights = ops.cast(sample_weight, "float32")
         # Computed from the mean over tokens, because Keras handles only means correctly on several replicas.
         mean = super().__call__(y_true, y_pred, weights)

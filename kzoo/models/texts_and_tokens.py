@@ -11,7 +11,7 @@ from kzoo.text.tokenizers import END
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One translation: its text, and its log-probability divided by its length penalty."""
+    """One translation: its text, and its log-probability over its length penalty, as in `BeamSearch`."""
 
     text: str
     score: float

@@ -7,6 +7,7 @@ from typing import Self
 import keras
 
 from kzoo.decoding.batched_search import BatchedSearch
+from kzoo.models.label_smoothed_cross_entropy import token_weights
 from kzoo.models.preset_files import in_one_line, read_preset, write_preset
 from kzoo.models.source_attention import SourceAttention
 from kzoo.models.whole_batch_loss import WholeBatchLoss
@@ -47,6 +48,11 @@ class TranslationModel(WholeBatchLoss, keras.Model):
                 f"the model reads {', '.join(sorted(self.backbone.input))}, not {', '.join(sorted(others))}"
             )
         return self.backbone(inputs, training=training)
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        # Keras uses the weights for `weighted_metrics`.
+        weights = token_weights(y) if sample_weight is None else sample_weight
+        return super().compute_metrics(x, y, y_pred, weights)
 
     def _resolve_auto_jit_compile(self):
         # For `compile` without `jit_compile`. Keras itself would not use XLA on a CPU, where it is faster,

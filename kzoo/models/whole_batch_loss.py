@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from kzoo.layers.mean_over_replicas import mean_over_replicas
+from kzoo.models.label_smoothed_cross_entropy import token_weights
 
 
 class WholeBatchLoss:
@@ -24,6 +25,6 @@ class WholeBatchLoss:
         # A loss's name and a list of losses have a `count` too, Python's own.
         if not (isinstance(self.loss, keras.losses.Loss) and hasattr(self.loss, "count")):
             return loss
-        weights = ops.ones_like(y) if sample_weight is None else sample_weight
+        weights = token_weights(y) if sample_weight is None else sample_weight
         own = self.loss.count(ops.cast(weights, "float32"))
         return loss * ops.cast(ops.divide_no_nan(own, mean_over_replicas(own)), loss.dtype)

@@ -9,6 +9,7 @@ import keras
 from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
+from kzoo.text.line_ends import one_line
 from kzoo.text.tokenizers import END, NO_VOCABULARY, PAD, START, UNKNOWN
 
 SPECIAL = {PAD: "<pad>", UNKNOWN: "<unk>", START: "<s>", END: "</s>"}
@@ -64,7 +65,7 @@ class CharacterTokenizer(Tokenizer):
         """Return the character ids of each text."""
         if len(self._vocabulary) == len(SPECIAL):
             raise UserError(NO_VOCABULARY)
-        return [[self._ids.get(character, UNKNOWN) for character in text] for text in inputs]
+        return [[self._ids.get(character, UNKNOWN) for character in one_line(text)] for text in inputs]
 
     def detokenize(self, inputs: Iterable[Iterable[int]]) -> list[str]:
         """Return the texts of lists of ids; U+FFFD for unknown, nothing for the other special tokens."""
@@ -116,7 +117,7 @@ def learn_characters(sentences: Iterable[str], vocabulary_size: int | None = Non
     >>> learn_characters(["他的书", "我的书的"])
     ['的', '书', '他', '我']
     """
-    counts = Counter(character for sentence in sentences for character in sentence)
+    counts = Counter(character for sentence in sentences for character in one_line(sentence))
     if not counts:
         raise UserError("no characters can be learned: the text is empty")
     if vocabulary_size is not None and vocabulary_size <= len(SPECIAL):

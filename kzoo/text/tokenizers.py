@@ -10,12 +10,16 @@ import sentencepiece
 from keras_hub.tokenizers import SentencePieceTokenizer
 
 from kzoo.errors import UserError
+from kzoo.text.line_ends import one_line
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
 NO_VOCABULARY = (
     "the tokenizer has no vocabulary, which a configuration leaves out: "
     "load the model from a file or a preset, or build it with a tokenizer"
 )
+# What SentencePiece's trainer skips: its special tokens' names, and sentences with characters of its own.
+SPECIAL_NAMES = ("<pad>", "<unk>", "<s>", "</s>")
+TRAINERS_OWN = ("\u2585", "\x1f")
 STRAY = 0.01  # share of the sentences in which what NFKC replaces is stray, and not the text's way of writing
 
 
@@ -63,7 +67,7 @@ class SubwordTokenizer(SentencePieceTokenizer):
     def tokenize(self, inputs):
         if self.proto is None:
             raise UserError(NO_VOCABULARY)
-        return super().tokenize(inputs)
+        return super().tokenize(keras.tree.map_structure(_one_line, inputs))
 
     def normalize(self, text: str) -> str:
         """Return a sentence in the form that is split into subwords: here unchanged."""
@@ -76,7 +80,8 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
     Sentences are normalized by Unicode's NFKC, both here and when the tokenizer is used: a letter and its
     accent become one character, spaces of any kind the plain one. Text is not normalized if NFKC would
     replace more than that in over a hundredth of its sentences, since translations into it need what is
-    replaced: the full-width marks of Chinese, a vowel of Thai, the joiners of Persian, "…".
+    replaced: the full-width marks of Chinese, a vowel of Thai, the joiners of Persian, "…". "▁" (U+2581),
+    which SentencePiece writes for a space, becomes one.
 
     Args:
         sentences: the sentences of the text; of both languages for a joint vocabulary.
@@ -86,21 +91,29 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
         The SentencePiece model for `SubwordTokenizer`. The same text gives the same model everywhere.
 
     Raises:
-        UserError: the text has too few, or too many, different subwords for `vocabulary_size`.
+        UserError: the text has too few, or too many, different subwords for `vocabulary_size`, or a NUL,
+            which SentencePiece cannot learn.
 
     Reference:
         Sennrich et al. 2016, "Neural Machine Translation of Rare Words with Subword Units".
         https://arxiv.org/abs/1508.07909
     """
-    sentences = list(sentences)
+    sentences = [one_line(sentence) for sentence in sentences]
     if not any(sentence.strip() for sentence in sentences):
         raise UserError("no subword vocabulary can be learned: there is no text")
+    if number := next((n for n, sentence in enumerate(sentences, 1) if "\0" in sentence), None):
+        raise UserError(
+            f"sentence {number} has a NUL, a character that SentencePiece cannot learn: remove it"
+        )
     longest = max(len(sentence.encode("utf-8", "replace")) for sentence in sentences)
-    as_it_is = sum(map(_is_replaced, sentences, _nfkc(sentences))) > len(sentences) * STRAY
+    normalized = _nfkc(sentences)
+    as_it_is = sum(map(_is_replaced, sentences, normalized)) > len(sentences) * STRAY
+    skipped = _skipped_by_trainer(sentences if as_it_is else normalized)
+    spaces = str.maketrans(dict.fromkeys(skipped.get("user_defined_symbols", ()), " "))
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(sentences),
+            sentence_iterator=(sentence.translate(spaces) for sentence in sentences),
             model_writer=model,
             model_type="bpe",
             vocab_size=vocabulary_size,
@@ -113,6 +126,7 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
             eos_id=END,
             num_threads=1,
             minloglevel=2,
+            **skipped,
         )
     except RuntimeError as error:
         reason = str(error).splitlines()[-1].split("] ")[-1].strip()
@@ -122,6 +136,20 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
             f"no vocabulary_size={vocabulary_size} subwords can be learned from this text: {reason}"
         ) from None
     return model.getvalue()
+
+
+def _one_line(text):
+    return one_line(text) if isinstance(text, str) else text  # a tensor, or bytes, as keras-hub takes them
+
+
+def _skipped_by_trainer(sentences: list[str]) -> dict:
+    """Return the trainer's options for learning what it would skip; none if there is nothing."""
+    names, own = (
+        [text for text in texts if any(text in sentence for sentence in sentences)]
+        for texts in (SPECIAL_NAMES, TRAINERS_OWN)
+    )
+    options = {"required_chars": "".join(sorted(set("".join(names)))), "user_defined_symbols": own}
+    return {name: value for name, value in options.items() if value}
 
 
 def _nfkc(sentences: list[str]) -> list[str]:

@@ -8,12 +8,14 @@ from pathlib import Path
 import keras
 
 from kzoo.data import Batches, Corpus, Extractor, ShardedBatches, Shards
+from kzoo.data.unknown_characters import unknown_characters
 from kzoo.errors import UserError
 from kzoo.files import write_json
 from kzoo.models import ConsistentCrossEntropy, LabelSmoothedCrossEntropy
 from kzoo.models.image_inputs import image_rows
 from kzoo.presets import build
 from kzoo.presets.shelf import direction, is_builder
+from kzoo.text import UNKNOWN
 from kzoo.training.checkpoints import saved_in
 from kzoo.training.language_model import train_language_model
 from kzoo.training.optimizers import make_optimizer
@@ -39,6 +41,7 @@ class BilingualTask:
         self.pairs = ([], []) if recipe.shards else corpus.pairs("train", recipe.source, recipe.target)
         self.validation = corpus.pairs(recipe.validation, recipe.source, recipe.target)
         self.corpus, self.images = corpus, {}
+        self.unknown = self.shards.unknown if self.shards else {}
 
     def learn(self, folder: Path) -> list:
         """Return the tokenizers of the run in `folder`, learned if necessary."""
@@ -111,6 +114,12 @@ class BilingualTask:
         recipe, most = self.recipe, translator.backbone.max_length
         tokenizers = (translator.source_tokenizer, translator.target_tokenizer)
         sides = [tokenizer(text) for tokenizer, text in zip(tokenizers, pairs, strict=True)]
+        if split == "train":
+            languages = recipe.source, recipe.target
+            self.unknown = {
+                language: unknown_characters(*side, UNKNOWN)
+                for language, *side in zip(languages, pairs, sides, tokenizers, strict=True)
+            }
         if recipe.truncate:
             sides = [[words[: min(most, recipe.tokens) - 1] for words in side] for side in sides]
         with naming(self.corpus, split, recipe.source, recipe.target):

@@ -7,9 +7,11 @@ import keras
 from kzoo.data import Corpus, PairBatches
 from kzoo.data.language_pairs import two_languages
 from kzoo.data.pair_batches import check_weights
+from kzoo.data.unknown_characters import unknown_characters
 from kzoo.models import SentenceCrossEntropy
 from kzoo.presets import build
 from kzoo.presets.shelf import is_builder
+from kzoo.text import UNKNOWN
 from kzoo.training.direction_scores import DirectionScores
 from kzoo.training.optimizers import make_optimizer
 from kzoo.training.recipe import Recipe, check_same_languages
@@ -28,7 +30,7 @@ class MultilingualTask:
 
     def __init__(self, recipe: Recipe, corpus: Corpus):
         self.recipe, self.corpus = recipe, corpus
-        self.pairs = recipe_directions(recipe)
+        self.pairs, self.unknown = recipe_directions(recipe), {}
         self.weights = {
             two_languages(pair, recipe.languages): weight for pair, weight in recipe.pair_weights.items()
         }
@@ -77,6 +79,8 @@ class MultilingualTask:
         for language, text in self.train.items():
             with naming(self.corpus, "train", language):
                 words[language] = translator.tokenize(text, language, recipe.truncate)
+            tokenizer = translator.tokenizers[language]
+            self.unknown[language] = unknown_characters(text, words[language], tokenizer, UNKNOWN)
             if recipe.truncate:
                 words[language] = [sentence[: longest - 1] for sentence in words[language]]
         return PairBatches(

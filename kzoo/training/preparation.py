@@ -12,7 +12,14 @@ from pathlib import Path
 
 import sentencepiece
 
-from kzoo.data.shard_writing import PAIRS, Encoding, character_words, check_installed, write_shards
+from kzoo.data.shard_writing import (
+    PAIRS,
+    Encoding,
+    character_words,
+    check_installed,
+    subword_words,
+    write_shards,
+)
 from kzoo.data.shards import INDEX, Shards, write_index
 from kzoo.data.text_streams import stream_pairs
 from kzoo.errors import UserError
@@ -79,7 +86,7 @@ def prepare(
         shards = max(1, round(count / pairs_per_shard))
         encoding = make_encoding(tokenizers, shards, recipe.seed)
         again = Digested(read())
-        rows = write_shards(unfinished, again, encoding, processes or _cores(), progress, count)
+        rows, unknown = write_shards(unfinished, again, encoding, processes or _cores(), progress, count)
         if again.digest() != digest:
             raise UserError("the training text changed while it was read: prepare it again")
         text = {
@@ -87,7 +94,7 @@ def prepare(
             "files": [Path(file).name for file in recipe.train],
             "sha256": digest,
         }
-        write_index(unfinished, shard_settings(recipe), text, vocabularies, encoding.dtype, rows)
+        write_index(unfinished, shard_settings(recipe), text, vocabularies, encoding.dtype, rows, unknown)
     return Shards(folder)
 
 
@@ -148,7 +155,7 @@ def make_encoding(tokenizers: list, shards: int, seed: int) -> Encoding:
     """Return how the tokenizers encode text, without the tokenizers: they would load a backend."""
     size = max(tokenizer.vocabulary_size() for tokenizer in tokenizers)
     source, target = map(_words, (tokenizers[0], tokenizers[-1]))
-    return Encoding(source, target, END, "<u2" if size <= 1 << 16 else "<u4", shards, seed)
+    return Encoding(source, target, END, UNKNOWN, "<u2" if size <= 1 << 16 else "<u4", shards, seed)
 
 
 def _words(tokenizer) -> Callable[[list[str]], list[list[int]]]:
@@ -156,7 +163,7 @@ def _words(tokenizer) -> Callable[[list[str]], list[list[int]]]:
         ids = {word: number for number, word in enumerate(tokenizer.get_vocabulary()) if number > END}
         return functools.partial(character_words, ids, UNKNOWN, END)
     processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.proto)
-    return functools.partial(processor.encode, add_eos=True, num_threads=1)
+    return functools.partial(subword_words, processor)
 
 
 def _cores() -> int:

@@ -12,6 +12,7 @@ from typing import Any
 import keras
 
 from kzoo.data import Batches, PairBatches, TwiceEachRow
+from kzoo.data.unknown_characters import unknown_line
 from kzoo.errors import UserError
 from kzoo.files import remove_folder, remove_unfinished
 from kzoo.presets.shelf import is_builder
@@ -156,6 +157,8 @@ def _run(
         )
         checkpoints.set_model(translator)
         strategy.check_same("other data", checkpoints.data)
+    if verbose and strategy.is_chief and (line := unknown_line(task.unknown)):
+        print(line)
     with Preemption(checkpoints) as preemption:
         with strategy.scope():
             checkpoints.restore()

@@ -15,6 +15,7 @@ from unpadded import unpadded
 from kzoo.data import Batches, ShardedBatches, Shards
 from kzoo.data.shard_writing import Encoding, character_words, write_shards
 from kzoo.data.shards import write_index
+from kzoo.data.unknown_characters import UnknownCharacters
 from kzoo.errors import UserError
 from kzoo.files import whole_folder
 from kzoo.text.tokenizers import END, UNKNOWN
@@ -40,9 +41,9 @@ def text():
 
 def write(folder, text, shards=4, processes=1, seed=1, dtype="<u2"):
     folder.mkdir()
-    encoding = Encoding(numbered, numbered, END, dtype, shards, seed)
-    rows = write_shards(folder, iter(text), encoding, processes, silent, len(text))
-    write_index(folder, {"source": "en", "target": "de"}, {}, [], dtype, rows)
+    encoding = Encoding(numbered, numbered, END, UNKNOWN, dtype, shards, seed)
+    rows, unknown = write_shards(folder, iter(text), encoding, processes, silent, len(text))
+    write_index(folder, {"source": "en", "target": "de"}, {}, [], dtype, rows, unknown)
     return Shards(folder)
 
 
@@ -70,6 +71,19 @@ def test_the_same_pairs_and_shapes_as_in_memory(shards, text):
         assert sorted(rows(ours)) == sorted(rows(theirs))
     assert ours.shapes == theirs.shapes
     assert ours.num_words == theirs.num_words
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_what_ends_a_line_is_not_written_and_what_the_vocabulary_lacks_is_counted(
+    processes, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("kzoo.data.shard_writing.BLOCK", 2)
+    text = [("ab\r\n", "a€"), ("c\u2028", "é€b"), ("a", "b\n")]
+    shards = write(tmp_path / "shards", text, 1, processes)
+    assert shards.unknown == {"en": UnknownCharacters(3), "de": UnknownCharacters(3, 2, "€é")}
+    sources, targets = shards.open(0).pairs(np.arange(3))
+    assert sorted(sources) == sorted(words(["ab", "c", "a"]))
+    assert sorted(map(len, targets)) == [1, 2, 3]
 
 
 def test_words_of_four_bytes(text, tmp_path):
@@ -250,7 +264,7 @@ def test_a_full_disk_is_one_line(text, tmp_path):
     full = pytest.raises(UserError, match="shards: cannot be written .*No space left")
     with full, whole_folder(tmp_path / "shards") as folder:
         (folder / "00000-of-00001.array_record").symlink_to("/dev/full")
-        encoding = Encoding(numbered, numbered, END, "<u2", 1, 1)
+        encoding = Encoding(numbered, numbered, END, UNKNOWN, "<u2", 1, 1)
         write_shards(folder, text * 50, encoding, 1, silent, len(text) * 50)
     assert not list(tmp_path.iterdir())
 
@@ -263,6 +277,6 @@ class Deadly:
 
 
 def test_a_process_that_dies_is_one_line(text, tmp_path):
-    encoding = Encoding(Deadly(), numbered, END, "<u2", 1, 1)
+    encoding = Encoding(Deadly(), numbered, END, UNKNOWN, "<u2", 1, 1)
     with pytest.raises(UserError, match="one of the 2 processes died"):
         write_shards(tmp_path, text, encoding, 2, silent, len(text))

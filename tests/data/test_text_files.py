@@ -20,7 +20,7 @@ LINES = {
     "\ufeff": [],
     "\ufeff\n": [""],
     "\ufeff\ufeffa\r\n\n b\u2028c\r\nd": ["\ufeffa", "", " b\u2028c", "d"],
-    "a\r\nb\r\r\n": ["a", "b\r"],
+    "a\r\nb\r\r\n": ["a", "b"],
     "\n".join(NO_LINE_ENDS): NO_LINE_ENDS,
     "ä\n\ufeffö\nabcdefghijkl\n": ["ä", "\ufeffö", "abcdefghijkl"],
 }
@@ -75,6 +75,14 @@ def test_invalid_utf8_names_file_and_line(tmp_path, bad, name):
     path, data = tmp_path / name, b"a\r\nb\n" + bad + b"\nc\n"
     path.write_bytes(gzip.compress(data) if path.suffix else data)
     assert message_of(read_lines, path).startswith(f"{path}, line 3: not valid UTF-8")
+
+
+@pytest.mark.parametrize("reader", [read_lines, lambda path: list(stream_lines(path))])
+def test_a_nul_names_file_and_line(tmp_path, reader, monkeypatch):
+    monkeypatch.setattr("kzoo.data.text_streams.CHUNK", 4)
+    for text, line in (("a\nbc\nd\0e\nf\n", 3), ("\0", 1)):
+        (tmp_path / "text").write_text(text)
+        assert message_of(reader, tmp_path / "text").startswith(f"{tmp_path / 'text'}, line {line}: a NUL")
 
 
 @pytest.mark.parametrize("name", ["text", "text.gz"])

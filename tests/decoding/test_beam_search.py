@@ -15,7 +15,9 @@ from kzoo.decoding.length_penalty import as_penalty
 from kzoo.decoding.top_k import top_k
 from kzoo.errors import UserError
 from kzoo.models import TransformerBackbone
-from kzoo.text.tokenizers import END, PAD, START
+from kzoo.text.tokenizers import END, PAD, START, UNKNOWN
+
+NOT_TEXT = [PAD, UNKNOWN, START]
 
 
 class Table:
@@ -44,13 +46,19 @@ class Table:
         return ops.take(rows, row, axis=0), {"reorder": {"before": tokens}, "keep": {}}
 
     def log_probability(self, sentence, words):
-        """Return log P of words, computed apart from the search; padding and start cannot be had."""
+        """Return log P of words, computed apart from the search."""
         total, before, last = 0.0, 0, START
         for word in words:
-            logits = self.logits[sentence, before, last].astype("float64")
-            total += logits[word] - np.log(np.exp(logits).sum())
+            total += log_probabilities(self.logits[sentence, before, last])[word]
             before, last = last, word
         return total
+
+
+def log_probabilities(logits):
+    """Return the log-probabilities `(…, V)` of the words that an output may have; -inf for padding etc."""
+    logits = logits.astype("float64")
+    logits[..., NOT_TEXT] = -np.inf
+    return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
 
 
 def search(model, source, **arguments):
@@ -64,10 +72,10 @@ def words_of(row):
 
 @pytest.mark.parametrize("penalty", [Exponent(0.0), Exponent(1.0), GNMT(0.6)])
 def test_a_beam_as_wide_as_the_space_is_brute_force(penalty, random):
-    sizes, longest = 6, 4
+    sizes, longest = 7, 4
     model = Table(random, sizes, 3)
     found = search(model, np.array([[1], [2], [3]]), beam_size=64, max_length=longest, length_penalty=penalty)
-    words = [w for w in range(sizes) if w not in (PAD, START, END)]
+    words = [w for w in range(sizes) if w not in (*NOT_TEXT, END)]
     for sentence in range(3):
         every = [
             [*beginning, END]
@@ -90,10 +98,9 @@ def plain_search(model, sentence, beam_size, max_length, penalty):
         candidates = []
         for words, score in living:
             before, last = ([0, START, *words])[-2:]
-            logits = model.logits[sentence, before, last].astype("float64")
-            log_p = logits - np.log(np.exp(logits).sum())
+            log_p = log_probabilities(model.logits[sentence, before, last])
             for word in range(len(log_p)):
-                if word not in (PAD, START) and (word == END or step < max_length - 1):
+                if word not in NOT_TEXT and (word == END or step < max_length - 1):
                     candidates.append(([*words, word], score + log_p[word]))
         candidates.sort(key=lambda c: -c[1])
         candidates = candidates[: 2 * beam_size]
@@ -104,6 +111,18 @@ def plain_search(model, sentence, beam_size, max_length, penalty):
             break
         living = [c for c in candidates if c[0][-1] != END][:beam_size]
     return sorted(finished, key=lambda f: -f[1])[:beam_size]
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_what_a_model_likes_best_is_not_written_if_it_is_no_text(beam_size, random):
+    model = Table(random, 40, 4)
+    model.logits[..., NOT_TEXT] += 20
+    found = search(model, np.arange(1, 5)[:, None], beam_size=beam_size, max_length=9)
+    written = [word for best in found["tokens"] for row in best for word in words_of(row)]
+    assert not set(written) & set(NOT_TEXT)
+    for sentence, best in enumerate(found["tokens"]):
+        expected = model.log_probability(sentence, words_of(best[0])) / len(words_of(best[0]))
+        assert found["scores"][sentence, 0] == pytest.approx(expected, abs=1e-3)
 
 
 @pytest.mark.parametrize("beam_size", [1, 2, 5])
@@ -174,13 +193,9 @@ def test_greedy_on_a_transformer_is_argmax_of_the_whole_model(position_encoding,
             logits = ops.convert_to_numpy(
                 model({"source": source[sentence : sentence + 1], "target": target})
             )
-            logits = logits[0, len(words) - 1]
-            allowed = logits.copy()
-            allowed[[PAD, START]] = -np.inf
-            if len(words) == 8:
-                allowed[np.arange(40) != END] = -np.inf
-            words.append(int(allowed.argmax()))
-            score += logits[words[-1]] - np.log(np.exp(logits.astype("float64")).sum())
+            log_p = log_probabilities(logits[0, len(words) - 1])
+            words.append(END if len(words) == 8 else int(log_p.argmax()))
+            score += log_p[words[-1]]
         assert words_of(found["tokens"][sentence, 0]) == words[1:]
         np.testing.assert_allclose(found["scores"][sentence, 0], score / (len(words) - 1), atol=1e-4)
 
@@ -206,8 +221,7 @@ def test_scores_of_a_transformer_s_beam_are_its_log_probabilities(sentences, max
                 "source": source[sentence : sentence + 1],
                 "target": np.array([[START, *words[:-1]]], "int32"),
             }
-            logits = ops.convert_to_numpy(model(inputs))[0].astype("float64")
-            log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+            log_p = log_probabilities(ops.convert_to_numpy(model(inputs))[0])
             expected = log_p[np.arange(len(words)), words].sum()
             np.testing.assert_allclose(found["scores"][sentence, rank], expected, atol=1e-3)
 

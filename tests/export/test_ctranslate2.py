@@ -13,7 +13,7 @@ from kzoo.export.ctranslate2 import array
 from kzoo.presets import attention_bridge_bilingual_tiny, pope_tiny, rope_tiny
 from kzoo.presets.pope import transformer
 from kzoo.text import MosesSubwordTokenizer, SubwordTokenizer, train_subwords
-from kzoo.text.tokenizers import END, PAD, START
+from kzoo.text.tokenizers import END, PAD, START, UNKNOWN
 
 ctranslate2 = pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
 SENTENCES = ["A man in an orange hat is starring at something.", "Two dogs run.", "A girl.", "People walk."]
@@ -112,13 +112,13 @@ def test_every_form_scores_as_translate_does(
     backbone = translator.backbone
     for weight in backbone.trainable_weights:  # biases and norms too, which are 0 and 1 at first
         weight.assign(weight + 0.1 * random.normal(size=weight.shape))
-    # As if trained: the end comes soon, and padding and start never, which CTranslate2 does not rule out.
+    # As if trained, the end comes soon; padding, unknown and start are probable, but never written.
     post = backbone.decoder_layers[-1].feedforward_residual.layer_norm
     last = backbone.decoder_norm if norm == "pre" else post
     words, gamma, beta = (
         array(v).copy() for v in (backbone.target_embedding.embeddings, last.gamma, last.beta)
     )
-    words[:, 0], words[[END, PAD, START], 0] = 0, (0.8, -3, -3)
+    words[:, 0], words[[END, PAD, UNKNOWN, START], 0] = 0, (0.8, 3, 3, 3)
     gamma[0], beta[0] = 0, 6
     backbone.target_embedding.embeddings.assign(words)
     last.gamma.assign(gamma)
@@ -128,6 +128,10 @@ def test_every_form_scores_as_translate_does(
     expected = [[hypothesis.score for hypothesis in best] for best in translator.n_best(SENTENCES, 5)]
     np.testing.assert_allclose(scores, expected, atol=ROUNDING)
     assert np.ptp(expected) > 0.1
+    for precision in ("float16", "int8"):
+        export_ctranslate2(translator, tmp_path / precision, precision)
+        texts, _ = n_best(tmp_path / precision, "int8" if precision == "int8" else "float32", SENTENCES)
+        assert not any("\u2047" in text for best in texts for text in best)
 
 
 @pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method")

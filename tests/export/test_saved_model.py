@@ -53,10 +53,11 @@ UNUSUAL = [
     "\u202edogs\u202c\ufeff \u00a0".encode(),
     b" ",
     b"\n\t",
+    "\r\n\u2028a man\r\r\nand\x85\x1ctwo dogs.\u2029\n".encode(),
     b"dogs " * 30,
 ]
 REPLACED = [text.decode(errors="replace") for text in UNUSUAL]
-CHINESE = ["人看狗", "", "两只狗跑。", "雪", "龘人", "人"]
+CHINESE = ["人看狗", "", "两只狗跑。", "雪", "龘人", "人", "\n人\r\n看\x85\n"]
 TRANSFORMER = {"num_layers": 1, "width": 32, "num_heads": 2, "feedforward_dim": 32, "max_length": 16}
 
 # What another program does: read requests for a model's signature, call it, print its answers.

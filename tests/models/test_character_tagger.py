@@ -50,6 +50,11 @@ def test_the_network_is_dilated_convolutions(random):
     np.testing.assert_allclose(potentials[ids > 0], (x @ kernel + bias)[ids > 0], atol=1e-5)
 
 
+def test_what_ends_a_line_is_not_tagged():
+    tagger = make()
+    assert tagger.tag(["abc\r\n", "\nab\r\nc"]) == tagger.tag(["abc", "ab c"])
+
+
 def test_padding_and_neighbours_change_nothing():
     tagger = make()
     texts = ["abcdefg", "bb", "", "ghi"]

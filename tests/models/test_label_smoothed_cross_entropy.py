@@ -1,11 +1,13 @@
 """The loss against cross-entropy with the smoothed distribution written out."""
 
+import math
+
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from kzoo.models import LabelSmoothedCrossEntropy, SentenceCrossEntropy
+from kzoo.models import ConsistentCrossEntropy, LabelSmoothedCrossEntropy, SentenceCrossEntropy
 
 
 def test_equals_cross_entropy_with_the_smoothed_distribution(random):
@@ -19,6 +21,29 @@ def test_equals_cross_entropy_with_the_smoothed_distribution(random):
     np.testing.assert_allclose(ops.convert_to_numpy(loss), expected, rtol=1e-5)
     again = LabelSmoothedCrossEntropy.from_config(LabelSmoothedCrossEntropy(0.2).get_config())
     assert again.label_smoothing == 0.2
+
+
+def uniform_but_at_padding(copies=1):
+    """Return labels of three and one words, and logits: all 10 words alike; padding where it is improbable.
+
+    A word loses ln 10 = 2.30; the mean over padding too would be 5.61.
+    """
+    labels = np.array([[5, 7, 9, 0], [3, 0, 0, 0]], "int32")
+    logits = np.zeros((2, 4, 10), "float32")
+    logits[labels == 0, 0] = -8.9155 + np.log(9)
+    return np.repeat(labels, copies, 0), np.repeat(logits, copies, 0)
+
+
+def test_without_weights_label_0_does_not_count():
+    labels, logits = uniform_but_at_padding()
+    log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    lost = -np.take_along_axis(log_p, labels[..., None], -1)[..., 0]
+    assert lost.mean() == pytest.approx(5.61, abs=0.01)
+    assert float(LabelSmoothedCrossEntropy(0.0)(labels, logits)) == pytest.approx(math.log(10))
+    assert float(LabelSmoothedCrossEntropy(0.1)(labels, logits)) == pytest.approx(math.log(10))
+    assert float(SentenceCrossEntropy()(labels, logits)) == pytest.approx((3 + 1) / 2 * math.log(10))
+    twice = ConsistentCrossEntropy(0.0)(*uniform_but_at_padding(2))
+    assert float(twice) == pytest.approx(math.log(10))
 
 
 def test_it_is_over_as_many_tokens_as_have_a_weight():

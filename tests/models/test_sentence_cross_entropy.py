@@ -19,16 +19,14 @@ def test_is_minus_log_p_of_a_sentence_on_the_average(random):
     np.testing.assert_allclose(ops.convert_to_numpy(found), -np.mean(np.log(sentences)), rtol=1e-5)
 
 
-def test_without_weights_all_words_count(random):
-    labels = random.integers(0, 9, (2, 5))
+def test_weights_of_zero_lose_nothing(random):
+    labels = random.integers(1, 9, (2, 5))
     logits = random.normal(size=(2, 5, 9)).astype("float32")
-    loss = SentenceCrossEntropy()
-    np.testing.assert_allclose(float(loss(labels, logits)), float(loss(labels, logits, np.ones((2, 5)))))
-    assert float(loss(labels, logits, np.zeros((2, 5)))) == 0
+    assert float(SentenceCrossEntropy()(labels, logits, np.zeros((2, 5)))) == 0
 
 
 def test_smoothing_spreads_the_wanted_distribution(random):
-    labels = random.integers(0, 9, (2, 5))
+    labels = random.integers(1, 9, (2, 5))
     logits = random.normal(size=(2, 5, 9)).astype("float32")
     log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
     wanted = 0.8 * np.eye(9)[labels] + 0.2 / 9
@@ -41,7 +39,7 @@ def test_smoothing_spreads_the_wanted_distribution(random):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_words_that_the_language_lacks_have_no_part(dtype, smoothing, random):
-    labels = random.integers(0, 9, (2, 5))
+    labels = random.integers(1, 9, (2, 5))
     logits = ops.cast(random.normal(size=(2, 5, 9)) * 3, dtype)
     padded = ops.concatenate([logits, ops.full((2, 5, 4), never(dtype), dtype)], axis=-1)
     loss = SentenceCrossEntropy(smoothing)

@@ -61,6 +61,23 @@ def test_translation_is_the_contract_s_greedy_search(trained):
     assert trained.translate([SENTENCES[2]], beam_size=1, max_length=40) == [expected]
 
 
+def test_without_weights_padding_does_not_count(random):
+    """Neither in the loss nor in metrics, against NumPy."""
+    translator = pope_tiny(source_vocabulary_size=20, **SMALL, dropout=0.0)
+    translator.set_weights([w + random.normal(size=w.shape) * 0.3 for w in translator.get_weights()])
+    optimizer = keras.optimizers.SGD(0.0)
+    translator.compile(optimizer, LabelSmoothedCrossEntropy(0.0), weighted_metrics=["accuracy"])
+    inputs, labels, weights = Batches([[5, 6, 7], [8]], [[9], [7, 6, 5, 4]], tokens=12, num_shapes=1)[0]
+    logits = ops.convert_to_numpy(translator(inputs))
+    log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    lost = -np.take_along_axis(log_p, labels[..., None], -1)[..., 0]
+    assert abs(lost.mean() - (lost * weights).sum() / weights.sum()) > 0.5
+    loss, accuracy = translator.evaluate(inputs, labels, verbose=0)
+    assert loss == pytest.approx((lost * weights).sum() / weights.sum(), rel=1e-5)
+    assert accuracy == pytest.approx(((logits.argmax(-1) == labels) * weights).sum() / weights.sum())
+    assert translator.fit(inputs, labels, verbose=0).history["loss"] == [pytest.approx(loss, rel=1e-5)]
+
+
 def test_n_best_is_sorted_and_begins_with_the_translation(trained):
     hypotheses = trained.n_best([SENTENCES[2]], n=3, beam_size=4)[0]
     scores = [h.score for h in hypotheses]

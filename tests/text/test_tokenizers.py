@@ -5,7 +5,7 @@ import sentencepiece
 
 from kzoo.data import open_corpus
 from kzoo.errors import UserError
-from kzoo.text import CharacterTokenizer, SubwordTokenizer, train_subwords
+from kzoo.text import UNKNOWN, CharacterTokenizer, SubwordTokenizer, learn_characters, train_subwords
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def test_a_sentence_of_any_length_is_learned_from(long):
     assert "ź" in tokenizer.get_vocabulary()
 
 
-@pytest.mark.parametrize("text", [[], [""], [" ", "\t"]])
+@pytest.mark.parametrize("text", [[], [""], [" ", "\t"], ["\n"]])
 def test_no_text_is_named(text):
     with pytest.raises(UserError, match="no subword vocabulary can be learned: there is no text"):
         train_subwords(text, 30)
@@ -92,6 +92,47 @@ def test_a_stray_full_width_mark_does_not_change_what_other_text_becomes(sentenc
     tokenizer = SubwordTokenizer(train_subwords([*list(sentences) * 3, "Ein Mann läuft！"], 300))
     assert tokenizer.detokenize(tokenizer(["Gru\u0308n"])) == tokenizer.detokenize(tokenizer(["Gr\u00fcn"]))
     assert tokenizer(["two\u00a0dogs"]) == tokenizer(["two dogs"])
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["a <s> b</s>", "<unk>", "<pad> or <s>", "▂▃▄▅▆▇█", "（真的？）\x1f", "（真的？）<s>▅"],
+)
+def test_what_sentencepiece_s_trainer_skips_is_learned(sentence):
+    """Its special tokens' names and characters that it uses itself, in text that has them nowhere else."""
+    tokenizer = SubwordTokenizer(train_subwords([sentence, "two dogs are running fast"] * 9, 45))
+    assert UNKNOWN not in tokenizer([sentence])[0]
+    assert tokenizer.detokenize(tokenizer([sentence])) == [sentence]
+
+
+def test_a_nul_is_named():
+    with pytest.raises(UserError, match="sentence 2 has a NUL"):
+        train_subwords(["two dogs", "a\0b"] * 9, 20)
+
+
+LINE_ENDS = [chr(code) for code in range(0x2100) if len(f"a{chr(code)}b".splitlines()) == 2]
+CHINESE = ["你好，世界！（真的？）", "两只 狗。"]
+
+
+@pytest.fixture(scope="module")
+def tokenizers(proto):
+    learned = [f"{sentence}\r\r\n" for sentence in CHINESE * 9]
+    return {
+        "as it is": SubwordTokenizer(train_subwords(learned, 28)),
+        "characters": CharacterTokenizer(learn_characters(learned)),
+        "nfkc": SubwordTokenizer(proto),
+    }
+
+
+@pytest.mark.parametrize("kind", ["as it is", "characters", "nfkc"])
+@pytest.mark.parametrize("end", [*LINE_ENDS, "\r\r\n", "\n\n"])
+def test_what_ends_a_line_is_never_a_word(end, kind, tokenizers):
+    tokenizer = tokenizers[kind]
+    one, other = ("Ein Hund", "rennt.") if kind == "nfkc" else CHINESE
+    assert tokenizer([one + end, end + one + end, f"{one}{end}{other}", end]) == tokenizer(
+        [one, one, f"{one} {other}", ""]
+    )
+    assert UNKNOWN not in tokenizer([f"{one}{end}{other}"])[0]
 
 
 def test_too_large_a_vocabulary_is_named(sentences):

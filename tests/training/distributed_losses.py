@@ -13,6 +13,7 @@ import numpy as np
 
 from kzoo import cli
 from kzoo.data import Batches, PairBatches
+from kzoo.data.around_batches import AroundBatches
 from kzoo.models import (
     SGD,
     Adam,
@@ -41,6 +42,18 @@ def sides(count: int = 41) -> list[list[list[int]]]:
 def pope(dropout: float = 0.0, **options):
     backbone = TransformerBackbone(WORDS, **TRANSFORMER, dropout=dropout, **options)
     return backbone, noam(), LabelSmoothedCrossEntropy(), Batches(*sides(), tokens=70, num_shapes=1)
+
+
+def without_weights(**options):
+    *parts, batches = pope(**options)
+    return *parts, WithoutWeights(batches)
+
+
+class WithoutWeights(AroundBatches):
+    """Batches of inputs and labels alone."""
+
+    def __getitem__(self, index: int):
+        return self.batches[index][:2]
 
 
 def image_text(dropout: float = 0.0, **options):
@@ -95,6 +108,7 @@ def noam():
 
 FAMILIES = {
     "pope": pope,
+    "pope without weights": without_weights,
     "image_text": image_text,
     "glyph": glyph,
     # At the rate of 1e-3 the losses part on TensorFlow from step 17 on: by 9e-4 at step 46.

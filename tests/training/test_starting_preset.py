@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace as replaced
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -85,6 +86,18 @@ def test_it_begins_with_the_preset_s_weights_words_and_languages(recipe, preset,
     assert (tuned.source_language, tuned.target_language) == ("en", "de")
     assert not list((tmp_path / "run").glob("subwords*"))
     same(load(tmp_path / "run"), before)
+
+
+def test_characters_that_the_vocabulary_lacks_are_told_and_never_written(recipe, tmp_path, capsys):
+    """Trained on targets that end with a sign that the preset does not know."""
+    priced = tmp_path / "train.de"
+    priced.write_text(Path(recipe.train[1]).read_text("utf-8").replace("\n", " 5 €\n"), "utf-8")
+    recipe = replaced(recipe, train=[recipe.train[0], str(priced)], rate=0.5, epochs=8)
+    tuned = train(recipe, tmp_path / "run", verbose=2)
+    told = [line for line in capsys.readouterr().out.splitlines() if "vocabulary lacks" in line]
+    assert [line.partition(": ")[2] for line in told] == ["en 0 of 100; de 100 of 100 ('5' '€')"]
+    texts = Path(recipe.train[0]).read_text("utf-8").splitlines()[:8]
+    assert all("\u2047" not in text for text in tuned.translate(texts))
 
 
 def test_a_stopped_run_goes_on_without_the_preset_to_the_same_weights(recipe, preset, tmp_path):

@@ -51,7 +51,7 @@ class TinyModel(keras.Model):
 class TinyTask:
     """A task with that model, random words in two shapes, and a score of the weights."""
 
-    validation = ("one", "two")
+    validation, unknown = ("one", "two"), {}
     make_batches = Batches
 
     def __init__(self, recipe, corpus):
