@@ -9,6 +9,7 @@ import keras
 import numpy as np
 
 from kzoo.decoding.beam_search import BeamSearch
+from kzoo.decoding.search_settings import SearchSettings
 from kzoo.text.tokenizers import END, PAD
 
 # Shapes that decoding is compiled for: sentences and source tokens are padded up to these. Batches of 64 took
@@ -42,9 +43,7 @@ class BatchedSearch:
         self,
         words: list[list[int]],
         others: dict[str, np.ndarray],
-        beam_size: int,
-        length_penalty: Callable,
-        max_length: int | None = None,
+        settings: SearchSettings,
         threads: int = 2,
         progress: Callable[[int], None] | None = None,
     ) -> list[tuple[np.ndarray, np.ndarray] | None]:
@@ -53,9 +52,7 @@ class BatchedSearch:
         Args:
             words: the sentences as token ids, without start and end.
             others: the other inputs of `encode`, one row per sentence.
-            beam_size: int. K.
-            length_penalty: as in `BeamSearch`.
-            max_length: int. T, the maximum output length; by default `default_limit`.
+            settings: K is the beam size, T the maximum length, `output_limit` for each padded length.
             threads: int. Batches at a time; always one on JAX.
             progress: called with the number of sentences after each batch.
 
@@ -67,9 +64,8 @@ class BatchedSearch:
         def search_batch(length: int, numbers: list[int]):
             source = padded_source(words, numbers, length)
             filled = numbers + numbers[:1] * (len(source) - len(numbers))  # fill up with the first sentence
-            limit = min(max_length or default_limit(length, self.max_length), self.max_length)
-            staged = sentences[length] >= MANY
-            search = self._compiled(*source.shape, beam_size, limit, length_penalty, staged)
+            limited = settings.changed(max_length=output_limit(settings, length, self.max_length))
+            search = self._compiled(*source.shape, limited, staged=sentences[length] >= MANY)
             best = search.predict_on_batch(
                 {"source": source, **{name: values[filled] for name, values in others.items()}}
             )
@@ -86,19 +82,19 @@ class BatchedSearch:
             list(pool.map(search_batch, *zip(*batches, strict=True)) if batches else ())
         return found
 
-    def _compiled(self, rows, length, beam_size, max_length, length_penalty, staged) -> BeamSearch:
-        key = (rows, length, beam_size, max_length, length_penalty, staged)
+    def _compiled(self, rows: int, length: int, settings: SearchSettings, staged: bool) -> BeamSearch:
+        key = (rows, length, settings, staged)
         with self._lock:
             if key not in self._searches:
-                search = BeamSearch(self.model, beam_size, max_length, length_penalty, staged)
+                search = BeamSearch(self.model, **vars(settings), staged=staged)
                 search.compile(jit_compile=self.jit_compile)
                 self._searches[key] = search
             return self._searches[key]
 
 
-def default_limit(length: int, most: int) -> int:
-    """Return the maximum output length for a padded source length: 1.5 × it + 8, and at most `most`."""
-    return min(length + length // 2 + 8, most)
+def output_limit(settings: SearchSettings, length: int, most: int) -> int:
+    """Return the maximum output length for a padded source length, by default 1.5 × it + 8, up to `most`."""
+    return min(settings.max_length or length + length // 2 + 8, most)
 
 
 def batches_by_length(words: list[list[int]], most: int) -> list[tuple[int, list[int]]]:

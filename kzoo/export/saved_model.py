@@ -8,16 +8,15 @@ from collections.abc import Callable
 
 import keras
 
-from kzoo.decoding.batched_search import default_limit
+from kzoo.decoding.batched_search import output_limit
 from kzoo.decoding.beam_search import BeamSearch
-from kzoo.decoding.length_penalty import as_penalty
+from kzoo.decoding.search_settings import SearchSettings
 from kzoo.errors import UserError
 from kzoo.export.graph_images import decode_pictures
 from kzoo.export.graph_search import by_group, in_batches, padded_lengths
 from kzoo.export.graph_text import graph_languages, graph_tokenizer
 from kzoo.export.precision import PRECISIONS, FullWeights, check_precision
 from kzoo.files import check_replaceable, whole_folder
-from kzoo.models.argument_checks import check_search
 from kzoo.models.xla import uses_xla
 from kzoo.text.tokenizers import END, PAD
 
@@ -25,8 +24,8 @@ from kzoo.text.tokenizers import END, PAD
 def export_saved_model(
     translator: keras.Model,
     folder: str | os.PathLike,
-    beam_size: int = 5,
-    length_penalty: float | Callable = 1.0,
+    beam_size: int | None = None,
+    length_penalty: float | Callable | None = None,
     precision: str = "float32",
 ):
     """Write a SavedModel.
@@ -44,8 +43,8 @@ def export_saved_model(
     Args:
         translator: a `Translator` or a `MultilingualTranslator`.
         folder: folder to write; it appears complete or not at all, and replaces an earlier one.
-        beam_size: int. K.
-        length_penalty: as in `Translator.translate`.
+        beam_size: int. K; by default that of the translator's `search`, which the rest is taken from.
+        length_penalty: as in `Translator.translate`, with the same default.
         precision: of the weights in the file: `"float32"`; `"float16"`, computing in float32; `"int8"`.
 
     Raises:
@@ -62,12 +61,11 @@ def export_saved_model(
 
     check_precision(precision)
     check_replaceable(folder, "saved_model.pb")
-    check_search(beam_size)
-    length_penalty = as_penalty(length_penalty)
+    search = translator.search.changed(beam_size=beam_size, length_penalty=length_penalty)
     make = multilingual_module if hasattr(translator, "languages") else bilingual_module
     translator.bake()
     weights = PRECISIONS[precision](translator.backbone)
-    module, signatures = make(translator, TextSearch(weights, beam_size, length_penalty))
+    module, signatures = make(translator, TextSearch(weights, search))
     module.weights = weights.variables
     with whole_folder(folder) as unfinished:
         tf.saved_model.save(module, str(unfinished), signatures)
@@ -76,11 +74,10 @@ def export_saved_model(
 class TextSearch:
     """A model's beam search on ragged token ids in the graph."""
 
-    def __init__(self, weights: FullWeights, beam_size: int, length_penalty: Callable):
-        self.backbone, self.weights = weights.backbone, weights
-        self.beam_size, self.length_penalty = beam_size, length_penalty
-        self.most = self.backbone.max_length
-        self.limits = {n: default_limit(n, self.most) for n in padded_lengths(self.most)}
+    def __init__(self, weights: FullWeights, settings: SearchSettings):
+        self.backbone, self.weights, self.settings = weights.backbone, weights, settings
+        self.beam_size, self.most = settings.beam_size, self.backbone.max_length
+        self.limits = {n: output_limit(settings, n, self.most) for n in padded_lengths(self.most)}
 
     def __call__(self, words, others: dict):
         """Return the hypotheses of ragged token ids: their ids, ragged `(B·K, None)`, and scores `(B, K)`."""
@@ -100,7 +97,7 @@ class TextSearch:
     def _compiled(self, length: int):
         import tensorflow as tf
 
-        search = BeamSearch(self.backbone, self.beam_size, self.limits[length], self.length_penalty)
+        search = BeamSearch(self.backbone, **vars(self.settings.changed(max_length=self.limits[length])))
         compile = {"jit_compile": uses_xla(self.backbone), "autograph": False}
         return tf.function(self.weights.reading(search), **compile)
 

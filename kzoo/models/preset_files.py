@@ -12,6 +12,7 @@ import h5py
 import keras
 from keras_hub.models import Backbone
 
+from kzoo.decoding.search_settings import SEARCH_FILE, SearchSettings
 from kzoo.errors import UserError
 from kzoo.files import check_replaceable, check_space, whole_folder
 from kzoo.models.float16 import check_float16
@@ -36,12 +37,12 @@ TOKENIZER_FILE = re.compile(r"[\w-]+\.json", re.ASCII)
 
 
 def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers: list, settings: dict):
-    """Write a preset: the backbone's configuration, its weights in float16, tokenizers, settings, checksums.
+    """Write a preset: the backbone's configuration, its weights in float16, tokenizers, settings, search.
 
     Args:
         folder: the preset's folder. It is written completely or not at all, and replaces an earlier preset
             there; other files in the folder, such as its card, are kept.
-        translator: its class and its `backbone` are written.
+        translator: its class, its `backbone` and its `search` are written.
         tokenizers: in the order in which `read_preset` returns them; one may occur several times.
         settings: the other arguments that the translator is made from.
 
@@ -80,7 +81,8 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
             "tokenizers": [tokenizer.config_file for tokenizer in tokenizers],
             **settings,
         }
-        (unfinished / TRANSLATOR_FILE).write_text(json.dumps(content, indent=4) + "\n")
+        for file, entries in ((TRANSLATOR_FILE, content), (SEARCH_FILE, translator.search.entries())):
+            (unfinished / file).write_text(json.dumps(entries, indent=4) + "\n")
         seal(unfinished)
         for file in (CONFIG_FILE, *content["tokenizers"]):  # refuse to write what could not be read
             check_object(read_object(unfinished / file), Path(folder) / file)
@@ -149,7 +151,7 @@ def _halve(path: Path):
 def read_preset(
     preset: str | os.PathLike, translator: type[keras.Model], **overrides
 ) -> tuple[Backbone, list, dict]:
-    """Return the backbone, the tokenizers and the settings that `write_preset` wrote.
+    """Return the backbone, the tokenizers and the settings that `write_preset` wrote, `search` among them.
 
     First every file is compared with its checksum, and every name in it with what a preset may name.
 
@@ -177,6 +179,7 @@ def read_preset(
             "read it with kzoo.presets.load"
         )
     files = settings.pop("tokenizers")
+    settings["search"] = _search(folder, listing)
     configuration = read_object(folder / CONFIG_FILE)
     check_object(configuration, folder / CONFIG_FILE)
     try:
@@ -189,6 +192,15 @@ def read_preset(
         check_overrides(folder, configuration["config"], overrides)
         tokenizers = {file: _read_tokenizer(folder, file, listing) for file in files}
         return Backbone.from_preset(str(folder), **overrides), [tokenizers[file] for file in files], settings
+
+
+def _search(folder: Path, listing: dict[str, str]) -> SearchSettings:
+    """Return the search of a preset; the default for one that has none, as those of earlier kzoos."""
+    path = folder / SEARCH_FILE
+    if SEARCH_FILE not in listing and not path.exists():
+        return SearchSettings()
+    check_listed(folder, listing, [SEARCH_FILE])
+    return SearchSettings.from_entries(read_object(path), path)
 
 
 def _weights_files(folder: Path) -> list[str]:

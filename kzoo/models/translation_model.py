@@ -7,6 +7,8 @@ from typing import Self
 import keras
 
 from kzoo.decoding.batched_search import BatchedSearch
+from kzoo.decoding.search_settings import SearchSettings, check_whole_numbers
+from kzoo.errors import UserError
 from kzoo.models.preset_files import in_one_line, read_preset, write_preset
 from kzoo.models.source_attention import SourceAttention
 from kzoo.models.whole_batch_loss import WholeBatchLoss
@@ -18,6 +20,7 @@ class TranslationModel(WholeBatchLoss, keras.Model):
 
     Args:
         backbone: a functional model with a `max_length`, such as `TransformerBackbone`.
+        search: how translations are searched for where a call does not say; it may be replaced at any time.
         **kwargs: other arguments of `keras.Model`.
 
     Call arguments:
@@ -27,9 +30,10 @@ class TranslationModel(WholeBatchLoss, keras.Model):
         Logits `(B, T, V)`.
     """
 
-    def __init__(self, backbone: keras.Model, **kwargs):
+    def __init__(self, backbone: keras.Model, search: SearchSettings | None = None, **kwargs):
         super().__init__(**{"dtype": backbone.dtype_policy, **kwargs})  # the policy decides on loss scaling
         self.backbone = backbone
+        self.search = search or SearchSettings()
         self._compiled_with = None
         self._heed_new_weights()
         self.built = True  # like the backbone
@@ -54,7 +58,7 @@ class TranslationModel(WholeBatchLoss, keras.Model):
         return uses_xla(self.backbone)
 
     def save_to_preset(self, folder: str | os.PathLike):
-        """Write the translator as a keras-hub preset: configuration, weights in float16 and tokenizers.
+        """Write the translator as a keras-hub preset: configuration, float16 weights, tokenizers, search.
 
         Args:
             folder: the preset's folder. It is written completely or not at all, and replaces an earlier
@@ -88,6 +92,7 @@ class TranslationModel(WholeBatchLoss, keras.Model):
         return {
             **super().get_config(),
             "backbone": keras.saving.serialize_keras_object(self.backbone),
+            "search": self.search.entries(),
             "frozen_layers": [number for number, layer in enumerate(layers) if not layer.trainable],
         }
 
@@ -95,7 +100,9 @@ class TranslationModel(WholeBatchLoss, keras.Model):
     def from_config(cls, config):
         config = dict(config)
         frozen = config.pop("frozen_layers", [])  # not in older files
-        model = cls(**{name: keras.saving.deserialize_keras_object(value) for name, value in config.items()})
+        search = SearchSettings.from_entries(config.pop("search", {}), "the configuration")  # likewise
+        parts = {name: keras.saving.deserialize_keras_object(value) for name, value in config.items()}
+        model = cls(**parts, search=search)
         if frozen:
             for number, layer in enumerate(model.backbone._flatten_layers()):  # each before its own layers
                 layer.trainable = number not in frozen
@@ -109,16 +116,15 @@ class TranslationModel(WholeBatchLoss, keras.Model):
     def export(
         self,
         filepath: str | os.PathLike,
-        beam_size: int = 5,
-        length_penalty: float | Callable = 1.0,
+        beam_size: int | None = None,
+        length_penalty: float | Callable | None = None,
         precision: str = "float32",
     ):
         """Write a TensorFlow SavedModel from text to text, with search and tokenizers inside.
 
         Args:
             filepath: its folder.
-            beam_size: int. Hypotheses kept at each step.
-            length_penalty: as in `Translator.translate`.
+            beam_size, length_penalty: as in `Translator.translate`; the rest is as in `search`.
             precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
 
         Its signatures are those of `kzoo.export.export_saved_model`.
@@ -126,6 +132,19 @@ class TranslationModel(WholeBatchLoss, keras.Model):
         from kzoo.export import export_saved_model
 
         export_saved_model(self, filepath, beam_size, length_penalty, precision)
+
+    def _chosen(self, n: int | None, threads: int, **changes) -> tuple[int, SearchSettings]:
+        """Return how many hypotheses are asked for, and `search` with the changes that are not `None`.
+
+        Raises:
+            UserError: a setting that no search can have; threads below 1; more hypotheses than the beam has.
+        """
+        search = self.search.changed(**changes)
+        n = search.beam_size if n is None else n
+        check_whole_numbers(n=n, threads=threads)
+        if n > search.beam_size:
+            raise UserError(f"{n} best translations need a beam of at least {n}, not {search.beam_size}")
+        return n, search
 
     def _forget_compiled(self):
         """Begin without compiled functions of the model."""

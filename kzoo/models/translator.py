@@ -7,9 +7,7 @@ import keras
 import numpy as np
 from keras_hub.tokenizers import Tokenizer
 
-from kzoo.decoding.length_penalty import as_penalty
 from kzoo.errors import UserError
-from kzoo.models.argument_checks import check_search
 from kzoo.models.image_inputs import image_rows
 from kzoo.models.texts_and_tokens import Hypothesis, as_hypotheses, pieces, tokenize_within
 from kzoo.models.translation_model import TranslationModel
@@ -35,7 +33,7 @@ class Translator(TranslationModel):
         extractor: the extractor of the picture features that the model reads, as the fields of a
             `kzoo.data.Extractor`: a file with features of another extractor is refused. `None`: any features
             are accepted.
-        **kwargs: other arguments of `keras.Model`.
+        **kwargs: the `search`, a `SearchSettings`, and other arguments of `keras.Model`.
 
     Call arguments:
         inputs: as the backbone's.
@@ -70,8 +68,8 @@ class Translator(TranslationModel):
     def translate(
         self,
         texts: Iterable[str],
-        beam_size: int = 5,
-        length_penalty: float | Callable = 1.0,
+        beam_size: int | None = None,
+        length_penalty: float | Callable | None = None,
         max_length: int | None = None,
         truncate: bool = False,
         threads: int = 2,
@@ -82,11 +80,11 @@ class Translator(TranslationModel):
 
         Args:
             texts: sentences; an empty one translates to an empty one.
-            beam_size: int. Hypotheses kept at each step; 1 is greedy search.
+            beam_size: int. Hypotheses kept at each step; 1 is greedy search. By default that of the
+                translator's `search`, which a preset brings with it; likewise for the next two.
             length_penalty: α, for log P / length^α; `kzoo.decoding.GNMT(α)`; or another function of the
                 length, for each of which the search is compiled once.
-            max_length: int. Maximum length of a translation in tokens; by default 1.5 × the padded source
-                length + 8.
+            max_length: int. Maximum length of a translation in tokens.
             truncate: bool. Cut sentences that are longer than the model can read; otherwise they are errors.
             threads: int. Batches decoded at a time; always one on JAX.
             progress: function called with the number of sentences after each batch.
@@ -111,9 +109,9 @@ class Translator(TranslationModel):
     def n_best(
         self,
         texts: Iterable[str],
-        n: int = 5,
-        beam_size: int = 5,
-        length_penalty: float | Callable = 1.0,
+        n: int | None = None,
+        beam_size: int | None = None,
+        length_penalty: float | Callable | None = None,
         max_length: int | None = None,
         truncate: bool = False,
         threads: int = 2,
@@ -123,18 +121,19 @@ class Translator(TranslationModel):
         """Return the `n` best translations of each sentence, best first, with their scores.
 
         Args:
-            n: int. At most `beam_size`.
+            n: int. At most `beam_size`; as many by default.
 
         The other arguments are those of `translate`.
         """
-        check_search(beam_size, n, max_length, threads)
-        length_penalty = as_penalty(length_penalty)
+        n, search = self._chosen(
+            n, threads, beam_size=beam_size, length_penalty=length_penalty, max_length=max_length
+        )
         words = self.tokenize_source(texts, truncate)
         self._heed_new_weights()
         self.bake()
         images = image_rows(images, len(words), self.image_shape, self.extractor)
         others = {} if images is None else {"image": images}
-        found = self._searches.search(words, others, beam_size, length_penalty, max_length, threads, progress)
+        found = self._searches.search(words, others, search, threads, progress)
         return as_hypotheses(found, n, self.target_tokenizer)
 
     def attention(

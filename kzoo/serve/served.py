@@ -35,10 +35,12 @@ class Served:
         translator: a `Translator` or a `MultilingualTranslator`.
         name: str. The model's name for clients.
         version: int. The model's version, as in TensorFlow Serving.
-        beam_size: int. Hypotheses kept by beam search, the same for all requests.
+        beam_size: int. Hypotheses kept by beam search, the same for all requests; by default that of the
+            translator's `search`, which the rest of the search is taken from.
         max_batch: int. Maximum sentences per batch; 1 turns batching off.
         max_wait: float. Maximum milliseconds that a sentence waits for others while a thread is free.
         limits: what requests may hold.
+        length_penalty: as in `Translator.translate`, with the same default.
 
     Raises:
         UserError: the name cannot be part of a URL, or the batch size is out of range.
@@ -49,16 +51,19 @@ class Served:
         translator: Translator | MultilingualTranslator,
         name: str,
         version: int = 1,
-        beam_size: int = 5,
+        beam_size: int | None = None,
         max_batch: int = 16,
         max_wait: float = 0.0,
         limits: Limits | None = None,
+        length_penalty: float | Callable | None = None,
     ):
         if not name or set(name) & set("/:?#"):
             raise UserError(f"a model's name must not be empty or contain '/', ':', '?' or '#': {name!r}")
         if not 1 <= max_batch <= ROWS[-1]:
             raise UserError(f"a batch has 1 to {ROWS[-1]} sentences, not {max_batch}")
-        self.translator, self.name, self.version, self.beam_size = translator, name, version, beam_size
+        self.translator, self.name, self.version = translator, name, version
+        self._settings = translator.search.changed(beam_size=beam_size, length_penalty=length_penalty)
+        self.beam_size = self._settings.beam_size
         self.limits = limits or Limits()
         self.metrics = Metrics()
         self.ready = self.broken = False
@@ -190,9 +195,7 @@ class Served:
         if self.multilingual:
             options |= dict(zip(("source_language", "target_language"), direction, strict=True))
         try:
-            found = self.translator.n_best(
-                texts, n=self.beam_size, beam_size=self.beam_size, threads=1, **options
-            )
+            found = self.translator.n_best(texts, **vars(self._settings), threads=1, **options)
         except UserError as error:  # requests have been checked: the model is at fault, not a client
             raise RuntimeError(str(error)) from error
         return found[: len(rows)]

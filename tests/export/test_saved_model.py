@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from kzoo.decoding import Exponent
+from kzoo.decoding import SearchSettings
 from kzoo.errors import UserError
 from kzoo.export import graph_search
 from kzoo.models import Translator
@@ -166,7 +166,8 @@ def test_a_transformer_translates_text(ask, tmp_path, monkeypatch):
     monkeypatch.setattr(graph_search, "ROWS", (1, 4))
     keras.utils.set_random_seed(1)
     translator = pope_tiny(subwords(), **{**TRANSFORMER, "max_length": 24})
-    translator.export(tmp_path / "model", beam_size=3, length_penalty=0)
+    translator.search = SearchSettings(9, length_penalty=0)  # of which the beam is not taken
+    translator.export(tmp_path / "model", beam_size=3)
     best, several, none, no_n_best, one, *unusual = ask(
         ("serving_default", {"text": ENGLISH}),
         ("n_best", {"text": ENGLISH}),
@@ -375,8 +376,10 @@ def test_several_languages_in_one_batch(ask, tmp_path):
 
 def test_outputs_end_where_those_of_translate_do():
     backbone = pope_tiny(subwords(), **{**TRANSFORMER, "max_length": 64}).backbone
-    limits = TextSearch(FullWeights(backbone), 1, Exponent()).limits
+    limits = TextSearch(FullWeights(backbone), SearchSettings()).limits
     assert limits == {16: 32, 24: 44, 32: 56, 48: 64, 64: 64}
+    limits = TextSearch(FullWeights(backbone), SearchSettings(max_length=9)).limits
+    assert set(limits.values()) == {9}
 
 
 @pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method")

@@ -11,6 +11,7 @@ import keras_hub
 import numpy as np
 import pytest
 
+from kzoo.decoding import GNMT, SearchSettings
 from kzoo.errors import UserError
 from kzoo.models import (
     AttentionBridgeBackbone,
@@ -29,6 +30,7 @@ FILES = (
     "config.json",
     "tokenizer.json",
     "model.weights.h5",
+    "search.json",
     "translator.json",
 )
 
@@ -188,6 +190,35 @@ def test_a_model_of_half_precision_is_saved_as_one_of_full_precision(saved, pres
     assert read.backbone.dtype_policy.name == "float32"
     for one, other in zip(whole.get_weights(), read.get_weights(), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_a_preset_carries_its_search(saved, preset):
+    assert Translator.from_preset(saved).search == SearchSettings()
+    translator = Translator.from_preset(saved)
+    translator.search = SearchSettings(4, GNMT(0.6), 9)
+    translator.save_to_preset(preset)
+    assert json.loads((preset / "search.json").read_text()) == {"beam_size": 4, "gnmt": 0.6, "max_length": 9}
+    assert load(preset).search == translator.search
+    translator.search = SearchSettings(length_penalty=np.sqrt)
+    with pytest.raises(UserError, match="length_penalty is a number or kzoo.decoding.GNMT"):
+        translator.save_to_preset(preset)
+    assert load(preset).search == SearchSettings(4, GNMT(0.6), 9)
+
+
+def test_a_preset_of_before_searches_has_the_default(preset):
+    (preset / "search.json").unlink()
+    seal(preset)
+    assert load(preset).search == SearchSettings(5, 1.0)
+
+
+def test_a_search_that_is_not_listed_or_cannot_be_is_refused(preset):
+    rewrite(preset / "search.json", beam_size=-1)
+    seal(preset)
+    refused(preset, "search.json: beam_size is a whole number of at least 1, not -1")
+    (preset / "search.json").unlink()
+    seal(preset)
+    (preset / "search.json").write_text("{}")
+    refused(preset, "lists no search.json")
 
 
 def test_a_translator_of_another_class_is_named(preset):
