@@ -17,6 +17,7 @@ from kzoo.errors import UserError
 from kzoo.files import check_replaceable, check_space, whole_folder
 from kzoo.models.float16 import check_float16
 from kzoo.models.preset_safety import PACKAGES, check_object, check_settings
+from kzoo.models.preset_weights import check_vocabularies, check_weights
 from kzoo.sharing.integrity import (
     METADATA_FILE,
     check_files,
@@ -48,8 +49,8 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
 
     Raises:
         UserError: the folder holds something other than a preset, or cannot be written; a weight beyond
-            float16; weights of quantization or LoRA; a backbone of another package; a name in the
-            configuration or the settings that `read_preset` would refuse.
+            float16 or not finite; weights of quantization or LoRA; a backbone of another package; anything
+            that `read_preset` would refuse.
     """
     _check_tokenizers(tokenizers)
     others = _others(Path(folder))
@@ -87,6 +88,9 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
         for file in (CONFIG_FILE, *content["tokenizers"]):  # refuse to write what could not be read
             check_object(read_object(unfinished / file), Path(folder) / file)
         _check_translator(content, Path(folder) / TRANSLATOR_FILE)
+        configuration = read_object(unfinished / CONFIG_FILE)
+        check_weights(folder, configuration, sorted(unfinished.glob("*.weights.h5")))
+        check_vocabularies(folder, configuration["config"], tokenizers)
         for path in others:
             if not (unfinished / path.name).exists():
                 _copy(path, unfinished / path.name)
@@ -153,7 +157,8 @@ def read_preset(
 ) -> tuple[Backbone, list, dict]:
     """Return the backbone, the tokenizers and the settings that `write_preset` wrote, `search` among them.
 
-    First every file is compared with its checksum, and every name in it with what a preset may name.
+    First every file is compared with its checksum, every name in it with what a preset may name, and the
+    weights with the configuration.
 
     Args:
         preset: as `kzoo.sharing.locate` takes it: a folder, a name on the shelf, or a handle.
@@ -164,13 +169,15 @@ def read_preset(
     Raises:
         UserError: there is no such preset; a file is missing or altered; the format is newer than this kzoo;
             the preset holds another class of translator, or names a class or a file that a preset may not
-            name; another override, or one that its weights cannot have.
+            name; weights or vocabularies of another model; another override, or one that its weights cannot
+            have.
     """
     folder = locate(preset).absolute()  # keras-hub takes a bare name for one of its own presets
     listing = read_listing(folder)
     check_listed(folder, listing, (CONFIG_FILE, TRANSLATOR_FILE))
     check_files(folder, listing)
-    check_listed(folder, listing, _weights_files(folder))
+    weights = _weights_files(folder)
+    check_listed(folder, listing, weights)
     settings = _settings(folder)
     kind = settings.pop("class")
     if kind not in [one.__name__ for one in translator.__mro__]:
@@ -190,8 +197,11 @@ def read_preset(
         ) from None
     with in_one_line(folder, overrides):
         check_overrides(folder, configuration["config"], overrides)
-        tokenizers = {file: _read_tokenizer(folder, file, listing) for file in files}
-        return Backbone.from_preset(str(folder), **overrides), [tokenizers[file] for file in files], settings
+        check_weights(folder, configuration, [folder / name for name in weights if name != SHARDS_FILE])
+        by_file = {file: _read_tokenizer(folder, file, listing) for file in files}
+        tokenizers = [by_file[file] for file in files]
+        check_vocabularies(folder, configuration["config"], tokenizers)
+        return Backbone.from_preset(str(folder), **overrides), tokenizers, settings
 
 
 def _search(folder: Path, listing: dict[str, str]) -> SearchSettings:
