@@ -23,6 +23,9 @@ class SearchSettings:
         length_penalty: α, for log P / length^α; `GNMT(α)`; or another function of the length.
         max_length: int. Maximum length of a translation in tokens, end symbol included; `None`: 1.5 × the
             padded source length + 8.
+        min_length: int. Minimum length of a translation in tokens, end symbol included.
+        no_repeat_ngram: int. n, for translations in which no n tokens occur twice in the same order; 0: they
+            may.
 
     Raises:
         UserError: a setting that no search can have.
@@ -35,12 +38,17 @@ class SearchSettings:
     beam_size: int = 5
     length_penalty: float | Callable = 1.0
     max_length: int | None = None
+    min_length: int = 0
+    no_repeat_ngram: int = 0
 
     def __post_init__(self):
         object.__setattr__(self, "length_penalty", as_penalty(self.length_penalty))
         check_whole_numbers(beam_size=self.beam_size)
+        check_whole_numbers(0, min_length=self.min_length, no_repeat_ngram=self.no_repeat_ngram)
         if self.max_length is not None:
             check_whole_numbers(max_length=self.max_length)
+            if self.min_length > self.max_length:
+                raise UserError(f"min_length {self.min_length} is above max_length {self.max_length}")
 
     def changed(self, **settings) -> Self:
         """Return the settings with others in place of some; `None` leaves one as it is."""
@@ -58,8 +66,12 @@ class SearchSettings:
             raise UserError(
                 f"a preset's length_penalty is a number or kzoo.decoding.GNMT, not the function {penalty!r}"
             )
-        found = {"beam_size": int(self.beam_size), ALPHAS[type(penalty)]: float(penalty.alpha)}
-        return found if self.max_length is None else {**found, "max_length": int(self.max_length)}
+        others = ("max_length", "min_length", "no_repeat_ngram")
+        return {
+            "beam_size": int(self.beam_size),
+            ALPHAS[type(penalty)]: float(penalty.alpha),
+            **{name: int(getattr(self, name)) for name in others if getattr(self, name)},
+        }
 
     @classmethod
     def from_entries(cls, entries: dict, where: str | os.PathLike) -> Self:
@@ -86,8 +98,14 @@ class SearchSettings:
             raise UserError(f"{where}: {error}") from None
 
     def __str__(self) -> str:
-        longest = "" if self.max_length is None else f", at most {self.max_length} tokens"
-        return f"beam {self.beam_size}, {self.length_penalty}{longest}"
+        words = [f"beam {self.beam_size}", str(self.length_penalty)]
+        if self.max_length:
+            words.append(f"at most {self.max_length} tokens")
+        if self.min_length:
+            words.append(f"at least {self.min_length} tokens")
+        if self.no_repeat_ngram:
+            words.append(f"no {self.no_repeat_ngram}-gram twice")
+        return ", ".join(words)
 
 
 def check_whole_numbers(least: int = 1, **numbers):

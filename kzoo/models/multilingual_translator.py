@@ -83,8 +83,11 @@ class MultilingualTranslator(TranslationModel):
         truncate: bool = False,
         threads: int = 2,
         progress: Callable[[int], None] | None = None,
+        prefixes: Iterable[str] | None = None,
+        min_length: int | None = None,
+        no_repeat_ngram: int | None = None,
     ) -> list[list[Hypothesis]]:
-        """Return the `n` best translations of each sentence, best first, with their scores.
+        """Return the `n` best translations of each sentence, best first, with their scores; no text twice.
 
         Args:
             n: int. At most `beam_size`; as many by default.
@@ -92,7 +95,13 @@ class MultilingualTranslator(TranslationModel):
         The other arguments are those of `translate` and of `Translator.translate`.
         """
         n, search = self._chosen(
-            n, threads, beam_size=beam_size, length_penalty=length_penalty, max_length=max_length
+            n,
+            threads,
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            max_length=max_length,
+            min_length=min_length,
+            no_repeat_ngram=no_repeat_ngram,
         )
         if source_language is None or target_language is None:
             raise UserError(
@@ -101,8 +110,9 @@ class MultilingualTranslator(TranslationModel):
             )
         words = self.tokenize(texts, source_language, truncate)
         languages = self._language_inputs(len(words), source_language, target_language)
+        begun = self._begun(self.tokenizers[target_language], prefixes, len(words), search)
         self._heed_new_weights()
-        found = self._searches.search(words, languages, search, threads, progress)
+        found = self._searches.search(words, languages, search, threads, progress, begun)
         return as_hypotheses(found, n, self.tokenizers[target_language])
 
     def embed(

@@ -1,16 +1,18 @@
 """Base class of every translator: a backbone with its compiled beam searches, saved and exported."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Self
 
 import keras
+from keras_hub.tokenizers import Tokenizer
 
 from kzoo.decoding.batched_search import BatchedSearch
 from kzoo.decoding.search_settings import SearchSettings, check_whole_numbers
 from kzoo.errors import UserError
 from kzoo.models.preset_files import in_one_line, read_preset, write_preset
 from kzoo.models.source_attention import SourceAttention
+from kzoo.models.texts_and_tokens import tokenize_prefixes
 from kzoo.models.whole_batch_loss import WholeBatchLoss
 from kzoo.models.xla import uses_xla
 
@@ -145,6 +147,13 @@ class TranslationModel(WholeBatchLoss, keras.Model):
         if n > search.beam_size:
             raise UserError(f"{n} best translations need a beam of at least {n}, not {search.beam_size}")
         return n, search
+
+    def _begun(
+        self, tokenizer: Tokenizer, prefixes: Iterable[str] | None, count: int, search: SearchSettings
+    ) -> list[list[int]] | None:
+        """Return the token ids of prefixes, as `tokenize_prefixes` does, with room for an end after them."""
+        longest = min(search.max_length or self.backbone.max_length, self.backbone.max_length)
+        return tokenize_prefixes(tokenizer, prefixes, count, longest - 1)
 
     def _forget_compiled(self):
         """Begin without compiled functions of the model."""

@@ -75,6 +75,9 @@ class Translator(TranslationModel):
         threads: int = 2,
         progress: Callable[[int], None] | None = None,
         images: np.ndarray | Sequence | None = None,
+        prefixes: Iterable[str] | None = None,
+        min_length: int | None = None,
+        no_repeat_ngram: int | None = None,
     ) -> list[str]:
         """Translate sentences.
 
@@ -91,18 +94,35 @@ class Translator(TranslationModel):
             images: for a model with an `image_shape`, one image per sentence: an array
                 `(N, *image_shape)`, features as `kzoo.data.open_features` opens them, or, for a model that
                 reads pictures, paths of image files, which are scaled to its size. Pixels are 0 to 255.
+            prefixes: for each sentence a text whose subwords its translation begins with; `""` for none.
+            min_length: int. Minimum length of a translation in tokens, end symbol included; by default that
+                of `search`, likewise for the next.
+            no_repeat_ngram: int. n, for translations in which no n tokens occur twice in the same order; 0:
+                they may.
 
         Returns:
             The translations, in the order of `texts`.
 
         Raises:
-            UserError: a sentence longer than the model's maximum; images that do not fit; another argument
-                that no search can have; token scores that are not finite.
+            UserError: a sentence longer than the model's maximum; images that do not fit; a prefix that is
+                too long or has an unknown character; another argument that no search can have; token scores
+                that are not finite.
         """
         return [
             best[0].text
             for best in self.n_best(
-                texts, 1, beam_size, length_penalty, max_length, truncate, threads, progress, images
+                texts,
+                1,
+                beam_size,
+                length_penalty,
+                max_length,
+                truncate,
+                threads,
+                progress,
+                images,
+                prefixes,
+                min_length,
+                no_repeat_ngram,
             )
         ]
 
@@ -117,8 +137,11 @@ class Translator(TranslationModel):
         threads: int = 2,
         progress: Callable[[int], None] | None = None,
         images: np.ndarray | Sequence | None = None,
+        prefixes: Iterable[str] | None = None,
+        min_length: int | None = None,
+        no_repeat_ngram: int | None = None,
     ) -> list[list[Hypothesis]]:
-        """Return the `n` best translations of each sentence, best first, with their scores.
+        """Return the `n` best translations of each sentence, best first, with their scores; no text twice.
 
         Args:
             n: int. At most `beam_size`; as many by default.
@@ -126,14 +149,21 @@ class Translator(TranslationModel):
         The other arguments are those of `translate`.
         """
         n, search = self._chosen(
-            n, threads, beam_size=beam_size, length_penalty=length_penalty, max_length=max_length
+            n,
+            threads,
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            max_length=max_length,
+            min_length=min_length,
+            no_repeat_ngram=no_repeat_ngram,
         )
         words = self.tokenize_source(texts, truncate)
+        begun = self._begun(self.target_tokenizer, prefixes, len(words), search)
         self._heed_new_weights()
         self.bake()
         images = image_rows(images, len(words), self.image_shape, self.extractor)
         others = {} if images is None else {"image": images}
-        found = self._searches.search(words, others, search, threads, progress)
+        found = self._searches.search(words, others, search, threads, progress, begun)
         return as_hypotheses(found, n, self.target_tokenizer)
 
     def attention(

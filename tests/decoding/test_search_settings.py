@@ -9,13 +9,16 @@ import pytest
 from kzoo.decoding import GNMT, Exponent, SearchSettings
 from kzoo.errors import UserError
 
+DEFAULT = {"beam_size": 5, "length_penalty": 1.0}
+
 
 @pytest.mark.parametrize(
     ("settings", "entries"),
     [
-        (SearchSettings(), {"beam_size": 5, "length_penalty": 1.0}),
+        (SearchSettings(), DEFAULT),
         (SearchSettings(10, 0.9), {"beam_size": 10, "length_penalty": 0.9}),
         (SearchSettings(4, GNMT(0.6), 99), {"beam_size": 4, "gnmt": 0.6, "max_length": 99}),
+        (SearchSettings(min_length=3, no_repeat_ngram=2), {**DEFAULT, "min_length": 3, "no_repeat_ngram": 2}),
         (SearchSettings(np.int64(3), np.float32(0)), {"beam_size": 3, "length_penalty": 0.0}),
     ],
 )
@@ -34,6 +37,7 @@ def test_changes_leave_the_rest_as_it_is():
     settings = SearchSettings(10, GNMT(0.6), 99)
     assert settings.changed(beam_size=2, length_penalty=None) == SearchSettings(2, GNMT(0.6), 99)
     assert settings.changed(length_penalty=0).length_penalty == Exponent(0)
+    assert settings.changed(no_repeat_ngram=3).changed(no_repeat_ngram=0) == settings
 
 
 @pytest.mark.parametrize(
@@ -44,6 +48,9 @@ def test_changes_leave_the_rest_as_it_is():
         ({"beam_size": "5"}, "beam_size is .* not '5'"),
         ({"beam_size": True}, "beam_size is .* not True"),
         ({"beam_size": None}, "beam_size is .* not None"),
+        ({"min_length": -1}, "min_length is a whole number of at least 0, not -1"),
+        ({"min_length": 9, "max_length": 8}, "min_length 9 is above max_length 8"),
+        ({"no_repeat_ngram": False}, "no_repeat_ngram is a whole number of at least 0, not False"),
         ({"max_length": 2.5}, "max_length is .* not 2.5"),
         ({"length_penalty": None}, "length_penalty is a finite number, .* not None"),
         ({"length_penalty": math.nan}, "length_penalty is a finite number, .* not nan"),
