@@ -122,9 +122,12 @@ def search_arguments(search: SearchSettings) -> dict:
             "give α with --length-penalty, or in the translator's search"
         )
     arguments = {"beam_size": search.beam_size, "length_penalty": search.length_penalty.alpha}
-    if search.max_length is not None:  # here with the end symbol, there without
+    # Lengths are here with the end symbol, there without.
+    if search.max_length is not None:
         arguments["max_decoding_length"] = max(search.max_length - 1, 1)
-    return {**arguments, "min_decoding_length": 0}  # by default the end is never its first word
+    if search.no_repeat_ngram:
+        arguments["no_repeat_ngram_size"] = search.no_repeat_ngram
+    return {**arguments, "min_decoding_length": max(search.min_length - 1, 0)}  # 1 by default
 
 
 def set_attention(spec, attention, residual, bias=None):

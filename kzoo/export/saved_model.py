@@ -30,10 +30,12 @@ def export_saved_model(
 ):
     """Write a SavedModel.
 
-    Its signatures take texts `(B,)`; B may be 0. Sentences longer than the model can read are cut.
+    Its signatures take texts `(B,)`; B may be 0. Sentences and prefixes longer than the model can read or
+    write are cut. All but the prefix is fixed here: beam size, length penalty, and the rest of `search`.
 
         serving_default   text → translation (B,), score (B,)
         n_best            text → translation (B, K), score (B, K), best first; "" and -1e9 if there are fewer
+        prefixed          text, prefix → the same; translations begin with the prefix, or with anything for ""
         embed             text, language → embedding (B, k·D): only with an attention bridge
 
     A model of several languages also takes `source_language` and `target_language`, strings `(B,)`; one that
@@ -79,10 +81,18 @@ class TextSearch:
         self.beam_size, self.most = settings.beam_size, self.backbone.max_length
         self.limits = {n: output_limit(settings, n, self.most) for n in padded_lengths(self.most)}
 
-    def __call__(self, words, others: dict):
-        """Return the hypotheses of ragged token ids: their ids, ragged `(B·K, None)`, and scores `(B, K)`."""
+    def __call__(self, words, others: dict, prefix):
+        """Return the hypotheses of ragged token ids: their ids, ragged `(B·K, None)`, and scores `(B, K)`.
+
+        Args:
+            words: ragged int32 `(B, None)`, the sentences.
+            others: the other inputs of `encode`.
+            prefix: ragged int32 `(B, None)`, what the hypotheses begin with.
+        """
         import tensorflow as tf
 
+        prefix = tf.cast(prefix[:, : self.most - 1], tf.int32).to_tensor(PAD, shape=(None, self.most))
+        others = {**others, "prefix": prefix}
         B, K, T = words.nrows(tf.int32), self.beam_size, self.limits[self.most]
         empty = {"tokens": tf.fill([B, K, T], PAD), "scores": tf.fill([B, K], -1e9)}
         found = in_batches(words, others, empty, self.most, self._compiled)
@@ -116,11 +126,13 @@ def bilingual_module(translator, search: TextSearch):
     elif shape is not None:
         signature.append(tf.TensorSpec([None, *shape], tf.float32, "image"))
 
-    def hypotheses(text, *image):
+    def hypotheses(text, *others):
+        *image, prefix = others
         words = module.source.tokenize(text)[:, : search.most - 1]
         if pictures:
             image = [decode_pictures(image[0], shape[:2])]
-        found, scores = search(words, {"image": image[0]} if image else {})
+        begun = module.target.tokenize(prefix)
+        found, scores = search(words, {"image": image[0]} if image else {}, begun)
         texts = tf.reshape(module.target.detokenize(found), (-1, search.beam_size))
         return {"translation": texts, "score": scores}
 
@@ -138,20 +150,21 @@ def multilingual_module(translator, search: TextSearch):
         tf.TensorSpec([None], tf.string, name) for name in ("text", "source_language", "target_language")
     ]
 
-    def hypotheses(text, source_language, target_language):
+    def hypotheses(text, source_language, target_language, prefix):
         codes = [module.languages.numbers(names) for names in (source_language, target_language)]
 
-        def translate(text, source, target):
+        def translate(text, source, target, prefix):
             """Translate texts of one source and one target language."""
             words = _tokenized(module, text, source, search.most)
-            found, scores = search(words, {"source_language": source, "target_language": target})
+            begun = _tokenized(module, prefix, target, search.most)
+            found, scores = search(words, {"source_language": source, "target_language": target}, begun)
             written = [lambda t=tokenizer: t.detokenize(found) for tokenizer in module.tokenizers]
             return {"translation": tf.reshape(tf.switch_case(target[0], written), (-1, K)), "score": scores}
 
         B = tf.shape(text)[0]
         empty = {"translation": tf.fill([B, K], ""), "score": tf.fill([B, K], -1e9)}
         group = codes[0] * len(module.tokenizers) + codes[1]
-        return by_group(group, (text, *codes), empty, translate)
+        return by_group(group, (text, *codes, prefix), empty, translate)
 
     return module, {
         **_translation_signatures(hypotheses, signature),
@@ -163,15 +176,33 @@ def _translation_signatures(hypotheses, signature: list) -> dict:
     """Return signatures for the best hypothesis and for all K, given a function to their texts and scores."""
     import tensorflow as tf
 
+    with_prefix = [*signature, tf.TensorSpec([None], tf.string, "prefix")]
+
+    @tf.function(input_signature=with_prefix, autograph=False)
+    def prefixed(*inputs):
+        return _distinct(**hypotheses(*of_one_length(with_prefix, inputs)))
+
     @tf.function(input_signature=signature, autograph=False)
     def n_best(*inputs):
-        return hypotheses(*of_one_length(signature, inputs))
+        return prefixed(*inputs, tf.fill(tf.shape(inputs[0]), ""))
 
     @tf.function(input_signature=signature, autograph=False)
     def translate(*inputs):
         return {name: values[:, 0] for name, values in n_best(*inputs).items()}
 
-    return {"serving_default": translate, "n_best": n_best}
+    return {"serving_default": translate, "n_best": n_best, "prefixed": prefixed}
+
+
+def _distinct(translation, score) -> dict:
+    """Return `(B, K)` hypotheses with each text once; "" and -1e9 stand in the last places instead."""
+    import tensorflow as tf
+
+    K = translation.shape[1]
+    earlier = tf.range(K)[None, :] < tf.range(K)[:, None]
+    again = tf.reduce_any(tf.equal(translation[:, :, None], translation[:, None, :]) & earlier, axis=2)
+    order = tf.argsort(tf.cast(again, tf.int32), axis=1, stable=True)
+    distinct = {"translation": tf.where(again, "", translation), "score": tf.where(again, -1e9, score)}
+    return {name: tf.gather(values, order, batch_dims=1) for name, values in distinct.items()}
 
 
 def _embedding_signature(module, search: TextSearch) -> dict:

@@ -28,8 +28,8 @@ def translator(shelved):
     return shelved("pope_tiny_multi30k_en_de")
 
 
-def n_best(folder, compute_type, sentences):
-    """Return CTranslate2's five texts and scores of each sentence, called as docs/serving.md says."""
+def n_best(folder, compute_type, sentences, n=5):
+    """Return CTranslate2's `n` best texts and scores of each sentence, called as docs/serving.md says."""
     source, target = (
         sentencepiece.SentencePieceProcessor(str(folder / f"{side}.spm")) for side in ("source", "target")
     )
@@ -37,7 +37,7 @@ def n_best(folder, compute_type, sentences):
     found = engine.translate_batch(
         source.encode(sentences, out_type=str),
         max_batch_size=32,
-        num_hypotheses=5,
+        num_hypotheses=n,
         return_scores=True,
         **json.loads((folder / "translate_batch.json").read_text()),
     )
@@ -142,6 +142,11 @@ def test_the_search_is_written_where_ctranslate2_has_it(translator, tmp_path, mo
     export_ctranslate2(translator, tmp_path / "short")
     texts, _ = n_best(tmp_path / "short", "float32", SENTENCES)
     assert max(len(words) for best in texts for words in translator.target_tokenizer(best)) == 4
+    # Greedy: of what it rules out, CTranslate2 gives the probability to the other words.
+    monkeypatch.setattr(translator, "search", SearchSettings(1, min_length=12, no_repeat_ngram=1))
+    export_ctranslate2(translator, tmp_path / "long")
+    texts, _ = n_best(tmp_path / "long", "float32", SENTENCES, 1)
+    assert [best[0] for best in texts] == translator.translate(SENTENCES)
     monkeypatch.setattr(translator, "search", SearchSettings(length_penalty=GNMT(0.6)))
     with pytest.raises(UserError, match="has no GNMT's length penalty .*: give α with --length-penalty"):
         export_ctranslate2(translator, tmp_path / "other")
