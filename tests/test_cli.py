@@ -14,12 +14,14 @@ from typer.testing import CliRunner
 from kzoo import cli
 from kzoo.commands import backend
 from kzoo.commands.progress import progress_bar
-from kzoo.commands.search import scoring_search
+from kzoo.commands.search import asked_search
 from kzoo.commands.translation import _sentences
 from kzoo.data import open_corpus
+from kzoo.decoding import GNMT, SearchSettings
 from kzoo.errors import UserError
 from kzoo.evaluation.directions import read_directions
 from kzoo.presets import list_presets
+from kzoo.presets.description import own_search, scored_search
 from kzoo.sharing.location import SHELF
 
 RECIPE = 'preset = "pope_tiny"\ncorpus = "scenes"\nsource = "en"\ntarget = "de"\n'
@@ -79,11 +81,6 @@ def test_help_and_list():
             ["report", "x", "y", "z", "--files", "a", "b", "--corpus", "scenes"],
             "--files and --corpus exclude",
         ),
-        (["export", "x", "y", "--format", "ctranslate2", "--beam", "3"], "--beam is for a SavedModel"),
-        (
-            ["export", "x", "y", "--format", "ctranslate2", "--length-penalty", "0"],
-            "--length-penalty is for a SavedModel",
-        ),
         (["evaluate", "pope_tiny_multi30k_en_de", "--corpus", "tatoeba_zh_en"], "no test split in en and de"),
     ],
 )
@@ -100,12 +97,13 @@ def test_user_errors_are_one_line(arguments, message, monkeypatch, capsys):
         ("translation", ["translate", "pope_tiny_multi30k_en_de", "A dog."]),
         ("scoring", ["evaluate", "pope_tiny_multi30k_en_de"]),
         ("serving", ["export", "pope_tiny_multi30k_en_de", "folder"]),
+        ("serving", ["serve", "pope_tiny_multi30k_en_de", "--port", "0"]),
     ],
 )
 def test_a_penalty_that_is_no_number_is_refused_at_once(module, command, monkeypatch, capsys):
     monkeypatch.setattr(f"kzoo.commands.{module}.start_backend", lambda: pytest.fail("too late"))
     message = run(*command, "--length-penalty", "nan", monkeypatch=monkeypatch, capsys=capsys)[1]
-    assert "the α of a length penalty must be finite" in message
+    assert "the α of a length penalty is a finite number, not nan" in message
 
 
 def test_what_is_wrong_with_files_is_said_before_the_model_is_loaded(tmp_path, monkeypatch, capsys):
@@ -170,25 +168,39 @@ def test_sigterm_ends_a_server_that_is_still_loading(monkeypatch, capsys):
         signal.signal(signal.SIGTERM, before)
 
 
-def test_scores_are_of_the_preset_s_own_search_unless_another_is_asked_for(tmp_path):
-    glyphs = SHELF / "glyph_tiny_tatoeba_zh_en"
-    assert str(scoring_search(glyphs, None, None)) == "beam 10, log P / length^0.9"
-    assert str(scoring_search(glyphs, 5, None)) == "beam 5, log P / length^0.9"
-    assert str(scoring_search(glyphs, None, 1.5)) == "beam 10, log P / length^1.5"
-    assert str(scoring_search(glyphs, None, None, 0.6)) == "beam 10, GNMT's length penalty with α = 0.6"
+def test_a_search_is_the_preset_s_own_unless_another_is_asked_for():
+    own = own_search(SHELF / "glyph_tiny_tatoeba_zh_en")
+    assert own == SearchSettings(10, 0.9)
+    assert asked_search(own, None, None, None) == own
+    assert asked_search(own, 5, None, None) == SearchSettings(5, 0.9)
+    assert asked_search(own, None, 1.5, None) == SearchSettings(10, 1.5)
+    assert asked_search(own, None, None, 0.6) == SearchSettings(10, GNMT(0.6))
+    assert str(own) == "beam 10, log P / length^0.9"
+    assert str(SearchSettings(4, GNMT(0.6), 99, 3, 2)) == (
+        "beam 4, GNMT's length penalty with α = 0.6, at most 99 tokens, at least 3 tokens, no 2-gram twice"
+    )
+
+
+def test_scores_are_of_the_preset_s_search_or_else_of_that_of_its_scores(tmp_path):
     folder = tmp_path / "preset"
     folder.mkdir()
-    assert scoring_search(folder, None, None)[::2] == (5, {"length_penalty": 1.0})
-    (folder / "scores.json").write_text('{"beam_size": 4, "gnmt": 0.6}')
-    assert scoring_search(folder, None, None)[::2] == (4, {"gnmt": 0.6})
-    for wrong in ('{"beam_size": 0}', '{"beam_size": "5"}', '{"length_penalty": null}', '{"gnmt": true}'):
-        (folder / "scores.json").write_text(wrong)
-        with pytest.raises(UserError, match=r"scores\.json has the (beam_size|length_penalty|gnmt)"):
-            scoring_search(folder, None, None)
-    (tmp_path / "recipe.json").write_text('{"beam_size": 7, "length_penalty": 0.8}')
-    search = scoring_search(folder, None, None)
-    assert search[::2] == (7, {"length_penalty": 0.8})
-    assert search.penalty(4) == pytest.approx(4**0.8)
+    assert scored_search(folder) == own_search(folder) == SearchSettings()
+    (folder / "scores.json").write_text('{"beam_size": 4, "gnmt": 0.6, "truncate": true}')
+    assert scored_search(folder) == SearchSettings(4, GNMT(0.6))
+    (folder / "scores.json").write_text('{"beam_size": 0}')
+    with pytest.raises(UserError, match=r"scores\.json: beam_size is .* not 0"):
+        scored_search(folder)
+    (tmp_path / "recipe.json").write_text('{"beam_size": 7, "length_penalty": 0.8, "epochs": 3}')
+    assert scored_search(folder) == SearchSettings(7, 0.8)
+    assert own_search(folder) == SearchSettings()  # as it was translated before presets had a search
+    (folder / "search.json").write_text('{"beam_size": 3}')
+    assert scored_search(folder) == own_search(folder) == SearchSettings(3)
+
+
+@pytest.mark.parametrize("preset", sorted(path.name for path in SHELF.glob("*/")))
+def test_presets_of_the_shelf_have_the_search_of_their_scores(preset):
+    scores = json.loads((SHELF / preset / "scores.json").read_text())
+    assert own_search(SHELF / preset) == SearchSettings(scores["beam_size"], scores["length_penalty"])
 
 
 @pytest.mark.parametrize(

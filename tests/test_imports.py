@@ -19,7 +19,7 @@ ALLOWED = {
     "decoding": {"decoding", "text", "errors"},
     # `translator.export(…)` calls the export, which knows the models.
     "models": {"models", "layers", "decoding", "export", "sharing", "text", "errors", "files"},
-    "presets": {"presets", "models", "sharing", "text", "errors", "files"},
+    "presets": {"presets", "models", "decoding", "sharing", "text", "errors", "files"},
     "evaluation": {"evaluation", "data", "presets", "decoding", "text", "errors", "files"},
     "export": {"export", "models", "decoding", "text", "errors", "files"},
     "bundle": {"bundle", "training", "evaluation", "data", "presets", "sharing", "errors", "files"},

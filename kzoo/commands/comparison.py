@@ -7,10 +7,11 @@ import typer
 
 from kzoo.commands.backend import start_backend
 from kzoo.commands.options import (
+    Beam,
     Files,
     From,
-    ScoringBeam,
-    ScoringPenalty,
+    GNMTPenalty,
+    Penalty,
     To,
     Truncate,
     check_files_alone,
@@ -18,7 +19,7 @@ from kzoo.commands.options import (
 from kzoo.commands.own_corpus import own_corpus
 from kzoo.commands.pictures import shown_picture
 from kzoo.commands.progress import progress_bar
-from kzoo.commands.search import Search, scoring_search
+from kzoo.commands.search import asked_search
 from kzoo.errors import UserError
 from kzoo.files import check_writable
 
@@ -39,8 +40,9 @@ def report(
     source: From = None,
     target: To = None,
     number: Annotated[int, typer.Option("-n", min=1, help="Maximum number of sentences.")] = 50,
-    beam_size: ScoringBeam = None,
-    length_penalty: ScoringPenalty = None,
+    beam_size: Beam = None,
+    length_penalty: Penalty = None,
+    gnmt: GNMTPenalty = None,
     truncate: Truncate = False,
     images: Annotated[
         Path | None, typer.Option(help="Folder with features SPLIT.npy; test.npy for --files.")
@@ -52,6 +54,7 @@ def report(
     """Write a page with two presets' translations side by side, largest differences first, and their BLEU."""
     from kzoo.data.corpora import open_corpus, open_files
     from kzoo.data.image_features import FeatureFile
+    from kzoo.presets.description import scored_search
     from kzoo.presets.shelf import direction, load, locate, preset_name
 
     check_files_alone(files, corpus, split)
@@ -66,14 +69,18 @@ def report(
     data.languages_in(split)
     check_writable(path)
     names = tuple(map(preset_name, (first, second), folders))
-    searches = [scoring_search(folder, beam_size, length_penalty) for folder in folders]
+    searches = [asked_search(scored_search(folder), beam_size, length_penalty, gnmt) for folder in folders]
     if names[0] == names[1]:
         names = first, second
     start_backend()
     from kzoo.evaluation.report import cases, write_report
     from kzoo.evaluation.significance import compare_bleu, comparison_table
 
-    translators = [direction(load(name), source, target) for name in (first, second)]
+    translators = []
+    for name, search in zip((first, second), searches, strict=True):
+        translator = load(name)
+        translator.search = search
+        translators.append(direction(translator, source, target))
     ways = {(translator.source_language, translator.target_language) for translator in translators}
     if len(ways) > 1:
         raise UserError(f"{first} and {second} translate between different languages: {sorted(ways)}")
@@ -89,7 +96,7 @@ def report(
             raise UserError(f"presets {first} and {second} read text only: leave --images out")
         data = data.with_images(images)
     found = _picture_files(data.images(split), len(sources), pictures) if pictures else None
-    translations = _translations(translators, sources, data, split, searches, truncate)
+    translations = _translations(translators, sources, data, split, truncate)
     chosen = cases(sources, references, *translations)[:number]
     if found:
         drawn = {case.number: shown_picture(found[case.number]) for case in chosen}
@@ -118,9 +125,7 @@ def _picture_files(features, count: int, folder: Path) -> list[Path]:
     return files
 
 
-def _translations(
-    translators: list, sources: list[str], data, split: str, searches: list[Search], truncate: bool
-) -> list[list[str]]:
+def _translations(translators: list, sources: list[str], data, split: str, truncate: bool) -> list[list[str]]:
     """Return each translator's translations; all images are checked before the first translation."""
     from kzoo.models.image_inputs import image_rows
 
@@ -132,13 +137,6 @@ def _translations(
     ]
     with progress_bar("translating", len(translators) * len(sources)) as advance:
         return [
-            translator.translate(
-                sources,
-                beam_size=search.beam_size,
-                length_penalty=search.penalty,
-                truncate=truncate,
-                progress=advance,
-                **shown,
-            )
-            for translator, search, shown in zip(translators, searches, options, strict=True)
+            translator.translate(sources, truncate=truncate, progress=advance, **shown)
+            for translator, shown in zip(translators, options, strict=True)
         ]

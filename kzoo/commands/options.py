@@ -1,6 +1,5 @@
 """Arguments and options that several commands take."""
 
-import math
 from pathlib import Path
 from typing import Annotated
 
@@ -11,15 +10,14 @@ from kzoo.errors import UserError
 Preset = Annotated[
     str, typer.Argument(help="A trained preset: a name on the shelf, a folder, hf://… or kaggle://….")
 ]
-Beam = Annotated[int, typer.Option("--beam", min=1, help="Hypotheses kept by beam search; 1 is greedy.")]
-Penalty = Annotated[float, typer.Option(help="α: scores are log P / length^α.")]
-# For scoring: by default as in the run's recipe, or as the preset's own scores were made; else 5 and 1.
-ScoringBeam = Annotated[
+# The search: by default that of the preset.
+Beam = Annotated[
     int | None, typer.Option("--beam", min=1, help="Hypotheses kept by beam search; the preset's own, or 5.")
 ]
-ScoringPenalty = Annotated[
+Penalty = Annotated[
     float | None, typer.Option(help="α: scores are log P / length^α; the preset's own, or 1.")
 ]
+GNMTPenalty = Annotated[float | None, typer.Option("--gnmt", help="α of GNMT's penalty, used instead.")]
 From = Annotated[str | None, typer.Option("--from", help="Source language; for multilingual presets.")]
 To = Annotated[str | None, typer.Option("--to", help="Target language; for multilingual presets.")]
 Truncate = Annotated[bool, typer.Option(help="Cut sentences that are too long for the model.")]
@@ -30,7 +28,6 @@ Files = Annotated[
     ),
 ]
 Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, such as epochs=3.")]
-GNMTPenalty = Annotated[float | None, typer.Option("--gnmt", help="α of GNMT's penalty, used instead.")]
 
 
 def check_files_alone(files, corpus: str | None, split):
@@ -38,15 +35,6 @@ def check_files_alone(files, corpus: str | None, split):
     for option, given in (("--corpus", corpus), ("--split", split)):
         if files and given:
             raise UserError(f"--files and {option} exclude each other: give one of them")
-
-
-def chosen_penalty(alpha: float, gnmt: float | None = None):
-    """Return the length penalty that two options set: α, or GNMT's α instead."""
-    from kzoo.decoding.length_penalty import GNMT, Exponent
-
-    if not math.isfinite(alpha if gnmt is None else gnmt):
-        raise UserError("the α of a length penalty must be finite")
-    return Exponent(alpha) if gnmt is None else GNMT(gnmt)
 
 
 def numbers(text: str) -> list[int]:

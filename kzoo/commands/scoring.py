@@ -11,19 +11,19 @@ import typer
 
 from kzoo.commands.backend import start_backend
 from kzoo.commands.options import (
+    Beam,
     Files,
     From,
     GNMTPenalty,
+    Penalty,
     Preset,
-    ScoringBeam,
-    ScoringPenalty,
     To,
     Truncate,
     check_files_alone,
 )
 from kzoo.commands.own_corpus import own_corpus
 from kzoo.commands.progress import progress_bar
-from kzoo.commands.search import scoring_search
+from kzoo.commands.search import asked_search
 from kzoo.errors import UserError
 from kzoo.files import check_writable
 
@@ -43,8 +43,8 @@ def evaluate(
     files: Files = None,
     source: From = None,
     target: To = None,
-    beam_size: ScoringBeam = None,
-    length_penalty: ScoringPenalty = None,
+    beam_size: Beam = None,
+    length_penalty: Penalty = None,
     gnmt: GNMTPenalty = None,
     truncate: Truncate = False,
     images: Annotated[Path | None, typer.Option(help="Folder with features SPLIT.npy.")] = None,
@@ -63,14 +63,14 @@ def evaluate(
     from kzoo.evaluation.meteor import LEFT_OUT
     from kzoo.evaluation.scores import evaluate as evaluate_splits
     from kzoo.evaluation.scores import score_table, write_scores
+    from kzoo.presets.description import scored_search
     from kzoo.presets.shelf import direction, load, locate, preset_name
 
     check_files_alone(files, corpus, split)
     if split and len(set(split)) < len(split):
         raise UserError(f"a split is named twice: {', '.join(split)}")
     folder = locate(preset)
-    search = scoring_search(folder, beam_size, length_penalty, gnmt)
-    settings = search.beam_size, search.penalty, truncate
+    search = asked_search(scored_search(folder), beam_size, length_penalty, gnmt)
     if files:
         corpus, data = "files", open_files(test=files)
         data.pairs("test", *data.languages)  # what is wrong with them is said before the model is loaded
@@ -87,14 +87,15 @@ def evaluate(
     from kzoo.models.shown_images import shown_images
 
     translator = load(preset)
-    searched = {"beam_size": search.beam_size, **search.alpha, "truncate": truncate}
+    translator.search = search
+    searched = {**search.entries(), "truncate": truncate}
     about = {"preset": preset_name(preset, folder), "corpus": corpus, "licence": data.licence}
     reads_images = bool(getattr(translator, "image_shape", None))
     if (images or shown != "right") and not reads_images:
         raise UserError(f"preset {preset} reads text only: leave {'--images' if images else '--shown'} out")
     if hasattr(translator, "languages") and not (source or target or files):
         unseen = _unseen(folder, translator.languages)
-        scores = _every_direction(translator, data, split or [], settings, unseen or ())
+        scores = _every_direction(translator, data, split or [], truncate, unseen or ())
         print(search)
         if output:
             write_directions(scores, output, unseen, **about, **searched)
@@ -112,7 +113,7 @@ def evaluate(
         seen = {name: shown_images(translator, data.images(name), counts[name], shown) for name in splits}
     with progress_bar("translating", sum(counts.values())) as advance:
         scores, translations = evaluate_splits(
-            translator, data, splits, source, target, *settings, advance, seen
+            translator, data, splits, source, target, truncate=truncate, progress=advance, images=seen
         )
     print(f"{score_table(scores)}\n{search}")
     if reads_images and scores[0].meteor is None:
@@ -143,7 +144,7 @@ def _unseen(folder: Path, languages: list[str]) -> list[tuple[str, str]] | None:
     return None if seen is None else [way for way in permutations(languages, 2) if way not in seen]
 
 
-def _every_direction(translator, data, splits: list[str], settings: tuple, unseen) -> dict:
+def _every_direction(translator, data, splits: list[str], truncate: bool, unseen) -> dict:
     """Score a multilingual translator in every direction; print BLEU and return the scores."""
     from kzoo.evaluation.directions import direction_table, evaluate_directions
 
@@ -162,7 +163,7 @@ def _every_direction(translator, data, splits: list[str], settings: tuple, unsee
     directions = list(permutations(here, 2))
     total = sum(len(data.sentences(split, source)) for source, _ in directions)
     with progress_bar("translating", total) as advance:
-        scores = evaluate_directions(translator, data, split, directions, *settings, advance)
+        scores = evaluate_directions(translator, data, split, directions, truncate=truncate, progress=advance)
     print(direction_table({way: score.bleu for way, score in scores.items()}, unseen))
     mean = fmean(score.bleu for score in scores.values())
     print(f"{split}: mean BLEU {mean:.1f} of {len(directions)} directions")

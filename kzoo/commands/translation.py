@@ -16,9 +16,9 @@ from kzoo.commands.options import (
     Preset,
     To,
     Truncate,
-    chosen_penalty,
 )
 from kzoo.commands.progress import progress_bar
+from kzoo.commands.search import asked_search
 from kzoo.errors import UserError
 from kzoo.files import check_writable, whole_file
 
@@ -35,8 +35,8 @@ def translate(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write; standard output by default.")
     ] = None,
-    beam_size: Beam = 5,
-    length_penalty: Penalty = 1.0,
+    beam_size: Beam = None,
+    length_penalty: Penalty = None,
     gnmt: GNMTPenalty = None,
     n_best: Annotated[
         int,
@@ -57,27 +57,27 @@ def translate(
 ):
     """Translate a sentence, a file or standard input."""
     from kzoo.data import open_features
+    from kzoo.presets.description import own_search
     from kzoo.presets.shelf import direction, load, locate
 
-    locate(preset)
+    search = asked_search(own_search(locate(preset)), beam_size, length_penalty, gnmt)
     if text and file is not None:
         raise UserError("sentences and --input exclude each other: give one of them")
     if image and images:
         raise UserError("--image and --images exclude each other: give pictures or features")
-    if n_best > beam_size:
-        raise UserError(f"{n_best} best translations need --beam {n_best} at least, not {beam_size}")
-    penalty = chosen_penalty(length_penalty, gnmt)
+    if n_best > search.beam_size:
+        raise UserError(f"{n_best} best translations need --beam {n_best} at least, not {search.beam_size}")
     sentences = _sentences(text, file)
     features = open_features(images) if images else None
     if output:
         check_writable(output)
     start_backend()
-    translator = direction(load(preset), source, target)
+    translator = load(preset)
+    translator.search = search
+    translator = direction(translator, source, target)
     shown = _images(translator, preset, image, features)
     with progress_bar("translating", len(sentences), shown=file is not None) as advance:
-        results = translator.n_best(
-            sentences, n_best, beam_size, penalty, truncate=truncate, progress=advance, **shown
-        )
+        results = translator.n_best(sentences, n_best, truncate=truncate, progress=advance, **shown)
     content = _lines(results, n_best)
     if output is None:
         typer.echo(content.encode("utf-8"), nl=False)  # as it is read, whatever the locale

@@ -9,6 +9,8 @@ import keras
 import numpy as np
 
 from kzoo.decoding.beam_search import BeamSearch
+from kzoo.decoding.search_settings import SearchSettings
+from kzoo.errors import UserError
 from kzoo.text.tokenizers import END, PAD
 
 # Shapes that decoding is compiled for: sentences and source tokens are padded up to these. Batches of 64 took
@@ -42,22 +44,20 @@ class BatchedSearch:
         self,
         words: list[list[int]],
         others: dict[str, np.ndarray],
-        beam_size: int,
-        length_penalty: Callable,
-        max_length: int | None = None,
+        settings: SearchSettings,
         threads: int = 2,
         progress: Callable[[int], None] | None = None,
+        prefixes: list[list[int]] | None = None,
     ) -> list[tuple[np.ndarray, np.ndarray] | None]:
         """Search for the best outputs of each sentence.
 
         Args:
             words: the sentences as token ids, without start and end.
             others: the other inputs of `encode`, one row per sentence.
-            beam_size: int. K.
-            length_penalty: as in `BeamSearch`.
-            max_length: int. T, the maximum output length; by default `default_limit`.
+            settings: K is the beam size, T the maximum length, `output_limit` for each padded length.
             threads: int. Batches at a time; always one on JAX.
             progress: called with the number of sentences after each batch.
+            prefixes: for each sentence the token ids that its outputs begin with, and have at least one more.
 
         Returns:
             For each sentence its token ids `(K, T)` and scores `(K,)`, best first; `None` for an empty one.
@@ -67,18 +67,19 @@ class BatchedSearch:
         def search_batch(length: int, numbers: list[int]):
             source = padded_source(words, numbers, length)
             filled = numbers + numbers[:1] * (len(source) - len(numbers))  # fill up with the first sentence
-            limit = min(max_length or default_limit(length, self.max_length), self.max_length)
+            limit = output_limit(settings, length, self.max_length)
+            inputs = {"source": source, **{name: values[filled] for name, values in others.items()}}
+            if prefixes:
+                inputs["prefix"] = padded([prefixes[number] for number in filled], limit)
             staged = sentences[length] >= MANY
-            search = self._compiled(*source.shape, beam_size, limit, length_penalty, staged)
-            best = search.predict_on_batch(
-                {"source": source, **{name: values[filled] for name, values in others.items()}}
-            )
+            search = self._compiled(*source.shape, settings.changed(max_length=limit), staged, bool(prefixes))
+            best = search.predict_on_batch(inputs)
             for row, number in enumerate(numbers):
                 found[number] = best["tokens"][row], best["scores"][row]
             if progress is not None:
                 progress(len(numbers))
 
-        batches = batches_by_length(words, self.max_length)
+        batches = batches_by_length(words, self.max_length, prefixes)
         sentences = Counter(length for length, numbers in batches for _ in numbers)
         if keras.backend.backend() == "jax":
             threads = 1  # Keras donates the weights' buffers for the time of a call
@@ -86,22 +87,32 @@ class BatchedSearch:
             list(pool.map(search_batch, *zip(*batches, strict=True)) if batches else ())
         return found
 
-    def _compiled(self, rows, length, beam_size, max_length, length_penalty, staged) -> BeamSearch:
-        key = (rows, length, beam_size, max_length, length_penalty, staged)
+    def _compiled(
+        self, rows: int, length: int, settings: SearchSettings, staged: bool, prefixed: bool
+    ) -> BeamSearch:
+        key = (rows, length, settings, staged, prefixed)
         with self._lock:
             if key not in self._searches:
-                search = BeamSearch(self.model, beam_size, max_length, length_penalty, staged)
+                search = BeamSearch(self.model, **vars(settings), staged=staged)
                 search.compile(jit_compile=self.jit_compile)
                 self._searches[key] = search
             return self._searches[key]
 
 
-def default_limit(length: int, most: int) -> int:
-    """Return the maximum output length for a padded source length: 1.5 × it + 8, and at most `most`."""
-    return min(length + length // 2 + 8, most)
+def output_limit(settings: SearchSettings, length: int, most: int) -> int:
+    """Return the maximum output length for a padded source length, by default 1.5 × it + 8, up to `most`.
+
+    Raises:
+        UserError: no output of the model is long enough for the settings.
+    """
+    if settings.min_length > most:
+        raise UserError(f"min_length is {settings.min_length}, but the model writes at most {most} tokens")
+    return min(settings.max_length or max(length + length // 2 + 8, settings.min_length), most)
 
 
-def batches_by_length(words: list[list[int]], most: int) -> list[tuple[int, list[int]]]:
+def batches_by_length(
+    words: list[list[int]], most: int, prefixes: list[list[int]] | None = None
+) -> list[tuple[int, list[int]]]:
     """Return the padded length and the sentence numbers of each batch, the longest first.
 
     A sentence's padded length, and with it the length limit of its translation, does not depend on the other
@@ -110,17 +121,24 @@ def batches_by_length(words: list[list[int]], most: int) -> list[tuple[int, list
     Args:
         words: the sentences as token ids, without end.
         most: int. Maximum length that the model can take, with the end symbol.
+        prefixes: of the outputs. A sentence is padded to the length of its prefix where that is longer.
     """
     by_length = {}
-    for number in sorted(range(len(words)), key=lambda i: -len(words[i])):
+    counts = [max(map(len, both)) for both in zip(words, prefixes or words, strict=True)]
+    for number in sorted(range(len(words)), key=lambda i: -counts[i]):
         if words[number]:
-            length = min(next((n for n in LENGTHS if n > len(words[number])), most), most)
+            length = min(next((n for n in LENGTHS if n > counts[number]), most), most)
             by_length.setdefault(length, []).append(number)
     return [
         (length, by_length[length][i : i + ROWS[-1]])
         for length in by_length
         for i in range(0, len(by_length[length]), ROWS[-1])
     ]
+
+
+def padded(rows: list[list[int]], length: int) -> np.ndarray:
+    """Return rows of token ids, padded to `length`."""
+    return np.array([[*row, *[PAD] * (length - len(row))] for row in rows], "int32")
 
 
 def padded_source(words: list[list[int]], numbers: list[int], length: int) -> np.ndarray:

@@ -6,12 +6,11 @@ import keras
 import numpy as np
 from keras import ops, tree
 
+from kzoo.decoding.constraints import NEVER, ruled_out
 from kzoo.decoding.length_penalty import Exponent
 from kzoo.decoding.top_k import take_rows, top_k
 from kzoo.text.tokenizers import END, PAD, START, UNKNOWN
 
-# Used as log 0: finite, so that sums of it stay ordered and no backend makes it NaN.
-NEVER = -1e9
 MEAN = Exponent(1.0)
 NOT_TEXT = [PAD, UNKNOWN, START]  # no output has them
 # Smaller batches are not halved, because every halving is a loop that is compiled separately.
@@ -35,10 +34,13 @@ class BeamSearch(keras.Model):
         staged: bool. Search a large batch in several loops: it is halved when half of its sentences are done,
             and the state's room for tokens grows in stages. Halving took 0.83 of the time, stages 0.87;
             compiling takes three times as long. Defaults to `False`.
+        min_length: int. Minimum number of tokens of an output, end symbol included.
+        no_repeat_ngram: int. n, for outputs in which no n tokens occur twice in the same order; 0: they may.
 
     Call arguments:
         inputs: the inputs of the model's `encode`, with first axes B, including `"source"` `(B, S)`. A
-            sentence of only padding is done at once and has no outputs.
+            sentence of only padding is done at once and has no outputs. There may also be a `"prefix"`,
+            int32 `(B, P)`, P at least T: the tokens that the outputs begin with, then padding.
 
     Returns:
         `{"tokens": int32 (B, K, T), "scores": float32 (B, K)}`, best first: tokens with their end symbol,
@@ -56,6 +58,8 @@ class BeamSearch(keras.Model):
         max_length: int = 128,
         length_penalty: Callable = MEAN,
         staged: bool = False,
+        min_length: int = 0,
+        no_repeat_ngram: int = 0,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -63,11 +67,15 @@ class BeamSearch(keras.Model):
         self.beam_size = beam_size
         self.max_length = max_length
         self.length_penalty = length_penalty
+        self.min_length = min(min_length, max_length)
+        self.no_repeat_ngram = no_repeat_ngram
         self.staged = staged
         self.built = True  # it has no weights of its own
 
     def call(self, inputs):
         memory = self.model.encode(inputs)
+        if "prefix" in inputs:  # with the memory it is halved, and does not change
+            memory = {**memory, "prefix": inputs["prefix"]}
         batch = ops.shape(tree.flatten(memory)[0])[0]
         K, T = self.beam_size, self.max_length
         # Only the first of K equal beginnings is active, or the beam would fill with copies.
@@ -141,7 +149,15 @@ class BeamSearch(keras.Model):
     def _step(self, loop: dict, memory: dict) -> dict:
         K, step = self.beam_size, loop["step"]
         logits, state = self.model.decode_step(loop["tokens"], step, memory, loop["state"])
-        scores, parents, words = self._continuations(logits, loop["scores"], step)  # (B, 2K) each
+        never = ruled_out(
+            loop["history"],
+            step,
+            memory.get("prefix"),
+            self.min_length,
+            self.no_repeat_ngram,
+            logits.shape[-1],
+        )
+        scores, parents, words = self._continuations(logits, loop["scores"], step, never)  # (B, 2K) each
 
         done = (loop["num_finished"] >= K)[:, None]
         ends = ops.equal(words, END)
@@ -173,7 +189,7 @@ class BeamSearch(keras.Model):
             },
         }
 
-    def _continuations(self, logits, scores, step):
+    def _continuations(self, logits, scores, step, never):
         """Return the 2K best of all one-token continuations: scores, parents and tokens, `(B, 2K)` each."""
         size = logits.shape[-1]
         no_text = np.zeros(size, "float32")
@@ -184,7 +200,7 @@ class BeamSearch(keras.Model):
         barred = ops.take(
             ops.convert_to_tensor(barred), ops.cast(step >= self.max_length - 1, "int32"), axis=0
         )
-        totals = (scores - ops.logsumexp(logits, axis=-1))[..., None] + logits + barred  # (B, K, V)
+        totals = (scores - ops.logsumexp(logits, axis=-1))[..., None] + logits + barred + never  # (B, K, V)
         totals = ops.reshape(totals, (ops.shape(logits)[0], self.beam_size * size))
         best, positions = top_k(totals, 2 * self.beam_size)
         return best, positions // size, positions % size

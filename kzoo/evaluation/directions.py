@@ -18,8 +18,8 @@ def evaluate_directions(
     corpus: Corpus,
     split: str,
     directions: Iterable[tuple[str, str]],
-    beam_size: int = 5,
-    length_penalty: float | Callable = 1.0,
+    beam_size: int | None = None,
+    length_penalty: float | Callable | None = None,
     truncate: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> dict[tuple[str, str], SplitScores]:
@@ -30,8 +30,7 @@ def evaluate_directions(
         corpus: has the split in all the languages.
         split: its name.
         directions: (source, target) pairs.
-        beam_size: int.
-        length_penalty: as in `Translator.translate`.
+        beam_size, length_penalty: as in `Translator.translate`.
         truncate: bool. Cut sentences that are too long for the model; otherwise an error.
         progress: called with the number of sentences newly translated.
     """

@@ -103,8 +103,8 @@ def evaluate(
     splits: list[str],
     source: str,
     target: str,
-    beam_size: int = 5,
-    length_penalty: float | Callable = 1.0,
+    beam_size: int | None = None,
+    length_penalty: float | Callable | None = None,
     truncate: bool = False,
     progress: Callable[[int], None] | None = None,
     images: Mapping | None = None,
@@ -117,8 +117,7 @@ def evaluate(
         splits: their names.
         source: source language.
         target: target language.
-        beam_size: int.
-        length_penalty: as in `Translator.translate`.
+        beam_size, length_penalty: as in `Translator.translate`.
         truncate: as in `Translator.translate`.
         progress: called with the number of sentences newly translated.
         images: images of each split, for a translator that reads them; the corpus's by default.

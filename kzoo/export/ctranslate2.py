@@ -5,10 +5,11 @@ import os
 import numpy as np
 from keras import ops
 
+from kzoo.decoding import Exponent, SearchSettings
 from kzoo.decoding.beam_search import NOT_TEXT
 from kzoo.errors import UserError
 from kzoo.export.precision import check_precision, is_quantized
-from kzoo.files import check_replaceable, whole_folder
+from kzoo.files import check_replaceable, whole_folder, write_json
 from kzoo.models.float16 import check_float16
 from kzoo.models.sentence_cross_entropy import IN_FLOAT16
 from kzoo.text import SubwordTokenizer
@@ -26,20 +27,21 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
     `ctranslate2.Translator(folder)` takes the pieces of `source.spm` and returns those of `target.spm`; it
     adds the end symbol. Position tables and T5's bias are part of the format, so Legendre positions and
     `position_encoding="bias"` are exported too.
-    `translate_batch` searches as `Translator.translate` does with `beam_size=5, min_decoding_length=0`: by
-    default it never takes the end symbol as the first word.
+    `translate_batch` searches as `Translator.translate` does with the arguments in `translate_batch.json`.
 
     Args:
         translator: a `Translator` on a `TransformerBackbone` that reads text; rotary positions and
-            positions in the heads excepted.
+            positions in the heads excepted. Its `search` is written.
         folder: folder to write; it appears complete or not at all, and replaces an earlier one.
         precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
 
     Raises:
         UserError: ctranslate2 is not installed, the format does not support the translator, it is quantized,
-            a weight is beyond float16, or the folder has other contents.
+            a weight is beyond float16, its length penalty is no power of the length, or the folder has other
+            contents.
     """
     check_precision(precision)
+    arguments = search_arguments(translator.search)
     try:
         from ctranslate2.specs import TransformerSpec
     except ImportError:
@@ -110,6 +112,27 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
         spec.save(str(unfinished))
         for side, tokenizer in sides.items():
             (unfinished / f"{side}.spm").write_bytes(tokenizer.proto)
+        write_json(unfinished / "translate_batch.json", arguments)
+
+
+def search_arguments(search: SearchSettings) -> dict:
+    """Return a search as arguments of CTranslate2's `translate_batch`.
+
+    Raises:
+        UserError: a length penalty that CTranslate2 does not have.
+    """
+    if not isinstance(search.length_penalty, Exponent):
+        raise UserError(
+            f"CTranslate2 divides log P by length^α, it has no {search.length_penalty}: "
+            "give α with --length-penalty, or in the translator's search"
+        )
+    arguments = {"beam_size": search.beam_size, "length_penalty": search.length_penalty.alpha}
+    # Lengths are here with the end symbol, there without.
+    if search.max_length is not None:
+        arguments["max_decoding_length"] = max(search.max_length - 1, 1)
+    if search.no_repeat_ngram:
+        arguments["no_repeat_ngram_size"] = search.no_repeat_ngram
+    return {**arguments, "min_decoding_length": max(search.min_length - 1, 0)}  # 1 by default
 
 
 def set_attention(spec, attention, residual, bias=None):

@@ -22,7 +22,8 @@ def in_batches(words, others: dict, empty: dict, most: int, make: Callable[[int]
 
     Args:
         words: ragged int32 `(B, None)`, token ids without start and end; cut to what the model can read.
-        others: other inputs, tensors with one row per sentence.
+        others: other inputs, tensors with one row per sentence. With a `"prefix"`, token ids `(B, most)`, a
+            sentence is padded to the length of its prefix where that is longer, as in `batched_search`.
         empty: tensors `(B, …)` of the outputs' shapes.
         most: int. Maximum number of tokens that the model can take, with the end symbol.
         make: function from a padded length L to a compiled function, which takes `{"source": (R, L), …}` and
@@ -31,6 +32,9 @@ def in_batches(words, others: dict, empty: dict, most: int, make: Callable[[int]
     import tensorflow as tf
 
     counts = tf.cast(words.row_lengths(), tf.int32)
+    if "prefix" in others:
+        begun = tf.math.count_nonzero(others["prefix"], axis=1, dtype=tf.int32)
+        counts = tf.where(counts > 0, tf.maximum(counts, begun), 0)
     results, shorter = empty, 0
     for length in padded_lengths(most):
         here = (counts >= tf.maximum(shorter, 1)) & (counts < length)

@@ -8,16 +8,15 @@ from collections.abc import Callable
 
 import keras
 
-from kzoo.decoding.batched_search import default_limit
+from kzoo.decoding.batched_search import output_limit
 from kzoo.decoding.beam_search import BeamSearch
-from kzoo.decoding.length_penalty import as_penalty
+from kzoo.decoding.search_settings import SearchSettings
 from kzoo.errors import UserError
 from kzoo.export.graph_images import decode_pictures
 from kzoo.export.graph_search import by_group, in_batches, padded_lengths
 from kzoo.export.graph_text import graph_languages, graph_tokenizer
 from kzoo.export.precision import PRECISIONS, FullWeights, check_precision
 from kzoo.files import check_replaceable, whole_folder
-from kzoo.models.argument_checks import check_search
 from kzoo.models.xla import uses_xla
 from kzoo.text.tokenizers import END, PAD
 
@@ -25,16 +24,18 @@ from kzoo.text.tokenizers import END, PAD
 def export_saved_model(
     translator: keras.Model,
     folder: str | os.PathLike,
-    beam_size: int = 5,
-    length_penalty: float | Callable = 1.0,
+    beam_size: int | None = None,
+    length_penalty: float | Callable | None = None,
     precision: str = "float32",
 ):
     """Write a SavedModel.
 
-    Its signatures take texts `(B,)`; B may be 0. Sentences longer than the model can read are cut.
+    Its signatures take texts `(B,)`; B may be 0. Sentences and prefixes longer than the model can read or
+    write are cut. All but the prefix is fixed here: beam size, length penalty, and the rest of `search`.
 
         serving_default   text → translation (B,), score (B,)
         n_best            text → translation (B, K), score (B, K), best first; "" and -1e9 if there are fewer
+        prefixed          text, prefix → the same; translations begin with the prefix, or with anything for ""
         embed             text, language → embedding (B, k·D): only with an attention bridge
 
     A model of several languages also takes `source_language` and `target_language`, strings `(B,)`; one that
@@ -44,8 +45,8 @@ def export_saved_model(
     Args:
         translator: a `Translator` or a `MultilingualTranslator`.
         folder: folder to write; it appears complete or not at all, and replaces an earlier one.
-        beam_size: int. K.
-        length_penalty: as in `Translator.translate`.
+        beam_size: int. K; by default that of the translator's `search`, which the rest is taken from.
+        length_penalty: as in `Translator.translate`, with the same default.
         precision: of the weights in the file: `"float32"`; `"float16"`, computing in float32; `"int8"`.
 
     Raises:
@@ -62,12 +63,11 @@ def export_saved_model(
 
     check_precision(precision)
     check_replaceable(folder, "saved_model.pb")
-    check_search(beam_size)
-    length_penalty = as_penalty(length_penalty)
+    search = translator.search.changed(beam_size=beam_size, length_penalty=length_penalty)
     make = multilingual_module if hasattr(translator, "languages") else bilingual_module
     translator.bake()
     weights = PRECISIONS[precision](translator.backbone)
-    module, signatures = make(translator, TextSearch(weights, beam_size, length_penalty))
+    module, signatures = make(translator, TextSearch(weights, search))
     module.weights = weights.variables
     with whole_folder(folder) as unfinished:
         tf.saved_model.save(module, str(unfinished), signatures)
@@ -76,16 +76,23 @@ def export_saved_model(
 class TextSearch:
     """A model's beam search on ragged token ids in the graph."""
 
-    def __init__(self, weights: FullWeights, beam_size: int, length_penalty: Callable):
-        self.backbone, self.weights = weights.backbone, weights
-        self.beam_size, self.length_penalty = beam_size, length_penalty
-        self.most = self.backbone.max_length
-        self.limits = {n: default_limit(n, self.most) for n in padded_lengths(self.most)}
+    def __init__(self, weights: FullWeights, settings: SearchSettings):
+        self.backbone, self.weights, self.settings = weights.backbone, weights, settings
+        self.beam_size, self.most = settings.beam_size, self.backbone.max_length
+        self.limits = {n: output_limit(settings, n, self.most) for n in padded_lengths(self.most)}
 
-    def __call__(self, words, others: dict):
-        """Return the hypotheses of ragged token ids: their ids, ragged `(B·K, None)`, and scores `(B, K)`."""
+    def __call__(self, words, others: dict, prefix):
+        """Return the hypotheses of ragged token ids: their ids, ragged `(B·K, None)`, and scores `(B, K)`.
+
+        Args:
+            words: ragged int32 `(B, None)`, the sentences.
+            others: the other inputs of `encode`.
+            prefix: ragged int32 `(B, None)`, what the hypotheses begin with.
+        """
         import tensorflow as tf
 
+        prefix = tf.cast(prefix[:, : self.most - 1], tf.int32).to_tensor(PAD, shape=(None, self.most))
+        others = {**others, "prefix": prefix}
         B, K, T = words.nrows(tf.int32), self.beam_size, self.limits[self.most]
         empty = {"tokens": tf.fill([B, K, T], PAD), "scores": tf.fill([B, K], -1e9)}
         found = in_batches(words, others, empty, self.most, self._compiled)
@@ -100,7 +107,7 @@ class TextSearch:
     def _compiled(self, length: int):
         import tensorflow as tf
 
-        search = BeamSearch(self.backbone, self.beam_size, self.limits[length], self.length_penalty)
+        search = BeamSearch(self.backbone, **vars(self.settings.changed(max_length=self.limits[length])))
         compile = {"jit_compile": uses_xla(self.backbone), "autograph": False}
         return tf.function(self.weights.reading(search), **compile)
 
@@ -119,11 +126,13 @@ def bilingual_module(translator, search: TextSearch):
     elif shape is not None:
         signature.append(tf.TensorSpec([None, *shape], tf.float32, "image"))
 
-    def hypotheses(text, *image):
+    def hypotheses(text, *others):
+        *image, prefix = others
         words = module.source.tokenize(text)[:, : search.most - 1]
         if pictures:
             image = [decode_pictures(image[0], shape[:2])]
-        found, scores = search(words, {"image": image[0]} if image else {})
+        begun = module.target.tokenize(prefix)
+        found, scores = search(words, {"image": image[0]} if image else {}, begun)
         texts = tf.reshape(module.target.detokenize(found), (-1, search.beam_size))
         return {"translation": texts, "score": scores}
 
@@ -141,20 +150,21 @@ def multilingual_module(translator, search: TextSearch):
         tf.TensorSpec([None], tf.string, name) for name in ("text", "source_language", "target_language")
     ]
 
-    def hypotheses(text, source_language, target_language):
+    def hypotheses(text, source_language, target_language, prefix):
         codes = [module.languages.numbers(names) for names in (source_language, target_language)]
 
-        def translate(text, source, target):
+        def translate(text, source, target, prefix):
             """Translate texts of one source and one target language."""
             words = _tokenized(module, text, source, search.most)
-            found, scores = search(words, {"source_language": source, "target_language": target})
+            begun = _tokenized(module, prefix, target, search.most)
+            found, scores = search(words, {"source_language": source, "target_language": target}, begun)
             written = [lambda t=tokenizer: t.detokenize(found) for tokenizer in module.tokenizers]
             return {"translation": tf.reshape(tf.switch_case(target[0], written), (-1, K)), "score": scores}
 
         B = tf.shape(text)[0]
         empty = {"translation": tf.fill([B, K], ""), "score": tf.fill([B, K], -1e9)}
         group = codes[0] * len(module.tokenizers) + codes[1]
-        return by_group(group, (text, *codes), empty, translate)
+        return by_group(group, (text, *codes, prefix), empty, translate)
 
     return module, {
         **_translation_signatures(hypotheses, signature),
@@ -166,15 +176,33 @@ def _translation_signatures(hypotheses, signature: list) -> dict:
     """Return signatures for the best hypothesis and for all K, given a function to their texts and scores."""
     import tensorflow as tf
 
+    with_prefix = [*signature, tf.TensorSpec([None], tf.string, "prefix")]
+
+    @tf.function(input_signature=with_prefix, autograph=False)
+    def prefixed(*inputs):
+        return _distinct(**hypotheses(*of_one_length(with_prefix, inputs)))
+
     @tf.function(input_signature=signature, autograph=False)
     def n_best(*inputs):
-        return hypotheses(*of_one_length(signature, inputs))
+        return prefixed(*inputs, tf.fill(tf.shape(inputs[0]), ""))
 
     @tf.function(input_signature=signature, autograph=False)
     def translate(*inputs):
         return {name: values[:, 0] for name, values in n_best(*inputs).items()}
 
-    return {"serving_default": translate, "n_best": n_best}
+    return {"serving_default": translate, "n_best": n_best, "prefixed": prefixed}
+
+
+def _distinct(translation, score) -> dict:
+    """Return `(B, K)` hypotheses with each text once; "" and -1e9 stand in the last places instead."""
+    import tensorflow as tf
+
+    K = translation.shape[1]
+    earlier = tf.range(K)[None, :] < tf.range(K)[:, None]
+    again = tf.reduce_any(tf.equal(translation[:, :, None], translation[:, None, :]) & earlier, axis=2)
+    order = tf.argsort(tf.cast(again, tf.int32), axis=1, stable=True)
+    distinct = {"translation": tf.where(again, "", translation), "score": tf.where(again, -1e9, score)}
+    return {name: tf.gather(values, order, batch_dims=1) for name, values in distinct.items()}
 
 
 def _embedding_signature(module, search: TextSearch) -> dict:

@@ -1,4 +1,4 @@
-"""What backbones and searches check of their arguments, so that a wrong one is named before work begins."""
+"""What backbones check of their arguments, so that a wrong one is named before work begins."""
 
 import inspect
 from collections.abc import Callable
@@ -25,18 +25,6 @@ def check_rate(rate: float, name: str = "dropout"):
     """Raise `ValueError` for a rate outside [0, 1)."""
     if not 0 <= rate < 1:
         raise ValueError(f"{name} is at least 0 and less than 1, not {rate!r}")
-
-
-def check_search(beam_size: int, n: int = 1, max_length: int | None = None, threads: int = 1):
-    """Raise `UserError` for an argument that is not a whole number of at least 1, or for n above the beam."""
-    arguments = {"n": n, "beam_size": beam_size, "threads": threads}
-    if max_length is not None:
-        arguments["max_length"] = max_length
-    for name, value in arguments.items():
-        if not isinstance(value, Integral) or value < 1:
-            raise UserError(f"{name} is a whole number of at least 1, not {value!r}")
-    if n > beam_size:
-        raise UserError(f"{n} best translations need a beam of at least {n}, not {beam_size}")
 
 
 def check_names(settings: dict, *takers: Callable):

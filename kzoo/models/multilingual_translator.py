@@ -8,9 +8,7 @@ import numpy as np
 from keras_hub.tokenizers import Tokenizer
 
 from kzoo.decoding.batched_search import batches_by_length, padded_source
-from kzoo.decoding.length_penalty import as_penalty
 from kzoo.errors import UserError
-from kzoo.models.argument_checks import check_search
 from kzoo.models.backbone_method import BackboneMethod
 from kzoo.models.texts_and_tokens import Hypothesis, as_hypotheses, pieces, tokenize_within
 from kzoo.models.translation_model import TranslationModel
@@ -25,7 +23,7 @@ class MultilingualTranslator(TranslationModel):
     Args:
         backbone: a model whose inputs include the languages' numbers, such as `AttentionBridgeBackbone`.
         tokenizers: `{code: SubwordTokenizer}`, in the order of the model's language numbers.
-        **kwargs: other arguments of `keras.Model`.
+        **kwargs: the `search`, a `SearchSettings`, and other arguments of `keras.Model`.
 
     Call arguments:
         inputs: as the backbone's.
@@ -78,23 +76,33 @@ class MultilingualTranslator(TranslationModel):
         texts: Iterable[str],
         source_language: str | None = None,
         target_language: str | None = None,
-        n: int = 5,
-        beam_size: int = 5,
-        length_penalty: float | Callable = 1.0,
+        n: int | None = None,
+        beam_size: int | None = None,
+        length_penalty: float | Callable | None = None,
         max_length: int | None = None,
         truncate: bool = False,
         threads: int = 2,
         progress: Callable[[int], None] | None = None,
+        prefixes: Iterable[str] | None = None,
+        min_length: int | None = None,
+        no_repeat_ngram: int | None = None,
     ) -> list[list[Hypothesis]]:
-        """Return the `n` best translations of each sentence, best first, with their scores.
+        """Return the `n` best translations of each sentence, best first, with their scores; no text twice.
 
         Args:
-            n: int. At most `beam_size`.
+            n: int. At most `beam_size`; as many by default.
 
         The other arguments are those of `translate` and of `Translator.translate`.
         """
-        check_search(beam_size, n, max_length, threads)
-        length_penalty = as_penalty(length_penalty)
+        n, search = self._chosen(
+            n,
+            threads,
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            max_length=max_length,
+            min_length=min_length,
+            no_repeat_ngram=no_repeat_ngram,
+        )
         if source_language is None or target_language is None:
             raise UserError(
                 f"the model translates among {', '.join(self.languages)}: "
@@ -102,10 +110,9 @@ class MultilingualTranslator(TranslationModel):
             )
         words = self.tokenize(texts, source_language, truncate)
         languages = self._language_inputs(len(words), source_language, target_language)
+        begun = self._begun(self.tokenizers[target_language], prefixes, len(words), search)
         self._heed_new_weights()
-        found = self._searches.search(
-            words, languages, beam_size, length_penalty, max_length, threads, progress
-        )
+        found = self._searches.search(words, languages, search, threads, progress, begun)
         return as_hypotheses(found, n, self.tokenizers[target_language])
 
     def embed(
@@ -240,7 +247,8 @@ class MultilingualTranslator(TranslationModel):
 
     @classmethod
     def _from_parts(cls, backbone, tokenizers, settings):
-        return cls(backbone, dict(zip(settings["languages"], tokenizers, strict=True)))
+        languages = settings.pop("languages")
+        return cls(backbone, dict(zip(languages, tokenizers, strict=True)), **settings)
 
     def get_config(self):
         serialize = keras.saving.serialize_keras_object
@@ -262,7 +270,9 @@ class Direction:
         """Translate sentences, like `MultilingualTranslator.translate`."""
         return self.translator.translate(texts, self.source_language, self.target_language, **options)
 
-    def n_best(self, texts: Iterable[str], n: int = 5, *arguments, **options) -> list[list[Hypothesis]]:
+    def n_best(
+        self, texts: Iterable[str], n: int | None = None, *arguments, **options
+    ) -> list[list[Hypothesis]]:
         """Return the `n` best translations, like `MultilingualTranslator.n_best`."""
         return self.translator.n_best(
             texts, self.source_language, self.target_language, n, *arguments, **options

@@ -12,10 +12,12 @@ import h5py
 import keras
 from keras_hub.models import Backbone
 
+from kzoo.decoding.search_settings import SEARCH_FILE, SearchSettings
 from kzoo.errors import UserError
 from kzoo.files import check_replaceable, check_space, whole_folder
 from kzoo.models.float16 import check_float16
 from kzoo.models.preset_safety import PACKAGES, check_object, check_settings
+from kzoo.models.preset_weights import check_vocabularies, check_weights
 from kzoo.sharing.integrity import (
     METADATA_FILE,
     check_files,
@@ -36,19 +38,19 @@ TOKENIZER_FILE = re.compile(r"[\w-]+\.json", re.ASCII)
 
 
 def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers: list, settings: dict):
-    """Write a preset: the backbone's configuration, its weights in float16, tokenizers, settings, checksums.
+    """Write a preset: the backbone's configuration, its weights in float16, tokenizers, settings, search.
 
     Args:
         folder: the preset's folder. It is written completely or not at all, and replaces an earlier preset
             there; other files in the folder, such as its card, are kept.
-        translator: its class and its `backbone` are written.
+        translator: its class, its `backbone` and its `search` are written.
         tokenizers: in the order in which `read_preset` returns them; one may occur several times.
         settings: the other arguments that the translator is made from.
 
     Raises:
         UserError: the folder holds something other than a preset, or cannot be written; a weight beyond
-            float16; weights of quantization or LoRA; a backbone of another package; a name in the
-            configuration or the settings that `read_preset` would refuse.
+            float16 or not finite; weights of quantization or LoRA; a backbone of another package; anything
+            that `read_preset` would refuse.
     """
     _check_tokenizers(tokenizers)
     others = _others(Path(folder))
@@ -80,11 +82,15 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
             "tokenizers": [tokenizer.config_file for tokenizer in tokenizers],
             **settings,
         }
-        (unfinished / TRANSLATOR_FILE).write_text(json.dumps(content, indent=4) + "\n")
+        for file, entries in ((TRANSLATOR_FILE, content), (SEARCH_FILE, translator.search.entries())):
+            (unfinished / file).write_text(json.dumps(entries, indent=4) + "\n")
         seal(unfinished)
         for file in (CONFIG_FILE, *content["tokenizers"]):  # refuse to write what could not be read
             check_object(read_object(unfinished / file), Path(folder) / file)
         _check_translator(content, Path(folder) / TRANSLATOR_FILE)
+        configuration = read_object(unfinished / CONFIG_FILE)
+        check_weights(folder, configuration, sorted(unfinished.glob("*.weights.h5")))
+        check_vocabularies(folder, configuration["config"], tokenizers)
         for path in others:
             if not (unfinished / path.name).exists():
                 _copy(path, unfinished / path.name)
@@ -149,9 +155,10 @@ def _halve(path: Path):
 def read_preset(
     preset: str | os.PathLike, translator: type[keras.Model], **overrides
 ) -> tuple[Backbone, list, dict]:
-    """Return the backbone, the tokenizers and the settings that `write_preset` wrote.
+    """Return the backbone, the tokenizers and the settings that `write_preset` wrote, `search` among them.
 
-    First every file is compared with its checksum, and every name in it with what a preset may name.
+    First every file is compared with its checksum, every name in it with what a preset may name, and the
+    weights with the configuration.
 
     Args:
         preset: as `kzoo.sharing.locate` takes it: a folder, a name on the shelf, or a handle.
@@ -162,13 +169,15 @@ def read_preset(
     Raises:
         UserError: there is no such preset; a file is missing or altered; the format is newer than this kzoo;
             the preset holds another class of translator, or names a class or a file that a preset may not
-            name; another override, or one that its weights cannot have.
+            name; weights or vocabularies of another model; another override, or one that its weights cannot
+            have.
     """
     folder = locate(preset).absolute()  # keras-hub takes a bare name for one of its own presets
     listing = read_listing(folder)
     check_listed(folder, listing, (CONFIG_FILE, TRANSLATOR_FILE))
     check_files(folder, listing)
-    check_listed(folder, listing, _weights_files(folder))
+    weights = _weights_files(folder)
+    check_listed(folder, listing, weights)
     settings = _settings(folder)
     kind = settings.pop("class")
     if kind not in [one.__name__ for one in translator.__mro__]:
@@ -177,6 +186,7 @@ def read_preset(
             "read it with kzoo.presets.load"
         )
     files = settings.pop("tokenizers")
+    settings["search"] = _search(folder, listing)
     configuration = read_object(folder / CONFIG_FILE)
     check_object(configuration, folder / CONFIG_FILE)
     try:
@@ -187,8 +197,20 @@ def read_preset(
         ) from None
     with in_one_line(folder, overrides):
         check_overrides(folder, configuration["config"], overrides)
-        tokenizers = {file: _read_tokenizer(folder, file, listing) for file in files}
-        return Backbone.from_preset(str(folder), **overrides), [tokenizers[file] for file in files], settings
+        check_weights(folder, configuration, [folder / name for name in weights if name != SHARDS_FILE])
+        by_file = {file: _read_tokenizer(folder, file, listing) for file in files}
+        tokenizers = [by_file[file] for file in files]
+        check_vocabularies(folder, configuration["config"], tokenizers)
+        return Backbone.from_preset(str(folder), **overrides), tokenizers, settings
+
+
+def _search(folder: Path, listing: dict[str, str]) -> SearchSettings:
+    """Return the search of a preset; the default for one that has none, as those of earlier kzoos."""
+    path = folder / SEARCH_FILE
+    if SEARCH_FILE not in listing and not path.exists():
+        return SearchSettings()
+    check_listed(folder, listing, [SEARCH_FILE])
+    return SearchSettings.from_entries(read_object(path), path)
 
 
 def _weights_files(folder: Path) -> list[str]:

@@ -1,12 +1,13 @@
 """From sentences to token ids, and from the search's token ids to hypotheses; for all translators."""
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
-from kzoo.text.tokenizers import END
+from kzoo.text.tokenizers import END, UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,37 @@ def tokenize_within(
     return [sentence[:limit] for sentence in words]
 
 
+def tokenize_prefixes(
+    tokenizer: Tokenizer, prefixes: Iterable[str] | None, count: int, limit: int
+) -> list[list[int]] | None:
+    """Return the token ids that translations begin with; `None` if they begin with anything.
+
+    Args:
+        tokenizer: of the target language.
+        prefixes: a text for each of `count` sentences, or one for one; `""` for none.
+        count: int.
+        limit: int. Maximum number of tokens.
+
+    Raises:
+        UserError: there is not one for each sentence, or one is too long or has an unknown character.
+    """
+    if prefixes is None:
+        return None
+    prefixes = [prefixes] if isinstance(prefixes, str) else list(prefixes)
+    if len(prefixes) != count:
+        raise UserError(f'{len(prefixes)} prefixes, but {count} sentences: give each its own, "" for none')
+    words = tokenize_within(tokenizer, prefixes, sys.maxsize)
+    for text, found in zip(prefixes, words, strict=True):
+        if UNKNOWN in found:
+            raise UserError(f"the prefix {text!r:.80} has a character that the vocabulary lacks")
+        if len(found) > limit:
+            raise UserError(
+                f"the prefix {text[:40]!r}… has {len(found)} subwords, "
+                f"a translation has at most {limit} before its end"
+            )
+    return words if any(words) else None
+
+
 def check_encodable(text: str, number: int):
     """Raise `UserError` for a sentence, by its number, that cannot be encoded as UTF-8."""
     try:
@@ -54,11 +86,11 @@ def pieces(tokenizer: Tokenizer, words: list[int]) -> list[str]:
 
 
 def as_hypotheses(found: list, n: int, tokenizer: Tokenizer) -> list[list[Hypothesis]]:
-    """Return the `n` best hypotheses of each sentence as text.
+    """Return the `n` best hypotheses of each sentence as text, each text once, with its best score.
 
     Args:
         found: for each sentence, token ids `(K, T)` and scores `(K,)`, best first; `None` for an empty one.
-        n: int. At most K; fewer are returned if the search found fewer.
+        n: int. At most K; fewer are returned if the search found fewer texts.
         tokenizer: of the target language.
 
     Raises:
@@ -67,7 +99,7 @@ def as_hypotheses(found: list, n: int, tokenizer: Tokenizer) -> list[list[Hypoth
     rows = []
     for number, best in enumerate(found, 1):
         tokens, scores = best or ([[END]], [0.0])
-        real = [i for i, score in enumerate(scores[:n]) if score > -1e8]
+        real = [i for i, score in enumerate(scores if n > 1 else scores[:1]) if score > -1e8]
         if not real:
             raise UserError(
                 f"the scores of sentence {number} are not finite; check the weights. Use an earlier "
@@ -76,4 +108,12 @@ def as_hypotheses(found: list, n: int, tokenizer: Tokenizer) -> list[list[Hypoth
         rows.append([(list(tokens[i]), float(scores[i])) for i in real])
     words = [[int(word) for word in row[: row.index(END)]] for sentence in rows for row, _ in sentence]
     texts = iter(tokenizer.detokenize(words) if words else ())
-    return [[Hypothesis(next(texts), score) for _, score in sentence] for sentence in rows]
+    return [_distinct([Hypothesis(next(texts), score) for _, score in sentence])[:n] for sentence in rows]
+
+
+def _distinct(best: list[Hypothesis]) -> list[Hypothesis]:
+    """Return the first of the hypotheses of each text: it can be split into subwords in several ways."""
+    found = {}
+    for hypothesis in best:
+        found.setdefault(hypothesis.text, hypothesis)
+    return list(found.values())

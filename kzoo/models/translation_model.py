@@ -1,15 +1,19 @@
 """Base class of every translator: a backbone with its compiled beam searches, saved and exported."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Self
 
 import keras
+from keras_hub.tokenizers import Tokenizer
 
 from kzoo.decoding.batched_search import BatchedSearch
+from kzoo.decoding.search_settings import SearchSettings, check_whole_numbers
+from kzoo.errors import UserError
 from kzoo.models.label_smoothed_cross_entropy import token_weights
 from kzoo.models.preset_files import in_one_line, read_preset, write_preset
 from kzoo.models.source_attention import SourceAttention
+from kzoo.models.texts_and_tokens import tokenize_prefixes
 from kzoo.models.whole_batch_loss import WholeBatchLoss
 from kzoo.models.xla import uses_xla
 
@@ -19,6 +23,7 @@ class TranslationModel(WholeBatchLoss, keras.Model):
 
     Args:
         backbone: a functional model with a `max_length`, such as `TransformerBackbone`.
+        search: how translations are searched for where a call does not say; it may be replaced at any time.
         **kwargs: other arguments of `keras.Model`.
 
     Call arguments:
@@ -28,9 +33,10 @@ class TranslationModel(WholeBatchLoss, keras.Model):
         Logits `(B, T, V)`.
     """
 
-    def __init__(self, backbone: keras.Model, **kwargs):
+    def __init__(self, backbone: keras.Model, search: SearchSettings | None = None, **kwargs):
         super().__init__(**{"dtype": backbone.dtype_policy, **kwargs})  # the policy decides on loss scaling
         self.backbone = backbone
+        self.search = search or SearchSettings()
         self._compiled_with = None
         self._heed_new_weights()
         self.built = True  # like the backbone
@@ -60,7 +66,7 @@ class TranslationModel(WholeBatchLoss, keras.Model):
         return uses_xla(self.backbone)
 
     def save_to_preset(self, folder: str | os.PathLike):
-        """Write the translator as a keras-hub preset: configuration, weights in float16 and tokenizers.
+        """Write the translator as a keras-hub preset: configuration, float16 weights, tokenizers, search.
 
         Args:
             folder: the preset's folder. It is written completely or not at all, and replaces an earlier
@@ -94,6 +100,7 @@ class TranslationModel(WholeBatchLoss, keras.Model):
         return {
             **super().get_config(),
             "backbone": keras.saving.serialize_keras_object(self.backbone),
+            "search": self.search.entries(),
             "frozen_layers": [number for number, layer in enumerate(layers) if not layer.trainable],
         }
 
@@ -101,7 +108,9 @@ class TranslationModel(WholeBatchLoss, keras.Model):
     def from_config(cls, config):
         config = dict(config)
         frozen = config.pop("frozen_layers", [])  # not in older files
-        model = cls(**{name: keras.saving.deserialize_keras_object(value) for name, value in config.items()})
+        search = SearchSettings.from_entries(config.pop("search", {}), "the configuration")  # likewise
+        parts = {name: keras.saving.deserialize_keras_object(value) for name, value in config.items()}
+        model = cls(**parts, search=search)
         if frozen:
             for number, layer in enumerate(model.backbone._flatten_layers()):  # each before its own layers
                 layer.trainable = number not in frozen
@@ -115,16 +124,15 @@ class TranslationModel(WholeBatchLoss, keras.Model):
     def export(
         self,
         filepath: str | os.PathLike,
-        beam_size: int = 5,
-        length_penalty: float | Callable = 1.0,
+        beam_size: int | None = None,
+        length_penalty: float | Callable | None = None,
         precision: str = "float32",
     ):
         """Write a TensorFlow SavedModel from text to text, with search and tokenizers inside.
 
         Args:
             filepath: its folder.
-            beam_size: int. Hypotheses kept at each step.
-            length_penalty: as in `Translator.translate`.
+            beam_size, length_penalty: as in `Translator.translate`; the rest is as in `search`.
             precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
 
         Its signatures are those of `kzoo.export.export_saved_model`.
@@ -132,6 +140,26 @@ class TranslationModel(WholeBatchLoss, keras.Model):
         from kzoo.export import export_saved_model
 
         export_saved_model(self, filepath, beam_size, length_penalty, precision)
+
+    def _chosen(self, n: int | None, threads: int, **changes) -> tuple[int, SearchSettings]:
+        """Return how many hypotheses are asked for, and `search` with the changes that are not `None`.
+
+        Raises:
+            UserError: a setting that no search can have; threads below 1; more hypotheses than the beam has.
+        """
+        search = self.search.changed(**changes)
+        n = search.beam_size if n is None else n
+        check_whole_numbers(n=n, threads=threads)
+        if n > search.beam_size:
+            raise UserError(f"{n} best translations need a beam of at least {n}, not {search.beam_size}")
+        return n, search
+
+    def _begun(
+        self, tokenizer: Tokenizer, prefixes: Iterable[str] | None, count: int, search: SearchSettings
+    ) -> list[list[int]] | None:
+        """Return the token ids of prefixes, as `tokenize_prefixes` does, with room for an end after them."""
+        longest = min(search.max_length or self.backbone.max_length, self.backbone.max_length)
+        return tokenize_prefixes(tokenizer, prefixes, count, longest - 1)
 
     def _forget_compiled(self):
         """Begin without compiled functions of the model."""

@@ -7,9 +7,7 @@ import keras
 import numpy as np
 from keras_hub.tokenizers import Tokenizer
 
-from kzoo.decoding.length_penalty import as_penalty
 from kzoo.errors import UserError
-from kzoo.models.argument_checks import check_search
 from kzoo.models.image_inputs import image_rows
 from kzoo.models.texts_and_tokens import Hypothesis, as_hypotheses, pieces, tokenize_within
 from kzoo.models.translation_model import TranslationModel
@@ -35,7 +33,7 @@ class Translator(TranslationModel):
         extractor: the extractor of the picture features that the model reads, as the fields of a
             `kzoo.data.Extractor`: a file with features of another extractor is refused. `None`: any features
             are accepted.
-        **kwargs: other arguments of `keras.Model`.
+        **kwargs: the `search`, a `SearchSettings`, and other arguments of `keras.Model`.
 
     Call arguments:
         inputs: as the backbone's.
@@ -70,71 +68,102 @@ class Translator(TranslationModel):
     def translate(
         self,
         texts: Iterable[str],
-        beam_size: int = 5,
-        length_penalty: float | Callable = 1.0,
+        beam_size: int | None = None,
+        length_penalty: float | Callable | None = None,
         max_length: int | None = None,
         truncate: bool = False,
         threads: int = 2,
         progress: Callable[[int], None] | None = None,
         images: np.ndarray | Sequence | None = None,
+        prefixes: Iterable[str] | None = None,
+        min_length: int | None = None,
+        no_repeat_ngram: int | None = None,
     ) -> list[str]:
         """Translate sentences.
 
         Args:
             texts: sentences; an empty one translates to an empty one.
-            beam_size: int. Hypotheses kept at each step; 1 is greedy search.
+            beam_size: int. Hypotheses kept at each step; 1 is greedy search. By default that of the
+                translator's `search`, which a preset brings with it; likewise for the next two.
             length_penalty: α, for log P / length^α; `kzoo.decoding.GNMT(α)`; or another function of the
                 length, for each of which the search is compiled once.
-            max_length: int. Maximum length of a translation in tokens; by default 1.5 × the padded source
-                length + 8.
+            max_length: int. Maximum length of a translation in tokens.
             truncate: bool. Cut sentences that are longer than the model can read; otherwise they are errors.
             threads: int. Batches decoded at a time; always one on JAX.
             progress: function called with the number of sentences after each batch.
             images: for a model with an `image_shape`, one image per sentence: an array
                 `(N, *image_shape)`, features as `kzoo.data.open_features` opens them, or, for a model that
                 reads pictures, paths of image files, which are scaled to its size. Pixels are 0 to 255.
+            prefixes: for each sentence a text whose subwords its translation begins with; `""` for none.
+            min_length: int. Minimum length of a translation in tokens, end symbol included; by default that
+                of `search`, likewise for the next.
+            no_repeat_ngram: int. n, for translations in which no n tokens occur twice in the same order; 0:
+                they may.
 
         Returns:
             The translations, in the order of `texts`.
 
         Raises:
-            UserError: a sentence longer than the model's maximum; images that do not fit; another argument
-                that no search can have; token scores that are not finite.
+            UserError: a sentence longer than the model's maximum; images that do not fit; a prefix that is
+                too long or has an unknown character; another argument that no search can have; token scores
+                that are not finite.
         """
         return [
             best[0].text
             for best in self.n_best(
-                texts, 1, beam_size, length_penalty, max_length, truncate, threads, progress, images
+                texts,
+                1,
+                beam_size,
+                length_penalty,
+                max_length,
+                truncate,
+                threads,
+                progress,
+                images,
+                prefixes,
+                min_length,
+                no_repeat_ngram,
             )
         ]
 
     def n_best(
         self,
         texts: Iterable[str],
-        n: int = 5,
-        beam_size: int = 5,
-        length_penalty: float | Callable = 1.0,
+        n: int | None = None,
+        beam_size: int | None = None,
+        length_penalty: float | Callable | None = None,
         max_length: int | None = None,
         truncate: bool = False,
         threads: int = 2,
         progress: Callable[[int], None] | None = None,
         images: np.ndarray | Sequence | None = None,
+        prefixes: Iterable[str] | None = None,
+        min_length: int | None = None,
+        no_repeat_ngram: int | None = None,
     ) -> list[list[Hypothesis]]:
-        """Return the `n` best translations of each sentence, best first, with their scores.
+        """Return the `n` best translations of each sentence, best first, with their scores; no text twice.
 
         Args:
-            n: int. At most `beam_size`.
+            n: int. At most `beam_size`; as many by default.
 
         The other arguments are those of `translate`.
         """
-        check_search(beam_size, n, max_length, threads)
-        length_penalty = as_penalty(length_penalty)
+        n, search = self._chosen(
+            n,
+            threads,
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            max_length=max_length,
+            min_length=min_length,
+            no_repeat_ngram=no_repeat_ngram,
+        )
         words = self.tokenize_source(texts, truncate)
+        begun = self._begun(self.target_tokenizer, prefixes, len(words), search)
         self._heed_new_weights()
         self.bake()
         images = image_rows(images, len(words), self.image_shape, self.extractor)
         others = {} if images is None else {"image": images}
-        found = self._searches.search(words, others, beam_size, length_penalty, max_length, threads, progress)
+        found = self._searches.search(words, others, search, threads, progress, begun)
         return as_hypotheses(found, n, self.target_tokenizer)
 
     def attention(

@@ -1,9 +1,8 @@
 """Descriptions of trained presets, for commands: read from the small files beside the weights."""
 
-import math
 from pathlib import Path
 
-from kzoo.errors import UserError
+from kzoo.decoding.search_settings import SEARCH_FILE, SearchSettings
 from kzoo.sharing.integrity import METADATA_FILE, read_object
 
 
@@ -30,23 +29,32 @@ def scored_corpus(folder: Path) -> str | None:
     return _scores(folder).get("corpus")
 
 
-def own_search(folder: Path) -> dict:
-    """Return the beam size and the length penalty's α of a trained preset's final scores.
-
-    They are in the recipe of its run or, outside a run, in its own scores. Entries may be missing.
+def own_search(folder: Path) -> SearchSettings:
+    """Return the search that a trained preset carries; the default for one that carries none.
 
     Raises:
-        UserError: a file cannot be read, or one of them is no number that it can be.
+        UserError: its file cannot be read, or a search cannot have one of its values.
     """
+    path = folder / SEARCH_FILE
+    return SearchSettings.from_entries(read_object(path) if path.exists() else {}, path)
+
+
+def scored_search(folder: Path) -> SearchSettings:
+    """Return the search of a trained preset's final scores.
+
+    It is the preset's own; for one that carries none, it is in the recipe of its run or, outside a run, in
+    its scores.
+
+    Raises:
+        UserError: a file cannot be read, or a search cannot have one of its values.
+    """
+    if (folder / SEARCH_FILE).exists():
+        return own_search(folder)
     recipe = folder.parent / "recipe.json"
     in_run = folder.name == "preset" and recipe.is_file()
     said, where = (read_object(recipe), recipe) if in_run else (_scores(folder), folder / "scores.json")
     found = {name: said[name] for name in ("beam_size", "length_penalty", "gnmt") if name in said}
-    for name, value in found.items():
-        kind, least = (int, 1) if name == "beam_size" else ((int, float), -math.inf)
-        if isinstance(value, bool) or not isinstance(value, kind) or not value >= least:
-            raise UserError(f"{where} has the {name} {value!r}: correct it")
-    return found
+    return SearchSettings.from_entries(found, where)
 
 
 def _scores(folder: Path) -> dict:

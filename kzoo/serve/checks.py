@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 from keras_hub.tokenizers import Tokenizer
 
+from kzoo.decoding import SearchSettings
 from kzoo.decoding.batched_search import batches_by_length
 from kzoo.errors import UserError
 from kzoo.models import MultilingualTranslator, Translator
-from kzoo.models.texts_and_tokens import check_encodable
+from kzoo.models.texts_and_tokens import check_encodable, tokenize_prefixes
 
 # Texts tokenized before their lengths are checked: a text within the limit on characters can have tens of
 # thousands of subwords, and 256 of them took seconds. Each call of a tokenizer costs half a millisecond.
@@ -122,6 +123,24 @@ def padded_lengths(
         for number in numbers:
             lengths[number] = length
     return lengths
+
+
+def check_prefixes(
+    translator: Translator | MultilingualTranslator,
+    prefixes: list[str],
+    languages: list[str | None],
+    search: SearchSettings,
+):
+    """Reject texts that no translation can begin with, each in its target language.
+
+    Raises:
+        UserError: names the first one.
+    """
+    most = translator.backbone.max_length
+    for prefix, language in zip(prefixes, languages, strict=True):
+        if prefix:
+            tokenizer = translator.target_tokenizer if language is None else translator.tokenizers[language]
+            tokenize_prefixes(tokenizer, [prefix], 1, min(search.max_length or most, most) - 1)
 
 
 def _tokenized(

@@ -36,7 +36,8 @@ async def _n_best(served: Served, columns: dict[str, list]) -> dict[str, list]:
 
 async def _hypotheses(served: Served, columns: dict[str, list], n: int) -> dict[str, list]:
     among = {key: columns.get(key) for key in ("source_language", "target_language")}
-    found = await served.n_best(columns["text"], n, images=columns.get("image"), **among)
+    images, prefixes = columns.get("image"), columns.get("prefix")
+    found = await served.n_best(columns["text"], n, images=images, prefixes=prefixes, **among)
     full = [[*hypotheses, *[NONE] * (n - len(hypotheses))] for hypotheses in found]
     return {
         "translation": [[hypothesis.text for hypothesis in row] for row in full],
@@ -63,4 +64,4 @@ def _embeddings(translator, texts: list[str], languages: list[str]) -> list:
     return vectors.tolist()  # in the model's thread: it takes seconds for many
 
 
-CALLS = {"serving_default": _best, "n_best": _n_best, "embed": _embed}
+CALLS = {"serving_default": _best, "n_best": _n_best, "prefixed": _n_best, "embed": _embed}

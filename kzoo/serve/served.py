@@ -14,6 +14,7 @@ from kzoo.serve.batcher import Batcher
 from kzoo.serve.checks import (
     Limits,
     check_characters,
+    check_prefixes,
     directions,
     padded_lengths,
     tokenizer_of,
@@ -35,10 +36,12 @@ class Served:
         translator: a `Translator` or a `MultilingualTranslator`.
         name: str. The model's name for clients.
         version: int. The model's version, as in TensorFlow Serving.
-        beam_size: int. Hypotheses kept by beam search, the same for all requests.
+        beam_size: int. Hypotheses kept by beam search, the same for all requests; by default that of the
+            translator's `search`, which the rest of the search is taken from.
         max_batch: int. Maximum sentences per batch; 1 turns batching off.
         max_wait: float. Maximum milliseconds that a sentence waits for others while a thread is free.
         limits: what requests may hold.
+        length_penalty: as in `Translator.translate`, with the same default.
 
     Raises:
         UserError: the name cannot be part of a URL, or the batch size is out of range.
@@ -49,16 +52,19 @@ class Served:
         translator: Translator | MultilingualTranslator,
         name: str,
         version: int = 1,
-        beam_size: int = 5,
+        beam_size: int | None = None,
         max_batch: int = 16,
         max_wait: float = 0.0,
         limits: Limits | None = None,
+        length_penalty: float | Callable | None = None,
     ):
         if not name or set(name) & set("/:?#"):
             raise UserError(f"a model's name must not be empty or contain '/', ':', '?' or '#': {name!r}")
         if not 1 <= max_batch <= ROWS[-1]:
             raise UserError(f"a batch has 1 to {ROWS[-1]} sentences, not {max_batch}")
-        self.translator, self.name, self.version, self.beam_size = translator, name, version, beam_size
+        self.translator, self.name, self.version = translator, name, version
+        self._settings = translator.search.changed(beam_size=beam_size, length_penalty=length_penalty)
+        self.beam_size = self._settings.beam_size
         self.limits = limits or Limits()
         self.metrics = Metrics()
         self.ready = self.broken = False
@@ -111,6 +117,7 @@ class Served:
         source_language: str | list[str] | None = None,
         target_language: str | list[str] | None = None,
         images: Sequence | None = None,
+        prefixes: list[str] | None = None,
     ) -> list[list[Hypothesis]]:
         """Return the `n` best translations of each sentence, best first, batched with other requests'.
 
@@ -121,6 +128,7 @@ class Served:
             target_language: the same.
             images: an image for each sentence if the preset reads them: for pictures, the bytes of a JPEG or
                 PNG file, or an array from `picture`; for features, numbers of `image_shape`.
+            prefixes: for each sentence a text that its translations begin with; `""` for none.
 
         Raises:
             UserError: the request is invalid.
@@ -129,12 +137,13 @@ class Served:
         if not 1 <= n <= self.beam_size:
             raise UserError(f"1 to {self.beam_size} best translations are available, not {n}")
         ways = directions(self.languages, self.multilingual, len(texts), source_language, target_language)
-        check_characters(texts, self.limits)
-        sources = [source for source, _ in ways]
+        begun = [""] * len(texts) if prefixes is None else prefixes
+        for column in (texts, begun):
+            check_characters(column, self.limits)
         with self._batcher.room(len(texts)):
-            lengths, images = await self._batcher.beside(self._prepared, texts, sources, images)
+            lengths, images = await self._batcher.beside(self._prepared, texts, ways, images, begun)
         # Sentences of one padded length make a batch, which is one call of one compiled search.
-        keys, rows = zip(ways, lengths, strict=True), zip(texts, images, strict=True)
+        keys, rows = zip(ways, lengths, map(bool, begun), strict=True), zip(texts, images, begun, strict=True)
         found = await self._batcher.submit(list(zip(keys, rows, strict=True)))
         self.metrics.sentences.inc(len(texts))
         return [hypotheses[:n] for hypotheses in found]
@@ -173,9 +182,12 @@ class Served:
             (found,) = await self._batcher.beside(decoded_images, [image], 1, self.image_shape)
         return found
 
-    def _prepared(self, texts: list[str], languages: list[str | None], images) -> tuple[list, list]:
-        """Return the padded lengths of texts, and their images decoded."""
-        lengths = padded_lengths(self.translator, texts, languages)
+    def _prepared(
+        self, texts: list[str], ways: list[tuple[str | None, str | None]], images, prefixes: list[str]
+    ) -> tuple[list, list]:
+        """Return the padded lengths of texts, and their images decoded; check the prefixes."""
+        lengths = padded_lengths(self.translator, texts, [source for source, _ in ways])
+        check_prefixes(self.translator, prefixes, [target for _, target in ways], self._settings)
         return lengths, decoded_images(images, len(texts), self.image_shape)
 
     def _search(self, key: tuple, rows: list[tuple]) -> list[list[Hypothesis]]:
@@ -184,15 +196,15 @@ class Served:
         Raises:
             RuntimeError: the model's scores are not finite.
         """
-        direction, _ = key
-        texts, images = (list(column) for column in zip(*filled(rows, self._counts), strict=True))
+        direction, _, begun = key
+        texts, images, prefixes = (list(column) for column in zip(*filled(rows, self._counts), strict=True))
         options = {"images": np.stack(images)} if self.image_shape else {}
+        if begun:
+            options["prefixes"] = prefixes
         if self.multilingual:
             options |= dict(zip(("source_language", "target_language"), direction, strict=True))
         try:
-            found = self.translator.n_best(
-                texts, n=self.beam_size, beam_size=self.beam_size, threads=1, **options
-            )
+            found = self.translator.n_best(texts, **vars(self._settings), threads=1, **options)
         except UserError as error:  # requests have been checked: the model is at fault, not a client
             raise RuntimeError(str(error)) from error
         return found[: len(rows)]
@@ -207,7 +219,7 @@ class Served:
 
         async def compile_some():
             for rows in batches:
-                await self._batcher.in_model_thread(self._search, (direction, None), rows)
+                await self._batcher.in_model_thread(self._search, (direction, None, False), rows)
 
         try:
             await asyncio.gather(*(compile_some() for _ in range(self._batcher.threads)))

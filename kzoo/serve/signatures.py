@@ -37,6 +37,7 @@ def signatures(served: Served) -> dict[str, Signature]:
     found = {
         "serving_default": Signature(inputs, {"translation": STRINGS, "score": NUMBERS}),
         "n_best": Signature(inputs, several),
+        "prefixed": Signature({**inputs, "prefix": STRINGS}, several),
     }
     backbone = served.translator.backbone
     if getattr(backbone, "bridge", None) is not None:

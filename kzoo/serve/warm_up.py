@@ -28,7 +28,7 @@ def filled(rows: list, counts: list[int]) -> list:
 def warm_up_rows(
     tokenizer: Tokenizer, max_length: int, counts: list[int], image_shape: tuple[int, ...] | None
 ) -> Iterator[list[tuple]]:
-    """Yield batches of text and image, one of each usual shape, those needed first at the front.
+    """Yield batches of text, image and no prefix, one of each usual shape, those needed first at the front.
 
     Args:
         tokenizer: the source language's.
@@ -42,7 +42,7 @@ def warm_up_rows(
     texts = usual_texts(tokenizer, max_length)
     for rows in counts:
         for text in texts:
-            yield [(text, image)] * rows
+            yield [(text, image, "")] * rows
 
 
 def usual_texts(tokenizer: Tokenizer, max_length: int) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from keras import ops, tree
 
-from kzoo.decoding import GNMT, BeamSearch, Exponent, batched_search
+from kzoo.decoding import GNMT, BeamSearch, Exponent, SearchSettings, batched_search
 from kzoo.decoding.batched_search import BatchedSearch, batches_by_length, padded_source
 from kzoo.decoding.length_penalty import as_penalty
 from kzoo.decoding.top_k import top_k
@@ -252,7 +252,7 @@ def test_outputs_end_at_one_and_a_half_times_the_padded_length_and_eight(random)
     endless.logits[..., END] = -100
     searches, words = BatchedSearch(endless, max_length=64, jit_compile=False), [[1] * 5, [1] * 20, [1] * 60]
     for most, lengths in ((None, [32, 44, 64]), (9, [9, 9, 9]), (100, [64, 64, 64])):
-        found = searches.search(words, {}, 1, Exponent(), most)
+        found = searches.search(words, {}, SearchSettings(1, max_length=most))
         assert [len(words_of(tokens[0])) for tokens, _ in found] == lengths
 
 
@@ -273,8 +273,8 @@ def test_no_sentence_of_many_is_left_out():
 
 def test_many_sentences_of_one_length_are_searched_in_stages(monkeypatch):
     class Search:
-        def __init__(self, *arguments):
-            staged.append(arguments[-1])
+        def __init__(self, model, staged, **settings):
+            found.append(staged)
 
         def compile(self, jit_compile):
             pass
@@ -282,12 +282,12 @@ def test_many_sentences_of_one_length_are_searched_in_stages(monkeypatch):
         def predict_on_batch(self, inputs):
             return {"tokens": inputs["source"], "scores": inputs["source"]}
 
-    staged = []
+    found = []
     monkeypatch.setattr(batched_search, "BeamSearch", Search)
     monkeypatch.setattr(batched_search, "MANY", 3)
     for words in ([[5]] * 3, [[5], [5], [5] * 30]):
-        BatchedSearch(None, 64, False).search(words, {}, 1, Exponent(), threads=1)
-    assert staged == [True, False, False]
+        BatchedSearch(None, 64, False).search(words, {}, SearchSettings(1), threads=1)
+    assert found == [True, False, False]
 
 
 def test_length_penalties():

@@ -90,12 +90,17 @@ class Copier:
         return texts
 
 
-def test_evaluate_searches_as_it_is_told():
+def test_evaluate_searches_as_it_is_told_or_else_as_the_translator_does():
     copier = Copier()
     evaluate(copier, open_corpus("scenes"), ["val"], "en", "de", 3, 0.6, truncate=True, progress=print)
     assert copier.options == {"beam_size": 3, "length_penalty": 0.6, "truncate": True, "progress": print}
     scores, _ = evaluate(copier, open_corpus("scenes"), ["val"], "en", "de")
-    assert copier.options == {"beam_size": 5, "length_penalty": 1.0, "truncate": False, "progress": None}
+    assert copier.options == {
+        "beam_size": None,
+        "length_penalty": None,
+        "truncate": False,
+        "progress": None,
+    }
     assert [s.split for s in scores] == ["val"]
 
 

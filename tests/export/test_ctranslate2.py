@@ -1,12 +1,13 @@
 """CTranslate2 models against `translate`: the same words, but for ties."""
 
+import json
 import os
 
 import numpy as np
 import pytest
 import sentencepiece
 
-from kzoo.decoding import batched_search
+from kzoo.decoding import GNMT, SearchSettings, batched_search
 from kzoo.errors import UserError
 from kzoo.export import export_ctranslate2
 from kzoo.export.ctranslate2 import array
@@ -27,8 +28,8 @@ def translator(shelved):
     return shelved("pope_tiny_multi30k_en_de")
 
 
-def n_best(folder, compute_type, sentences):
-    """Return CTranslate2's five texts and scores of each sentence, called as docs/serving.md says."""
+def n_best(folder, compute_type, sentences, n=5):
+    """Return CTranslate2's `n` best texts and scores of each sentence, called as docs/serving.md says."""
     source, target = (
         sentencepiece.SentencePieceProcessor(str(folder / f"{side}.spm")) for side in ("source", "target")
     )
@@ -36,10 +37,9 @@ def n_best(folder, compute_type, sentences):
     found = engine.translate_batch(
         source.encode(sentences, out_type=str),
         max_batch_size=32,
-        beam_size=5,
-        min_decoding_length=0,
-        num_hypotheses=5,
+        num_hypotheses=n,
         return_scores=True,
+        **json.loads((folder / "translate_batch.json").read_text()),
     )
     return [target.decode(result.hypotheses) for result in found], [result.scores for result in found]
 
@@ -132,6 +132,28 @@ def test_every_form_scores_as_translate_does(
         export_ctranslate2(translator, tmp_path / precision, precision)
         texts, _ = n_best(tmp_path / precision, "int8" if precision == "int8" else "float32", SENTENCES)
         assert not any("\u2047" in text for best in texts for text in best)
+
+
+def test_the_search_is_written_where_ctranslate2_has_it(translator, tmp_path, monkeypatch):
+    monkeypatch.setattr(translator, "search", SearchSettings(6, 0.5))
+    export_ctranslate2(translator, tmp_path / "model")
+    texts, scores = n_best(tmp_path / "model", "float32", SENTENCES[1:])
+    ours = translator.n_best(SENTENCES[1:], 5)
+    assert texts == [[hypothesis.text for hypothesis in best] for best in ours]
+    expected = [[hypothesis.score for hypothesis in best] for best in ours]
+    np.testing.assert_allclose(scores, expected, atol=ROUNDING)
+    monkeypatch.setattr(translator, "search", SearchSettings(max_length=5))  # four words and the end
+    export_ctranslate2(translator, tmp_path / "short")
+    texts, _ = n_best(tmp_path / "short", "float32", SENTENCES)
+    assert max(len(words) for best in texts for words in translator.target_tokenizer(best)) == 4
+    # Greedy: of what it rules out, CTranslate2 gives the probability to the other words.
+    monkeypatch.setattr(translator, "search", SearchSettings(1, min_length=12, no_repeat_ngram=1))
+    export_ctranslate2(translator, tmp_path / "long")
+    texts, _ = n_best(tmp_path / "long", "float32", SENTENCES, 1)
+    assert [best[0] for best in texts] == translator.translate(SENTENCES)
+    monkeypatch.setattr(translator, "search", SearchSettings(length_penalty=GNMT(0.6)))
+    with pytest.raises(UserError, match="has no GNMT's length penalty .*: give α with --length-penalty"):
+        export_ctranslate2(translator, tmp_path / "other")
 
 
 @pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method")

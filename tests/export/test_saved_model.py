@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from kzoo.decoding import Exponent
+from kzoo.decoding import SearchSettings
 from kzoo.errors import UserError
 from kzoo.export import graph_search
 from kzoo.models import Translator
@@ -167,8 +167,12 @@ def test_a_transformer_translates_text(ask, tmp_path, monkeypatch):
     monkeypatch.setattr(graph_search, "ROWS", (1, 4))
     keras.utils.set_random_seed(1)
     translator = pope_tiny(subwords(), **{**TRANSFORMER, "max_length": 24})
-    translator.export(tmp_path / "model", beam_size=3, length_penalty=0)
-    best, several, none, no_n_best, one, *unusual = ask(
+    # The beam is given.
+    translator.search = SearchSettings(9, length_penalty=0, min_length=3, no_repeat_ngram=1)
+    translator.export(tmp_path / "model", beam_size=3)
+    prefixes = ["dogs.", "", "a man", "two dogs run in the snow. a", "", ""]
+    prefixed, best, several, none, no_n_best, one, *unusual = ask(
+        ("prefixed", {"text": ENGLISH, "prefix": prefixes}),
         ("serving_default", {"text": ENGLISH}),
         ("n_best", {"text": ENGLISH}),
         ("serving_default", {"text": []}),
@@ -179,6 +183,10 @@ def test_a_transformer_translates_text(ask, tmp_path, monkeypatch):
     )
     expected = translator.n_best(ENGLISH + REPLACED, 3, beam_size=3, length_penalty=0, truncate=True)
     check_translations(several, best, expected[: len(ENGLISH)])
+    begun = translator.n_best(ENGLISH, 3, beam_size=3, prefixes=prefixes)
+    best_begun = {name: [values[0] for values in column] for name, column in prefixed.items()}
+    check_translations(prefixed, best_begun, begun)
+    assert begun[1] == expected[1] and begun[0][0].text.startswith("dogs.")
     check_translations(*reversed(unusual), expected[len(ENGLISH) :])
     assert best["translation"][2] == ""
     assert none == no_n_best == {"translation": [], "score": []}
@@ -352,7 +360,9 @@ def test_several_languages_in_one_batch(ask, tmp_path):
     round_to_float16(translator)
     source, target = ["en", "de", "en", "de", "de", "en"], ["de", "en", "en", "de", "en", "de"]
     languages = {"source_language": source, "target_language": target}
-    best, several, *none, unknown, fewer, embedded = ask(
+    prefixes = ["dogs.", "", "a man", "", "snow", "a"]
+    prefixed, best, several, *none, unknown, fewer, embedded = ask(
+        ("prefixed", {"text": ENGLISH, "prefix": prefixes, **languages}),
         ("serving_default", {"text": ENGLISH, **languages}),
         ("n_best", {"text": ENGLISH, **languages}),
         ("serving_default", {"text": [], "source_language": [], "target_language": []}),
@@ -367,6 +377,11 @@ def test_several_languages_in_one_batch(ask, tmp_path):
         for text, s, t in zip(ENGLISH, source, target, strict=True)
     ]
     check_translations(several, best, expected)
+    begun = [
+        translator.n_best([text], s, t, 2, beam_size=2, prefixes=[prefix])[0]
+        for text, s, t, prefix in zip(ENGLISH, source, target, prefixes, strict=True)
+    ]
+    check_translations(prefixed, {name: [v[0] for v in values] for name, values in prefixed.items()}, begun)
     assert none == [{"translation": [], "score": []}] * 2 + [{"embedding": []}]
     assert "unknown language; this model knows en, de" in unknown["error"]
     assert "must have a row for each text" in fewer["error"]
@@ -376,8 +391,10 @@ def test_several_languages_in_one_batch(ask, tmp_path):
 
 def test_outputs_end_where_those_of_translate_do():
     backbone = pope_tiny(subwords(), **{**TRANSFORMER, "max_length": 64}).backbone
-    limits = TextSearch(FullWeights(backbone), 1, Exponent()).limits
+    limits = TextSearch(FullWeights(backbone), SearchSettings()).limits
     assert limits == {16: 32, 24: 44, 32: 56, 48: 64, 64: 64}
+    limits = TextSearch(FullWeights(backbone), SearchSettings(max_length=9)).limits
+    assert set(limits.values()) == {9}
 
 
 @pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method")

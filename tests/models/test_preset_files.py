@@ -11,6 +11,7 @@ import keras_hub
 import numpy as np
 import pytest
 
+from kzoo.decoding import GNMT, SearchSettings
 from kzoo.errors import UserError
 from kzoo.models import (
     AttentionBridgeBackbone,
@@ -29,6 +30,7 @@ FILES = (
     "config.json",
     "tokenizer.json",
     "model.weights.h5",
+    "search.json",
     "translator.json",
 )
 
@@ -190,6 +192,35 @@ def test_a_model_of_half_precision_is_saved_as_one_of_full_precision(saved, pres
         np.testing.assert_array_equal(one, other)
 
 
+def test_a_preset_carries_its_search(saved, preset):
+    assert Translator.from_preset(saved).search == SearchSettings()
+    translator = Translator.from_preset(saved)
+    translator.search = SearchSettings(4, GNMT(0.6), 9)
+    translator.save_to_preset(preset)
+    assert json.loads((preset / "search.json").read_text()) == {"beam_size": 4, "gnmt": 0.6, "max_length": 9}
+    assert load(preset).search == translator.search
+    translator.search = SearchSettings(length_penalty=np.sqrt)
+    with pytest.raises(UserError, match="length_penalty is a number or kzoo.decoding.GNMT"):
+        translator.save_to_preset(preset)
+    assert load(preset).search == SearchSettings(4, GNMT(0.6), 9)
+
+
+def test_a_preset_of_before_searches_has_the_default(preset):
+    (preset / "search.json").unlink()
+    seal(preset)
+    assert load(preset).search == SearchSettings(5, 1.0)
+
+
+def test_a_search_that_is_not_listed_or_cannot_be_is_refused(preset):
+    rewrite(preset / "search.json", beam_size=-1)
+    seal(preset)
+    refused(preset, "search.json: beam_size is a whole number of at least 1, not -1")
+    (preset / "search.json").unlink()
+    seal(preset)
+    (preset / "search.json").write_text("{}")
+    refused(preset, "lists no search.json")
+
+
 def test_a_translator_of_another_class_is_named(preset):
     with pytest.raises(
         UserError, match="holds a 'Translator', not a MultilingualTranslator: read it with kzoo.presets.load"
@@ -306,14 +337,112 @@ def test_a_link_within_the_folder_or_to_it_is_fine(preset, tmp_path):
 
 
 def test_weights_that_lie_in_another_file_are_refused(preset, tmp_path):
-    """By Keras."""
-    (preset / "model.weights.h5").rename(tmp_path / "outside.h5")
-    with h5py.File(tmp_path / "outside.h5") as outside, h5py.File(preset / "model.weights.h5", "w") as file:
+    weights = preset / "model.weights.h5"
+    weights.rename(tmp_path / "outside.h5")
+    with h5py.File(tmp_path / "outside.h5") as outside, h5py.File(weights, "w") as file:
         for name in outside:
             file[name] = h5py.ExternalLink(str(tmp_path / "outside.h5"), name)
     seal(preset)
-    with pytest.raises(ValueError, match="Not allowed: H5 file with ExternalLink"):
-        Translator.from_preset(preset)
+    refused(preset, "its weights allow at most 0")
+    shutil.copy(tmp_path / "outside.h5", weights)
+    with h5py.File(weights, "r+") as file:
+        name, shape = next((name, item.shape) for name, item in arrays(file))
+        (tmp_path / "outside.raw").write_bytes(bytes(4 * np.prod(shape)))
+        del file[name]
+        file.create_dataset(name, shape, "float32", external=[(str(tmp_path / "outside.raw"), 0, 2**20)])
+    seal(preset)
+    refused(preset, f"/{name} in model.weights.h5 is not an array of finite numbers")
+
+
+def arrays(file):
+    """Return the names and arrays in an HDF5 file."""
+    found = []
+    file.visititems(lambda name, item: found.append((name, item)))
+    return [(name, item) for name, item in found if isinstance(item, h5py.Dataset)]
+
+
+def test_a_configuration_of_another_model_is_refused(tmp_path):
+    """With a layer less, weights were left over, and it translated otherwise."""
+    folder = tmp_path / "preset"
+    tokenizer = SubwordTokenizer(train_subwords(["a man", "a dog"] * 20, 20))
+    pope_tiny(tokenizer, **{**SMALL, "num_layers": 2}).save_to_preset(folder)
+    whole = json.loads((folder / "config.json").read_text())
+    for changes in (
+        {"num_layers": 1},
+        {"num_layers": 3},
+        {"width": 16},
+        {"feedforward_dim": 16},
+        {"source_vocabulary_size": 21},
+        {"target_vocabulary_size": 20},
+        {"norm": "post"},
+        {"position_encoding": "learned", "position_options": {}},
+    ):
+        config = {**whole["config"], **changes}
+        (folder / "config.json").write_text(json.dumps({**whole, "config": config}))
+        seal(folder)
+        refused(folder, "its configuration is of a model with", "but model.weights.h5 has")
+    (folder / "config.json").write_text(json.dumps(whole))
+    seal(folder)
+    load(folder)
+
+
+def spoil(file, change):
+    """Change an array of an HDF5 file; return its name."""
+    name, item = arrays(file)[0]
+    changed = change(item[()])
+    del file[name]
+    if changed is not None:
+        file[name] = changed
+    return name
+
+
+@pytest.mark.parametrize("sharded", [False, True])
+def test_weights_that_are_not_the_model_s_are_refused(preset, tmp_path, monkeypatch, sharded):
+    folder = tmp_path / "whole"
+    if sharded:
+        monkeypatch.setattr(preset_files, "SHARD_SIZE", 3e-6)
+    load(preset).save_to_preset(folder)
+    for number, (change, words) in enumerate(
+        (
+            (lambda values: None, "its configuration is of a model with"),
+            (lambda values: values[..., :-1], "its configuration is of a model with"),
+            (lambda values: values[None], "its configuration is of a model with"),
+            (lambda values: np.full_like(values, np.nan), "is not an array of finite numbers"),
+            (lambda values: np.full_like(values, np.inf), "is not an array of finite numbers"),
+            (lambda values: values.astype("S8"), "is not an array of finite numbers"),
+        )
+    ):
+        spoiled = shutil.copytree(folder, tmp_path / f"spoiled {number}")
+        path = sorted(spoiled.glob("*.weights.h5"))[-1]
+        with h5py.File(path, "r+") as file:
+            spoil(file, change)
+        seal(spoiled)
+        refused(spoiled, words, path.name)
+    with h5py.File(sorted(folder.glob("*.weights.h5"))[-1], "r+") as file:
+        file["more"] = np.zeros(3)
+    seal(folder)
+    refused(folder, "is of a model with 0 weights of shape (3,)")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_weights_that_are_not_finite_are_not_saved(saved, preset, value):
+    translator = Translator.from_preset(saved)
+    weight = translator.backbone.target_embedding.embeddings
+    values = keras.ops.convert_to_numpy(weight).copy()
+    values[5, 3] = value
+    weight.assign(values)
+    with pytest.raises(UserError, match="is not an array of finite numbers"):
+        translator.save_to_preset(preset)
+    load(preset)  # the earlier one
+
+
+def test_a_vocabulary_beyond_the_model_s_is_refused(preset, tmp_path):
+    larger = SubwordTokenizer(train_subwords(["a man", "a dog", "two cats"] * 20, 24))
+    with pytest.raises(UserError, match="tokenizer.json has 24 tokens, but its model only 20"):
+        Translator(load(preset).backbone, larger).save_to_preset(tmp_path / "other")
+    (preset / "assets" / "tokenizer" / "vocabulary.spm").write_bytes(larger.proto)
+    seal(preset)
+    refused(preset, "tokenizer.json has 24 tokens, but its model only 20")
 
 
 @pytest.mark.parametrize("size", [3e-6, 1e-8], ids=["several weights a file", "no weight fits"])

@@ -10,6 +10,7 @@ import pytest
 from keras import ops
 
 from kzoo.data import Batches, open_corpus
+from kzoo.decoding import GNMT, SearchSettings
 from kzoo.errors import UserError
 from kzoo.models import Adam, LabelSmoothedCrossEntropy, NoamSchedule
 from kzoo.presets import load, pope_tiny
@@ -89,6 +90,23 @@ def test_n_best_is_sorted_and_begins_with_the_translation(trained):
 def test_the_length_penalty_favours_short_or_long_translations(trained):
     short, long = (trained.translate([SENTENCES[2]], length_penalty=alpha)[0] for alpha in (-2, 2))
     assert len(short) < len(long)
+
+
+def test_what_a_call_leaves_out_is_the_translator_s_own(trained, tmp_path):
+    other = SearchSettings(2, GNMT(-2.0), 6)
+    expected = trained.n_best(SENTENCES, beam_size=2, length_penalty=GNMT(-2.0), max_length=6)
+    assert expected != trained.n_best(SENTENCES, 2)
+    model = pope_tiny(trained.source_tokenizer, **SMALL)
+    model.set_weights(trained.get_weights())
+    model.search = other
+    assert model.n_best(SENTENCES) == expected
+    assert model.translate(SENTENCES) == [best[0].text for best in expected]
+    assert model.n_best(SENTENCES, beam_size=5, length_penalty=1, max_length=40) == trained.n_best(
+        SENTENCES, max_length=40
+    )
+    model.save(tmp_path / "model.keras")
+    assert keras.saving.load_model(tmp_path / "model.keras").search == other
+    assert keras.models.clone_model(model).search == other
 
 
 def test_progress_counts_the_sentences_that_are_searched(trained):

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from starlette.requests import ClientDisconnect
 
+from kzoo.decoding import SearchSettings
 from kzoo.errors import UserError
 from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator
 from kzoo.presets import image_text_tiny, pope_tiny
@@ -143,6 +144,33 @@ def test_translations_are_those_of_translate(translator):
         assert texts == [h.text for h in hypotheses] + [""] * missing
         np.testing.assert_allclose(values, [h.score for h in hypotheses] + [-1e9] * missing, rtol=1e-4)
     assert none.json() == {"outputs": {"translation": [], "score": []}}
+
+
+def test_translations_begin_with_a_prefix(translator):
+    prefixes = ["dogs", "", "a man", "two", "", "snow"]
+    expected = translator.n_best(TEXTS, 2, beam_size=2, prefixes=prefixes)
+    begun, unknown, long, none = ask(
+        served(translator),
+        {"inputs": {"text": TEXTS, "prefix": prefixes}, "signature_name": "prefixed"},
+        {"inputs": {"text": ["a"], "prefix": ["犬"]}, "signature_name": "prefixed"},
+        {"inputs": {"text": ["a"], "prefix": ["dogs " * 30]}, "signature_name": "prefixed"},
+        {"inputs": {"text": ["a"]}, "signature_name": "prefixed"},
+    )
+    best = [texts[0] for texts in begun.json()["outputs"]["translation"]]
+    assert best == [hypotheses[0].text for hypotheses in expected]
+    begins = [one.startswith(prefix) for one, prefix in zip(best, prefixes, strict=True)]
+    assert begins == [True, True, False, True, True, True]  # an empty text has an empty translation
+    check_error(unknown, 400, "the prefix '犬' has a character that the vocabulary lacks")
+    check_error(long, 400, "the prefix .* has [0-9]+ subwords, a translation has at most 15 before its end")
+    check_error(none, 400, '"inputs" must have a list of prefix')
+
+
+def test_a_search_is_the_translator_s_unless_another_is_given(translator, monkeypatch):
+    monkeypatch.setattr(translator, "search", SearchSettings(3, length_penalty=-1.0, max_length=6))
+    for options in ({"beam_size": None}, {"beam_size": 2, "length_penalty": 2.0}):
+        expected = translator.n_best(TEXTS[:1], **options)[0]
+        (answer,) = ask(served(translator, **options), {"inputs": TEXTS[:1], "signature_name": "n_best"})
+        assert answer.json()["outputs"]["translation"][0][: len(expected)] == [h.text for h in expected]
 
 
 def test_concurrent_requests_share_a_batch_and_a_bad_one_fails_alone(translator):

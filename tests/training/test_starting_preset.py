@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from kzoo.data import open_corpus
+from kzoo.decoding import GNMT, SearchSettings
 from kzoo.errors import UserError
 from kzoo.presets import attention_bridge_m2m_tiny, load, pope_tiny
 from kzoo.text import MosesSubwordTokenizer, SubwordTokenizer, moses_text, train_subwords
@@ -40,6 +41,7 @@ def preset(text, tmp_path_factory):
     subwords = train_subwords([*text["train"]["en"], *text["train"]["de"]], 300)
     translator = pope_tiny(SubwordTokenizer(subwords), dropout=0.3, **SMALL)
     translator.source_language, translator.target_language = "en", "de"
+    translator.search = SearchSettings(3, GNMT(0.6), 50)
     folder = tmp_path_factory.mktemp("trained") / "preset"
     translator.save_to_preset(folder)
     return folder
@@ -84,6 +86,7 @@ def test_it_begins_with_the_preset_s_weights_words_and_languages(recipe, preset,
     same(tuned, before)
     assert tuned.source_tokenizer.get_vocabulary() == before.source_tokenizer.get_vocabulary()
     assert (tuned.source_language, tuned.target_language) == ("en", "de")
+    assert tuned.search == SearchSettings(recipe.beam_size, recipe.length_penalty, 50)
     assert not list((tmp_path / "run").glob("subwords*"))
     same(load(tmp_path / "run"), before)
 

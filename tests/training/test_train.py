@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from kzoo.data import open_corpus
+from kzoo.decoding import SearchSettings
 from kzoo.errors import UserError
 from kzoo.presets import build, load
 from kzoo.training import Recipe, prepare, read_recipe, train
@@ -46,6 +47,8 @@ def recipe(tmp_path_factory):
         warmup_steps=20,
         epochs=3,
         clip_norm=1.0,
+        beam_size=4,
+        length_penalty=0.8,
     )
 
 
@@ -66,6 +69,7 @@ def test_a_run_leaves_history_checkpoints_and_a_preset(unbroken, recipe):
     assert list((folder / "tensorboard").rglob("events*"))
     preset = load(folder)
     assert (preset.source_language, preset.target_language) == ("en", "de")
+    assert preset.search == translator.search == SearchSettings(4, 0.8)
     np.testing.assert_allclose(preset.get_weights()[0], translator.get_weights()[0], atol=1e-3)
 
 

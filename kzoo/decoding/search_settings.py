@@ -1,0 +1,115 @@
+"""The settings of a beam search, as a preset carries them in a file of its own."""
+
+import dataclasses
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Self
+
+from kzoo.decoding.length_penalty import GNMT, Exponent, as_penalty
+from kzoo.errors import UserError, nearest
+
+SEARCH_FILE = "search.json"
+ALPHAS = {Exponent: "length_penalty", GNMT: "gnmt"}  # what a file calls the α of each kind of penalty
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How translations are searched for.
+
+    Args:
+        beam_size: int. Hypotheses kept at each step; 1 is greedy search.
+        length_penalty: α, for log P / length^α; `GNMT(α)`; or another function of the length.
+        max_length: int. Maximum length of a translation in tokens, end symbol included; `None`: 1.5 × the
+            padded source length + 8.
+        min_length: int. Minimum length of a translation in tokens, end symbol included.
+        no_repeat_ngram: int. n, for translations in which no n tokens occur twice in the same order; 0: they
+            may.
+
+    Raises:
+        UserError: a setting that no search can have.
+
+    Example:
+
+    >>> translator.search = SearchSettings(beam_size=10, length_penalty=0.9)
+    """
+
+    beam_size: int = 5
+    length_penalty: float | Callable = 1.0
+    max_length: int | None = None
+    min_length: int = 0
+    no_repeat_ngram: int = 0
+
+    def __post_init__(self):
+        object.__setattr__(self, "length_penalty", as_penalty(self.length_penalty))
+        check_whole_numbers(beam_size=self.beam_size)
+        check_whole_numbers(0, min_length=self.min_length, no_repeat_ngram=self.no_repeat_ngram)
+        if self.max_length is not None:
+            check_whole_numbers(max_length=self.max_length)
+            if self.min_length > self.max_length:
+                raise UserError(f"min_length {self.min_length} is above max_length {self.max_length}")
+
+    def changed(self, **settings) -> Self:
+        """Return the settings with others in place of some; `None` leaves one as it is."""
+        given = {name: value for name, value in settings.items() if value is not None}
+        return dataclasses.replace(self, **given)
+
+    def entries(self) -> dict:
+        """Return the settings as JSON has them, such as `{"beam_size": 4, "gnmt": 0.6}`.
+
+        Raises:
+            UserError: a length penalty of a kind that no file has.
+        """
+        penalty = self.length_penalty
+        if type(penalty) not in ALPHAS:
+            raise UserError(
+                f"a preset's length_penalty is a number or kzoo.decoding.GNMT, not the function {penalty!r}"
+            )
+        others = ("max_length", "min_length", "no_repeat_ngram")
+        return {
+            "beam_size": int(self.beam_size),
+            ALPHAS[type(penalty)]: float(penalty.alpha),
+            **{name: int(getattr(self, name)) for name in others if getattr(self, name)},
+        }
+
+    @classmethod
+    def from_entries(cls, entries: dict, where: str | os.PathLike) -> Self:
+        """Return the settings that `entries` returned; what is missing has its default.
+
+        Args:
+            entries: a JSON object.
+            where: the file that has it, for errors.
+
+        Raises:
+            UserError: an unknown key, or a value that it cannot have.
+        """
+        known = [*(field.name for field in dataclasses.fields(cls)), "gnmt"]
+        if unknown := [key for key in entries if key not in known]:
+            raise UserError(f"{where} has an unknown key {unknown[0]!r:.80}; {nearest(unknown[0], known)}")
+        values = dict(entries)
+        try:
+            if "gnmt" in values:
+                if "length_penalty" in values:
+                    raise UserError("length_penalty and gnmt exclude each other: keep one of them")
+                values["length_penalty"] = GNMT(values.pop("gnmt"))
+            return cls(**values)
+        except UserError as error:
+            raise UserError(f"{where}: {error}") from None
+
+    def __str__(self) -> str:
+        words = [f"beam {self.beam_size}", str(self.length_penalty)]
+        if self.max_length:
+            words.append(f"at most {self.max_length} tokens")
+        if self.min_length:
+            words.append(f"at least {self.min_length} tokens")
+        if self.no_repeat_ngram:
+            words.append(f"no {self.no_repeat_ngram}-gram twice")
+        return ", ".join(words)
+
+
+def check_whole_numbers(least: int = 1, **numbers):
+    """Raise `UserError` for a number, by its argument's name, that is not whole or below `least`."""
+    for name, value in numbers.items():
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+            raise UserError(f"{name} is a whole number of at least {least}, not {value!r}")

@@ -1,0 +1,73 @@
+"""Every command that translates takes the preset's own search, unless it is told another."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner
+
+from kzoo import cli
+from kzoo.decoding import GNMT, SearchSettings
+from kzoo.models import Hypothesis
+
+TEXT = ["Berlin", "Paris"]
+COMMANDS = {
+    "translate": ["translate", "preset", *TEXT],
+    "evaluate": ["evaluate", "preset", "--files", "test.en", "test.de"],
+    "report": ["report", "page.html", "preset", "preset", "--files", "test.en", "test.de"],
+    "export": ["export", "preset", "model"],
+    "export to CTranslate2": ["export", "preset", "model", "--format", "ctranslate2"],
+    "serve": ["serve", "preset", "--port", "0"],
+}
+
+
+class Copier:
+    """A translator that repeats the sentences, and notes with which search."""
+
+    source_language, target_language, search = "en", "de", SearchSettings()
+
+    def __init__(self, used):
+        self.used = used
+
+    def translate(self, texts, **options):
+        self.used.add(self.search)
+        return texts
+
+    def n_best(self, texts, n, **options):
+        return [[Hypothesis(text, -1.0)] for text in self.translate(texts)]
+
+
+@pytest.fixture
+def used(tmp_path, monkeypatch):
+    """The searches that commands use; they run in a folder with a preset and sentences."""
+    used = set()
+    monkeypatch.chdir(tmp_path)
+    Path("preset").mkdir()
+    Path("preset/search.json").write_text('{"beam_size": 7, "gnmt": 0.6, "max_length": 99}')
+    for language in ("en", "de"):
+        Path(f"test.{language}").write_text("\n".join(TEXT) + "\n")
+    monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: Copier(used))
+    monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
+    for commands in ("translation", "scoring", "comparison", "serving"):
+        monkeypatch.setattr(f"kzoo.commands.{commands}.start_backend", lambda: None)
+    for export in ("export_saved_model", "export_ctranslate2"):
+        monkeypatch.setattr(f"kzoo.export.{export}", lambda model, *_, **__: used.add(model.search))
+    monkeypatch.setattr("kzoo.serve.Served", lambda model, *_, **__: SimpleNamespace(search=model.search))
+    monkeypatch.setattr("kzoo.serve.serve", lambda served, *_: used.add(served.search))
+    monkeypatch.setattr("kzoo.serve.server.end_on_sigterm", lambda: None)
+    return used
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("options", "search"),
+    [
+        ([], SearchSettings(7, GNMT(0.6), 99)),
+        (["--beam", "2", "--length-penalty", "0.9"], SearchSettings(2, 0.9, 99)),
+        (["--gnmt", "0.2"], SearchSettings(7, GNMT(0.2), 99)),
+    ],
+)
+def test_every_command_takes_the_preset_s_search(command, options, search, used):
+    found = CliRunner().invoke(cli.app, [*COMMANDS[command], *options])
+    assert found.exit_code == 0, found.output
+    assert used == {search}
