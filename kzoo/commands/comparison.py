@@ -138,6 +138,7 @@ def _translations(
                 length_penalty=search.penalty,
                 truncate=truncate,
                 progress=advance,
+                split_sentences=False,
                 **shown,
             )
             for translator, search, shown in zip(translators, searches, options, strict=True)

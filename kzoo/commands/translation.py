@@ -31,7 +31,9 @@ def translate(
     text: Annotated[list[str] | None, typer.Argument(help="Sentences; standard input by default.")] = None,
     source: From = None,
     target: To = None,
-    file: Annotated[Path | None, typer.Option("--input", "-i", help="A file, one sentence per line.")] = None,
+    file: Annotated[
+        Path | None, typer.Option("--input", "-i", help="A file, one sentence or text per line.")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write; standard output by default.")
     ] = None,
@@ -46,6 +48,9 @@ def translate(
         ),
     ] = 1,
     truncate: Truncate = False,
+    split: Annotated[
+        bool, typer.Option("--split-sentences", help="Translate each sentence of a line by itself.")
+    ] = False,
     image: Annotated[
         list[Path] | None,
         typer.Option(help="A sentence's picture, for presets that read pictures; once per sentence."),
@@ -74,9 +79,22 @@ def translate(
     start_backend()
     translator = direction(load(preset), source, target)
     shown = _images(translator, preset, image, features)
-    with progress_bar("translating", len(sentences), shown=file is not None) as advance:
+    from kzoo.models.split_texts import UNSPLIT, SplitTexts, several_sentences
+
+    languages = [translator.source_language] * len(sentences)
+    count = len(SplitTexts(sentences, languages, split).sentences)
+    if not split and several_sentences(sentences, languages):
+        print(f"warning: {UNSPLIT}; --split-sentences translates each", file=sys.stderr)
+    with progress_bar("translating", count, shown=file is not None) as advance:
         results = translator.n_best(
-            sentences, n_best, beam_size, penalty, truncate=truncate, progress=advance, **shown
+            sentences,
+            n_best,
+            beam_size,
+            penalty,
+            truncate=truncate,
+            progress=advance,
+            split_sentences=split,
+            **shown,
         )
     content = _lines(results, n_best)
     if output is None:

@@ -138,6 +138,7 @@ def evaluate(
             length_penalty=length_penalty,
             truncate=truncate,
             progress=progress,
+            split_sentences=False,  # as the references, a line each
             **shown,
         )
         references += expected

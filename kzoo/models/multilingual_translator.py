@@ -12,7 +12,8 @@ from kzoo.decoding.length_penalty import as_penalty
 from kzoo.errors import UserError
 from kzoo.models.argument_checks import check_search
 from kzoo.models.backbone_method import BackboneMethod
-from kzoo.models.texts_and_tokens import Hypothesis, as_hypotheses, pieces, tokenize_within
+from kzoo.models.split_texts import SplitTexts
+from kzoo.models.texts_and_tokens import Hypothesis, as_hypotheses, checked_texts, pieces, tokenize_within
 from kzoo.models.translation_model import TranslationModel
 
 
@@ -85,8 +86,9 @@ class MultilingualTranslator(TranslationModel):
         truncate: bool = False,
         threads: int = 2,
         progress: Callable[[int], None] | None = None,
+        split_sentences: bool | None = None,
     ) -> list[list[Hypothesis]]:
-        """Return the `n` best translations of each sentence, best first, with their scores.
+        """Return the `n` best translations of each text, best first, with their scores.
 
         Args:
             n: int. At most `beam_size`.
@@ -100,13 +102,16 @@ class MultilingualTranslator(TranslationModel):
                 f"the model translates among {', '.join(self.languages)}: "
                 "give source_language and target_language"
             )
-        words = self.tokenize(texts, source_language, truncate)
+        texts = checked_texts(texts)
+        split = SplitTexts(texts, [source_language] * len(texts), split_sentences)
+        words = self.tokenize(split.sentences, source_language, truncate)
         languages = self._language_inputs(len(words), source_language, target_language)
         self._heed_new_weights()
         found = self._searches.search(
             words, languages, beam_size, length_penalty, max_length, threads, progress
         )
-        return as_hypotheses(found, n, self.tokenizers[target_language])
+        found = as_hypotheses(found, n, self.tokenizers[target_language])
+        return split.join(found, [target_language] * len(texts))
 
     def embed(
         self, texts: Iterable[str], language: str, pooling: str = "flatten", truncate: bool = False
@@ -166,7 +171,7 @@ class MultilingualTranslator(TranslationModel):
         """
         words = self._some_words(text, source_language)
         if translation is None:
-            translation = self.translate([text], source_language, target_language)[0]
+            translation = self.translate([text], source_language, target_language, split_sentences=False)[0]
         target = self.tokenize([translation], target_language)[0]
         languages = self._language_inputs(1, source_language, target_language)
         self._heed_new_weights()

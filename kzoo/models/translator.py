@@ -11,7 +11,8 @@ from kzoo.decoding.length_penalty import as_penalty
 from kzoo.errors import UserError
 from kzoo.models.argument_checks import check_search
 from kzoo.models.image_inputs import image_rows
-from kzoo.models.texts_and_tokens import Hypothesis, as_hypotheses, pieces, tokenize_within
+from kzoo.models.split_texts import SplitTexts
+from kzoo.models.texts_and_tokens import Hypothesis, as_hypotheses, checked_texts, pieces, tokenize_within
 from kzoo.models.translation_model import TranslationModel
 from kzoo.text.tokenizers import END
 
@@ -77,8 +78,9 @@ class Translator(TranslationModel):
         threads: int = 2,
         progress: Callable[[int], None] | None = None,
         images: np.ndarray | Sequence | None = None,
+        split_sentences: bool | None = None,
     ) -> list[str]:
-        """Translate sentences.
+        """Translate sentences, or with `split_sentences` texts of several.
 
         Args:
             texts: sentences; an empty one translates to an empty one.
@@ -93,6 +95,9 @@ class Translator(TranslationModel):
             images: for a model with an `image_shape`, one image per sentence: an array
                 `(N, *image_shape)`, features as `kzoo.data.open_features` opens them, or, for a model that
                 reads pictures, paths of image files, which are scaled to its size. Pixels are 0 to 255.
+            split_sentences: bool. Split each text into its sentences, translate each, and join the
+                translations; `progress` then counts sentences. `False`: each text is one sentence. `None`:
+                the same, with a warning if a text has several, of which the model may leave some out.
 
         Returns:
             The translations, in the order of `texts`.
@@ -104,7 +109,16 @@ class Translator(TranslationModel):
         return [
             best[0].text
             for best in self.n_best(
-                texts, 1, beam_size, length_penalty, max_length, truncate, threads, progress, images
+                texts,
+                1,
+                beam_size,
+                length_penalty,
+                max_length,
+                truncate,
+                threads,
+                progress,
+                images,
+                split_sentences,
             )
         ]
 
@@ -119,8 +133,12 @@ class Translator(TranslationModel):
         threads: int = 2,
         progress: Callable[[int], None] | None = None,
         images: np.ndarray | Sequence | None = None,
+        split_sentences: bool | None = None,
     ) -> list[list[Hypothesis]]:
-        """Return the `n` best translations of each sentence, best first, with their scores.
+        """Return the `n` best translations of each text, best first, with their scores.
+
+        With `split_sentences`, the second best is the second best of each sentence, joined, and so on; the
+        score is the mean of theirs.
 
         Args:
             n: int. At most `beam_size`.
@@ -129,13 +147,16 @@ class Translator(TranslationModel):
         """
         check_search(beam_size, n, max_length, threads)
         length_penalty = as_penalty(length_penalty)
-        words = self.tokenize_source(texts, truncate)
+        texts = checked_texts(texts)
+        split = SplitTexts(texts, [self.source_language] * len(texts), split_sentences)
+        words = self.tokenize_source(split.sentences, truncate)
         self._heed_new_weights()
         self.bake()
-        images = image_rows(images, len(words), self.image_shape, self.extractor)
-        others = {} if images is None else {"image": images}
+        images = image_rows(images, len(texts), self.image_shape, self.extractor)
+        others = {} if images is None else {"image": images[split.text_of] if split_sentences else images}
         found = self._searches.search(words, others, beam_size, length_penalty, max_length, threads, progress)
-        return as_hypotheses(found, n, self.target_tokenizer)
+        found = as_hypotheses(found, n, self.target_tokenizer)
+        return split.join(found, [self.target_language] * len(texts))
 
     def attention(
         self, text: str, translation: str | None = None, image: Image | None = None
@@ -161,7 +182,7 @@ class Translator(TranslationModel):
         source = self._some_words(text)
         images = image_rows(None if image is None else [image], 1, self.image_shape)
         if translation is None:
-            translation = self.translate([text], images=images)[0]
+            translation = self.translate([text], images=images, split_sentences=False)[0]
         target = tokenize_within(self.target_tokenizer, [translation], self.backbone.max_length - 1)[0]
         others = {} if images is None else {"image": images}
         self._heed_new_weights()

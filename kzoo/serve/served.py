@@ -191,7 +191,12 @@ class Served:
             options |= dict(zip(("source_language", "target_language"), direction, strict=True))
         try:
             found = self.translator.n_best(
-                texts, n=self.beam_size, beam_size=self.beam_size, threads=1, **options
+                texts,
+                n=self.beam_size,
+                beam_size=self.beam_size,
+                threads=1,
+                split_sentences=False,
+                **options,
             )
         except UserError as error:  # requests have been checked: the model is at fault, not a client
             raise RuntimeError(str(error)) from error
