@@ -225,11 +225,11 @@ def test_evaluation_of_a_run_is_on_its_recipe_s_test_set(tmp_path, monkeypatch, 
     (tmp_path / "recipe.json").write_text(json.dumps({**recipe, "corpus": "scenes"}))
     message = run(*arguments, monkeypatch=monkeypatch, capsys=capsys)[1]
     assert "corpus scenes has no split 'none'" in message
-    (tmp_path / "a").touch()
+    (tmp_path / "a").touch(), (tmp_path / "b").touch()
     files = {
         "train": ["gone", "gone"],
         "val": ["gone", "gone"],
-        "test": [str(tmp_path / "a"), str(tmp_path / "a")],
+        "test": [str(tmp_path / "a"), str(tmp_path / "b")],
     }
     (tmp_path / "recipe.json").write_text(json.dumps({**recipe, "corpus": "files", **files}))
     message = run(*arguments, monkeypatch=monkeypatch, capsys=capsys)[1]
@@ -244,10 +244,14 @@ def test_evaluation_of_a_run_is_on_its_recipe_s_test_set(tmp_path, monkeypatch, 
 def test_a_report_is_on_the_first_run_s_own_test_set(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
     recipe = {"preset": "pope_tiny", "source": "en", "target": "th", "corpus": "files"}
-    files = {"train": ["gone", "gone"], "val": ["gone", "gone"], "test": [str(tmp_path / "a")] * 2}
+    files = {
+        "train": ["gone", "gone"],
+        "val": ["gone", "gone"],
+        "test": [str(tmp_path / "a"), str(tmp_path / "b")],
+    }
     (tmp_path / "recipe.json").write_text(json.dumps({**recipe, **files}))
     arguments = ("report", str(tmp_path / "page.html"), str(tmp_path / "preset"), "other", "--split", "none")
-    (tmp_path / "a").touch()
+    (tmp_path / "a").touch(), (tmp_path / "b").touch()
     message = run(*arguments, monkeypatch=monkeypatch, capsys=capsys)[1]
     assert "corpus files has no split 'none': known: test" in message
     (tmp_path / "recipe.json").write_text(json.dumps({**recipe, "corpus": "multi30k", "target": "de"}))

@@ -13,6 +13,7 @@ from kzoo.commands.options import (
     ScoringPenalty,
     To,
     Truncate,
+    WithFiles,
     check_files_alone,
 )
 from kzoo.commands.own_corpus import own_corpus
@@ -25,7 +26,7 @@ from kzoo.files import check_writable
 app = typer.Typer()
 
 
-@app.command()
+@app.command(cls=WithFiles)
 def report(
     path: Annotated[Path, typer.Argument(help="HTML file.")],
     first: Annotated[str, typer.Argument(help="A trained preset, such as one that reads text only.")],
@@ -60,6 +61,8 @@ def report(
     folders = [locate(name) for name in (first, second)]
     if files:
         data = open_files(test=files)
+        # What is wrong with them is said before the models are loaded.
+        data.pairs("test", *data.languages), data.more_references("test", data.languages[-1])
     else:
         data = open_corpus(corpus) if corpus else own_corpus(folders[0], [split] if split else [])
     split = split or next(name for name in data.splits if name.startswith("test"))
@@ -94,7 +97,8 @@ def report(
     if found:
         drawn = {case.number: shown_picture(found[case.number]) for case in chosen}
     where = files[0].name if files else f"{data.name}, {split}"
-    compared = compare_bleu(list(zip(names, translations, strict=True)), references, way[1])
+    more = data.more_references(split, way[1])
+    compared = compare_bleu(list(zip(names, translations, strict=True)), references, way[1], more)
     write_report(path, f"{names[0]} and {names[1]} on {where}", names, chosen, drawn, compared, way)
     print(comparison_table(*compared))
     for name, search in zip(names, searches, strict=True):

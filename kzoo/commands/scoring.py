@@ -19,6 +19,7 @@ from kzoo.commands.options import (
     ScoringPenalty,
     To,
     Truncate,
+    WithFiles,
     check_files_alone,
 )
 from kzoo.commands.own_corpus import own_corpus
@@ -30,7 +31,7 @@ from kzoo.files import check_writable
 app = typer.Typer()
 
 
-@app.command()
+@app.command(cls=WithFiles)
 def evaluate(
     preset: Preset,
     corpus: Annotated[
@@ -73,7 +74,8 @@ def evaluate(
     settings = search.beam_size, search.penalty, truncate
     if files:
         corpus, data = "files", open_files(test=files)
-        data.pairs("test", *data.languages)  # what is wrong with them is said before the model is loaded
+        # What is wrong with them is said before the model is loaded.
+        data.pairs("test", *data.languages), data.more_references("test", data.languages[-1])
     elif corpus:
         data = open_corpus(corpus)
     else:

@@ -11,8 +11,6 @@ from kzoo.models.texts_and_tokens import Hypothesis
 from kzoo.text.languages import has_spaces
 from kzoo.text.sentences import split_sentences
 
-UNSPLIT = "a text has several sentences, of which the model may leave some out"
-
 
 class SplitTexts:
     """The sentences of texts; `join` makes their translations those of the texts.
@@ -31,7 +29,11 @@ class SplitTexts:
     def __init__(self, texts: list[str], languages: Sequence[str | None], split: bool | None):
         whole = [[text] for text in texts]
         if split is None and several_sentences(texts, languages):
-            warnings.warn(f"{UNSPLIT}: split_sentences=True translates each", stacklevel=1)
+            warnings.warn(
+                "a text has several sentences, of which the model may leave some out: split_sentences=True "
+                "(--split-sentences) translates each",
+                stacklevel=1,
+            )
         self._parts = list(map(split_sentences, texts, languages)) if split else whole
         sentences = [sentence for parts in self._parts for sentence in parts]
         self.sentences = [sentence.strip() for sentence in sentences] if split else sentences

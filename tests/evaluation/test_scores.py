@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import sacrebleu
 
-from kzoo.data import open_corpus
+from kzoo.data import open_corpus, open_files
 from kzoo.errors import UserError
 from kzoo.evaluation import evaluate, score_table, score_translations
 from kzoo.evaluation import scores as module
@@ -36,6 +36,32 @@ def test_scores_are_sacrebleu_s():
     assert scores.bleu_lowercased > scores.bleu
     assert "case:mixed" in scores.signatures["bleu"]
     assert "case:lc" in scores.signatures["bleu_lowercased"]
+
+
+def test_several_references_are_sacrebleu_s():
+    more = [["Ein Mann schläft in einem Park.", "Hunde spielen.", "Die Frau liest ein Buch."]]
+    scores, every = score_translations("test", TRANSLATIONS, REFERENCES, "de", more), [REFERENCES, *more]
+    assert scores.bleu == sacrebleu.corpus_bleu(TRANSLATIONS, every).score
+    assert scores.chrf2 == sacrebleu.corpus_chrf(TRANSLATIONS, every).score
+    assert scores.ter == sacrebleu.corpus_ter(TRANSLATIONS, every).score
+    assert all("nrefs:2" in signature for signature in scores.signatures.values())
+    assert scores.bleu > score_translations("test", TRANSLATIONS, REFERENCES, "de").bleu
+
+
+def test_a_corpus_s_further_references_are_scored(tmp_path):
+    files = [tmp_path / name for name in ("en", "de", "de2")]
+    for file, word in zip(files, ("Tom", "Anna", "Tom"), strict=True):
+        file.write_text(f"{word} and a long line\n")
+    scores, _ = evaluate(Copier(), open_files(test=files), ["test"], "en", "de")
+    assert scores[0].bleu == pytest.approx(100)
+
+
+def test_forms_that_make_equal_words_differ_are_noticed():
+    """Both read "schläft"."""
+    with pytest.warns(UserWarning, match="1 of 3 sentences are not in Unicode's form NFC"):
+        score_translations(
+            "test", TRANSLATIONS, [REFERENCES[0].replace("ä", "a\u0308"), *REFERENCES[1:]], "de"
+        )
 
 
 def test_turkish_is_lowercased_as_turkish():
