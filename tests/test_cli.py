@@ -235,7 +235,7 @@ def test_evaluation_of_a_run_is_on_its_recipe_s_test_set(tmp_path, monkeypatch, 
     message = run(*arguments, monkeypatch=monkeypatch, capsys=capsys)[1]
     assert "corpus files has no split 'none': known: test" in message
     message = run(*arguments[:-1], "val", monkeypatch=monkeypatch, capsys=capsys)[1]
-    assert "gone: no such file (split val); give --corpus, or --files" in message
+    assert "gone: no such file (split val" in message and "; give --corpus, or --files" in message
     (tmp_path / "recipe.json").write_text(json.dumps({**recipe, "corpus": "files", "train": ["x", "y"]}))
     message = run(*arguments[:2], monkeypatch=monkeypatch, capsys=capsys)[1]
     assert "has no test set; give --corpus, or --files" in message
@@ -294,6 +294,19 @@ def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatc
     model.languages = ["en", "xx"]
     refused = CliRunner().invoke(cli.app, arguments)
     assert "fewer than two of en, xx in val" in str(refused.exception)
+
+
+def test_a_model_tuned_in_one_direction_is_scored_in_that_alone(tmp_path, monkeypatch):
+    model = SimpleNamespace(languages=["en", "de"], between=None, translate=lambda texts, *_, **__: texts)
+    monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: model)
+    monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
+    monkeypatch.setattr("kzoo.commands.scoring.start_backend", lambda: None)
+    recipe = {"preset": "attention_bridge_m2m_tiny", "corpus": "scenes", "languages": ["en", "de"]}
+    arguments = ["evaluate", str(tmp_path / "preset"), "--split", "val"]
+    for directions, count in ((["de-en"], 1), ([], 2)):
+        (tmp_path / "recipe.json").write_text(json.dumps({**recipe, "directions": directions}))
+        printed = CliRunner().invoke(cli.app, arguments).stdout
+        assert f"of {count} directions" in printed
 
 
 def test_names_of_presets_are_whole_in_a_narrow_terminal(monkeypatch):

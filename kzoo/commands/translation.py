@@ -8,7 +8,6 @@ from typing import Annotated, BinaryIO
 
 import typer
 
-from kzoo import __version__
 from kzoo.commands.backend import start_backend
 from kzoo.commands.growing_file import growing_file, telling_when_stopped
 from kzoo.commands.options import (
@@ -85,7 +84,7 @@ def translate(
     translator = direction(load(preset), source, target)
     shown = _images(translator, preset, image, features, len(sentences))
     made_of = [beam_size, length_penalty, gnmt, n_best, truncate, split, source, target, image, images]
-    made_of = repr([_identity(folder), sentences, *made_of])
+    made_of = repr([[sha256(weights) for weights in folder.glob("*.h5")], sentences, *made_of])
     with contextlib.nullcontext() if output is None else growing_file(output, made_of) as written:
         done = 0 if written is None else _done(written, n_best)
         lines = max(FEWEST, min(MOST, len(sentences) // 8))
@@ -119,11 +118,6 @@ def translate(
                     written.write(content)
                     written.flush()
                 done += len(results)
-
-
-def _identity(folder: Path) -> list[str]:
-    """Return what a preset's translations depend on: the SHA-256 of its weights, and kzoo's version."""
-    return [__version__, *(sha256(path) for path in sorted(folder.glob("*.h5")))]
 
 
 def _count(translator, texts: list[str], split: bool) -> int:

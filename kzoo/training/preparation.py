@@ -96,7 +96,7 @@ def training_pairs(recipe: Recipe) -> Callable[[], Iterator[tuple[str, str]]]:
     corpus = recipe_corpus(dataclasses.replace(recipe, shards=""))
     if recipe.corpus == "files" and recipe.train:
         files = [Path(file).expanduser() for file in recipe.train]
-        return functools.partial(stream_pairs, files, (recipe.source, recipe.target))
+        return functools.partial(stream_pairs, files, (recipe.source, recipe.target), recipe.columns)
     return functools.partial(zip, *corpus.pairs("train", recipe.source, recipe.target))
 
 

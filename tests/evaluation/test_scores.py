@@ -98,7 +98,7 @@ def test_ter_of_chinese_is_of_characters_without_marks():
 def test_meteor_is_of_translations_against_references(monkeypatch):
     monkeypatch.setattr(module, "find_meteor", lambda: "its jar")
     monkeypatch.setattr(module, "meteor_score", lambda *given: given)
-    assert score_translations("test", ["a"], ["b"], "de").meteor == (["a"], ["b"], "de")
+    assert score_translations("test", ["a"], ["b"], "de").meteor == (["a"], ["b"], "de", ())
 
 
 def test_a_translation_for_each_reference():
@@ -128,7 +128,8 @@ def test_evaluate_searches_as_it_is_told():
 
 
 def test_evaluate_takes_the_tokenizer_of_the_target():
-    corpus = SimpleNamespace(pairs=lambda *_: (["一个男人在睡觉。"], ["一个女人在睡觉。"]))
+    pairs = ["一个男人在睡觉。"], ["一个女人在睡觉。"]
+    corpus = SimpleNamespace(pairs=lambda *_: pairs, more_references=lambda *_: [])
     for score in evaluate(Copier(), corpus, ["val", "test"], "en", "zh")[0]:
         assert "tok:zh" in score.signatures["bleu"]
 
@@ -138,7 +139,11 @@ def test_evaluate_shows_the_images_of_each_split():
     reader = SimpleNamespace(
         image_shape=(2,), translate=lambda texts, images, **_: shown.append(images) or texts
     )
-    corpus = SimpleNamespace(pairs=lambda *_: (["a"], ["b"]), images=lambda split: f"{split} of the corpus")
+    corpus = SimpleNamespace(
+        pairs=lambda *_: (["a"], ["b"]),
+        more_references=lambda *_: [],
+        images=lambda split: f"{split} of the corpus",
+    )
     evaluate(reader, corpus, ["val", "test"], "en", "de")
     evaluate(reader, corpus, ["val", "test"], "en", "de", images={"val": "other", "test": "third"})
     assert shown == ["val of the corpus", "test of the corpus", "other", "third"]
