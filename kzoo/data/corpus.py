@@ -30,7 +30,8 @@ class Corpus:
         read: `read(split, language)` returns the `Text`; called with existing splits and languages only.
         absent: the (split, language) combinations that do not exist.
         read_images: `read_images(split)` returns one image per line; `None`: there are none.
-        further_references: `further_references(split)` returns further texts in the last language.
+        further_references: `further_references(split)` returns further texts in the last language; `None`:
+            there are none.
     """
 
     name: str
@@ -41,7 +42,7 @@ class Corpus:
     read: Callable[[str, str], Text] = field(repr=False)
     absent: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
     read_images: Callable[[str], np.ndarray | FeatureFile] | None = field(default=None, repr=False)
-    further_references: Callable[[str], list[Text]] = field(default=lambda split: [], repr=False)
+    further_references: Callable[[str], list[Text]] | None = field(default=None, repr=False)
 
     def sentences(self, split: str, language: str) -> list[str]:
         """Return the sentences of one language of one split, in file order, empty ones included.
@@ -87,7 +88,7 @@ class Corpus:
         Raises:
             UserError: as for `sentences`; or another number of lines.
         """
-        if language != self.languages[-1]:
+        if self.further_references is None or language != self.languages[-1]:
             return []
         texts = self.further_references(split)
         for text in texts:
