@@ -119,6 +119,16 @@ def test_what_is_wrong_with_files_is_said_before_the_model_is_loaded(tmp_path, m
     assert error.startswith(f"error: {longer} has 2 lines") and f"{shorter} has 1" in error
 
 
+def test_what_is_wrong_with_training_files_is_said_before_keras_is_loaded(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("kzoo.commands.training.import_keras", lambda: pytest.fail("too late"))
+    for name, text in {"train.en": "One.\nTwo.\n", "train.de": "Eins.\n"}.items():
+        (tmp_path / name).write_text(text)
+    recipe = tmp_path / "my.toml"
+    recipe.write_text(RECIPE.replace("scenes", "files") + 'train = ["train.en", "train.de"]\n')
+    error = run("train", str(recipe), monkeypatch=monkeypatch, capsys=capsys)[1]
+    assert f"{tmp_path / 'train.en'} has 2 lines" in error
+
+
 def test_a_sentence_that_names_a_file_is_noticed(tmp_path, capsys):
     file = tmp_path / "test.en"
     file.write_text("One.\n")
