@@ -1,6 +1,7 @@
 """The `kzoo` command line: its commands, and errors printed as one line."""
 
 import os
+import warnings
 from typing import Annotated
 
 import typer
@@ -43,5 +44,6 @@ def main(application: typer.Typer | None = None):
         application: another application than `kzoo`'s, for scripts that use the package.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     with exits_on_errors():
         (application or app)()

@@ -117,6 +117,16 @@ def test_what_is_wrong_with_files_is_said_before_the_model_is_loaded(tmp_path, m
     assert error.startswith(f"error: {longer} has 2 lines") and f"{shorter} has 1" in error
 
 
+def test_what_is_wrong_with_training_files_is_said_before_keras_is_loaded(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("kzoo.commands.training.import_keras", lambda: pytest.fail("too late"))
+    for name, text in {"train.en": "One.\nTwo.\n", "train.de": "Eins.\n"}.items():
+        (tmp_path / name).write_text(text)
+    recipe = tmp_path / "my.toml"
+    recipe.write_text(RECIPE.replace("scenes", "files") + 'train = ["train.en", "train.de"]\n')
+    error = run("train", str(recipe), monkeypatch=monkeypatch, capsys=capsys)[1]
+    assert f"{tmp_path / 'train.en'} has 2 lines" in error
+
+
 def test_a_sentence_that_names_a_file_is_noticed(tmp_path, capsys):
     file = tmp_path / "test.en"
     file.write_text("One.\n")
@@ -237,17 +247,17 @@ def test_evaluation_of_a_run_is_on_its_recipe_s_test_set(tmp_path, monkeypatch, 
     (tmp_path / "recipe.json").write_text(json.dumps({**recipe, "corpus": "scenes"}))
     message = run(*arguments, monkeypatch=monkeypatch, capsys=capsys)[1]
     assert "corpus scenes has no split 'none'" in message
-    (tmp_path / "a").touch()
+    (tmp_path / "a").touch(), (tmp_path / "b").touch()
     files = {
         "train": ["gone", "gone"],
         "val": ["gone", "gone"],
-        "test": [str(tmp_path / "a"), str(tmp_path / "a")],
+        "test": [str(tmp_path / "a"), str(tmp_path / "b")],
     }
     (tmp_path / "recipe.json").write_text(json.dumps({**recipe, "corpus": "files", **files}))
     message = run(*arguments, monkeypatch=monkeypatch, capsys=capsys)[1]
     assert "corpus files has no split 'none': known: test" in message
     message = run(*arguments[:-1], "val", monkeypatch=monkeypatch, capsys=capsys)[1]
-    assert "gone: no such file (split val); give --corpus, or --files" in message
+    assert "gone: no such file (split val" in message and "; give --corpus, or --files" in message
     (tmp_path / "recipe.json").write_text(json.dumps({**recipe, "corpus": "files", "train": ["x", "y"]}))
     message = run(*arguments[:2], monkeypatch=monkeypatch, capsys=capsys)[1]
     assert "has no test set; give --corpus, or --files" in message
@@ -256,10 +266,14 @@ def test_evaluation_of_a_run_is_on_its_recipe_s_test_set(tmp_path, monkeypatch, 
 def test_a_report_is_on_the_first_run_s_own_test_set(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
     recipe = {"preset": "pope_tiny", "source": "en", "target": "th", "corpus": "files"}
-    files = {"train": ["gone", "gone"], "val": ["gone", "gone"], "test": [str(tmp_path / "a")] * 2}
+    files = {
+        "train": ["gone", "gone"],
+        "val": ["gone", "gone"],
+        "test": [str(tmp_path / "a"), str(tmp_path / "b")],
+    }
     (tmp_path / "recipe.json").write_text(json.dumps({**recipe, **files}))
     arguments = ("report", str(tmp_path / "page.html"), str(tmp_path / "preset"), "other", "--split", "none")
-    (tmp_path / "a").touch()
+    (tmp_path / "a").touch(), (tmp_path / "b").touch()
     message = run(*arguments, monkeypatch=monkeypatch, capsys=capsys)[1]
     assert "corpus files has no split 'none': known: test" in message
     (tmp_path / "recipe.json").write_text(json.dumps({**recipe, "corpus": "multi30k", "target": "de"}))
@@ -302,6 +316,19 @@ def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatc
     model.languages = ["en", "xx"]
     refused = CliRunner().invoke(cli.app, arguments)
     assert "fewer than two of en, xx in val" in str(refused.exception)
+
+
+def test_a_model_tuned_in_one_direction_is_scored_in_that_alone(tmp_path, monkeypatch):
+    model = SimpleNamespace(languages=["en", "de"], between=None, translate=lambda texts, *_, **__: texts)
+    monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: model)
+    monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
+    monkeypatch.setattr("kzoo.commands.scoring.start_backend", lambda: None)
+    recipe = {"preset": "attention_bridge_m2m_tiny", "corpus": "scenes", "languages": ["en", "de"]}
+    arguments = ["evaluate", str(tmp_path / "preset"), "--split", "val"]
+    for directions, count in ((["de-en"], 1), ([], 2)):
+        (tmp_path / "recipe.json").write_text(json.dumps({**recipe, "directions": directions}))
+        printed = CliRunner().invoke(cli.app, arguments).stdout
+        assert f"of {count} directions" in printed
 
 
 def test_names_of_presets_are_whole_in_a_narrow_terminal(monkeypatch):

@@ -209,6 +209,7 @@ def score(translator, recipe: Recipe, corpus, split: str, images) -> dict:
         length_penalty=recipe.length_penalty,
         truncate=recipe.truncate,
         images=images,
+        split_sentences=False,
     )
     scores = dataclasses.asdict(score_translations(split, translations, references, recipe.target))
     if corpus.name == "scenes":

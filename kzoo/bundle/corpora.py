@@ -31,8 +31,11 @@ def corpus_files(name: str, recipe: Recipe) -> tuple[dict[str, bytes | Path], di
     files, changes = {}, {}
     if recipe.corpus == "files":
         for split in splits(recipe, corpus):
-            changes[split] = [f"data/{name}/{split}.{code}.gz" for code in corpus.languages]
-            files |= _text(corpus, split, corpus.languages, f"data/{name}")
+            texts = _text(corpus, split, corpus.languages, f"data/{name}")
+            for number, text in enumerate(corpus.more_references(split, corpus.languages[-1]), 2):
+                texts[f"data/{name}/{split}.reference{number}.gz"] = _packed(text)
+            changes[split], changes["columns"] = list(texts), []
+            files |= texts
     elif recipe.corpus not in GENERATED:
         for split in splits(recipe, corpus):
             files |= _text(corpus, split, languages(recipe, corpus, split), f"data/{recipe.corpus}")
@@ -67,12 +70,11 @@ def languages(recipe: Recipe, corpus: Corpus, split: str) -> list[str]:
 def _text(corpus: Corpus, split: str, codes: list[str], folder: str) -> dict[str, bytes]:
     for code in codes[1:]:
         corpus.pairs(split, codes[0], code)  # raises an error that names both if not aligned
-    return {
-        f"{folder}/{split}.{code}.gz": gzip.compress(
-            "".join(f"{line}\n" for line in corpus.sentences(split, code)).encode(), mtime=0
-        )
-        for code in codes
-    }
+    return {f"{folder}/{split}.{code}.gz": _packed(corpus.sentences(split, code)) for code in codes}
+
+
+def _packed(lines: list[str]) -> bytes:
+    return gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0)
 
 
 def _shards(folder: Path, to: str) -> dict[str, Path]:

@@ -32,6 +32,7 @@ NEEDED = (
     "sacrebleu",
     "sacremoses",
     "sentencepiece",
+    "sentencex",
     "tabulate",
     "tokenizers",
     "tqdm",

@@ -14,6 +14,7 @@ from kzoo.commands.options import (
     Penalty,
     To,
     Truncate,
+    WithFiles,
     check_files_alone,
 )
 from kzoo.commands.own_corpus import own_corpus
@@ -26,7 +27,7 @@ from kzoo.files import check_writable
 app = typer.Typer()
 
 
-@app.command()
+@app.command(cls=WithFiles)
 def report(
     path: Annotated[Path, typer.Argument(help="HTML file.")],
     first: Annotated[str, typer.Argument(help="A trained preset, such as one that reads text only.")],
@@ -63,6 +64,8 @@ def report(
     folders = [locate(name) for name in (first, second)]
     if files:
         data = open_files(test=files)
+        # What is wrong with them is said before the models are loaded.
+        data.pairs("test", *data.languages), data.more_references("test", data.languages[-1])
     else:
         data = open_corpus(corpus) if corpus else own_corpus(folders[0], [split] if split else [])
     split = split or next(name for name in data.splits if name.startswith("test"))
@@ -101,7 +104,8 @@ def report(
     if found:
         drawn = {case.number: shown_picture(found[case.number]) for case in chosen}
     where = files[0].name if files else f"{data.name}, {split}"
-    compared = compare_bleu(list(zip(names, translations, strict=True)), references, way[1])
+    more = data.more_references(split, way[1])
+    compared = compare_bleu(list(zip(names, translations, strict=True)), references, way[1], more)
     write_report(path, f"{names[0]} and {names[1]} on {where}", names, chosen, drawn, compared, way)
     print(comparison_table(*compared))
     for name, search in zip(names, searches, strict=True):
@@ -137,6 +141,6 @@ def _translations(translators: list, sources: list[str], data, split: str, trunc
     ]
     with progress_bar("translating", len(translators) * len(sources)) as advance:
         return [
-            translator.translate(sources, truncate=truncate, progress=advance, **shown)
+            translator.translate(sources, truncate=truncate, progress=advance, split_sentences=False, **shown)
             for translator, shown in zip(translators, options, strict=True)
         ]

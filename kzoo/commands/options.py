@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer.core import TyperCommand
 
 from kzoo.errors import UserError
 
@@ -22,12 +23,28 @@ From = Annotated[str | None, typer.Option("--from", help="Source language; for m
 To = Annotated[str | None, typer.Option("--to", help="Target language; for multilingual presets.")]
 Truncate = Annotated[bool, typer.Option(help="Cut sentences that are too long for the model.")]
 Files = Annotated[
-    tuple[Path, Path] | None,
+    list[Path] | None,
     typer.Option(
-        metavar="TEXT REFERENCE", help="Your own files, one sentence per line, instead of a corpus."
+        metavar="TEXT REFERENCE …",
+        help="Your own text and its translation, or several of them, instead of a corpus: a sentence per "
+        "line; or one .tsv or .csv file.",
     ),
 ]
 Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, such as epochs=3.")]
+
+
+class WithFiles(TyperCommand):
+    """A command whose option --files takes all words up to the next option."""
+
+    def parse_args(self, ctx, args: list[str]) -> list[str]:
+        words, within = [], False
+        for word in args:
+            if word.startswith("-"):
+                within = word == "--files"
+                words += [] if within else [word]
+            else:
+                words += ["--files", word] if within else [word]
+        return super().parse_args(ctx, words)
 
 
 def check_files_alone(files, corpus: str | None, split):

@@ -22,8 +22,9 @@ def own_corpus(folder: Path, splits: list[str]):
             if recipe.corpus == "files":
                 if not (recipe.test or splits):
                     raise UserError(f"the recipe of {folder.parent} has no test set")
-                # What is not asked for may no longer be there.
-                recipe = replace(recipe, train=[], val=recipe.val if "val" in splits else [])
+                if isinstance(recipe.val, list) and isinstance(recipe.test, list):
+                    # What is not asked for may no longer be there.
+                    recipe = replace(recipe, train=[], val=recipe.val if "val" in splits else [])
             return recipe_corpus(recipe)
     except UserError as error:
         raise UserError(f"{error}; give --corpus, or --files") from None

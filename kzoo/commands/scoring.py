@@ -19,6 +19,7 @@ from kzoo.commands.options import (
     Preset,
     To,
     Truncate,
+    WithFiles,
     check_files_alone,
 )
 from kzoo.commands.own_corpus import own_corpus
@@ -30,7 +31,7 @@ from kzoo.files import check_writable
 app = typer.Typer()
 
 
-@app.command()
+@app.command(cls=WithFiles)
 def evaluate(
     preset: Preset,
     corpus: Annotated[
@@ -55,8 +56,8 @@ def evaluate(
 ):
     """Translate a corpus's splits, or your own files, and score them with sacreBLEU.
 
-    A multilingual preset without --from and --to is scored in every direction, on one split: the first
-    test set if none is named.
+    A multilingual preset without --from and --to is scored in every direction, or in those that its recipe
+    names, on one split: the first test set if none is named.
     """
     from kzoo.data.corpora import open_corpus, open_files
     from kzoo.evaluation.directions import write_directions
@@ -73,7 +74,8 @@ def evaluate(
     search = asked_search(scored_search(folder), beam_size, length_penalty, gnmt)
     if files:
         corpus, data = "files", open_files(test=files)
-        data.pairs("test", *data.languages)  # what is wrong with them is said before the model is loaded
+        # What is wrong with them is said before the model is loaded.
+        data.pairs("test", *data.languages), data.more_references("test", data.languages[-1])
     elif corpus:
         data = open_corpus(corpus)
     else:
@@ -94,8 +96,8 @@ def evaluate(
     if (images or shown != "right") and not reads_images:
         raise UserError(f"preset {preset} reads text only: leave {'--images' if images else '--shown'} out")
     if hasattr(translator, "languages") and not (source or target or files):
-        unseen = _unseen(folder, translator.languages)
-        scores = _every_direction(translator, data, split or [], truncate, unseen or ())
+        unseen, tuned = _seen(folder, translator.languages)
+        scores = _every_direction(translator, data, split or [], truncate, unseen or (), tuned)
         print(search)
         if output:
             write_directions(scores, output, unseen, **about, **searched)
@@ -131,8 +133,14 @@ def evaluate(
         write_scores(scores, output, **about, **searched)
 
 
-def _unseen(folder: Path, languages: list[str]) -> list[tuple[str, str]] | None:
-    """Return the directions that a run was not trained in; `None` for a preset that is not in its run."""
+Ways = list[tuple[str, str]] | None
+
+
+def _seen(folder: Path, languages: list[str]) -> tuple[Ways, Ways]:
+    """Return the directions that a run was not trained in, and those that its recipe names.
+
+    Either is `None` if nothing says so, as for a preset that is not in its run.
+    """
     from kzoo.training.recipe_corpus import recipe_directions
     from kzoo.training.run_folder import recorded_recipe
 
@@ -140,12 +148,14 @@ def _unseen(folder: Path, languages: list[str]) -> list[tuple[str, str]] | None:
         recipe = recorded_recipe(folder.parent) if folder.name == "preset" else None
         seen = recipe_directions(recipe) if recipe else None
     except UserError:  # scores do not depend on it
-        return None
-    return None if seen is None else [way for way in permutations(languages, 2) if way not in seen]
+        return None, None
+    if seen is None:
+        return None, None
+    return [way for way in permutations(languages, 2) if way not in seen], seen if recipe.directions else None
 
 
-def _every_direction(translator, data, splits: list[str], truncate: bool, unseen) -> dict:
-    """Score a multilingual translator in every direction; print BLEU and return the scores."""
+def _every_direction(translator, data, splits: list[str], truncate: bool, unseen, tuned: Ways) -> dict:
+    """Score a multilingual translator in every direction, or those it is tuned to; print BLEU, return all."""
     from kzoo.evaluation.directions import direction_table, evaluate_directions
 
     if len(splits) > 1:
@@ -160,7 +170,8 @@ def _every_direction(translator, data, splits: list[str], truncate: bool, unseen
             f"corpus {data.name} has fewer than two of {', '.join(translator.languages)} "
             f"in {', '.join(tests)}: give another with --corpus, or --files"
         )
-    directions = list(permutations(here, 2))
+    every = list(permutations(here, 2))
+    directions = [way for way in every if way in (tuned or every)] or every
     total = sum(len(data.sentences(split, source)) for source, _ in directions)
     with progress_bar("translating", total) as advance:
         scores = evaluate_directions(translator, data, split, directions, truncate=truncate, progress=advance)

@@ -31,9 +31,11 @@ def train(
     from kzoo.training.clusters import names_processes
     from kzoo.training.nothing_to_save import nothing_to_save
     from kzoo.training.recipe import read_recipe
+    from kzoo.training.recipe_corpus import check_own_files
 
     values = read_recipe(recipe, overrides or [])
     with nothing_to_save():
+        check_own_files(values)
         import_keras()
         if not names_processes():  # started devices could no longer join them
             start_devices()

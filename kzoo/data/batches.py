@@ -222,7 +222,8 @@ def batch_shapes(
         pair = int(max(each, key=np.max).argmax())
         raise UserError(
             f"sentence pair {pair + 1} has {lengths.max()} subwords with its end symbol, "
-            f"the limit is {limit}: raise max_length (in a recipe, model.max_length) or tokens, or truncate"
+            f"the limit is {limit}: raise max_length (in a recipe, model.max_length) or tokens; "
+            'or cut or drop such pairs, in a recipe with too_long = "truncate" or "drop"'
         )
     chosen = least_padding(*np.unique(lengths, return_counts=True), num_shapes)
     return [(sentences or tokens // length, length) for length in chosen]

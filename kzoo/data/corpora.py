@@ -3,6 +3,7 @@
 Recipes and the command line open corpora here.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import numpy as np
 
 from kzoo.data.corpus import Corpus, own_file
 from kzoo.data.multi30k import read_multi30k
-from kzoo.data.text_files import Text, read_lines, split_row
+from kzoo.data.own_splits import split_rows
+from kzoo.data.tables import Columns, is_table, table_rows
+from kzoo.data.text_files import Text, check_aligned, read_lines
 from kzoo.errors import UserError, nearest
 
 
@@ -41,22 +44,26 @@ Paths = str | Path | Sequence[str | Path]
 
 def open_files(
     train: Paths | None = None,
-    val: Paths | None = None,
-    test: Paths | None = None,
+    val: Paths | int | float | None = None,
+    test: Paths | int | float | None = None,
     languages: Sequence[str] = ("en", "de"),
+    columns: Columns = (),
 ) -> Corpus:
     """Return the user's own files as a corpus.
 
     Args:
-        train: text files aligned by line, one per language in the order of `languages`, or one `.tsv` file
-            with as many columns; UTF-8, each optionally gzipped (`.gz`).
-        val: the same for the validation split.
-        test: the same for the test split.
+        train: text files aligned by line, one per language in the order of `languages`, or one table (`.tsv`
+            or `.csv`): UTF-8, or UTF-16 with a byte order mark, plain or packed (`.gz`, `.bz2`, `.xz`).
+        val: the same for the validation split; or how many rows of `train` it takes, a number or, below 1, a
+            share: `kzoo.data.own_splits` says which.
+        test: likewise; of two languages, more files are further references.
         languages: the codes of the files or columns, two or more.
+        columns: the columns of a table that has more: numbers from 1, or names in its first line, in the
+            order of `languages`.
 
     Raises:
         UserError: no split at all, a file that does not exist, or files that are neither one per language nor
-            a `.tsv`.
+            a table.
 
     Example:
         >>> corpus = open_files(train=("train.id", "train.zh"), val="val.tsv.gz", languages=("id", "zh"))
@@ -65,39 +72,81 @@ def open_files(
     """
     if isinstance(languages, str) or len(languages) < 2 or len(set(languages)) < len(languages):
         raise UserError(f"languages is {languages!r}: at least two different language codes are needed")
-    given = {"train": train, "val": val, "test": test}
-    count = len(languages)
-    files = {split: _files(split, paths, count) for split, paths in given.items() if paths is not None}
+    languages, given = tuple(languages), {"train": train, "val": val, "test": test}
+    if columns and len(columns) != len(languages):
+        raise UserError(f"columns is {list(columns)!r}: give one for each of {', '.join(languages)}")
+    parts = {split: part for split, part in given.items() if isinstance(part, int | float)}
+    files = {
+        split: _files(split, paths, len(languages))
+        for split, paths in given.items()
+        if paths is not None and split not in parts
+    }
     if not files:
         raise UserError("no files: give at least one of train, val and test")
+    if parts and "train" not in files:
+        raise UserError(f"{', '.join(parts)} would be split off train, which has no files")
+
+    def whole(split: str, language: str) -> Text:
+        column, paths = languages.index(language), files[split]
+        if len(paths) > 1:
+            return _read_text(paths[column])
+        where, lines = read_lines(paths[0])
+        return Text(where, [row[column] for row in table_rows(paths[0], lines, languages, columns)])
+
+    @functools.cache
+    def rows() -> dict[str, np.ndarray]:
+        sides = [whole("train", language) for language in languages]
+        for side in sides[1:]:
+            check_aligned(sides[0], side)
+        return split_rows([side.sentences for side in sides], parts)
 
     def read(split: str, language: str) -> Text:
-        column = tuple(languages).index(language)
-        paths = files[split]
-        if len(paths) > 1:
-            return read_lines(paths[column])
-        where, lines = read_lines(paths[0])
-        rows = [split_row(line, count, where, number) for number, line in enumerate(lines, 1)]
-        return Text(where, [row[column] for row in rows])
+        if not parts or split not in ("train", *parts):
+            return whole(split, language)
+        text = whole("train", language)
+        return Text(f"{text.where} ({split})", [text.sentences[row] for row in rows()[split]])
 
-    return Corpus("files", tuple(languages), tuple(files), "the user's own", "", read)
+    def further(split: str) -> list[Text]:
+        return [_read_text(path) for path in files.get(split, ())[len(languages) :]]
+
+    splits = tuple(split for split in given if split in files or split in parts)
+    return Corpus("files", languages, splits, "the user's own", "", read, further_references=further)
 
 
 def _files(split: str, paths: Paths, count: int) -> tuple[Path, ...]:
-    """Return the text files of a split, or the one TSV file, all of which exist."""
+    """Return the text files of a split, or the one table, all of which exist."""
     if isinstance(paths, str | Path):
         paths = (paths,)
     files = tuple(Path(path).expanduser() for path in paths)
-    if len(files) != count and not (len(files) == 1 and files[0].name.endswith((".tsv", ".tsv.gz"))):
+    table = next(filter(is_table, files), None)
+    if table and len(files) > 1:
+        raise UserError(
+            f"split {split}: {table} is a table, which has all languages: give it alone, or text files"
+        )
+    more = split == "test" and count == 2 and len(files) > 2  # further references
+    if not (table or more or len(files) == count):
         seen = ", ".join(map(str, files)) or "nothing"
         number = "two" if count == 2 else count
         raise UserError(
-            f"split {split} is {seen}: give {number} aligned text files or one .tsv (or .tsv.gz) file"
+            f"split {split} is {seen}: give {number} aligned text files or one table (.tsv or .csv)"
         )
-    for file in files:
+    for number, file in enumerate(files):
         if not file.is_file():
-            raise UserError(f"{file}: no such file (split {split})")
+            where = "" if file.is_absolute() else f"; the current folder is {Path.cwd()}"
+            raise UserError(f"{file}: no such file (split {split}{where})")
+        if file in files[:number]:
+            raise UserError(f"split {split} names {file} twice: give a file for each language")
     return files
+
+
+def _read_text(path: Path) -> Text:
+    """Return the lines of a text file of one language."""
+    text = read_lines(path)
+    if text.sentences and all("\t" in line for line in text.sentences):
+        raise UserError(
+            f"{path}: every line has a tab, as in a table: name it .tsv and give it alone, or a column of it"
+        )
+    return text
 
 
 def _multi30k() -> Corpus:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from kzoo.data.image_features import FeatureFile, open_features
-from kzoo.data.text_files import Text, not_aligned, read_lines
+from kzoo.data.text_files import Text, check_aligned, read_lines
 from kzoo.errors import UserError, nearest
 
 
@@ -30,6 +30,8 @@ class Corpus:
         read: `read(split, language)` returns the `Text`; called with existing splits and languages only.
         absent: the (split, language) combinations that do not exist.
         read_images: `read_images(split)` returns one image per line; `None`: there are none.
+        further_references: `further_references(split)` returns further texts in the last language; `None`:
+            there are none.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Corpus:
     read: Callable[[str, str], Text] = field(repr=False)
     absent: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
     read_images: Callable[[str], np.ndarray | FeatureFile] | None = field(default=None, repr=False)
+    further_references: Callable[[str], list[Text]] | None = field(default=None, repr=False)
 
     def sentences(self, split: str, language: str) -> list[str]:
         """Return the sentences of one language of one split, in file order, empty ones included.
@@ -76,9 +79,21 @@ class Corpus:
         """
         self._check(split, source, target)  # check both before the first is read or downloaded
         left, right = self._text(split, source), self._text(split, target)
-        if len(left.sentences) != len(right.sentences):
-            raise not_aligned(left.where, len(left.sentences), right.where, len(right.sentences))
+        check_aligned(left, right)
         return left.sentences, right.sentences
+
+    def more_references(self, split: str, language: str) -> list[list[str]]:
+        """Return further true translations into a language, beside its sentences; mostly there are none.
+
+        Raises:
+            UserError: as for `sentences`; or another number of lines.
+        """
+        if self.further_references is None or language != self.languages[-1]:
+            return []
+        texts = self.further_references(split)
+        for text in texts:
+            check_aligned(self._text(split, language), text)
+        return [text.sentences for text in texts]
 
     def images(self, split: str) -> np.ndarray | FeatureFile:
         """Return the images of a split `(N, …)`, in the order of its sentences.

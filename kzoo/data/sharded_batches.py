@@ -26,7 +26,8 @@ class ShardedBatches(keras.utils.PyDataset):
         num_shapes: int. Maximum number of shapes.
         seed: int. Fixes the order of every epoch.
         max_length: int. Maximum sentence length, with its start or end symbol. `None`: any.
-        truncate: cut longer sentences; otherwise they are errors.
+        too_long: what becomes of longer sentences: `"error"`; `"truncate"`, they are cut; `"drop"`, their
+            pairs are left out.
         **kwargs: `workers` and other arguments of `keras.utils.PyDataset`.
 
     Returns (a batch):
@@ -34,6 +35,7 @@ class ShardedBatches(keras.utils.PyDataset):
 
     Attributes:
         num_words: int. Number of target tokens per epoch, end symbols included.
+        dropped: int. Number of pairs that are left out.
 
     Raises:
         UserError: a sentence is longer than `max_length` or `tokens`, or a file is damaged.
@@ -46,18 +48,26 @@ class ShardedBatches(keras.utils.PyDataset):
         num_shapes: int = 7,
         seed: int = 0,
         max_length: int | None = None,
-        truncate: bool = False,
+        too_long: str = "error",
         **kwargs,
     ):
         super().__init__(**kwargs)
         self.shards, self.seed = shards, seed
-        self._cut = min(max_length or tokens, tokens) if truncate else None
-        self.num_words, histograms = 0, []
+        self._limit, self._too_long = min(max_length or tokens, tokens), too_long
+        self.num_words, self.dropped, histograms = 0, 0, []
         for number in range(len(shards)):
             lengths = self._lengths(number)
-            self._check_longest(number, lengths, min(max_length or tokens, tokens))
+            if too_long == "error":
+                self._check_longest(number, lengths, self._limit)
+            kept = self._kept(lengths)
+            self.dropped += len(lengths) - len(kept)
+            lengths = lengths[kept]
             self.num_words += int(lengths[:, 1].sum())
             histograms.append(np.unique(lengths.max(axis=1), return_counts=True))
+        if not self.num_words:
+            raise UserError(
+                f"{shards.folder}: each pair is longer than {self._limit}: raise max_length or tokens"
+            )
         self.shapes = _shapes(histograms, tokens, num_shapes)
         self._batches_in = np.array([self._count(*histogram) for histogram in histograms])
         self._opened = functools.lru_cache(maxsize=2)(self._open)
@@ -65,7 +75,11 @@ class ShardedBatches(keras.utils.PyDataset):
 
     def _lengths(self, number: int) -> np.ndarray:
         lengths = self.shards.lengths(number)
-        return lengths if self._cut is None else np.minimum(lengths, self._cut)
+        return np.minimum(lengths, self._limit) if self._too_long == "truncate" else lengths
+
+    def _kept(self, lengths: np.ndarray) -> np.ndarray:
+        """Return the numbers of the pairs that fit."""
+        return np.flatnonzero(lengths.max(axis=1) <= self._limit)
 
     def _check_longest(self, number: int, lengths: np.ndarray, limit: int):
         longest = lengths.max(axis=1)
@@ -73,7 +87,7 @@ class ShardedBatches(keras.utils.PyDataset):
             raise UserError(
                 f"{self.shards.path(number)}: pair {longest.argmax() + 1} has {longest.max()} subwords with "
                 f"its end symbol, the limit is {limit}: raise max_length (in a recipe, model.max_length) or "
-                "tokens, or truncate"
+                'tokens; or choose too_long = "truncate" or "drop"'
             )
 
     def _shape_of(self, lengths: np.ndarray) -> np.ndarray:
@@ -109,16 +123,18 @@ class ShardedBatches(keras.utils.PyDataset):
         shard, plan = self._opened(place)
         shape, pairs = plan[index - self._stops[place]]  # counted from the end of the shard's batches
         source, target = shard.pairs(pairs)
-        if self._cut is not None:
-            source, target = ([words[: self._cut - 1] for words in side] for side in (source, target))
+        if self._too_long == "truncate":
+            source, target = ([words[: self._limit - 1] for words in side] for side in (source, target))
         return padded_batch(shape, source, target)
 
     def _open(self, place: int) -> tuple[OpenShard, list]:
         """Return the shard at a position in the epoch's order, and the plan of its batches."""
         number = int(self._order[place])
         random = np.random.default_rng((self.seed, self.epoch, number))
-        shape_of = self._shape_of(self._lengths(number).max(axis=1))
-        plan = one_shape_each(random.permutation(len(shape_of)), shape_of, self.shapes)
+        lengths = self._lengths(number)
+        shape_of, order = self._shape_of(lengths.max(axis=1)), random.permutation(len(lengths))
+        order = order[np.isin(order, self._kept(lengths))]
+        plan = one_shape_each(order, shape_of, self.shapes)
         plan = [plan[i] for i in random.permutation(len(plan))]
         return self.shards.open(number), differing_first_two(plan, lambda batch: batch[0])
 

@@ -1,12 +1,44 @@
-"""Text files, one sentence per line, read strictly: invalid UTF-8 is reported, not repaired."""
+"""Text files, one sentence per line, read strictly: what is not Unicode is reported, not repaired."""
 
+import bz2
+import codecs
 import gzip
 import io
+import itertools
+import lzma
+import re
 import zlib
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from kzoo.errors import UserError
+
+CHUNK = 1 << 20  # bytes
+# How files are packed: their name's ending, or how they begin.
+PACKED = {
+    "gzip": (".gz", rb"\x1f\x8b\x08", gzip.open),
+    "bzip2": (".bz2", rb"BZh[1-9]1AY&SY", bz2.open),
+    "xz": (".xz", rb"\xfd7zXZ\x00", lzma.open),
+}
+HEAD = 512  # bytes, in which the following is seen
+NOT_TEXT = {
+    rb"PK\x03\x04": "a ZIP archive or a spreadsheet",
+    rb"\xd0\xcf\x11\xe0": "a spreadsheet or document",
+    rb"%PDF-": "a PDF document",
+    rb"{\\rtf": "an RTF document",
+    rb"7z\xbc\xaf": "a 7z archive",
+    rb"Rar!\x1a": "a RAR archive",
+    rb"\x28\xb5\x2f\xfd": "packed by Zstandard",
+    rb"(?s:.{257}ustar)": "a tar archive",
+}
+# UTF-32 first: its mark begins as UTF-16's.
+ENCODINGS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 
 
 class Text(NamedTuple):
@@ -17,34 +49,90 @@ class Text(NamedTuple):
 
 
 def read_lines(path: Path) -> Text:
-    """Return the lines of a text file, unpacked if its name ends in `.gz`.
+    """Return the lines of a text file, packed or not.
 
     Args:
-        path: the file.
+        path: the file: UTF-8, or UTF-16 or UTF-32 with a byte order mark.
 
     Raises:
-        UserError: it cannot be read, is a broken gzip file, or is not UTF-8 text (with the line).
+        UserError: it cannot be read, is broken, is no text, or is not in its encoding (with the line).
     """
-    return Text(str(path), decode_lines(read_bytes(path), str(path)))
+    return Text(str(path), decode_lines(b"".join(text_chunks(path)), str(path)))
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the contents of a file, unpacked if its name ends in `.gz`.
+    """Return the contents of a file, unpacked.
 
     Raises:
-        UserError: it cannot be read, or is a broken gzip file.
+        UserError: it cannot be read, or is broken.
     """
+    return b"".join(_chunks(path))
+
+
+def text_chunks(path: Path) -> Iterator[bytes]:
+    """Yield the contents of a text file, unpacked, in UTF-8; for the errors see `read_lines`."""
+    return as_utf8(_chunks(path), str(path))
+
+
+def as_utf8(chunks: Iterable[bytes], where: str) -> Iterator[bytes]:
+    """Yield text in UTF-8; of other encodings only those that a byte order mark names are known.
+
+    Args:
+        chunks: the text, in parts.
+        where: its name in errors.
+
+    Raises:
+        UserError: it begins as something other than text does, or is not in its encoding.
+    """
+    chunks, head = iter(chunks), b""
+    while len(head) < HEAD and (chunk := next(chunks, b"")):
+        head += chunk
+    for begins, what in NOT_TEXT.items():
+        if re.match(begins, head):
+            raise UserError(f"{where}: is {what}, not text: save it as UTF-8 text, plain or packed as .gz")
+    chunks = itertools.chain([head], chunks)
+    encoding = next((name for mark, name in ENCODINGS.items() if head.startswith(mark)), None)
+    if encoding is None:
+        yield from chunks
+        return
+    decoder = codecs.getincrementaldecoder(encoding)()
     try:
-        data = path.read_bytes()
+        for chunk in chunks:
+            yield decoder.decode(chunk).encode()
+        yield decoder.decode(b"", final=True).encode()
+    except UnicodeDecodeError as error:
+        raise UserError(f"{where}: not valid {encoding.upper()} ({error.reason}): save it as UTF-8") from None
+
+
+def unpacked_name(path: Path) -> str:
+    """Return a file's name in lower case, without the ending of its packing."""
+    name = path.name.lower()
+    return next((name.removesuffix(end) for end, _, _ in PACKED.values() if name.endswith(end)), name)
+
+
+def packing_of(path: Path) -> Callable | None:
+    """Return the function that opens a file packed as its name ends; `None`: it is not packed."""
+    return next((packing for end, _, packing in PACKED.values() if path.name.lower().endswith(end)), None)
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    lines, packing = 0, ""
+    try:
+        with open(path, "rb") as file:
+            head = file.peek(8)
+            for name, (end, begins, unpacking) in PACKED.items():
+                if path.name.lower().endswith(end) or re.match(begins, head):
+                    packing, file = name, unpacking(file)
+                    break
+            while chunk := file.read1(CHUNK):
+                lines += chunk.count(b"\n")
+                yield chunk
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        raise UserError(f"{path}: broken {packing} file, noticed after line {lines} ({error})") from None
     except OSError as error:
+        if error.errno is None and packing:  # bzip2's
+            raise UserError(f"{path}: broken {packing} file, noticed after line {lines} ({error})") from None
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
-    if path.suffix != ".gz":
-        return data
-    text, broken = unpack(data)
-    if broken:
-        lines = text.count(b"\n")
-        raise UserError(f"{path}: broken gzip file, noticed after line {lines} ({broken})")
-    return text
 
 
 def unpack(packed: bytes | bytearray) -> tuple[bytes, str]:
@@ -68,7 +156,9 @@ def unpack(packed: bytes | bytearray) -> tuple[bytes, str]:
 
 
 def decode_lines(data: bytes, where: str, before: int = 0) -> list[str]:
-    """Return the lines of UTF-8 text. Only line feeds end lines: sentences may contain U+2028, U+0085 etc.
+    """Return the lines of UTF-8 text.
+
+    Only line feeds end lines (in a text without any, carriage returns): sentences may contain U+2028 etc.
 
     Args:
         data: the text; a byte order mark and carriage returns before a line feed are dropped.
@@ -88,25 +178,17 @@ def decode_lines(data: bytes, where: str, before: int = 0) -> list[str]:
         raise UserError(
             f"{where}, line {number}: a NUL, which is not text; is this UTF-16, or a damaged file?"
         )
-    lines = (text if before else text.removeprefix("\ufeff")).split("\n")
+    text = text if before else text.removeprefix("\ufeff")
+    lines = text.split("\n" if "\n" in text or before else "\r")
     if not lines[-1]:  # what follows the last line feed, or an empty file
         lines.pop()
     return [line.rstrip("\r") for line in lines]
 
 
-def split_row(line: str, columns: int, where: str, number: int) -> list[str]:
-    """Return the columns of line `number` of a TSV file.
-
-    Raises:
-        UserError: it has fewer or more.
-    """
-    row = line.split("\t")
-    if len(row) != columns:
-        raise UserError(
-            f"{where}, line {number}: {len(row)} columns instead of {columns} "
-            "(one per language, separated by tabs)"
-        )
-    return row
+def check_aligned(left: Text, right: Text):
+    """Raise `UserError` for two texts of different numbers of lines."""
+    if len(left.sentences) != len(right.sentences):
+        raise not_aligned(left.where, len(left.sentences), right.where, len(right.sentences))
 
 
 def not_aligned(left: str, left_lines: int, right: str, right_lines: int) -> UserError:

@@ -45,6 +45,7 @@ def evaluate_directions(
             length_penalty=length_penalty,
             truncate=truncate,
             progress=progress,
+            split_sentences=False,  # as the references, a line each
         )
         scores[source, target] = score_translations(split, translations, references, target)
     return scores

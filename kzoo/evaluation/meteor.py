@@ -1,6 +1,7 @@
 """METEOR, by its authors' Java program if it is installed."""
 
 import importlib.util
+import itertools
 import shutil
 import subprocess
 import tempfile
@@ -35,8 +36,13 @@ def find_meteor() -> Path | None:
     return jar if jar.is_file() else None
 
 
-def meteor_score(translations: Sequence[str], references: Sequence[str], language: str) -> float:
-    """Return METEOR 1.5 of translations against one reference each, in percent.
+def meteor_score(
+    translations: Sequence[str],
+    references: Sequence[str],
+    language: str,
+    more_references: Sequence[Sequence[str]] = (),
+) -> float:
+    """Return METEOR 1.5 of translations against one reference each, or several, in percent.
 
     English words match by form, stem, synonym and paraphrase; German, French, Spanish and Russian ones by
     form and stem, those of other languages by form alone, those without spaces by characters; case counts in
@@ -46,6 +52,7 @@ def meteor_score(translations: Sequence[str], references: Sequence[str], languag
         translations: one for each reference.
         references: true translations.
         language: the target.
+        more_references: further true translations, each a list like `references`.
 
     Raises:
         UserError: the numbers differ, Java or the jar is missing, or the program fails.
@@ -63,11 +70,13 @@ def meteor_score(translations: Sequence[str], references: Sequence[str], languag
     apart = str if known else TokenizerZh() if is_chinese(language) else other()
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / name for name in ("translations", "references")]
-        for file, sentences in zip(files, (translations, references), strict=True):
+        # A sentence's references follow each other.
+        lined_up = list(itertools.chain.from_iterable(zip(references, *more_references, strict=True)))
+        for file, sentences in zip(files, (translations, lined_up), strict=True):
             lines = [apart(sentence) for sentence in sentences]
             file.write_text("".join(" ".join(line.split()) + "\n" for line in lines), "utf-8")
         command = ["java", "-Xmx2G", "-jar", str(jar), *map(str, files)]
-        command += ["-m", MATCHING.get(language, "exact")]
+        command += ["-r", str(1 + len(more_references)), "-m", MATCHING.get(language, "exact")]
         command += ["-l", language, "-norm"] if known else ["-l", "other", "-lower"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     final = [line.split()[-1] for line in done.stdout.splitlines() if line.startswith("Final score:")]

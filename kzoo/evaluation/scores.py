@@ -2,7 +2,9 @@
 
 import dataclasses
 import os
-from collections.abc import Callable, Mapping
+import unicodedata
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sacrebleu.metrics import BLEU, CHRF, TER
@@ -39,9 +41,13 @@ class SplitScores:
 
 
 def score_translations(
-    split: str, translations: list[str], references: list[str], language: str
+    split: str,
+    translations: list[str],
+    references: list[str],
+    language: str,
+    more_references: Sequence[list[str]] = (),
 ) -> SplitScores:
-    """Score translations against one reference each.
+    """Score translations against one reference each, or several.
 
     Args:
         split: what to call the set.
@@ -49,9 +55,13 @@ def score_translations(
         references: true translations.
         language: the target; Chinese takes sacreBLEU's Chinese tokenizers, Japanese and others without spaces
             its characters.
+        more_references: further true translations, each a list like `references`.
 
     Raises:
         UserError: there is not one translation for each reference, or none at all.
+
+    Warns:
+        UserWarning: as `check_forms`.
 
     Example:
 
@@ -62,22 +72,39 @@ def score_translations(
         raise UserError(f"{split}: {len(translations):,} translations but {len(references):,} references")
     if not references:
         raise UserError(f"{split}: there are no sentences to score")
+    all_references = [references, *more_references]
+    check_forms([translations, *all_references])
     chinese = is_chinese(language)
     metrics = {
         "bleu": bleu_metric(language),
         "bleu_lowercased": bleu_metric(language, lowercase=True),
         "chrf2": CHRF(),
     }
-    scores = {name: metric.corpus_score(translations, [references]).score for name, metric in metrics.items()}
+    scores = {
+        name: metric.corpus_score(translations, all_references).score for name, metric in metrics.items()
+    }
     metrics["ter"] = TER(normalized=chinese, asian_support=chinese)
     apart = chinese or has_spaces(language)  # the words of all others TER would take for one
-    edited = [texts if apart else list(map(TokenizerChar(), texts)) for texts in (translations, references)]
-    scores["ter"] = metrics["ter"].corpus_score(edited[0], [edited[1]]).score
+    edited = [
+        texts if apart else list(map(TokenizerChar(), texts)) for texts in (translations, *all_references)
+    ]
+    scores["ter"] = metrics["ter"].corpus_score(edited[0], edited[1:]).score
     signatures = {name: str(metric.get_signature()) for name, metric in metrics.items()}
     if not apart:
         signatures["ter"] += "|split:char"  # by us, which sacreBLEU does not know
-    meteor = meteor_score(translations, references, language) if find_meteor() else None
+    meteor = meteor_score(translations, references, language, more_references) if find_meteor() else None
     return SplitScores(split, len(references), **scores, signatures=signatures, meteor=meteor)
+
+
+def check_forms(texts: Sequence[Sequence[str]]):
+    """Warn of texts that are not in Unicode's form NFC: words that look equal may differ there."""
+    for sentences in texts:
+        if odd := [sentence for sentence in sentences if not unicodedata.is_normalized("NFC", sentence)]:
+            warnings.warn(
+                f"{len(odd):,} of {len(sentences):,} sentences are not in Unicode's form NFC: words that "
+                f"look equal may count as different. unicodedata.normalize converts them ({odd[0][:40]!r})",
+                stacklevel=2,
+            )
 
 
 def bleu_metric(language: str, lowercase: bool = False) -> BLEU:
@@ -111,6 +138,8 @@ def evaluate(
 ) -> tuple[list[SplitScores], dict[str, list[str]]]:
     """Translate splits of a corpus and score each of them and, if there are several, all together.
 
+    A split is scored against all its references, all together against the first.
+
     Args:
         translator: has `translate`.
         corpus: has the splits in both languages.
@@ -128,6 +157,7 @@ def evaluate(
     scores, translated, references = [], {}, []
     for split in splits:
         sentences, expected = corpus.pairs(split, source, target)
+        more = corpus.more_references(split, target)
         shown = {}
         if getattr(translator, "image_shape", None):
             shown["images"] = images[split] if images else corpus.images(split)
@@ -137,10 +167,11 @@ def evaluate(
             length_penalty=length_penalty,
             truncate=truncate,
             progress=progress,
+            split_sentences=False,  # as the references, a line each
             **shown,
         )
         references += expected
-        scores.append(score_translations(split, translated[split], expected, target))
+        scores.append(score_translations(split, translated[split], expected, target, more))
     if len(splits) > 1:
         everything = [sentence for split in splits for sentence in translated[split]]
         scores.append(score_translations("all", everything, references, target))

@@ -10,7 +10,7 @@ from scipy.stats import permutation_test
 
 from kzoo.errors import UserError
 from kzoo.evaluation.markdown import markdown_table
-from kzoo.evaluation.scores import bleu_metric
+from kzoo.evaluation.scores import bleu_metric, check_forms
 
 TRIALS, DRAWS = 10_000, 1000  # of the randomization; of the bootstrap
 SEED = 1  # of the randomization
@@ -40,7 +40,10 @@ class ComparedBleu(NamedTuple):
 
 
 def compare_bleu(
-    translations: Sequence[tuple[str, Sequence[str]]], references: Sequence[str], language: str
+    translations: Sequence[tuple[str, Sequence[str]]],
+    references: Sequence[str],
+    language: str,
+    more_references: Sequence[Sequence[str]] = (),
 ) -> tuple[list[ComparedBleu], str]:
     """Compare models' BLEU on the same sentences, each with the first model's.
 
@@ -50,6 +53,7 @@ def compare_bleu(
         translations: a name for each of two models or more, and its translations of the same sentences.
         references: true translations.
         language: of the translations, which decides BLEU's tokenizer.
+        more_references: further true translations, each a list like `references`.
 
     Returns:
         A row for each model, and sacreBLEU's signature of BLEU and the draws: their number (`bs`) and their
@@ -68,18 +72,20 @@ def compare_bleu(
         if len(texts) != len(references):
             raise UserError(f"{name}: {len(texts):,} translations but {len(references):,} references")
     systems = [(name, list(texts)) for name, texts in translations]
-    metric = bleu_metric(language)
-    signatures, found = PairedTest(systems, {"BLEU": metric}, [list(references)], "bs", DRAWS)()
-    first, *others = (_statistics(metric, texts, references) for _, texts in systems)
+    metric, all_references = bleu_metric(language), [list(references), *map(list, more_references)]
+    check_forms([*(texts for _, texts in systems), *all_references])
+    signatures, found = PairedTest(systems, {"BLEU": metric}, all_references, "bs", DRAWS)()
+    first, *others = (_statistics(metric, texts, all_references) for _, texts in systems)
     p = [None, *(_p(first, other) for other in others)]
     rows = zip(found["System"], found["BLEU"], p, strict=True)
     compared = [ComparedBleu(name, row.score, row.mean, row.ci, p) for name, row, p in rows]
     return compared, str(signatures["BLEU"])
 
 
-def _statistics(metric: BLEU, texts: Sequence[str], references: Sequence[str]) -> np.ndarray:
+def _statistics(metric: BLEU, texts: Sequence[str], references: list[list[str]]) -> np.ndarray:
     """Return the numbers that BLEU is computed from, of each sentence: `(sentences, 10)`."""
-    scores = [metric.corpus_score([text], [[true]]) for text, true in zip(texts, references, strict=True)]
+    rows = zip(texts, *references, strict=True)
+    scores = [metric.corpus_score([text], [[one] for one in true]) for text, *true in rows]
     return np.array([[*score.counts, *score.totals, score.sys_len, score.ref_len] for score in scores])
 
 

@@ -10,7 +10,8 @@ from keras_hub.tokenizers import Tokenizer
 from kzoo.decoding.batched_search import batches_by_length, padded_source
 from kzoo.errors import UserError
 from kzoo.models.backbone_method import BackboneMethod
-from kzoo.models.texts_and_tokens import Hypothesis, as_hypotheses, pieces, tokenize_within
+from kzoo.models.split_texts import SplitTexts
+from kzoo.models.texts_and_tokens import Hypothesis, as_hypotheses, checked_texts, pieces, tokenize_within
 from kzoo.models.translation_model import TranslationModel
 
 
@@ -86,8 +87,9 @@ class MultilingualTranslator(TranslationModel):
         prefixes: Iterable[str] | None = None,
         min_length: int | None = None,
         no_repeat_ngram: int | None = None,
+        split_sentences: bool | None = None,
     ) -> list[list[Hypothesis]]:
-        """Return the `n` best translations of each sentence, best first, with their scores; no text twice.
+        """Return the `n` best translations of each text, best first, with their scores; no text twice.
 
         Args:
             n: int. At most `beam_size`; as many by default.
@@ -108,12 +110,15 @@ class MultilingualTranslator(TranslationModel):
                 f"the model translates among {', '.join(self.languages)}: "
                 "give source_language and target_language"
             )
-        words = self.tokenize(texts, source_language, truncate)
+        texts = checked_texts(texts)
+        split = SplitTexts(texts, [source_language] * len(texts), split_sentences)
+        words = self.tokenize(split.sentences, source_language, truncate)
         languages = self._language_inputs(len(words), source_language, target_language)
         begun = self._begun(self.tokenizers[target_language], prefixes, len(words), search)
         self._heed_new_weights()
         found = self._searches.search(words, languages, search, threads, progress, begun)
-        return as_hypotheses(found, n, self.tokenizers[target_language])
+        found = as_hypotheses(found, n, self.tokenizers[target_language])
+        return split.join(found, [target_language] * len(texts))
 
     def embed(
         self, texts: Iterable[str], language: str, pooling: str = "flatten", truncate: bool = False
@@ -173,7 +178,7 @@ class MultilingualTranslator(TranslationModel):
         """
         words = self._some_words(text, source_language)
         if translation is None:
-            translation = self.translate([text], source_language, target_language)[0]
+            translation = self.translate([text], source_language, target_language, split_sentences=False)[0]
         target = self.tokenize([translation], target_language)[0]
         languages = self._language_inputs(1, source_language, target_language)
         self._heed_new_weights()

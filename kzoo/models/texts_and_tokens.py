@@ -26,11 +26,7 @@ def tokenize_within(
     Raises:
         UserError: a longer sentence, unless `truncate` is true, which cuts it; an input that is not text.
     """
-    texts = [texts] if isinstance(texts, str) else list(texts)
-    for number, text in enumerate(texts, 1):
-        if not isinstance(text, str):
-            raise UserError(f"a sentence is text, not {type(text).__name__}: {text!r:.40}")
-        check_encodable(text, number)
+    texts = checked_texts(texts)
     words = tokenizer(texts) if texts else []
     for number, sentence in enumerate(words):
         if len(sentence) > limit and not truncate:
@@ -70,6 +66,20 @@ def tokenize_prefixes(
                 f"a translation has at most {limit} before its end"
             )
     return words if any(words) else None
+
+
+def checked_texts(texts: Iterable[str]) -> list[str]:
+    """Return sentences, or one, as a list.
+
+    Raises:
+        UserError: one of them is not text.
+    """
+    texts = [texts] if isinstance(texts, str) else list(texts)
+    for number, text in enumerate(texts, 1):
+        if not isinstance(text, str):
+            raise UserError(f"a sentence is text, not {type(text).__name__}: {text!r:.40}")
+        check_encodable(text, number)
+    return texts
 
 
 def check_encodable(text: str, number: int):

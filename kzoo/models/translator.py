@@ -9,7 +9,8 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
 from kzoo.models.image_inputs import image_rows
-from kzoo.models.texts_and_tokens import Hypothesis, as_hypotheses, pieces, tokenize_within
+from kzoo.models.split_texts import SplitTexts
+from kzoo.models.texts_and_tokens import Hypothesis, as_hypotheses, checked_texts, pieces, tokenize_within
 from kzoo.models.translation_model import TranslationModel
 from kzoo.text.tokenizers import END
 
@@ -78,8 +79,9 @@ class Translator(TranslationModel):
         prefixes: Iterable[str] | None = None,
         min_length: int | None = None,
         no_repeat_ngram: int | None = None,
+        split_sentences: bool | None = None,
     ) -> list[str]:
-        """Translate sentences.
+        """Translate sentences, or with `split_sentences` texts of several.
 
         Args:
             texts: sentences; an empty one translates to an empty one.
@@ -99,6 +101,9 @@ class Translator(TranslationModel):
                 of `search`, likewise for the next.
             no_repeat_ngram: int. n, for translations in which no n tokens occur twice in the same order; 0:
                 they may.
+            split_sentences: bool. Split each text into its sentences, translate each, and join the
+                translations; `progress` then counts sentences. `False`: each text is one sentence. `None`:
+                the same, with a warning if a text has several, of which the model may leave some out.
 
         Returns:
             The translations, in the order of `texts`.
@@ -123,6 +128,7 @@ class Translator(TranslationModel):
                 prefixes,
                 min_length,
                 no_repeat_ngram,
+                split_sentences,
             )
         ]
 
@@ -140,8 +146,12 @@ class Translator(TranslationModel):
         prefixes: Iterable[str] | None = None,
         min_length: int | None = None,
         no_repeat_ngram: int | None = None,
+        split_sentences: bool | None = None,
     ) -> list[list[Hypothesis]]:
-        """Return the `n` best translations of each sentence, best first, with their scores; no text twice.
+        """Return the `n` best translations of each text, best first, with their scores; no text twice.
+
+        With `split_sentences`, the second best is the second best of each sentence, joined, and so on; the
+        score is the mean of theirs.
 
         Args:
             n: int. At most `beam_size`; as many by default.
@@ -157,14 +167,17 @@ class Translator(TranslationModel):
             min_length=min_length,
             no_repeat_ngram=no_repeat_ngram,
         )
-        words = self.tokenize_source(texts, truncate)
+        texts = checked_texts(texts)
+        split = SplitTexts(texts, [self.source_language] * len(texts), split_sentences)
+        words = self.tokenize_source(split.sentences, truncate)
         begun = self._begun(self.target_tokenizer, prefixes, len(words), search)
         self._heed_new_weights()
         self.bake()
-        images = image_rows(images, len(words), self.image_shape, self.extractor)
-        others = {} if images is None else {"image": images}
+        images = image_rows(images, len(texts), self.image_shape, self.extractor)
+        others = {} if images is None else {"image": images[split.text_of] if split_sentences else images}
         found = self._searches.search(words, others, search, threads, progress, begun)
-        return as_hypotheses(found, n, self.target_tokenizer)
+        found = as_hypotheses(found, n, self.target_tokenizer)
+        return split.join(found, [self.target_language] * len(texts))
 
     def attention(
         self, text: str, translation: str | None = None, image: Image | None = None
@@ -190,7 +203,7 @@ class Translator(TranslationModel):
         source = self._some_words(text)
         images = image_rows(None if image is None else [image], 1, self.image_shape)
         if translation is None:
-            translation = self.translate([text], images=images)[0]
+            translation = self.translate([text], images=images, split_sentences=False)[0]
         target = tokenize_within(self.target_tokenizer, [translation], self.backbone.max_length - 1)[0]
         others = {} if images is None else {"image": images}
         self._heed_new_weights()

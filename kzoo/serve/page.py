@@ -14,10 +14,12 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
 from kzoo.errors import UserError
+from kzoo.models.split_texts import several_sentences
 from kzoo.serve.batcher import Busy
 from kzoo.serve.connected import while_connected
 from kzoo.serve.drawn_attention import drawn_attention, kinds, not_drawn
 from kzoo.serve.served import Served
+from kzoo.serve.split_requests import n_best
 
 log = logging.getLogger("kzoo.serve")
 
@@ -46,10 +48,11 @@ class Asked(BaseModel):
     """The page's request for a translation.
 
     Args:
-        text: a sentence.
+        text: one sentence or several.
         source_language, target_language: codes, for a preset with more than one of them.
         image: base64 of a JPEG or PNG file, or of an .npy file with features, for a preset that reads images.
         n: int. Number of translations.
+        split_sentences: bool. Whether each sentence of the text is translated by itself.
     """
 
     text: str
@@ -57,6 +60,7 @@ class Asked(BaseModel):
     target_language: str | None = None
     image: str | None = None
     n: int = 1
+    split_sentences: bool = True
 
 
 def page_routes(served: Served) -> APIRouter:
@@ -124,13 +128,17 @@ async def translated(served: Served, asked: Asked) -> dict:
         image = await asyncio.to_thread(read_image, asked.image, served.image_shape)
         if isinstance(image, bytes):
             image = await served.picture(image)
-    (hypotheses,) = await served.n_best(
-        [asked.text], asked.n, *languages, images=None if image is None else [image]
-    )
+    images = None if image is None else [image]
+    (hypotheses,) = await n_best(served, [asked.text], asked.n, *languages, images, asked.split_sentences)
     best = hypotheses[0].text if hypotheses else ""
+    source = asked.source_language if served.multilingual else served.languages[0]
+    if asked.split_sentences and several_sentences([asked.text], [source]):
+        drawn = [not_drawn(kind, "the text has several sentences") for kind in kinds(served.translator)]
+    else:
+        drawn = await attention(served, asked.text, best, languages, image)
     return {
         "hypotheses": [{"text": found.text, "score": found.score} for found in hypotheses],
-        "attention": await attention(served, asked.text, best, languages, image),
+        "attention": drawn,
     }
 
 

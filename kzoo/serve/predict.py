@@ -4,40 +4,42 @@ import numpy as np
 
 from kzoo.models import Hypothesis
 from kzoo.serve.checks import check_language
+from kzoo.serve.requests import Request
 from kzoo.serve.served import Served
+from kzoo.serve.split_requests import n_best
 
 # The placeholder for a hypothesis that the search did not find, as in a SavedModel.
 NONE = Hypothesis("", -1e9)
 
 
-async def predict(served: Served, signature: str, columns: dict[str, list]) -> dict[str, list]:
-    """Return a signature's outputs, one row for each row of the inputs.
+async def predict(served: Served, asked: Request) -> dict[str, list]:
+    """Return the outputs of the signature that a request calls, one row for each row of its inputs.
 
     Args:
         served: the model.
-        signature: one of its signatures' names.
-        columns: a list for each of its inputs, all of the same length.
+        asked: the request.
 
     Raises:
         UserError: an input that cannot be used.
         Busy: too many rows are waiting.
     """
-    return await CALLS[signature](served, columns)
+    return await CALLS[asked.signature](served, asked)
 
 
-async def _best(served: Served, columns: dict[str, list]) -> dict[str, list]:
-    found = await _hypotheses(served, columns, 1)
+async def _best(served: Served, asked: Request) -> dict[str, list]:
+    found = await _hypotheses(served, asked, 1)
     return {key: [row[0] for row in rows] for key, rows in found.items()}
 
 
-async def _n_best(served: Served, columns: dict[str, list]) -> dict[str, list]:
-    return await _hypotheses(served, columns, served.beam_size)
+async def _n_best(served: Served, asked: Request) -> dict[str, list]:
+    return await _hypotheses(served, asked, served.beam_size)
 
 
-async def _hypotheses(served: Served, columns: dict[str, list], n: int) -> dict[str, list]:
+async def _hypotheses(served: Served, asked: Request, n: int) -> dict[str, list]:
+    columns = asked.columns
     among = {key: columns.get(key) for key in ("source_language", "target_language")}
-    images, prefixes = columns.get("image"), columns.get("prefix")
-    found = await served.n_best(columns["text"], n, images=images, prefixes=prefixes, **among)
+    among |= {"images": columns.get("image"), "prefixes": columns.get("prefix")}
+    found = await n_best(served, columns["text"], n, split_sentences=asked.split_sentences, **among)
     full = [[*hypotheses, *[NONE] * (n - len(hypotheses))] for hypotheses in found]
     return {
         "translation": [[hypothesis.text for hypothesis in row] for row in full],
@@ -45,8 +47,8 @@ async def _hypotheses(served: Served, columns: dict[str, list], n: int) -> dict[
     }
 
 
-async def _embed(served: Served, columns: dict[str, list]) -> dict[str, list]:
-    texts, languages = columns["text"], columns["language"]
+async def _embed(served: Served, asked: Request) -> dict[str, list]:
+    texts, languages = asked.columns["text"], asked.columns["language"]
     for code in set(languages):
         check_language(code, served.languages)
     await served.check_texts(texts, languages)

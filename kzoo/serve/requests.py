@@ -14,18 +14,20 @@ BYTES = "b64"
 
 @dataclass(frozen=True)
 class Request:
-    """A request: the signature that it calls, a list of rows for each input, and its format."""
+    """A request: the signature that it calls, a list of rows for each input, its format, whether to split."""
 
     signature: str
     columns: dict[str, list]
     by_row: bool
+    split_sentences: bool | None = None
 
 
 def read_request(body: bytes, known: dict[str, Signature]) -> Request:
     """Return what a request's body asks for.
 
     Args:
-        body: JSON, with "instances" (a list of rows) or "inputs" (a list for each input).
+        body: JSON, with "instances" (a list of rows) or "inputs" (a list for each input); and, unlike
+            TensorFlow Serving's, perhaps "split_sentences", true or false.
         known: the model's signatures.
 
     Raises:
@@ -40,6 +42,9 @@ def read_request(body: bytes, known: dict[str, Signature]) -> Request:
         raise UserError(f'Serving signature name: "{name[:80]}" not found in signature def')
     if ("instances" in content) == ("inputs" in content):
         raise UserError('give either "instances", a list of rows, or "inputs", a list for each input')
+    split = content.get("split_sentences")
+    if not isinstance(split, bool | None):
+        raise UserError("split_sentences must be true or false")
     by_row = "instances" in content
     inputs = known[name].inputs
     columns = _from_rows(content["instances"], inputs) if by_row else _from_columns(content["inputs"], inputs)
@@ -48,7 +53,7 @@ def read_request(body: bytes, known: dict[str, Signature]) -> Request:
     if len(counts) > 1:
         each = ", ".join(f"{len(values):,} of {key}" for key, values in columns.items())
         raise UserError(f"all inputs must have a row for each text: there are {each}")
-    return Request(name, columns, by_row)
+    return Request(name, columns, by_row, split)
 
 
 def answer(request: Request, outputs: dict[str, list]) -> dict:

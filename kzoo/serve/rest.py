@@ -41,7 +41,7 @@ def model_routes(served: Served) -> APIRouter:
             raise UserError(f"this model's signatures are of predict, not of {parts['verb'].lower()}")
         # No thread for JSON, which is read and written with Python's lock held: others would wait as long.
         asked = read_request(await request.body(), known)
-        outputs = await while_connected(request, predict(served, asked.signature, asked.columns))
+        outputs = await while_connected(request, predict(served, asked))
         return JSONResponse(answer(asked, outputs))
 
     return router

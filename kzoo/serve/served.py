@@ -204,7 +204,9 @@ class Served:
         if self.multilingual:
             options |= dict(zip(("source_language", "target_language"), direction, strict=True))
         try:
-            found = self.translator.n_best(texts, **vars(self._settings), threads=1, **options)
+            found = self.translator.n_best(
+                texts, **vars(self._settings), threads=1, split_sentences=False, **options
+            )
         except UserError as error:  # requests have been checked: the model is at fault, not a client
             raise RuntimeError(str(error)) from error
         return found[: len(rows)]

@@ -18,6 +18,7 @@ from kzoo.presets.shelf import direction, is_builder
 from kzoo.text import UNKNOWN
 from kzoo.training.checkpoints import saved_in
 from kzoo.training.language_model import train_language_model
+from kzoo.training.long_pairs import kept_rows, print_dropped, rows_of
 from kzoo.training.optimizers import make_optimizer
 from kzoo.training.preemption import Preemption
 from kzoo.training.recipe import Recipe
@@ -73,6 +74,11 @@ class BilingualTask:
                 split: image_rows(rows, len(pairs[split][0]), translator.image_shape, translator.extractor)
                 for split, rows in images.items()
             }
+        if recipe.too_long == "drop":
+            sources = [translator.source_tokenizer(self.validation[0])]
+            kept = kept_rows(recipe.validation, sources, translator.backbone.max_length)
+            self.validation = tuple([side[row] for row in kept] for side in self.validation)
+            self.images[recipe.validation] = rows_of(self.images.get(recipe.validation), kept)
         with naming(self.corpus, recipe.validation, recipe.source):
             translator.tokenize_source(self.validation[0], recipe.truncate)  # raises now if one is too long
         return translator
@@ -93,9 +99,12 @@ class BilingualTask:
         if self.shards is None:
             return self._batches(translator, self.pairs, "train")
         recipe, most = self.recipe, translator.backbone.max_length
-        return ShardedBatches(
-            self.shards, recipe.tokens, recipe.num_shapes, recipe.seed, most, recipe.truncate
+        batches = ShardedBatches(
+            self.shards, recipe.tokens, recipe.num_shapes, recipe.seed, most, recipe.too_long
         )
+        if batches.dropped:
+            print_dropped("train", batches.dropped, self.shards.pairs, min(most, recipe.tokens))
+        return batches
 
     def train_decoder(
         self,
@@ -111,7 +120,8 @@ class BilingualTask:
         train_language_model(translator, batches, validation, epochs, folder, preemption, verbose)
 
     def _batches(self, translator: keras.Model, pairs: tuple[list[str], list[str]], split: str) -> Batches:
-        recipe, most = self.recipe, translator.backbone.max_length
+        recipe, most, images = self.recipe, translator.backbone.max_length, self.images.get(split)
+        longest = min(most, recipe.tokens)
         tokenizers = (translator.source_tokenizer, translator.target_tokenizer)
         sides = [tokenizer(text) for tokenizer, text in zip(tokenizers, pairs, strict=True)]
         if split == "train":
@@ -121,7 +131,10 @@ class BilingualTask:
                 for language, *side in zip(languages, pairs, sides, tokenizers, strict=True)
             }
         if recipe.truncate:
-            sides = [[words[: min(most, recipe.tokens) - 1] for words in side] for side in sides]
+            sides = [[words[: longest - 1] for words in side] for side in sides]
+        elif recipe.too_long == "drop":
+            kept = kept_rows(split, sides, longest)
+            sides, images = [[side[row] for row in kept] for side in sides], rows_of(images, kept)
         with naming(self.corpus, split, recipe.source, recipe.target):
             return Batches(
                 *sides,
@@ -129,7 +142,7 @@ class BilingualTask:
                 recipe.num_shapes,
                 recipe.seed,
                 max_length=most,
-                images=self.images.get(split),
+                images=images,
             )
 
     def score(self, translator: keras.Model) -> keras.callbacks.Callback:

@@ -34,7 +34,12 @@ class DirectionScores(keras.callbacks.Callback):
         start, scores = time.perf_counter(), {}
         for source, target in self.pairs:
             translations = self.model.translate(
-                self.text[source], source, target, beam_size=1, truncate=self.truncate
+                self.text[source],
+                source,
+                target,
+                beam_size=1,
+                truncate=self.truncate,
+                split_sentences=False,
             )
             metric = bleu_metric(target, self.lowercase)
             scores[source, target] = metric.corpus_score(translations, [self.text[target]]).score

@@ -13,6 +13,7 @@ from kzoo.presets import build
 from kzoo.presets.shelf import is_builder
 from kzoo.text import UNKNOWN
 from kzoo.training.direction_scores import DirectionScores
+from kzoo.training.long_pairs import kept_rows
 from kzoo.training.optimizers import make_optimizer
 from kzoo.training.recipe import Recipe, check_same_languages
 from kzoo.training.recipe_corpus import naming, recipe_directions, text_languages
@@ -59,6 +60,10 @@ class MultilingualTask:
             optimizer=make_optimizer(recipe, translator.backbone.width),
             loss=SentenceCrossEntropy(recipe.label_smoothing),
         )
+        if recipe.too_long == "drop":
+            words = [translator.tokenizers[code](text) for code, text in self.validation.items()]
+            kept = kept_rows(recipe.validation, words, translator.backbone.max_length)
+            self.validation = {code: [text[row] for row in kept] for code, text in self.validation.items()}
         for language, text in self.validation.items():
             with naming(self.corpus, recipe.validation, language):
                 translator.tokenize(text, language, recipe.truncate)  # raises now if one is too long
@@ -76,6 +81,10 @@ class MultilingualTask:
         """Return the training batches of all pairs, in turn."""
         recipe, most = self.recipe, translator.backbone.max_length
         longest, words = most if recipe.sentences else min(most, recipe.tokens), {}
+        if recipe.too_long == "drop":
+            words = {code: translator.tokenizers[code](text) for code, text in self.train.items()}
+            kept = kept_rows("train", list(words.values()), longest)
+            self.train = {code: [text[row] for row in kept] for code, text in self.train.items()}
         for language, text in self.train.items():
             with naming(self.corpus, "train", language):
                 words[language] = translator.tokenize(text, language, recipe.truncate)

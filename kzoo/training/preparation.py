@@ -102,7 +102,8 @@ def training_pairs(recipe: Recipe) -> Callable[[], Iterator[tuple[str, str]]]:
     """Return a function that iterates over the recipe's training pairs."""
     corpus = recipe_corpus(dataclasses.replace(recipe, shards=""))
     if recipe.corpus == "files" and recipe.train:
-        return functools.partial(stream_pairs, [Path(file).expanduser() for file in recipe.train])
+        files = [Path(file).expanduser() for file in recipe.train]
+        return functools.partial(stream_pairs, files, (recipe.source, recipe.target), recipe.columns)
     return functools.partial(zip, *corpus.pairs("train", recipe.source, recipe.target))
 
 

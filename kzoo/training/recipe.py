@@ -4,12 +4,12 @@ import dataclasses
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import get_origin
 
 from kzoo.errors import UserError, nearest
 from kzoo.presets.shelf import builder_module, is_builder, is_trained
 from kzoo.training.recipe_effects import check_has_effect
-from kzoo.training.recipe_values import checked_value
+from kzoo.training.recipe_paths import from_folder
+from kzoo.training.recipe_values import checked_value, kind_of
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,11 @@ class Recipe:
             `kzoo.presets.load`, such as `{"dropout": 0.1}`.
         corpus: name of a corpus; or `"files"`, with `train`, `val` and `test`.
         train, val, test: for `"files"`: aligned text files, one per language (`source`, `target`; or those of
-            `languages` that are trained, in that order), or one TSV file with as many columns.
+            `languages` that are trained, in that order), or one table (`.tsv`, `.csv`). `val` and `test` may
+            be numbers: how many rows of `train` they take or, below 1, which share, so that no sentence
+            stands in two splits. More files in `test` are further references.
+        columns: for `"files"`: the columns of tables that have more: numbers from 1, or names in their first
+            line, in the order of the languages.
         shards: folder that `kzoo prepare` has made of a training text too large for memory; empty: the text
             itself is read.
         source, target: languages of a model of one direction.
@@ -52,8 +56,8 @@ class Recipe:
         tokens: int. Maximum tokens per batch on either side, padding included.
         sentences: int. Multilingual: rows per batch, instead of `tokens`; 0: use `tokens`.
         num_shapes: int. Maximum number of batch shapes.
-        truncate: cut training sentences that are longer than the model's `max_length` or `tokens`; otherwise
-            an error.
+        too_long: what becomes of pairs of which a sentence is longer than the model's `max_length` or
+            `tokens`: `"error"`; `"truncate"`, it is cut; `"drop"`, the pair is left out.
         epochs: int. Maximum number of epochs.
         steps: int. Maximum number of weight updates; 0: no limit.
         patience: int. Epochs without a better validation BLEU before training stops; 0: it never stops.
@@ -92,8 +96,9 @@ class Recipe:
     validation_sentences: int = 0
     model: dict = field(default_factory=dict)
     train: list[str] = field(default_factory=list)
-    val: list[str] = field(default_factory=list)
-    test: list[str] = field(default_factory=list)
+    val: list[str] | float = field(default_factory=list)
+    test: list[str] | float = field(default_factory=list)
+    columns: list[int] | list[str] = field(default_factory=list)
     shards: str = ""
     images: str = ""
     validation: str = "val"
@@ -105,7 +110,7 @@ class Recipe:
     tokens: int = 2048
     sentences: int = 0
     num_shapes: int = 7
-    truncate: bool = False
+    too_long: str = "error"
     epochs: int = 40
     steps: int = 0
     patience: int = 0
@@ -127,9 +132,16 @@ class Recipe:
     beam_size: int = 5
     length_penalty: float = 1.0
 
+    @property
+    def truncate(self) -> bool:
+        """Whether sentences that are too long are cut."""
+        return self.too_long == "truncate"
+
 
 def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, ...] = ()) -> Recipe:
     """Read a recipe.
+
+    Paths in the file are relative to its folder, those in overrides to the current one.
 
     Args:
         path: TOML file with the fields of `Recipe`.
@@ -155,6 +167,7 @@ def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, .
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"recipe {path} is not TOML: {error}") from None
+    values = {key: from_folder(Path(path).parent, key, value) for key, value in values.items()}
     for override in overrides:
         key, separator, text = override.partition("=")
         if not separator:
@@ -198,7 +211,10 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
     Raises:
         UserError: an unknown key, a value of the wrong type, a missing field.
     """
-    kinds = {field.name: get_origin(field.type) or field.type for field in dataclasses.fields(Recipe)}
+    kinds = {field.name: kind_of(field.type) for field in dataclasses.fields(Recipe)}
+    if isinstance(values.get("truncate"), bool):  # in runs of before `too_long`
+        others = {key: value for key, value in values.items() if key != "truncate"}
+        values = {"too_long": "truncate" if values["truncate"] else "error", **others}
     checked = {}
     for key, value in values.items():
         if key not in kinds:
@@ -234,6 +250,12 @@ def _check_together(recipe: Recipe, where: str):
         raise UserError(
             f"{where}: shards have vocabularies of their own, and so has the trained preset {recipe.preset}: "
             "fine-tune it on files, without shards"
+        )
+    if (recipe.shards or recipe.images) and not (
+        isinstance(recipe.val, list) and isinstance(recipe.test, list)
+    ):
+        raise UserError(
+            f"{where}: shards and images are of splits that have files: name files as val and test"
         )
     if recipe.halve_after and recipe.optimizer == "noam":
         raise UserError(

@@ -23,8 +23,24 @@ def recipe_corpus(recipe: Recipe) -> Corpus:
         # The text that shards were made from need not be on the machine that has them.
         names = ("val", "test") if recipe.shards else ("train", "val", "test")
         splits = {name: getattr(recipe, name) or None for name in names}
-        corpus = open_files(**splits, languages=text_languages(recipe))
+        corpus = open_files(**splits, languages=text_languages(recipe), columns=recipe.columns)
     return corpus.with_images(recipe.images) if recipe.images else corpus
+
+
+def check_own_files(recipe: Recipe):
+    """Read the user's own files, so that what is wrong with them is said before a backend is loaded.
+
+    Raises:
+        UserError: as `recipe_corpus`; or a file is broken, empty, or not aligned with the others.
+    """
+    if recipe.corpus != "files":
+        return
+    corpus = recipe_corpus(recipe)
+    first, *others = corpus.languages
+    for split in corpus.splits:
+        for language in others:
+            corpus.pairs(split, first, language)
+        corpus.more_references(split, corpus.languages[-1])
 
 
 def recipe_directions(recipe: Recipe) -> list[tuple[str, str]]:

@@ -47,7 +47,9 @@ def check_has_effect(recipe, where: str):
         f"{recipe.preset}, which is trained and has its vocabularies": OF_BUILDERS
         if is_trained(recipe.preset)
         else (),
-        'another corpus than "files"': () if recipe.corpus == "files" else ("train", "val", "test"),
+        'another corpus than "files"': ()
+        if recipe.corpus == "files"
+        else ("train", "val", "test", "columns"),
     }
     for of, keys in useless.items():
         if found := [key for key in keys if key in changed]:

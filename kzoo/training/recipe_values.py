@@ -1,6 +1,8 @@
 """The values that a recipe's keys may have."""
 
 import math
+from types import UnionType
+from typing import get_args, get_origin
 
 from kzoo.errors import UserError
 
@@ -36,7 +38,18 @@ ONE_OF = {
     "text": ("raw", "lowercased", "truecased"),
     "source_characters": ("", "seen", "common"),
     "optimizer": ("noam", "adam", "sgd"),
+    "too_long": ("error", "truncate", "drop"),
 }
+
+
+HELD_OUT = ("val", "test")  # files, or a part of the training files
+NUMBERED = ("columns",)  # names, or numbers
+
+
+def kind_of(annotation) -> type:
+    """Return the type of a key's values; of several, the first."""
+    first = get_args(annotation)[0] if isinstance(annotation, UnionType) else annotation
+    return get_origin(first) or first
 
 
 def checked_value(key: str, value, kind: type, where: str):
@@ -45,14 +58,20 @@ def checked_value(key: str, value, kind: type, where: str):
     Args:
         key: name of a field of `kzoo.training.Recipe`.
         value: as read.
-        kind: the field's type; of lists, all items are strings.
+        kind: the field's type; of lists, all items are strings, but for those in `NUMBERED`.
         where: the recipe's name in errors.
 
     Raises:
         UserError: the key cannot have this value.
     """
+    if key in HELD_OUT and type(value) in (int, float):
+        if not (value >= 1 if type(value) is int else 0 < value < 1):
+            raise UserError(f"{where}: {key} is {value!r}, neither a number of rows nor a share such as 0.05")
+        return value
+    if key in NUMBERED and value and all(type(item) is int and item > 0 for item in _listed(value)):
+        return list(value)
     if kind is list:
-        if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        if not all(isinstance(item, str) for item in _listed(value)):
             raise UserError(f'{where}: {key} is {value!r}, not a list of strings, such as ["a", "b"]')
     elif type(value) is not kind and not (kind is float and type(value) is int):
         raise UserError(f"{where}: {key} is {value!r}, not of type {kind.__name__}")
@@ -65,3 +84,8 @@ def checked_value(key: str, value, kind: type, where: str):
     if key in ONE_OF and value not in ONE_OF[key]:
         raise UserError(f"{where}: {key} is {value!r}, not one of {', '.join(ONE_OF[key])}")
     return kind(value)
+
+
+def _listed(value) -> list | tuple:
+    """Return a list; of anything else, a list that no check passes."""
+    return value if isinstance(value, list | tuple) else [None]

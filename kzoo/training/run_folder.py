@@ -25,6 +25,8 @@ MAY_DIFFER = (
     "length_penalty",
 )
 
+RATES = ("optimizer", "rate", "halve_after", "warmup_steps", "rate_factor", "beta_2")
+
 
 def claim(folder: Path, recipe: Recipe):
     """Write the recipe into a folder, or check that the run in it can resume with this recipe.
@@ -75,10 +77,13 @@ def _holds_this_run(folder: Path, recipe: Recipe) -> bool:
 def _check_goes_on(folder: Path, recipe: Recipe, epochs: int):
     """Refuse a recipe other than the trained one, or fewer epochs."""
     if differing := _differing(folder, recipe):
-        raise UserError(
-            f"{folder} holds a run with another {', '.join(differing)}: "
-            "give another folder, or the recipe that the run began with"
-        )
+        way = "give another folder, or the recipe that the run began with"
+        if set(differing) <= set(RATES):
+            way = (
+                f"to train its model on at another rate, fine-tune it: end the run with epochs={epochs}, "
+                f"then train a recipe with preset = {str(folder)!r} in another folder"
+            )
+        raise UserError(f"{folder} holds a run with another {', '.join(differing)}: {way}")
     if recipe.epochs < epochs:
         raise UserError(
             f"{folder} holds a run of {epochs} epochs, but epochs is {recipe.epochs}: "
@@ -91,7 +96,12 @@ def _differing(folder: Path, recipe: Recipe) -> list[str]:
     recipes = _recorded(folder / RECIPE), recipe
     # As read from a file: with tuples as lists.
     before, now = (json.loads(json.dumps(dataclasses.asdict(values))) for values in recipes)
-    return [key for key in now if key not in MAY_DIFFER and before[key] != now[key]]
+    return [key for key in now if before[key] != now[key] and not _may_differ(key, before[key], now[key])]
+
+
+def _may_differ(key: str, *values) -> bool:
+    # A test set that is a part of the training text changes what is trained on.
+    return key in MAY_DIFFER and (key != "test" or all(isinstance(value, list) for value in values))
 
 
 def record(folder: Path, recipe: Recipe):

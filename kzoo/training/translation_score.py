@@ -39,6 +39,8 @@ class TranslationScore(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         start = time.perf_counter()
         shown = {} if self.images is None else {"images": self.images}
-        translations = self.model.translate(self.source, beam_size=1, truncate=self.truncate, **shown)
+        translations = self.model.translate(
+            self.source, beam_size=1, truncate=self.truncate, split_sentences=False, **shown
+        )
         logs["val_bleu"] = self.metric.corpus_score(translations, [self.target]).score
         logs["val_seconds"] = time.perf_counter() - start

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from kzoo.bundle import bundle, pack
+from kzoo.bundle.corpora import corpus_files
 from kzoo.bundle.pack import CONSTRAINTS, read_packed
 from kzoo.bundle.wheels import NEEDED, NEEDED_FOR, NEEDED_FOR_SHARDS, read_pins
 from kzoo.errors import UserError
 from kzoo.sharing import locate
 from kzoo.sharing.integrity import preset_files
-from kzoo.training.recipe import read_recipe
+from kzoo.training.recipe import Recipe, read_recipe
 from kzoo.training.recipe_corpus import recipe_corpus
 
 TRAINED, TRAINED_BRIDGE = (
@@ -230,3 +231,19 @@ def test_refuses(words, python, message, tmp_path, wheels, own_files):
             [word.replace("RECIPE", str(own_files)) for word in words], tmp_path / "bundle", python, wheels
         )
     assert not (tmp_path / "bundle").exists()
+
+
+def test_own_text_is_packed_as_it_is_read(tmp_path):
+    """A table that is split by itself, and further references, become files of one column."""
+    table, files = tmp_path / "pairs.csv", [tmp_path / name for name in ("en", "de", "de2")]
+    table.write_text("".join(f"{n},ein Satz {n},sentence {n}\n" for n in range(20)))
+    for file in files:
+        file.write_text(f"{file.name}\n")
+    own = {"preset": "pope_tiny", "corpus": "files", "source": "en", "target": "de"}
+    parts = {"train": [str(table)], "columns": [3, 2], "val": 5, "test": list(map(str, files))}
+    packed, changes = corpus_files("my", Recipe(**own, **parts))
+    assert (changes["columns"], len(changes["val"]), len(changes["test"])) == ([], 2, 3)
+    lines = {name: gzip.decompress(packed[name]).decode().splitlines() for name in packed}
+    assert [len(lines[name]) for name in changes["train"] + changes["val"]] == [15, 15, 5, 5]
+    assert lines[changes["test"][2]] == ["de2"]
+    assert all(line.startswith("sentence") for line in lines[changes["val"][0]])

@@ -103,7 +103,7 @@ def test_file_that_vanishes_after_opening(tmp_path):
 def test_neither_a_pair_nor_a_tsv(tmp_path):
     source, target = write_pair(tmp_path, b"a\n", b"x\n")
     for paths in (source, str(source), (), (source,), (source, target, source)):
-        assert "two aligned text files or one .tsv" in message_of(open_files, train=paths)
+        assert "two aligned text files or one table (.tsv or .csv)" in message_of(open_files, train=paths)
     assert "at least one of train, val and test" in message_of(open_files)
     for languages in ("ende", ("en",), ("en", "en"), ("en", "de", "en")):
         assert "languages" in message_of(open_files, train=(source, target), languages=languages)

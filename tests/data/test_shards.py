@@ -94,9 +94,23 @@ def test_words_of_four_bytes(text, tmp_path):
 
 def test_truncated_as_in_memory(shards, text):
     sides = [[words[:9] for words in side] for side in map(words, zip(*text, strict=True))]
-    ours, theirs = ShardedBatches(shards, 128, 4, max_length=10, truncate=True), Batches(*sides, 128, 4)
+    ours, theirs = ShardedBatches(shards, 128, 4, max_length=10, too_long="truncate"), Batches(*sides, 128, 4)
     assert sorted(rows(ours)) == sorted(rows(theirs))
     assert (ours.shapes, ours.num_words) == (theirs.shapes, theirs.num_words)
+
+
+def test_dropped_as_in_memory(shards, text):
+    every = list(zip(*map(words, zip(*text, strict=True)), strict=True))
+    kept = [pair for pair in every if max(map(len, pair)) < 10]
+    ours = ShardedBatches(shards, 128, 4, max_length=10, too_long="drop")
+    theirs = Batches(*map(list, zip(*kept, strict=True)), 128, 4)
+    assert sorted(rows(ours)) == sorted(rows(theirs))
+    assert (ours.shapes, ours.num_words, ours.dropped) == (
+        theirs.shapes,
+        theirs.num_words,
+        len(every) - len(kept),
+    )
+    assert 0 < ours.dropped < len(every)
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])

@@ -1,8 +1,12 @@
 """Text files, read whole or as a stream: the same lines, and the same message about what is wrong."""
 
+import bz2
 import gzip
 import hashlib
+import lzma
+import tarfile
 import tracemalloc
+import zipfile
 
 import pytest
 from message_of import message_of
@@ -28,12 +32,44 @@ LINES = {
 
 @pytest.mark.parametrize("content", LINES)
 def test_streamed_lines_are_those_of_the_whole_file(content, tmp_path, monkeypatch):
-    monkeypatch.setattr("kzoo.data.text_streams.CHUNK", 3)
+    monkeypatch.setattr("kzoo.data.text_files.CHUNK", 3)
     plain, packed = tmp_path / "text", tmp_path / "text.gz"
     plain.write_text(content, "utf-8", newline="")
     packed.write_bytes(gzip.compress(content.encode()))
     for path in (plain, packed):
         assert list(stream_lines(path)) == read_lines(path).sentences == LINES[content]
+
+
+@pytest.mark.parametrize("name", ["text", "text.GZ", "text.bz2", "text.Xz"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_text_is_read_as_programs_write_it(name, encoding, end, tmp_path, monkeypatch):
+    monkeypatch.setattr("kzoo.data.text_files.CHUNK", 7)
+    lines, path = ["Grüße, 世界", "\U0001f600", "", "ein Hund"], tmp_path / name
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    data = (mark + "".join(line + end for line in lines)).encode(encoding)
+    packing = {".gz": gzip, ".bz2": bz2, ".xz": lzma}.get(path.suffix.lower())
+    path.write_bytes(packing.compress(data) if packing else data)
+    assert list(stream_lines(path)) == read_lines(path).sentences == lines
+    path = path.rename(tmp_path / "unnamed")  # told by how it begins
+    assert read_lines(path).sentences == lines
+
+
+def test_what_is_no_text_is_named(tmp_path):
+    path = tmp_path / "train.en"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("train.en", "a dog")
+    assert message_of(read_lines, path).startswith(f"{path}: is a ZIP archive or a spreadsheet")
+    with tarfile.open(path, "w:gz") as archive:
+        archive.add(__file__)
+    assert message_of(read_lines, path).startswith(f"{path}: is a tar archive")
+    path.write_bytes(b"\x28\xb5\x2f\xfd\x04")
+    assert "Zstandard" in message_of(read_lines, path)
+    path.write_bytes("a dog".encode("utf-16")[:-1])
+    assert message_of(read_lines, path).startswith(f"{path}: not valid UTF-16")
+    for packing in (bz2, lzma):
+        path.write_bytes(packing.compress(b"a\nb\n" * 99)[:-9])
+        assert message_of(read_lines, path).startswith(f"{path}: broken")
 
 
 def test_gzip_of_several_members_is_read_whole(tmp_path):
@@ -87,7 +123,7 @@ def test_a_nul_names_file_and_line(tmp_path, reader, monkeypatch):
 
 @pytest.mark.parametrize("name", ["text", "text.gz"])
 def test_streamed_text_is_never_whole_in_memory(name, tmp_path, monkeypatch):
-    monkeypatch.setattr("kzoo.data.text_streams.CHUNK", 1 << 12)
+    monkeypatch.setattr("kzoo.data.text_files.CHUNK", 1 << 12)
     path, text = tmp_path / name, b"a line of no meaning\n" * 200_000
     path.write_bytes(gzip.compress(text) if path.suffix else text)
     tracemalloc.start()
@@ -99,7 +135,7 @@ def test_streamed_text_is_never_whole_in_memory(name, tmp_path, monkeypatch):
 
 
 def test_bad_text_is_named_as_by_the_reader_of_whole_files(tmp_path, monkeypatch):
-    monkeypatch.setattr("kzoo.data.text_streams.CHUNK", 4)
+    monkeypatch.setattr("kzoo.data.text_files.CHUNK", 4)
     three, two = tmp_path / "three", tmp_path / "two"
     three.write_text("a\nb\nc\n")
     two.write_text("a\nb\n")
@@ -110,6 +146,14 @@ def test_bad_text_is_named_as_by_the_reader_of_whole_files(tmp_path, monkeypatch
     ends_cut.write_bytes(b"one\ntw\xc3")
     broken.write_bytes(gzip.compress(bytes(range(32, 127)) * 9)[:-9])
     tsv.write_text("a\tb\na\tb\tc\n")
-    for files in ([three, two], [two, three], [latin] * 2, [cut] * 2, [ends_cut] * 2, [broken] * 2, [tsv]):
+    for files in (
+        [three, two],
+        [two, three],
+        [latin, three],
+        [cut, three],
+        [ends_cut, three],
+        [broken, three],
+        [tsv],
+    ):
         whole = message_of(open_files(train=files).pairs, "train", "en", "de")
-        assert message_of(lambda files: list(stream_pairs(files)), files) == whole
+        assert message_of(lambda files: list(stream_pairs(files, ("en", "de"))), files) == whole

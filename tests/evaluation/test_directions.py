@@ -68,7 +68,7 @@ def test_each_direction_is_translated_as_told_and_scored_as_its_target():
     scores = evaluate_directions(
         SimpleNamespace(translate=translate), corpus, "test", directions, 3, 0.6, **told
     )
-    told |= {"beam_size": 3, "length_penalty": 0.6}
+    told |= {"beam_size": 3, "length_penalty": 0.6, "split_sentences": False}
     assert asked == [(["test en"], "en", "zh", told), (["test zh"], "zh", "en", told)]
     for direction, tokenizer in zip(directions, ("zh", "13a"), strict=True):
         assert f"tok:{tokenizer}" in scores[direction].signatures["bleu"]

@@ -31,6 +31,13 @@ def test_reads_the_final_score(java):
     assert (java / "seen").read_text() == "两 只 狗\n"
 
 
+def test_a_sentence_s_references_follow_each_other(java):
+    (java / "java").write_text((java / "java").read_text().replace("$4", "$5"))
+    module.meteor_score(["ein Hund", "zwei"], ["ein Hund", "drei"], "de", [["Hund", "zwei"]])
+    assert (java / "seen").read_text() == "ein Hund\nHund\ndrei\nzwei\n"
+    assert "-r 2" in (java / "arguments").read_text()
+
+
 def test_a_failing_run_is_one_line(java):
     (java / "java").write_text("#!/bin/sh\necho Error: no memory >&2\necho at Meteor.main >&2\nexit 3\n")
     with pytest.raises(UserError, match="METEOR failed: Error: no memory$"):
@@ -50,4 +57,7 @@ def test_without_the_program_it_says_what_to_install(monkeypatch):
 def test_equal_sentences_score_highest(language):
     same = module.meteor_score(["A dog runs fast."], ["A dog runs fast."], language)
     assert module.meteor_score(["a dog runs fast."], ["A dog runs fast."], language) == same
-    assert same > 99 > module.meteor_score(["The cat sat."], ["A dog runs fast."], language)
+    other = module.meteor_score(["The cat sat."], ["A dog runs fast."], language)
+    assert same > 99 > other
+    both = module.meteor_score(["The cat sat."], ["A dog runs fast."], language, [["The cat sat."]])
+    assert both > max(99, other)

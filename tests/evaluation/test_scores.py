@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import sacrebleu
 
-from kzoo.data import open_corpus
+from kzoo.data import open_corpus, open_files
 from kzoo.errors import UserError
 from kzoo.evaluation import evaluate, score_table, score_translations
 from kzoo.evaluation import scores as module
@@ -36,6 +36,32 @@ def test_scores_are_sacrebleu_s():
     assert scores.bleu_lowercased > scores.bleu
     assert "case:mixed" in scores.signatures["bleu"]
     assert "case:lc" in scores.signatures["bleu_lowercased"]
+
+
+def test_several_references_are_sacrebleu_s():
+    more = [["Ein Mann schläft in einem Park.", "Hunde spielen.", "Die Frau liest ein Buch."]]
+    scores, every = score_translations("test", TRANSLATIONS, REFERENCES, "de", more), [REFERENCES, *more]
+    assert scores.bleu == sacrebleu.corpus_bleu(TRANSLATIONS, every).score
+    assert scores.chrf2 == sacrebleu.corpus_chrf(TRANSLATIONS, every).score
+    assert scores.ter == sacrebleu.corpus_ter(TRANSLATIONS, every).score
+    assert all("nrefs:2" in signature for signature in scores.signatures.values())
+    assert scores.bleu > score_translations("test", TRANSLATIONS, REFERENCES, "de").bleu
+
+
+def test_a_corpus_s_further_references_are_scored(tmp_path):
+    files = [tmp_path / name for name in ("en", "de", "de2")]
+    for file, word in zip(files, ("Tom", "Anna", "Tom"), strict=True):
+        file.write_text(f"{word} and a long line\n")
+    scores, _ = evaluate(Copier(), open_files(test=files), ["test"], "en", "de")
+    assert scores[0].bleu == pytest.approx(100)
+
+
+def test_forms_that_make_equal_words_differ_are_noticed():
+    """Both read "schläft"."""
+    with pytest.warns(UserWarning, match="1 of 3 sentences are not in Unicode's form NFC"):
+        score_translations(
+            "test", TRANSLATIONS, [REFERENCES[0].replace("ä", "a\u0308"), *REFERENCES[1:]], "de"
+        )
 
 
 def test_turkish_is_lowercased_as_turkish():
@@ -72,7 +98,7 @@ def test_ter_of_chinese_is_of_characters_without_marks():
 def test_meteor_is_of_translations_against_references(monkeypatch):
     monkeypatch.setattr(module, "find_meteor", lambda: "its jar")
     monkeypatch.setattr(module, "meteor_score", lambda *given: given)
-    assert score_translations("test", ["a"], ["b"], "de").meteor == (["a"], ["b"], "de")
+    assert score_translations("test", ["a"], ["b"], "de").meteor == (["a"], ["b"], "de", ())
 
 
 def test_a_translation_for_each_reference():
@@ -91,21 +117,19 @@ class Copier:
 
 
 def test_evaluate_searches_as_it_is_told_or_else_as_the_translator_does():
-    copier = Copier()
+    copier, whole = Copier(), {"split_sentences": False}
     evaluate(copier, open_corpus("scenes"), ["val"], "en", "de", 3, 0.6, truncate=True, progress=print)
-    assert copier.options == {"beam_size": 3, "length_penalty": 0.6, "truncate": True, "progress": print}
+    told = {"beam_size": 3, "length_penalty": 0.6, "truncate": True, "progress": print}
+    assert copier.options == told | whole
     scores, _ = evaluate(copier, open_corpus("scenes"), ["val"], "en", "de")
-    assert copier.options == {
-        "beam_size": None,
-        "length_penalty": None,
-        "truncate": False,
-        "progress": None,
-    }
+    told = {"beam_size": None, "length_penalty": None, "truncate": False, "progress": None}
+    assert copier.options == told | whole
     assert [s.split for s in scores] == ["val"]
 
 
 def test_evaluate_takes_the_tokenizer_of_the_target():
-    corpus = SimpleNamespace(pairs=lambda *_: (["一个男人在睡觉。"], ["一个女人在睡觉。"]))
+    pairs = ["一个男人在睡觉。"], ["一个女人在睡觉。"]
+    corpus = SimpleNamespace(pairs=lambda *_: pairs, more_references=lambda *_: [])
     for score in evaluate(Copier(), corpus, ["val", "test"], "en", "zh")[0]:
         assert "tok:zh" in score.signatures["bleu"]
 
@@ -115,7 +139,11 @@ def test_evaluate_shows_the_images_of_each_split():
     reader = SimpleNamespace(
         image_shape=(2,), translate=lambda texts, images, **_: shown.append(images) or texts
     )
-    corpus = SimpleNamespace(pairs=lambda *_: (["a"], ["b"]), images=lambda split: f"{split} of the corpus")
+    corpus = SimpleNamespace(
+        pairs=lambda *_: (["a"], ["b"]),
+        more_references=lambda *_: [],
+        images=lambda split: f"{split} of the corpus",
+    )
     evaluate(reader, corpus, ["val", "test"], "en", "de")
     evaluate(reader, corpus, ["val", "test"], "en", "de", images={"val": "other", "test": "third"})
     assert shown == ["val of the corpus", "test of the corpus", "other", "third"]

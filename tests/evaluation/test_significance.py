@@ -25,6 +25,17 @@ def worse(sentences, every, random):
     return found
 
 
+def test_several_references(references, random):
+    systems = [("a", worse(references, 3, random)), ("b", worse(references, 4, random))]
+    other = worse(references, 2, random)
+    compared, signature = compare_bleu(systems, references, "de", [other])
+    assert "nrefs:2" in signature
+    for row, (_, texts) in zip(compared, systems, strict=True):
+        assert row.bleu == pytest.approx(corpus_bleu(texts, [references, other]).score)
+    same, _ = compare_bleu([systems[0], ("again", systems[0][1])], references, "de", [other])
+    assert same[1].p == 1
+
+
 def test_intervals_and_p_are_those_of_trials_of_ours(references, random):
     systems = [("a", worse(references, 3, random)), ("b", worse(references, 4, random))]
     compared, signature = compare_bleu(systems, references, "de")

@@ -143,6 +143,33 @@ def test_what_is_no_text_is_named(trained):
         trained.translate(["A dog.", "A \ud800 dog."])
 
 
+SEVERAL = ["A man is sleeping. Two dogs.", SENTENCES[2], "", "A man.\nA dog. A man."]
+
+
+def test_several_sentences_are_translated_one_by_one_and_joined(trained):
+    dogs, man, dog = (trained.translate([text])[0] for text in ("Two dogs.", "A man.", "A dog."))
+    sleeping, coat = trained.translate([SENTENCES[0], SENTENCES[2]])
+    expected = [f"{sleeping} {dogs}", coat, "", f"{man}\n{dog} {man}"]
+    assert trained.translate(SEVERAL, split_sentences=True) == expected
+    first, second = (trained.n_best([text], n=2)[0] for text in (SENTENCES[0], "Two dogs."))
+    joined = trained.n_best(SEVERAL[:1], n=2, split_sentences=True)[0]
+    assert [one.text for one in joined] == [f"{a.text} {b.text}" for a, b in zip(first, second, strict=True)]
+    np.testing.assert_allclose(
+        [one.score for one in joined],
+        [(a.score + b.score) / 2 for a, b in zip(first, second, strict=True)],
+        rtol=1e-5,
+    )
+
+
+def test_several_sentences_in_one_give_a_warning(trained, recwarn):
+    trained.translate(SENTENCES)
+    trained.translate(SEVERAL, split_sentences=False)
+    trained.attention("A man. A dog.")
+    assert not [one for one in recwarn if "several sentences" in str(one.message)]
+    with pytest.warns(UserWarning, match="several sentences.*split_sentences"):
+        trained.translate(SEVERAL)
+
+
 def test_without_a_tokenizer_it_says_so():
     with pytest.raises(UserError, match="this model has no tokenizer"):
         pope_tiny(num_layers=1, width=16, num_heads=2).translate(["A man."])

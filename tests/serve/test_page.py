@@ -60,7 +60,7 @@ def test_the_files_are_small_and_strict(served):
         unsafe = ("innerHTML", "outerHTML", "insertAdjacentHTML", "eval(")
         assert not any(word in answer.text for word in unsafe)
         size += len(answer.content)
-    assert size < 30_000
+    assert size < 31_000
 
 
 def test_a_preset_of_one_direction(served):
@@ -202,6 +202,16 @@ def test_pages_of_other_sites_are_refused(served):
         headers = {"Content-Type": "text/plain", **site}
         assert httpx.post(predict, content=body, headers=headers, timeout=120).status_code == status
     assert httpx.get(address, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 200  # a link
+
+
+def test_several_sentences_are_split_unless_told_otherwise(served):
+    translator, address = served(pope)
+    text = f"{TEXT} man."
+    for options in ({"split_sentences": True}, {"split_sentences": False}):
+        asked = options if not options["split_sentences"] else {}
+        answer = post(address, text=text, **asked).json()
+        check_hypotheses(answer, translator.n_best([text], 1, beam_size=BEAM, **options)[0])
+        assert ("weights" in answer["attention"][0]) == (not options["split_sentences"])
 
 
 def test_an_empty_sentence_has_nothing_to_draw(served):

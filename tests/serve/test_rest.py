@@ -173,6 +173,39 @@ def test_a_search_is_the_translator_s_unless_another_is_given(translator, monkey
         assert answer.json()["outputs"]["translation"][0][: len(expected)] == [h.text for h in expected]
 
 
+def test_texts_of_several_sentences_are_split(translator, multilingual):
+    texts = ["a man walks. dogs.", "", "two dogs run in the snow."]
+    first, dogs, last = translator.translate(["a man walks.", "dogs.", texts[2]], beam_size=2)
+    expected, languages = [f"{first} {dogs}", "", last], {"source_language": "en", "target_language": "fr"}
+    split, wrong = ask(
+        served(translator),
+        {"instances": texts, "split_sentences": True},
+        {"instances": texts, "split_sentences": 1},
+    )
+    assert [row["translation"] for row in split.json()["predictions"]] == expected
+    check_error(wrong, 400, "split_sentences")
+    rows = [{"text": text, **languages} for text in texts]
+    (split,) = ask(served(multilingual), {"instances": rows, "split_sentences": True})
+    options = {"beam_size": 2, "split_sentences": True, **languages}
+    found = [row["translation"] for row in split.json()["predictions"]]
+    assert found == multilingual.translate(texts, **options)
+    assert found[0] == " ".join(multilingual.translate(["a man walks.", "dogs."], beam_size=2, **languages))
+
+
+def test_a_split_text_has_its_limits_and_its_picture(translator, reader_of_pictures, random):
+    (many,) = ask(served(translator), {"instances": ["a dog. " * 17], "split_sentences": True})
+    check_error(many, 400, "17 sentences in a request; at most 16")
+    pixels = random.integers(0, 256, (2, 16, 16, 3), "uint8")
+    texts = ["a man walks. dogs.", "two dogs."]
+    rows = [{"text": text, "image": b64(png(picture))} for text, picture in zip(texts, pixels, strict=True)]
+    (split,) = ask(served(reader_of_pictures), {"instances": rows, "split_sentences": True})
+    found = [row["translation"] for row in split.json()["predictions"]]
+    options = {"beam_size": 2, "images": pixels, "split_sentences": True}
+    assert found == reader_of_pictures.translate(texts, **options)
+    apart = {"beam_size": 2, "images": pixels[[0, 0]]}
+    assert found[0] == " ".join(reader_of_pictures.translate(["a man walks.", "dogs."], **apart))
+
+
 def test_concurrent_requests_share_a_batch_and_a_bad_one_fails_alone(translator):
     """Eight sentences fill a batch, which nothing else would start in this time."""
     model = served(translator, max_batch=8, max_wait=600_000)

@@ -190,7 +190,7 @@ def test_bad_text_leaves_nothing(recipe, tmp_path):
         ([good, latin], "latin, line 2: not valid UTF-8"),
         ([good, blank], "the training text is empty: its de side"),
         ([good, str(tmp_path / "none")], "none: no such file"),
-        ([good], "give two aligned text files or one .tsv"),
+        ([good], "give two aligned text files or one table"),
         ([], "corpus files has no split 'train'"),
     ):
         with pytest.raises(UserError, match=message):

@@ -9,7 +9,7 @@ from kzoo.errors import UserError
 from kzoo.files import write_json
 from kzoo.training import Recipe
 from kzoo.training.recipe import make_recipe
-from kzoo.training.run_folder import claim, keep_results
+from kzoo.training.run_folder import RATES, claim, keep_results
 
 RECIPE = Recipe(preset="pope_tiny", corpus="none", source="en", target="de")
 
@@ -77,7 +77,8 @@ def test_a_trained_run_goes_on_with_its_own_recipe_only(tmp_path):
     for name in fields - CHANGE_NO_STEP:
         before = getattr(RECIPE, name)
         other = not before if isinstance(before, bool) else OTHER[type(before)]
-        with pytest.raises(UserError, match=f"holds a run with another {name}: give another folder"):
+        way = "to train .* fine-tune it" if name in RATES else "give another folder"
+        with pytest.raises(UserError, match=f"holds a run with another {name}: {way}"):
             claim(tmp_path, dataclasses.replace(RECIPE, **{name: other}))
     with pytest.raises(UserError, match="a run of 4 epochs, but epochs is 3: .* or at least epochs=4"):
         claim(tmp_path, dataclasses.replace(RECIPE, epochs=3))

@@ -82,7 +82,7 @@ async function translate() {
   showError("");
   const stop = new AbortController();
   setPending(stop);
-  const asked = { text: $("text").value, n: Number($("n").value) };
+  const asked = { text: $("text").value, n: Number($("n").value), split_sentences: $("split").checked };
   if (about.languages) {
     asked.source_language = $("from").value;
     asked.target_language = $("to").value;

@@ -1,0 +1,109 @@
+"""`kzoo translate` of files: written as they are translated, and gone on with after a stop."""
+
+import bz2
+import gzip
+import os
+import signal
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner
+
+from kzoo import cli
+from kzoo.commands import translation
+from kzoo.errors import UserError
+from kzoo.models import Hypothesis
+
+LINES = [f"line {number}" for number in range(10)]
+
+
+class Upper:
+    """Translates to capitals; SIGTERM comes before `stop_at`."""
+
+    source_language, target_language, image_shape = "en", "de", None
+
+    def __init__(self):
+        self.seen, self.stop_at = [], None
+
+    def n_best(self, texts, n, beam_size, penalty, **options):
+        if self.stop_at in texts:
+            os.kill(os.getpid(), signal.SIGTERM)
+        self.seen += texts
+        return [[Hypothesis(f"{text.upper()} {k}", -1.0) for k in range(n)] for text in texts]
+
+
+@pytest.fixture
+def upper(monkeypatch, tmp_path):
+    model = Upper()
+    monkeypatch.setattr("kzoo.presets.shelf.load", lambda _: model)
+    monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
+    monkeypatch.setattr(translation, "start_backend", lambda: None)
+    monkeypatch.setattr(translation, "FEWEST", 3)
+    monkeypatch.chdir(tmp_path)
+    Path("in.txt").write_text("".join(f"{line}\n" for line in LINES))
+    return model
+
+
+def kzoo(*arguments):
+    return CliRunner().invoke(cli.app, ["translate", "m", "--input", "in.txt", *arguments])
+
+
+def upper_lines(n=1):
+    if n == 1:
+        return "".join(f"{line.upper()} 0\n" for line in LINES)
+    return "".join(
+        f"{number}\t-1.0000\t{line.upper()} {k}\n" for number, line in enumerate(LINES, 1) for k in range(n)
+    )
+
+
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("cut", [0, 4])
+def test_what_is_stopped_goes_on(upper, n, cut):
+    """Also where the last line was only half written."""
+    upper.stop_at = "line 7"
+    stopped = kzoo("-o", "out.txt", "--n-best", str(n))
+    (part,) = Path().glob("out.txt.*.part")
+    assert stopped.exit_code == 128 + signal.SIGTERM
+    assert f"stopped after 6 of 10 lines; what is done is in {part.resolve()}" in stopped.stderr
+    assert not Path("out.txt").exists()
+    assert part.read_text() == "".join(upper_lines(n).splitlines(keepends=True)[: 6 * n])
+    os.truncate(part, part.stat().st_size - cut)
+    upper.stop_at, upper.seen = None, []
+    assert kzoo("-o", "out.txt", "--n-best", str(n)).exit_code == 0
+    assert Path("out.txt").read_text() == upper_lines(n)
+    assert upper.seen[0] == ("line 6" if n == 1 and not cut else "line 5")
+    assert not part.exists()
+
+
+def test_another_text_or_search_begins_anew(upper):
+    upper.stop_at = "line 7"
+    kzoo("-o", "out.txt")
+    upper.stop_at, upper.seen = None, []
+    assert kzoo("-o", "out.txt", "--beam", "3").exit_code == 0
+    assert upper.seen == LINES
+
+
+def test_the_translation_is_packed_as_its_name_says(upper):
+    for name, unpack in {"out.gz": gzip.decompress, "out.BZ2": bz2.decompress}.items():
+        assert kzoo("-o", name).exit_code == 0
+        assert unpack(Path(name).read_bytes()).decode() == upper_lines()
+    assert kzoo("-o", os.devnull).exit_code == 0
+    assert kzoo().stdout == upper_lines()
+    assert sorted(os.listdir()) == ["in.txt", "out.BZ2", "out.gz"]
+
+
+def test_a_table_is_refused(upper):
+    Path("pairs.tsv").write_text("a\tb\n")
+    refused = CliRunner().invoke(cli.app, ["translate", "m", "--input", "pairs.tsv"])
+    assert isinstance(refused.exception, UserError)
+    assert "cut -f1 pairs.tsv" in str(refused.exception)
+
+
+@pytest.mark.parametrize("command", [["evaluate", "m"], ["report", "page.html", "m", "m"]])
+def test_files_are_one_table_or_a_text_and_its_references(command, upper, monkeypatch):
+    told, stub = [], SimpleNamespace(languages=["en", "de"])
+    monkeypatch.setattr("kzoo.data.corpora.open_files", lambda test: told.append(test) or stub.none)
+    for files in (["t.tsv"], ["a", "b"], ["a", "b", "c"]):
+        CliRunner().invoke(cli.app, [*command, "--files", *files, "--truncate"])
+        assert told.pop() == [Path(file) for file in files]

@@ -1,0 +1,42 @@
+"""Splitting texts into sentences."""
+
+import pytest
+
+from kzoo.text.sentences import split_sentences
+
+TEXTS = {
+    "en": "Mr. Smith met Ms. Jones at 5 p.m. in the U.S. Capitol. | He paid $3.50!",
+    "de": "Dr. Müller kam z. B. am 3. Oktober. | Er wurde im 19. Jahrhundert geboren. | Ist das wahr? | Ja.",
+    "fr": "M. Dupont est arrivé. | « Bonjour ! » dit-il. | Est-ce vrai ? | Oui !",
+    "cs": "Muž jde okolo nápisu E.S.E. Electronics. | Dne 3. října, např. ráno, přijel.",
+    "zh_Hant": "一隻狗在跑。|兩個男人坐著。|真的嗎？|GDP增長3.5%。",
+    "ja": "犬が走る。|男が座る。",
+    "hi": "कुत्ता दौड़ता है। | दो आदमी बैठे हैं।",
+    "tlh": "A dog runs. | Two men sit on a bench.",
+}
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_sentences_end_where_a_reader_sees_an_end(language):
+    expected = TEXTS[language].split("|")
+    found = split_sentences("".join(expected).replace("  ", " "), language)
+    assert [sentence.strip() for sentence in found] == [sentence.strip() for sentence in expected]
+
+
+@pytest.mark.parametrize("text", ["", " ", "A.\nB\n\nC. D.  ", " A dog.\r\nIt runs. ", "。", "?!", "1."])
+def test_the_sentences_are_the_text(text):
+    assert "".join(split_sentences(text, "en")) == text
+
+
+def test_lines_are_sentences():
+    assert split_sentences("A dog\nTwo dogs\n\n") == ["A dog\n", "Two dogs\n\n"]
+
+
+@pytest.mark.parametrize(("language", "several"), [("en", 0), ("de", 2), ("fr", 0), ("cs", 0)])
+def test_captions_are_single_sentences(multi30k, language, several):
+    """All of Multi30k's test captions; two in German do have two sentences."""
+    tests = [
+        split for split in multi30k.splits if "test" in split and language in multi30k.languages_in(split)
+    ]
+    captions = [caption for split in tests for caption in multi30k.sentences(split, language)]
+    assert sum(len(split_sentences(caption, language)) > 1 for caption in captions) == several

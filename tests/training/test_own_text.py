@@ -1,0 +1,156 @@
+"""A user's own text in a recipe: where its files are, how it is split, and pairs that are too long."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from kzoo.data import FeatureFile
+from kzoo.errors import UserError
+from kzoo.training import Recipe, read_recipe
+from kzoo.training.bilingual import BilingualTask
+from kzoo.training.long_pairs import rows_of
+from kzoo.training.multilingual import MultilingualTask
+from kzoo.training.recipe import make_recipe
+from kzoo.training.recipe_corpus import check_own_files, recipe_corpus
+from kzoo.training.run_folder import claim
+
+TEXT = [("a dog runs", "ein Hund rennt"), ("a man sleeps", "ein Mann schläft"), ("dogs", "Hunde")] * 20
+LONG = ("the dog " * 40, "der Hund")
+BASE = {"preset": "pope_tiny", "corpus": "files", "source": "en", "target": "de"}
+MODEL = {"num_layers": 1, "width": 8, "num_heads": 2, "feedforward_dim": 8, "max_length": 40}
+
+
+def write(folder, pairs, name="train"):
+    files = [folder / f"{name}.en", folder / f"{name}.de"]
+    for file, side in zip(files, zip(*pairs, strict=True), strict=True):
+        file.write_text("".join(f"{text}\n" for text in side))
+    return [str(file) for file in files]
+
+
+def test_paths_are_relative_to_the_recipe(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "recipes"
+    folder.mkdir()
+    write(folder, TEXT)
+    text = 'preset = "../runs/my"\ncorpus = "files"\nsource = "en"\ntarget = "de"\n'
+    (folder / "my.toml").write_text(
+        f'{text}train = ["train.en", "train.de"]\nval = ["/val.en", "~/val.de"]\n'
+    )
+    monkeypatch.setenv("HOME", "/home/me")
+    recipe = read_recipe("recipes/my.toml", ['test=["a", "b"]'])
+    assert (recipe.preset, recipe.train) == ("runs/my", ["recipes/train.en", "recipes/train.de"])
+    assert (recipe.val, recipe.test) == (["/val.en", "/home/me/val.de"], ["a", "b"])
+    monkeypatch.chdir(folder)
+    assert read_recipe("my.toml").train == ["train.en", "train.de"]  # as runs have recorded them
+    with pytest.raises(UserError, match="none.en: no such file .*the current folder is"):
+        check_own_files(Recipe(**BASE, train=["none.en", "train.de"]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"val": 0}, "val is 0, neither a number of rows nor a share"),
+        ({"test": 1.5}, "test is 1.5, neither"),
+        ({"val": True}, "val is True"),
+        ({"columns": [0, 1]}, "columns is .0, 1., not a list of strings"),
+        ({"too_long": "cut"}, "too_long is 'cut', not one of error, truncate, drop"),
+        ({"val": 5, "images": "features"}, "shards and images are of splits that have files"),
+    ],
+)
+def test_what_cannot_be_is_named(changes, message):
+    with pytest.raises(UserError, match=message):
+        make_recipe(BASE | changes)
+
+
+def test_a_run_of_before_too_long_means_what_it_meant():
+    assert make_recipe({**BASE, "truncate": True}).too_long == "truncate"
+    assert make_recipe({**BASE, "truncate": False}) == make_recipe(BASE)
+    assert make_recipe({**BASE, "truncate": True}).truncate
+
+
+def test_a_recipe_s_columns_and_its_own_splits(tmp_path):
+    table = tmp_path / "pairs.tsv"
+    table.write_text("".join(f"{n}\tein Satz {n}\tsentence {n}\n" for n in range(100)))
+    recipe = Recipe(**BASE, train=[str(table)], columns=[3, 2], val=10, test=0.2)
+    corpus = recipe_corpus(recipe)
+    assert corpus.splits == ("train", "val", "test")
+    assert [len(corpus.sentences(split, "en")) for split in corpus.splits] == [70, 10, 20]
+    english, german = corpus.pairs("test", "en", "de")
+    assert [one.split()[-1] for one in english] == [one.split()[-1] for one in german]
+    check_own_files(recipe)
+
+
+def test_what_is_wrong_with_a_file_is_said_before_training(tmp_path):
+    files = write(tmp_path, TEXT)
+    recipe = Recipe(**BASE, train=files, val=files)
+    check_own_files(recipe)
+    (tmp_path / "train.de").write_text("only one\n")
+    with pytest.raises(UserError, match="train.en has 60 lines but .*train.de has 1"):
+        check_own_files(recipe)
+
+
+def task_of(tmp_path, too_long, **changes):
+    train, val = write(tmp_path, [*TEXT, LONG]), write(tmp_path, [*TEXT[:3], LONG], "val")
+    recipe = Recipe(
+        **BASE | changes,
+        model=MODEL,
+        vocabulary_size=60,
+        num_shapes=1,
+        train=train,
+        val=val,
+        too_long=too_long,
+    )
+    return BilingualTask(recipe, recipe_corpus(recipe))
+
+
+def test_pairs_that_are_too_long_are_left_out_and_counted(tmp_path, capsys):
+    task = task_of(tmp_path, "drop")
+    translator = task.build(tmp_path)
+    batches = task.batches(translator)
+    assert (len(batches.source), len(batches.target), len(task.validation[0])) == (60, 60, 3)
+    told = capsys.readouterr().out
+    assert "split train: 1 of 61 pairs left out, with more than 40 subwords" in told
+    assert "split val: 1 of 4 pairs left out" in told
+    with pytest.raises(UserError, match='too_long = "truncate" or "drop"|ask for truncation'):
+        task_of(tmp_path, "error").build(tmp_path)
+
+
+def test_rows_of_all_languages_are_left_out_together(tmp_path):
+    write(tmp_path, [*TEXT, LONG])
+    several = {"preset": "attention_bridge_m2m_tiny", "corpus": "files", "languages": ["en", "de"]}
+    files = [str(tmp_path / "train.en"), str(tmp_path / "train.de")]
+    recipe = Recipe(
+        **several,
+        model={"max_length": 40},
+        train=files,
+        val=files,
+        vocabulary_size=40,
+        too_long="drop",
+        sentences=8,
+        optimizer="sgd",
+    )
+    task = MultilingualTask(recipe, recipe_corpus(recipe))
+    batches = task.batches(task.build(tmp_path))
+    assert [len(side) for one in batches.batches for side in (one.source, one.target)] == [60] * 4
+    assert [len(text) for text in task.validation.values()] == [60, 60]
+
+
+def test_images_of_rows_that_are_left_out_are_too():
+    array, kept = np.arange(12).reshape(4, 3), np.array([0, 3])
+    features = FeatureFile(array, ("a", "b", "c", "d"), None, np.array([3, 2, 1, 0]))
+    np.testing.assert_array_equal(rows_of(features, kept)[:], array[[3, 0]])
+    np.testing.assert_array_equal(rows_of(array, kept), array[kept])
+    assert rows_of(None, kept) is None
+
+
+def test_another_rate_is_refused_with_the_way_to_train_on(tmp_path):
+    recipe = Recipe(**BASE, epochs=4)
+    claim(tmp_path, recipe)
+    (tmp_path / "checkpoints" / "epoch_0002").mkdir(parents=True)
+    (tmp_path / "checkpoints" / "epoch_0002" / "state.json").write_text(json.dumps({"epoch": 2}))
+    with pytest.raises(UserError, match=f"another rate_factor: .*fine-tune.*epochs=2.*{tmp_path}"):
+        claim(tmp_path, dataclasses.replace(recipe, rate_factor=0.5))
+    with pytest.raises(UserError, match="another test: give another folder"):
+        claim(tmp_path, dataclasses.replace(recipe, test=0.1))
