@@ -8,15 +8,16 @@ import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel
 
 from kzoo.errors import UserError
 from kzoo.serve.batcher import Busy
 from kzoo.serve.connected import while_connected
 from kzoo.serve.drawn_attention import drawn_attention, kinds, not_drawn
+from kzoo.serve.requests import decoded
 from kzoo.serve.served import Served
 
 log = logging.getLogger("kzoo.serve")
@@ -42,7 +43,7 @@ HEADER_READERS = {
 }
 
 
-class Asked(BaseModel):
+class Asked(msgspec.Struct):
     """The page's request for a translation.
 
     Args:
@@ -57,6 +58,9 @@ class Asked(BaseModel):
     target_language: str | None = None
     image: str | None = None
     n: int = 1
+
+
+ASKED = msgspec.json.Decoder(Asked)
 
 
 def page_routes(served: Served) -> APIRouter:
@@ -74,10 +78,20 @@ def page_routes(served: Served) -> APIRouter:
         return JSONResponse(about(served))
 
     @router.post("/page/translate")
-    async def translate_route(asked: Asked, request: Request) -> JSONResponse:
+    async def translate_route(request: Request) -> JSONResponse:
+        asked = await served.beside(read_asked, await request.body())
         return JSONResponse(await while_connected(request, translated(served, asked)))
 
     return router
+
+
+def read_asked(body: bytes) -> Asked:
+    """Return what the page asks for.
+
+    Raises:
+        UserError: it is not what a page would ask for.
+    """
+    return decoded(ASKED, body, "the body")
 
 
 def file_route(name: str, media_type: str) -> Callable[[], Awaitable[Response]]:

@@ -79,8 +79,7 @@ def check_installed():
     Raises:
         UserError: one is missing.
     """
-    missing = [
-        name for name in ("fastapi", "uvicorn", "prometheus_client") if not importlib.util.find_spec(name)
-    ]
+    needed = ("fastapi", "msgspec", "uvicorn", "prometheus_client")
+    missing = [name for name in needed if not importlib.util.find_spec(name)]
     if missing:
         raise UserError(f"serving needs {', '.join(missing)}: pip install -e '.[serve]'")
