@@ -1,22 +1,25 @@
 """The server's application: the model's interface, the page, health and metrics."""
 
+import math
 from contextlib import asynccontextmanager
 
 from fastapi import APIRouter, FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from kzoo.errors import UserError
-from kzoo.serve.batcher import RETRY_SECONDS, Busy
+from kzoo.serve.batcher import Busy
 from kzoo.serve.bounded_body import BoundedBody
 from kzoo.serve.metrics import Counted
 from kzoo.serve.other_pages import RefuseOtherPages
-from kzoo.serve.page import page_routes
+from kzoo.serve.page import image_kind, page_routes
+from kzoo.serve.refusal import RETRY_SECONDS
 from kzoo.serve.rest import BROKEN, model_routes
 from kzoo.serve.served import Served
 
+# Elements of JSON that a request may have: 256 sentences of 800 commas each.
+ELEMENTS = 200_000
 CLIENT_GONE = 499  # not an HTTP status, but what servers count when the client did not wait for the answer
 
 
@@ -44,10 +47,19 @@ def create_app(served: Served) -> FastAPI:
         app.include_router(routes(served))
     for error, handler in HANDLERS.items():
         app.add_exception_handler(error, handler)
-    app.add_middleware(BoundedBody, served.limits.body, served.limits.bodies, served.limits.read_seconds)
+    limits = served.limits
+    app.add_middleware(
+        BoundedBody, limits.body, most_elements(served), limits.bodies, limits.read_seconds, served.beside
+    )
     app.add_middleware(RefuseOtherPages)
     app.add_middleware(Counted, served.metrics)
     return app
+
+
+def most_elements(served: Served) -> int:
+    """Return how many elements of JSON a request may have: more where each sentence has many numbers."""
+    shape = served.image_shape or ()
+    return ELEMENTS + (served.limits.sentences * math.prod(shape) if image_kind(shape) == "features" else 0)
 
 
 def operation_routes(served: Served) -> APIRouter:
@@ -88,11 +100,6 @@ def _http(_: Request, error: HTTPException) -> JSONResponse:
     return _refusal(error.detail, error.status_code, error.headers)
 
 
-def _invalid(_: Request, error: RequestValidationError) -> JSONResponse:
-    first = error.errors()[0]
-    return _refusal(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", 400)
-
-
 def _gone(_: Request, error: ClientDisconnect) -> Response:
     return Response(status_code=CLIENT_GONE)  # for the metrics: nobody reads it
 
@@ -106,6 +113,5 @@ HANDLERS = {
     Busy: _busy,
     HTTPException: _http,
     ClientDisconnect: _gone,
-    RequestValidationError: _invalid,
     Exception: _failed,
 }

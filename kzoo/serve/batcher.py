@@ -12,7 +12,6 @@ from kzoo.serve.metrics import Metrics
 
 log = logging.getLogger("kzoo.serve")
 
-RETRY_SECONDS = 1  # what clients are told to wait that come at a busy time
 STOPPING = "the server is stopping: try again later"
 
 
@@ -70,7 +69,7 @@ class Batcher:
         self._free = asyncio.Semaphore(self.threads)
         self._one_call = asyncio.Lock()
         self._model_threads = ThreadPoolExecutor(self.threads, "model")
-        self._check_thread = ThreadPoolExecutor(1, "checks")
+        self._check_threads = {large: ThreadPoolExecutor(1, "checks") for large in (False, True)}
         self._forming = asyncio.create_task(self._form_batches())
 
     def give_up(self):
@@ -87,7 +86,7 @@ class Batcher:
         with contextlib.suppress(asyncio.CancelledError):
             await self._forming
         await asyncio.gather(*self._working)
-        for threads in (self._model_threads, self._check_thread):
+        for threads in (self._model_threads, *self._check_threads.values()):
             await asyncio.to_thread(threads.shutdown, cancel_futures=True)
 
     @contextlib.contextmanager
@@ -149,9 +148,12 @@ class Batcher:
         """Return `function(*args)`, called in a model's thread, however full the queue is: for the server."""
         return await asyncio.get_running_loop().run_in_executor(self._model_threads, function, *args)
 
-    async def beside(self, function: Callable, *args):
-        """Return `function(*args)`, called in a thread other than the model's: for checking requests."""
-        return await asyncio.get_running_loop().run_in_executor(self._check_thread, function, *args)
+    async def beside(self, function: Callable, *args, large: bool = False):
+        """Return `function(*args)`, called in a thread other than the model's: for checking requests.
+
+        What is large is done one at a time, in a thread of its own: small requests do not wait for it.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._check_threads[large], function, *args)
 
     def _check_going_on(self):
         if self._stopping:

@@ -6,12 +6,10 @@ import zlib
 from collections.abc import Callable, Iterator
 
 from starlette.requests import ClientDisconnect
-from starlette.responses import JSONResponse
 
-from kzoo.serve.batcher import RETRY_SECONDS
+from kzoo.serve.refusal import refuse
 
-# In Python an empty list of two bytes of JSON takes 80.
-MOST_BRACKETS = 200_000
+SLOWEST = 100_000  # bytes a second
 
 
 class Refused(Exception):
@@ -29,8 +27,8 @@ class Refused(Exception):
 class BoundedBody:
     """ASGI middleware that reads bodies up to a size and time limit, and answers 413 or 408 beyond it.
 
-    A body with more than `MOST_BRACKETS` opening brackets, which as JSON would take many times its size, is
-    answered with 400.
+    A body with more commas and opening brackets than it may have elements is answered with 400: as Python's
+    objects, its JSON would take up to thirty times its size, and as long.
 
     Bodies may be compressed by gzip, as TensorFlow Serving takes them; the limit is for what they hold. Where
     the bodies of all requests together would be too large, it answers 503.
@@ -38,31 +36,33 @@ class BoundedBody:
     Args:
         app: the application, which gets requests with their whole bodies.
         most: int. Maximum number of bytes of a body.
+        elements: int. Maximum number of elements of a body's JSON.
         together: int. Maximum number of bytes of all bodies that are being read or worked on.
-        seconds: float. The time that a client has to send its body.
+        seconds: float. How long the server waits for a client that sends less than `SLOWEST`.
+        beside: coroutine function like `Served.beside`, for what takes long.
     """
 
-    def __init__(self, app, most: int, together: int, seconds: float):
-        self.app, self.most, self.together, self.seconds = app, most, together, seconds
+    def __init__(self, app, most: int, elements: int, together: int, seconds: float, beside: Callable):
+        self.app, self.most, self.elements, self.together = app, most, elements, together
+        self.seconds, self._beside = seconds, beside
         self._held = 0
 
     async def __call__(self, scope, receive, send):
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        with self._room() as take:
-            try:
-                body = await self._whole(dict(scope["headers"]), receive, take)
-            except ClientDisconnect:
-                return
-            except Refused as refused:
-                # The rest of the body cannot be told from a next request.
-                headers = {"Connection": "close"}
-                if refused.status == 503:
-                    headers["Retry-After"] = str(RETRY_SECONDS)
-                await JSONResponse({"error": refused.reason}, refused.status, headers)(scope, receive, send)
-                return
-            await self.app(scope, _replayed(body, receive), send)
+        incoming = Incoming(receive, self.seconds)
+        try:
+            with self._room() as take:
+                body = await self._whole(dict(scope["headers"]), incoming, take)
+                await self.app(scope, _replayed(body, receive), send)
+            return
+        except ClientDisconnect:
+            return
+        except Refused as refused:
+            reason, status = refused.reason, refused.status
+        # What has been read of the body is no longer in memory.
+        await refuse(reason, status, scope, receive if incoming.more else None, send, self.seconds)
 
     @contextlib.contextmanager
     def _room(self) -> Iterator[Callable[[int], None]]:
@@ -84,55 +84,89 @@ class BoundedBody:
         finally:
             self._held -= taken
 
-    async def _whole(self, headers: dict[bytes, bytes], receive, take: Callable[[int], None]) -> bytes:
+    async def _whole(
+        self, headers: dict[bytes, bytes], incoming: "Incoming", take: Callable[[int], None]
+    ) -> bytes:
         """Return the body, unpacked; `take` is called with the numbers of bytes that it needs.
 
         Raises:
             Refused: it is too large, too slow, or not what its headers say; there is no room for it.
             ClientDisconnect: the client has left.
         """
-        body, too_large = bytearray(), Refused(413, f"the body is larger than {self.most:,} bytes")
-        try:
-            async with asyncio.timeout(self.seconds):
-                size = await self._read(headers, receive, body, take)
-        except TimeoutError:
-            raise Refused(408, f"the body did not arrive within {self.seconds:g} seconds") from None
-        if size > self.most:
-            raise too_large
+        body, declared = bytearray(), headers.get(b"content-length", b"0")
+        if declared.isdigit():
+            self._check_size(int(declared))
+        while incoming.more:
+            chunk = await incoming.chunk()
+            self._check_size(len(body) + len(chunk))
+            take(len(chunk))
+            body += chunk
         encoding = headers.get(b"content-encoding", b"identity").strip().lower()
-        if encoding == b"identity":
-            return _with_few_lists(bytes(body))
-        if encoding != b"gzip":
+        if encoding not in (b"identity", b"gzip"):
             raise Refused(415, f"Content-Encoding {encoding.decode('latin-1')}: only gzip is unpacked")
-        plain = unzipped(body, self.most + 1)
-        if len(plain) > self.most:
-            raise too_large
+        body = bytes(body)
+        if encoding == b"identity":
+            if len(body) > self.elements:
+                await self._beside(self._check_elements, body)
+            return body
+        plain = await self._beside(self._unpacked, body, large=True)
         take(len(plain))
-        return _with_few_lists(plain)
+        return plain
 
-    async def _read(self, headers: dict[bytes, bytes], receive, body: bytearray, take: Callable) -> int:
-        """Read the body, taking room for it, and return its size; one too large is kept in part at most."""
-        declared = headers.get(b"content-length", b"0")
-        if b"expect" in headers and declared.isdigit() and int(declared) > self.most:
-            return int(declared)  # the client asks before it sends
-        size, more = 0, True
-        # A body that is too large is still read: a client that is sending sees no answer before it is done.
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise ClientDisconnect
-            chunk, more = message.get("body", b""), message.get("more_body", False)
-            size += len(chunk)
-            if size <= self.most:
-                take(len(chunk))
-                body += chunk
-        return size
+    def _unpacked(self, body: bytes) -> bytes:
+        plain = unzipped(body, self.most + 1)
+        self._check_size(len(plain))
+        self._check_elements(plain)
+        return plain
+
+    def _check_size(self, size: int):
+        if size > self.most:
+            raise Refused(413, f"the body is larger than {self.most:,} bytes")
+
+    def _check_elements(self, body: bytes):
+        # All keys, and all values but the first, follow one of these; they may be in a text, too.
+        if len(body) - len(body.translate(None, b",[{")) > self.elements:
+            raise Refused(400, f"the body has more than {self.elements:,} elements: send fewer in a request")
 
 
-def _with_few_lists(body: bytes) -> bytes:
-    if body.count(b"[") + body.count(b"{") > MOST_BRACKETS:
-        raise Refused(400, f"the body has more than {MOST_BRACKETS:,} brackets: send fewer rows in a request")
-    return body
+class Incoming:
+    """A body that arrives in chunks, from a client that has so much time for it.
+
+    What counts is how long the server waits for the client: not what it does meanwhile, nor what holds it
+    up. Each chunk brings the time that it takes at the slowest rate.
+
+    Args:
+        receive: the request's, as in ASGI.
+        seconds: float. How long the server waits for a client that sends nothing.
+    """
+
+    def __init__(self, receive, seconds: float):
+        self._receive, self._seconds, self._left = receive, seconds, seconds
+        self.more = True
+
+    async def chunk(self) -> bytes:
+        """Return the next chunk; `more` says whether others follow.
+
+        Raises:
+            Refused: the client is too slow.
+            ClientDisconnect: it has left.
+        """
+        now = asyncio.get_running_loop().time
+        begin, receiving = now(), asyncio.ensure_future(self._receive())
+        # Where the server was held up, this finds what came meanwhile, however late it is.
+        await asyncio.wait((receiving,), timeout=self._left)
+        waited = now() - begin
+        if not receiving.done():
+            receiving.cancel()
+            raise Refused(408, f"the body did not arrive within {self._seconds:g} seconds")
+        message = receiving.result()
+        if message["type"] == "http.disconnect":
+            self.more = False
+            raise ClientDisconnect
+        chunk, self.more = message.get("body", b""), message.get("more_body", False)
+        if waited < self._left:
+            self._left = min(self._seconds, self._left - waited + len(chunk) / SLOWEST)
+        return chunk
 
 
 def unzipped(body: bytes, most: int) -> bytes:

@@ -25,7 +25,8 @@ class Limits:
         body: int. Maximum bytes of a request's body.
         bodies: int. Maximum bytes of the bodies of all requests that are being read or worked on; clients
             with more are told to try again.
-        read_seconds: float. The time that a client has to send its body.
+        read_seconds: float. How long the server waits for a client that sends its body slower than 100 kB
+            a second.
         queue: int. Maximum waiting sentences over all requests; clients with more are told to try again.
     """
 
@@ -37,14 +38,23 @@ class Limits:
     queue: int = 1024
 
 
+def check_count(count: int, limits: Limits):
+    """Reject a request of too many sentences.
+
+    Raises:
+        UserError: says how many it has, and how many it may have.
+    """
+    if count > limits.sentences:
+        raise UserError(f"{count:,} sentences in a request; at most {limits.sentences:,} are allowed")
+
+
 def check_characters(texts: list[str], limits: Limits):
     """Reject texts that are too many, too long, or cannot be encoded as UTF-8.
 
     Raises:
         UserError: names the first invalid text by its number in the request.
     """
-    if len(texts) > limits.sentences:
-        raise UserError(f"{len(texts):,} sentences in a request; at most {limits.sentences:,} are allowed")
+    check_count(len(texts), limits)
     for number, text in enumerate(texts, 1):
         if len(text) > limits.characters:
             raise UserError(

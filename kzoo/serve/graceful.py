@@ -6,6 +6,7 @@ import logging
 import uvicorn
 
 from kzoo.serve.app import create_app
+from kzoo.serve.connections import limited_protocol, most_files
 from kzoo.serve.served import Served
 
 # In seconds from SIGTERM. What still waits after the first is refused, so that its clients can ask another
@@ -35,6 +36,7 @@ class GracefulServer(uvicorn.Server):
         self, served: Served, give_up_seconds: float = GIVE_UP_SECONDS, end_seconds: float = END_SECONDS
     ):
         self.served, self.give_up_seconds = served, give_up_seconds
+        files = most_files()
         config = uvicorn.Config(
             self._closing(create_app(served)),
             log_config=None,
@@ -42,6 +44,9 @@ class GracefulServer(uvicorn.Server):
             access_log=False,
             timeout_graceful_shutdown=end_seconds,
             timeout_keep_alive=IDLE_SECONDS,
+            # asyncio accepts the whole backlog before it counts a connection; the rest is for other files.
+            http=limited_protocol(files // 2),
+            backlog=min(files // 4, 2048),
         )
         super().__init__(config)
 

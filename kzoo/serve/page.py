@@ -8,16 +8,17 @@ import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel
 
 from kzoo.errors import UserError
 from kzoo.models.split_texts import several_sentences
 from kzoo.serve.batcher import Busy
 from kzoo.serve.connected import while_connected
 from kzoo.serve.drawn_attention import drawn_attention, kinds, not_drawn
+from kzoo.serve.requests import decoded
 from kzoo.serve.served import Served
 from kzoo.serve.split_requests import n_best
 
@@ -44,7 +45,7 @@ HEADER_READERS = {
 }
 
 
-class Asked(BaseModel):
+class Asked(msgspec.Struct):
     """The page's request for a translation.
 
     Args:
@@ -63,6 +64,9 @@ class Asked(BaseModel):
     split_sentences: bool = True
 
 
+ASKED = msgspec.json.Decoder(Asked)
+
+
 def page_routes(served: Served) -> APIRouter:
     """Return the routes of `/` and of `/page/…`.
 
@@ -78,10 +82,20 @@ def page_routes(served: Served) -> APIRouter:
         return JSONResponse(about(served))
 
     @router.post("/page/translate")
-    async def translate_route(asked: Asked, request: Request) -> JSONResponse:
+    async def translate_route(request: Request) -> JSONResponse:
+        asked = await served.beside(read_asked, await request.body())
         return JSONResponse(await while_connected(request, translated(served, asked)))
 
     return router
+
+
+def read_asked(body: bytes) -> Asked:
+    """Return what the page asks for.
+
+    Raises:
+        UserError: it is not what a page would ask for.
+    """
+    return decoded(ASKED, body, "the body")
 
 
 def file_route(name: str, media_type: str) -> Callable[[], Awaitable[Response]]:

@@ -35,7 +35,7 @@ def decoded_images(
         return [None] * count
     if len(images) != count:
         raise UserError(f"{count:,} sentences but {len(images):,} images: one with each is needed")
-    read = _features
+    read = features
     if len(shape) == 3:
         if all(isinstance(image, np.ndarray) for image in images):
             return list(image_rows(images, count, shape))
@@ -77,7 +77,12 @@ def _picture(image: bytes, shape: tuple[int, ...], number: int) -> np.ndarray:
         raise UserError(f"image {number} is truncated or broken") from None
 
 
-def _features(image, shape: tuple[int, ...], number: int) -> np.ndarray:
+def features(image, shape: tuple[int, ...], number: int) -> np.ndarray:
+    """Return numbers of `shape` as float32.
+
+    Raises:
+        UserError: they have another shape, or are not finite; names them by their number in the request.
+    """
     try:
         values = np.asarray(image)
     except ValueError:  # lists of different lengths

@@ -1,5 +1,6 @@
 """What each signature does with a request's columns."""
 
+import msgspec
 import numpy as np
 
 from kzoo.models import Hypothesis
@@ -63,7 +64,8 @@ def _embeddings(translator, texts: list[str], languages: list[str]) -> list:
     for language in set(languages):
         mine = [i for i, code in enumerate(languages) if code == language]
         vectors[mine] = translator.embed([texts[i] for i in mine], language)
-    return vectors.tolist()  # in the model's thread: it takes seconds for many
+    # In the model's thread: as Python's objects, the numbers of many would take gigabytes.
+    return [msgspec.Raw(msgspec.json.encode(vector.tolist())) for vector in vectors]
 
 
 CALLS = {"serving_default": _best, "n_best": _n_best, "prefixed": _n_best, "embed": _embed}

@@ -1,15 +1,15 @@
 """Reads TensorFlow Serving's JSON requests into columns, and writes columns as its answers."""
 
-import base64
-import binascii
-import json
 from dataclasses import dataclass
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from kzoo.errors import UserError
+from kzoo.serve.checks import Limits, check_count
+from kzoo.serve.pictures import features
 from kzoo.serve.signatures import Signature, Tensor
-
-# A value as TensorFlow Serving writes bytes.
-BYTES = "b64"
 
 
 @dataclass(frozen=True)
@@ -22,107 +22,156 @@ class Request:
     split_sentences: bool | None = None
 
 
-def read_request(body: bytes, known: dict[str, Signature]) -> Request:
-    """Return what a request's body asks for.
+class Body(Struct, forbid_unknown_fields=True):
+    """A request's body; what it asks to compute from is read when the signature is known."""
+
+    signature_name: str = ""
+    split_sentences: bool | None = None  # unlike TensorFlow Serving's
+    instances: Raw = UNSET
+    inputs: Raw = UNSET
+
+
+class Bytes(Struct, forbid_unknown_fields=True):
+    """A value as TensorFlow Serving writes bytes."""
+
+    b64: bytes
+
+
+class TextRow(Struct, forbid_unknown_fields=True):
+    """A row of a signature whose only input is text: bytes, or an object with the input's name."""
+
+    text: str | Bytes | UnsetType = UNSET
+    b64: bytes | UnsetType = UNSET
+
+    def __post_init__(self):
+        if (self.text is UNSET) == (self.b64 is UNSET):
+            raise ValueError("Object missing required field `text`")
+
+
+class RequestReader:
+    """Reads the requests to a model.
 
     Args:
-        body: JSON, with "instances" (a list of rows) or "inputs" (a list for each input); and, unlike
-            TensorFlow Serving's, perhaps "split_sentences", true or false.
         known: the model's signatures.
+        limits: the number of rows that a request may have.
+    """
+
+    def __init__(self, known: dict[str, Signature], limits: Limits):
+        self._known, self._limits = known, limits
+        self._rows = {name: msgspec.json.Decoder(_rows(one.inputs)) for name, one in known.items()}
+        self._columns = {name: msgspec.json.Decoder(_columns(one.inputs)) for name, one in known.items()}
+
+    def read(self, body: bytes) -> Request:
+        """Return what a request's body asks for.
+
+        Args:
+            body: JSON, with "instances" (a list of rows) or "inputs" (a list for each input); perhaps
+                "signature_name", and "split_sentences".
+
+        Raises:
+            UserError: it is not a valid request.
+        """
+        asked = decoded(BODY, body, "the body")
+        name = asked.signature_name or "serving_default"
+        if name not in self._known:
+            raise UserError(f'Serving signature name: "{name[:80]}" not found in signature def')
+        if (asked.instances is UNSET) == (asked.inputs is UNSET):
+            raise UserError('give either "instances", a list of rows, or "inputs", a list for each input')
+        inputs, by_row = self._known[name].inputs, asked.inputs is UNSET
+        decoder = self._rows[name] if by_row else self._columns[name]
+        key, content = ("instances", asked.instances) if by_row else ("inputs", asked.inputs)
+        found = decoded(decoder, content, f"{key} (of {', '.join(inputs)})")
+        columns = self._from_rows(found, inputs) if by_row else self._from_columns(found, inputs)
+        columns = {key: _values(key, columns[key], inputs[key]) for key in inputs}
+        return Request(name, columns, by_row, asked.split_sentences)
+
+    def _from_rows(self, rows: list, inputs: dict[str, Tensor]) -> dict[str, list]:
+        check_count(len(rows), self._limits)
+        if len(inputs) > 1:
+            return {key: [getattr(row, key) for row in rows] for key in inputs}
+        return {"text": [row.text if getattr(row, "text", UNSET) is not UNSET else row for row in rows]}
+
+    def _from_columns(self, columns: Struct | list, inputs: dict[str, Tensor]) -> dict[str, list]:
+        if isinstance(columns, list):
+            columns = {"text": columns}
+        else:
+            columns = {key: getattr(columns, key) for key in inputs}
+        counts = {len(values) for values in columns.values()}
+        check_count(max(counts), self._limits)
+        if len(counts) > 1:
+            each = ", ".join(f"{len(values):,} of {key}" for key, values in columns.items())
+            raise UserError(f"all inputs must have a row for each text: there are {each}")
+        return columns
+
+
+BODY = msgspec.json.Decoder(Body)
+
+
+def decoded(decoder: msgspec.json.Decoder, content: bytes | Raw, called: str) -> Any:
+    """Return JSON as the decoder's type.
 
     Raises:
-        UserError: it is not a valid request.
+        UserError: it is not JSON, or not of that type.
     """
-    content = _parsed(body)
-    name = content.get("signature_name", "serving_default")
-    if not isinstance(name, str):
-        raise UserError("signature_name must be a string")
-    name = name or "serving_default"
-    if name not in known:
-        raise UserError(f'Serving signature name: "{name[:80]}" not found in signature def')
-    if ("instances" in content) == ("inputs" in content):
-        raise UserError('give either "instances", a list of rows, or "inputs", a list for each input')
-    split = content.get("split_sentences")
-    if not isinstance(split, bool | None):
-        raise UserError("split_sentences must be true or false")
-    by_row = "instances" in content
-    inputs = known[name].inputs
-    columns = _from_rows(content["instances"], inputs) if by_row else _from_columns(content["inputs"], inputs)
-    columns = {key: _values(key, values, inputs[key]) for key, values in columns.items()}
-    counts = {len(values) for values in columns.values()}
-    if len(counts) > 1:
-        each = ", ".join(f"{len(values):,} of {key}" for key, values in columns.items())
-        raise UserError(f"all inputs must have a row for each text: there are {each}")
-    return Request(name, columns, by_row, split)
+    try:
+        return decoder.decode(content)
+    except msgspec.ValidationError as error:
+        raise UserError(f"{called}: {error}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{called} is not UTF-8") from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise UserError(f"{called} is not readable JSON: {error}") from None
 
 
-def answer(request: Request, outputs: dict[str, list]) -> dict:
-    """Return outputs as an answer, by row or column as in the request; a single output without its name."""
+def answer(request: Request, outputs: dict[str, list]) -> bytes:
+    """Return outputs as JSON, by row or column as in the request; a single output without its name."""
     single = next(iter(outputs.values())) if len(outputs) == 1 else None
     if not request.by_row:
-        return {"outputs": outputs if single is None else single}
+        return msgspec.json.encode({"outputs": outputs if single is None else single})
     rows = [dict(zip(outputs, row, strict=True)) for row in zip(*outputs.values(), strict=True)]
-    return {"predictions": rows if single is None else single}
+    return msgspec.json.encode({"predictions": rows if single is None else single})
 
 
-def _parsed(body: bytes) -> dict:
-    try:
-        content = json.loads(body.decode())
-    except UnicodeDecodeError as error:
-        raise UserError(f"the body is not UTF-8: byte {error.start:,} cannot be read") from None
-    except (ValueError, RecursionError) as error:  # a number with thousands of digits; deeply nested lists
-        raise UserError(f"the body is not readable JSON: {error}") from None
-    if not isinstance(content, dict):
-        raise UserError('the body must be a JSON object with "instances" or "inputs"')
-    return content
+def _rows(inputs: dict[str, Tensor]) -> type:
+    """Return the type of "instances"."""
+    row = str | TextRow
+    if len(inputs) > 1:
+        row = _struct("Row", {key: _type(key, tensor) for key, tensor in inputs.items()})
+    return Annotated[list[row], Meta(min_length=1)]
 
 
-def _is_object(value) -> bool:
-    return isinstance(value, dict) and set(value) != {BYTES}
+def _columns(inputs: dict[str, Tensor]) -> type:
+    """Return the type of "inputs"."""
+    types = {key: list[_type(key, tensor)] for key, tensor in inputs.items()}
+    several = _struct("Columns", types)
+    return several if len(inputs) > 1 else several | types["text"]
 
 
-def _from_rows(rows, inputs: dict[str, Tensor]) -> dict[str, list]:
-    if not isinstance(rows, list) or not rows:
-        raise UserError('"instances" must be a list of at least one row')
-    if len(inputs) == 1 and not _is_object(rows[0]):
-        return {next(iter(inputs)): rows}
-    for number, row in enumerate(rows, 1):
-        if not _is_object(row) or set(row) != set(inputs):
-            keys = list(row) if isinstance(row, dict) else []
-            has = f", not {', '.join(keys)[:80]}" if keys else ""
-            raise UserError(f"instance {number} must be an object with the keys {', '.join(inputs)}{has}")
-    return {key: [row[key] for row in rows] for key in inputs}
+def _struct(name: str, types: dict[str, type]) -> type:
+    return msgspec.defstruct(name, list(types.items()), forbid_unknown_fields=True)
 
 
-def _from_columns(columns, inputs: dict[str, Tensor]) -> dict[str, list]:
-    if not _is_object(columns):
-        if len(inputs) > 1:
-            raise UserError(f'"inputs" must be an object with a list for each of {", ".join(inputs)}')
-        columns = {next(iter(inputs)): columns}
-    for key in inputs:
-        if not isinstance(columns.get(key), list):
-            raise UserError(f'"inputs" must have a list of {key}')
-    return {key: columns[key] for key in inputs}
+def _type(key: str, tensor: Tensor) -> type:
+    """Return the type of an input's value."""
+    if tensor.dtype == "DT_STRING":
+        return Bytes if key == "image" else str | Bytes
+    found = float
+    for _ in tensor.shape[1:]:
+        found = list[found]
+    return found
 
 
 def _values(key: str, values: list, tensor: Tensor) -> list:
-    """Return an input's rows: str, bytes for images, or nested lists of numbers."""
+    """Return an input's rows: str, bytes for images, or arrays of numbers."""
     if tensor.dtype != "DT_STRING":
-        return values
-    as_bytes = key == "image"
-    return [_string(key, value, number, as_bytes) for number, value in enumerate(values, 1)]
+        return [features(value, tensor.shape[1:], number) for number, value in enumerate(values, 1)]
+    if key == "image":
+        return [value.b64 for value in values]
+    return [_text(key, value, number) for number, value in enumerate(values, 1)]
 
 
-def _string(key: str, value, number: int, as_bytes: bool) -> str | bytes:
-    if isinstance(value, str) and not as_bytes:
-        return value
-    if not (isinstance(value, dict) and set(value) == {BYTES} and isinstance(value[BYTES], str)):
-        wanted = '{"b64": "…"}' if as_bytes else "a string"
-        raise UserError(f"{key} {number} must be {wanted}")
+def _text(key: str, value: str | Bytes | TextRow, number: int) -> str:
     try:
-        content = base64.b64decode(value[BYTES], validate=True)
-        return content if as_bytes else content.decode()
+        return value if isinstance(value, str) else value.b64.decode()
     except UnicodeDecodeError:
         raise UserError(f"{key} {number} is not UTF-8") from None
-    except (binascii.Error, ValueError):
-        raise UserError(f"{key} {number} is not base64") from None

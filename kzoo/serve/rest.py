@@ -2,13 +2,13 @@
 
 import re
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import JSONResponse
 
 from kzoo.errors import UserError
 from kzoo.serve.connected import while_connected
 from kzoo.serve.predict import predict
-from kzoo.serve.requests import answer, read_request
+from kzoo.serve.requests import RequestReader, answer
 from kzoo.serve.served import Served
 from kzoo.serve.signatures import metadata, signatures
 
@@ -20,7 +20,7 @@ CALLED = re.compile(MODEL + r":(?P<verb>classify|regress|predict)")
 
 def model_routes(served: Served) -> APIRouter:
     """Return the routes below /v1 of the one model that is served, in its one version."""
-    router, known = APIRouter(prefix="/v1"), signatures(served)
+    router, reader = APIRouter(prefix="/v1"), RequestReader(signatures(served), served.limits)
 
     @router.get("/{path:path}")
     async def about(path: str) -> JSONResponse:
@@ -39,10 +39,9 @@ def model_routes(served: Served) -> APIRouter:
         _check_model(served, parts, _servable(parts))
         if parts["verb"].lower() != "predict":
             raise UserError(f"this model's signatures are of predict, not of {parts['verb'].lower()}")
-        # No thread for JSON, which is read and written with Python's lock held: others would wait as long.
-        asked = read_request(await request.body(), known)
+        asked = await served.beside(reader.read, await request.body())
         outputs = await while_connected(request, predict(served, asked))
-        return JSONResponse(answer(asked, outputs))
+        return Response(answer(asked, outputs), media_type="application/json")
 
     return router
 

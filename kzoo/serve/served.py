@@ -25,6 +25,14 @@ from kzoo.serve.warm_up import filled, row_counts, warm_up_rows
 
 log = logging.getLogger("kzoo.serve")
 
+# Bytes or characters that are checked in some milliseconds.
+LARGE = 2**16
+
+
+def is_large(size: int) -> bool:
+    """Return whether a request of so many bytes or characters may not delay others."""
+    return size > LARGE
+
 
 class Served:
     """A preset that answers requests, with dynamic batching: sentences that wait go into one batch.
@@ -141,7 +149,10 @@ class Served:
         for column in (texts, begun):
             check_characters(column, self.limits)
         with self._batcher.room(len(texts)):
-            lengths, images = await self._batcher.beside(self._prepared, texts, ways, images, begun)
+            large = images is not None or is_large(sum(map(len, texts)))
+            lengths, images = await self._batcher.beside(
+                self._prepared, texts, ways, images, begun, large=large
+            )
         # Sentences of one padded length make a batch, which is one call of one compiled search.
         keys, rows = zip(ways, lengths, map(bool, begun), strict=True), zip(texts, images, begun, strict=True)
         found = await self._batcher.submit(list(zip(keys, rows, strict=True)))
@@ -168,7 +179,8 @@ class Served:
         """
         check_characters(texts, self.limits)
         with self._batcher.room(len(texts)):
-            await self._batcher.beside(padded_lengths, self.translator, texts, languages)
+            large = is_large(sum(map(len, texts)))
+            await self._batcher.beside(padded_lengths, self.translator, texts, languages, large=large)
 
     async def picture(self, image: bytes) -> np.ndarray:
         """Return the picture in a JPEG or PNG file as the model reads it: for more calls than one.
@@ -179,8 +191,18 @@ class Served:
         """
         # In the thread for checks, since a large one takes hundreds of megabytes: one at a time.
         with self._batcher.room(1):
-            (found,) = await self._batcher.beside(decoded_images, [image], 1, self.image_shape)
+            (found,) = await self._batcher.beside(decoded_images, [image], 1, self.image_shape, large=True)
         return found
+
+    async def beside(self, function: Callable, content: bytes, large: bool = False):
+        """Return `function(content)`, called in a thread: for reading what a client sent.
+
+        Args:
+            function: called with `content`.
+            content: bytes.
+            large: bool. Whether it takes longer than the number of bytes tells.
+        """
+        return await self._batcher.beside(function, content, large=large or is_large(len(content)))
 
     def _prepared(
         self, texts: list[str], ways: list[tuple[str | None, str | None]], images, prefixes: list[str]

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 
 from kzoo.errors import UserError
+from kzoo.serve.calm_log import OnceASecond
 
 
 @contextlib.contextmanager
@@ -48,6 +49,8 @@ def serve(served, listening: socket.socket):
     allow_reuse(listening)
     end_on_sigterm()  # uvicorn, after a clean end, raises the signal that ended it again
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(OnceASecond())
     logging.getLogger("kzoo.serve").setLevel(logging.INFO)
     with contextlib.suppress(KeyboardInterrupt):
         GracefulServer(served).run(sockets=[listening])
@@ -79,8 +82,7 @@ def check_installed():
     Raises:
         UserError: one is missing.
     """
-    missing = [
-        name for name in ("fastapi", "uvicorn", "prometheus_client") if not importlib.util.find_spec(name)
-    ]
+    needed = ("fastapi", "msgspec", "uvicorn", "prometheus_client")
+    missing = [name for name in needed if not importlib.util.find_spec(name)]
     if missing:
         raise UserError(f"serving needs {', '.join(missing)}: pip install -e '.[serve]'")

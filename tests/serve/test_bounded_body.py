@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import time
 
 import pytest
 
@@ -32,10 +33,15 @@ def ask(chunks, headers=(), most=8, together=1000, seconds=5.0):
         sent.append(message)
 
     scope = {"type": "http", "method": "POST", "path": "/", "headers": list(headers)}
-    asyncio.run(BoundedBody(app, most, together, seconds)(scope, receive, send))
+    asyncio.run(BoundedBody(app, most, 1000, together, seconds, beside)(scope, receive, send))
     if not sent:
         return None, None, None, got
+    assert not any(message.get("more_body") for message in sent[-1:])
     return sent[0]["status"], json.loads(sent[1]["body"]), dict(sent[0]["headers"]), got
+
+
+async def beside(function, content, large=False):
+    return function(content)
 
 
 def test_a_body_comes_whole():
@@ -53,21 +59,20 @@ def test_a_body_too_large_is_refused(chunks):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_body_of_too_many_lists_is_refused(packed):
-    """They would take forty times the memory of their text."""
-    most = 200_000
-    for count, expected in ((most, 200), (most + 1, 400)):
-        body = b'{"":[' + b",".join([b"[]"] * (count - 2)) + b"]}"
-        assert sum(map(body.count, (b"[", b"{"))) == count
-        sent = ([gzip.compress(body)], [(b"content-encoding", b"gzip")]) if packed else ([body],)
-        status, content, _, _ = ask(*sent, most=10**7, together=10**8)
-        assert status == expected
-    assert content == {"error": "the body has more than 200,000 brackets: send fewer rows in a request"}
+@pytest.mark.parametrize("element", [b'""', b"[]", b"{}", b"0"])
+def test_a_body_of_too_many_elements_is_refused_before_it_is_parsed(packed, element):
+    most = 1000
+    for count, expected in ((most // (1 + (element in (b"[]", b"{}"))) - 2, 200), (most, 400)):
+        body = b'{"":[' + b",".join([element] * count) + b"]}"
+        sent = ([gzip.compress(body, 1)], [(b"content-encoding", b"gzip")]) if packed else ([body],)
+        status, content, _, got = ask(*sent, most=10**4, together=10**5)
+        assert (status, len(got)) == (expected, expected == 200)
+    assert content == {"error": "the body has more than 1,000 elements: send fewer in a request"}
 
 
 def test_a_client_that_asks_first_need_not_send():
     headers = [(b"content-length", b"9"), (b"expect", b"100-continue")]
-    assert ask([], headers)[0] == 413
+    assert ask([], headers, seconds=0.05)[0] == 413
 
 
 @pytest.mark.parametrize("length", [b"8", b"many"])
@@ -76,9 +81,32 @@ def test_a_client_that_asks_first_sends_what_is_not_known_to_be_too_large(length
     assert ask([b"12345678"], headers)[3] == [b"12345678"]
 
 
-def test_a_client_that_does_not_ask_is_read_to_its_end():
-    """It sees no answer before: this one leaves in the middle."""
-    assert ask([b"1234", None], [(b"content-length", b"9")])[0] is None
+@pytest.mark.parametrize(
+    ("headers", "limits", "status"),
+    [
+        ([(b"content-length", b"12")], {}, 413),
+        ([], {}, 413),
+        ([], {"most": 12, "together": 8}, 503),
+    ],
+)
+def test_a_client_that_is_refused_is_answered_at_once_and_read_to_its_end(headers, limits, status):
+    """A connection that is closed while its client sends is reset, and the answer lost."""
+    happened = []
+
+    async def receive():
+        happened.append("read")
+        return {"type": "http.request", "body": b"123456", "more_body": happened.count("read") < 4}
+
+    async def send(message):
+        happened.append(message.get("status") or message.get("more_body", False))
+
+    bounded = BoundedBody(
+        None, **{"most": 8, "together": 1000} | limits, elements=9, seconds=5.0, beside=beside
+    )
+    asyncio.run(bounded({"type": "http", "headers": headers}, receive, send))
+    before = happened.index(status)
+    assert before < 4
+    assert happened == ["read"] * before + [status, True] + ["read"] * (4 - before) + [False]
 
 
 def test_of_a_body_too_large_no_more_than_the_limit_is_kept():
@@ -97,7 +125,7 @@ def test_what_follows_a_body_and_what_is_no_request_is_passed_on():
         async def receive(messages=messages):
             return messages.pop(0)
 
-        asyncio.run(BoundedBody(app, 8, 1000, 5.0)(scope, receive, None))
+        asyncio.run(BoundedBody(app, 8, 9, 1000, 5.0, beside)(scope, receive, None))
     request, other = got
     assert (request[0]["body"], request[1]["type"]) == (b"1", "http.disconnect")
     assert other == [{"type": "http.request", "body": b"1"}, {"type": "http.disconnect"}]
@@ -108,6 +136,35 @@ def test_a_slow_client_is_told():
     assert (status, got) == (408, [])
     assert content == {"error": "the body did not arrive within 0.05 seconds"}
     assert headers[b"connection"] == b"close"
+
+
+def test_the_server_s_own_stall_is_not_a_client_s_slowness():
+    """Twice it stands still for longer than a client has; what comes is then read."""
+
+    async def main():
+        loop, chunks, statuses = asyncio.get_running_loop(), [b"12", b"34", b"56"], []
+
+        async def receive():
+            arrived = asyncio.Event()
+
+            def stall():
+                time.sleep(0.1)
+                arrived.set()
+
+            loop.call_soon(stall)
+            await arrived.wait()
+            return {"type": "http.request", "body": chunks.pop(0), "more_body": bool(chunks)}
+
+        async def app(scope, receive, send):
+            statuses.append((await receive())["body"])
+
+        async def send(message):
+            statuses.append(message.get("status"))
+
+        await BoundedBody(app, 8, 9, 1000, 0.05, beside)({"type": "http", "headers": []}, receive, send)
+        return statuses
+
+    assert asyncio.run(main()) == [b"123456"]
 
 
 def test_all_bodies_together_are_bounded():
@@ -132,7 +189,7 @@ def test_all_bodies_together_are_bounded():
 
             await bounded({"type": "http", "headers": []}, receive, send)
 
-        bounded = BoundedBody(app, 8, 10, 5.0)
+        bounded = BoundedBody(app, 8, 9, 10, 5.0, beside)
         first = asyncio.create_task(request(b"123456"))
         await begun.wait()
         await request(b"78901")

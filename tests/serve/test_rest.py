@@ -22,6 +22,7 @@ from kzoo.errors import UserError
 from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator
 from kzoo.presets import image_text_tiny, pope_tiny
 from kzoo.serve import Limits, Served, create_app, pictures, warm_up
+from kzoo.serve.app import most_elements
 from kzoo.serve.signatures import metadata
 from kzoo.text import SubwordTokenizer, train_subwords
 
@@ -271,7 +272,7 @@ def test_pictures_come_as_files(reader_of_pictures, random):
     assert found == reader_of_pictures.translate(TEXTS, beam_size=2, images=pixels)
     check_error(cut, 400, "image 2 is truncated or broken")
     check_error(text, 400, "image 1 is neither a JPEG nor a PNG")
-    check_error(missing, 400, "keys text, image")
+    check_error(missing, 400, "instances .of text, image.: Expected `object`, got `str`")
 
 
 def test_a_jpeg_that_goes_over_its_pixels_too_often_is_refused(reader_of_pictures, random):
@@ -308,14 +309,16 @@ def test_features_come_as_numbers(reader_of_features, random):
         {"inputs": {"text": TEXTS, "image": features.tolist()}},
         *(
             {"instances": [{"text": "a", "image": image}]}
-            for image in (features[0].T.tolist(), [[1], [1, 2]], [["1"] * 6] * 2, None, "x", [[True] * 6] * 2)
+            for image in (features[0].T.tolist(), [[1], [1, 2]], [["1"] * 6] * 2, None, [[True] * 6] * 2)
         ),
         {"instances": [{"text": "a", "image": [[1e300] * 6] * 2}]},
     )
     expected = reader_of_features.translate(TEXTS, beam_size=2, images=features)
     assert columns.json()["outputs"]["translation"] == expected
-    for answer in wrong[:-1]:
+    for answer in wrong[:2]:
         check_error(answer, 400, "image 1 is not 2 × 6 numbers")
+    for answer in wrong[2:-1]:
+        check_error(answer, 400, "Expected `(float|array)`, got `(str|null|bool)` - at `.*image")
     check_error(wrong[-1], 400, "not finite")
 
 
@@ -324,10 +327,10 @@ def test_features_come_as_numbers(reader_of_features, random):
     [
         ({"instances": ["a man walks.", "x" * 201]}, 400, "sentence 2 has 201 characters; at most 200"),
         ({"instances": ["a"] * 17}, 400, "17 sentences in a request; at most 16"),
-        ({"instances": [{"text": "a", "image": [1]}]}, 400, "keys text"),
-        (b'{"instances": ["\\ud800"]}', 400, "half of a surrogate pair"),
-        (b'{"signature_name": "\\ud800", "instances": ["a"]}', 400, r'name: "\\ud800" not found'),
-        (b"\xff", 400, "not UTF-8"),
+        ({"instances": [{"text": "a", "image": [1]}]}, 400, r"instances \(of text\): .* `image`"),
+        (b'{"instances": ["\\ud800"]}', 400, "not readable JSON"),
+        (b'{"instances": ["\xff"]}', 400, "not UTF-8"),
+        (b'{"instances": ["a"], "beam": 3}', 400, "unknown field `beam`"),
         (b"x" * 20_001, 413, "larger than 20,000 bytes"),
     ],
 )
@@ -339,6 +342,11 @@ def test_what_is_wrong_is_said_and_the_next_request_is_unharmed(translator, body
     wrong, right = asyncio.run(main())
     check_error(wrong, status, message)
     assert right.status_code == 200
+
+
+def test_a_request_may_have_more_elements_where_sentences_have_numbers(translator, reader_of_features):
+    assert most_elements(served(translator)) == 200_000
+    assert most_elements(served(reader_of_features)) == 200_000 + 16 * 2 * 6
 
 
 @pytest.mark.parametrize("text", ["\0\x07\x1b", "😀" * 3, "שלום", "a 人 д", "\u202e", "\n", " "])
@@ -464,8 +472,10 @@ def test_failures_clients_that_went_and_the_page_are_counted(translator, monkeyp
     async def main():
         transport = httpx.ASGITransport(create_app(model), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            await model.start()
             answers = [await send(client, {"instances": ["dogs."]}) for _ in range(2)]
             await client.get("/")
+            await model.stop()
             return *answers, await client.get("/metrics")
 
     monkeypatch.setattr(model, "n_best", fail)

@@ -3,6 +3,10 @@
 import asyncio
 import http.client
 import json
+import logging
+import socket
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +17,7 @@ import pytest
 
 from kzoo.models import Hypothesis
 from kzoo.serve import Served, reserved
+from kzoo.serve.calm_log import OnceASecond
 from kzoo.serve.graceful import GracefulServer
 
 PREDICT = "/v1/models/m:predict", {"instances": ["slow"]}
@@ -147,6 +152,53 @@ def test_requests_that_the_end_cuts_off_are_told_to_try_again():
             assert content == {"error": "the server is stopping: try again later"}
         refused = 'kzoo_requests_total{{purpose="{}",status="503"}}'.format
         wait_until(lambda: [value(server.served, refused(name)) for name in ("model", "page")] == [1, 1])
+
+
+def test_as_many_clients_are_connected_as_there_may_be(monkeypatch):
+    monkeypatch.setattr("kzoo.serve.graceful.most_files", lambda: 6)
+    with running(Model()) as (server, port):
+        three = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(3)]
+        wait_until(lambda: len(server.server_state.connections) == 3)
+        status, retry, content = ask(port)
+        assert (status, retry) == (503, "1")
+        assert content == {"error": "the server has too many other clients: try again later"}
+        three.pop().close()
+        wait_until(lambda: len(server.server_state.connections) == 2)
+        assert read(asked(port, PREDICT[0], {"instances": ["quick"]}))[0] == 200
+
+
+def test_a_client_that_sends_no_request_is_let_go(monkeypatch):
+    monkeypatch.setattr("kzoo.serve.connections.HEAD_SECONDS", 0.05)
+    model = Model()
+    with running(model) as (server, port):
+        slow = asked(port, *PREDICT)
+        silent = socket.create_connection(("127.0.0.1", port), timeout=60)
+        assert silent.recv(1) == b""
+        model.free.set()
+        assert read(slow)[0] == 200
+
+
+def test_files_are_raised_to_what_is_allowed():
+    code = (
+        "import resource as r; from kzoo.serve.connections import most_files; "
+        "r.setrlimit(r.RLIMIT_NOFILE, (64, 300)); print(most_files(), r.getrlimit(r.RLIMIT_NOFILE))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "300 (300, 300)\n"
+
+
+def test_the_log_speaks_once_a_second_from_each_place():
+    def record(place, second, text):
+        made = logging.LogRecord("a", logging.ERROR, "file.py", place, "no %s", (text,), None)
+        made.created = 1000 + second
+        return made
+
+    records = [
+        record(*one) for one in ((1, 0, "a"), (1, 0.5, "b"), (2, 0.5, "c"), (1, 0.9, "d"), (1, 1, "e"))
+    ]
+    once = OnceASecond()
+    passed = [one.getMessage() for one in records if once.filter(one)]
+    assert passed == ["no a", "no c", "no e (and 2 more before)"]
 
 
 def test_a_sentence_waits_for_others_as_many_milliseconds_as_asked_for():

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from kzoo.errors import UserError
-from kzoo.serve.checks import padded_lengths
-from kzoo.serve.requests import answer, read_request
+from kzoo.serve.checks import Limits, padded_lengths
+from kzoo.serve.requests import RequestReader, answer
 from kzoo.serve.signatures import STRINGS, Signature, Tensor
 
 OUTPUTS = {"translation": STRINGS, "score": Tensor("DT_FLOAT", (-1,))}
@@ -18,7 +18,8 @@ FEATURES = {"serving_default": Signature({"text": STRINGS, "image": Tensor("DT_F
 
 
 def read(content, known=ONE):
-    return read_request(content if isinstance(content, bytes) else json.dumps(content).encode(), known)
+    body = content if isinstance(content, bytes) else json.dumps(content).encode()
+    return RequestReader(known, Limits(sentences=4)).read(body)
 
 
 def b64(content: bytes) -> dict:
@@ -35,7 +36,7 @@ def b64(content: bytes) -> dict:
         (ONE, {"inputs": {"text": []}, "signature_name": ""}, {"text": []}),
         (PICTURES, {"inputs": {"text": ["a"], "image": [b64(b"\xff")]}}, {"text": ["a"], "image": [b"\xff"]}),
         (PICTURES, {"instances": [{"text": "a", "image": b64(b"")}]}, {"text": ["a"], "image": [b""]}),
-        (FEATURES, {"instances": [{"text": "a", "image": [1, 2]}]}, {"text": ["a"], "image": [[1, 2]]}),
+        (ONE, {"instances": [{"text": ""}, "", b64(b"")]}, {"text": ["", "", ""]}),
     ],
 )
 def test_rows_and_columns(known, content, columns):
@@ -44,34 +45,55 @@ def test_rows_and_columns(known, content, columns):
     assert request.by_row == ("instances" in content)
 
 
+def test_numbers_are_read_into_arrays():
+    (image,) = read({"instances": [{"text": "a", "image": [1, 2.5]}]}, FEATURES).columns["image"]
+    assert (image.dtype, image.tolist()) == ("float32", [1, 2.5])
+    with pytest.raises(UserError, match="image 1 is not 2 numbers"):
+        read({"inputs": {"text": ["a"], "image": [[1]]}}, FEATURES)
+    with pytest.raises(UserError, match=r"Expected `float`, got `str` - at `\$.image\[0\]\[1\]`"):
+        read({"inputs": {"text": ["a"], "image": [[1, "2"]]}}, FEATURES)
+
+
+def test_rows_are_counted_before_anything_is_made_of_them():
+    """Each would be an error."""
+    with pytest.raises(UserError, match="1,000 sentences in a request; at most 4"):
+        read({"instances": [b64(b"\xff")] * 1000})
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         (b"", "not readable JSON"),
         (b"{", "not readable JSON"),
-        (b"\xff", "not UTF-8: byte 0"),
-        (b"[" * 100_000, "not readable JSON"),
-        (b'{"instances": [' + b"1" * 5000 + b"]}", "not readable JSON"),
-        (b"[]", "must be a JSON object"),
+        (b"\xff", "not readable JSON"),
+        (b'{"instances": ["\xff"]}', "instances .* not UTF-8"),
+        (b'{"instances": ["\\ud800"]}', "not readable JSON"),
+        (b"[" * 100_000, "Expected `object`, got `array`"),
+        (b'{"instances": ' + b"[" * 100_000, "not readable JSON"),
+        (b'{"instances": [' + b"1" * 5000 + b"]}", "instances"),
+        (b"[]", "Expected `object`, got `array`"),
+        ({"instances": ["a"], "length_penalti": 1}, "unknown field `length_penalti`"),
         ({}, 'either "instances"'),
         ({"instances": ["a"], "inputs": ["a"]}, 'either "instances"'),
-        ({"instances": []}, "at least one row"),
-        ({"instances": "a"}, "at least one row"),
-        ({"instances": [1]}, "text 1 must be a string"),
-        ({"instances": ["a", ["b"]]}, "text 2 must be a string"),
-        ({"instances": [{"txt": "a"}]}, "instance 1 must be an object with the keys text, not txt"),
-        (
-            {"instances": [{"text": "a", "source_language": "de"}]},
-            "instance 1 must be an object with the keys text, not text, source_language",
-        ),
-        ({"instances": [{"text": "a"}, "b"]}, "instance 2 must be an object"),
-        ({"instances": [{"b64": "?"}]}, "text 1 is not base64"),
-        ({"instances": [{"b64": "ä"}]}, "text 1 is not base64"),
+        ({"instances": []}, r"instances \(of text\): Expected `array` of length >= 1"),
+        ({"instances": "a"}, r"instances \(of text\): Expected `array`, got `str`"),
+        ({"instances": ["a"] * 5}, "5 sentences in a request; at most 4"),
+        ({"instances": [1]}, r"got `int` - at `\$\[0\]`"),
+        ({"instances": ["a", ["b"]]}, r"got `array` - at `\$\[1\]`"),
+        ({"instances": [{"txt": "a"}]}, r"instances \(of text\): .* unknown field `txt` - at `\$\[0\]`"),
+        ({"instances": [{"text": "a", "source_language": "de"}]}, "unknown field `source_language`"),
+        ({"instances": [{}]}, "missing required field `text`"),
+        ({"instances": [{"text": "a", **b64(b"b")}]}, "missing required field `text`"),
+        ({"instances": [{"b64": "?"}]}, r"base64 .* at `\$\[0\].b64`"),
+        ({"instances": [{"b64": "ä"}]}, r"base64 .* at `\$\[0\].b64`"),
         ({"instances": [b64(b"\xff")]}, "text 1 is not UTF-8"),
-        ({"inputs": "a"}, "must have a list of text"),
-        ({"inputs": {"txt": ["a"]}}, "must have a list of text"),
+        ({"inputs": "a"}, r"inputs \(of text\): Expected `object | array`, got `str`"),
+        ({"inputs": ["a"] * 5}, "5 sentences in a request; at most 4"),
+        ({"inputs": {"txt": ["a"]}}, "unknown field `txt`"),
+        ({"inputs": {"text": ["a"], "source_language": ["de"]}}, "unknown field `source_language`"),
+        ({"inputs": {"text": "a"}}, r"Expected `array`, got `str` - at `\$.text`"),
         ({"instances": ["a"], "signature_name": "x"}, 'Serving signature name: "x" not found'),
-        ({"instances": ["a"], "signature_name": 1}, "must be a string"),
+        ({"instances": ["a"], "signature_name": 1}, "Expected `str`, got `int` - at `\\$.signature_name`"),
     ],
 )
 def test_what_is_wrong_is_said(content, message):
@@ -83,10 +105,14 @@ def test_what_is_wrong_is_said(content, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"instances": ["a"]}, "instance 1 must be an object with the keys text, image"),
-        ({"inputs": ["a"]}, "must be an object with a list for each of text, image"),
+        ({"instances": ["a"]}, r"instances \(of text, image\): Expected `object`, got `str` - at `\$\[0\]`"),
+        ({"instances": [{"text": "a"}]}, r"missing required field `image` - at `\$\[0\]`"),
+        ({"inputs": ["a"]}, r"inputs \(of text, image\): Expected `object`, got `array`"),
         ({"inputs": {"text": ["a", "b"], "image": [b64(b"")]}}, "2 of text, 1 of image"),
-        ({"instances": [{"text": "a", "image": "aGk="}]}, 'image 1 must be {"b64"'),
+        (
+            {"instances": [{"text": "a", "image": "aGk="}]},
+            r"Expected `object`, got `str` - at `\$\[0\].image`",
+        ),
     ],
 )
 def test_what_is_wrong_with_several_inputs_is_said(content, message):
@@ -97,11 +123,15 @@ def test_what_is_wrong_with_several_inputs_is_said(content, message):
 def test_answers_are_as_the_request_was_written():
     outputs = {"translation": ["x", "y"], "score": [-1.0, -2.0]}
     rows = [{"translation": "x", "score": -1.0}, {"translation": "y", "score": -2.0}]
-    assert answer(read({"instances": ["a", "b"]}), outputs) == {"predictions": rows}
-    assert answer(read({"inputs": ["a", "b"]}), outputs) == {"outputs": outputs}
+
+    def answered(content, outputs):
+        return json.loads(answer(read(content), outputs))
+
+    assert answered({"instances": ["a", "b"]}, outputs) == {"predictions": rows}
+    assert answered({"inputs": ["a", "b"]}, outputs) == {"outputs": outputs}
     vectors = {"embedding": [[1.0, 2.0]]}
-    assert answer(read({"instances": ["a"]}), vectors) == {"predictions": [[1.0, 2.0]]}
-    assert answer(read({"inputs": ["a"]}), vectors) == {"outputs": [[1.0, 2.0]]}
+    assert answered({"instances": ["a"]}, vectors) == {"predictions": [[1.0, 2.0]]}
+    assert answered({"inputs": ["a"]}, vectors) == {"outputs": [[1.0, 2.0]]}
 
 
 def test_tokenizing_stops_soon_after_the_first_sentence_that_is_too_long():
