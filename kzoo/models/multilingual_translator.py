@@ -114,6 +114,7 @@ class MultilingualTranslator(TranslationModel):
         split = SplitTexts(texts, [source_language] * len(texts), split_sentences)
         words = self.tokenize(split.sentences, source_language, truncate)
         languages = self._language_inputs(len(words), source_language, target_language)
+        prefixes = split.prefixes(prefixes)
         begun = self._begun(self.tokenizers[target_language], prefixes, len(words), search)
         self._heed_new_weights()
         found = self._searches.search(words, languages, search, threads, progress, begun)

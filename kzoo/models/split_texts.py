@@ -2,12 +2,12 @@
 
 import itertools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 
 import numpy as np
 
-from kzoo.models.texts_and_tokens import Hypothesis
+from kzoo.models.texts_and_tokens import Hypothesis, listed_prefixes
 from kzoo.text.languages import has_spaces
 from kzoo.text.sentences import split_sentences
 
@@ -38,6 +38,17 @@ class SplitTexts:
         sentences = [sentence for parts in self._parts for sentence in parts]
         self.sentences = [sentence.strip() for sentence in sentences] if split else sentences
         self.text_of = np.repeat(np.arange(len(texts)), list(map(len, self._parts)))
+
+    def prefixes(self, prefixes: Iterable[str] | None) -> list[str] | None:
+        """Return prefixes of the texts' translations as those of the sentences': of the first of each text.
+
+        Raises:
+            UserError: there is not one for each text.
+        """
+        if prefixes is None:
+            return None
+        given = zip(listed_prefixes(prefixes, len(self._parts)), self._parts, strict=True)
+        return [one for prefix, parts in given for one in (prefix, *[""] * (len(parts) - 1))]
 
     def join(self, found: list[list[Hypothesis]], languages: Sequence[str | None]) -> list[list[Hypothesis]]:
         """Return the hypotheses of the texts: the best of all sentences joined, the second best, and so on.

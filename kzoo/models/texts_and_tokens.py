@@ -53,9 +53,7 @@ def tokenize_prefixes(
     """
     if prefixes is None:
         return None
-    prefixes = [prefixes] if isinstance(prefixes, str) else list(prefixes)
-    if len(prefixes) != count:
-        raise UserError(f'{len(prefixes)} prefixes, but {count} sentences: give each its own, "" for none')
+    prefixes = listed_prefixes(prefixes, count)
     words = tokenize_within(tokenizer, prefixes, sys.maxsize)
     for text, found in zip(prefixes, words, strict=True):
         if UNKNOWN in found:
@@ -66,6 +64,14 @@ def tokenize_prefixes(
                 f"a translation has at most {limit} before its end"
             )
     return words if any(words) else None
+
+
+def listed_prefixes(prefixes: Iterable[str], count: int) -> list[str]:
+    """Return prefixes, or one, as a list; raises `UserError` if there are not `count`."""
+    prefixes = [prefixes] if isinstance(prefixes, str) else list(prefixes)
+    if len(prefixes) != count:
+        raise UserError(f'{len(prefixes)} prefixes, but {count} sentences: give each its own, "" for none')
+    return prefixes
 
 
 def checked_texts(texts: Iterable[str]) -> list[str]:

@@ -96,7 +96,7 @@ class Translator(TranslationModel):
             images: for a model with an `image_shape`, one image per sentence: an array
                 `(N, *image_shape)`, features as `kzoo.data.open_features` opens them, or, for a model that
                 reads pictures, paths of image files, which are scaled to its size. Pixels are 0 to 255.
-            prefixes: for each sentence a text whose subwords its translation begins with; `""` for none.
+            prefixes: for each text a text whose subwords its translation begins with; `""` for none.
             min_length: int. Minimum length of a translation in tokens, end symbol included; by default that
                 of `search`, likewise for the next.
             no_repeat_ngram: int. n, for translations in which no n tokens occur twice in the same order; 0:
@@ -170,7 +170,7 @@ class Translator(TranslationModel):
         texts = checked_texts(texts)
         split = SplitTexts(texts, [self.source_language] * len(texts), split_sentences)
         words = self.tokenize_source(split.sentences, truncate)
-        begun = self._begun(self.target_tokenizer, prefixes, len(words), search)
+        begun = self._begun(self.target_tokenizer, split.prefixes(prefixes), len(words), search)
         self._heed_new_weights()
         self.bake()
         images = image_rows(images, len(texts), self.image_shape, self.extractor)

@@ -143,10 +143,11 @@ async def translated(served: Served, asked: Asked) -> dict:
         if isinstance(image, bytes):
             image = await served.picture(image)
     images = None if image is None else [image]
-    (hypotheses,) = await n_best(served, [asked.text], asked.n, *languages, images, asked.split_sentences)
+    split = asked.split_sentences
+    (hypotheses,) = await n_best(served, [asked.text], asked.n, *languages, images, split_sentences=split)
     best = hypotheses[0].text if hypotheses else ""
     source = asked.source_language if served.multilingual else served.languages[0]
-    if asked.split_sentences and several_sentences([asked.text], [source]):
+    if split and several_sentences([asked.text], [source]):
         drawn = [not_drawn(kind, "the text has several sentences") for kind in kinds(served.translator)]
     else:
         drawn = await attention(served, asked.text, best, languages, image)

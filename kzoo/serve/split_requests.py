@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 
-from kzoo.errors import UserError
 from kzoo.models import Hypothesis
 from kzoo.models.split_texts import SplitTexts
 from kzoo.serve.checks import check_characters, directions
@@ -24,13 +23,10 @@ async def n_best(
 
     Args:
         served: the model.
-        prefixes: as in `Served.n_best`; not with `split_sentences`.
         split_sentences: as in `Translator.translate`.
 
     The other arguments, and the errors, are those of `Served.n_best`.
     """
-    if prefixes is not None and split_sentences:
-        raise UserError("a prefix is one sentence's: leave split_sentences or prefix out")
     ways = directions(served.languages, served.multilingual, len(texts), source_language, target_language)
     if not served.multilingual:
         ways = [tuple(served.languages)] * len(texts)
@@ -40,5 +36,5 @@ async def n_best(
     if images is not None and len(images) == len(texts):
         images = [images[number] for number in split.text_of]
     sources, targets = ([side[number] for number in split.text_of] for side in (sources, targets))
-    found = await served.n_best(split.sentences, n, sources, targets, images, prefixes)
+    found = await served.n_best(split.sentences, n, sources, targets, images, split.prefixes(prefixes))
     return split.join(found, [way[1] for way in ways])

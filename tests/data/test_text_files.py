@@ -115,7 +115,7 @@ def test_invalid_utf8_names_file_and_line(tmp_path, bad, name):
 
 @pytest.mark.parametrize("reader", [read_lines, lambda path: list(stream_lines(path))])
 def test_a_nul_names_file_and_line(tmp_path, reader, monkeypatch):
-    monkeypatch.setattr("kzoo.data.text_streams.CHUNK", 4)
+    monkeypatch.setattr("kzoo.data.text_files.CHUNK", 4)
     for text, line in (("a\nbc\nd\0e\nf\n", 3), ("\0", 1)):
         (tmp_path / "text").write_text(text)
         assert message_of(reader, tmp_path / "text").startswith(f"{tmp_path / 'text'}, line {line}: a NUL")

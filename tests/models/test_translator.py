@@ -161,6 +161,21 @@ def test_several_sentences_are_translated_one_by_one_and_joined(trained):
     )
 
 
+def test_a_prefix_begins_the_first_sentence_of_its_text(trained):
+    prefixes = ["Zwei", "", "", "Ein"]
+    sleeping, man = (
+        trained.translate([text], prefixes=prefix)[0]
+        for text, prefix in ((SENTENCES[0], "Zwei"), ("A man.", "Ein"))
+    )
+    found = trained.translate(SEVERAL, prefixes=prefixes, split_sentences=True)
+    assert found[0] == f"{sleeping} {trained.translate(['Two dogs.'])[0]}"
+    assert found[3].split("\n")[0] == man
+    with pytest.raises(
+        UserError, match="6 prefixes, but 4 sentences"
+    ):  # as many as the sentences of all texts
+        trained.translate(SEVERAL, prefixes=[""] * 6, split_sentences=True)
+
+
 def test_several_sentences_in_one_give_a_warning(trained, recwarn):
     trained.translate(SENTENCES)
     trained.translate(SEVERAL, split_sentences=False)
