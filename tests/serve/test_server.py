@@ -15,6 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from kzoo.decoding import SearchSettings
 from kzoo.models import Hypothesis
 from kzoo.serve import Served, reserved
 from kzoo.serve.calm_log import OnceASecond
@@ -28,6 +29,7 @@ class Model:
     """Answers at once, but to "slow" only when `free` is set."""
 
     image_shape, source_language, target_language = None, "en", "de"
+    search = SearchSettings()
     backbone = SimpleNamespace(max_length=16, bridge=None)
 
     def __init__(self):
