@@ -58,6 +58,10 @@ class BilingualTask:
         else:
             loss = LabelSmoothedCrossEntropy(recipe.label_smoothing)
         translator.compile(optimizer=make_optimizer(recipe, translator.backbone.width), loss=loss)
+        # What a recipe does not say, a preset that is fine-tuned does.
+        translator.search = translator.search.changed(
+            beam_size=recipe.beam_size, length_penalty=recipe.length_penalty
+        )
         if recipe.language_model_epochs and not hasattr(translator.backbone, "language_model"):
             raise UserError(
                 f"{recipe.preset} has no recurrent decoder to train first: leave language_model_epochs out"

@@ -60,6 +60,10 @@ class MultilingualTask:
             optimizer=make_optimizer(recipe, translator.backbone.width),
             loss=SentenceCrossEntropy(recipe.label_smoothing),
         )
+        # What a recipe does not say, a preset that is fine-tuned does.
+        translator.search = translator.search.changed(
+            beam_size=recipe.beam_size, length_penalty=recipe.length_penalty
+        )
         if recipe.too_long == "drop":
             words = [translator.tokenizers[code](text) for code, text in self.validation.items()]
             kept = kept_rows(recipe.validation, words, translator.backbone.max_length)

@@ -106,10 +106,6 @@ def _made(
     keras.utils.set_random_seed(recipe.seed)
     with strategy.scope():
         translator = task.build(folder)
-    # What a recipe does not say, a preset that is fine-tuned does.
-    translator.search = translator.search.changed(
-        beam_size=recipe.beam_size, length_penalty=recipe.length_penalty
-    )
     return translator, task.batches(translator)
 
 

@@ -7,7 +7,7 @@ from keras import ops
 
 from kzoo.decoding import BeamSearch
 from kzoo.models import AttentionBridgeBackbone, SentenceCrossEntropy
-from kzoo.text.tokenizers import END, PAD, START
+from kzoo.text.tokenizers import END, PAD, START, UNKNOWN
 
 SIZES = [12, 20, 16]
 SETTINGS = {"embedding_dim": 6, "width": 8, "num_heads": 3, "hidden_dim": 10, "max_length": 32}
@@ -66,7 +66,7 @@ def test_greedy_search_is_the_whole_model_called_anew(model):
         expected = np.full((3, length), PAD, "int32")
         for step in range(length):
             logits = model.predict_on_batch({**inputs, "target": words})[:, step].copy()
-            logits[:, [PAD, START]] = -np.inf
+            logits[:, [PAD, UNKNOWN, START]] = -np.inf
             chosen = logits.argmax(-1) if step < length - 1 else np.full(3, END)
             ended = (expected == END).any(1)
             expected[:, step] = np.where(ended, PAD, chosen)
