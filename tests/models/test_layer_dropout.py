@@ -110,7 +110,7 @@ def losses(strategy, times):
             [12], "gru", 4, 4, num_decoder_layers=1, num_heads=2, hidden_dim=6, layer_dropout=0.5
         )
         model = MultilingualTranslator(backbone, {})
-        model.compile(keras.optimizers.SGD(0.1), SentenceCrossEntropy(), jit_compile=False)
+        model.compile(keras.optimizers.SGD(0.1), SentenceCrossEntropy(), jit_compile=not twice)
         x = {name: np.concatenate([part] * times) for name, part in words.items()}
         y = np.concatenate([labels] * times)
         weights = np.ones(y.shape, "float32")

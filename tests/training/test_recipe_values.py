@@ -64,6 +64,7 @@ def test_callbacks_and_checkpoints(tmp_path, monkeypatch):
     batches = Batches([[5, 6]] * 9, [[7]] * 9, tokens=9, num_shapes=1)
     task = SimpleNamespace(
         validation=(),
+        unknown={},
         learn=lambda folder: None,
         build=lambda folder: keras.Sequential(),
         batches=lambda model: batches,
