@@ -41,8 +41,8 @@ class GlyphCharEncoder(CompositeLayer):
         cnn_bn_softmax_fc  FC(softmax(BN(CNN(glyph))))
         fc_bn              BN(FC(glyph))
 
-    What the paper leaves open: all maps have biases; batch normalization has Keras's constants, ε = 0.001 and
-    momentum 0.99.
+    What the paper leaves open: all maps have biases; batch normalization has Keras's ε = 0.001, and PyTorch's
+    momentum, by which the stored statistics keep 0.9 of their values at each step.
 
     Args:
         output_dim: int. D. Defaults to `512`.
@@ -170,7 +170,8 @@ class GlyphCharEncoder(CompositeLayer):
         """Move the stored moments towards those of a batch, as `vectors` returned them."""
         for norm, of_batch in zip((self.features_norm, self.output_norm), moments, strict=True):
             if norm is not None:
-                move_towards((norm.mean, norm.variance), of_batch, momentum=0.99)
+                # At 0.99 they lag: after an epoch of Tatoeba the validation loss is 4.26 instead of 4.19.
+                move_towards((norm.mean, norm.variance), of_batch, momentum=0.9)
 
     def _apply(self, after, norm, x, counts=None):
         """Return `x` `(N, F)` after its normalization, if it has one, and its activation; and the moments."""
