@@ -91,7 +91,8 @@ class TextSearch:
         """
         import tensorflow as tf
 
-        prefix = tf.cast(prefix[:, : self.most - 1], tf.int32).to_tensor(PAD, shape=(None, self.most))
+        longest = min(self.settings.max_length or self.most, self.most) - 1  # before the end symbol
+        prefix = tf.cast(prefix[:, :longest], tf.int32).to_tensor(PAD, shape=(None, self.most))
         others = {**others, "prefix": prefix}
         B, K, T = words.nrows(tf.int32), self.beam_size, self.limits[self.most]
         empty = {"tokens": tf.fill([B, K, T], PAD), "scores": tf.fill([B, K], -1e9)}

@@ -12,6 +12,7 @@ from sacremoses import MosesDetokenizer, MosesDetruecaser, MosesPunctNormalizer,
 from kzoo.errors import UserError
 from kzoo.text.chinese_characters import BETWEEN_CHINESE, CHINESE_MARKS
 from kzoo.text.languages import has_two_kinds_of_i, is_chinese, lower_case, main_code
+from kzoo.text.line_ends import one_line
 from kzoo.text.tokenizers import SubwordTokenizer
 from kzoo.text.truecaser import Truecaser
 
@@ -143,6 +144,7 @@ class TruecasedSubwordTokenizer(MosesSubwordTokenizer):
 def moses_tokens(text: str, language: str) -> str:
     """Return a sentence with its punctuation normalized (except for Chinese) and its tokens separated."""
     normalizer, tokenizer, _ = _tools(language)
+    text = one_line(text)
     normal = text if is_chinese(language) else normalizer.normalize(text)  # which writes “ as "
     return tokenizer.tokenize(normal, return_str=True, escape=False)
 

@@ -43,6 +43,12 @@ def test_subwords_come_back_as_plain_lowercase_text(language):
     assert again(sentences) == tokenizer(sentences)
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_line_ends_are_no_tokens(language):
+    plain = moses_tokens("A man walks . 他走", language)
+    assert moses_tokens("A man\r\nwalks .\u2028他走\r\r\n", language) == plain
+
+
 def test_czech_numbers_keep_their_space():
     sentences = ["číslem 55 brání hráče s číslem 10.", "v roce 2012, 3,5 metru, kdo-li."]
     tokenizer = MosesSubwordTokenizer(language="cs")
