@@ -61,10 +61,9 @@ def _score(translator, recipe: Recipe, corpus: Corpus, folder: Path):
     about = {
         "corpus": corpus.name,
         "licence": corpus.licence,
-        "beam_size": recipe.beam_size,
-        "length_penalty": recipe.length_penalty,
+        **translator.search.entries(),
     }
-    tests, search = test_splits(recipe, corpus), (recipe.beam_size, recipe.length_penalty)
+    tests = test_splits(recipe, corpus)
     if not tests:
         print(f"corpus {corpus.name} has no test set: nothing is scored")
     elif recipe.languages:
@@ -72,11 +71,11 @@ def _score(translator, recipe: Recipe, corpus: Corpus, folder: Path):
         for split in tests:
             here = languages(recipe, corpus, split)
             tried = [pair for pair in permutations(here, 2) if pair in seen or not recipe.directions]
-            scores = evaluate_directions(translator, corpus, split, tried, *search, recipe.truncate)
+            scores = evaluate_directions(translator, corpus, split, tried, truncate=recipe.truncate)
             write_directions(scores, folder / f"scores.{split}.json", set(tried) - seen, **about)
     else:
         sides = (recipe.source, recipe.target)
-        scores, translations = evaluate(translator, corpus, tests, *sides, *search, recipe.truncate)
+        scores, translations = evaluate(translator, corpus, tests, *sides, truncate=recipe.truncate)
         print(score_table(scores))
         write_json(folder / "translations.json", translations)  # for other scores than these
         write_scores(scores, folder / "scores.json", **about)

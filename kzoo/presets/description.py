@@ -53,7 +53,9 @@ def scored_search(folder: Path) -> SearchSettings:
     recipe = folder.parent / "recipe.json"
     in_run = folder.name == "preset" and recipe.is_file()
     said, where = (read_object(recipe), recipe) if in_run else (_scores(folder), folder / "scores.json")
-    found = {name: said[name] for name in ("beam_size", "length_penalty", "gnmt") if name in said}
+    found = {
+        name: said[name] for name in ("beam_size", "length_penalty", "gnmt") if said.get(name) is not None
+    }
     return SearchSettings.from_entries(found, where)
 
 

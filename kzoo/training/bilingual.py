@@ -58,7 +58,7 @@ class BilingualTask:
         else:
             loss = LabelSmoothedCrossEntropy(recipe.label_smoothing)
         translator.compile(optimizer=make_optimizer(recipe, translator.backbone.width), loss=loss)
-        # Of a fine-tuned preset's search, what a recipe has no key for stays.
+        # A preset that is fine-tuned has the rest of its search.
         translator.search = translator.search.changed(
             beam_size=recipe.beam_size, length_penalty=recipe.length_penalty
         )

@@ -60,7 +60,7 @@ class MultilingualTask:
             optimizer=make_optimizer(recipe, translator.backbone.width),
             loss=SentenceCrossEntropy(recipe.label_smoothing),
         )
-        # Of a fine-tuned preset's search, what a recipe has no key for stays.
+        # A preset that is fine-tuned has the rest of its search.
         translator.search = translator.search.changed(
             beam_size=recipe.beam_size, length_penalty=recipe.length_penalty
         )

@@ -11,6 +11,8 @@ from kzoo.training.recipe_effects import check_has_effect
 from kzoo.training.recipe_paths import from_folder
 from kzoo.training.recipe_values import checked_value, kind_of
 
+SEARCH = ("beam_size", "length_penalty")  # the keys that may be `None`
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -79,7 +81,8 @@ class Recipe:
             the one after each epoch: the most that a killed run loses; 0: only after epochs.
         checkpoints_kept: int. Number of latest checkpoints kept in addition to the best.
         seed: int. Fixes weights, dropout and the order of batches.
-        beam_size, length_penalty: for final scores, such as those of `kzoo evaluate`; validation is greedy.
+        beam_size, length_penalty: of the search that the trained preset carries; those of the preset that is
+            fine-tuned by default, else 5 and 1. Validation is greedy.
     """
 
     preset: str
@@ -129,8 +132,8 @@ class Recipe:
     checkpoint_minutes: float = 10.0
     checkpoints_kept: int = 3
     seed: int = 1
-    beam_size: int = 5
-    length_penalty: float = 1.0
+    beam_size: int | None = None
+    length_penalty: float | None = None
 
     @property
     def truncate(self) -> bool:
@@ -222,7 +225,8 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
                 f"{where} has an unknown key {key!r} (one of the model's would be model.{key}); "
                 f"{nearest(key, list(kinds))}"
             )
-        checked[key] = checked_value(key, value, kinds[key], where)
+        if value is not None or key not in SEARCH:  # `None`, as a run's recipe.json has it: left out
+            checked[key] = checked_value(key, value, kinds[key], where)
     if missing := [key for key in ("preset", "corpus") if key not in values]:  # all others have defaults
         raise UserError(f"{where} lacks {', '.join(missing)}")
     recipe = Recipe(**checked)
