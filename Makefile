@@ -7,8 +7,8 @@ BIN = .venv/bin
 BOTH = tests/layers tests/models tests/decoding tests/training
 NOT_TENSORFLOW = $(addprefix --ignore=tests/training/test_, \
     language_model.py preparation.py starting_preset.py stopped_families.py \
-    tagging_training.py without_tensorflow.py)
-ONCE = tests/data tests/text tests/evaluation tests/bundle $(filter-out tests/test_cli.py,$(wildcard tests/test_*.py))
+    without_tensorflow.py)
+ONCE = tests/data tests/text tests/evaluation tests/bundle tests/papers $(filter-out tests/test_cli.py,$(wildcard tests/test_*.py))
 
 .PHONY: demo test test-tensorflow test-jax test-served test-once test-torch test-bundle lint setup clean
 

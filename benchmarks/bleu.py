@@ -4,7 +4,7 @@
 
 All train the same Transformer (`tiny` of `benchmarks/training.py`, with sinusoidal positions) on all of
 Multi30k en-de, in the same subwords, with Adam, the same schedule, label smoothing and clipping as
-`training/pope_multi30k.toml`, and for as many passes over the corpus; then they translate its test sets with
+the recipe `pope_multi30k`, and for as many passes over the corpus; then they translate its test sets with
 beam 5, each normalizing by length in its own way. Each makes its own batches of about as many tokens; fewer
 words in a batch are more updates in a pass. The weights after the last pass are taken, without averaging
 or choosing.
@@ -30,14 +30,13 @@ from kzoo.training import Recipe, read_recipe
 from training import SYSTEMS, python_of, use_cores, write_corpus
 
 TESTS = ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco"]
-RECIPE = Path(__file__).parents[1] / "training" / "pope_multi30k.toml"
 
 
 def main():
     options = parse_arguments()
     use_cores(options.threads)
     overrides = ["preset=sine_tiny", "average=1", f"epochs={options.epochs}", f"seed={options.seed}"]
-    recipe = read_recipe(RECIPE, overrides)
+    recipe = read_recipe("pope_multi30k", overrides)
     references = {test: open_corpus(recipe.corpus).sentences(test, "de") for test in TESTS}
     translated = {}
     for name in options.systems.split(","):

@@ -20,7 +20,7 @@ from kzoo.serve.page import page_routes
 from kzoo.serve.rest import model_routes
 from kzoo.training.recipe import Recipe
 
-PACKAGES = ("layers", "models", "presets", "text", "data", "decoding", "evaluation", "training", "sharing")
+PACKAGES = ("layers", "models", "presets", "text", "data", "decoding", "evaluation", "training", "hub")
 LAZY = ("export", "serve", "bundle")  # not imported by `import kzoo`
 
 
@@ -104,7 +104,9 @@ def presets() -> list[str]:
 def registered() -> list[str]:
     """Return the names under which Keras saves and loads the zoo's classes."""
     return sorted(
-        f"registered {name}" for name in keras.saving.get_custom_objects() if name.startswith("kzoo>")
+        f"registered {name}"
+        for name, value in keras.saving.get_custom_objects().items()
+        if value.__module__.startswith("kzoo.")
     )
 
 

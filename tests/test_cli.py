@@ -12,17 +12,17 @@ import pytest
 from typer.testing import CliRunner
 
 from kzoo import cli
-from kzoo.commands import backend
-from kzoo.commands.progress import progress_bar
-from kzoo.commands.search import asked_search
-from kzoo.commands.translation import _sentences
+from kzoo.cli import backend
+from kzoo.cli.progress import progress_bar
+from kzoo.cli.search import asked_search
+from kzoo.cli.translation import _sentences
 from kzoo.data import open_corpus
 from kzoo.decoding import GNMT, SearchSettings
 from kzoo.errors import UserError
 from kzoo.evaluation.directions import read_directions
+from kzoo.hub.location import SHELF
 from kzoo.presets import list_presets
 from kzoo.presets.description import own_search, scored_search
-from kzoo.sharing.location import SHELF
 
 RECIPE = 'preset = "pope_tiny"\ncorpus = "scenes"\nsource = "en"\ntarget = "de"\n'
 
@@ -43,7 +43,7 @@ def test_the_version_is_that_of_the_installed_package():
 
 
 def test_without_its_shelf_kzoo_says_where_it_is(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr("kzoo.sharing.location.SHELF", tmp_path / "presets")
+    monkeypatch.setattr("kzoo.hub.location.SHELF", tmp_path / "presets")
     status, error = run(
         "translate", "pope_tiny_multi30k_en_de", "A dog.", monkeypatch=monkeypatch, capsys=capsys
     )
@@ -101,13 +101,13 @@ def test_user_errors_are_one_line(arguments, message, monkeypatch, capsys):
     ],
 )
 def test_a_penalty_that_is_no_number_is_refused_at_once(module, command, monkeypatch, capsys):
-    monkeypatch.setattr(f"kzoo.commands.{module}.start_backend", lambda: pytest.fail("too late"))
+    monkeypatch.setattr(f"kzoo.cli.{module}.start_backend", lambda: pytest.fail("too late"))
     message = run(*command, "--length-penalty", "nan", monkeypatch=monkeypatch, capsys=capsys)[1]
     assert "the α of a length penalty is a finite number, not nan" in message
 
 
 def test_what_is_wrong_with_files_is_said_before_the_model_is_loaded(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("kzoo.commands.scoring.start_backend", lambda: pytest.fail("too late"))
+    monkeypatch.setattr("kzoo.cli.scoring.start_backend", lambda: pytest.fail("too late"))
     longer, shorter = tmp_path / "test.en", tmp_path / "test.de"
     longer.write_text("One.\nTwo.\n")
     shorter.write_text("Eins.\n")
@@ -118,7 +118,7 @@ def test_what_is_wrong_with_files_is_said_before_the_model_is_loaded(tmp_path, m
 
 
 def test_what_is_wrong_with_training_files_is_said_before_keras_is_loaded(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("kzoo.commands.training.import_keras", lambda: pytest.fail("too late"))
+    monkeypatch.setattr("kzoo.cli.training.import_keras", lambda: pytest.fail("too late"))
     for name, text in {"train.en": "One.\nTwo.\n", "train.de": "Eins.\n"}.items():
         (tmp_path / name).write_text(text)
     recipe = tmp_path / "my.toml"
@@ -147,7 +147,7 @@ def test_evaluation_records_what_it_was_asked(tmp_path, monkeypatch):
     copier = SimpleNamespace(source_language="en", target_language="de", translate=lambda texts, **_: texts)
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: copier)
     monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
-    monkeypatch.setattr("kzoo.commands.scoring.start_backend", lambda: None)
+    monkeypatch.setattr("kzoo.cli.scoring.start_backend", lambda: None)
     files = [str(tmp_path / f"test.{language}") for language in ("en", "de")]
     for path in files:
         with open(path, "w") as file:
@@ -170,7 +170,7 @@ def test_evaluation_records_what_it_was_asked(tmp_path, monkeypatch):
 def test_sigterm_ends_a_server_that_is_still_loading(monkeypatch, capsys):
     before = signal.getsignal(signal.SIGTERM)
     loading = lambda: os.kill(os.getpid(), signal.SIGTERM)  # noqa: E731
-    monkeypatch.setattr("kzoo.commands.serving.start_backend", loading)
+    monkeypatch.setattr("kzoo.cli.serving.start_backend", loading)
     command = ("serve", "pope_tiny_multi30k_en_de", "--port", "0")
     try:
         assert run(*command, monkeypatch=monkeypatch, capsys=capsys)[0] == 0
@@ -280,7 +280,7 @@ def test_a_report_is_on_the_first_run_s_own_test_set(tmp_path, monkeypatch, caps
     monkeypatch.setattr(
         "kzoo.presets.shelf.load", lambda _: SimpleNamespace(source_language="en", target_language="de")
     )
-    monkeypatch.setattr("kzoo.commands.comparison.start_backend", lambda: None)
+    monkeypatch.setattr("kzoo.cli.comparison.start_backend", lambda: None)
     seen = []
     monkeypatch.setattr(
         "kzoo.data.corpus.Corpus.pairs", lambda _, split, *way: seen.append((split, *way)) or exit()
@@ -298,7 +298,7 @@ def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatc
     model = SimpleNamespace(languages=["en", "de"], between=None, translate=translate)
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: model)
     monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
-    monkeypatch.setattr("kzoo.commands.scoring.start_backend", lambda: None)
+    monkeypatch.setattr("kzoo.cli.scoring.start_backend", lambda: None)
     output = tmp_path / "scores.json"
     arguments = ["evaluate", "m", "--corpus", "scenes", "--split", "val"]
     result = CliRunner().invoke(cli.app, [*arguments, "-o", str(output)])
@@ -322,7 +322,7 @@ def test_a_model_tuned_in_one_direction_is_scored_in_that_alone(tmp_path, monkey
     model = SimpleNamespace(languages=["en", "de"], between=None, translate=lambda texts, *_, **__: texts)
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: model)
     monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
-    monkeypatch.setattr("kzoo.commands.scoring.start_backend", lambda: None)
+    monkeypatch.setattr("kzoo.cli.scoring.start_backend", lambda: None)
     recipe = {"preset": "attention_bridge_m2m_tiny", "corpus": "scenes", "languages": ["en", "de"]}
     arguments = ["evaluate", str(tmp_path / "preset"), "--split", "val"]
     for directions, count in ((["de-en"], 1), ([], 2)):

@@ -23,6 +23,7 @@ PAGES = {
     for page in [
         *ROOT.glob("*.md"),
         *sorted(ROOT.glob("docs/*.md")),
+        *sorted(ROOT.glob("training/*/RESULTS.md")),
         *sorted(ROOT.glob("presets/*/README.md")),
     ]
     if code(page)
@@ -30,7 +31,12 @@ PAGES = {
 
 
 def test_there_is_python_in_the_documentation():
-    assert {"README.md", "docs/attention_bridge.md", "docs/glyph.md", "docs/image_text.md"} < set(PAGES)
+    assert {
+        "README.md",
+        "training/attention_bridge/RESULTS.md",
+        "training/glyph/RESULTS.md",
+        "training/image_text/RESULTS.md",
+    } < set(PAGES)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -54,7 +60,13 @@ def test_what_is_imported_from_kzoo_exists(page):
 
 @pytest.mark.skipif("KZOO_SLOW" not in os.environ, reason="trains for minutes: KZOO_SLOW=1 runs it")
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/attention_bridge.md", "docs/glyph.md", "docs/image_text.md"]
+    "page",
+    [
+        "README.md",
+        "training/attention_bridge/RESULTS.md",
+        "training/glyph/RESULTS.md",
+        "training/image_text/RESULTS.md",
+    ],
 )
 def test_it_runs(page, tmp_path):
     needs = ("hf://", "evaluate_embeddings(")  # a network; SentEval's data, and half an hour

@@ -15,13 +15,13 @@ from typer.testing import CliRunner
 from kzoo import cli
 from kzoo.data import Extractor, write_features
 from kzoo.data.corpora import open_files
-from kzoo.data.scenes import scenes
-from kzoo.data.scenes.picture import draw
 from kzoo.errors import UserError
 from kzoo.evaluation.image_plots import plot_image_attention, plot_regions
 from kzoo.models import Hypothesis
 from kzoo.models.image_inputs import image_rows
 from kzoo.presets import image_text_tiny
+from kzoo.scenes import scenes
+from kzoo.scenes.picture import draw
 from kzoo.text import CharacterTokenizer
 
 VGG = Extractor("vgg19", "fc2", "random", seed=3)
@@ -65,7 +65,7 @@ def presets(monkeypatch):
     monkeypatch.setattr("kzoo.presets.shelf.load", known.__getitem__)
     monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
     for commands in ("translation", "comparison", "plots"):
-        monkeypatch.setattr(f"kzoo.commands.{commands}.start_backend", lambda: None)
+        monkeypatch.setattr(f"kzoo.cli.{commands}.start_backend", lambda: None)
     return known
 
 
@@ -172,7 +172,7 @@ def test_reports_without_a_folder_of_pictures_show_none(folder):
 
 def test_a_report_on_a_run_s_own_features_shows_no_pictures(folder, monkeypatch):
     own = open_files(test=[Path("test.id"), Path("test.zh")], languages=("id", "zh")).with_images(Path("."))
-    monkeypatch.setattr("kzoo.commands.comparison.own_corpus", lambda *_: own)
+    monkeypatch.setattr("kzoo.cli.comparison.own_corpus", lambda *_: own)
     kzoo("report", "page.html", "text", "features")
     page = (folder / "page.html").read_text("utf-8")
     assert page.count("<article") == 3
@@ -248,7 +248,7 @@ def test_draws_what_the_features_of_a_picture_attend_to(presets, folder):
 
 
 def test_a_picture_in_a_folder_of_the_features_is_found_by_the_end_of_its_path(tmp_path):
-    from kzoo.commands.plots import _name_in
+    from kzoo.cli.plots import _name_in
 
     names = ("a/x.png", "b/x.png", "c/y.png", "z.png")
     write_features(tmp_path / "f.npy", lambda wanted: iter([np.ones((len(wanted), 2))]), names, VGG)
@@ -278,7 +278,7 @@ def test_the_wrong_picture_of_a_plot_is_named(presets, folder):
 
 
 def test_large_photographs_are_shown_smaller_turned_as_their_exif_says(folder):
-    from kzoo.commands.pictures import shown_picture
+    from kzoo.cli.pictures import shown_picture
 
     exif = Image.Exif()
     exif[0x0112] = 6  # lies on its side

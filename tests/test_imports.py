@@ -13,19 +13,20 @@ PACKAGE = Path(__file__).resolve().parents[1] / "kzoo"
 # What each room may import from the package.
 ALLOWED = {
     "layers": {"layers", "errors"},
-    "sharing": {"sharing", "errors", "files"},
+    "hub": {"hub", "errors", "files"},
     "text": {"text", "errors", "files"},
-    "data": {"data", "text", "errors", "files"},
+    "scenes": {"scenes", "errors"},
+    "data": {"data", "scenes", "text", "errors", "files"},
     "decoding": {"decoding", "text", "errors"},
     # `translator.export(…)` calls the export, which knows the models.
-    "models": {"models", "layers", "decoding", "export", "sharing", "text", "errors", "files"},
-    "presets": {"presets", "models", "decoding", "sharing", "text", "errors", "files"},
-    "evaluation": {"evaluation", "data", "presets", "decoding", "text", "errors", "files"},
+    "models": {"models", "layers", "decoding", "export", "hub", "text", "errors", "files"},
+    "presets": {"presets", "models", "decoding", "hub", "text", "errors", "files"},
+    "evaluation": {"evaluation", "data", "scenes", "presets", "decoding", "text", "errors", "files"},
     "export": {"export", "models", "decoding", "text", "errors", "files"},
-    "bundle": {"bundle", "training", "evaluation", "data", "presets", "sharing", "errors", "files"},
+    "bundle": {"bundle", "training", "evaluation", "data", "presets", "hub", "errors", "files"},
     "serve": {"serve", "models", "presets", "decoding", "text", "errors", "files"},
-    "commands": {
-        "commands",
+    "cli": {
+        "cli",
         "training",
         "evaluation",
         "data",
@@ -35,7 +36,7 @@ ALLOWED = {
         "export",
         "serve",
     }
-    | {"bundle", "errors", "files"},
+    | {"bundle", "scenes", "errors", "files", "__version__"},
     "training": {
         "training",
         "evaluation",
@@ -44,7 +45,7 @@ ALLOWED = {
         "models",
         "layers",
         "decoding",
-        "sharing",
+        "hub",
         "text",
         "errors",
         "files",

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kzoo import cli
-from kzoo.commands import translation
+from kzoo.cli import translation
 from kzoo.errors import UserError
 from kzoo.models import Hypothesis
 

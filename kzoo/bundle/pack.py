@@ -14,9 +14,9 @@ from kzoo.bundle.trained import check_trained
 from kzoo.bundle.wheels import NEEDED, NEEDED_FOR, NEEDED_FOR_SHARDS, PYTHONS, collect_wheels, read_pins
 from kzoo.errors import UserError
 from kzoo.files import check_replaceable, whole_folder
+from kzoo.hub.integrity import preset_files
+from kzoo.hub.location import locate
 from kzoo.presets.shelf import build, builder_module, is_builder
-from kzoo.sharing.integrity import preset_files
-from kzoo.sharing.location import locate
 from kzoo.training.recipe import Recipe, read_recipe
 
 PACKAGE = Path(__file__).resolve().parents[1]

@@ -3,8 +3,8 @@
 from pathlib import Path
 from types import SimpleNamespace
 
+from kzoo.hub.integrity import check_overrides, read_object
 from kzoo.presets.shelf import direction
-from kzoo.sharing.integrity import check_overrides, read_object
 from kzoo.training.recipe import Recipe, check_languages, check_same_languages
 
 

@@ -190,10 +190,10 @@ def _tatoeba_zh_en() -> Corpus:
 
 
 def _scenes() -> Corpus:
-    from kzoo.data.scenes import LANGUAGES, scenes
+    from kzoo.scenes import LANGUAGES, scenes
 
     def pictures(split: str) -> np.ndarray:
-        from kzoo.data.scenes.picture import pictures
+        from kzoo.scenes.picture import pictures
 
         return pictures(split)
 

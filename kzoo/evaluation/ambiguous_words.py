@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kzoo.data.scenes import Scene
 from kzoo.errors import UserError
+from kzoo.scenes import Scene
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def score_ambiguous_words(
 
     Example:
 
-    >>> from kzoo.data.scenes import scenes
+    >>> from kzoo.scenes import scenes
     >>> references = [scene.sentence("de") for scene in scenes("test")]
     >>> score_ambiguous_words(scenes("test"), references, "en", "de").accuracy
     100.0

@@ -6,7 +6,6 @@ All modules are imported together, so that Keras knows every class that a saved 
 from kzoo.models.attention_bridge_backbone import AttentionBridgeBackbone
 from kzoo.models.character_tagger import CharacterTagger
 from kzoo.models.consistent_cross_entropy import ConsistentCrossEntropy
-from kzoo.models.glove import GloVe
 from kzoo.models.label_smoothed_cross_entropy import LabelSmoothedCrossEntropy
 from kzoo.models.multilingual_translator import MultilingualTranslator
 from kzoo.models.noam_schedule import NoamSchedule
@@ -29,7 +28,6 @@ __all__ = [
     "AttentionBridgeBackbone",
     "CharacterTagger",
     "ConsistentCrossEntropy",
-    "GloVe",
     "Hypothesis",
     "LabelSmoothedCrossEntropy",
     "MultilingualTranslator",

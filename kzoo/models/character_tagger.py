@@ -28,7 +28,7 @@ class CharacterTagger(keras.Model):
 
     The loss is the random field's negative log likelihood, so `compile` needs no `loss`; it is a mean over
     sentences, weighted by `fit`'s `sample_weight`, one number per sentence. The paper's optimizer is
-    `kzoo.training.tagging.pytorch_adagrad(0.1)`. To keep an embedding fixed, set its `trainable` to `False`.
+    `training.glyph.tagging.pytorch_adagrad(0.1)`. To keep an embedding fixed, set its `trainable` to `False`.
 
     Args:
         embedding: maps character ids to vectors: `keras.layers.Embedding` or `GlyphEmbedding`.

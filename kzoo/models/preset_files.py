@@ -15,10 +15,7 @@ from keras_hub.models import Backbone
 from kzoo.decoding.search_settings import SEARCH_FILE, SearchSettings
 from kzoo.errors import UserError
 from kzoo.files import check_replaceable, check_space, whole_folder
-from kzoo.models.float16 import check_float16
-from kzoo.models.preset_safety import PACKAGES, check_object, check_settings
-from kzoo.models.preset_weights import check_vocabularies, check_weights
-from kzoo.sharing.integrity import (
+from kzoo.hub.integrity import (
     METADATA_FILE,
     check_files,
     check_listed,
@@ -27,7 +24,10 @@ from kzoo.sharing.integrity import (
     read_object,
     seal,
 )
-from kzoo.sharing.location import locate
+from kzoo.hub.location import locate
+from kzoo.models.float16 import check_float16
+from kzoo.models.preset_safety import PACKAGES, check_object, check_settings
+from kzoo.models.preset_weights import check_vocabularies, check_weights
 
 TRANSLATOR_FILE = "translator.json"
 CONFIG_FILE = "config.json"  # as keras-hub names it
@@ -161,10 +161,10 @@ def read_preset(
     weights with the configuration.
 
     Args:
-        preset: as `kzoo.sharing.locate` takes it: a folder, a name on the shelf, or a handle.
+        preset: as `kzoo.hub.locate` takes it: a folder, a name on the shelf, or a handle.
         translator: the class that is to be made from it: the preset's, or a subclass.
         **overrides: arguments of the backbone that replace the saved ones: those in
-            `kzoo.sharing.integrity.OVERRIDES`.
+            `kzoo.hub.integrity.OVERRIDES`.
 
     Raises:
         UserError: there is no such preset; a file is missing or altered; the format is newer than this kzoo;

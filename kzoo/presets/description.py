@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from kzoo.decoding.search_settings import SEARCH_FILE, SearchSettings
-from kzoo.sharing.integrity import METADATA_FILE, read_object
+from kzoo.hub.integrity import METADATA_FILE, read_object
 
 
 def describe(folder: Path) -> list[str]:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kzoo.errors import UserError, nearest
+from kzoo.hub import location
+from kzoo.hub.integrity import read_object
+from kzoo.hub.location import SHELF, shelved
 from kzoo.presets.description import describe
-from kzoo.sharing import location
-from kzoo.sharing.integrity import read_object
-from kzoo.sharing.location import SHELF, shelved
 
 if TYPE_CHECKING:  # listing presets needs no deep-learning library
     from rich.console import Group
@@ -129,7 +129,7 @@ def is_builder(name: str) -> bool:
 
 
 def locate(preset: str | os.PathLike) -> Path:
-    """Return the folder of a trained preset, as `kzoo.sharing.locate` does.
+    """Return the folder of a trained preset, as `kzoo.hub.locate` does.
 
     Raises:
         UserError: there is none, which is told from a builder that has no weights.

@@ -1,7 +1,6 @@
 """`kzoo demo`: from training to translation in about a minute, on data that comes with the zoo."""
 
 import tempfile
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -12,7 +11,6 @@ from kzoo.presets import load
 from kzoo.training.recipe import read_recipe
 from kzoo.training.train import train
 
-RECIPE = Path(__file__).resolve().parents[2] / "training" / "demo_scenes.toml"
 SHELF_PRESET = "pope_tiny_multi30k_en_de"
 SENTENCES = (
     "A young girl in a red dress is riding a bicycle down the street.",
@@ -30,7 +28,7 @@ def demo(sentences: list[str]):
     console = Console()
     console.rule("Training a small Transformer with Legendre positions on the Scenes set, English to German")
     with tempfile.TemporaryDirectory() as folder:
-        translator = train(read_recipe(RECIPE), folder)
+        translator = train(read_recipe("demo_scenes"), folder)
 
     console.rule("Its translations of held-out sentences")
     corpus = open_corpus("scenes")

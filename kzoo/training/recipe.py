@@ -8,7 +8,7 @@ from pathlib import Path
 from kzoo.errors import UserError, nearest
 from kzoo.presets.shelf import builder_module, is_builder, is_trained
 from kzoo.training.recipe_effects import check_has_effect
-from kzoo.training.recipe_paths import from_folder
+from kzoo.training.recipe_paths import from_folder, recipe_file
 from kzoo.training.recipe_values import checked_value, kind_of
 
 SEARCH = ("beam_size", "length_penalty")  # the keys that may be `None`
@@ -147,30 +147,31 @@ def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, .
     Paths in the file are relative to its folder, those in overrides to the current one.
 
     Args:
-        path: TOML file with the fields of `Recipe`.
+        path: TOML file with the fields of `Recipe`, or the name of one of the zoo's recipes.
         overrides: each `"KEY=VALUE"`, with VALUE in TOML (`epochs=3`, `model.num_layers=2`); quotes around a
             string may be left out.
         fixed: keys, such as `"seed"` or `"model.bridge"`, that overrides may not change, because the caller
             sets them.
 
     Raises:
-        UserError: no such file, invalid TOML, an unknown key, a value of the wrong type, a missing field, an
-            override of a fixed key, a key that would change nothing.
+        UserError: no such file or name, invalid TOML, an unknown key, a value of the wrong type, a missing
+            field, an override of a fixed key, a key that would change nothing.
 
     Example:
 
-    >>> read_recipe("training/pope_multi30k.toml", ["epochs=3"]).epochs
+    >>> read_recipe("pope_multi30k", ["epochs=3"]).epochs
     3
     """
+    path = recipe_file(path)
     try:
-        values = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
             f"recipe {path} cannot be read: {getattr(error, 'strerror', None) or error}"
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"recipe {path} is not TOML: {error}") from None
-    values = {key: from_folder(Path(path).parent, key, value) for key, value in values.items()}
+    values = {key: from_folder(path.parent, key, value) for key, value in values.items()}
     for override in overrides:
         key, separator, text = override.partition("=")
         if not separator:

@@ -1,7 +1,29 @@
-"""Paths in a recipe, which are relative to its folder."""
+"""Where a recipe is, by its path or its name, and the paths in it, which are relative to its folder."""
 
 import os
 from pathlib import Path
+
+from kzoo.errors import UserError, nearest
+
+# In a clone; in an installation.
+FOLDERS = (Path(__file__).parents[2] / "training", Path(__file__).parents[1] / "recipes")
+
+
+def recipe_file(recipe: str | Path) -> Path:
+    """Return the path of a recipe, which may be given by the name of one of the zoo's: "pope_multi30k".
+
+    Raises:
+        UserError: no recipe has that name.
+    """
+    path = Path(recipe)
+    if path.suffix or len(path.parts) != 1 or path.exists():
+        return path
+    found = {
+        path.stem: path for folder in FOLDERS for path in folder.glob("*/*.toml") if path.stem != "paper"
+    }
+    if path.name not in found:
+        raise UserError(f"no recipe {path.name}{nearest(path.name, found)}; your own ends with .toml")
+    return found[path.name]
 
 
 def from_folder(folder: Path, key: str, value):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kzoo.errors import UserError
 from kzoo.files import remove_folder, write_json
-from kzoo.sharing.location import MARKS
+from kzoo.hub.location import MARKS
 from kzoo.training.recipe import Recipe, make_recipe
 
 RECIPE = "recipe.json"

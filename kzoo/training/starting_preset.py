@@ -7,9 +7,9 @@ import keras
 
 from kzoo.errors import UserError, nearest
 from kzoo.files import whole_folder
+from kzoo.hub.integrity import preset_files
+from kzoo.hub.location import locate
 from kzoo.presets import list_presets, load
-from kzoo.sharing.integrity import preset_files
-from kzoo.sharing.location import locate
 from kzoo.training.checkpoints import saved_in
 from kzoo.training.recipe import Recipe, check_languages
 from kzoo.training.run_folder import START

@@ -15,8 +15,8 @@ from kzoo.bundle.corpora import corpus_files
 from kzoo.bundle.pack import CONSTRAINTS, read_packed
 from kzoo.bundle.wheels import NEEDED, NEEDED_FOR, NEEDED_FOR_SHARDS, read_pins
 from kzoo.errors import UserError
-from kzoo.sharing import locate
-from kzoo.sharing.integrity import preset_files
+from kzoo.hub import locate
+from kzoo.hub.integrity import preset_files
 from kzoo.training.recipe import Recipe, read_recipe
 from kzoo.training.recipe_corpus import recipe_corpus
 

@@ -71,7 +71,7 @@ class Missing(importlib.abc.MetaPathFinder):
 sys.meta_path.insert(0, Missing())
 import kzoo.bundle.one
 import kzoo.presets.attention_bridge, kzoo.presets.glyph, kzoo.presets.image_text, kzoo.presets.pope
-import kzoo.data.scenes.picture
+import kzoo.scenes.picture
 """
 
 

@@ -12,7 +12,7 @@ from message_of import message_of
 from kzoo.data import Extractor, multi30k, write_features
 from kzoo.data.corpora import CORPORA, open_corpus, open_files
 from kzoo.data.multi30k import CHECKSUMS
-from kzoo.data.scenes import LANGUAGES, scenes
+from kzoo.scenes import LANGUAGES, scenes
 
 LINES_OF_SPLIT = {
     "train": 29000,

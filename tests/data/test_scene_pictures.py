@@ -7,16 +7,16 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from kzoo.data.scenes import Entity, Scene, scenes
-from kzoo.data.scenes.background import _SKIES, background
-from kzoo.data.scenes.drawn_actions import ACTIONS, SIGNS
-from kzoo.data.scenes.drawn_places import PLACES
-from kzoo.data.scenes.pen import COLOURS, PURPLE, ROSE, TURQUOISE
-from kzoo.data.scenes.picture import _DRAWN, draw, pictures
-from kzoo.data.scenes.sampling import COLOURS as COLOUR_NAMES
-from kzoo.data.scenes.sampling import PEOPLE, SENSES
-from kzoo.data.scenes.scene import OTHER_SENSE, PROFESSIONS
 from kzoo.errors import UserError
+from kzoo.scenes import Entity, Scene, scenes
+from kzoo.scenes.background import _SKIES, background
+from kzoo.scenes.drawn_actions import ACTIONS, SIGNS
+from kzoo.scenes.drawn_places import PLACES
+from kzoo.scenes.pen import COLOURS, PURPLE, ROSE, TURQUOISE
+from kzoo.scenes.picture import _DRAWN, draw, pictures
+from kzoo.scenes.sampling import COLOURS as COLOUR_NAMES
+from kzoo.scenes.sampling import PEOPLE, SENSES
+from kzoo.scenes.scene import OTHER_SENSE, PROFESSIONS
 
 # SHA-256 of the first 50 pictures of the test split; Pillow 10.4, 11.3, 12.0 and 13.0 draw the same.
 DIGEST = "f4cfffed518203205b9840444ab365ced147b5dae1980902c443d3bc46226cd4"
@@ -83,7 +83,7 @@ def test_other_sizes_show_the_same(size):
 
 
 def test_every_word_of_the_grammar_has_a_drawing():
-    chinese, english = (import_module(f"kzoo.data.scenes.{name}") for name in ("chinese", "english"))
+    chinese, english = (import_module(f"kzoo.scenes.{name}") for name in ("chinese", "english"))
     assert _DRAWN.keys() == chinese.NOUNS.keys()
     assert ACTIONS.keys() == english.ACTIONS.keys() | {""}
     assert PLACES.keys() == english.SETTINGS.keys()

@@ -9,9 +9,9 @@ from importlib import import_module
 
 import pytest
 
-from kzoo.data.scenes import LANGUAGES, SPLITS, AmbiguousWord, Entity, Scene, scenes
-from kzoo.data.scenes.sampling import AMBIGUOUS, SENSES
 from kzoo.errors import UserError
+from kzoo.scenes import LANGUAGES, SPLITS, AmbiguousWord, Entity, Scene, scenes
+from kzoo.scenes.sampling import AMBIGUOUS, SENSES
 
 SIZE, COLOUR, BOTH = ("size",), ("colour",), ("size", "colour")
 MODULES = ("english", "german", "french", "czech", "indonesian", "chinese")
@@ -334,7 +334,7 @@ def test_english_vocabulary_is_small(texts):
 
 
 def test_every_lexicon_has_the_same_entries():
-    modules = [import_module(f"kzoo.data.scenes.{name}") for name in MODULES]
+    modules = [import_module(f"kzoo.scenes.{name}") for name in MODULES]
     first, *others = modules[1:]  # English nouns are listed only where irregular
     for other in others:
         assert other.NOUNS.keys() == first.NOUNS.keys()

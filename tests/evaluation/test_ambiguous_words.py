@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from kzoo.data.scenes import AmbiguousWord, scenes
-from kzoo.data.scenes.scene import _other
 from kzoo.errors import UserError
 from kzoo.evaluation import score_ambiguous_words
+from kzoo.scenes import AmbiguousWord, scenes
+from kzoo.scenes.scene import _other
 
 
 @pytest.mark.parametrize("source, target", [("en", "de"), ("en", "zh"), ("id", "zh")])

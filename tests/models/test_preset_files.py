@@ -13,6 +13,7 @@ import pytest
 
 from kzoo.decoding import GNMT, SearchSettings
 from kzoo.errors import UserError
+from kzoo.hub import seal
 from kzoo.models import (
     AttentionBridgeBackbone,
     MultilingualTranslator,
@@ -21,7 +22,6 @@ from kzoo.models import (
     preset_files,
 )
 from kzoo.presets import load, pope_tiny
-from kzoo.sharing import seal
 from kzoo.text import SubwordTokenizer, train_subwords
 
 SMALL = {"num_layers": 1, "width": 8, "num_heads": 2, "feedforward_dim": 8, "max_length": 16}

@@ -14,9 +14,9 @@ import pytest
 
 import kzoo
 from kzoo.errors import UserError, exits_on_errors
+from kzoo.hub import seal
 from kzoo.models import TransformerBackbone, Translator
 from kzoo.presets import pope_tiny
-from kzoo.sharing import seal
 from kzoo.text import SubwordTokenizer, train_subwords
 
 SMALL = {"num_layers": 1, "width": 8, "num_heads": 2, "feedforward_dim": 8, "max_length": 16}

@@ -1,15 +1,11 @@
 """The image-text builders and recipes: the paper's numbers, compiled."""
 
-from pathlib import Path
-
 import keras
 import pytest
 from keras import ops
 
 from kzoo.presets import image_text_base, image_text_tiny, pope_base, text_only_base, text_only_tiny
 from kzoo.training import read_recipe
-
-RECIPES = Path(__file__).resolve().parents[2] / "training"
 
 
 def test_base_is_the_paper_s_transformer_with_the_features_of_vgg():
@@ -50,7 +46,7 @@ def test_tiny_reads_small_pictures():
 
 
 def test_the_recipe_is_the_paper_s():
-    recipe = read_recipe(RECIPES / "image_text_base.toml", ["images=features"])
+    recipe = read_recipe("image_text_base", ["images=features"])
     assert (recipe.preset, recipe.corpus, recipe.text, recipe.beam_size) == (
         "image_text_base",
         "multi30k",
@@ -58,4 +54,4 @@ def test_the_recipe_is_the_paper_s():
         10,
     )
     assert (recipe.warmup_steps, recipe.beta_2) == (16_000, 0.997)
-    assert read_recipe(RECIPES / "image_text_scenes.toml", []).preset == "image_text_tiny"
+    assert read_recipe("image_text_scenes", []).preset == "image_text_tiny"

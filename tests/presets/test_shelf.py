@@ -20,9 +20,9 @@ from rich.console import Console
 
 from kzoo import presets
 from kzoo.errors import UserError
+from kzoo.hub import cache, locate, location
+from kzoo.hub.integrity import check_files, read_listing
 from kzoo.presets import description, list_presets, load, shelf
-from kzoo.sharing import cache, locate, location
-from kzoo.sharing.integrity import check_files, read_listing
 
 NAME = "pope_tiny_multi30k_en_de"
 HANDLE = "hf://someone/some-preset"

@@ -5,8 +5,8 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from kzoo.data.scenes import scenes
 from kzoo.errors import UserError
+from kzoo.scenes import scenes
 from kzoo.text import Truecaser, learn_forms, moses_tokens
 
 TEXT = [

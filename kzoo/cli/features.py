@@ -1,0 +1,62 @@
+"""Features of pictures, for models that read images."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kzoo.cli.backend import start_backend
+from kzoo.cli.progress import progress_bar
+from kzoo.errors import UserError
+
+OTHERS = (".npy", ".json", ".part", ".txt", ".db")  # files found beside pictures, such as Thumbs.db
+
+app = typer.Typer(no_args_is_help=True, help="Features of pictures, for models that read images.")
+
+
+@app.command("extract")
+def extract(
+    folder: Annotated[Path, typer.Argument(help="Folder of the pictures.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help=".npy file, such as Multi30k's SPLIT.npy; by default FOLDER.npy, here."
+        ),
+    ] = None,
+    names: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of their names, one per line, as in Multi30k's SPLIT.txt; by default all, sorted."
+        ),
+    ] = None,
+    model: Annotated[str, typer.Option(help="A network of keras.applications.")] = "vgg19",
+    layer: Annotated[
+        str, typer.Option(help="Layer whose output is used; block5_pool has 49 regions.")
+    ] = "fc7",
+    weights: Annotated[str, typer.Option(help="imagenet, a weights file, or random.")] = "imagenet",
+    batch_size: Annotated[int, typer.Option(min=1)] = 16,
+    replace_corrupt: Annotated[
+        bool, typer.Option(help="Give unreadable pictures the mean feature; otherwise an error.")
+    ] = False,
+):
+    """Write the features of pictures; run again to resume after an interruption."""
+    from kzoo.data.corpus import picture_names
+
+    if not folder.is_dir():
+        raise UserError(f"{folder}: no such folder of pictures")
+    output = output or Path(f"{folder.resolve().name}.npy")
+    listed = picture_names(names) if names else _pictures_in(folder)
+    start_backend()
+    from kzoo.training.extraction import extract_features
+
+    with progress_bar("extracting", len(set(listed))) as advance:
+        found = extract_features(
+            output, folder, listed, model, layer, weights, batch_size, replace_corrupt, advance
+        )
+    print(f"{output}: {found.shape}, {found.extractor.model} {found.extractor.layer}")
+
+
+def _pictures_in(folder: Path) -> list[str]:
+    """Return the sorted names of a folder's files that may be pictures, without hidden files."""
+    files = (path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    return sorted(path.name for path in files if path.suffix not in OTHERS)

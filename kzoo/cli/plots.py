@@ -1,0 +1,198 @@
+"""The papers' figures."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from kzoo.cli.backend import start_backend
+from kzoo.cli.options import Preset
+from kzoo.cli.pictures import shown_picture
+from kzoo.errors import UserError
+from kzoo.files import check_writable
+
+app = typer.Typer(no_args_is_help=True, help="Draw the papers' figures.")
+
+
+Picture = Annotated[Path, typer.Argument(help="PNG, SVG or PDF file.")]
+Positions = Annotated[int, typer.Option("--positions", min=4, help="Number of positions compared.")]
+Width = Annotated[int, typer.Option(min=4, help="Number of features of an encoding.")]
+
+
+@app.command("positions")
+def plot_positions(
+    path: Picture,
+    encoding: Literal["sine", "pope"] = "pope",
+    num_positions: Positions = 512,
+    width: Width = 512,
+    normalize: Annotated[
+        bool, typer.Option(help="PoPE in orthonormal form, as in the small presets.")
+    ] = False,
+):
+    """Encodings, mutual information, correlation: the paper's Figures 1 (sine) and 3 (pope)."""
+    from kzoo.evaluation.position_plots import plot_positions as plot
+
+    plot(encoding, path, num_positions, width, normalize)
+
+
+@app.command("polynomials")
+def plot_polynomials(path: Picture):
+    """The Legendre polynomials: the paper's Figure 2."""
+    from kzoo.evaluation.position_plots import plot_polynomials as plot
+
+    plot(path)
+
+
+@app.command("correlation")
+def plot_correlation(path: Picture, num_positions: Positions = 512, width: Width = 512):
+    """Correlation of positions against their distance, for sine and PoPE: the paper's Figure 3."""
+    from kzoo.evaluation.position_plots import plot_correlation as plot
+
+    plot(path, num_positions, width)
+
+
+@app.command("products")
+def plot_products(
+    path: Picture,
+    presets: Annotated[
+        list[str], typer.Argument(help="Trained presets or runs with sine or PoPE positions.")
+    ],
+    threshold: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Mean |correlation| of sine's positions over the high dimensions."),
+    ] = 0.99,
+    num_positions: Annotated[
+        int, typer.Option("--positions", min=4, max=300, help="Number of positions drawn and averaged.")
+    ] = 64,
+):
+    """What positions alone add to attention's scores, by low and high dimensions; prints a table."""
+    from kzoo.presets.shelf import load, locate
+
+    for preset in presets:
+        locate(preset)
+    check_writable(path)
+    start_backend()
+    from kzoo.evaluation.position_products import plot_products as plot
+    from kzoo.evaluation.position_products import product_table, trained_products
+
+    models = {preset.rstrip("/"): trained_products(load(preset), threshold) for preset in presets}
+    plot(models, path, num_positions)
+    print(product_table(models, num_positions))
+
+
+@app.command("curves")
+def plot_curves(
+    path: Picture,
+    histories: Annotated[list[str], typer.Argument(help="Runs or history.csv files, as LABEL=PATH or PATH.")],
+    reach: Annotated[
+        list[float] | None,
+        typer.Option(help="Print the epochs until validation BLEU reaches this; can be repeated."),
+    ] = None,
+):
+    """Learning curves of runs: the paper's Figure 4."""
+    from kzoo.evaluation.learning_curves import plot_learning_curves, reach_table, read_labels
+
+    labelled = read_labels(histories)
+    plot_learning_curves(labelled, path)
+    if reach:
+        print(reach_table(labelled, reach))
+
+
+@app.command("bridge")
+def plot_bridge(
+    path: Picture,
+    preset: Preset,
+    sentences: Annotated[list[str], typer.Argument(help="Sentences, each as LANGUAGE=SENTENCE.")],
+):
+    """Attention of the bridge's heads to the words of sentences, one sentence per language."""
+    from kzoo.presets.shelf import load, locate
+
+    texts = [sentence.partition("=") for sentence in sentences]
+    for code, separator, text in texts:
+        if not (code and separator and text.strip()):
+            raise UserError(f"{code!r} is not LANGUAGE=SENTENCE, as in 'de=Ein Hund rennt.'")
+    locate(preset)
+    start_backend()
+    from kzoo.evaluation.bridge_plots import plot_bridge as plot
+
+    translator = load(preset)
+    if not hasattr(translator, "bridge_attention"):
+        raise UserError(f"preset {preset} has no attention bridge")
+    plot({f"{code}: {text}": translator.bridge_attention(text, code) for code, _, text in texts}, path)
+
+
+@app.command("image")
+def plot_image(
+    path: Picture,
+    preset: Preset,
+    sentence: str,
+    image: Annotated[Path, typer.Argument(help="The sentence's picture.")],
+    features: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.npy", help="File with the picture's features, for presets that read features."
+        ),
+    ] = None,
+    regions: Annotated[bool, typer.Option(help="Show where in the picture, one panel per word.")] = False,
+):
+    """Attention of a picture to the words of its sentence."""
+    from kzoo.data import open_features
+    from kzoo.presets.shelf import load, locate
+
+    locate(preset)
+    check_writable(path)
+    found = open_features(features, [_name_in(features, image)]) if features else None
+    start_backend()
+    from kzoo.evaluation.image_plots import plot_image_attention, plot_regions
+
+    shown = shown_picture(image)
+    translator = load(preset)
+    read = _as_read(translator, preset, image, found)
+    words, scores = translator.image_attention(sentence, read)
+    if regions:
+        plot_regions(scores, shown, words, path, translator.image_shape)
+    else:
+        plot_image_attention(words, scores, path, shown)
+
+
+def _name_in(features: Path, image: Path) -> str:
+    """Return a picture's name in a file of features: the end of its path, or else its file name."""
+    from kzoo.data import open_features
+
+    names = open_features(features).names
+    whole = image.resolve().parts
+    ends = [name for name in names if whole[-len(Path(name).parts) :] == Path(name).parts]
+    same = [name for name in names if Path(name).name == image.name]
+    return max(ends, key=len) if ends else same[0] if len(same) == 1 else image.name
+
+
+def _as_read(translator, preset: str, image: Path, features):
+    """Return the picture as the preset reads it: its file, or its row of the features."""
+    from kzoo.models.image_inputs import image_rows
+
+    shape = getattr(translator, "image_shape", None)
+    if shape is None:
+        raise UserError(f"preset {preset} reads text only")
+    if len(shape) == 3:
+        if features is not None:
+            raise UserError(f"preset {preset} reads pictures, not features of them: leave --features out")
+        return image
+    if features is None:
+        raise UserError(
+            f"preset {preset} reads features {shape} of pictures: give --features FILE.npy too, "
+            f"with those of {image.name}, as written by kzoo features extract"
+        )
+    return image_rows(features, 1, shape, translator.extractor)[0]
+
+
+@app.command("directions")
+def plot_directions(
+    path: Picture,
+    scores: Annotated[Path, typer.Argument(help="JSON file with the scores of a multilingual model.")],
+    lowercased: Annotated[bool, typer.Option("--lowercased", help="BLEU of lowercased text.")] = False,
+):
+    """BLEU by direction; directions unseen in training are marked."""
+    from kzoo.evaluation.directions import plot_directions as plot
+    from kzoo.evaluation.directions import read_directions
+
+    plot(*read_directions(scores, lowercased), path, lowercased)

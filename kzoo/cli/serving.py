@@ -1,0 +1,84 @@
+"""Make a trained preset available to other programs: as files, or over the network."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from kzoo.cli.backend import start_backend
+from kzoo.cli.options import Beam, GNMTPenalty, Penalty, Preset
+from kzoo.cli.search import asked_search
+
+app = typer.Typer()
+
+
+@app.command()
+def export(
+    preset: Preset,
+    folder: Annotated[Path, typer.Argument(help="Folder to write.")],
+    to: Annotated[Literal["saved_model", "ctranslate2"], typer.Option("--format")] = "saved_model",
+    beam_size: Beam = None,
+    length_penalty: Penalty = None,
+    gnmt: GNMTPenalty = None,
+    precision: Annotated[
+        Literal["float32", "float16", "int8"], typer.Option(help="Precision of the weights.")
+    ] = "float32",
+):
+    """Export a preset for other programs: a TensorFlow SavedModel, text to text, or a CTranslate2 model."""
+    from kzoo.presets.description import own_search
+    from kzoo.presets.shelf import load, locate
+
+    search = asked_search(own_search(locate(preset)), beam_size, length_penalty, gnmt)
+    start_backend()
+    from kzoo.export import export_ctranslate2, export_saved_model
+
+    translator = load(preset)
+    translator.search = search
+    if to == "saved_model":
+        print("writing the graph of the beam search, which takes a minute or two", file=sys.stderr)
+        export_saved_model(translator, folder, precision=precision)
+    else:
+        export_ctranslate2(translator, folder, precision)
+    print(f"{folder}: written, {to}, {precision}, {search}")
+
+
+@app.command()
+def serve(
+    preset: Preset,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free port.")] = 8501,
+    name: Annotated[
+        str | None, typer.Option(help="The model's name for clients; the preset's name by default.")
+    ] = None,
+    version: Annotated[int, typer.Option(min=1, help="The model's version for clients.")] = 1,
+    beam_size: Beam = None,
+    length_penalty: Penalty = None,
+    gnmt: GNMTPenalty = None,
+    max_batch: Annotated[
+        int, typer.Option(min=1, max=64, help="Maximum sentences per batch; 1: no batching.")
+    ] = 16,
+    max_wait: Annotated[
+        float, typer.Option(min=0, help="Maximum milliseconds that a sentence waits for others.")
+    ] = 0.0,
+):
+    """Serve a preset with TensorFlow Serving's REST interface, and a page to try it."""
+    from kzoo.presets.description import own_search
+    from kzoo.presets.shelf import load, locate, preset_name
+    from kzoo.serve.server import end_on_sigterm, reserved
+
+    end_on_sigterm()  # while the model loads, too
+    folder = locate(preset)
+    name = name or preset_name(preset, folder)
+    search = asked_search(own_search(folder), beam_size, length_penalty, gnmt)
+    with reserved(host, port) as listening:
+        start_backend()
+        from kzoo.serve import Served
+        from kzoo.serve import serve as serve_forever
+
+        translator = load(preset)
+        translator.search = search
+        served = Served(translator, name, version, max_batch=max_batch, max_wait=max_wait)
+        shown = f"[{host}]" if ":" in host else host
+        print(f"{name}: http://{shown}:{listening.getsockname()[1]}/, {search}, Ctrl-C stops it", flush=True)
+        serve_forever(served, listening)

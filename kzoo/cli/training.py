@@ -1,0 +1,111 @@
+"""Train, prepare a corpus, pack recipes for another machine."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kzoo.cli.backend import import_keras, start_backend, start_devices
+from kzoo.cli.options import Overrides
+from kzoo.cli.progress import progress_bar
+from kzoo.errors import UserError
+
+app = typer.Typer()
+
+
+@app.command()
+def train(
+    recipe: Annotated[
+        Path, typer.Argument(help="A recipe's file, or the name of one of the zoo's: pope_multi30k.")
+    ],
+    overrides: Overrides = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The run's folder; runs/RECIPE by default.")
+    ] = None,
+    strategy: Annotated[
+        str,
+        typer.Option(
+            help="one, mirrored, multi_worker, data_parallel or model_parallel; by default all devices."
+        ),
+    ] = "",
+):
+    """Train a recipe's model, or resume a run that was stopped."""
+    from kzoo.training.clusters import names_processes
+    from kzoo.training.nothing_to_save import nothing_to_save
+    from kzoo.training.recipe import read_recipe
+    from kzoo.training.recipe_corpus import check_own_files
+
+    values = read_recipe(recipe, overrides or [])
+    with nothing_to_save():
+        check_own_files(values)
+        import_keras()
+        if not names_processes():  # started devices could no longer join them
+            start_devices()
+        from kzoo.training.strategies import open_strategy
+
+    opened = open_strategy(strategy)
+    with nothing_to_save(opened.workers):
+        from kzoo.training.train import train as train_recipe
+
+    folder = output or Path("runs") / recipe.stem
+    train_recipe(values, folder, strategy=opened)
+    print(f"trained: {folder / 'preset'}")
+
+
+@app.command()
+def prepare(
+    recipe: Annotated[Path, typer.Argument(help="A recipe with source and target.")],
+    overrides: Overrides = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder to write; the recipe's shards by default.")
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="Processes that tokenize; one per core by default.")
+    ] = None,
+):
+    """Tokenize a training text into shards on disk; a recipe that names them trains in little memory."""
+    from kzoo.training.recipe import read_recipe
+
+    values = read_recipe(recipe, overrides or [])
+    if not (output or values.shards):
+        raise UserError("no folder to write: give -o FOLDER, or shards=FOLDER in the recipe")
+    folder = (output or Path(values.shards)).expanduser()
+    start_backend()
+    from kzoo.data.unknown_characters import unknown_line
+    from kzoo.training.preparation import prepare as prepare_shards
+
+    shards = prepare_shards(values, folder, processes, progress_bar)
+    print(f"{folder}: {shards.pairs:,} pairs in {len(shards)} shard{'s' * (len(shards) != 1)}")
+    if line := unknown_line(shards.unknown):
+        print(line)
+
+
+@app.command()
+def bundle(
+    recipes: Annotated[
+        list[str], typer.Argument(help="Recipes, each followed by its overrides, as KEY=VALUE.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder; a bundle has at most 60 MB.")],
+    python: Annotated[str, typer.Option(help="The machine's Python: 3.11 or 3.12.")] = "3.12",
+    wheels: Annotated[
+        Path | None, typer.Option(help="Folder of wheels to use before any is downloaded.")
+    ] = None,
+):
+    """Pack recipes for a GPU machine without internet: code, packages, corpora and run.sh."""
+    from kzoo.bundle import bundle as pack
+
+    total = pack(recipes, output, python, wheels)
+    print(f"{output}: {total / 1e6:.1f} MB; on the machine that has JAX: bash {output.name}/run.sh")
+
+
+@app.command()
+def demo(
+    text: Annotated[
+        list[str] | None, typer.Argument(help="English sentences to translate to German.")
+    ] = None,
+):
+    """Train a small PoPE model on the built-in Scenes set, score it, and try the shelf's preset."""
+    start_backend()
+    from kzoo.training.demo import demo as run_demo
+
+    run_demo(text or [])

@@ -1,0 +1,205 @@
+"""Translate."""
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import typer
+
+from kzoo.cli.backend import start_backend
+from kzoo.cli.growing_file import growing_file, telling_when_stopped
+from kzoo.cli.options import (
+    Beam,
+    From,
+    GNMTPenalty,
+    Penalty,
+    Preset,
+    To,
+    Truncate,
+)
+from kzoo.cli.progress import progress_bar
+from kzoo.cli.search import asked_search
+from kzoo.errors import UserError
+from kzoo.files import check_writable, sha256
+
+app = typer.Typer()
+# Lines that are translated before they are written: an eighth of all, within these. Many at once are faster.
+FEWEST, MOST = 4096, 65536
+
+
+@app.command()
+def translate(
+    preset: Preset,
+    text: Annotated[list[str] | None, typer.Argument(help="Sentences; standard input by default.")] = None,
+    source: From = None,
+    target: To = None,
+    file: Annotated[
+        Path | None, typer.Option("--input", "-i", help="A file, one sentence or text per line.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write; standard output by default.")
+    ] = None,
+    beam_size: Beam = None,
+    length_penalty: Penalty = None,
+    gnmt: GNMTPenalty = None,
+    n_best: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Translations per sentence; if several: sentence number, score and text, tab-separated.",
+        ),
+    ] = 1,
+    truncate: Truncate = False,
+    split: Annotated[
+        bool, typer.Option("--split-sentences", help="Translate each sentence of a line by itself.")
+    ] = False,
+    image: Annotated[
+        list[Path] | None,
+        typer.Option(help="A sentence's picture, for presets that read pictures; once per sentence."),
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.npy", help="One row per sentence, for presets that read features."),
+    ] = None,
+):
+    """Translate a sentence, a file or standard input."""
+    from kzoo.data import open_features
+    from kzoo.presets.description import own_search
+    from kzoo.presets.shelf import direction, load, locate
+
+    folder = locate(preset)
+    search = asked_search(own_search(folder), beam_size, length_penalty, gnmt)
+    if text and file is not None:
+        raise UserError("sentences and --input exclude each other: give one of them")
+    if image and images:
+        raise UserError("--image and --images exclude each other: give pictures or features")
+    if n_best > search.beam_size:
+        raise UserError(f"{n_best} best translations need --beam {n_best} at least, not {search.beam_size}")
+    sentences = _sentences(text, file)
+    features = open_features(images) if images else None
+    if output:
+        check_writable(output)
+    start_backend()
+    translator = load(preset)
+    translator.search = search
+    translator = direction(translator, source, target)
+    shown = _images(translator, preset, image, features, len(sentences))
+    made_of = [search, n_best, truncate, split, source, target, image, images]
+    made_of = repr([[sha256(weights) for weights in folder.glob("*.h5")], sentences, *made_of])
+    with contextlib.nullcontext() if output is None else growing_file(output, made_of) as written:
+        done = 0 if written is None else _done(written, n_best)
+        lines = max(FEWEST, min(MOST, len(sentences) // 8))
+        count = _count(translator, sentences[done:], split)
+        kept = f"; what is done is in {written.name}: the same command goes on" if written else ""
+
+        def where() -> str:
+            return f"stopped after {done:,} of {len(sentences):,} lines{kept}"
+
+        with (
+            telling_when_stopped(where),
+            progress_bar("translating", count, shown=file is not None) as advance,
+        ):
+            while done < len(sentences):
+                block = slice(done, done + lines)
+                here = {name: rows[block] for name, rows in shown.items()}
+                results = translator.n_best(
+                    sentences[block],
+                    n_best,
+                    truncate=truncate,
+                    progress=advance,
+                    split_sentences=split or None,
+                    **here,
+                )
+                content = _lines(results, n_best, done + 1).encode("utf-8")
+                if written is None:
+                    typer.echo(content, nl=False)  # as it is read, whatever the locale
+                else:
+                    written.write(content)
+                    written.flush()
+                done += len(results)
+
+
+def _count(translator, texts: list[str], split: bool) -> int:
+    """Return the number of sentences to be translated."""
+    from kzoo.models.split_texts import SplitTexts
+
+    return len(SplitTexts(texts, [translator.source_language] * len(texts), split).sentences)
+
+
+def _done(written: BinaryIO, n_best: int) -> int:
+    """Return how many sentences a file has translations of; what may be part of another's is cut off."""
+    if not written.readable():  # a device
+        return 0
+    written.seek(0)
+    lines = written.read().split(b"\n")[:-1]  # the last one may be part of one
+    done = len(lines)
+    if n_best > 1 and lines:  # there may be more of the last sentence
+        last = lines[-1].split(b"\t")[0]
+        done = int(last) - 1
+        lines = [line for line in lines if line.split(b"\t")[0] != last]
+    written.truncate(sum(len(line) + 1 for line in lines))
+    return done
+
+
+def _sentences(text: list[str] | None, file: Path | None) -> list[str]:
+    """Return the sentences of a file, of the arguments, or else of standard input."""
+    from kzoo.data.tables import is_table
+    from kzoo.data.text_files import as_utf8, decode_lines, read_lines
+
+    if file is not None:
+        if is_table(file):
+            raise UserError(
+                f"{file} is a table, and --input reads text, one sentence per line: give one column, as "
+                f"cut -f1 {file} writes it"
+            )
+        return read_lines(file).sentences
+    if text:
+        if len(text) == 1 and os.path.isfile(text[0]):  # for a long sentence too, unlike Path.is_file
+            print(f"{text[0]} is translated as a sentence; --input translates the file", file=sys.stderr)
+        arguments = "".join(f"{line}\n" for line in text)
+        return decode_lines(arguments.encode("utf-8", "surrogateescape"), "the arguments")
+    return decode_lines(b"".join(as_utf8([sys.stdin.buffer.read()], "standard input")), "standard input")
+
+
+def _images(translator, preset: str, pictures: list[Path] | None, features, count: int) -> dict:
+    """Return the sentences' pictures or features, as the preset reads them, as arguments of `n_best`."""
+    from kzoo.models.image_inputs import image_rows
+
+    shape = getattr(translator, "image_shape", None)
+    if shape is None:
+        if pictures or features is not None:
+            raise UserError(
+                f"preset {preset} reads text only: leave {'--image' if pictures else '--images'} out"
+            )
+        return {}
+    if len(shape) == 3:
+        if not pictures:
+            raise UserError(
+                f"preset {preset} reads a picture with every sentence: give --image PICTURE for each one"
+            )
+        return {"images": image_rows(pictures, count, shape, translator.extractor)}
+    if features is None:
+        raise UserError(
+            f"preset {preset} reads features {shape} of pictures with the sentences: give --images FILE.npy "
+            "with one row per sentence, as written by kzoo features extract"
+        )
+    return {"images": image_rows(features, count, shape, translator.extractor)}
+
+
+def _lines(results: list, n_best: int, first: int) -> str:
+    """Return the translations, one per line; several per sentence with its number and their scores.
+
+    Args:
+        results: hypotheses of each sentence.
+        n_best: int.
+        first: int. The number of the first sentence.
+    """
+    if n_best == 1:
+        return "".join(f"{hypotheses[0].text}\n" for hypotheses in results)
+    return "".join(
+        f"{number}\t{hypothesis.score:.4f}\t{hypothesis.text}\n"
+        for number, hypotheses in enumerate(results, first)
+        for hypothesis in hypotheses
+    )

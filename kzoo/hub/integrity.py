@@ -1,0 +1,186 @@
+"""What a preset's metadata promises: its format, its files, and the SHA-256 of each.
+
+`kzoo.models.preset_files` seals what it writes and checks what it reads, before anything in it is used.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from kzoo.errors import UserError, nearest
+from kzoo.files import sha256, write_json
+
+FORMAT = 1
+METADATA_FILE = "metadata.json"  # as keras-hub names it
+NOTES = ("README.md", "scores.json")  # written later, for people: no loader reads them
+SHA256 = re.compile(r"[0-9a-f]{64}")
+# Arguments of backbones that may differ from those that the weights were trained with.
+OVERRIDES = ("dropout", "dtype", "max_length", "penalty_weight")
+
+
+def seal(folder: str | os.PathLike):
+    """Write into a preset's metadata the format and the SHA-256 of its files.
+
+    Its card and its scores may come and change later: they are left out.
+
+    Args:
+        folder: the preset, with the metadata that keras-hub wrote.
+
+    Raises:
+        UserError: it has no metadata.
+    """
+    folder = Path(folder)
+    metadata = read_object(folder / METADATA_FILE)
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    files = {name: sha256(folder / name) for name in names if name not in (METADATA_FILE, *NOTES)}
+    write_json(folder / METADATA_FILE, {**metadata, "kzoo_format": FORMAT, "files": files})
+
+
+def read_listing(folder: str | os.PathLike, source: str | None = None) -> dict[str, str]:
+    """Return the SHA-256 of each file by its name, as the preset's metadata has them.
+
+    Args:
+        folder: the preset.
+        source: handle that it is being fetched from, named in errors instead of the folder.
+
+    Raises:
+        UserError: no metadata, a newer format, no checksums, or a file name outside of the folder.
+    """
+    name = source or str(folder)
+    metadata = read_object(_inside(Path(folder), METADATA_FILE, source))
+    number = metadata.get("kzoo_format", FORMAT)
+    if type(number) is not int or number < 1:
+        raise UserError(f"preset {name}: {METADATA_FILE} has kzoo_format {number!r}, not a number from 1")
+    if number > FORMAT:
+        raise UserError(f"preset {name} has format {number}, but this kzoo reads up to {FORMAT}: update kzoo")
+    files = metadata.get("files")
+    if not files or not isinstance(files, dict):
+        raise UserError(
+            f"preset {name}: {METADATA_FILE} lists no checksums: save it again with a translator's "
+            "save_to_preset, or add them with kzoo.hub.seal if it is your own"
+        )
+    for file, expected in files.items():
+        check_name(file, f"preset {name}: {METADATA_FILE}")
+        if not isinstance(expected, str) or not SHA256.fullmatch(expected):
+            raise UserError(f"preset {name}: {METADATA_FILE} has no SHA-256 of {file}, but {expected!r:.80}")
+    return files
+
+
+def check_listed(folder: str | os.PathLike, listing: dict[str, str], names: Iterable[str]):
+    """Refuse to read files that a preset does not list and so has no checksum for.
+
+    Args:
+        folder: the preset.
+        listing: what `read_listing` returned.
+        names: the files to be read.
+
+    Raises:
+        UserError: one of them is not listed.
+    """
+    for name in names:
+        if name not in listing:
+            raise UserError(f"preset {folder}: {METADATA_FILE} lists no {name}; {_remedy(None)}")
+
+
+def check_files(folder: str | os.PathLike, listing: dict[str, str], source: str | None = None):
+    """Compare files with their SHA-256.
+
+    Args:
+        folder: the preset.
+        listing: what `read_listing` returned, or a part of it.
+        source: as in `read_listing`.
+
+    Raises:
+        UserError: a file that is missing, altered, or a link out of the folder.
+    """
+    for name, expected in listing.items():
+        seen = sha256(_inside(Path(folder), name, source))
+        if seen != expected:
+            raise UserError(
+                f"preset {source or folder}: {name} is altered or cut short (SHA-256 {seen[:12]}… instead "
+                f"of {expected[:12]}…); {_remedy(source)}"
+            )
+
+
+def check_overrides(preset: str | os.PathLike, configuration: dict, overrides: Iterable[str]):
+    """Refuse to replace an argument of a preset's backbone that its weights depend on.
+
+    Args:
+        preset: its name in errors.
+        configuration: the arguments that it was saved with.
+        overrides: names of arguments.
+
+    Raises:
+        UserError: one of them may not differ.
+    """
+    may_differ = [name for name in OVERRIDES if name in configuration]
+    for name in overrides:
+        if name not in configuration:
+            raise UserError(f"preset {preset} has no argument {name!r}; {nearest(name, may_differ)}")
+        if name not in may_differ:
+            raise UserError(
+                f"preset {preset} is trained with its {name}: only {', '.join(may_differ)} may differ"
+            )
+
+
+def preset_files(folder: str | os.PathLike) -> dict[str, Path]:
+    """Return the files that make a preset, by name, each the same as when it was saved.
+
+    Raises:
+        UserError: one is missing or altered.
+    """
+    listing = read_listing(folder)
+    check_files(folder, listing)
+    return {name: Path(folder) / name for name in (METADATA_FILE, *listing)}
+
+
+def check_name(name: str, where: str):
+    """Refuse a file name that, on any system, would be outside of a preset's folder.
+
+    Args:
+        name: such as `"assets/joint_tokenizer/vocabulary.spm"`.
+        where: what has the name, for the error.
+    """
+    parts = name.split("/")
+    if {"", ".", ".."} & set(parts) or re.search(r'[\\:*?"<>|]', name) or not name.isprintable():
+        raise UserError(f"{where} names the file {name!r:.80}, which is not inside the preset's folder")
+
+
+def read_object(path: Path) -> dict:
+    """Return the JSON object in a file.
+
+    Raises:
+        UserError: the file cannot be read, or holds something else.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path} is not JSON ({error})") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{path} is not a JSON object")
+    return content
+
+
+def _inside(folder: Path, name: str, source: str | None) -> Path:
+    """Return the path of a file that exists in the folder and is not a link out of it."""
+    try:
+        path = (folder / name).resolve()
+    except (OSError, RuntimeError):  # a link to itself
+        path = folder / name
+    if not path.is_relative_to(folder.resolve()):
+        raise UserError(
+            f"preset {source or folder}: {name} is a link out of the folder; put the file itself there"
+        )
+    if not path.is_file():
+        raise UserError(f"preset {source or folder}: {name} is missing; {_remedy(source)}")
+    return path
+
+
+def _remedy(source: str | None) -> str:
+    if source:
+        return "fetch it again later, or contact its author"
+    return "delete the folder and fetch or copy the preset again"

@@ -1,0 +1,288 @@
+"""The work of the tables' scripts, with training and translating left out."""
+
+import dataclasses
+import json
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from kzoo.evaluation.scores import SplitScores
+from training.attention_bridge.senteval import TaskScores
+
+TRAINING = Path(__file__).resolve().parents[2] / "training"
+RECIPES = {
+    "attention_bridge": lambda script: script["whole_recipe"]("tiny", 1, None),
+    "glyph": lambda script: script["recipe_of"]("EMB", "tiny", None),
+    "image_text": lambda script: script["read_recipe"](TRAINING / "image_text/image_text_scenes.toml"),
+    "pope": lambda script: script["read_recipe"](TRAINING / "pope/pope_multi30k.toml"),
+}
+
+
+class Work:
+    """A script whose training and translating are only noted; the names in `killed` end the process."""
+
+    def __init__(self, name: str):
+        self.script = runpy.run_path(str(TRAINING / name / "tables.py"))
+        self.recipe = RECIPES[name](self.script)
+        self.done, self.killed = [], set()
+        self.functions = self.script["scores_of"].__globals__
+        for function in ("train", "write_scores", "write_directions", "write_json"):
+            if function in self.functions:
+                self.functions[function] = self.noted(function, self.functions[function])
+        corpus = SimpleNamespace(name="stub")
+        self.functions |= {
+            "load": lambda folder: SimpleNamespace(image_shape=None),
+            "open_corpus": lambda name: corpus,
+            "recipe_corpus": lambda recipe: corpus,
+            "test_splits": lambda recipe, corpus: ["test"],
+            "evaluate": lambda model, corpus, splits, source, target, beam_size, *_: (
+                [self.scored(split, beam_size) for split in (*splits, "all")],
+                {split: [f"with beam {beam_size}"] for split in splits},
+            ),
+            "evaluate_directions": lambda model, corpus, split, directions, beam_size, *_: {
+                direction: self.scored(split, beam_size) for direction in directions
+            },
+            "score": lambda model, recipe, corpus, split, images: dataclasses.asdict(
+                self.scored(split, recipe.beam_size)
+            ),
+        }
+
+    def noted(self, name, function):
+        def called(*arguments, **options):
+            self.done.append(name)
+            if name in self.killed:
+                raise KeyboardInterrupt
+            if name != "train":
+                function(*arguments, **options)
+
+        return called
+
+    def scored(self, split, beam_size):
+        return SplitScores(split, 1, float(beam_size), 0.0, 0.0, 0.0, {"bleu": "", "bleu_lowercased": ""})
+
+    def bleu(self, folder, **changes):
+        scores = self.script["scores_of"](dataclasses.replace(self.recipe, **changes), folder)
+        rows = scores.values() if isinstance(scores, dict) else scores
+        (bleu,) = {row["bleu"] for row in rows}
+        return bleu
+
+
+@pytest.mark.parametrize("name", list(RECIPES))
+def test_scores_are_read_again_only_if_they_are_of_the_same_recipe(name, tmp_path):
+    work = Work(name)
+    assert work.bleu(tmp_path, beam_size=4) == 4
+    work.done.clear()
+    assert work.bleu(tmp_path, beam_size=4) == 4
+    assert not work.done
+    assert work.bleu(tmp_path, beam_size=2) == 2
+    assert "train" in work.done
+
+
+@pytest.mark.parametrize("name", list(RECIPES))
+def test_scores_are_not_trusted_beside_a_run_that_went_on(name, tmp_path):
+    work = Work(name)
+    work.bleu(tmp_path)
+    work.killed = {"train"}
+    with pytest.raises(KeyboardInterrupt):
+        work.bleu(tmp_path, epochs=1000)
+    work.killed.clear()
+    work.done.clear()
+    work.bleu(tmp_path)
+    assert "train" in work.done
+
+
+def test_translations_are_those_of_the_scores(tmp_path):
+    work = Work("glyph")
+    work.bleu(tmp_path, beam_size=4)
+    work.killed = {"write_scores"}
+    with pytest.raises(KeyboardInterrupt):
+        work.bleu(tmp_path, beam_size=2)
+    work.killed.clear()
+    assert work.bleu(tmp_path, beam_size=4) == 4
+    assert json.loads((tmp_path / "translations.json").read_text())["test"] == ["with beam 4"]
+
+
+def test_table_1_keeps_the_settings_of_other_calls(tmp_path):
+    work = Work("attention_bridge")
+    for settings, directions in (("m2m", ""), ("bilingual", "en-de"), ("bilingual", "de-en")):
+        work.script["table1"](runs=tmp_path, settings=settings, directions=directions)
+    found = json.loads((tmp_path / "table1_tiny.json").read_text())
+    assert list(found) == ["m2m", "bilingual"]
+    assert len(found["m2m"]) == 12
+    assert list(found["bilingual"]) == ["en-de", "de-en"]
+    assert found["bilingual"]["de-en"]["bleu"] == 5
+    assert (tmp_path / "m2m_tiny.png").exists()
+    markdown = (tmp_path / "table1_tiny.md").read_text()
+    assert "\n\nm2m (BLEU, lowercased)\n\n| from \\ to | cs | de | en | fr |\n| --- |" in markdown
+    assert markdown.endswith(
+        "bilingual (BLEU, lowercased)\n\n| from \\ to | de | en |\n| --- | ---: | ---: |\n"
+        "| de |  | 0.0 (39.0) |\n| en | 0.0 (36.8) |  |\n\n``\n"
+    )
+    assert "embedding_dim 128 (512)" in markdown.splitlines()[0]
+
+
+def test_the_bridge_paper_s_numbers_are_its_own():
+    """Sums of Tables 1 and 3, and two rows of Table 2, typed from the paper once more."""
+    paper = runpy.run_path(str(TRAINING / "attention_bridge/tables.py"))["PAPER"]
+    into_english = {
+        name: sum(scores[f"{code}-en"] for code in ("de", "cs", "fr"))
+        for name, scores in paper["table1"].items()
+    }
+    assert into_english == {
+        "bilingual": pytest.approx(39.00 + 35.89 + 49.54),
+        "bilingual_bridge": pytest.approx(38.19 + 36.41 + 48.93),
+        "centre_en": pytest.approx(39.39 + 37.20 + 48.49),
+        "centre_en_mono": pytest.approx(40.17 + 37.30 + 50.41),
+        "m2m": pytest.approx(40.68 + 38.42 + 49.92),
+        "m2m_mono": pytest.approx(41.82 + 39.58 + 50.94),
+    }
+    assert {len(scores) for scores in (*paper["table1"].values(), *paper["table3"].values())} == {12}
+    # "The improvements in BLEU range from 1.40 to a remarkable 4.43" (Section 4.2), of the best model.
+    gains = [paper["table1"]["m2m_mono"][d] - score for d, score in paper["table1"]["bilingual"].items()]
+    assert (min(gains), max(gains)) == (pytest.approx(1.39), pytest.approx(4.43))
+    table2 = paper["table2"]
+    assert {len(scores) for scores in table2.values()} == {22}
+    assert [table2[name]["SNLI"] for name in table2] == [35.05, 61.75, 64.52, 65.12]
+    assert [table2[name]["ObjNumber"] for name in table2] == [60.58, 70.01, 72.19, 73.29]
+
+
+def test_the_base_size_is_the_bridge_paper_s_but_for_the_penalty_s_weight():
+    script = runpy.run_path(str(TRAINING / "attention_bridge/tables.py"))
+    line = script["beside_the_paper"](script["whole_recipe"]("base", 1, None))
+    assert line.endswith("differ in: penalty_weight 0.015625 (1.0).")
+    line = script["beside_the_paper"](script["whole_recipe"]("tiny", 1, ["model.width=512"]))
+    assert "embedding_dim 128 (512)" in line
+    assert " width " not in line
+
+
+EMB = {"encoders": "EMB", "overrides": ["language_model_epochs=0"]}
+
+
+class Scored:
+    """What stands for SentEval's scores in a script."""
+
+    def __init__(self, *_):
+        pass
+
+    def scores(self, *_):
+        return [TaskScores("MR", {"accuracy": [60.0, 62.0]})]
+
+    def of_bridge(self, name, recipe):
+        return {f"{name}, flatten": self.scores(), f"{name}, mean": self.scores()}
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "options", "stem", "row"),
+    [
+        (
+            "attention_bridge",
+            "figure1",
+            {},
+            "figure1_tiny",
+            "| en-de | 0.0 (38.5) | 0.0 | 0.0 (36.8) |",
+        ),
+        ("attention_bridge", "table2", {}, "table2_tiny", "| MR | accuracy | 61.0 ± 1.4 |"),
+        ("attention_bridge", "table3", {}, "table3_tiny", "| cs |  | 0.0 (28.5) | 0.0 (35.8) |"),
+        ("glyph", "table4", EMB, "table4_tiny", "| EMB | 10.0 | 10.0 | 0.0 |  | 16.63 |"),
+        ("image_text", "scenes", {}, "scenes_tiny_en_de", "| text_only_tiny | test | 3 | 5.0 ± 0.0 |"),
+        ("pope", "table1", {"encodings": "pope"}, "table1_tiny", "| pope_tiny | 3 | 5.0 ± 0.0 |"),
+    ],
+)
+def test_what_is_printed_is_written_beside_the_results(name, table, options, stem, row, tmp_path, capsys):
+    work = Work(name)
+    work.functions["SentEval"] = Scored
+    work.script[table](runs=tmp_path, **options)
+    markdown = (tmp_path / f"{stem}.md").read_text(encoding="utf-8")
+    assert capsys.readouterr().out.endswith(markdown)
+    assert "\n| --- |" in markdown
+    assert f"\n{row}" in markdown
+    assert (tmp_path / f"{stem}.json").exists()
+
+
+def test_the_baseline_has_the_best_model_of_each_task():
+    best_of = runpy.run_path(str(TRAINING / "attention_bridge/tables.py"))["best_of"]
+
+    def model(*accuracies):
+        return [TaskScores(str(n), {"accuracy": [a, a], "f1": [50 - a]}) for n, a in enumerate(accuracies)]
+
+    models = [model(3, 1, 2), model(2, 3, 1), model(1, 2, 3)]
+    assert best_of(models) == [models[0][0], models[1][1], models[2][2]]
+
+
+def test_features_of_a_stopped_call_are_those_of_a_whole_one(tmp_path):
+    script = runpy.run_path(str(TRAINING / "image_text/tables.py"))
+    splits = {"train": 9, "val": 4}
+    corpus = SimpleNamespace(splits=splits, sentences=lambda split, language: [""] * splits[split])
+    functions = script["placeholder_features"].__globals__
+    functions |= {"recipe_corpus": lambda recipe: corpus, "FC7": (6,)}
+    recipe, noise = SimpleNamespace(source="en"), script["NOTHING_TO_SEE"]["noise"]
+    drawn = []
+
+    def stopped(random, shape):
+        drawn.append(shape)
+        if len(drawn) == 6:
+            raise KeyboardInterrupt
+        return noise(random, shape)
+
+    with pytest.raises(KeyboardInterrupt):
+        script["placeholder_features"](recipe, stopped, tmp_path / "stopped", "noise")
+    features = {}
+    for folder in ("stopped", "whole"):
+        script["placeholder_features"](recipe, noise, tmp_path / folder, "noise")
+        features[folder] = [np.load(tmp_path / folder / f"{split}.npy") for split in splits]
+    for resumed, whole in zip(*features.values(), strict=True):
+        np.testing.assert_array_equal(resumed, whole)
+    train, val = features["whole"]
+    assert train.shape == (9, 6)
+    assert len(np.unique(np.concatenate([train, val]), axis=0)) == 13
+
+
+def test_taggers_are_trained_again_for_other_vectors_only():
+    script = runpy.run_path(str(TRAINING / "glyph/tables.py"))
+    recipe = script["recipe_of"]("EMB", "tiny", None)
+    row = {"recipe": {k: v for k, v in dataclasses.asdict(recipe).items() if k != "accumulate"}}  # older
+    row["tagger"] = {"dropout": 0.1, "output_dropout": 0.5}
+    has_vectors_of = script["has_vectors_of"]
+    assert has_vectors_of(row, recipe)
+    assert has_vectors_of(row, dataclasses.replace(recipe, beam_size=1, length_penalty=0.0))
+    assert not has_vectors_of(row, dataclasses.replace(recipe, epochs=11))
+    assert not has_vectors_of({"recipe": row["recipe"]}, recipe)  # from before its dropout was the paper's
+    assert not has_vectors_of(None, recipe)
+
+
+def test_a_table_has_vectors_of_seen_characters_and_an_encoder_of_all():
+    script = runpy.run_path(str(TRAINING / "glyph/tables.py"))
+    tokenizer = SimpleNamespace(token_to_id={"我": 2, "们": 0, "河": 1}.get)
+
+    def vectors(source):
+        translator = SimpleNamespace(
+            backbone=SimpleNamespace(source_embedding=source), source_tokenizer=tokenizer
+        )
+        return script["character_vectors"](translator, ["我", "河", "们"], seen={"我", "们"})
+
+    table = np.arange(6, dtype="float32").reshape(3, 2)
+    found = vectors(SimpleNamespace(embeddings=table))
+    assert {character: vector.tolist() for character, vector in found.items()} == {"我": [4, 5], "们": [0, 1]}
+    script["character_vectors"].__globals__["render_glyphs"] = lambda characters: [*map(ord, characters)]
+    encoded = vectors(SimpleNamespace(encoder=lambda glyphs: np.array(glyphs, "float32")[:, None]))
+    assert {character: vector[0] for character, vector in encoded.items()} == {c: ord(c) for c in "我河们"}
+
+
+def test_figure_1_has_three_bars_a_direction_and_table_3_two_models(tmp_path):
+    work = Work("attention_bridge")
+    drawn = []
+    work.functions["plot_systems"] = lambda bars, path, lowercased: drawn.append((bars, path, lowercased))
+    work.script["figure1"](runs=tmp_path)
+    ((bars, path, lowercased),) = drawn
+    assert [len(bleu) for bleu in bars.values()] == [12, 12, 12]
+    assert (path, lowercased) == (tmp_path / "figure1_tiny.png", True)
+    assert work.done.count("train") == 1 + 6 + 12
+    work.done.clear()
+    work.script["table3"](runs=tmp_path, directions="en-de,de-en")
+    assert work.done.count("train") == 4
+    recipes = [json.loads((run / "scores.json").read_text())["recipe"] for run in tmp_path.glob("*penalty*")]
+    assert [recipe["model"] for recipe in recipes] == [{"penalty_weight": 0.0}] * 2
+    assert sorted(recipe["directions"] for recipe in recipes) == [["de-en"], ["en-de"]]

@@ -1,0 +1,234 @@
+"""SentEval: what sentence embeddings contain, measured by simple classifiers trained on them.
+
+It takes any function from sentences to vectors, such as `model.embed` with its language set.
+"""
+
+import dataclasses
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kzoo.errors import UserError
+from kzoo.evaluation.markdown import markdown_table
+from kzoo.files import write_json
+from training.attention_bridge import senteval_tasks as protocols
+from training.attention_bridge.senteval_data import PROBING_TASKS, Examples, senteval_examples, senteval_tasks
+from training.attention_bridge.senteval_relatedness import relatedness
+from training.attention_bridge.sts_data import STS_SETS
+
+Embed = Callable[[list[str]], np.ndarray]  # N sentences → float (N, E)
+SEEDS = (1111, 1112, 1113, 1114, 1115)  # SentEval's own, and the next four
+
+
+@dataclass(frozen=True)
+class TaskScores:
+    """The scores of one task.
+
+    Args:
+        task: the task's name.
+        scores: lists by the name of the score, the task's main one first: one number per seed, or a single
+            one if the protocol uses no random numbers. `accuracy` and `f1` are percent.
+    """
+
+    task: str
+    scores: dict[str, list[float]]
+
+    def mean(self, score: str) -> float:
+        """Return the mean over the seeds."""
+        return float(np.mean(self.scores[score]))
+
+    def spread(self, score: str) -> float | None:
+        """Return the sample standard deviation over the seeds; `None` if there is only one number."""
+        values = self.scores[score]
+        return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def evaluate_embeddings(
+    embed: Embed,
+    tasks: Sequence[str] | None = None,
+    seeds: Sequence[int] = SEEDS,
+    progress: Callable[[str], None] | None = None,
+) -> list[TaskScores]:
+    """Score sentence embeddings on SentEval's tasks, with its protocols.
+
+    From MR to SICK-E its scikit-learn variant (`usepytorch=False`), logistic regressions. MR, CR, SUBJ, MPQA:
+    nested 10-fold cross-validation, whose folds SentEval draws with seed 1111 whatever its own seed is. TREC,
+    MRPC: 10 folds of the training set choose the regularization. SST-2, SST-5, SICK-E: the validation set
+    does. SICK-R, STS-B, STS-2015: SentEval's regression of relatedness. SNLI and the probing tasks:
+    SentEval's network, in Keras.
+
+    Nothing is trained for `SICK-R-cosine`, `STS-B-cosine` and `STS-YEAR-cosine`: the cosine of two vectors is
+    correlated with the score; a year's correlation is the mean over its sets, weighted by their numbers of
+    pairs.
+
+    Sentences are embedded once per task, whatever the number of seeds; an empty one as ".", as in SentEval.
+
+    Args:
+        embed: function of N sentences that returns their vectors `(N, E)`.
+        tasks: names, keys of `SENTEVAL_TASKS`; by default all whose files are present.
+        seeds: seeds of the folds of TREC and MRPC, and of the networks' training.
+        progress: called with a task's name when it is scored.
+
+    Returns:
+        The scores, one entry per task.
+
+    Raises:
+        UserError: as `senteval_examples`; or the vectors have another shape or are not
+            finite.
+
+    Example:
+
+    >>> scores = evaluate_embeddings(lambda texts: model.embed(texts, "en"), ["MR", "SICK-R"])
+    >>> print(senteval_table({"bridge": scores}))
+    """
+    results = []
+    for task in senteval_tasks() if tasks is None else tasks:
+        splits = senteval_examples(task)
+        results.append(TaskScores(task, _protocol(task)(_embedded(embed, splits), list(seeds))))
+        if progress is not None:
+            progress(task)
+    return results
+
+
+def senteval_table(columns: dict[str, list[TaskScores]]) -> str:
+    """Return the scores as a Markdown table, several models side by side: mean ± spread.
+
+    Args:
+        columns: the models' scores, by column heading.
+    """
+    by_model = [{task.task: task for task in scores} for scores in columns.values()]
+    names = [(task.task, score) for scores in columns.values() for task in scores for score in task.scores]
+    rows = [
+        (task, score, *(_cell(scores[task], score) if task in scores else "–" for scores in by_model))
+        for task, score in dict.fromkeys(names)
+    ]
+    return markdown_table(("task", "score", *columns), rows, left=2)
+
+
+def write_senteval(columns: dict[str, list[TaskScores]], path: str | os.PathLike, **about):
+    """Write the scores of models as JSON, complete or not at all.
+
+    Args:
+        columns: the models' scores, by name.
+        path: the file.
+        **about: further entries, such as `seeds=5`.
+    """
+    models = {name: [dataclasses.asdict(task) for task in scores] for name, scores in columns.items()}
+    write_json(path, {**about, "models": models})
+
+
+def _cell(task: TaskScores, score: str) -> str:
+    digits = 1 if score in ("accuracy", "f1") else 3
+    spread = task.spread(score)
+    return f"{task.mean(score):.{digits}f}" + ("" if spread is None else f" ± {spread:.{digits}f}")
+
+
+@dataclass
+class _Vectors:
+    """A split: the vectors of a task's distinct sentences, which splits share, and where its own are in them.
+
+    Args:
+        vectors: `(U, E)`.
+        rows: row numbers, an array for each list of sentences.
+        targets: of the examples.
+    """
+
+    vectors: np.ndarray
+    rows: list[np.ndarray]
+    targets: np.ndarray
+
+    def of(self, examples=slice(None)) -> list[np.ndarray]:
+        """Return the vectors of examples, `(N, E)` for each list of sentences."""
+        return [self.vectors[rows[examples]] for rows in self.rows]
+
+
+def _embedded(embed: Embed, splits: dict[str, Examples]) -> dict[str, _Vectors]:
+    """Return the splits with vectors instead of sentences; each distinct sentence is embedded once."""
+    every = (text or "." for examples in splits.values() for texts in examples.texts for text in texts)
+    row = {text: number for number, text in enumerate(dict.fromkeys(every))}
+    vectors = np.asarray(embed(list(row)), "float32")
+    if vectors.ndim != 2 or len(vectors) != len(row):
+        raise UserError(f"embed gave an array of shape {vectors.shape} for {len(row)} sentences, not (N, E)")
+    if not np.isfinite(vectors).all():
+        bad = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
+        raise UserError(f"embed gave a vector that is not finite for {list(row)[bad]!r}")
+    return {
+        split: _Vectors(
+            vectors,
+            [np.array([row[text or "."] for text in texts], "int64") for texts in examples.texts],
+            np.array(examples.targets),
+        )
+        for split, examples in splits.items()
+    }
+
+
+def _protocol(task: str) -> Callable[[dict[str, _Vectors], list[int]], dict[str, list[float]]]:
+    return _PROTOCOLS.get(task, _probing if task in PROBING_TASKS else _validated)
+
+
+def _features(split: _Vectors) -> protocols.Split:
+    """Return the features: a sentence's vector, or those of a pair."""
+    vectors = split.of()
+    return (vectors[0] if len(vectors) == 1 else protocols.pair_features(*vectors)), split.targets
+
+
+def _nested(splits, seeds):
+    return protocols.nested_cross_validation(_features(splits["all"]))
+
+
+def _trec(splits, seeds):
+    return protocols.cross_validated_training(_features(splits["train"]), _features(splits["test"]), seeds)
+
+
+def _mrpc(splits, seeds):
+    # SentEval's training set is the publishers' own, which the files here split into two.
+    parts = [_features(splits[split]) for split in ("train", "val")]
+    train = tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return protocols.cross_validated_training(train, _features(splits["test"]), seeds, f1=True)
+
+
+def _validated(splits, seeds):
+    return protocols.validated_training(*(_features(splits[split]) for split in ("train", "val", "test")))
+
+
+def _relatedness(splits, seeds):
+    return relatedness(*(_features(splits[split]) for split in ("train", "val", "test")), seeds)
+
+
+def _cosine(splits, seeds):
+    return protocols.cosine_similarity([(*split.of(), split.targets) for split in splits.values()])
+
+
+def _snli(splits, seeds):
+    def features(u, v):
+        return np.concatenate([u, v, protocols.pair_features(u, v)], axis=1)
+
+    return _probing(splits, seeds, features, hidden_units=0, strengths=[1e-9], passes=1, looks=16)
+
+
+def _probing(splits, seeds, features=lambda vectors: vectors, **kwargs):
+    """Train on `features` of the vectors, batch by batch, because SNLI's would not fit into memory."""
+    from training.attention_bridge.senteval_probing import probe
+
+    def lazy(split: _Vectors):
+        return lambda examples: features(*split.of(examples)), split.targets
+
+    return probe(*(lazy(splits[split]) for split in ("train", "val", "test")), seeds, **kwargs)
+
+
+def _word_content(splits, seeds):
+    return _probing(splits, seeds, hidden_units=0)  # 1,000 words: SentEval uses no hidden layer
+
+
+_PROTOCOLS = {
+    **dict.fromkeys(("MR", "CR", "SUBJ", "MPQA"), _nested),
+    "TREC": _trec,
+    "MRPC": _mrpc,
+    "SNLI": _snli,
+    **dict.fromkeys(("SICK-R", "STS-B", "STS-2015"), _relatedness),
+    **dict.fromkeys(("SICK-R-cosine", "STS-B-cosine", "STS-2015-cosine"), _cosine),
+    **{f"STS-{year}-cosine": _cosine for year in STS_SETS},
+    "WordContent": _word_content,
+}

@@ -1,0 +1,293 @@
+"""SentEval's tasks, read from their publishers' files: sentences or sentence pairs, and targets to predict.
+
+`training.attention_bridge.senteval` scores sentence embeddings on them.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from kzoo.data.text_files import decode_lines, read_bytes, read_lines
+from kzoo.errors import UserError, nearest
+from training.attention_bridge.sts_data import STS_SETS, read_sts_set, similarity, sts_files
+
+# The five sets of STS 2015 and their pairs, in the order of the file; 5,500 of the 8,500 have no score.
+STS_2015_SETS = {
+    "answers-forums": 2000,
+    "answers-students": 1500,
+    "belief": 2000,
+    "headlines": 1500,
+    "images": 1500,
+}
+WINDOWS = ("rt-polarity", "subj", "TREC")  # files that were published in Windows-1252
+ENTAILMENT = ("contradiction", "neutral", "entailment")
+
+
+class Examples(NamedTuple):
+    """The examples of one split.
+
+    `texts` is one list of sentences, or two aligned lists; `targets` has one class (int from 0) or score
+    (float) per example.
+    """
+
+    texts: tuple[list[str], ...]
+    targets: list[int] | list[float]
+
+
+@dataclass(frozen=True)
+class _Files:
+    """The files of a task, by split, each possibly ending in `.gz`, and their reader."""
+
+    names: dict[str, str]
+    read: Callable[[Path], Examples | dict[str, Examples]]
+
+
+def senteval_examples(task: str) -> dict[str, Examples]:
+    """Return the examples of one of SentEval's tasks, by split.
+
+    The files are read from the folder `senteval` in the folder named by the environment variable `KZOO_DATA`;
+    those of the probing tasks from `senteval/probing`, those of STS 2012, 2013, 2014 and 2016 from
+    `senteval/downstream/STS`.
+
+    Args:
+        task: a key of `SENTEVAL_TASKS`.
+
+    Returns:
+        The splits: `"all"` if the task is cross-validated, otherwise `"train"`, `"val"` (not for TREC) and
+        `"test"`. Tasks without training, `NAME-cosine`, have `"test"` only, or the sets of a year of STS.
+
+    Raises:
+        UserError: no such task; a missing file; a line that lacks a column or has an invalid value (the
+            message names the line).
+
+    Example:
+        >>> senteval_examples("TREC")["test"].texts[0][0]
+        'How far is it from Denver to Aspen ?'
+    """
+    if task not in SENTEVAL_TASKS:
+        raise UserError(f"unknown SentEval task {task!r}: {nearest(task, list(SENTEVAL_TASKS))}")
+    folder = _folder()
+    files = SENTEVAL_TASKS[task]
+    splits = {}
+    for split, name in files.names.items():
+        path = _find(folder, name)
+        if path is None:
+            raise UserError(f"task {task}: neither {folder / name} nor {name}.gz beside it exists")
+        read = files.read(path)
+        found = read if isinstance(read, dict) else {split: read}
+        for part, examples in found.items():
+            if not examples.targets:
+                raise UserError(f"task {task}: {path} has no {part} example")
+        splits |= found
+    return splits
+
+
+def senteval_tasks() -> list[str]:
+    """Return the names of the tasks whose files exist, in the order of `SENTEVAL_TASKS`."""
+    folder = _folder()
+    return [
+        task
+        for task, files in SENTEVAL_TASKS.items()
+        if all(_find(folder, name) for name in files.names.values())
+    ]
+
+
+def _folder() -> Path:
+    """Return KZOO_DATA's folder `senteval`."""
+    given = os.environ.get("KZOO_DATA", "")
+    folder = Path(given).expanduser() / "senteval"
+    if not given or not folder.is_dir():
+        raise UserError(
+            f"KZOO_DATA is {given!r}: set it to a folder that holds senteval/ with SentEval's files"
+        )
+    return folder
+
+
+def _find(folder: Path, name: str) -> Path | None:
+    files = (folder / f"{name}.gz", folder / name)
+    return next((file for file in files if file.is_file()), None)
+
+
+def _labelled(path: Path) -> Examples:
+    """Read lines that have a class, a space and a tokenized sentence."""
+    sentences, labels = [], []
+    for number, line in enumerate(_lines(path), 1):
+        label, space, sentence = line.partition(" ")
+        if not label.isdecimal() or not space:
+            raise UserError(f"{path}, line {number}: {line[:40]!r} is not a class, a space and a sentence")
+        labels.append(int(label))
+        sentences.append(sentence.strip())
+    return Examples((sentences,), labels)
+
+
+def _lines(path: Path) -> list[str]:
+    """Return the lines of a file in UTF-8 or, as MR, SUBJ and TREC were published, Windows-1252."""
+    data = read_bytes(path)
+    if not path.name.startswith(WINDOWS):
+        return decode_lines(data, str(path))
+    with contextlib.suppress(UserError):
+        return decode_lines(data, str(path))
+    try:
+        return decode_lines(data.decode("cp1252").encode(), str(path))
+    except UnicodeDecodeError as error:
+        number = data.count(b"\n", 0, error.start) + 1
+        raise UserError(f"{path}, line {number}: neither UTF-8 nor Windows-1252") from None
+
+
+def _table(first: str, second: str, target: str, value: Callable[[str], float | None]):
+    """Return a reader of a table with a header row.
+
+    Args:
+        first: header of the column of first sentences.
+        second: header of the column of second sentences.
+        target: header of the column of targets.
+        value: turns a target's text into the target, or into None if the example is to be left out.
+    """
+
+    def read(path: Path) -> Examples:
+        rows = [line.split("\t") for line in read_lines(path).sentences]
+        header = rows[0] if rows else []
+        for column in (first, second, target):
+            if column not in header:
+                seen = ", ".join(header) or "nothing"
+                raise UserError(f"{path}, line 1: no column {column!r} (the header has {seen})")
+        columns = [header.index(column) for column in (first, second, target)]
+        return _pairs(path, rows[1:], *columns, value, line=2, width=len(header))
+
+    return read
+
+
+def _columns(first: int, second: int, target: int, value: Callable[[str], float | None]):
+    """Return a reader of a table without a header row; columns are counted from 0."""
+
+    def read(path: Path) -> Examples:
+        rows = [line.split("\t") for line in read_lines(path).sentences]
+        return _pairs(path, rows, first, second, target, value)
+
+    return read
+
+
+def _pairs(path, rows, first, second, target, value, line=1, width=0) -> Examples:
+    """Return the examples in the rows of a table; `line` is the number of the file's first row."""
+    width = width or 1 + max(first, second, target)
+    pairs, targets = ([], []), []
+    for number, row in enumerate(rows, line):
+        if len(row) < width:
+            raise UserError(f"{path}, line {number}: {len(row)} columns, not {width}, separated by tabs")
+        try:
+            found = value(row[target].strip())
+        except ValueError:
+            where = f"{path}, line {number}, column {target + 1}"
+            raise UserError(f"{where}: {row[target]!r} is not a target of this task") from None
+        if found is not None:
+            pairs[0].append(row[first].strip())
+            pairs[1].append(row[second].strip())
+            targets.append(found)
+    return Examples(pairs, targets)
+
+
+def _entailment(text: str) -> int | None:
+    """Return the class of an entailment judgment; SNLI has "-" if its annotators disagree."""
+    return None if text == "-" else ENTAILMENT.index(text.lower())
+
+
+def _binary(text: str) -> int:
+    return ("0", "1").index(text)
+
+
+def _sts_2015_sets(path: Path) -> dict[str, Examples]:
+    """Read the five sets of STS 2015's test; after them the file repeats train and validation."""
+    rows = [line.split("\t") for line in read_lines(path).sentences]
+    needed = sum(STS_2015_SETS.values())
+    if len(rows) < needed:
+        raise UserError(f"{path}: {len(rows):,} lines, but the sets of STS 2015 have {needed:,}")
+    sets, start = {}, 0
+    for name, size in STS_2015_SETS.items():
+        sets[name] = _pairs(path, rows[start : start + size], 1, 2, 0, similarity, line=start + 1)
+        start += size
+    return sets
+
+
+def _sts_2015(path: Path) -> Examples:
+    """Read a split of STS 2015; of the test only its five sets."""
+    if ".test." not in path.name:
+        return _columns(1, 2, 0, similarity)(path)
+    sets = _sts_2015_sets(path).values()
+    texts = tuple([text for examples in sets for text in examples.texts[side]] for side in (0, 1))
+    return Examples(texts, [score for examples in sets for score in examples.targets])
+
+
+def _sts_set(path: Path) -> Examples:
+    return Examples(*read_sts_set(path))
+
+
+def _probing(path: Path) -> dict[str, Examples]:
+    """Read lines with a split (tr, va or te), a label and a sentence; classes are train's sorted labels."""
+    names = {"tr": "train", "va": "val", "te": "test"}
+    found = {split: ([], []) for split in names.values()}
+    for number, line in enumerate(read_lines(path).sentences, 1):
+        row = line.split("\t")
+        if len(row) < 3:
+            raise UserError(f"{path}, line {number}: {len(row)} columns, not 3 (split, label, sentence)")
+        if row[0] not in names:
+            raise UserError(f"{path}, line {number}: split {row[0]!r} is not one of {', '.join(names)}")
+        labels, sentences = found[names[row[0]]]
+        labels.append(row[1])
+        sentences.append(row[-1].strip())
+    classes = {label: index for index, label in enumerate(sorted(set(found["train"][0])))}
+    for split, (labels, _) in found.items():
+        if unknown := sorted(set(labels) - set(classes)):
+            raise UserError(f"{path}: label {unknown[0]!r} of split {split} is not in split train")
+    return {
+        split: Examples((sentences,), [classes[label] for label in labels])
+        for split, (labels, sentences) in found.items()
+    }
+
+
+def _splits(pattern: str, val: str = "val") -> dict[str, str]:
+    names = {"train": "train", "val": val, "test": "test"}
+    return {split: pattern.format(name) for split, name in names.items() if name}
+
+
+_sick = {"train": "SICK_train.txt", "val": "SICK_trial.txt", "test": "SICK_test_annotated.txt"}
+_sick_r = _table("sentence_A", "sentence_B", "relatedness_score", similarity)
+_sts_b = _columns(5, 6, 4, similarity)
+
+PROBING_TASKS = {
+    "Length": "sentence_length",
+    "WordContent": "word_content",
+    "Depth": "tree_depth",
+    "TopConstituents": "top_constituents",
+    "BigramShift": "bigram_shift",
+    "Tense": "past_present",
+    "SubjNumber": "subj_number",
+    "ObjNumber": "obj_number",
+    "OddManOut": "odd_man_out",
+    "CoordinationInversion": "coordination_inversion",
+}
+
+SENTEVAL_TASKS: dict[str, _Files] = {
+    "MR": _Files({"all": "rt-polarity.all"}, _labelled),
+    "CR": _Files({"all": "custrev.all"}, _labelled),
+    "SUBJ": _Files({"all": "subj.all"}, _labelled),
+    "MPQA": _Files({"all": "mpqa.all"}, _labelled),
+    "SST-2": _Files(_splits("stsa.binary.{}", val="dev"), _labelled),
+    "SST-5": _Files(_splits("stsa.fine.{}", val="dev"), _labelled),
+    "TREC": _Files(_splits("TREC.{}.all", val=""), _labelled),
+    "MRPC": _Files(_splits("msr-para-{}.tsv"), _table("#1 String", "#2 String", "Quality", _binary)),
+    "SICK-E": _Files(_sick, _table("sentence_A", "sentence_B", "entailment_judgment", _entailment)),
+    "SNLI": _Files(
+        _splits("snli_1.0_{}.txt", val="dev"), _table("sentence1", "sentence2", "gold_label", _entailment)
+    ),
+    "SICK-R": _Files(_sick, _sick_r),
+    "STS-B": _Files(_splits("sts-{}.csv", val="dev"), _sts_b),
+    "STS-2015": _Files(_splits("sts-2015.{}.tsv"), _sts_2015),
+    "SICK-R-cosine": _Files({"test": _sick["test"]}, _sick_r),
+    "STS-B-cosine": _Files({"test": "sts-test.csv"}, _sts_b),
+    "STS-2015-cosine": _Files({"test": "sts-2015.test.tsv"}, _sts_2015_sets),
+    **{f"STS-{year}-cosine": _Files(sts_files(year), _sts_set) for year in STS_SETS},
+    **{task: _Files({"all": f"probing/{name}.txt"}, _probing) for task, name in PROBING_TASKS.items()},
+}

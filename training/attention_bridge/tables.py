@@ -1,0 +1,381 @@
+"""The attention bridge paper's tables: BLEU by direction, a pair left out, sentence embeddings, the penalty.
+
+    python -m training.attention_bridge.tables table1 --size tiny
+    python -m training.attention_bridge.tables figure1 --size tiny
+    python -m training.attention_bridge.tables table2 --size tiny
+    python -m training.attention_bridge.tables table3 --size tiny
+
+Each run is a folder under `--runs`; finished runs are not repeated, stopped ones resume. Prints Markdown
+tables with the paper's numbers beside ours, and writes them and the results as JSON beside the runs.
+`--size base` has the sizes of the paper and needs a GPU.
+
+Reproduces Vázquez et al. 2019, Tables 1 to 3 and Figure 1, on Multi30k's test_2016_flickr. The paper's scores
+are lowercased; both are written, and the tables show the lowercased ones.
+"""
+
+import dataclasses
+import json
+import tomllib
+from collections.abc import Callable, Sequence
+from itertools import combinations, permutations
+from pathlib import Path
+from typing import Annotated, Literal
+
+import keras
+import typer
+
+from kzoo.cli import main
+from kzoo.cli.options import Overrides
+from kzoo.data import open_corpus
+from kzoo.data.language_pairs import language_pairs
+from kzoo.errors import UserError, nearest
+from kzoo.evaluation.directions import (
+    direction_table,
+    evaluate_directions,
+    plot_directions,
+    plot_systems,
+    write_directions,
+)
+from kzoo.evaluation.markdown import markdown_table, show_markdown
+from kzoo.files import write_json
+from kzoo.presets import load
+from kzoo.presets.attention_bridge import BASE, TINY
+from kzoo.training import Recipe, make_recipe, read_recipe, train
+from kzoo.training.recipe_corpus import recipe_directions
+from kzoo.training.run_folder import keep_results
+from training.attention_bridge.glove import GloVe, bag_of_vectors, co_occurrences, glove_examples
+from training.attention_bridge.senteval import (
+    SEEDS,
+    TaskScores,
+    evaluate_embeddings,
+    senteval_table,
+    write_senteval,
+)
+from training.attention_bridge.senteval_data import senteval_examples, senteval_tasks
+
+LANGUAGES = ("en", "de", "fr", "cs")
+SPLIT = "test_2016_flickr"
+POOLINGS = ("flatten", "mean")
+PAPER = tomllib.loads((Path(__file__).parent / "paper.toml").read_text("utf-8"))
+# Set by the tables, or by options.
+FIXED = (
+    "preset",
+    "corpus",
+    "languages",
+    "directions",
+    "centre",
+    "left_out",
+    "monolingual",
+    "seed",
+    "model.bridge",
+)
+# The six settings of Table 1, as changes to the recipe of the whole many-to-many model.
+SETTINGS = {
+    "bilingual": {"model": {"bridge": False}},
+    "bilingual_bridge": {},
+    "centre_en": {"centre": "en", "monolingual": False},
+    "centre_en_mono": {"centre": "en", "monolingual": True},
+    "m2m": {"monolingual": False},
+    "m2m_mono": {"monolingual": True},
+}
+# Figure 1's bars, by the names of Table 1's settings.
+FIGURE_1 = {
+    "m2m_mono": "many-to-many with monolingual pairs",
+    "left_out": "the same without the pair",
+    "bilingual": "bilingual, without bridge",
+}
+CORRELATIONS = ("SICK-R", "STS-B")  # other tasks of Table 2 have accuracies
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
+Size = Annotated[Literal["tiny", "base"], typer.Option()]
+Directions = Annotated[str, typer.Option(help="Of bilingual models, comma-separated; by default all.")]
+Runs = Annotated[Path, typer.Option(help="Folder of the runs.")]
+Seed = Annotated[int, typer.Option(help="Seed of every run.")]
+Seeds = Annotated[int, typer.Option(min=1, max=len(SEEDS), help="Number of SentEval's seeds.")]
+RUNS = Path("runs/attention_bridge")
+
+
+@app.command()
+def table1(
+    size: Size = "tiny",
+    runs: Runs = RUNS,
+    seed: Seed = 1,
+    settings: Annotated[str, typer.Option(help="Which of the six, comma-separated.")] = ",".join(SETTINGS),
+    directions: Directions = "",
+    overrides: Overrides = None,
+):
+    """BLEU of every direction in the paper's six settings."""
+    recipe, names = whole_recipe(size, seed, overrides), settings.split(",")
+    chosen = chosen_directions(directions)
+    for name in names:
+        if name not in SETTINGS:
+            raise UserError(f"no setting {name!r}: {nearest(name, list(SETTINGS))}")
+    path = runs / f"table1_{size}.json"
+    for name in names:
+        if name.startswith("bilingual"):
+            scores = bilingual_scores(recipe, name, chosen, size, runs / name)
+        else:
+            values = dataclasses.replace(recipe, **SETTINGS[name])
+            scores = scores_of(values, runs / f"{name}_{size}")
+            plot_directions(
+                {d: row["bleu_lowercased"] for d, row in scores.items()},
+                [d for d, row in scores.items() if row["unseen"]],
+                runs / f"{name}_{size}.png",
+                lowercased=True,
+            )
+        results = json.loads(path.read_text()) if path.exists() else {}
+        rows = {"-".join(direction): row for direction, row in scores.items()}
+        # Other calls may have scored other settings, and other directions of bilingual models.
+        results[name] = {**results.get(name, {}), **rows}
+        write_json(path, results)
+    tables = [directions_text(name, rows, PAPER["table1"][name]) for name, rows in results.items()]
+    show_markdown("\n\n".join([beside_the_paper(recipe), *tables]), path)
+
+
+@app.command()
+def figure1(size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, overrides: Overrides = None):
+    """BLEU of each direction by three models: the best, one that never saw the pair, and the pair's own.
+
+    The best is many-to-many with monolingual pairs; six others are trained as it is, each without one pair;
+    the bilingual models have no bridge. Of the second, the paper has a picture only, and no numbers.
+    """
+    recipe, results = whole_recipe(size, seed, overrides), {}
+    whole = scores_of(dataclasses.replace(recipe, **SETTINGS["m2m_mono"]), runs / f"m2m_mono_{size}")
+    for pair in combinations(LANGUAGES, 2):
+        values = dataclasses.replace(recipe, monolingual=True, left_out="-".join(pair))
+        left_out = scores_of(values, runs / f"without_{'_'.join(pair)}_{size}")
+        for direction in (pair, pair[::-1]):
+            name = "-".join(direction)
+            alone = bilingual_scores(recipe, "bilingual", [name], size, runs / "bilingual")
+            models = {"m2m_mono": whole, "left_out": left_out, "bilingual": alone}
+            results[name] = {model: scores[direction] for model, scores in models.items()}
+    path = runs / f"figure1_{size}.json"
+    write_json(path, results)
+    bars = {
+        label: {tuple(name.split("-")): rows[model]["bleu_lowercased"] for name, rows in results.items()}
+        for model, label in FIGURE_1.items()
+    }
+    plot_systems(bars, path.with_suffix(".png"), lowercased=True)
+    rows = []
+    for name, models in results.items():
+        papers = [PAPER["table1"].get(model, {}).get(name) for model in FIGURE_1]
+        ours = [models[model]["bleu_lowercased"] for model in FIGURE_1]
+        rows.append((name, *map(bleu_cell, ours, papers)))
+    show_markdown(f"{beside_the_paper(recipe)}\n\n{markdown_table(('direction', *bars), rows)}", path)
+
+
+@app.command()
+def table2(
+    size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, seeds: Seeds = 5, overrides: Overrides = None
+):
+    """SentEval scores of English embeddings: of bridges of many pairs and of one, and of GloVe vectors.
+
+    The baseline is, for each task, the best of the bilingual models from English.
+    """
+    recipe = whole_recipe(size, seed, overrides)
+    senteval, bilinguals, manys = SentEval(runs, size, SEEDS[:seeds]), {}, {}
+    for direction in (f"en-{language}" for language in LANGUAGES[1:]):
+        values = bilingual(recipe, "bilingual_bridge", direction, size)
+        bilinguals |= senteval.of_bridge(f"bilingual_bridge_{direction}", values)
+    for name in ("centre_en_mono", "m2m_mono"):
+        manys |= senteval.of_bridge(name, dataclasses.replace(recipe, **SETTINGS[name]))
+    same_words = runs / f"m2m_mono_{size}"
+    columns = {"GloVe-BoW": senteval.scores("GloVe-BoW", recipe, lambda: glove_bag(recipe, load(same_words)))}
+    for pooling in POOLINGS:
+        columns[f"baseline, {pooling}"] = best_of([bilinguals[n] for n in bilinguals if n.endswith(pooling)])
+    columns |= manys
+    path = runs / f"table2_{size}.json"
+    write_senteval(columns, path, seeds=seeds)
+    papers = {f"paper: {name}": papers_column(scores) for name, scores in PAPER["table2"].items()}
+    show_markdown(f"{beside_the_paper(recipe)}\n\n{senteval_table({**columns, **papers})}", path)
+
+
+@app.command()
+def table3(
+    size: Size = "tiny",
+    runs: Runs = RUNS,
+    seed: Seed = 1,
+    directions: Directions = "",
+    overrides: Overrides = None,
+):
+    """BLEU of the bilingual models with bridge, trained with the penalty and without it."""
+    recipe = whole_recipe(size, seed, overrides, (*FIXED, "model.penalty_weight"))
+    chosen, name = chosen_directions(directions), "bilingual_bridge"
+    no_penalty = dataclasses.replace(recipe, model={**recipe.model, "penalty_weight": 0.0})
+    scores = {
+        "with": bilingual_scores(recipe, name, chosen, size, runs / name),
+        "without": bilingual_scores(no_penalty, name, chosen, size, runs / f"{name}_no_penalty"),
+    }
+    results = {
+        half: {"-".join(direction): row for direction, row in rows.items()} for half, rows in scores.items()
+    }
+    path = runs / f"table3_{size}.json"
+    write_json(path, results)
+    papers = {"with": PAPER["table1"][name], **PAPER["table3"]}
+    tables = [directions_text(f"{half} penalty", results[half], papers[half]) for half in results]
+    show_markdown("\n\n".join([beside_the_paper(recipe), *tables]), path)
+
+
+def whole_recipe(size: str, seed: int, overrides: list[str] | None, fixed: tuple[str, ...] = FIXED) -> Recipe:
+    """Return the recipe of the many-to-many model with monolingual pairs."""
+    name = f"attention_bridge_m2m{'' if size == 'base' else '_' + size}"
+    recipe = read_recipe(name, overrides or [], fixed)
+    return dataclasses.replace(recipe, seed=seed)
+
+
+def chosen_directions(directions: str) -> list[str]:
+    """Return the directions between the paper's languages that an option names, or all twelve."""
+    if not directions:
+        return ["-".join(pair) for pair in permutations(LANGUAGES, 2)]
+    for direction in directions.split(","):
+        language_pairs(LANGUAGES, only=[direction])
+    return directions.split(",")
+
+
+def bilingual_scores(recipe: Recipe, name: str, directions: list[str], size: str, folder: Path) -> dict:
+    """Return the scores of a model for each direction; its run is `FOLDER_DIRECTION_SIZE`."""
+    scores = {}
+    for direction in directions:
+        run = folder.with_name(f"{folder.name}_{direction}_{size}")
+        scores |= scores_of(bilingual(recipe, name, direction, size), run)
+    return scores
+
+
+def bilingual(recipe: Recipe, name: str, direction: str, size: str) -> Recipe:
+    """Return the recipe of the model of one direction, with or without the bridge."""
+    return dataclasses.replace(
+        recipe,
+        preset="attention_bridge_bilingual" + ("" if size == "base" else "_" + size),
+        languages=direction.split("-"),
+        directions=[direction],
+        model={**recipe.model, **SETTINGS[name].get("model", {})},
+    )
+
+
+def scores_of(recipe: Recipe, folder: Path) -> dict[tuple[str, str], dict]:
+    """Train and score one run in all directions between its languages, or read its existing scores."""
+    path = folder / "scores.json"
+    if not keep_results(path, recipe):
+        train(recipe, folder)
+        seen = recipe_directions(recipe)
+        tried = seen if recipe.directions else list(permutations(recipe.languages, 2))
+        scores = evaluate_directions(
+            load(folder),
+            open_corpus(recipe.corpus),
+            SPLIT,
+            tried,
+            recipe.beam_size,
+            recipe.length_penalty,
+            recipe.truncate,
+        )
+        write_directions(scores, path, set(tried) - set(seen), recipe=dataclasses.asdict(recipe))
+    return {(row["source"], row["target"]): row for row in json.loads(path.read_text())["scores"]}
+
+
+def beside_the_paper(recipe: Recipe) -> str:
+    """Return a line that says where the recipe's system differs from the paper's, whose numbers are shown."""
+    preset = TINY if recipe.preset.endswith("_tiny") else BASE
+    ours = {**dataclasses.asdict(recipe), **preset, **recipe.model}
+    differ = [f"{key} {ours[key]} ({value})" for key, value in PAPER["system"].items() if ours[key] != value]
+    return f"Paper's numbers in brackets or columns of their own. Systems differ in: {', '.join(differ)}."
+
+
+def bleu_cell(ours: float, papers: float | None) -> str:
+    return f"{ours:.1f}" if papers is None else f"{ours:.1f} ({papers:.1f})"
+
+
+def papers_column(scores: dict[str, float]) -> list[TaskScores]:
+    """Return a column of the paper's Table 2 as SentEval's scores."""
+    return [
+        TaskScores(task, {"pearson" if task in CORRELATIONS else "accuracy": [score]})
+        for task, score in scores.items()
+    ]
+
+
+def directions_text(name: str, rows: dict[str, dict], paper: dict[str, float]) -> str:
+    """Return a setting's matrix of lowercased BLEU in Markdown, unseen directions in italics."""
+    bleu = {(row["source"], row["target"]): row["bleu_lowercased"] for row in rows.values()}
+    unseen = [(row["source"], row["target"]) for row in rows.values() if row["unseen"]]
+    signature = next(iter(rows.values()))["signatures"]["bleu_lowercased"]
+    beside = {tuple(direction.split("-")): score for direction, score in paper.items()}
+    return f"{name} (BLEU, lowercased)\n\n{direction_table(bleu, unseen, beside)}\n\n`{signature}`"
+
+
+class SentEval:
+    """SentEval's scores of embeddings, one file for each, to which every task is written as it is scored.
+
+    Args:
+        runs: the folder of runs.
+        size: as the tables take it.
+        seeds: of SentEval's folds and classifiers.
+
+    Raises:
+        UserError: a task's files are missing or damaged; raised before anything is trained.
+    """
+
+    def __init__(self, runs: Path, size: str, seeds: Sequence[int]):
+        self.runs, self.size, self.seeds = runs, size, list(seeds)
+        for task in senteval_tasks():
+            senteval_examples(task)
+
+    def scores(self, name: str, recipe: Recipe, make_embed: Callable) -> list[TaskScores]:
+        """Score on the tasks whose files are present, or read the existing scores.
+
+        Args:
+            name: name of the embeddings.
+            recipe: recipe of the model that they are learned with.
+            make_embed: called if a task has no scores yet; returns the function from sentences to vectors.
+        """
+        several = f"{self.size}_{len(self.seeds)}_seeds"
+        path = self.runs / f"senteval_{name.replace(', ', '_')}_{several}.json"
+        about = {"seeds": self.seeds, "recipe": dataclasses.asdict(recipe)}
+        found, known = json.loads(path.read_text()) if path.exists() else {}, {}
+        if found and found["seeds"] == self.seeds and make_recipe(found["recipe"]) == recipe:
+            known = found["tasks"]
+        missing = [task for task in senteval_tasks() if task not in known]
+        embed = make_embed() if missing else None
+        for task in missing:
+            (scored,) = evaluate_embeddings(embed, [task], self.seeds)
+            known[task] = scored.scores
+            write_json(path, {**about, "tasks": known})
+            print(f"{name}: {task}")
+        return [TaskScores(task, known[task]) for task in senteval_tasks()]
+
+    def of_bridge(self, name: str, recipe: Recipe) -> dict[str, list[TaskScores]]:
+        """Train a translator and score both ways to embed with it: M flattened, and the mean of its rows."""
+        folder = self.runs / f"{name}_{self.size}"
+        scores_of(recipe, folder)
+        return {
+            f"{name}, {pooling}": self.scores(
+                f"{name}, {pooling}", recipe, lambda pooling=pooling: bridge_embed(load(folder), pooling)
+            )
+            for pooling in POOLINGS
+        }
+
+
+def bridge_embed(translator, pooling: str) -> Callable:
+    return lambda texts: translator.embed(texts, "en", pooling, truncate=True)
+
+
+def glove_bag(recipe: Recipe, translator) -> Callable:
+    """Return the bag of GloVe vectors, trained on the same English sentences in the same subwords."""
+    tokenizer = translator.tokenizers["en"]
+    words = tokenizer(open_corpus(recipe.corpus).sentences("train", "en"))
+    keras.utils.set_random_seed(recipe.seed)  # the order of fit's examples
+    glove = GloVe(tokenizer.vocabulary_size(), dim=translator.backbone.matrix_shape[1], seed=recipe.seed)
+    examples = glove_examples(co_occurrences(words, tokenizer.vocabulary_size()))
+    glove.fit(**examples, batch_size=4096, epochs=15, verbose=0)
+    return bag_of_vectors(glove.vectors(), tokenizer)
+
+
+def best_of(models: list[list[TaskScores]]) -> list[TaskScores]:
+    """Return, for each task, the scores of the model that is best at it, by the task's own score."""
+
+    def own(task: TaskScores) -> float:
+        return task.mean(next(iter(task.scores)))
+
+    return [max(tasks, key=own) for tasks in zip(*models, strict=True)]
+
+
+if __name__ == "__main__":
+    main(app)

@@ -1,0 +1,378 @@
+"""The glyph paper's tables: translation, also by character frequency, tagging, word similarity, and Figure 1.
+
+    python -m training.glyph.tables table4 --size tiny
+    python -m training.glyph.tables table5 --size tiny
+    python -m training.glyph.tables table6 --size tiny
+    python -m training.glyph.tables table7 --size tiny
+    python -m training.glyph.tables figure1 --size tiny
+    python -m training.glyph.tables pictures --size tiny
+
+Each run is a folder under `--runs`; finished runs are not repeated, stopped ones resume. Prints Markdown
+tables, and writes them and the results as JSON beside the runs; the JSON keeps the results of other calls.
+The paper's numbers (`training/glyph/paper.toml`) stand beside ours.
+
+Reproduces Broscheit et al. 2018, Tables 4 to 7 and Figure 1. `--size tiny` translates Tatoeba and tags
+Universal Dependencies; `--size base` translates WMT 2017, tags the Chinese Treebank 5.0 (the folder
+KZOO_DATA/ctb5) and needs a GPU.
+"""
+
+import dataclasses
+import json
+import math
+import tomllib
+from pathlib import Path
+from statistics import mean
+from typing import Annotated, Literal
+
+import numpy as np
+import typer
+from keras import ops
+
+from kzoo.cli import main
+from kzoo.cli.options import Overrides
+from kzoo.errors import UserError, nearest
+from kzoo.evaluation import evaluate, score_translations
+from kzoo.evaluation.markdown import markdown_table, show_markdown
+from kzoo.evaluation.scores import write_scores
+from kzoo.files import write_json
+from kzoo.hub.integrity import read_object
+from kzoo.layers.glyph_architectures import ARCHITECTURES, read_options
+from kzoo.presets import load
+from kzoo.text import render_glyphs
+from kzoo.training import Recipe, make_recipe, read_recipe, train
+from kzoo.training.recipe_corpus import recipe_corpus
+from kzoo.training.run_folder import keep_results
+from training.glyph.character_frequency import frequency_buckets, score_by_frequency
+from training.glyph.glyph_plots import (
+    activation_magnitudes,
+    magnitude_quartiles,
+    plot_activations,
+    plot_glyphs,
+    plot_magnitudes,
+    plot_nearest,
+    top_activations,
+)
+from training.glyph.tagging import tagger_from, train_tagger
+from training.glyph.tagging_scores import score_tagging
+from training.glyph.treebanks import TREEBANKS, chinese_treebank, text_of, universal_dependencies
+from training.glyph.word_similarity import WORD_PAIRS, open_word_pairs, score_word_similarity
+
+CHOSEN = "EMB,cnn_fc_relu,fc_2,cnn_softmax_fc"
+KNOWN = ("EMB", *ARCHITECTURES)
+PAPER = tomllib.loads((Path(__file__).parent / "paper.toml").read_text("utf-8"))
+BESIDE = "Paper: {}, base size. Ours: {}, {} size."
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
+Size = Annotated[Literal["tiny", "base"], typer.Option()]
+Runs = Annotated[Path, typer.Option(help="Folder of the runs.")]
+Encoders = Annotated[
+    str, typer.Option(help="EMB and architectures, comma-separated; cnn_fc_relu:256 has F = 256.")
+]
+RUNS = Path("runs/glyph")
+# Set by the encoders.
+FIXED = ("preset", "source_characters", "model.architecture", "model.glyph_options")
+
+
+@app.command()
+def table4(
+    size: Size = "tiny",
+    runs: Runs = RUNS,
+    encoders: Encoders = CHOSEN,
+    sweep: Annotated[bool, typer.Option(help="Every architecture, and every F of Table 4.")] = False,
+    overrides: Overrides = None,
+):
+    """BLEU of every encoder, and the perplexity of its decoder before it saw a source."""
+    if sweep:
+        encoders = ",".join(name for name in PAPER["table4"] if name not in cited(PAPER["table4"]))
+    path, rows = runs / f"table4_{size}.json", []
+    for name in named(encoders):
+        recipe, folder, (validation, test) = trained(name, size, runs, overrides)
+        row, perplexity = {"validation": validation, "test": test}, ""
+        if recipe.language_model_epochs:
+            row["language_model"] = json.loads((folder / "language_model/language_model.json").read_text())
+            perplexity = f"{row['language_model']['perplexity']:.1f}"
+        add_row(path, name, recipe, row)
+        scores = validation["bleu"], test["bleu"], test["bleu_lowercased"]
+        ours = [f"{score:.1f}" for score in scores]
+        rows.append([name, *ours, perplexity, *papers(PAPER["table4"], name)])
+    rows += [[name, "", "", "", "", *papers(PAPER["table4"], name)] for name in cited(PAPER["table4"])]
+    head = ["encoder", "validation", "test", "test, lowercased", "perplexity", "paper: test"]
+    notes = [
+        f"`{test['signatures']['bleu']}`",
+        BESIDE.format("WMT 2017 zh–en", recipe.corpus, size)
+        + f" The paper's decoder reached perplexity {PAPER['decoder_perplexity']} before it saw a source.",
+    ]
+    show_markdown("\n\n".join([markdown_table(head, rows), *notes]), path)
+
+
+@app.command()
+def table5(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, overrides: Overrides = None):
+    """BLEU of the test sentences with rare, medium and frequent characters."""
+    path, rows = runs / f"table5_{size}.json", []
+    for name in named(encoders):
+        recipe, folder, _ = trained(name, size, runs, overrides)
+        translations = json.loads((folder / "translations.json").read_text())["test"]
+        corpus = recipe_corpus(recipe)
+        source, references = corpus.pairs("test", recipe.source, recipe.target)
+        buckets = frequency_buckets(source, corpus.sentences("train", recipe.source))
+        scores = [
+            score_translations("full", translations, references, recipe.target),
+            *score_by_frequency(translations, references, buckets, recipe.target),
+        ]
+        add_row(path, name, recipe, {"scores": [dataclasses.asdict(score) for score in scores]})
+        rows.append([name, *(f"{score.bleu:.1f}" for score in scores), *papers(PAPER["table5"], name)])
+    buckets = ("full", "low", "mid", "high")
+    head = ["encoder", *buckets, *(f"paper: {bucket}" for bucket in buckets)]
+    note = BESIDE.format("WMT 2017 zh–en", recipe.corpus, size)
+    show_markdown(f"{markdown_table(head, rows)}\n\n{note}", path)
+
+
+@app.command()
+def table6(
+    size: Size = "tiny",
+    runs: Runs = RUNS,
+    encoders: Encoders = CHOSEN,
+    epochs: Annotated[int, typer.Option(min=1)] = 50,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of runs averaged in a score.")] = 2,
+    treebanks: Annotated[
+        str, typer.Option(help="Files of Universal Dependencies to train on, comma-separated; for tiny.")
+    ] = ",".join(TREEBANKS),
+    overrides: Overrides = None,
+):
+    """F1 of joint segmentation and tagging, with fixed or adapted vectors."""
+    names, chosen = named(encoders), tuple(treebanks.split(","))
+    sentences, validation, tests = chinese_treebank() if size == "base" else universal_dependencies(chosen)
+    trained_on = f"{len(sentences)} sentences of {treebanks}" if size == "tiny" else "Chinese Treebank 5"
+    path, rows = runs / f"table6_{size}.json", []
+    for name in names:
+        recipe, folder, _ = trained(name, size, runs, overrides)
+        for way in ("fixed", "adapted"):
+            keys = [f"{name}, {way}, {epochs} epochs, seed {n}, {trained_on}" for n in range(1, seeds + 1)]
+            for seed, key in enumerate(keys, 1):
+                if not has_vectors_of(rows_in(path).get(key), recipe):
+                    tagger = tagger_from(load(folder), sentences, adapted=way == "adapted", seed=seed)
+                    accuracy = train_tagger(tagger, sentences, validation, epochs, seed=seed, verbose=2)
+                    scores = {
+                        test: dataclasses.asdict(score_tagging(tagged(tagger, true), true))
+                        for test, true in tests.items()
+                    }
+                    row = {"tagger": tagger.rates, "accuracy": max(accuracy), **scores}
+                    add_row(path, key, recipe, row)
+            found = rows_in(path)
+            ours = [f"{mean(found[key][test]['f1'] for key in keys):.1f}" for test in tests]
+            rows.append([name, way, *ours, *papers(PAPER["table6"][way], name)])
+    numbers = PAPER["table6"]["adapted"]
+    rows += [[name, "", *("" for _ in tests), *papers(numbers, name)] for name in cited(numbers)]
+    head = ["encoder", "vectors", *tests, "paper: CTB 5.0"]
+    note = BESIDE.format("Chinese Treebank 5.0", trained_on, size)
+    show_markdown(f"{markdown_table(head, rows, left=2)}\n\n{note}", path)
+
+
+@app.command()
+def table7(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, overrides: Overrides = None):
+    """Spearman's correlation of the vectors' cosines with people's scores of word similarity, times 100."""
+    names, columns = named(encoders), ("seen", "unseen without", "unseen with")
+    path, rows = runs / f"table7_{size}.json", []
+    sets = {words: open_word_pairs(words) for words in WORD_PAIRS}
+    for words, pairs in sets.items():
+        numbers = PAPER["table7"][words]
+        for name in names:
+            recipe, folder, _ = trained(name, size, runs, overrides)
+            seen = set("".join(recipe_corpus(recipe).sentences("train", recipe.source)))
+            asked = sorted({character for pair in pairs for character in pair.first + pair.second})
+            scores = score_word_similarity(pairs, character_vectors(load(folder), asked, seen), seen)
+            add_row(path, f"{words}, {name}", recipe, dataclasses.asdict(scores))
+            found = [scores.seen, scores.unseen_without, scores.unseen_with]
+            ours = [f"{column.spearman:.1f} ({column.pairs})" for column in found]
+            if name == "EMB":  # a table has no vectors of unseen characters
+                ours[-1] = "n/a"
+            rows.append([words, name, *ours, *papers(numbers, name, times=100)])
+        blank = ["", "", ""]
+        rows += [[words, name, *blank, *papers(numbers, name, times=100)] for name in cited(numbers)]
+    head = ["words", "encoder", *columns, *(f"paper: {column}" for column in columns)]
+    note = BESIDE.format("vectors of WMT 2017 zh–en", f"vectors of {recipe.corpus}", size)
+    show_markdown(f"{markdown_table(head, rows, left=2)}\n\n{note}", path)
+
+
+@app.command()
+def figure1(size: Size = "tiny", runs: Runs = RUNS, overrides: Overrides = None):
+    """The three greatest activations of the softmax encoder, and the characters that share a feature."""
+    recipe, folder, _ = trained("cnn_softmax_fc", size, runs, overrides)
+    translator = load(folder)
+    characters = translator.source_tokenizer.get_vocabulary()
+    embedding = translator.backbone.source_embedding
+    glyphs = ops.convert_to_numpy(embedding.glyphs)
+    activations = ops.convert_to_numpy(embedding.encoder.activations(glyphs))
+    training = recipe_corpus(recipe).sentences("train", recipe.source)
+    count = min(PAPER["activation_sentences"], len(training))
+    chosen = np.random.default_rng(recipe.seed).choice(len(training), count, replace=False)
+    sentences = [training[number] for number in chosen]
+    magnitudes = activation_magnitudes(sentences, characters, activations)
+    plot_magnitudes(magnitudes, runs / f"figure1_{size}.png")
+    features = top_activations(sentences, characters, activations)
+    plot_activations(features, characters, glyphs, runs / f"features_{size}.png")
+    path, found = runs / f"figure1_{size}.json", magnitude_quartiles(magnitudes)
+    ranks = dict(zip(("first", "second", "third"), found, strict=True))
+    add_row(path, "cnn_softmax_fc", recipe, {"characters": len(magnitudes), **ranks})
+    head = ["activation", *(name.replace("_", " ") for name in found[0])]
+    rows = [[rank, *(f"{value:.3f}" for value in numbers.values())] for rank, numbers in ranks.items()]
+    note = f"{len(magnitudes):,} characters of {count} sentences; the paper's figure has no numbers."
+    show_markdown(f"{markdown_table(head, rows)}\n\n{note}", path)
+
+
+@app.command()
+def pictures(size: Size = "tiny", runs: Runs = RUNS, overrides: Overrides = None):
+    """Draw a table of glyphs, and the characters nearest to some."""
+    runs_of = {name: trained(name, size, runs, overrides) for name in named(CHOSEN)}
+    recipe = runs_of["fc_2"][0]
+    seen = sorted(set("".join(recipe_corpus(recipe).sentences("train", recipe.source))))
+    vectors = {
+        name: np.stack(list(character_vectors(load(folder), seen, set(seen)).values()))
+        for name, (_, folder, _) in runs_of.items()
+    }
+    plot_glyphs(render_glyphs(seen[-800:]), runs / f"glyphs_{size}.png")
+    plot_nearest("人们妈河银说", seen, render_glyphs(seen), vectors, runs / f"nearest_{size}.png")
+    print(f"pictures in {runs}: glyphs_{size}.png, nearest_{size}.png")
+
+
+def papers(numbers: dict, name: str, times: int = 1) -> list[str]:
+    """Return the cells with the paper's numbers of a row; empty where it has none.
+
+    Args:
+        numbers: a table of `PAPER`.
+        name: the row's.
+        times: int. What the numbers are multiplied by.
+    """
+    architecture, _, features = name.partition(":")
+    if features and int(features) == ARCHITECTURES[architecture].num_features:
+        name = architecture
+    rows = {row: value if isinstance(value, list) else [value] for row, value in numbers.items()}
+    values = rows.get(name) or [None] * max(map(len, rows.values()))
+    digits = 2 if times == 1 else 0
+    return ["" if v is None else "n/a" if math.isnan(v) else f"{times * v:.{digits}f}" for v in values]
+
+
+def cited(numbers: dict) -> list[str]:
+    """Return the rows of a table of `PAPER` that are of other papers' systems."""
+    return [row for row in numbers if row.partition(":")[0] not in KNOWN]
+
+
+def named(encoders: str) -> list[str]:
+    """Return the encoders in a comma-separated list of names.
+
+    Raises:
+        UserError: an encoder does not exist; raised before anything is trained.
+    """
+    names = encoders.split(",")
+    for name in names:
+        architecture, colon, features = name.partition(":")
+        if architecture not in KNOWN:
+            raise UserError(f"no encoder {name!r}: {nearest(architecture, KNOWN)}")
+        chosen = architecture != "EMB" and ARCHITECTURES[architecture].num_features is not None
+        if colon and not (chosen and features.isdecimal() and int(features) > 0):
+            raise UserError(f"{name!r} is not an encoder and its F, as in cnn_fc_relu:256")
+    return names
+
+
+def recipe_of(name: str, size: str, overrides: list[str] | None) -> Recipe:
+    """Return the recipe of an encoder: `EMB`, an architecture, or `cnn_fc_relu:256`."""
+    suffix = "" if size == "base" else f"_{size}"
+    recipe = read_recipe(f"glyph_zh_en{suffix}", overrides or [], FIXED)
+    if name == "EMB":
+        return dataclasses.replace(recipe, preset=f"lookup_zh_en{suffix}", source_characters="seen")
+    architecture, _, features = name.partition(":")
+    options = {"num_features": int(features)} if features else {}
+    glyph = (
+        {"glyph_options": {"architecture": architecture, **options}} if features else {"architecture": name}
+    )
+    return dataclasses.replace(recipe, model={**recipe.model, **glyph})
+
+
+def trained(name: str, size: str, runs: Path, overrides: list[str] | None) -> tuple[Recipe, Path, list[dict]]:
+    """Train and score an encoder if it is not yet; return its recipe, its run's folder and its scores."""
+    recipe, folder = recipe_of(name, size, overrides), runs / f"{name.replace(':', '_')}_{size}"
+    return recipe, folder, scores_of(recipe, folder)
+
+
+def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
+    """Train a translator, then translate and score validation and test; or read its existing scores."""
+    check_encoder(recipe, folder)
+    path = folder / "scores.json"
+    if not keep_results(path, recipe):
+        train(recipe, folder)
+        scores, translations = evaluate(
+            load(folder),
+            recipe_corpus(recipe),
+            [recipe.validation, "test"],
+            recipe.source,
+            recipe.target,
+            recipe.beam_size,
+            recipe.length_penalty,
+            recipe.truncate,
+        )
+        write_json(folder / "translations.json", translations)
+        write_scores(scores, path, recipe=dataclasses.asdict(recipe))
+    return json.loads(path.read_text())["scores"][:2]
+
+
+def check_encoder(recipe: Recipe, folder: Path):
+    """Refuse a run from before the architectures were those of Table 1: a name may have meant another one.
+
+    Raises:
+        UserError: the run in the folder has another encoder than the recipe.
+    """
+    saved = folder / "preset" / "config.json"
+    if not recipe.preset.startswith("glyph") or not saved.exists():
+        return
+    trained_one = encoder_of(read_options(read_object(saved)["config"]["glyph_options"]))
+    if trained_one != encoder_of({**recipe.model, **recipe.model.get("glyph_options", {})}):
+        raise UserError(f"{folder} holds a run of another encoder, {trained_one}: give other --runs")
+
+
+def encoder_of(options: dict) -> str:
+    """Return an encoder's architecture, with its F where it may choose one."""
+    architecture = options["architecture"]
+    default = ARCHITECTURES[architecture].num_features
+    return architecture if default is None else f"{architecture}:{options.get('num_features') or default}"
+
+
+def has_vectors_of(row: dict | None, recipe: Recipe) -> bool:
+    """Return whether a tagger's row is there, of this recipe's vectors, which no beam search changes.
+
+    A row that does not say where its tagger had dropout is of another tagger than the paper's.
+    """
+    if row is None or "tagger" not in row:
+        return False
+    changes = {"beam_size": recipe.beam_size, "length_penalty": recipe.length_penalty}
+    return dataclasses.replace(make_recipe(row["recipe"]), **changes) == recipe
+
+
+def tagged(tagger, sentences):
+    """Return the tagger's words and tags of the characters of tagged sentences."""
+    return tagger.tag(list(map(text_of, sentences)))
+
+
+def character_vectors(translator, characters: list[str], seen: set[str]) -> dict[str, np.ndarray]:
+    """Return the vectors of characters: all of them from a glyph encoder, the seen ones from a table."""
+    source = translator.backbone.source_embedding
+    if hasattr(source, "encoder"):
+        return dict(
+            zip(characters, ops.convert_to_numpy(source.encoder(render_glyphs(characters))), strict=True)
+        )
+    known = [character for character in characters if character in seen]
+    numbers = [translator.source_tokenizer.token_to_id(character) for character in known]
+    return dict(zip(known, ops.convert_to_numpy(source.embeddings)[numbers], strict=True))
+
+
+def rows_in(path: Path) -> dict[str, dict]:
+    """Return the rows of a table, including those of other calls, by name."""
+    return json.loads(path.read_text("utf-8")) if path.exists() else {}
+
+
+def add_row(path: Path, name: str, recipe: Recipe, row: dict):
+    """Write a row into a table's file, with its recipe; other rows are kept."""
+    write_json(path, {**rows_in(path), name: {"recipe": dataclasses.asdict(recipe), **row}})
+
+
+if __name__ == "__main__":
+    main(app)

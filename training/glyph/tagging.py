@@ -1,0 +1,178 @@
+"""Training a tagger on a translator's character vectors, as in the glyph paper.
+
+`training/glyph/tables.py` calls it for Table 6.
+"""
+
+from collections.abc import Sequence
+
+import keras
+import numpy as np
+
+from kzoo.data.batches import differing_first_two
+from kzoo.layers import GlyphEmbedding
+from kzoo.models import CharacterTagger, Translator
+from kzoo.models.character_tagger import padded_length
+from kzoo.text import CharacterTokenizer, render_glyphs, segments_to_tags
+from kzoo.text.character_tokenizer import SPECIAL
+from kzoo.text.segment_tags import Segment
+
+Sentence = Sequence[Segment]
+
+
+def tagger_from(
+    translator: Translator,
+    sentences: Sequence[Sentence],
+    adapted: bool = True,
+    font: str | None = None,
+    seed: int = 1,
+) -> CharacterTagger:
+    """Return an untrained tagger that begins with a translator's character vectors.
+
+    Its characters are the translator's, followed by those that only `sentences` have; for these, a lookup
+    embedding has random vectors, and a glyph encoder computes theirs from their pictures.
+
+    Args:
+        translator: its source words are characters.
+        sentences: lists of (word, tag): the training text; its tags become the tagger's.
+        adapted: whether training also updates the layer that computes the vectors; `False` freezes it.
+        font: font of characters that the translator lacks, as `kzoo.text.render_glyphs` takes it.
+        seed: int. Fixes the initial weights and dropout.
+    """
+    keras.utils.set_random_seed(seed)
+    texts, tags = zip(*(segments_to_tags(sentence) for sentence in sentences), strict=True)
+    known = translator.source_tokenizer.get_vocabulary()[len(SPECIAL) :]
+    tokenizer = CharacterTokenizer(list(dict.fromkeys([*known, *sorted(set("".join(texts)))])))
+    source = translator.backbone.source_embedding
+    if isinstance(source, GlyphEmbedding):
+        embedding = _glyphs(source, tokenizer.get_vocabulary(), font)
+    else:
+        embedding = _lookup(source, tokenizer.vocabulary_size())
+    embedding.trainable = adapted
+    return CharacterTagger(embedding, sorted({tag for row in tags for tag in row}), tokenizer)
+
+
+def _glyphs(source: GlyphEmbedding, characters: list[str], font) -> GlyphEmbedding:
+    encoder = type(source.encoder).from_config(source.encoder.get_config())
+    glyphs = keras.ops.convert_to_numpy(source.glyphs)
+    new = characters[len(glyphs) :]
+    if new:
+        glyphs = np.concatenate([glyphs, render_glyphs(new, font=font)])
+    embedding = GlyphEmbedding(glyphs, encoder)
+    embedding.build()
+    encoder.set_weights(source.encoder.get_weights())
+    return embedding
+
+
+def _lookup(source: keras.layers.Embedding, size: int) -> keras.layers.Embedding:
+    embedding = keras.layers.Embedding(size, source.output_dim, source.embeddings_initializer)
+    embedding.build()
+    new = embedding.embeddings[source.input_dim :]
+    embedding.embeddings.assign(keras.ops.concatenate([source.embeddings, new]))
+    return embedding
+
+
+def train_tagger(
+    tagger: CharacterTagger,
+    sentences: Sequence[Sentence],
+    validation: Sequence[Sentence],
+    epochs: int = 50,
+    batch_size: int = 32,
+    seed: int = 1,
+    verbose: str | int = "auto",
+) -> list[float]:
+    """Train a tagger with the paper's Adagrad, `pytorch_adagrad(0.1)`; it keeps its best epoch's weights.
+
+    Args:
+        tagger: what to train.
+        sentences: lists of (word, tag).
+        validation: the same; the accuracy of the tags of their characters chooses the epoch.
+        epochs: int.
+        batch_size: int. Sentences per batch.
+        seed: int. Fixes the order of batches.
+        verbose: as in `keras.Model.fit`.
+
+    Returns:
+        The validation accuracy of each epoch, from 0 to 1.
+
+    Raises:
+        UserError: the validation sentences have a tag that the tagger lacks.
+
+    Reference:
+        Broscheit et al. 2018, Section 4.3.
+    """
+    tagger.arrays(validation)  # raises now if the tagger lacks a tag
+    tagger.compile(pytorch_adagrad(0.1))
+    best = keras.callbacks.EarlyStopping(
+        "val_accuracy", mode="max", patience=epochs, restore_best_weights=True
+    )
+    history = tagger.fit(
+        TaggedBatches(tagger, sentences, batch_size, seed),
+        validation_data=TaggedBatches(tagger, validation, batch_size),
+        epochs=epochs,
+        shuffle=False,
+        callbacks=[best],
+        verbose=verbose,
+    )
+    return history.history["val_accuracy"]
+
+
+def pytorch_adagrad(rate: float) -> keras.optimizers.Adagrad:
+    """Return Adagrad as PyTorch has it: a weight's first step is the rate, however small its gradient.
+
+        G ← G + g²,   w ← w − rate · g / (√G + 1e-10),   G = 0 at first
+
+    Keras's own begins with G = 0.1, so that the first step of a gradient of 0.01 is 0.03 of the rate. Its ε
+    is inside the root: 1e-20 there is 1e-10 outside where G is 0.
+    """
+    return keras.optimizers.Adagrad(rate, initial_accumulator_value=0.0, epsilon=1e-20)
+
+
+def characters(sentence: Sentence) -> int:
+    """Return how many characters a sentence has."""
+    return sum(len(word) for word, _ in sentence)
+
+
+class TaggedBatches(keras.utils.PyDataset):
+    """Batches of sentences of similar length, with equally many rows, in a new order every epoch.
+
+    Args:
+        tagger: its ids are those in the batches.
+        sentences: lists of (word, tag).
+        batch_size: int. Rows per batch; the last ones of the longest batch may be empty.
+        seed: int. Fixes the orders; `None`: always shortest first.
+
+    Returns (a batch):
+        Character ids and tag ids, `(B, L)` each.
+    """
+
+    def __init__(
+        self, tagger: CharacterTagger, sentences: Sequence[Sentence], batch_size: int, seed: int | None = None
+    ):
+        super().__init__()
+        self.tagger, self.batch_size, self.seed, self.epoch = tagger, batch_size, seed, 0
+        self.sentences = sorted(sentences, key=characters)
+        self._order = self._draw()
+
+    def _draw(self) -> list[int]:
+        order = np.arange(len(self))
+        if self.seed is not None:
+            order = np.random.default_rng([self.seed, self.epoch]).permutation(order)
+        return differing_first_two(order.tolist(), self._shape)
+
+    def _shape(self, batch: int) -> tuple[int, int]:
+        longest = self.sentences[: (batch + 1) * self.batch_size][-1]
+        return self.batch_size, padded_length(characters(longest))
+
+    def __len__(self) -> int:
+        return -(-len(self.sentences) // self.batch_size)
+
+    def __getitem__(self, index: int):
+        first = self._order[index] * self.batch_size
+        rows = self.sentences[first : first + self.batch_size]
+        ids, tags = self.tagger.arrays(rows)
+        empty = ((0, self.batch_size - len(rows)), (0, 0))
+        return np.pad(ids, empty), np.pad(tags, empty)
+
+    def on_epoch_end(self):
+        self.epoch += 1
+        self._order = self._draw()

@@ -1,0 +1,268 @@
+"""The image-text paper's tables: text alone compared with pictures, the right ones and others.
+
+    python -m training.image_text.tables scenes --source en --target de --seeds 1,2,3
+    python -m training.image_text.tables scenes --source id --target zh --seeds 1,2,3
+    python -m training.image_text.tables placeholders --seeds 1
+    python -m training.image_text.tables photographs FEATURES --size base
+    python -m training.image_text.tables photographs FEATURES --size base corpus=files source=id target=zh \
+        train='["train.id","train.zh"]' val='["val.id","val.zh"]' test='["test.id","test.zh"]'
+
+Each run is a folder under `--runs`; finished runs are not repeated, stopped ones resume. Prints a Markdown
+table of means and spreads, the paper's numbers for the same pair of languages below them, and writes it and
+the results as JSON beside the runs.
+
+`photographs` reproduces Ma et al. 2020, Tables I and II, on Multi30k or on your own files, with features
+as `kzoo features extract` writes them. `scenes` compares the same on made-up pictures that the paper did not
+have: BLEU, and the accuracy on words that only the picture tells how to translate. Both score with the right
+pictures, with shuffled ones, and with none. `placeholders` asks what the attention costs where there is
+nothing to see: Multi30k's text with zeros or random numbers as features.
+"""
+
+import dataclasses
+import json
+import sys
+import tomllib
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Annotated, Literal
+
+import numpy as np
+import typer
+
+from kzoo.bundle.corpora import test_splits
+from kzoo.cli import main
+from kzoo.cli.options import Overrides, numbers
+from kzoo.data.feature_writing import write_features
+from kzoo.data.image_features import Extractor, FeatureFile
+from kzoo.evaluation import find_meteor, score_ambiguous_words, score_translations
+from kzoo.evaluation.markdown import show_markdown
+from kzoo.evaluation.meteor import LEFT_OUT
+from kzoo.files import whole_file, write_json
+from kzoo.models.image_inputs import image_rows
+from kzoo.models.shown_images import shown_images
+from kzoo.presets import load
+from kzoo.presets.image_text import PICTURE
+from kzoo.scenes import scenes as scenes_of
+from kzoo.training import Recipe, read_recipe, train
+from kzoo.training.recipe_corpus import recipe_corpus
+from kzoo.training.run_folder import keep_results
+
+FC7 = (4096,)
+NOTHING_TO_SEE = {
+    "zeros": lambda random, shape: np.zeros(shape),
+    "noise": lambda random, shape: random.standard_normal(shape),
+}
+Size = Annotated[Literal["tiny", "base"], typer.Option()]
+Seeds = Annotated[str, typer.Option(help="Numbers, comma-separated.")]
+Runs = Annotated[Path, typer.Option(help="Folder of the runs.")]
+RUNS = Path("runs/image_text")
+FIXED = ("preset", "seed", "images", "model.image_shape")  # set by the tables, or by options
+app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
+
+
+@app.command()
+def scenes(
+    source: str = "en",
+    target: str = "de",
+    size: Size = "tiny",
+    seeds: Seeds = "1,2,3",
+    runs: Runs = RUNS,
+    overrides: Overrides = None,
+):
+    """BLEU and accuracy on ambiguous words, text alone and with pictures, on the built-in set."""
+    # The base size has the paper's layers instead of the recipe's, and reads features by default.
+    overrides = [*(["model={}"] if size == "base" else []), *(overrides or [])]
+    recipe = read_recipe("image_text_scenes", overrides, (*FIXED, "corpus", "source", "target"))
+    recipe = dataclasses.replace(recipe, source=source, target=target)
+    shown = {"model": {"image_shape": [*PICTURE], **recipe.model}} if size == "base" else {}
+    models = {f"text_only_{size}": {}, f"image_text_{size}": shown}
+    compare("scenes", recipe, models, seeds, runs, f"scenes_{size}")
+
+
+@app.command()
+def photographs(
+    features: Annotated[Path, typer.Argument(help="Folder with SPLIT.npy.")],
+    size: Size = "base",
+    seeds: Seeds = "1",
+    runs: Runs = RUNS,
+    overrides: Overrides = None,
+):
+    """Tables I and II: a recurrent model, a Transformer on text, and one with pictures, on all test sets."""
+    recipe = read_recipe("image_text_base", overrides or [], FIXED)
+    compare(f"photographs_{size}", recipe, photograph_models(recipe, features, size), seeds, runs)
+
+
+@app.command()
+def placeholders(seeds: Seeds = "1", runs: Runs = RUNS, overrides: Overrides = None):
+    """BLEU of small models on Multi30k, without features and with features that carry no information."""
+    overrides = ["epochs=15", *(overrides or [])]
+    recipe = read_recipe("pope_multi30k", overrides, FIXED)
+    compare("text", recipe, {"text_only_tiny": {}}, seeds, runs)
+    for name, draw in NOTHING_TO_SEE.items():
+        options = {
+            "images": str(placeholder_features(recipe, draw, runs / f"features_{name}", name)),
+            "model": {**recipe.model, "image_shape": list(FC7)},
+        }
+        compare(name, recipe, {"image_text_tiny": options}, seeds, runs)
+
+
+def compare(
+    name: str, recipe: Recipe, models: dict[str, dict], seeds: str, runs: Path, file: str | None = None
+):
+    """Train and score models, presets with their changes to the recipe; write results, show a table.
+
+    Args:
+        name: prefix of the runs' folders, and of the results' file unless `file` is given.
+    """
+    if not find_meteor():
+        print(LEFT_OUT, file=sys.stderr)
+    results = {}
+    for seed in numbers(seeds):
+        for preset, options in models.items():
+            values = dataclasses.replace(recipe, preset=preset, seed=seed, **options)
+            scores = scores_of(values, runs / f"{name}_{preset}_{recipe.source}_{recipe.target}_{seed}")
+            for row, found in scores.items():
+                results.setdefault((preset, row), []).append(found)
+    scores = {"seeds": numbers(seeds), "scores": {", ".join(key): rows for key, rows in results.items()}}
+    path = runs / f"{file or name}_{recipe.source}_{recipe.target}.json"
+    write_json(path, scores)
+    show_markdown(table(results, paper_rows(recipe.source, recipe.target)), path)
+
+
+def paper_rows(source: str, target: str) -> list[dict]:
+    """Return the rows of the paper's table of a pair of languages, or none."""
+    found = tomllib.loads((Path(__file__).parent / "paper.toml").read_text())
+    of_pair = found.get(f"{source}_{target}", {"rows": []})
+    return [{**row, "model": f"paper, {of_pair['table']}: {row['model']}"} for row in of_pair["rows"]]
+
+
+def photograph_models(recipe: Recipe, features: Path, size: str) -> dict[str, dict]:
+    """Return the changes to the recipe of each row of the paper's tables, by its preset."""
+    shape = list(checked_features(recipe, features).shape[1:])
+    return {
+        "lookup_zh_en" + ("" if size == "base" else "_tiny"): {"joint_vocabulary": False},
+        f"text_only_{size}": {},
+        f"image_text_{size}": {
+            "images": str(features),
+            "model": {**recipe.model, "image_shape": shape},
+        },
+    }
+
+
+def checked_features(recipe: Recipe, folder: Path) -> FeatureFile:
+    """Return the features of the training text; those of the test sets are checked before any training."""
+    corpus = recipe_corpus(recipe).with_images(folder)
+    trained = corpus.images("train")
+    for split in (recipe.validation, *test_splits(recipe, corpus)):
+        count = len(corpus.sentences(split, recipe.source))
+        image_rows(corpus.images(split), count, trained.shape[1:], dataclasses.asdict(trained.extractor))
+    return trained
+
+
+def placeholder_features(recipe: Recipe, draw: Callable, folder: Path, name: str) -> Path:
+    """Write features that carry no information for every sentence of a corpus, and return their folder.
+
+    Args:
+        draw: function of a NumPy generator and a shape, which returns the features.
+        name: name of the features' extractor.
+    """
+    corpus = recipe_corpus(recipe)
+    for seed, split in enumerate(corpus.splits):
+        lines = [str(line) for line in range(len(corpus.sentences(split, recipe.source)))]
+        rows = partial(one_by_one, draw, seed)
+        write_features(folder / f"{split}.npy", rows, lines, Extractor(name, "none", "none"))
+        with whole_file(folder / f"{split}.txt") as file:
+            file.write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def one_by_one(draw: Callable, seed: int, lines: list[str]):
+    """Yield numbers instead of the features of each line's picture, `(1, D_img)`."""
+    for line in lines:  # a file half written goes on at a later line
+        random = np.random.default_rng((seed, int(line)))
+        yield draw(random, (1, *FC7)).astype("float16")
+
+
+def scores_of(recipe: Recipe, folder: Path) -> dict[str, dict]:
+    """Train and score one run on each test set with each kind of pictures, or read its existing scores."""
+    path = folder / "scores.json"
+    if not keep_results(path, recipe):
+        train(recipe, folder)
+        translator, corpus = load(folder), recipe_corpus(recipe)
+        scores = {}
+        for split in test_splits(recipe, corpus):
+            for name, images in pictures(translator, corpus, split).items():
+                scores[f"{split}{name}"] = score(translator, recipe, corpus, split, images)
+        write_json(path, {"recipe": dataclasses.asdict(recipe), "scores": scores})
+    return json.loads(path.read_text())["scores"]
+
+
+def score(translator, recipe: Recipe, corpus, split: str, images) -> dict:
+    """Translate a test set and score it; on Scenes, count the ambiguous words too."""
+    sentences, references = corpus.pairs(split, recipe.source, recipe.target)
+    translations = translator.translate(
+        sentences,
+        beam_size=recipe.beam_size,
+        length_penalty=recipe.length_penalty,
+        truncate=recipe.truncate,
+        images=images,
+        split_sentences=False,
+    )
+    scores = dataclasses.asdict(score_translations(split, translations, references, recipe.target))
+    if corpus.name == "scenes":
+        found = score_ambiguous_words(scenes_of(split), translations, recipe.source, recipe.target)
+        scores |= {**dataclasses.asdict(found), "accuracy": found.accuracy}
+    return scores
+
+
+def pictures(translator, corpus, split: str) -> dict[str, np.ndarray | None]:
+    """Return a test set's pictures as they belong, in another order, and none: grey, or zero features."""
+    if translator.image_shape is None:
+        return {"": None}
+    found = corpus.images(split)
+    return {
+        f", {title}": shown_images(translator, found, len(found), shown)
+        for title, shown in (("right pictures", "right"), ("shuffled", "shuffled"), ("none", "none"))
+    }
+
+
+def table(results: dict[tuple[str, str], list[dict]], paper: Sequence[dict] = ()) -> str:
+    """Return the Markdown table: means ± spreads over the seeds, and the rows of the paper."""
+    columns = {
+        "bleu": "BLEU",
+        "chrf2": "chrF2",
+        "meteor": "METEOR",
+        "accuracy": "accuracy on ambiguous words",
+    }
+    first = next(iter(results.values()))[0]
+    # Runs made without Java have no METEOR.
+    ours = {n for n in columns if all(row.get(n) is not None for rows in results.values() for row in rows)}
+    shown = {
+        name: title for name, title in columns.items() if name in ours or any(name in row for row in paper)
+    }
+    lines = [
+        f"| model | test set | seeds | {' | '.join(shown.values())} |",
+        "| --- | --- | ---: " + "| ---: " * len(shown) + "|",
+    ]
+    for (preset, split), rows in results.items():
+        cells = [spread([row[name] for row in rows]) if name in ours else "" for name in shown]
+        lines.append(f"| {preset} | {split} | {len(rows)} | {' | '.join(cells)} |")
+    for row in paper:
+        lines.append(f"| {row['model']} | Multi30k |  | {' | '.join(str(row.get(n, '')) for n in shown)} |")
+    if paper:
+        tiny = any(preset.endswith("_tiny") for preset, _ in results)
+        lines += ["", "The paper's Transformers are of base size" + (", ours tiny." if tiny else ".")]
+    counts = (
+        f"{first['words']} ambiguous words in {first['sentences']} sentences; " if "words" in first else ""
+    )
+    return "\n".join([*lines, "", f"{counts}`{first['signatures']['bleu']}`"])
+
+
+def spread(values: list[float]) -> str:
+    return f"{mean(values):.1f}" + (f" ± {stdev(values):.1f}" if len(values) > 1 else "")
+
+
+if __name__ == "__main__":
+    main(app)
