@@ -48,7 +48,7 @@ def test_without_its_shelf_kzoo_says_where_it_is(monkeypatch, tmp_path, capsys):
         "translate", "pope_tiny_multi30k_en_de", "A dog.", monkeypatch=monkeypatch, capsys=capsys
     )
     assert status == 1
-    assert "the shelf is not in this installation, but in a clone" in error
+    assert "pip install 'kzoo[shelf]'" in error
 
 
 def test_help_and_list():

@@ -1,12 +1,23 @@
 """Where a trained preset is: in a folder, on the zoo's shelf, or in the cache of fetched presets."""
 
+import importlib.util
 import os
 import re
 from pathlib import Path
 
 from kzoo.errors import UserError, nearest
 
-SHELF = Path(__file__).resolve().parents[2] / "presets"
+
+def _shelf() -> Path:
+    """Return the folder of the zoo's trained presets: a clone's, or that of the wheel kzoo-shelf."""
+    clone = Path(__file__).resolve().parents[2] / "presets"
+    installed = importlib.util.find_spec("kzoo_shelf")
+    if (clone / "pyproject.toml").is_file() or installed is None:
+        return clone
+    return Path(installed.submodule_search_locations[0])
+
+
+SHELF = _shelf()
 # One of them may be missing, which is reported when the preset is read.
 MARKS = ("config.json", "metadata.json")
 
@@ -42,8 +53,8 @@ def _why_not(name: str) -> str:
         return f"the folder {name} has no preset"
     if not SHELF.is_dir():
         return (
-            f"no trained preset {name!r}: the shelf is not in this installation, but in a clone "
-            "(pip install -e .); a folder or a handle can be given"
+            f"no trained preset {name!r}: pip install 'kzoo[shelf]' brings the zoo's; "
+            "a folder or a handle can be given"
         )
     if re.match(r"(hf|kaggle):", name):
         return f"no trained preset {name!r}: a handle is hf://user/repository or kaggle://user/model/keras/variation"

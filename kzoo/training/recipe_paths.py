@@ -22,7 +22,7 @@ def recipe_file(recipe: str | Path) -> Path:
         path.stem: path for folder in FOLDERS for path in folder.glob("*/*.toml") if path.stem != "paper"
     }
     if path.name not in found:
-        raise UserError(f"no recipe {path.name}{nearest(path.name, found)}; your own ends with .toml")
+        raise UserError(f"no recipe {path.name}; {nearest(path.name, found)}; your own ends with .toml")
     return found[path.name]
 
 
