@@ -8,9 +8,9 @@ BOTH = tests/layers tests/models tests/decoding tests/training
 NOT_TENSORFLOW = $(addprefix --ignore=tests/training/test_, \
     language_model.py preparation.py starting_preset.py stopped_families.py \
     without_tensorflow.py)
-ONCE = tests/data tests/text tests/evaluation tests/bundle tests/papers $(filter-out tests/test_cli.py,$(wildcard tests/test_*.py))
+ONCE = tests/data tests/text tests/evaluation tests/papers $(filter-out tests/test_cli.py,$(wildcard tests/test_*.py))
 
-.PHONY: demo test test-tensorflow test-jax test-served test-once test-torch test-bundle lint setup clean
+.PHONY: demo test test-tensorflow test-jax test-served test-once test-torch test-all wheels lint setup clean
 
 demo: setup
 	$(BIN)/kzoo demo
@@ -38,10 +38,13 @@ test-once: setup
 test-torch: setup
 	KERAS_BACKEND=torch $(BIN)/python -m pytest -q tests/layers
 
-# A bundle on a Python with JAX alone; by hand, as it takes a minute and the network.
-test-bundle: setup .venv-jax/ready
-	KZOO_JAX_PYTHON=$(CURDIR)/.venv-jax/bin/python KERAS_BACKEND=jax \
-	    $(BIN)/python -m pytest -q tests/bundle/test_bundle_on_jax_alone.py
+# Also what takes minutes or the network: fresh environments, examples in the documentation.
+test-all: test
+	KZOO_SLOW=1 $(BIN)/python -m pytest -q tests/slow tests/test_docs.py
+
+# The library, and the shelf's trained presets.
+wheels: setup
+	$(BIN)/python -m pip wheel -q --no-deps -w dist . ./presets
 
 lint: setup
 	$(BIN)/ruff check .
@@ -54,10 +57,5 @@ setup: .venv/ready
 	$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check -c constraints.txt -e '.[tensorflow,jax,dev]'
 	touch $@
 
-.venv-jax/ready: constraints.txt
-	$(PYTHON) -m venv .venv-jax
-	.venv-jax/bin/python -m pip install -q --no-compile --disable-pip-version-check -c constraints.txt jax
-	touch $@
-
 clean:
-	rm -rf .venv .venv-jax
+	rm -rf .venv dist

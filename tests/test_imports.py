@@ -23,7 +23,6 @@ ALLOWED = {
     "presets": {"presets", "models", "decoding", "hub", "text", "errors", "files"},
     "evaluation": {"evaluation", "data", "scenes", "presets", "decoding", "text", "errors", "files"},
     "export": {"export", "models", "decoding", "text", "errors", "files"},
-    "bundle": {"bundle", "training", "evaluation", "data", "presets", "hub", "errors", "files"},
     "serve": {"serve", "models", "presets", "decoding", "text", "errors", "files"},
     "cli": {
         "cli",
@@ -36,7 +35,7 @@ ALLOWED = {
         "export",
         "serve",
     }
-    | {"bundle", "scenes", "errors", "files", "__version__"},
+    | {"scenes", "errors", "files", "__version__"},
     "training": {
         "training",
         "evaluation",

@@ -1,4 +1,4 @@
-"""Train, prepare a corpus, pack recipes for another machine."""
+"""Train, and prepare a corpus."""
 
 from pathlib import Path
 from typing import Annotated
@@ -78,24 +78,6 @@ def prepare(
     print(f"{folder}: {shards.pairs:,} pairs in {len(shards)} shard{'s' * (len(shards) != 1)}")
     if line := unknown_line(shards.unknown):
         print(line)
-
-
-@app.command()
-def bundle(
-    recipes: Annotated[
-        list[str], typer.Argument(help="Recipes, each followed by its overrides, as KEY=VALUE.")
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder; a bundle has at most 60 MB.")],
-    python: Annotated[str, typer.Option(help="The machine's Python: 3.11 or 3.12.")] = "3.12",
-    wheels: Annotated[
-        Path | None, typer.Option(help="Folder of wheels to use before any is downloaded.")
-    ] = None,
-):
-    """Pack recipes for a GPU machine without internet: code, packages, corpora and run.sh."""
-    from kzoo.bundle import bundle as pack
-
-    total = pack(recipes, output, python, wheels)
-    print(f"{output}: {total / 1e6:.1f} MB; on the machine that has JAX: bash {output.name}/run.sh")
 
 
 @app.command()

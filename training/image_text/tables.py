@@ -31,7 +31,6 @@ from typing import Annotated, Literal
 import numpy as np
 import typer
 
-from kzoo.bundle.corpora import test_splits
 from kzoo.cli import main
 from kzoo.cli.options import Overrides, numbers
 from kzoo.data.feature_writing import write_features
@@ -159,6 +158,14 @@ def checked_features(recipe: Recipe, folder: Path) -> FeatureFile:
         count = len(corpus.sentences(split, recipe.source))
         image_rows(corpus.images(split), count, trained.shape[1:], dataclasses.asdict(trained.extractor))
     return trained
+
+
+def test_splits(recipe: Recipe, corpus) -> list[str]:
+    """Return the test splits that have both of the recipe's languages."""
+    both = {recipe.source, recipe.target}
+    return [
+        name for name in corpus.splits if name.startswith("test") and both <= set(corpus.languages_in(name))
+    ]
 
 
 def placeholder_features(recipe: Recipe, draw: Callable, folder: Path, name: str) -> Path:

@@ -1,1 +1,0 @@
-from .pack import bundle as bundle
