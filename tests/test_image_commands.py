@@ -18,7 +18,7 @@ from kzoo.data.corpora import open_files
 from kzoo.errors import UserError
 from kzoo.evaluation.image_plots import plot_image_attention, plot_regions
 from kzoo.models import Hypothesis
-from kzoo.models.image_inputs import image_rows
+from kzoo.models.images import image_rows
 from kzoo.presets import image_text_tiny
 from kzoo.scenes import scenes
 from kzoo.scenes.picture import draw

@@ -17,7 +17,7 @@ from kzoo.export.graph_search import by_group, in_batches, padded_lengths
 from kzoo.export.graph_text import graph_languages, graph_tokenizer
 from kzoo.export.precision import PRECISIONS, FullWeights, check_precision
 from kzoo.files import check_replaceable, whole_folder
-from kzoo.models.xla import uses_xla
+from kzoo.models.compiled import uses_xla
 from kzoo.text.tokenizers import END, PAD
 
 
@@ -64,7 +64,7 @@ def export_saved_model(
     check_precision(precision)
     check_replaceable(folder, "saved_model.pb")
     search = translator.search.changed(beam_size=beam_size, length_penalty=length_penalty)
-    make = multilingual_module if hasattr(translator, "languages") else bilingual_module
+    make = multilingual_module if translator.multilingual else bilingual_module
     translator.bake()
     weights = PRECISIONS[precision](translator.backbone)
     module, signatures = make(translator, TextSearch(weights, search))

@@ -5,7 +5,7 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
 from kzoo.models import Adam, LabelSmoothedCrossEntropy, RecurrentBackbone, Translator
-from kzoo.models.argument_checks import check_names
+from kzoo.models.backbones import check_names
 from kzoo.text import CharacterTokenizer, SubwordTokenizer, render_glyphs
 
 # Broscheit et al. 2018, Table 3.

@@ -4,7 +4,7 @@ import keras
 from keras_hub.tokenizers import Tokenizer
 
 from kzoo.models import Adam, LabelSmoothedCrossEntropy, NoamSchedule, TransformerBackbone, Translator
-from kzoo.models.argument_checks import check_names
+from kzoo.models.backbones import check_names
 from kzoo.presets.glyph import draw_glyphs
 
 # Vaswani et al. 2017, Table 3, row "base": the paper's models.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # listing presets needs no deep-learning library
     from rich.console import Group
 
     from kzoo.models import MultilingualTranslator, Translator
-    from kzoo.models.multilingual_translator import Direction
+    from kzoo.models.multilingual import Direction
 
 # Builders by their module.
 BUILDERS = {
@@ -240,7 +240,7 @@ def direction(
     Raises:
         UserError: a multilingual translator without the two, or languages that the translator lacks.
     """
-    if hasattr(translator, "languages"):
+    if translator.multilingual:
         if source is None or target is None:
             raise UserError(
                 f"this preset translates among {', '.join(translator.languages)}: choose two "

@@ -8,7 +8,7 @@ from PIL import Image, PngImagePlugin
 
 from kzoo.data import Extractor, write_features
 from kzoo.errors import UserError
-from kzoo.models.image_inputs import image_rows, read_picture
+from kzoo.models.images import image_rows, read_picture
 
 FEATURES, PICTURE = (4,), (6, 8, 3)
 ROW = np.arange(4.0)

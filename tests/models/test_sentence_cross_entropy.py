@@ -5,7 +5,7 @@ import pytest
 from keras import ops
 
 from kzoo.models import SentenceCrossEntropy
-from kzoo.models.sentence_cross_entropy import never
+from kzoo.models.losses import never
 
 
 def test_is_minus_log_p_of_a_sentence_on_the_average(random):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kzoo.errors import UserError
-from kzoo.models.shown_images import GREY, shown_images
+from kzoo.models.images import GREY, shown_images
 
 READER = SimpleNamespace(image_shape=(2,), extractor=None)
 FEATURES = np.arange(200.0).reshape(100, 2)

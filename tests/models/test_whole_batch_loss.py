@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from kzoo.models import LabelSmoothedCrossEntropy
-from kzoo.models.recurrent_backbone import LanguageModel
+from kzoo.models.recurrent import LanguageModel
 
 WORDS, LABELS = np.array([[1, 2, 3], [4, 5, 0]], "int32"), np.array([[2, 3, 1], [5, 1, 0]], "int32")
 PLAIN = "sparse_categorical_crossentropy"

@@ -5,15 +5,17 @@ from keras import ops
 from keras_hub.models import Backbone
 
 from kzoo.layers import Dropout, RecurrentDecoder, RecurrentEncoder
-from kzoo.models.argument_checks import check_rate, check_sizes
-from kzoo.models.source_embeddings import (
+from kzoo.models.backbones import (
+    check_rate,
+    check_sizes,
     check_source_embedding,
     glyph_embedding,
+    settings,
     unit_normal,
     with_read_options,
     with_saved_options,
 )
-from kzoo.models.whole_batch_loss import WholeBatchLoss
+from kzoo.models.losses import WholeBatchLoss
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -49,8 +51,8 @@ class RecurrentBackbone(Backbone):
 
     >>> model = RecurrentBackbone(100, 120, embedding_dim=16, bidirectional=(16,), unidirectional=(32,),
     ...                           decoder_units=(16, 32))
-    >>> words = {"source": np.ones((2, 5), "int32"), "target": np.ones((2, 7), "int32")}
-    >>> model(words).shape
+    >>> tokens = {"source": np.ones((2, 5), "int32"), "target": np.ones((2, 7), "int32")}
+    >>> model(tokens).shape
     (2, 7, 120)
 
     Reference:
@@ -79,6 +81,8 @@ class RecurrentBackbone(Backbone):
         name: str | None = None,
         trainable: bool = True,
     ):
+        glyph_options = dict(glyph_options or {})
+        self._settings = settings(locals())
         check_source_embedding(source_embedding, glyph_options)
         check_sizes(
             source_vocabulary_size=source_vocabulary_size,
@@ -89,18 +93,6 @@ class RecurrentBackbone(Backbone):
             **{"bidirectional or unidirectional": [*bidirectional, *unidirectional]},
         )
         check_rate(dropout)
-        self._settings = {
-            "source_vocabulary_size": source_vocabulary_size,
-            "target_vocabulary_size": target_vocabulary_size,
-            "source_embedding": source_embedding,
-            "glyph_options": dict(glyph_options or {}),
-            "embedding_dim": embedding_dim,
-            "bidirectional": list(bidirectional),
-            "unidirectional": list(unidirectional),
-            "decoder_units": list(decoder_units),
-            "dropout": dropout,
-            "max_length": max_length,
-        }
         self.max_length, self.width = max_length, decoder_units[-1]
 
         def lookup(size, name):
