@@ -32,7 +32,7 @@ SHADES = (10, 200, 90)  # what a picture is filled with, and its features
 class Teller:
     """Repeats each sentence, and says the brightest number of its image where it reads one."""
 
-    source_language, target_language, extractor = "id", "zh", asdict(VGG)
+    multilingual, source_language, target_language, extractor = False, "id", "zh", asdict(VGG)
 
     def __init__(self, image_shape=None):
         self.image_shape = image_shape

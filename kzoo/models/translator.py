@@ -152,9 +152,9 @@ class Translator(WholeBatchLoss, keras.Model):
             The translations, in the order of `texts`.
 
         Raises:
-            UserError: a sentence longer than the model's maximum; a language that the model lacks; images that
-                do not fit; a prefix that is too long or has an unknown character; another argument that no
-                search can have; token scores that are not finite.
+            UserError: a sentence longer than the model's maximum; a language that the model lacks; images
+                that do not fit; a prefix that is too long or has an unknown character; another argument that
+                no search can have; token scores that are not finite.
         """
         asked = locals()
         del asked["self"]
