@@ -191,6 +191,8 @@ def test_a_transformer_translates_text(ask, tmp_path, monkeypatch):
     assert best["translation"][2] == ""
     assert none == no_n_best == {"translation": [], "score": []}
     assert one["translation"] == best["translation"][1:2]
+    keras_s_own = keras.layers.TFSMLayer(tmp_path / "model", call_endpoint="serving_default")
+    assert keras_s_own(tf.constant(ENGLISH[1:2]))["translation"].numpy()[0].decode() == one["translation"][0]
     assert len({len(words) // 16 for words in translator.tokenize_source(REPLACED, truncate=True)}) > 1
 
 
