@@ -196,11 +196,8 @@ class BeamSearch(keras.Model):
         no_text = np.zeros(size, "float32")
         no_text[NOT_TEXT] = NEVER
         logits = ops.cast(logits, "float32") + no_text
-        barred = np.zeros((2, size), "float32")
-        barred[1, np.arange(size) != END] = NEVER  # in the last step only the end symbol is allowed
-        barred = ops.take(
-            ops.convert_to_tensor(barred), ops.cast(step >= self.max_length - 1, "int32"), axis=0
-        )
+        only_end = np.where(np.arange(size) == END, 0.0, NEVER).astype("float32")
+        barred = ops.where(step >= self.max_length - 1, only_end, 0.0)  # in the last step
         totals = (scores - ops.logsumexp(logits, axis=-1))[..., None] + logits + barred + never  # (B, K, V)
         totals = ops.reshape(totals, (ops.shape(logits)[0], self.beam_size * size))
         best, positions = top_k(totals, 2 * self.beam_size)

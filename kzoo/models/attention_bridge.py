@@ -3,7 +3,6 @@
 import keras
 import numpy as np
 from keras import ops
-from keras_hub.models import Backbone
 
 from kzoo.layers import (
     AttentionBridge,
@@ -14,7 +13,7 @@ from kzoo.layers import (
     RecurrentEncoder,
     TransformerEncoder,
 )
-from kzoo.models.backbones import check_rate, check_sizes, settings, unit_normal
+from kzoo.models.backbones import TranslationBackbone, check_rate, check_sizes, unit_normal
 from kzoo.models.losses import never
 
 TRANSFORMER_HEADS = 8
@@ -45,7 +44,7 @@ RECURRENT = ("lstm", "gru")
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class AttentionBridgeBackbone(Backbone):
+class AttentionBridgeBackbone(TranslationBackbone):
     """An encoder and a decoder for each language, around one attention bridge that all of them share.
 
     Inputs are `{"source": (B, S), "target": (B, T), "source_language": (B,), "target_language": (B,)}`,
@@ -120,7 +119,7 @@ class AttentionBridgeBackbone(Backbone):
         trainable: bool = True,
     ):
         vocabulary_sizes = list(vocabulary_sizes)
-        self._settings = settings(locals())
+        self._keep(locals())
         sizes = vocabulary_sizes
         if encoder not in ENCODERS:
             raise ValueError(f"encoder is one of {', '.join(ENCODERS)}, not {encoder!r}")
@@ -303,6 +302,3 @@ class AttentionBridgeBackbone(Backbone):
     def default_lora_layer_names(self) -> list[str]:
         """Return the dense layers that `enable_lora` adapts: the bridge's and the decoders' attention's."""
         return ["hidden", "heads", "keys", "combine"]
-
-    def get_config(self):
-        return {**super().get_config(), **self._settings}

@@ -1,16 +1,42 @@
-"""What the backbones share: source embeddings, and checks of their arguments."""
+"""What the backbones share: how they are saved, source embeddings, and checks of their arguments."""
 
 import inspect
 from collections.abc import Callable
 from numbers import Integral
 
 import keras
+from keras_hub.models import Backbone
 
 from kzoo.errors import UserError, nearest
 from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
 from kzoo.layers.glyph_architectures import FORMAT, read_options
 
 SOURCE_EMBEDDINGS = ("lookup", "glyph")
+
+
+class TranslationBackbone(Backbone):
+    """A backbone that is saved as what it was made from, which its constructor gives to `_keep`."""
+
+    def _keep(self, arguments: dict):
+        """Keep a constructor's `locals()`, but Keras's own, as JSON has them."""
+        others = ("self", "__class__", "dtype", "name", "trainable")
+        own = {name: value for name, value in arguments.items() if name not in others}
+        self._settings = {n: list(value) if isinstance(value, tuple) else value for n, value in own.items()}
+
+    def get_config(self):
+        config = {**super().get_config(), **self._settings}
+        embedding = getattr(self, "source_embedding", None)
+        if isinstance(embedding, GlyphEmbedding):  # all that its encoder depends on
+            names = ("architecture", "num_features")
+            form = {name: getattr(embedding.encoder, name) for name in names}
+            config["glyph_options"] = {**config["glyph_options"], **form, "format": FORMAT}
+        return config
+
+    @classmethod
+    def from_config(cls, config):
+        if config.get("source_embedding") == "glyph":  # older files say less about it
+            config = {**config, "glyph_options": read_options(config.get("glyph_options") or {})}
+        return super().from_config(config)
 
 
 def check_source_embedding(kind: str, glyph_options: dict | None):
@@ -29,27 +55,6 @@ def glyph_embedding(
     return GlyphEmbedding(vocabulary_size, encoder, dtype=dtype, name=name)
 
 
-def with_saved_options(config: dict, embedding: keras.layers.Layer) -> dict:
-    """Return a backbone's configuration with all that its glyph encoder depends on, if it has one.
-
-    Args:
-        config: with `glyph_options` as they were given.
-        embedding: the backbone's source embedding.
-    """
-    if not isinstance(embedding, GlyphEmbedding):
-        return config
-    encoder = embedding.encoder
-    form = {"architecture": encoder.architecture, "num_features": encoder.num_features, "format": FORMAT}
-    return {**config, "glyph_options": {**config["glyph_options"], **form}}
-
-
-def with_read_options(config: dict) -> dict:
-    """Return a backbone's saved configuration with the `glyph_options` that it means."""
-    if config.get("source_embedding") != "glyph":
-        return config
-    return {**config, "glyph_options": read_options(config.get("glyph_options") or {})}
-
-
 def unit_normal() -> keras.initializers.Initializer:
     """Return the initializer of a recurrent network's token vectors.
 
@@ -57,13 +62,6 @@ def unit_normal() -> keras.initializers.Initializer:
     after 330 batches was 97 with those and 89 with these, and 89 and 81 at three times the rate.
     """
     return keras.initializers.RandomNormal(stddev=1.0)
-
-
-def settings(arguments: dict) -> dict:
-    """Return what a backbone was made from, as JSON has it: its constructor's `locals()` but Keras's own."""
-    others = ("self", "__class__", "dtype", "name", "trainable")
-    own = {name: value for name, value in arguments.items() if name not in others}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in own.items()}
 
 
 def check_sizes(**sizes):

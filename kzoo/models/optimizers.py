@@ -52,6 +52,7 @@ class WholeBatchClipping:
     """
 
     def _clip_gradients(self, grads):
+        # Private, because Keras clips inside `apply`, after it has averaged accumulated gradients.
         strategy = getattr(self, "_distribution_strategy", None)  # TensorFlow's optimizers have one
         if strategy is None or strategy.num_replicas_in_sync == 1 or not self.global_clipnorm:
             return super()._clip_gradients(grads)

@@ -2,24 +2,21 @@
 
 import keras
 from keras import ops
-from keras_hub.models import Backbone
 
 from kzoo.layers import Dropout, RecurrentDecoder, RecurrentEncoder
 from kzoo.models.backbones import (
+    TranslationBackbone,
     check_rate,
     check_sizes,
     check_source_embedding,
     glyph_embedding,
-    settings,
     unit_normal,
-    with_read_options,
-    with_saved_options,
 )
 from kzoo.models.losses import WholeBatchLoss
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class RecurrentBackbone(Backbone):
+class RecurrentBackbone(TranslationBackbone):
     """An encoder of bidirectional and unidirectional LSTMs, and a decoder of LSTMs with attention.
 
     Inputs are `{"source": (B, S), "target": (B, T)}`, int32 token ids with 0 for padding; the target begins
@@ -82,7 +79,7 @@ class RecurrentBackbone(Backbone):
         trainable: bool = True,
     ):
         glyph_options = dict(glyph_options or {})
-        self._settings = settings(locals())
+        self._keep(locals())
         check_source_embedding(source_embedding, glyph_options)
         check_sizes(
             source_vocabulary_size=source_vocabulary_size,
@@ -184,13 +181,6 @@ class RecurrentBackbone(Backbone):
     def default_lora_layer_names(self) -> list[str]:
         """Return the dense layers that `enable_lora` adapts: the decoder's attention's."""
         return ["keys", "combine"]
-
-    def get_config(self):
-        return with_saved_options({**super().get_config(), **self._settings}, self.source_embedding)
-
-    @classmethod
-    def from_config(cls, config):
-        return super().from_config(with_read_options(config))
 
 
 class LanguageModel(WholeBatchLoss, keras.Model):

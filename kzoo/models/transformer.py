@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import keras
 from keras import ops
 from keras_hub.layers import PositionEmbedding, SinePositionEncoding
-from keras_hub.models import Backbone
 
 from kzoo.layers import (
     Dropout,
@@ -18,18 +17,16 @@ from kzoo.layers import (
     TransformerEncoderLayer,
 )
 from kzoo.models.backbones import (
+    TranslationBackbone,
     check_rate,
     check_sizes,
     check_source_embedding,
     glyph_embedding,
-    settings,
-    with_read_options,
-    with_saved_options,
 )
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class TransformerBackbone(Backbone):
+class TransformerBackbone(TranslationBackbone):
     """Transformer encoder and decoder with tied embeddings.
 
     Inputs are `{"source": (B, S), "target": (B, T)}`, int32 token ids with 0 for padding; the target begins
@@ -105,7 +102,7 @@ class TransformerBackbone(Backbone):
         trainable: bool = True,
     ):
         position_options, glyph_options = dict(position_options or {}), dict(glyph_options or {})
-        self._settings = settings(locals())
+        self._keep(locals())
         check_source_embedding(source_embedding, glyph_options)
         if source_embedding != "lookup" and target_vocabulary_size is None:
             raise ValueError(f"source_embedding={source_embedding!r} needs a target_vocabulary_size")
@@ -314,13 +311,6 @@ class TransformerBackbone(Backbone):
     def default_lora_layer_names(self) -> list[str]:
         """Return the layers that `enable_lora` adapts: all dense ones, not attention's joint kernel."""
         return ["query", "key_value", "output", "inner", "outer"]
-
-    def get_config(self):
-        return with_saved_options({**super().get_config(), **self._settings}, self.source_embedding)
-
-    @classmethod
-    def from_config(cls, config):
-        return super().from_config(with_read_options(config))
 
 
 def _with_positions(x, added, positions=None):

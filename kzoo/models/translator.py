@@ -335,13 +335,10 @@ class Translator(WholeBatchLoss, keras.Model):
 
     def _serialized_tokenizers(self) -> dict:
         """Return the tokenizers, and what goes with them, as `get_config` has them."""
-        serialize, shared = (
-            keras.saving.serialize_keras_object,
-            self.target_tokenizer is self.source_tokenizer,
-        )
+        source, target = self.source_tokenizer, self.target_tokenizer
         return {
-            "source_tokenizer": serialize(self.source_tokenizer),
-            "target_tokenizer": None if shared else serialize(self.target_tokenizer),
+            "source_tokenizer": keras.saving.serialize_keras_object(source),
+            "target_tokenizer": None if target is source else keras.saving.serialize_keras_object(target),
             **self._settings(),
         }
 
