@@ -187,9 +187,9 @@ class MultilingualTranslator(Translator):
         self._number(language)
         return tokenize_within(self.tokenizers[language], texts, self.backbone.max_length - 1, truncate)
 
-    def between(self, source_language: str, target_language: str) -> "Direction":
+    def between(self, source_language: str, target_language: str) -> "OneDirection":
         """Return one direction of this translator, for code that expects a translator of one direction."""
-        return Direction(self, *self._direction(source_language, target_language))
+        return OneDirection(self, *self._direction(source_language, target_language))
 
     def _direction(self, source, target):
         if source is None or target is None:
@@ -232,7 +232,7 @@ class MultilingualTranslator(Translator):
 
 
 @dataclass(frozen=True)
-class Direction:
+class OneDirection:
     """One direction of a multilingual translator, with the interface of `Translator.translate`."""
 
     translator: MultilingualTranslator

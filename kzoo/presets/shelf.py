@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # listing presets needs no deep-learning library
     from rich.console import Group
 
     from kzoo.models import MultilingualTranslator, Translator
-    from kzoo.models.multilingual import Direction
+    from kzoo.models.multilingual import OneDirection
 
 # Each builder's module, as the package's stub lists them.
 MODULES = {
@@ -200,7 +200,7 @@ def preset_name(preset: str, folder: Path) -> str:
 
 def direction(
     translator: "Translator | MultilingualTranslator", source: str | None = None, target: str | None = None
-) -> "Translator | Direction":
+) -> "Translator | OneDirection":
     """Return a trained translator for a single direction, with `translate` and its two languages.
 
     Args:
