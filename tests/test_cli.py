@@ -144,7 +144,9 @@ def test_no_progress_is_shown_where_nobody_looks(capsys):
 
 def test_evaluation_records_what_it_was_asked(tmp_path, monkeypatch):
     """With a translator that repeats the sentences."""
-    copier = SimpleNamespace(source_language="en", target_language="de", translate=lambda texts, **_: texts)
+    copier = SimpleNamespace(
+        multilingual=False, source_language="en", target_language="de", translate=lambda texts, **_: texts
+    )
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: copier)
     monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
     monkeypatch.setattr("kzoo.cli.scoring.start_backend", lambda: None)
@@ -278,7 +280,8 @@ def test_a_report_is_on_the_first_run_s_own_test_set(tmp_path, monkeypatch, caps
     assert "corpus files has no split 'none': known: test" in message
     (tmp_path / "recipe.json").write_text(json.dumps({**recipe, "corpus": "multi30k", "target": "de"}))
     monkeypatch.setattr(
-        "kzoo.presets.shelf.load", lambda _: SimpleNamespace(source_language="en", target_language="de")
+        "kzoo.presets.shelf.load",
+        lambda _: SimpleNamespace(multilingual=False, source_language="en", target_language="de"),
     )
     monkeypatch.setattr("kzoo.cli.comparison.start_backend", lambda: None)
     seen = []
@@ -295,7 +298,7 @@ def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatc
     def translate(texts, source, target, **_):
         return open_corpus("scenes").sentences("val", "de") if target == "de" else texts
 
-    model = SimpleNamespace(languages=["en", "de"], between=None, translate=translate)
+    model = SimpleNamespace(multilingual=True, languages=["en", "de"], between=None, translate=translate)
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: model)
     monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
     monkeypatch.setattr("kzoo.cli.scoring.start_backend", lambda: None)
@@ -319,7 +322,9 @@ def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatc
 
 
 def test_a_model_tuned_in_one_direction_is_scored_in_that_alone(tmp_path, monkeypatch):
-    model = SimpleNamespace(languages=["en", "de"], between=None, translate=lambda texts, *_, **__: texts)
+    model = SimpleNamespace(
+        multilingual=True, languages=["en", "de"], between=None, translate=lambda texts, *_, **__: texts
+    )
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: model)
     monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
     monkeypatch.setattr("kzoo.cli.scoring.start_backend", lambda: None)

@@ -18,7 +18,7 @@ from kzoo.data.corpora import open_files
 from kzoo.errors import UserError
 from kzoo.evaluation.image_plots import plot_image_attention, plot_regions
 from kzoo.models import Hypothesis
-from kzoo.models.image_inputs import image_rows
+from kzoo.models.images import image_rows
 from kzoo.presets import image_text_tiny
 from kzoo.scenes import scenes
 from kzoo.scenes.picture import draw
@@ -32,7 +32,7 @@ SHADES = (10, 200, 90)  # what a picture is filled with, and its features
 class Teller:
     """Repeats each sentence, and says the brightest number of its image where it reads one."""
 
-    source_language, target_language, extractor = "id", "zh", asdict(VGG)
+    multilingual, source_language, target_language, extractor = False, "id", "zh", asdict(VGG)
 
     def __init__(self, image_shape=None):
         self.image_shape = image_shape

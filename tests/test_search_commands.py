@@ -24,7 +24,7 @@ COMMANDS = {
 class Copier:
     """A translator that repeats the sentences, and notes with which search."""
 
-    source_language, target_language, search = "en", "de", SearchSettings()
+    multilingual, source_language, target_language, search = False, "en", "de", SearchSettings()
 
     def __init__(self, used):
         self.used = used

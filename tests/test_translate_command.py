@@ -21,7 +21,7 @@ LINES = [f"line {number}" for number in range(10)]
 class Upper:
     """Translates to capitals; SIGTERM comes before `stop_at`."""
 
-    source_language, target_language, image_shape = "en", "de", None
+    multilingual, source_language, target_language, image_shape = False, "en", "de", None
 
     def __init__(self):
         self.seen, self.stop_at = [], None

@@ -118,7 +118,7 @@ def _picture_files(features, count: int, folder: Path) -> list[Path]:
     Raises:
         UserError: the numbers of features and sentences differ, or a file is missing.
     """
-    from kzoo.models.image_inputs import image_rows
+    from kzoo.models.images import image_rows
 
     image_rows(features, count, features.shape[1:])
     files = [folder / features.names[row] for row in features.order]
@@ -131,7 +131,7 @@ def _picture_files(features, count: int, folder: Path) -> list[Path]:
 
 def _translations(translators: list, sources: list[str], data, split: str, truncate: bool) -> list[list[str]]:
     """Return each translator's translations; all images are checked before the first translation."""
-    from kzoo.models.image_inputs import image_rows
+    from kzoo.models.images import image_rows
 
     options = [
         {"images": image_rows(data.images(split), len(sources), translator.image_shape, translator.extractor)}

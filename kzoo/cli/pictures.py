@@ -15,7 +15,7 @@ def shown_picture(path: Path) -> np.ndarray:
     """
     from PIL import Image
 
-    from kzoo.models.image_inputs import read_picture
+    from kzoo.models.images import read_picture
 
     image = Image.fromarray(read_picture(path))
     image.thumbnail((MOST, MOST), Image.Resampling.BILINEAR)

@@ -168,7 +168,7 @@ def _name_in(features: Path, image: Path) -> str:
 
 def _as_read(translator, preset: str, image: Path, features):
     """Return the picture as the preset reads it: its file, or its row of the features."""
-    from kzoo.models.image_inputs import image_rows
+    from kzoo.models.images import image_rows
 
     shape = getattr(translator, "image_shape", None)
     if shape is None:

@@ -86,7 +86,7 @@ def evaluate(
     for chosen in split or []:
         data.languages_in(chosen)
     start_backend()
-    from kzoo.models.shown_images import shown_images
+    from kzoo.models.images import shown_images
 
     translator = load(preset)
     translator.search = search
@@ -95,7 +95,7 @@ def evaluate(
     reads_images = bool(getattr(translator, "image_shape", None))
     if (images or shown != "right") and not reads_images:
         raise UserError(f"preset {preset} reads text only: leave {'--images' if images else '--shown'} out")
-    if hasattr(translator, "languages") and not (source or target or files):
+    if translator.multilingual and not (source or target or files):
         unseen, tuned = _seen(folder, translator.languages)
         scores = _every_direction(translator, data, split or [], truncate, unseen or (), tuned)
         print(search)

@@ -1,7 +1,6 @@
 """The search of a command: a preset's own, with what the user gives in its place."""
 
-from kzoo.decoding.length_penalty import GNMT, Exponent
-from kzoo.decoding.search_settings import SearchSettings
+from kzoo.decoding.search_settings import GNMT, Exponent, SearchSettings
 
 
 def asked_search(

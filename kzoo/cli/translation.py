@@ -123,7 +123,7 @@ def translate(
 
 def _count(translator, texts: list[str], split: bool) -> int:
     """Return the number of sentences to be translated."""
-    from kzoo.models.split_texts import SplitTexts
+    from kzoo.models.texts import SplitTexts
 
     return len(SplitTexts(texts, [translator.source_language] * len(texts), split).sentences)
 
@@ -165,7 +165,7 @@ def _sentences(text: list[str] | None, file: Path | None) -> list[str]:
 
 def _images(translator, preset: str, pictures: list[Path] | None, features, count: int) -> dict:
     """Return the sentences' pictures or features, as the preset reads them, as arguments of `n_best`."""
-    from kzoo.models.image_inputs import image_rows
+    from kzoo.models.images import image_rows
 
     shape = getattr(translator, "image_shape", None)
     if shape is None:

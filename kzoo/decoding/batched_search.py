@@ -42,7 +42,7 @@ class BatchedSearch:
 
     def search(
         self,
-        words: list[list[int]],
+        tokens: list[list[int]],
         others: dict[str, np.ndarray],
         settings: SearchSettings,
         threads: int = 2,
@@ -52,7 +52,7 @@ class BatchedSearch:
         """Search for the best outputs of each sentence.
 
         Args:
-            words: the sentences as token ids, without start and end.
+            tokens: the sentences as token ids, without start and end.
             others: the other inputs of `encode`, one row per sentence.
             settings: K is the beam size, T the maximum length, `output_limit` for each padded length.
             threads: int. Batches at a time; always one on JAX.
@@ -62,10 +62,10 @@ class BatchedSearch:
         Returns:
             For each sentence its token ids `(K, T)` and scores `(K,)`, best first; `None` for an empty one.
         """
-        found = [None] * len(words)
+        found = [None] * len(tokens)
 
         def search_batch(length: int, numbers: list[int]):
-            source = padded_source(words, numbers, length)
+            source = padded_source(tokens, numbers, length)
             filled = numbers + numbers[:1] * (len(source) - len(numbers))  # fill up with the first sentence
             limit = output_limit(settings, length, self.max_length)
             inputs = {"source": source, **{name: values[filled] for name, values in others.items()}}
@@ -79,7 +79,7 @@ class BatchedSearch:
             if progress is not None:
                 progress(len(numbers))
 
-        batches = batches_by_length(words, self.max_length, prefixes)
+        batches = batches_by_length(tokens, self.max_length, prefixes)
         sentences = Counter(length for length, numbers in batches for _ in numbers)
         if keras.backend.backend() == "jax":
             threads = 1  # Keras donates the weights' buffers for the time of a call
@@ -111,7 +111,7 @@ def output_limit(settings: SearchSettings, length: int, most: int) -> int:
 
 
 def batches_by_length(
-    words: list[list[int]], most: int, prefixes: list[list[int]] | None = None
+    tokens: list[list[int]], most: int, prefixes: list[list[int]] | None = None
 ) -> list[tuple[int, list[int]]]:
     """Return the padded length and the sentence numbers of each batch, the longest first.
 
@@ -119,14 +119,14 @@ def batches_by_length(
     sentences. Empty sentences are in no batch.
 
     Args:
-        words: the sentences as token ids, without end.
+        tokens: the sentences as token ids, without end.
         most: int. Maximum length that the model can take, with the end symbol.
         prefixes: of the outputs. A sentence is padded to the length of its prefix where that is longer.
     """
     by_length = {}
-    counts = [max(map(len, both)) for both in zip(words, prefixes or words, strict=True)]
-    for number in sorted(range(len(words)), key=lambda i: -counts[i]):
-        if words[number]:
+    counts = [max(map(len, both)) for both in zip(tokens, prefixes or tokens, strict=True)]
+    for number in sorted(range(len(tokens)), key=lambda i: -counts[i]):
+        if tokens[number]:
             length = min(next((n for n in LENGTHS if n > counts[number]), most), most)
             by_length.setdefault(length, []).append(number)
     return [
@@ -141,10 +141,10 @@ def padded(rows: list[list[int]], length: int) -> np.ndarray:
     return np.array([[*row, *[PAD] * (length - len(row))] for row in rows], "int32")
 
 
-def padded_source(words: list[list[int]], numbers: list[int], length: int) -> np.ndarray:
+def padded_source(tokens: list[list[int]], numbers: list[int], length: int) -> np.ndarray:
     """Return the numbered sentences with their end symbols, padded to `length` and to one of `ROWS`."""
     rows = next(r for r in ROWS if r >= len(numbers))
     source = np.full((rows, length), PAD, "int32")
     for row, number in enumerate(numbers):
-        source[row, : len(words[number]) + 1] = [*words[number], END]
+        source[row, : len(tokens[number]) + 1] = [*tokens[number], END]
     return source

@@ -10,8 +10,8 @@ from kzoo.decoding.beam_search import NOT_TEXT
 from kzoo.errors import UserError
 from kzoo.export.precision import check_precision, is_quantized
 from kzoo.files import check_replaceable, whole_folder, write_json
-from kzoo.models.float16 import check_float16
-from kzoo.models.sentence_cross_entropy import IN_FLOAT16
+from kzoo.models.losses import IN_FLOAT16
+from kzoo.models.preset_checks import check_float16
 from kzoo.text import SubwordTokenizer
 
 REFUSED = {

@@ -7,7 +7,7 @@ TRANSPOSED, ROWS_REVERSED, COLUMNS_REVERSED = (5, 6, 7, 8), (3, 4, 7, 8), (2, 3,
 
 
 def decode_pictures(encoded, size: tuple[int, int]):
-    """Return pictures as `kzoo.models.image_inputs.read_picture` reads them, float32 `(B, h, w, 3)`.
+    """Return pictures as `kzoo.models.images.read_picture` reads them, float32 `(B, h, w, 3)`.
 
     The pixels of a PNG file of the model's own size are the same; scaling may differ by one in 255.
     JPEG and PNG files are turned as their EXIF data says.

@@ -3,7 +3,7 @@
 import keras
 
 from kzoo.errors import UserError
-from kzoo.models.float16 import check_float16
+from kzoo.models.preset_checks import check_float16
 
 
 def check_precision(precision: str):

@@ -3,17 +3,14 @@
 All modules are imported together, so that Keras knows every class that a saved model may name.
 """
 
-from kzoo.models.attention_bridge_backbone import AttentionBridgeBackbone
-from kzoo.models.character_tagger import CharacterTagger
-from kzoo.models.consistent_cross_entropy import ConsistentCrossEntropy
-from kzoo.models.label_smoothed_cross_entropy import LabelSmoothedCrossEntropy
-from kzoo.models.multilingual_translator import MultilingualTranslator
-from kzoo.models.noam_schedule import NoamSchedule
-from kzoo.models.optimizers import SGD, Adam
-from kzoo.models.recurrent_backbone import RecurrentBackbone
-from kzoo.models.sentence_cross_entropy import SentenceCrossEntropy
-from kzoo.models.texts_and_tokens import Hypothesis
-from kzoo.models.transformer_backbone import TransformerBackbone
+from kzoo.models.attention_bridge import AttentionBridgeBackbone
+from kzoo.models.losses import ConsistentCrossEntropy, LabelSmoothedCrossEntropy, SentenceCrossEntropy
+from kzoo.models.multilingual import MultilingualTranslator
+from kzoo.models.optimizers import SGD, Adam, NoamSchedule
+from kzoo.models.recurrent import RecurrentBackbone
+from kzoo.models.tagger import CharacterTagger
+from kzoo.models.texts import Hypothesis
+from kzoo.models.transformer import TransformerBackbone
 from kzoo.models.translator import Translator
 from kzoo.text import (  # noqa: F401, a translator is saved with its tokenizers
     CharacterTokenizer,

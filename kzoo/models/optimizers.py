@@ -1,6 +1,47 @@
-"""Keras's optimizers, with clipping of the whole batch's gradient on any number of devices."""
+"""The rate of "Attention Is All You Need", and optimizers that clip the whole batch's gradient."""
 
 import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class NoamSchedule(keras.optimizers.schedules.LearningRateSchedule):
+    """Linear warm-up, then decay with the inverse square root of the step.
+
+        rate(step) = factor · width^-0.5 · min(step^-0.5, step · warmup_steps^-1.5),   step = 1, 2, …
+
+    Its peak is factor / sqrt(width · warmup_steps), at step `warmup_steps`.
+
+    Args:
+        width: int. D, the model's width.
+        warmup_steps: int. Steps until the peak. Defaults to `4000`.
+        factor: float. Defaults to `1`.
+        batches_per_step: int. Batches whose gradients the optimizer accumulates per step; needed because
+            Keras passes a schedule the number of batches. Defaults to `1`.
+
+    Example:
+
+    >>> round(float(NoamSchedule(width=512)(3999)), 6)
+    0.000699
+
+    Reference:
+        Vaswani et al. 2017, "Attention Is All You Need", Eq. 3. https://arxiv.org/abs/1706.03762
+    """
+
+    def __init__(self, width: int, warmup_steps: int = 4000, factor: float = 1.0, batches_per_step: int = 1):
+        super().__init__()
+        self.width = width
+        self.warmup_steps = warmup_steps
+        self.factor = factor
+        self.batches_per_step = batches_per_step
+
+    def __call__(self, step):
+        step = ops.cast(step // self.batches_per_step, "float32") + 1.0
+        return self.factor * self.width**-0.5 * ops.minimum(ops.rsqrt(step), step * self.warmup_steps**-1.5)
+
+    def get_config(self):
+        names = ("width", "warmup_steps", "factor", "batches_per_step")
+        return {name: getattr(self, name) for name in names}
 
 
 class WholeBatchClipping:
@@ -11,6 +52,7 @@ class WholeBatchClipping:
     """
 
     def _clip_gradients(self, grads):
+        # Private, because Keras clips inside `apply`, after it has averaged accumulated gradients.
         strategy = getattr(self, "_distribution_strategy", None)  # TensorFlow's optimizers have one
         if strategy is None or strategy.num_replicas_in_sync == 1 or not self.global_clipnorm:
             return super()._clip_gradients(grads)

@@ -25,9 +25,14 @@ from kzoo.hub.integrity import (
     seal,
 )
 from kzoo.hub.location import locate
-from kzoo.models.float16 import check_float16
-from kzoo.models.preset_safety import PACKAGES, check_object, check_settings
-from kzoo.models.preset_weights import check_vocabularies, check_weights
+from kzoo.models.preset_checks import (
+    PACKAGES,
+    check_float16,
+    check_object,
+    check_settings,
+    check_vocabularies,
+    check_weights,
+)
 
 TRANSLATOR_FILE = "translator.json"
 CONFIG_FILE = "config.json"  # as keras-hub names it
@@ -37,8 +42,14 @@ SHARD_SIZE = 0.03  # GiB of float32 per file, half of it in float16: hosts refus
 TOKENIZER_FILE = re.compile(r"[\w-]+\.json", re.ASCII)
 
 
-def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers: list, settings: dict):
-    """Write a preset: the backbone's configuration, its weights in float16, tokenizers, settings, search.
+def write_preset(
+    folder: str | os.PathLike,
+    translator: keras.Model,
+    tokenizers: list,
+    settings: dict,
+    dtype: str = "float16",
+):
+    """Write a preset: the backbone's configuration, its weights, tokenizers, settings, search.
 
     Args:
         folder: the preset's folder. It is written completely or not at all, and replaces an earlier preset
@@ -46,12 +57,15 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
         translator: its class, its `backbone` and its `search` are written.
         tokenizers: in the order in which `read_preset` returns them; one may occur several times.
         settings: the other arguments that the translator is made from.
+        dtype: of the weights in the files: `"float16"` or `"float32"`.
 
     Raises:
-        UserError: the folder holds something other than a preset, or cannot be written; a weight beyond
-            float16 or not finite; weights of quantization or LoRA; a backbone of another package; anything
-            that `read_preset` would refuse.
+        UserError: another dtype; the folder holds something other than a preset, or cannot be written; a
+            weight beyond float16 or not finite; weights of quantization or LoRA; a backbone of another
+            package; anything that `read_preset` would refuse.
     """
+    if dtype not in ("float16", "float32"):
+        raise UserError(f"a preset's weights are float16 or float32, not {dtype!r}")
     _check_tokenizers(tokenizers)
     others = _others(Path(folder))
     backbone = translator.backbone
@@ -67,14 +81,16 @@ def write_preset(folder: str | os.PathLike, translator: keras.Model, tokenizers:
             ".keras file, which, loaded, has LoRA's factors in its weights"
         )
     full.set_weights(backbone.get_weights())
-    check_float16(full.weights)
+    if dtype == "float16":
+        check_float16(full.weights)
     with whole_folder(folder) as unfinished:
         check_space(unfinished, 8 * full.count_params() + 2**20)  # in float32, and again in float16
         # A weight is in one file, however large it is.
         largest = max(4 * math.prod(weight.shape) for weight in full.weights) / 2**30
         full.save_to_preset(str(unfinished), max_shard_size=max(SHARD_SIZE, largest))
-        for path in sorted(unfinished.glob("*.weights.h5")):
-            _halve(path)
+        if dtype == "float16":
+            for path in sorted(unfinished.glob("*.weights.h5")):
+                _halve(path)
         for tokenizer in tokenizers:
             tokenizer.save_to_preset(str(unfinished))
         content = {
@@ -180,7 +196,8 @@ def read_preset(
     check_listed(folder, listing, weights)
     settings = _settings(folder)
     kind = settings.pop("class")
-    if kind not in [one.__name__ for one in translator.__mro__]:
+    several = "languages" in settings
+    if kind not in [one.__name__ for one in translator.__mro__] or translator.multilingual != several:
         raise UserError(
             f"preset {folder} holds a {kind!r:.80}, not a {translator.__name__}: "
             "read it with kzoo.presets.load"

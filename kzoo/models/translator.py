@@ -1,32 +1,47 @@
-"""The translator: a translation model together with its tokenizers."""
+"""The translator: a backbone with its tokenizers and its compiled beam searches."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from typing import Self
 
 import keras
 import numpy as np
 from keras_hub.tokenizers import Tokenizer
 
+from kzoo.decoding import SearchSettings
+from kzoo.decoding.batched_search import BatchedSearch
+from kzoo.decoding.search_settings import check_whole_numbers
 from kzoo.errors import UserError
-from kzoo.models.image_inputs import image_rows
-from kzoo.models.split_texts import SplitTexts
-from kzoo.models.texts_and_tokens import Hypothesis, as_hypotheses, checked_texts, pieces, tokenize_within
-from kzoo.models.translation_model import TranslationModel
+from kzoo.models.compiled import SourceAttention, uses_xla
+from kzoo.models.images import image_rows
+from kzoo.models.losses import WholeBatchLoss, token_weights
+from kzoo.models.preset_files import in_one_line, read_preset, write_preset
+from kzoo.models.texts import (
+    Hypothesis,
+    SplitTexts,
+    as_hypotheses,
+    checked_texts,
+    pieces,
+    tokenize_prefixes,
+    tokenize_within,
+)
 from kzoo.text.tokenizers import END
 
 Image = np.ndarray | str | os.PathLike  # features, pixels, or a picture's file
+Direction = tuple[str | None, str | None]  # codes of a source and a target language
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class Translator(TranslationModel):
+class Translator(WholeBatchLoss, keras.Model):
     """A translation model with its tokenizers: `fit` and `evaluate` take token ids, `translate` takes text.
 
     Its configuration (`get_config`, `keras.models.clone_model`) has no vocabularies; a saved file and a
     preset have them.
 
     Args:
-        backbone: a model from `{"source": (B, S), "target": (B, T)}` to logits `(B, T, V)` that implements
-            the decoding contract of `kzoo.decoding`, such as `TransformerBackbone`.
+        backbone: a functional model from `{"source": (B, S), "target": (B, T)}` to logits `(B, T, V)`, with a
+            `max_length`, that implements the decoding contract of `kzoo.decoding`, such as
+            `TransformerBackbone`.
         source_tokenizer: `SubwordTokenizer` of the source language.
         target_tokenizer: of the target language; the source's by default.
         source_language: code of the source language, such as `"en"`.
@@ -34,7 +49,8 @@ class Translator(TranslationModel):
         extractor: the extractor of the picture features that the model reads, as the fields of a
             `kzoo.data.Extractor`: a file with features of another extractor is refused. `None`: any features
             are accepted.
-        **kwargs: the `search`, a `SearchSettings`, and other arguments of `keras.Model`.
+        search: how translations are searched for where a call does not say; it may be replaced at any time.
+        **kwargs: other arguments of `keras.Model`.
 
     Call arguments:
         inputs: as the backbone's.
@@ -49,6 +65,8 @@ class Translator(TranslationModel):
     ['Ein Hund rennt.']
     """
 
+    multilingual = False  # whether `translate` is told the languages
+
     def __init__(
         self,
         backbone: keras.Model,
@@ -57,14 +75,36 @@ class Translator(TranslationModel):
         source_language: str | None = None,
         target_language: str | None = None,
         extractor: dict | None = None,
+        search: SearchSettings | None = None,
         **kwargs,
     ):
-        super().__init__(backbone, **kwargs)
+        super().__init__(**{"dtype": backbone.dtype_policy, **kwargs})  # the policy decides on loss scaling
+        self.backbone = backbone
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer or source_tokenizer
         self.source_language = source_language
         self.target_language = target_language
         self.extractor = extractor
+        self.search = search or SearchSettings()
+        self._compiled_with = None
+        self._heed_new_weights()
+        self.built = True  # like the backbone
+
+    @property
+    def languages(self) -> list[str | None]:
+        """The codes of the languages: the source's and the target's."""
+        return [self.source_language, self.target_language]
+
+    @property
+    def image_shape(self) -> tuple[int, ...] | None:
+        """The shape of the image that comes with a sentence; `None`: the model reads text only."""
+        shape = self.backbone.get_config().get("image_shape")
+        return None if shape is None else tuple(shape)
+
+    @property
+    def embeds(self) -> bool:
+        """Whether the model also embeds sentences."""
+        return False
 
     def translate(
         self,
@@ -80,6 +120,8 @@ class Translator(TranslationModel):
         min_length: int | None = None,
         no_repeat_ngram: int | None = None,
         split_sentences: bool | None = None,
+        source_language: str | None = None,
+        target_language: str | None = None,
     ) -> list[str]:
         """Translate sentences, or with `split_sentences` texts of several.
 
@@ -104,33 +146,19 @@ class Translator(TranslationModel):
             split_sentences: bool. Split each text into its sentences, translate each, and join the
                 translations; `progress` then counts sentences. `False`: each text is one sentence. `None`:
                 the same, with a warning if a text has several, of which the model may leave some out.
+            source_language, target_language: codes of the languages; a model of several has no default.
 
         Returns:
             The translations, in the order of `texts`.
 
         Raises:
-            UserError: a sentence longer than the model's maximum; images that do not fit; a prefix that is
-                too long or has an unknown character; another argument that no search can have; token scores
-                that are not finite.
+            UserError: a sentence longer than the model's maximum; a language that the model lacks; images
+                that do not fit; a prefix that is too long or has an unknown character; another argument that
+                no search can have; token scores that are not finite.
         """
-        return [
-            best[0].text
-            for best in self.n_best(
-                texts,
-                1,
-                beam_size,
-                length_penalty,
-                max_length,
-                truncate,
-                threads,
-                progress,
-                images,
-                prefixes,
-                min_length,
-                no_repeat_ngram,
-                split_sentences,
-            )
-        ]
+        asked = locals()
+        del asked["self"]
+        return [best[0].text for best in self.n_best(n=1, **asked)]
 
     def n_best(
         self,
@@ -147,6 +175,8 @@ class Translator(TranslationModel):
         min_length: int | None = None,
         no_repeat_ngram: int | None = None,
         split_sentences: bool | None = None,
+        source_language: str | None = None,
+        target_language: str | None = None,
     ) -> list[list[Hypothesis]]:
         """Return the `n` best translations of each text, best first, with their scores; no text twice.
 
@@ -158,29 +188,40 @@ class Translator(TranslationModel):
 
         The other arguments are those of `translate`.
         """
-        n, search = self._chosen(
-            n,
-            threads,
+        search = self.search.changed(
             beam_size=beam_size,
             length_penalty=length_penalty,
             max_length=max_length,
             min_length=min_length,
             no_repeat_ngram=no_repeat_ngram,
         )
+        n = search.beam_size if n is None else n
+        check_whole_numbers(n=n, threads=threads)
+        if n > search.beam_size:
+            raise UserError(f"{n} best translations need a beam of at least {n}, not {search.beam_size}")
+        source, target = direction = self._direction(source_language, target_language)
+        reads, writes = self._tokenizers(direction)
         texts = checked_texts(texts)
-        split = SplitTexts(texts, [self.source_language] * len(texts), split_sentences)
-        words = self.tokenize_source(split.sentences, truncate)
-        begun = self._begun(self.target_tokenizer, split.prefixes(prefixes), len(words), search)
+        split = SplitTexts(texts, [source] * len(texts), split_sentences)
+        tokens = tokenize_within(reads, split.sentences, self.backbone.max_length - 1, truncate)
+        longest = min(search.max_length or self.backbone.max_length, self.backbone.max_length)
+        begun = tokenize_prefixes(writes, split.prefixes(prefixes), len(tokens), longest - 1)
+        others = self._language_inputs(direction, len(tokens))
+        images = image_rows(images, len(texts), self.image_shape, self.extractor)
+        if images is not None:
+            others["image"] = images[split.text_of] if split_sentences else images
         self._heed_new_weights()
         self.bake()
-        images = image_rows(images, len(texts), self.image_shape, self.extractor)
-        others = {} if images is None else {"image": images[split.text_of] if split_sentences else images}
-        found = self._searches.search(words, others, search, threads, progress, begun)
-        found = as_hypotheses(found, n, self.target_tokenizer)
-        return split.join(found, [self.target_language] * len(texts))
+        found = self._searches.search(tokens, others, search, threads, progress, begun)
+        return split.join(as_hypotheses(found, n, writes), [target] * len(texts))
 
     def attention(
-        self, text: str, translation: str | None = None, image: Image | None = None
+        self,
+        text: str,
+        translation: str | None = None,
+        image: Image | None = None,
+        source_language: str | None = None,
+        target_language: str | None = None,
     ) -> tuple[list[str], list[str], np.ndarray]:
         """Return the attention of a translation's tokens to the tokens of its sentence.
 
@@ -191,6 +232,7 @@ class Translator(TranslationModel):
             text: the sentence.
             translation: by default what `translate` returns.
             image: one image, as in `translate`'s `images`.
+            source_language, target_language: as in `translate`.
 
         Returns:
             The sentence's S subwords and the translation's T subwords, both with the end symbol, and the
@@ -200,15 +242,19 @@ class Translator(TranslationModel):
             UserError: an empty sentence, a sentence or translation longer than the model's maximum, or an
                 image that does not fit.
         """
-        source = self._some_words(text)
+        direction = self._direction(source_language, target_language)
+        reads, writes = self._tokenizers(direction)
+        source = self._tokens(text, reads)
         images = image_rows(None if image is None else [image], 1, self.image_shape)
         if translation is None:
-            translation = self.translate([text], images=images, split_sentences=False)[0]
-        target = tokenize_within(self.target_tokenizer, [translation], self.backbone.max_length - 1)[0]
-        others = {} if images is None else {"image": images}
+            languages = dict(zip(("source_language", "target_language"), direction, strict=True))
+            (best,) = self.n_best([text], n=1, images=images, split_sentences=False, **languages)
+            translation = best[0].text
+        (target,) = tokenize_within(writes, [translation], self.backbone.max_length - 1)
+        others = self._language_inputs(direction, 1) | ({} if images is None else {"image": images})
         self._heed_new_weights()
-        weights = self._attention(source, target, others)[..., : len(source) + 1]
-        return pieces(self.source_tokenizer, source), pieces(self.target_tokenizer, target), weights
+        attended = self._attended(pieces(reads, source))
+        return attended, pieces(writes, target), self._attention(source, target, others)[..., : len(attended)]
 
     def image_attention(self, text: str, image: Image) -> tuple[list[str], np.ndarray]:
         """Return a sentence's subwords with the end symbol, and the picture's attention to them.
@@ -223,18 +269,12 @@ class Translator(TranslationModel):
         Raises:
             UserError: a model that reads text only, an empty sentence, or an image that does not fit.
         """
-        words = self._some_words(text)
+        tokens = self._tokens(text, self.source_tokenizer)
         images = image_rows([image], 1, self.image_shape)
-        inputs = {"source": np.array([[*words, END]], "int32"), "image": images}
+        inputs = {"source": np.array([[*tokens, END]], "int32"), "image": images}
         scores = self.backbone.image_attention(inputs)
         weights = np.stack([keras.ops.convert_to_numpy(layer[0]) for layer in scores])
-        return pieces(self.source_tokenizer, words), weights
-
-    def _some_words(self, text: str) -> list[int]:
-        words = self.tokenize_source([text])[0]
-        if not words:
-            raise UserError(f"{text!r} has no word to attend to")
-        return words
+        return pieces(self.source_tokenizer, tokens), weights
 
     def tokenize_source(self, texts: Iterable[str], truncate: bool = False) -> list[list[int]]:
         """Return the token ids of source sentences, without start and end.
@@ -243,15 +283,49 @@ class Translator(TranslationModel):
             UserError: a sentence longer than the model's maximum, unless `truncate` is true; a model without
                 tokenizers.
         """
-        if self.source_tokenizer is None:
-            raise UserError("this model has no tokenizer: build it with one, as pope_tiny(tokenizer)")
         return tokenize_within(self.source_tokenizer, texts, self.backbone.max_length - 1, truncate)
 
-    def _tokenizers_and_settings(self):
+    def _tokens(self, text: str, tokenizer: Tokenizer) -> list[int]:
+        (tokens,) = tokenize_within(tokenizer, [text], self.backbone.max_length - 1)
+        if not tokens:
+            raise UserError(f"{text!r} has no word to attend to")
+        return tokens
+
+    # What differs where one model translates in many directions.
+
+    def _direction(self, source: str | None, target: str | None) -> Direction:
+        """Return the languages that a call is about.
+
+        Raises:
+            UserError: languages that the model lacks, or none where it has several.
+        """
+        for asked, own in zip((source, target), self.languages, strict=True):
+            if asked not in (None, own):
+                raise UserError(
+                    f"the model translates from {self.source_language} to {self.target_language}, "
+                    f"not with {asked!r}"
+                )
+        return self.source_language, self.target_language
+
+    def _tokenizers(self, direction: Direction) -> tuple[Tokenizer | None, Tokenizer | None]:
+        """Return the tokenizers of a source and a target."""
+        return self.source_tokenizer, self.target_tokenizer
+
+    def _language_inputs(self, direction: Direction, rows: int) -> dict[str, np.ndarray]:
+        """Return what a backbone of several languages is told of a direction, one row for each sentence."""
+        return {}
+
+    def _attended(self, subwords: list[str]) -> list[str]:
+        """Return what a translation attends to: a sentence's subwords, or their summary."""
+        return subwords
+
+    def _tokenizers_and_settings(self) -> tuple[list, dict]:
+        """Return what a preset has beside the backbone: tokenizers, and other arguments as JSON."""
         return [self.source_tokenizer, self.target_tokenizer], self._settings()
 
     @classmethod
-    def _from_parts(cls, backbone, tokenizers, settings):
+    def _from_parts(cls, backbone: keras.Model, tokenizers: list, settings: dict) -> Self:
+        """Return the translator of a backbone and what `_tokenizers_and_settings` returned."""
         return cls(backbone, *tokenizers, **settings)
 
     def _settings(self) -> dict:
@@ -259,12 +333,153 @@ class Translator(TranslationModel):
         languages = {"source_language": self.source_language, "target_language": self.target_language}
         return languages if self.extractor is None else {**languages, "extractor": dict(self.extractor)}
 
-    def get_config(self):
+    def _serialized_tokenizers(self) -> dict:
+        """Return the tokenizers, and what goes with them, as `get_config` has them."""
+        source, target = self.source_tokenizer, self.target_tokenizer
         return {
-            **super().get_config(),
-            "source_tokenizer": keras.saving.serialize_keras_object(self.source_tokenizer),
-            "target_tokenizer": None
-            if self.target_tokenizer is self.source_tokenizer
-            else keras.saving.serialize_keras_object(self.target_tokenizer),
+            "source_tokenizer": keras.saving.serialize_keras_object(source),
+            "target_tokenizer": None if target is source else keras.saving.serialize_keras_object(target),
             **self._settings(),
         }
+
+    # As a Keras model.
+
+    def call(self, inputs, training=None):
+        # Keras would take a dictionary's values in the order of their names, whatever these are.
+        if isinstance(inputs, dict) and (others := inputs.keys() - self.backbone.input.keys()):
+            raise ValueError(
+                f"the model reads {', '.join(sorted(self.backbone.input))}, not {', '.join(sorted(others))}"
+            )
+        return self.backbone(inputs, training=training)
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        # Keras uses the weights for `weighted_metrics`.
+        weights = token_weights(y) if sample_weight is None else sample_weight
+        return super().compute_metrics(x, y, y_pred, weights)
+
+    def _resolve_auto_jit_compile(self):
+        # For `compile` without `jit_compile`. Keras itself would not use XLA on a CPU, where it is faster,
+        # but would on a GPU for switches between languages, which it cannot compile. Private, because what
+        # `compile` is given is saved in files, which another backend may read.
+        return uses_xla(self.backbone)
+
+    def get_config(self):
+        # What the backbone was made from does not say which of its layers have been frozen since.
+        return {
+            **super().get_config(),
+            "backbone": keras.saving.serialize_keras_object(self.backbone),
+            "search": self.search.entries(),
+            "frozen_layers": [n for n, layer in enumerate(self._backbone_layers()) if not layer.trainable],
+            **self._serialized_tokenizers(),
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        config = dict(config)
+        frozen = config.pop("frozen_layers", [])  # not in older files
+        search = SearchSettings.from_entries(config.pop("search", {}), "the configuration")  # likewise
+        parts = {name: keras.saving.deserialize_keras_object(value) for name, value in config.items()}
+        model = cls(**parts, search=search)
+        if frozen:
+            for number, layer in enumerate(model._backbone_layers()):  # each before its own layers
+                layer.trainable = number not in frozen
+        return model
+
+    def _backbone_layers(self) -> list[keras.layers.Layer]:
+        # Private, because Keras has no public way to list the layers of layers.
+        return self.backbone._flatten_layers()
+
+    def save_to_preset(self, folder: str | os.PathLike, dtype: str = "float16"):
+        """Write the translator as a keras-hub preset: configuration, weights, tokenizers, search.
+
+        Args:
+            folder: the preset's folder. It is written completely or not at all, and replaces an earlier
+                preset there; other files in the folder, such as its card, are kept.
+            dtype: of the weights in the file: `"float16"`, or `"float32"`, which is exact and twice as large.
+
+        Raises:
+            UserError: the folder holds something other than a preset, or cannot be written; a weight beyond
+                float16; another dtype; settings that `from_preset` would refuse, such as a language "zh/TW".
+        """
+        write_preset(folder, self, *self._tokenizers_and_settings(), dtype)
+
+    @classmethod
+    def from_preset(cls, folder: str | os.PathLike, **overrides) -> Self:
+        """Read what `save_to_preset` wrote.
+
+        Args:
+            folder: the preset: a folder, a name on the shelf, or a handle, as `kzoo.presets.load` takes it.
+            **overrides: arguments of the backbone that replace the saved ones, such as `dropout`.
+        """
+        parts = read_preset(folder, cls, **overrides)
+        with in_one_line(folder):
+            return cls._from_parts(*parts)
+
+    def export(
+        self,
+        filepath: str | os.PathLike,
+        format: str = "tf_saved_model",
+        verbose: bool | None = None,
+        input_signature=None,
+        *,
+        beam_size: int | None = None,
+        length_penalty: float | Callable | None = None,
+        precision: str = "float32",
+    ):
+        """Write a TensorFlow SavedModel from text to text, with search and tokenizers inside.
+
+        Args:
+            filepath: its folder.
+            format: `"tf_saved_model"`; `kzoo.export.export_ctranslate2` writes CTranslate2's.
+            verbose: bool. Whether to print what is written, which takes a minute or two.
+            input_signature: `None`: its signatures are those of `kzoo.export.export_saved_model`.
+            beam_size, length_penalty: as in `translate`; the rest is as in `search`.
+            precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
+
+        Raises:
+            UserError: another format or an input signature, or as for `kzoo.export.export_saved_model`.
+        """
+        from kzoo.export import export_saved_model
+
+        if format != "tf_saved_model":
+            raise UserError(
+                f"a translator is exported with format='tf_saved_model', not {format!r}; "
+                "kzoo.export.export_ctranslate2 writes CTranslate2's format"
+            )
+        if input_signature is not None:
+            raise UserError("a translator's signatures take text: leave input_signature out")
+        if verbose:
+            print(f"{filepath}: writing the graph of the beam search, which takes a minute or two")
+        export_saved_model(self, filepath, beam_size, length_penalty, precision)
+        if verbose:
+            print(f"{filepath}: written, tf_saved_model, {precision}")
+
+    def _forget_compiled(self):
+        """Begin without compiled functions of the model."""
+        self._searches = BatchedSearch(self, self.backbone.max_length, uses_xla(self.backbone))
+        self._attention = SourceAttention(self.backbone)
+
+    def _heed_new_weights(self):
+        """Forget functions compiled with weights that are gone: `quantize` and `enable_lora` make others."""
+        weights = tuple(map(id, self.backbone.weights))
+        if weights != self._compiled_with:
+            self._forget_compiled()
+            self._compiled_with = weights
+
+    def bake(self):
+        """Encode the glyphs of all source characters once, if the model reads glyphs."""
+        for layer in self.backbone.layers:
+            if hasattr(layer, "bake"):
+                layer.bake()
+
+    def encode(self, inputs: dict) -> dict:
+        """Return the backbone's memory of `inputs`: the first part of the decoding contract."""
+        return self.backbone.encode(inputs)
+
+    def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
+        """Return the backbone's state before the first token: the second part of the decoding contract."""
+        return self.backbone.start(memory, beam_size, max_length)
+
+    def decode_step(self, tokens, step, memory: dict, state: dict):
+        """Return logits and state after the newest tokens: the third part of the decoding contract."""
+        return self.backbone.decode_step(tokens, step, memory, state)

@@ -10,7 +10,7 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
 from kzoo.models import SGD, AttentionBridgeBackbone, MultilingualTranslator, SentenceCrossEntropy
-from kzoo.models.argument_checks import check_names
+from kzoo.models.backbones import check_names
 
 Tokenizers = Mapping[str, Tokenizer] | None  # by language
 

@@ -5,8 +5,10 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
 from kzoo.models import Adam, LabelSmoothedCrossEntropy, RecurrentBackbone, Translator
-from kzoo.models.argument_checks import check_names
+from kzoo.models.backbones import check_names
 from kzoo.text import CharacterTokenizer, SubwordTokenizer, render_glyphs
+
+Vocab = Tokenizer | None  # as builders take tokenizers
 
 # Broscheit et al. 2018, Table 3.
 BASE = {
@@ -27,8 +29,8 @@ TINY = {
 
 
 def glyph_zh_en(
-    source_tokenizer: Tokenizer | None = None,
-    target_tokenizer: Tokenizer | None = None,
+    source_tokenizer: Vocab = None,
+    target_tokenizer: Vocab = None,
     architecture: str = "cnn_fc_relu",
     **overrides,
 ) -> Translator:
@@ -44,8 +46,8 @@ def glyph_zh_en(
 
 
 def glyph_zh_en_tiny(
-    source_tokenizer: Tokenizer | None = None,
-    target_tokenizer: Tokenizer | None = None,
+    source_tokenizer: Vocab = None,
+    target_tokenizer: Vocab = None,
     architecture: str = "cnn_fc_relu",
     **overrides,
 ) -> Translator:
@@ -53,15 +55,13 @@ def glyph_zh_en_tiny(
     return recurrent(source_tokenizer, target_tokenizer, **{**TINY, **_glyph(architecture, overrides)})
 
 
-def lookup_zh_en(
-    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
-) -> Translator:
+def lookup_zh_en(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides) -> Translator:
     """The paper's baseline EMB: a learned vector for each character."""
     return recurrent(source_tokenizer, target_tokenizer, **{**BASE, **overrides})
 
 
 def lookup_zh_en_tiny(
-    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
+    source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides
 ) -> Translator:
     """A learned vector for each character, at a size that two cores can train."""
     return recurrent(source_tokenizer, target_tokenizer, **{**TINY, **overrides})
@@ -73,8 +73,8 @@ def _glyph(architecture: str, overrides: dict) -> dict:
 
 
 def recurrent(
-    source_tokenizer: Tokenizer | None = None,
-    target_tokenizer: Tokenizer | None = None,
+    source_tokenizer: Vocab = None,
+    target_tokenizer: Vocab = None,
     source_vocabulary_size: int = 8457,
     target_vocabulary_size: int = 32413,
     font: str | None = None,

@@ -1,57 +1,51 @@
 """The Transformers of the image-text attention paper, with and without pictures."""
 
 import keras
-from keras_hub.tokenizers import Tokenizer
 
 from kzoo.models import Translator
-from kzoo.presets import pope
+from kzoo.presets import transformer
+from kzoo.presets.glyph import Vocab
 
 # Ma et al. 2020, Section III.B: Transformer base; the fully connected layer FC7 of VGG-19 has 4,096 numbers.
-BASE = {**pope.BASE, "position_encoding": "sine"}
-TINY = {**pope.TINY, "position_encoding": "sine"}
+BASE = {**transformer.BASE, "position_encoding": "sine"}
+TINY = {**transformer.TINY, "position_encoding": "sine"}
 FC7 = (4096,)
 PICTURE = (64, 64, 3)  # of the built-in Scenes
 
 
 def image_text_base(
-    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
+    source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides
 ) -> Translator:
     """Transformer base in whose encoder a picture's FC7 features attend to the tokens (Ma et al. 2020)."""
     return image_text(source_tokenizer, target_tokenizer, **{**BASE, "image_shape": FC7, **overrides})
 
 
-def text_only_base(
-    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
-) -> Translator:
+def text_only_base(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides) -> Translator:
     """The same model without pictures: the paper's baseline."""
     return image_text(source_tokenizer, target_tokenizer, **{**BASE, **overrides})
 
 
 def image_text_tiny(
-    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
+    source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides
 ) -> Translator:
     """Small Transformer that reads pictures of 64×64 pixels with a convolutional network trained with it."""
     return image_text(source_tokenizer, target_tokenizer, **{**TINY, "image_shape": PICTURE, **overrides})
 
 
-def text_only_tiny(
-    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
-) -> Translator:
+def text_only_tiny(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides) -> Translator:
     """The same model without pictures."""
     return image_text(source_tokenizer, target_tokenizer, **{**TINY, **overrides})
 
 
-def image_text(
-    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **settings
-) -> Translator:
+def image_text(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **settings) -> Translator:
     """Build a Transformer translator and compile it with the paper's recipe.
 
     Args:
-        source_tokenizer: as `kzoo.presets.pope.transformer` takes it.
+        source_tokenizer: as `kzoo.presets.transformer.transformer` takes it.
         target_tokenizer: the same.
         **settings: arguments of `TransformerBackbone`.
     """
-    translator = pope.transformer(source_tokenizer, target_tokenizer, **settings)
+    translator = transformer.transformer(source_tokenizer, target_tokenizer, **settings)
     compile_translator(translator)
     return translator
 
@@ -62,4 +56,4 @@ def compile_translator(translator: keras.Model):
     The paper's "initial rate 0.01" together with Noam's schedule is ambiguous: this is the schedule as
     Vaswani gives it, whose peak is 3.5e-4 at D = 512.
     """
-    pope.compile_translator(translator, warmup_steps=16000, beta_2=0.997, label_smoothing=0.0)
+    transformer.compile_translator(translator, warmup_steps=16000, beta_2=0.997, label_smoothing=0.0)

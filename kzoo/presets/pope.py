@@ -1,199 +1,77 @@
 """The Transformers of the PoPE paper: Legendre positions and the encodings they are compared with."""
 
-import keras
-from keras_hub.tokenizers import Tokenizer
+from kzoo.models import Translator
+from kzoo.presets.glyph import Vocab
+from kzoo.presets.transformer import BASE, BIG, SMALL, TINY, transformer
+from kzoo.presets.transformer import compile_translator as compile_translator  # what a trained one has
 
-from kzoo.models import Adam, LabelSmoothedCrossEntropy, NoamSchedule, TransformerBackbone, Translator
-from kzoo.models.argument_checks import check_names
-from kzoo.presets.glyph import draw_glyphs
-
-# Vaswani et al. 2017, Table 3, row "base": the paper's models.
-BASE = {
-    "num_layers": 6,
-    "width": 512,
-    "num_heads": 8,
-    "feedforward_dim": 2048,
-    "dropout": 0.1,
-    "norm": "post",
-}
-# Its row "big".
-BIG = {**BASE, "width": 1024, "num_heads": 16, "feedforward_dim": 4096, "dropout": 0.3}
-# For corpora as small as Multi30k: Wu et al. 2021, "Good for Misconceived Reasons" (their Tiny).
-TINY = {
-    "num_layers": 4,
-    "width": 128,
-    "num_heads": 4,
-    "feedforward_dim": 256,
-    "dropout": 0.3,
-    "norm": "pre",
-}
-# As small in depth, twice as wide: the best of what two cores train in a night.
-SMALL = {**TINY, "width": 256, "feedforward_dim": 512}
+POPE = {"position_encoding": "pope"}
+ORTHONORMAL = {**POPE, "position_options": {"normalize": True}}
+SINE = {"position_encoding": "sine"}
+ROPE = {"position_encoding": "rope"}
+LEARNED = {"position_encoding": "learned"}
 
 
-def pope_base(
-    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
-) -> Translator:
+def pope_base(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides) -> Translator:
     """Transformer base with Legendre positions as in the paper (Aggarwal 2024, Eq. 14, Table 1)."""
-    return transformer(
-        source_tokenizer, target_tokenizer, **{**BASE, "position_encoding": "pope", **overrides}
-    )
+    return transformer(source_tokenizer, target_tokenizer, **{**BASE, **POPE, **overrides})
 
 
-def sine_base(
-    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
-) -> Translator:
+def sine_base(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides) -> Translator:
     """Transformer base with sinusoids (Vaswani et al. 2017, Section 3.5): the paper's baseline."""
-    return transformer(
-        source_tokenizer, target_tokenizer, **{**BASE, "position_encoding": "sine", **overrides}
-    )
+    return transformer(source_tokenizer, target_tokenizer, **{**BASE, **SINE, **overrides})
 
 
-def rope_base(
-    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
-) -> Translator:
+def rope_base(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides) -> Translator:
     """Transformer base with rotary positions (Su et al. 2021) in both self-attentions."""
-    return transformer(
-        source_tokenizer, target_tokenizer, **{**BASE, "position_encoding": "rope", **overrides}
-    )
+    return transformer(source_tokenizer, target_tokenizer, **{**BASE, **ROPE, **overrides})
 
 
-def learned_base(
-    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
-) -> Translator:
+def learned_base(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides) -> Translator:
     """Transformer base with a learned vector for each position (Gehring et al. 2017)."""
-    return transformer(
-        source_tokenizer, target_tokenizer, **{**BASE, "position_encoding": "learned", **overrides}
-    )
+    return transformer(source_tokenizer, target_tokenizer, **{**BASE, **LEARNED, **overrides})
 
 
-def pope_big(
-    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
-) -> Translator:
+def pope_big(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides) -> Translator:
     """Transformer big with Legendre positions (Aggarwal 2024, Table 1's larger size)."""
-    return transformer(
-        source_tokenizer, target_tokenizer, **{**BIG, "position_encoding": "pope", **overrides}
-    )
+    return transformer(source_tokenizer, target_tokenizer, **{**BIG, **POPE, **overrides})
 
 
-def sine_big(
-    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
-) -> Translator:
+def sine_big(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides) -> Translator:
     """Transformer big with sinusoids (Vaswani et al. 2017, Table 3): rows "big" of Aggarwal 2024, Table 1."""
-    return transformer(
-        source_tokenizer, target_tokenizer, **{**BIG, "position_encoding": "sine", **overrides}
-    )
+    return transformer(source_tokenizer, target_tokenizer, **{**BIG, **SINE, **overrides})
 
 
-def pope_small(
-    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
-) -> Translator:
+def pope_small(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides) -> Translator:
     """Transformer between tiny and base with orthonormal Legendre positions, pre-norm."""
-    positions = {"position_encoding": "pope", "position_options": {"normalize": True}}
-    return transformer(source_tokenizer, target_tokenizer, **{**SMALL, **positions, **overrides})
+    return transformer(source_tokenizer, target_tokenizer, **{**SMALL, **ORTHONORMAL, **overrides})
 
 
-def sine_small(
-    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
-) -> Translator:
+def sine_small(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides) -> Translator:
     """Transformer between tiny and base with sinusoids, pre-norm."""
-    return transformer(
-        source_tokenizer, target_tokenizer, **{**SMALL, "position_encoding": "sine", **overrides}
-    )
+    return transformer(source_tokenizer, target_tokenizer, **{**SMALL, **SINE, **overrides})
 
 
-def rope_small(
-    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
-) -> Translator:
+def rope_small(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides) -> Translator:
     """Transformer between tiny and base with rotary positions, pre-norm."""
-    return transformer(
-        source_tokenizer, target_tokenizer, **{**SMALL, "position_encoding": "rope", **overrides}
-    )
+    return transformer(source_tokenizer, target_tokenizer, **{**SMALL, **ROPE, **overrides})
 
 
-def pope_tiny(
-    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
-) -> Translator:
+def pope_tiny(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides) -> Translator:
     """Small Transformer with orthonormal Legendre positions, pre-norm."""
-    positions = {"position_encoding": "pope", "position_options": {"normalize": True}}
-    return transformer(source_tokenizer, target_tokenizer, **{**TINY, **positions, **overrides})
+    return transformer(source_tokenizer, target_tokenizer, **{**TINY, **ORTHONORMAL, **overrides})
 
 
-def sine_tiny(
-    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
-) -> Translator:
+def sine_tiny(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides) -> Translator:
     """Small Transformer with sinusoids, pre-norm."""
-    return transformer(
-        source_tokenizer, target_tokenizer, **{**TINY, "position_encoding": "sine", **overrides}
-    )
+    return transformer(source_tokenizer, target_tokenizer, **{**TINY, **SINE, **overrides})
 
 
-def rope_tiny(
-    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
-) -> Translator:
+def rope_tiny(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides) -> Translator:
     """Small Transformer with rotary positions, pre-norm."""
-    return transformer(
-        source_tokenizer, target_tokenizer, **{**TINY, "position_encoding": "rope", **overrides}
-    )
+    return transformer(source_tokenizer, target_tokenizer, **{**TINY, **ROPE, **overrides})
 
 
-def learned_tiny(
-    source_tokenizer: Tokenizer | None = None, target_tokenizer: Tokenizer | None = None, **overrides
-) -> Translator:
+def learned_tiny(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides) -> Translator:
     """Small Transformer with a learned vector for each position, pre-norm."""
-    return transformer(
-        source_tokenizer, target_tokenizer, **{**TINY, "position_encoding": "learned", **overrides}
-    )
-
-
-def transformer(
-    source_tokenizer: Tokenizer | None = None,
-    target_tokenizer: Tokenizer | None = None,
-    source_vocabulary_size: int = 8000,
-    font: str | None = None,
-    **settings,
-) -> Translator:
-    """Build a Transformer translator and compile it with Vaswani's recipe.
-
-    Args:
-        source_tokenizer: `SubwordTokenizer` of the source, or of both languages; `CharacterTokenizer` for
-            `source_embedding="glyph"`.
-        target_tokenizer: of the target; `None`: one joint vocabulary.
-        source_vocabulary_size: int. Used if there is no tokenizer.
-        font: for `source_embedding="glyph"`, as `kzoo.text.render_glyphs` takes it.
-        **settings: arguments of `TransformerBackbone`.
-
-    Raises:
-        UserError: a setting that it does not have.
-    """
-    check_names(settings, transformer, TransformerBackbone)
-    if source_tokenizer is not None:
-        source_vocabulary_size = source_tokenizer.vocabulary_size()
-    if target_tokenizer is not None:
-        settings["target_vocabulary_size"] = target_tokenizer.vocabulary_size()
-    backbone = TransformerBackbone(source_vocabulary_size, **settings)
-    draw_glyphs(backbone, source_tokenizer, font)
-    translator = Translator(backbone, source_tokenizer, target_tokenizer)
-    compile_translator(translator)
-    return translator
-
-
-def compile_translator(
-    translator: keras.Model,
-    warmup_steps: int = 4000,
-    beta_2: float = 0.98,
-    label_smoothing: float = 0.1,
-):
-    """Compile with Adam on Noam's schedule and label smoothing (Vaswani et al. 2017, Sections 5.3 and 5.4).
-
-    Args:
-        translator: the model; its width scales the rate.
-        warmup_steps: int. Steps until the rate's peak.
-        beta_2: float. Adam's β₂.
-        label_smoothing: float. At least 0 and less than 1.
-    """
-    schedule = NoamSchedule(translator.backbone.width, warmup_steps)
-    translator.compile(
-        optimizer=Adam(schedule, beta_1=0.9, beta_2=beta_2, epsilon=1e-9),
-        loss=LabelSmoothedCrossEntropy(label_smoothing),
-    )
+    return transformer(source_tokenizer, target_tokenizer, **{**TINY, **LEARNED, **overrides})

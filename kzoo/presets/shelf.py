@@ -3,6 +3,7 @@
 import fnmatch
 import importlib
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,45 +18,16 @@ if TYPE_CHECKING:  # listing presets needs no deep-learning library
     from rich.console import Group
 
     from kzoo.models import MultilingualTranslator, Translator
-    from kzoo.models.multilingual_translator import Direction
+    from kzoo.models.multilingual import OneDirection
 
-# Builders by their module.
-BUILDERS = {
-    "attention_bridge": (
-        "attention_bridge_bilingual",
-        "attention_bridge_bilingual_tiny",
-        "attention_bridge_m2m",
-        "attention_bridge_m2m_tiny",
-    ),
-    "glyph": (
-        "glyph_zh_en",
-        "glyph_zh_en_tiny",
-        "lookup_zh_en",
-        "lookup_zh_en_tiny",
-    ),
-    "image_text": (
-        "image_text_base",
-        "image_text_tiny",
-        "text_only_base",
-        "text_only_tiny",
-    ),
-    "pope": (
-        "learned_base",
-        "learned_tiny",
-        "pope_base",
-        "pope_big",
-        "pope_small",
-        "pope_tiny",
-        "rope_base",
-        "rope_small",
-        "rope_tiny",
-        "sine_base",
-        "sine_big",
-        "sine_small",
-        "sine_tiny",
-    ),
+# Each builder's module, as the package's stub lists them.
+MODULES = {
+    name: module
+    for module, name in re.findall(
+        r"from \.(\w+) import (\w+)", Path(__file__).with_name("__init__.pyi").read_text("utf-8")
+    )
+    if module != "shelf"
 }
-MODULES = {name: module for module, builders in BUILDERS.items() for name in builders}
 # The module with a trained translator's recipe, by its backbone's class; see `family`.
 FAMILIES = {
     "AttentionBridgeBackbone": "attention_bridge",
@@ -92,9 +64,8 @@ def shelf_table(pattern: str = "*") -> "Group":
             kind = family(backbone["class_name"], backbone["config"])
             trained.add_row(name, kind, "\n".join(describe(SHELF / name)))
     to_train = Table("builders, to be trained", "family", show_lines=True)
-    for module, builders in BUILDERS.items():
-        matching = [name for name in builders if name in names]
-        if matching:
+    for module in dict.fromkeys(MODULES.values()):
+        if matching := [name for name in names if MODULES.get(name) == module]:
             to_train.add_row("\n".join(matching), module)
     return Group(*(table for table in (trained, to_train) if table.row_count))
 
@@ -229,7 +200,7 @@ def preset_name(preset: str, folder: Path) -> str:
 
 def direction(
     translator: "Translator | MultilingualTranslator", source: str | None = None, target: str | None = None
-) -> "Translator | Direction":
+) -> "Translator | OneDirection":
     """Return a trained translator for a single direction, with `translate` and its two languages.
 
     Args:
@@ -240,7 +211,7 @@ def direction(
     Raises:
         UserError: a multilingual translator without the two, or languages that the translator lacks.
     """
-    if hasattr(translator, "languages"):
+    if translator.multilingual:
         if source is None or target is None:
             raise UserError(
                 f"this preset translates among {', '.join(translator.languages)}: choose two "

@@ -8,7 +8,7 @@ from kzoo.decoding import SearchSettings
 from kzoo.decoding.batched_search import batches_by_length
 from kzoo.errors import UserError
 from kzoo.models import MultilingualTranslator, Translator
-from kzoo.models.texts_and_tokens import check_encodable, tokenize_prefixes
+from kzoo.models.texts import check_encodable, tokenize_prefixes
 
 # Texts tokenized before their lengths are checked: a text within the limit on characters can have tens of
 # thousands of subwords, and 256 of them took seconds. Each call of a tokenizer costs half a millisecond.

@@ -22,7 +22,7 @@ MEANS = (
 def kinds(translator: AnyTranslator) -> list[str]:
     """Return the attentions that a translator has: `encoder_decoder`, `bridge`, `image`."""
     found = ["encoder_decoder"]
-    if getattr(translator.backbone, "bridge", None) is not None:
+    if translator.embeds:
         found.append("bridge")
     if translator.image_shape is not None:
         found.append("image")
@@ -75,7 +75,7 @@ def encoder_decoder(
     translator: AnyTranslator, text: str, translation: str, languages: Languages, image: np.ndarray | None
 ) -> dict:
     """Return the translation's words over the sentence's, or over the rows of the bridge's M."""
-    if hasattr(translator, "languages"):
+    if translator.multilingual:
         source, target, weights = translator.attention(text, *languages, translation)
     else:
         source, target, weights = translator.attention(text, translation, image)

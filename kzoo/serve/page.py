@@ -14,7 +14,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from kzoo.errors import UserError
-from kzoo.models.split_texts import several_sentences
+from kzoo.models.texts import several_sentences
 from kzoo.serve.batcher import Busy
 from kzoo.serve.connected import while_connected
 from kzoo.serve.drawn_attention import drawn_attention, kinds, not_drawn

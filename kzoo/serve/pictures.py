@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image
 
 from kzoo.errors import UserError
-from kzoo.models.image_inputs import image_rows, read_picture
+from kzoo.models.images import image_rows, read_picture
 
 # A PNG of a few kilobytes can hold a picture that takes gigabytes; a camera's has 24 million pixels.
 MOST_PIXELS = 32_000_000

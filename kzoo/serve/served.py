@@ -87,14 +87,12 @@ class Served:
     @property
     def multilingual(self) -> bool:
         """Whether requests name their languages."""
-        return hasattr(self.translator, "languages")
+        return self.translator.multilingual
 
     @property
     def languages(self) -> list[str | None]:
         """The codes of the languages; for a translator of one direction, the source and the target."""
-        if self.multilingual:
-            return self.translator.languages
-        return [self.translator.source_language, self.translator.target_language]
+        return self.translator.languages
 
     @property
     def image_shape(self) -> tuple[int, ...] | None:

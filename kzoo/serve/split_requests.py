@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from kzoo.models import Hypothesis
-from kzoo.models.split_texts import SplitTexts
+from kzoo.models.texts import SplitTexts
 from kzoo.serve.checks import check_characters, directions
 from kzoo.serve.served import Served
 

@@ -12,7 +12,7 @@ from kzoo.data.unknown_characters import unknown_characters
 from kzoo.errors import UserError
 from kzoo.files import write_json
 from kzoo.models import ConsistentCrossEntropy, LabelSmoothedCrossEntropy
-from kzoo.models.image_inputs import image_rows
+from kzoo.models.images import image_rows
 from kzoo.presets import build
 from kzoo.presets.shelf import direction, is_builder
 from kzoo.text import UNKNOWN

@@ -18,7 +18,7 @@ from kzoo.data.feature_writing import check_features_path, write_features
 from kzoo.data.image_features import Extractor, FeatureFile
 from kzoo.errors import UserError, first_line, nearest
 from kzoo.files import check_writable
-from kzoo.models.image_inputs import read_picture
+from kzoo.models.images import read_picture
 
 # The papers' names of VGG's layers; Keras's come after their ReLU.
 LAYERS = {"fc6": "fc1", "fc7": "fc2"}

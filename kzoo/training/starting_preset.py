@@ -65,5 +65,5 @@ def load_start(recipe: Recipe, folder: Path) -> keras.Model:
         translator = load(start, dtype=recipe.precision, **recipe.model)
     except UserError as error:  # the user knows the preset by its own name
         raise UserError(str(error).replace(str(start), recipe.preset)) from None
-    check_languages(recipe, hasattr(translator, "languages"))
+    check_languages(recipe, translator.multilingual)
     return translator

@@ -11,8 +11,8 @@ from keras import ops, tree
 
 from kzoo.decoding import GNMT, BeamSearch, Exponent, SearchSettings, batched_search
 from kzoo.decoding.batched_search import BatchedSearch, batches_by_length, padded_source
-from kzoo.decoding.length_penalty import as_penalty
-from kzoo.decoding.top_k import top_k
+from kzoo.decoding.beam_search import top_k
+from kzoo.decoding.search_settings import as_penalty
 from kzoo.errors import UserError
 from kzoo.models import TransformerBackbone
 from kzoo.text.tokenizers import END, PAD, START, UNKNOWN

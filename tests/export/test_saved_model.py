@@ -16,7 +16,7 @@ from kzoo.decoding import SearchSettings
 from kzoo.errors import UserError
 from kzoo.export import graph_search
 from kzoo.models import Translator
-from kzoo.models.image_inputs import read_picture
+from kzoo.models.images import read_picture
 from kzoo.presets import attention_bridge_m2m_tiny, glyph_zh_en_tiny, image_text_tiny, pope_tiny
 from kzoo.serve import Served
 from kzoo.serve.signatures import metadata
@@ -191,6 +191,8 @@ def test_a_transformer_translates_text(ask, tmp_path, monkeypatch):
     assert best["translation"][2] == ""
     assert none == no_n_best == {"translation": [], "score": []}
     assert one["translation"] == best["translation"][1:2]
+    keras_s_own = keras.layers.TFSMLayer(tmp_path / "model", call_endpoint="serving_default")
+    assert keras_s_own(tf.constant(ENGLISH[1:2]))["translation"].numpy()[0].decode() == one["translation"][0]
     assert len({len(words) // 16 for words in translator.tokenize_source(REPLACED, truncate=True)}) > 1
 
 
@@ -338,7 +340,7 @@ def test_int8_weights_of_recurrent_models_give_nearly_the_same_scores(name, rand
     translator = shelved(name)
     translator.bake()
     inputs = {side: random.integers(4, 100, (3, 7), "int32") for side in ("source", "target")}
-    if hasattr(translator, "languages"):
+    if translator.multilingual:
         inputs |= {"source_language": np.zeros(3, "int32"), "target_language": np.ones(3, "int32")}
     models = (translator, quantized(translator.backbone))
     logits, near = (keras.ops.convert_to_numpy(model(inputs)) for model in models)

@@ -12,7 +12,7 @@ from kzoo.data import Batches, Extractor, open_files, write_features
 from kzoo.errors import UserError
 from kzoo.evaluation.scores import evaluate
 from kzoo.models import TransformerBackbone, Translator
-from kzoo.models.image_inputs import image_rows, read_picture
+from kzoo.models.images import image_rows, read_picture
 from kzoo.presets import image_text_tiny, load, text_only_tiny
 from kzoo.text import CharacterTokenizer
 

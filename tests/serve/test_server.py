@@ -28,7 +28,7 @@ PAGE = "/page/translate", {"text": "slow"}
 class Model:
     """Answers at once, but to "slow" only when `free` is set."""
 
-    image_shape, source_language, target_language = None, "en", "de"
+    multilingual, embeds, image_shape, languages = False, False, None, ["en", "de"]
     search = SearchSettings()
     backbone = SimpleNamespace(max_length=16, bridge=None)
 

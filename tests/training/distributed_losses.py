@@ -26,7 +26,7 @@ from kzoo.models import (
     TransformerBackbone,
     Translator,
 )
-from kzoo.models.xla import uses_xla
+from kzoo.models.compiled import uses_xla
 from kzoo.training.strategies import open_strategy
 
 STEPS, WORDS = 50, 20

@@ -11,7 +11,7 @@ from PIL import Image
 from kzoo.data import open_corpus, open_files
 from kzoo.data.corpus import picture_names
 from kzoo.errors import UserError
-from kzoo.models.image_inputs import read_picture
+from kzoo.models.images import read_picture
 from kzoo.training.extraction import PIECE, SEED, _fill_with_mean, extract_features
 
 NETWORK = {"model": "MobileNet", "weights": "random", "batch_size": 3}
@@ -214,7 +214,7 @@ def second(call):
 
 def reading(names):
     """Return `read_picture`, which adds what it reads to `names`."""
-    from kzoo.models.image_inputs import read_picture
+    from kzoo.models.images import read_picture
 
     def read(path, size):
         names.append(path.name)

@@ -17,7 +17,7 @@ from distributed_losses import FAMILIES
 
 from kzoo.errors import UserError, WorkerError
 from kzoo.models import AttentionBridgeBackbone
-from kzoo.models.xla import uses_xla
+from kzoo.models.compiled import uses_xla
 from kzoo.training import strategies
 from kzoo.training.clusters import KERAS_PROCESSES, check_named_for, local_cluster
 from kzoo.training.layouts import LAYOUTS, model_parallel

@@ -11,7 +11,7 @@ import numpy as np
 from kzoo.data.batches import differing_first_two
 from kzoo.layers import GlyphEmbedding
 from kzoo.models import CharacterTagger, Translator
-from kzoo.models.character_tagger import padded_length
+from kzoo.models.tagger import padded_length
 from kzoo.text import CharacterTokenizer, render_glyphs, segments_to_tags
 from kzoo.text.character_tokenizer import SPECIAL
 from kzoo.text.segment_tags import Segment

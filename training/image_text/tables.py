@@ -39,8 +39,7 @@ from kzoo.evaluation import find_meteor, score_ambiguous_words, score_translatio
 from kzoo.evaluation.markdown import show_markdown
 from kzoo.evaluation.meteor import LEFT_OUT
 from kzoo.files import whole_file, write_json
-from kzoo.models.image_inputs import image_rows
-from kzoo.models.shown_images import shown_images
+from kzoo.models.images import image_rows, shown_images
 from kzoo.presets import load
 from kzoo.presets.image_text import PICTURE
 from kzoo.scenes import scenes as scenes_of

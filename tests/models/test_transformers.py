@@ -11,7 +11,7 @@ from keras_hub.layers import SinePositionEncoding
 from kzoo.decoding import BeamSearch
 from kzoo.layers import RoPEEmbedding
 from kzoo.models import TransformerBackbone
-from kzoo.models.position_encodings import ADDED_POSITIONS
+from kzoo.models.transformer import ADDED_POSITIONS
 from kzoo.text.tokenizers import PAD
 
 SETTINGS = {"num_layers": 2, "width": 16, "num_heads": 2, "feedforward_dim": 32, "max_length": 32}

@@ -1,8 +1,13 @@
-"""A preset's weights and vocabularies, compared with its configuration before its model is built."""
+"""Checks of a preset before anything in it is used.
+
+Its JSON may name the zoo's classes and their settings, but no code and no paths: Keras's safe mode refuses
+pickled functions, but imports what a configuration names. Its weights and vocabularies must be those of its
+configuration, and of a size that can be built.
+"""
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,10 +16,78 @@ import keras
 import numpy as np
 from keras_hub.tokenizers import Tokenizer
 
+import kzoo.layers
+import kzoo.models
+import kzoo.text
 from kzoo.errors import UserError
 
+IDENTITY = ("module", "class_name", "registered_name")  # how Keras finds a class
+PACKAGES = ("kzoo", "keras_hub")
+DATA_TYPE = ("keras", "DTypePolicy", None)  # the only class of Keras itself in presets
 # Sizes of text and pictures, such as `max_length`, need not be an axis of a weight: they may be up to this.
-LARGEST = 2**16
+LARGEST_SIZE = 2**16
+
+
+def check_object(configuration: dict, path: Path):
+    """Refuse the configuration of an object whose class is not the zoo's, and what `check_settings` refuses.
+
+    Args:
+        configuration: the contents of a preset's JSON file.
+        path: the file, for the error message.
+
+    Raises:
+        UserError: it names no class, or anywhere a class that is not the zoo's; nothing is imported or built.
+    """
+    _check_class(*(configuration.get(key) for key in IDENTITY), path)
+    check_settings(configuration, path)
+
+
+def check_settings(configuration: dict, path: Path):
+    """Refuse settings that name a class that is not the zoo's, or a path.
+
+    Args:
+        configuration: the contents of a preset's JSON file.
+        path: the file, for the error message.
+
+    Raises:
+        UserError: the settings name one; nothing is imported or built.
+    """
+    waiting = [configuration]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            if any(key in part for key in IDENTITY):
+                _check_class(*(part.get(key) for key in IDENTITY), path)
+            waiting.extend(value for key, value in part.items() if key not in IDENTITY)
+        elif isinstance(part, list):
+            waiting.extend(part)
+        elif isinstance(part, str) and ("/" in part or "\\" in part or part == ".."):
+            raise UserError(f"{path} names the path {part!r:.80}: a preset has its files in its own folder")
+
+
+def _check_class(module, class_name, registered_name, path: Path):
+    if (module, class_name, registered_name) == DATA_TYPE:
+        return
+    named = registered_name if isinstance(registered_name, str) else ""
+    package, separator, _ = named.partition(">")
+    home = module.split(".")[0] if isinstance(module, str) else None
+    if not separator or package not in PACKAGES or home != package:
+        named = f"{module}.{class_name}"
+        raise UserError(
+            f"{path} names the class {named:.80} ({registered_name!r:.80}): a preset may only name "
+            f"classes of {' and '.join(PACKAGES)}; it was not loaded"
+        )
+    if keras.saving.get_registered_object(named) is None:
+        _import_all()
+    if keras.saving.get_registered_object(named) is None:
+        raise UserError(f"{path} names the class {named!r:.80}, which this kzoo does not know: update kzoo")
+
+
+def _import_all():
+    """Import all classes that presets name, which packages otherwise import on first use."""
+    for package in (kzoo.layers, kzoo.models, kzoo.text):
+        for name in package.__all__:
+            getattr(package, name)
 
 
 def check_weights(preset: str | os.PathLike, configuration: dict, files: list[Path]):
@@ -63,7 +136,7 @@ def _check_sizes(preset: str | os.PathLike, settings: dict, found: Counter):
 
     Every layer has weights of its own, and a list has a size for each of several layers.
     """
-    count, largest = found.total(), max((LARGEST, *(size for shape in found for size in shape)))
+    count, largest = found.total(), max((LARGEST_SIZE, *(size for shape in found for size in shape)))
     waiting = list(settings.items())
     while waiting:
         name, value = waiting.pop()
@@ -109,4 +182,23 @@ def check_vocabularies(preset: str | os.PathLike, settings: dict, tokenizers: li
             raise UserError(
                 f"preset {preset}: {tokenizer.config_file} has {tokenizer.vocabulary_size()} tokens, "
                 f"but its model only {size}"
+            )
+
+
+def check_float16(weights: Iterable[keras.Variable]):
+    """Refuse float32 weights with a number that would become infinite in float16.
+
+    Raises:
+        UserError: names the first one.
+    """
+    for weight in weights:
+        if weight.dtype != "float32":
+            continue
+        values = np.abs(keras.ops.convert_to_numpy(weight))
+        largest, most = values.max(where=np.isfinite(values), initial=0), float(np.finfo("float16").max)
+        if largest > most:
+            raise UserError(
+                f"weight {weight.path} has a number of size {largest:,.0f}, but float16 ends at "
+                f"{most:,.0f}: use an earlier checkpoint or retrain with a lower rate or a clip_norm; "
+                'save_to_preset(…, dtype="float32") and exports in float32 keep it as it is'
             )

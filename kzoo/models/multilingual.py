@@ -1,6 +1,6 @@
-"""The multilingual translator: translates between any two of its languages."""
+"""The translator for many directions: between any two of its languages."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import keras
@@ -9,14 +9,13 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.decoding.batched_search import batches_by_length, padded_source
 from kzoo.errors import UserError
-from kzoo.models.backbone_method import BackboneMethod
-from kzoo.models.split_texts import SplitTexts
-from kzoo.models.texts_and_tokens import Hypothesis, as_hypotheses, checked_texts, pieces, tokenize_within
-from kzoo.models.translation_model import TranslationModel
+from kzoo.models.compiled import BackboneMethod
+from kzoo.models.texts import Hypothesis, pieces, tokenize_within
+from kzoo.models.translator import Translator
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class MultilingualTranslator(TranslationModel):
+class MultilingualTranslator(Translator):
     """A translator between any two of several languages, which also embeds sentences.
 
     Its configuration has no vocabularies, as a `Translator`'s.
@@ -39,6 +38,8 @@ class MultilingualTranslator(TranslationModel):
     ['Un chien court.']
     """
 
+    multilingual = True
+
     def __init__(self, backbone: keras.Model, tokenizers: dict[str, Tokenizer | None], **kwargs):
         super().__init__(backbone, **kwargs)
         self.tokenizers = dict(tokenizers)
@@ -47,6 +48,11 @@ class MultilingualTranslator(TranslationModel):
     def languages(self) -> list[str]:
         """The language codes, in the order of their numbers."""
         return list(self.tokenizers)
+
+    @property
+    def embeds(self) -> bool:
+        """Whether the model also embeds sentences: whether it has a bridge."""
+        return self.backbone.bridge is not None
 
     def translate(
         self,
@@ -69,8 +75,9 @@ class MultilingualTranslator(TranslationModel):
         Raises:
             UserError: a language that the model lacks, or as for `Translator.translate`.
         """
-        found = self.n_best(texts, source_language, target_language, 1, **options)
-        return [best[0].text for best in found]
+        return super().translate(
+            texts, source_language=source_language, target_language=target_language, **options
+        )
 
     def n_best(
         self,
@@ -78,48 +85,37 @@ class MultilingualTranslator(TranslationModel):
         source_language: str | None = None,
         target_language: str | None = None,
         n: int | None = None,
-        beam_size: int | None = None,
-        length_penalty: float | Callable | None = None,
-        max_length: int | None = None,
-        truncate: bool = False,
-        threads: int = 2,
-        progress: Callable[[int], None] | None = None,
-        prefixes: Iterable[str] | None = None,
-        min_length: int | None = None,
-        no_repeat_ngram: int | None = None,
-        split_sentences: bool | None = None,
+        *arguments,
+        **options,
     ) -> list[list[Hypothesis]]:
         """Return the `n` best translations of each text, best first, with their scores; no text twice.
 
         Args:
             n: int. At most `beam_size`; as many by default.
 
-        The other arguments are those of `translate` and of `Translator.translate`.
+        The other arguments are those of `translate` and of `Translator.n_best`.
         """
-        n, search = self._chosen(
-            n,
-            threads,
-            beam_size=beam_size,
-            length_penalty=length_penalty,
-            max_length=max_length,
-            min_length=min_length,
-            no_repeat_ngram=no_repeat_ngram,
-        )
-        if source_language is None or target_language is None:
-            raise UserError(
-                f"the model translates among {', '.join(self.languages)}: "
-                "give source_language and target_language"
-            )
-        texts = checked_texts(texts)
-        split = SplitTexts(texts, [source_language] * len(texts), split_sentences)
-        words = self.tokenize(split.sentences, source_language, truncate)
-        languages = self._language_inputs(len(words), source_language, target_language)
-        prefixes = split.prefixes(prefixes)
-        begun = self._begun(self.tokenizers[target_language], prefixes, len(words), search)
-        self._heed_new_weights()
-        found = self._searches.search(words, languages, search, threads, progress, begun)
-        found = as_hypotheses(found, n, self.tokenizers[target_language])
-        return split.join(found, [target_language] * len(texts))
+        languages = {"source_language": source_language, "target_language": target_language}
+        return super().n_best(texts, n, *arguments, **languages, **options)
+
+    def attention(
+        self, text: str, source_language: str, target_language: str, translation: str | None = None
+    ) -> tuple[list[str], list[str], np.ndarray]:
+        """Return the attention of a translation's tokens to the rows of the bridge's M.
+
+        Args:
+            text: the sentence.
+            source_language, target_language: as in `translate`.
+            translation: by default what `translate` returns.
+
+        Returns:
+            The names of M's rows, `"1"` to `"k"`; the translation's T subwords with the end symbol; the
+            weights `(1, 1, T, k)`. Without a bridge the sentence's S subwords take the place of the rows.
+
+        Raises:
+            UserError: as for `Translator.attention`; or a language that the model lacks.
+        """
+        return super().attention(text, translation, None, source_language, target_language)
 
     def embed(
         self, texts: Iterable[str], language: str, pooling: str = "flatten", truncate: bool = False
@@ -144,9 +140,9 @@ class MultilingualTranslator(TranslationModel):
         }
         if pooling not in poolings:
             raise UserError(f"pooling is one of {', '.join(poolings)}, not {pooling!r}")
-        words = self.tokenize(texts, language, truncate)
-        matrices = np.zeros((len(words), *self.backbone.matrix_shape), "float32")
-        for numbers, matrix, _ in self._matrices(words, language):
+        tokens = self.tokenize(texts, language, truncate)
+        matrices = np.zeros((len(tokens), *self.backbone.matrix_shape), "float32")
+        for numbers, matrix, _ in self._matrices(tokens, language):
             matrices[numbers] = matrix
         return poolings[pooling](matrices)
 
@@ -156,44 +152,14 @@ class MultilingualTranslator(TranslationModel):
         Raises:
             UserError: as for `embed`; or an empty sentence.
         """
-        words = self._some_words(text, language)
-        _, _, scores = next(self._matrices([words], language))
-        return pieces(self.tokenizers[language], words), scores[0, :, : len(words) + 1]
+        self._number(language)
+        tokens = self._tokens(text, self.tokenizers[language])
+        _, _, scores = next(self._matrices([tokens], language))
+        return pieces(self.tokenizers[language], tokens), scores[0, :, : len(tokens) + 1]
 
-    def attention(
-        self, text: str, source_language: str, target_language: str, translation: str | None = None
-    ) -> tuple[list[str], list[str], np.ndarray]:
-        """Return the attention of a translation's tokens to the rows of the bridge's M.
-
-        Args:
-            text: the sentence.
-            source_language, target_language: as in `translate`.
-            translation: by default what `translate` returns.
-
-        Returns:
-            The names of M's rows, `"1"` to `"k"`; the translation's T subwords with the end symbol; the
-            weights `(1, 1, T, k)`. Without a bridge the sentence's S subwords take the place of the rows.
-
-        Raises:
-            UserError: as for `Translator.attention`; or a language that the model lacks.
-        """
-        words = self._some_words(text, source_language)
-        if translation is None:
-            translation = self.translate([text], source_language, target_language, split_sentences=False)[0]
-        target = self.tokenize([translation], target_language)[0]
-        languages = self._language_inputs(1, source_language, target_language)
-        self._heed_new_weights()
-        weights = self._attention(words, target, languages)
-        attended = (
-            pieces(self.tokenizers[source_language], words)
-            if self.backbone.bridge is None
-            else [str(row + 1) for row in range(self.backbone.matrix_shape[0])]
-        )
-        return attended, pieces(self.tokenizers[target_language], target), weights[..., : len(attended)]
-
-    def _matrices(self, words: list[list[int]], language: str):
+    def _matrices(self, tokens: list[list[int]], language: str):
         """Yield the sentences' numbers with their M and A, batch by batch; empty sentences are skipped."""
-        if self.backbone.bridge is None:
+        if not self.embeds:
             raise UserError("a model without a bridge (bridge=False) has no sentence embeddings")
         self._heed_new_weights()
         if self._embed_batch is None:
@@ -201,8 +167,8 @@ class MultilingualTranslator(TranslationModel):
             embeddings.compile(jit_compile=self._searches.jit_compile)
             # Its method only: Keras would take the model itself for a layer of this one.
             self._embed_batch = embeddings.predict_on_batch
-        for length, numbers in batches_by_length(words, self.backbone.max_length):
-            source = padded_source(words, numbers, length)
+        for length, numbers in batches_by_length(tokens, self.backbone.max_length):
+            source = padded_source(tokens, numbers, length)
             code = np.full(len(source), self._number(language), "int32")
             found = self._embed_batch({"source": source, "source_language": code})
             yield numbers, *(part[: len(numbers)] for part in found)
@@ -219,22 +185,28 @@ class MultilingualTranslator(TranslationModel):
                 `truncate` is true; a model without tokenizers.
         """
         self._number(language)
-        if self.tokenizers[language] is None:
-            raise UserError(
-                "this model has no tokenizers: build it with them, as attention_bridge_m2m(tokenizers)"
-            )
         return tokenize_within(self.tokenizers[language], texts, self.backbone.max_length - 1, truncate)
 
-    def _some_words(self, text: str, language: str) -> list[int]:
-        words = self.tokenize([text], language)[0]
-        if not words:
-            raise UserError(f"{text!r} has no word to attend to")
-        return words
+    def between(self, source_language: str, target_language: str) -> "OneDirection":
+        """Return one direction of this translator, for code that expects a translator of one direction."""
+        return OneDirection(self, *self._direction(source_language, target_language))
 
-    def _language_inputs(self, rows: int, source_language: str, target_language: str) -> dict:
-        """Return the languages' numbers as the backbone takes them, one for each row."""
-        languages = {"source_language": source_language, "target_language": target_language}
-        return {name: np.full(rows, self._number(code), "int32") for name, code in languages.items()}
+    def _direction(self, source, target):
+        if source is None or target is None:
+            raise UserError(
+                f"the model translates among {', '.join(self.languages)}: "
+                "give source_language and target_language"
+            )
+        self._number(source), self._number(target)
+        return source, target
+
+    def _tokenizers(self, direction):
+        return tuple(self.tokenizers[language] for language in direction)
+
+    def _language_inputs(self, direction, rows):
+        names = ("source_language", "target_language")
+        numbers = [np.full(rows, self._number(language), "int32") for language in direction]
+        return dict(zip(names, numbers, strict=True))
 
     def _number(self, language: str) -> int:
         if language not in self.tokenizers:
@@ -243,10 +215,8 @@ class MultilingualTranslator(TranslationModel):
             raise UserError(f"the model has no language {language!r}, only {', '.join(self.languages)}{near}")
         return self.languages.index(language)
 
-    def between(self, source_language: str, target_language: str) -> "Direction":
-        """Return one direction of this translator, for code that expects a translator of one direction."""
-        self._number(source_language), self._number(target_language)
-        return Direction(self, source_language, target_language)
+    def _attended(self, subwords):
+        return [str(row + 1) for row in range(self.backbone.matrix_shape[0])] if self.embeds else subwords
 
     def _tokenizers_and_settings(self):
         return list(self.tokenizers.values()), {"languages": self.languages}
@@ -256,21 +226,20 @@ class MultilingualTranslator(TranslationModel):
         languages = settings.pop("languages")
         return cls(backbone, dict(zip(languages, tokenizers, strict=True)), **settings)
 
-    def get_config(self):
+    def _serialized_tokenizers(self):
         serialize = keras.saving.serialize_keras_object
-        return {
-            **super().get_config(),
-            "tokenizers": {code: serialize(tokenizer) for code, tokenizer in self.tokenizers.items()},
-        }
+        return {"tokenizers": {code: serialize(tokenizer) for code, tokenizer in self.tokenizers.items()}}
 
 
 @dataclass(frozen=True)
-class Direction:
+class OneDirection:
     """One direction of a multilingual translator, with the interface of `Translator.translate`."""
 
     translator: MultilingualTranslator
     source_language: str
     target_language: str
+
+    multilingual = False
 
     def translate(self, texts: Iterable[str], **options) -> list[str]:
         """Translate sentences, like `MultilingualTranslator.translate`."""

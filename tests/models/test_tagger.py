@@ -7,7 +7,7 @@ from keras import ops
 
 from kzoo.errors import UserError
 from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
-from kzoo.models.character_tagger import CharacterTagger
+from kzoo.models.tagger import CharacterTagger
 from kzoo.text import CharacterTokenizer, tags_to_segments
 
 LETTERS = "abcdefghij"

@@ -1,12 +1,18 @@
-"""From sentences to token ids, and from the search's token ids to hypotheses; for all translators."""
+"""From texts to sentences and token ids, and from the search's token ids to hypotheses and texts."""
 
+import itertools
 import sys
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
+import numpy as np
 from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
+from kzoo.text.languages import has_spaces
+from kzoo.text.sentences import split_sentences
 from kzoo.text.tokenizers import END, UNKNOWN
 
 
@@ -24,17 +30,23 @@ def tokenize_within(
     """Return the token ids of sentences, or of one sentence, that have at most `limit` tokens.
 
     Raises:
-        UserError: a longer sentence, unless `truncate` is true, which cuts it; an input that is not text.
+        UserError: a longer sentence, unless `truncate` is true, which cuts it; an input that is not text; no
+            tokenizer.
     """
+    if tokenizer is None:
+        raise UserError(
+            "this model has no tokenizers: build it with them, as pope_tiny(tokenizer) or "
+            "attention_bridge_m2m(tokenizers)"
+        )
     texts = checked_texts(texts)
-    words = tokenizer(texts) if texts else []
-    for number, sentence in enumerate(words):
+    tokens = tokenizer(texts) if texts else []
+    for number, sentence in enumerate(tokens):
         if len(sentence) > limit and not truncate:
             raise UserError(
                 f"sentence {number + 1} has {len(sentence)} subwords, the model reads at most {limit}: "
                 f"split it, or ask for truncation with truncate or --truncate ({texts[number][:40]!r}…)"
             )
-    return [sentence[:limit] for sentence in words]
+    return [sentence[:limit] for sentence in tokens]
 
 
 def tokenize_prefixes(
@@ -54,8 +66,8 @@ def tokenize_prefixes(
     if prefixes is None:
         return None
     prefixes = listed_prefixes(prefixes, count)
-    words = tokenize_within(tokenizer, prefixes, sys.maxsize)
-    for text, found in zip(prefixes, words, strict=True):
+    tokens = tokenize_within(tokenizer, prefixes, sys.maxsize)
+    for text, found in zip(prefixes, tokens, strict=True):
         if UNKNOWN in found:
             raise UserError(f"the prefix {text!r:.80} has a character that the vocabulary lacks")
         if len(found) > limit:
@@ -63,7 +75,7 @@ def tokenize_prefixes(
                 f"the prefix {text[:40]!r}… has {len(found)} subwords, "
                 f"a translation has at most {limit} before its end"
             )
-    return words if any(words) else None
+    return tokens if any(tokens) else None
 
 
 def listed_prefixes(prefixes: Iterable[str], count: int) -> list[str]:
@@ -96,9 +108,9 @@ def check_encodable(text: str, number: int):
         raise UserError(f"sentence {number} is not text: it has half of a surrogate pair") from None
 
 
-def pieces(tokenizer: Tokenizer, words: list[int]) -> list[str]:
+def pieces(tokenizer: Tokenizer, tokens: list[int]) -> list[str]:
     """Return tokens as the tokenizer writes them, followed by the end symbol."""
-    return [*(tokenizer.id_to_token(word) for word in words), tokenizer.id_to_token(END)]
+    return [*(tokenizer.id_to_token(token) for token in tokens), tokenizer.id_to_token(END)]
 
 
 def as_hypotheses(found: list, n: int, tokenizer: Tokenizer) -> list[list[Hypothesis]]:
@@ -122,8 +134,8 @@ def as_hypotheses(found: list, n: int, tokenizer: Tokenizer) -> list[list[Hypoth
                 "checkpoint, retrain with a lower rate or a clip_norm, or use float32 instead of float16"
             )
         rows.append([(list(tokens[i]), float(scores[i])) for i in real])
-    words = [[int(word) for word in row[: row.index(END)]] for sentence in rows for row, _ in sentence]
-    texts = iter(tokenizer.detokenize(words) if words else ())
+    ended = [[int(token) for token in row[: row.index(END)]] for sentence in rows for row, _ in sentence]
+    texts = iter(tokenizer.detokenize(ended) if ended else ())
     return [_distinct([Hypothesis(next(texts), score) for _, score in sentence])[:n] for sentence in rows]
 
 
@@ -133,3 +145,79 @@ def _distinct(best: list[Hypothesis]) -> list[Hypothesis]:
     for hypothesis in best:
         found.setdefault(hypothesis.text, hypothesis)
     return list(found.values())
+
+
+class SplitTexts:
+    """The sentences of texts; `join` makes their translations those of the texts.
+
+    Args:
+        texts: checked strings.
+        languages: the code of each text's language.
+        split: bool. Whether texts are split; `False`: each is one sentence. `None`: the same, with a warning
+            if one of them has several.
+
+    Attributes:
+        sentences: of all texts, in their order.
+        text_of: `(sentences,)`, the number of each one's text.
+    """
+
+    def __init__(self, texts: list[str], languages: Sequence[str | None], split: bool | None):
+        whole = [[text] for text in texts]
+        if split is None and several_sentences(texts, languages):
+            warnings.warn(
+                "a text has several sentences, of which the model may leave some out: split_sentences=True "
+                "(--split-sentences) translates each",
+                stacklevel=1,
+            )
+        self._parts = list(map(split_sentences, texts, languages)) if split else whole
+        sentences = [sentence for parts in self._parts for sentence in parts]
+        self.sentences = [sentence.strip() for sentence in sentences] if split else sentences
+        self.text_of = np.repeat(np.arange(len(texts)), list(map(len, self._parts)))
+
+    def prefixes(self, prefixes: Iterable[str] | None) -> list[str] | None:
+        """Return prefixes of the texts' translations as those of the sentences': of the first of each text.
+
+        Raises:
+            UserError: there is not one for each text.
+        """
+        if prefixes is None:
+            return None
+        given = zip(listed_prefixes(prefixes, len(self._parts)), self._parts, strict=True)
+        return [one for prefix, parts in given for one in (prefix, *[""] * (len(parts) - 1))]
+
+    def join(self, found: list[list[Hypothesis]], languages: Sequence[str | None]) -> list[list[Hypothesis]]:
+        """Return the hypotheses of the texts: the best of all sentences joined, the second best, and so on.
+
+        A sentence with fewer hypotheses gives its last one again. The score is the sentences' mean.
+
+        Args:
+            found: of each of `sentences`, best first.
+            languages: the code of each translation's language, which decides whether a space is between them.
+        """
+        rows = iter(found)
+        return [
+            _joined(parts, list(itertools.islice(rows, len(parts))), language)
+            for parts, language in zip(self._parts, languages, strict=True)
+        ]
+
+
+def several_sentences(texts: list[str], languages: Sequence[str | None]) -> bool:
+    """Return whether one of the texts has several sentences."""
+    return any(len(parts) > 1 for parts in map(split_sentences, texts, languages))
+
+
+def _joined(parts: list[str], found: list[list[Hypothesis]], language: str | None) -> list[Hypothesis]:
+    if len(parts) == 1:
+        return found[0]
+    between = " " if has_spaces(language) else ""
+    spaces = [part[len(part.rstrip()) :] for part in parts]
+    gaps = [space if "\n" in space else between for space in spaces[:-1]]
+    ranks = range(max(map(len, found)))
+    chosen = [[one[min(rank, len(one) - 1)] for one in found] for rank in ranks]
+    return [
+        Hypothesis(
+            "".join(one.text + gap for one, gap in zip(row, [*gaps, ""], strict=True)),
+            fmean(one.score for one in row),
+        )
+        for row in chosen
+    ]

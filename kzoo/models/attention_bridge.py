@@ -3,7 +3,6 @@
 import keras
 import numpy as np
 from keras import ops
-from keras_hub.models import Backbone
 
 from kzoo.layers import (
     AttentionBridge,
@@ -14,9 +13,8 @@ from kzoo.layers import (
     RecurrentEncoder,
     TransformerEncoder,
 )
-from kzoo.models.argument_checks import check_rate, check_sizes
-from kzoo.models.sentence_cross_entropy import never
-from kzoo.models.source_embeddings import unit_normal
+from kzoo.models.backbones import TranslationBackbone, check_rate, check_sizes, unit_normal
+from kzoo.models.losses import never
 
 TRANSFORMER_HEADS = 8
 
@@ -46,7 +44,7 @@ RECURRENT = ("lstm", "gru")
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class AttentionBridgeBackbone(Backbone):
+class AttentionBridgeBackbone(TranslationBackbone):
     """An encoder and a decoder for each language, around one attention bridge that all of them share.
 
     Inputs are `{"source": (B, S), "target": (B, T), "source_language": (B,), "target_language": (B,)}`,
@@ -86,9 +84,9 @@ class AttentionBridgeBackbone(Backbone):
     Example:
 
     >>> model = AttentionBridgeBackbone([100, 120], embedding_dim=16, width=32, hidden_dim=64)
-    >>> words = {"source": np.ones((2, 5), "int32"), "target": np.ones((2, 7), "int32")}
+    >>> tokens = {"source": np.ones((2, 5), "int32"), "target": np.ones((2, 7), "int32")}
     >>> languages = {"source_language": np.array([0, 0]), "target_language": np.array([1, 1])}
-    >>> model({**words, **languages}).shape
+    >>> model({**tokens, **languages}).shape
     (2, 7, 120)
 
     Reference:
@@ -120,9 +118,11 @@ class AttentionBridgeBackbone(Backbone):
         name: str | None = None,
         trainable: bool = True,
     ):
+        vocabulary_sizes = list(vocabulary_sizes)
+        self._keep(locals())
+        sizes = vocabulary_sizes
         if encoder not in ENCODERS:
             raise ValueError(f"encoder is one of {', '.join(ENCODERS)}, not {encoder!r}")
-        sizes = list(vocabulary_sizes)
         check_sizes(
             vocabulary_sizes=sizes,
             embedding_dim=embedding_dim,
@@ -134,23 +134,6 @@ class AttentionBridgeBackbone(Backbone):
         )
         check_rate(dropout)
         check_rate(layer_dropout, "layer_dropout")
-        self._settings = {
-            "vocabulary_sizes": sizes,
-            "encoder": encoder,
-            "embedding_dim": embedding_dim,
-            "width": width,
-            "num_decoder_layers": num_decoder_layers,
-            "bridge": bridge,
-            "num_heads": num_heads,
-            "hidden_dim": hidden_dim,
-            "penalty_weight": penalty_weight,
-            "squared": squared,
-            "use_bias": use_bias,
-            "dropout": dropout,
-            "max_length": max_length,
-            "layer_dropout": layer_dropout,
-            "tied_embeddings": tied_embeddings,
-        }
         self.max_length, self.width = max_length, width
         languages = range(len(sizes))
         # Of a table for all languages, so that looking up a token needs no branch.
@@ -226,16 +209,16 @@ class AttentionBridgeBackbone(Backbone):
         """k and D: the shape of a sentence's M."""
         return self._settings["num_heads"], self._settings["width"]
 
-    def _embed(self, table, words, language):
+    def _embed(self, table, tokens, language):
         offsets = ops.take(self._offsets, language)[:, None]
-        return table(ops.add(words, offsets))
+        return table(ops.add(tokens, offsets))
 
-    def _kept(self, dropouts, words) -> dict:
+    def _kept(self, dropouts, tokens) -> dict:
         """Return the argument `kept` for languages' layers: the dropouts' factors, `(B, L, D)` each.
 
         Drawn here, because a language's branch must draw nothing at random.
         """
-        ones = ops.repeat(ops.ones_like(words, dtype="float32")[..., None], self.width, axis=-1)
+        ones = ops.repeat(ops.ones_like(tokens, dtype="float32")[..., None], self.width, axis=-1)
         return {"kept": [dropout(ones) for dropout in dropouts]} if dropouts else {}
 
     def _encoded(self, inputs):
@@ -251,8 +234,8 @@ class AttentionBridgeBackbone(Backbone):
         if mask is None:
             mean = ops.mean(memory, axis=1)
         else:
-            words = ops.cast(mask, memory.dtype)[..., None]
-            mean = ops.sum(memory * words, axis=1) / ops.maximum(ops.sum(words, axis=1), 1.0)
+            real = ops.cast(mask, memory.dtype)[..., None]
+            mean = ops.sum(memory * real, axis=1) / ops.maximum(ops.sum(real, axis=1), 1.0)
         return [(mean, mean)] * self._settings["num_decoder_layers"]
 
     def _logits(self, x, language):
@@ -319,6 +302,3 @@ class AttentionBridgeBackbone(Backbone):
     def default_lora_layer_names(self) -> list[str]:
         """Return the dense layers that `enable_lora` adapts: the bridge's and the decoders' attention's."""
         return ["hidden", "heads", "keys", "combine"]
-
-    def get_config(self):
-        return {**super().get_config(), **self._settings}

@@ -4,32 +4,29 @@ from collections.abc import Sequence
 
 import keras
 from keras import ops
-from keras_hub.models import Backbone
+from keras_hub.layers import PositionEmbedding, SinePositionEncoding
 
 from kzoo.layers import (
     Dropout,
+    PerHeadPoPE,
     PictureEncoder,
+    PoPEEmbedding,
+    RelativePositionBias,
+    RoPEEmbedding,
     TransformerDecoderLayer,
     TransformerEncoderLayer,
 )
-from kzoo.models.argument_checks import check_rate, check_sizes
-from kzoo.models.position_encodings import (
-    ADDED_POSITIONS,
-    HEAD_POSITIONS,
-    SCORE_POSITIONS,
-    check_positions,
-    position_layer,
-)
-from kzoo.models.source_embeddings import (
+from kzoo.models.backbones import (
+    TranslationBackbone,
+    check_rate,
+    check_sizes,
     check_source_embedding,
     glyph_embedding,
-    with_read_options,
-    with_saved_options,
 )
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class TransformerBackbone(Backbone):
+class TransformerBackbone(TranslationBackbone):
     """Transformer encoder and decoder with tied embeddings.
 
     Inputs are `{"source": (B, S), "target": (B, T)}`, int32 token ids with 0 for padding; the target begins
@@ -72,8 +69,8 @@ class TransformerBackbone(Backbone):
     Example:
 
     >>> model = TransformerBackbone(100, num_layers=1, width=32, num_heads=2, feedforward_dim=64)
-    >>> words = {"source": np.ones((2, 5), "int32"), "target": np.ones((2, 7), "int32")}
-    >>> model(words).shape
+    >>> tokens = {"source": np.ones((2, 5), "int32"), "target": np.ones((2, 7), "int32")}
+    >>> model(tokens).shape
     (2, 7, 100)
 
     Reference:
@@ -104,33 +101,22 @@ class TransformerBackbone(Backbone):
         name: str | None = None,
         trainable: bool = True,
     ):
+        position_options, glyph_options = dict(position_options or {}), dict(glyph_options or {})
+        self._keep(locals())
         check_source_embedding(source_embedding, glyph_options)
         if source_embedding != "lookup" and target_vocabulary_size is None:
             raise ValueError(f"source_embedding={source_embedding!r} needs a target_vocabulary_size")
-        sizes = {
-            "num_layers": num_layers,
-            "width": width,
-            "num_heads": num_heads,
-            "feedforward_dim": feedforward_dim,
-            "max_length": max_length,
-        }
-        check_sizes(**sizes)
+        check_sizes(
+            num_layers=num_layers,
+            width=width,
+            num_heads=num_heads,
+            feedforward_dim=feedforward_dim,
+            max_length=max_length,
+        )
         check_rate(dropout)
         if width % num_heads:
             raise ValueError(f"num_heads={num_heads} must divide width={width}")
         check_positions(position_encoding, position_options, width, num_heads)
-        self._settings = {
-            "source_vocabulary_size": source_vocabulary_size,
-            "target_vocabulary_size": target_vocabulary_size,
-            "position_encoding": position_encoding,
-            "position_options": dict(position_options or {}),
-            **sizes,
-            "dropout": dropout,
-            "norm": norm,
-            "source_embedding": source_embedding,
-            "glyph_options": dict(glyph_options or {}),
-            "image_shape": None if image_shape is None else list(image_shape),
-        }
         self.max_length, self.width = max_length, width
 
         def embedding(size, name):
@@ -143,9 +129,8 @@ class TransformerBackbone(Backbone):
             return glyph_embedding(size, width, glyph_options, dtype, name)
 
         def positions(table, name, dtype=dtype, **arguments):
-            options = self._settings["position_options"]
-            arguments |= {"dtype": dtype, "name": name}
-            return position_layer(table, position_encoding, max_length, options, **arguments)
+            make = table.get(position_encoding)
+            return make and make(max_length, **position_options, **arguments, dtype=dtype, name=name)
 
         def layers(kind, name):
             return [
@@ -162,11 +147,9 @@ class TransformerBackbone(Backbone):
             ]
 
         def last_norm(name):
-            return (
-                keras.layers.LayerNormalization(epsilon=1e-5, dtype=dtype, name=name)
-                if norm == "pre"
-                else None
-            )
+            if norm == "pre":
+                return keras.layers.LayerNormalization(epsilon=1e-5, dtype=dtype, name=name)
+            return None
 
         # Looked-up vectors are scaled by √D (Section 3.4); those computed from glyphs already have that size.
         self._source_scale = width**0.5 if source_embedding == "lookup" else 1.0
@@ -213,8 +196,8 @@ class TransformerBackbone(Backbone):
             trainable=trainable,
         )
 
-    def _embed_target(self, words, positions=None):
-        x = self.target_embedding(words) * self.width**0.5  # (B, T, D)
+    def _embed_target(self, tokens, positions=None):
+        x = self.target_embedding(tokens) * self.width**0.5  # (B, T, D)
         return self.target_dropout(_with_positions(x, self.target_positions, positions))
 
     def image_attention(self, inputs: dict):
@@ -329,13 +312,6 @@ class TransformerBackbone(Backbone):
         """Return the layers that `enable_lora` adapts: all dense ones, not attention's joint kernel."""
         return ["query", "key_value", "output", "inner", "outer"]
 
-    def get_config(self):
-        return with_saved_options({**super().get_config(), **self._settings}, self.source_embedding)
-
-    @classmethod
-    def from_config(cls, config):
-        return super().from_config(with_read_options(config))
-
 
 def _with_positions(x, added, positions=None):
     return x if added is None else x + ops.cast(added(x, positions=positions), x.dtype)
@@ -344,3 +320,39 @@ def _with_positions(x, added, positions=None):
 def _bias(bias_layer, x, **positions):
     """Return the bias `(H, L, N)` of the scores of every self-attention of a stack, or `None`."""
     return None if bias_layer is None else bias_layer(x, **positions)
+
+
+# The position encodings by name, in three tables: by where each acts. Their functions take `max_length` and
+# the `position_options`, and return a layer, or `None`.
+
+# What is added to the embeddings; put your own here. Their layers are called with the embeddings and, in
+# decoding, with `positions`, ints `(K,)`.
+ADDED_POSITIONS = {
+    "pope": lambda max_length, per_head=False, **options: (
+        None if per_head else PoPEEmbedding(max_length, **options)
+    ),
+    "sine": lambda max_length, **options: SinePositionEncoding(**options),
+    "learned": lambda max_length, **options: PositionEmbedding(max_length, **options),
+}
+# What acts on the queries and keys of each self-attention: `MultiHeadAttention(rotary=…)`.
+HEAD_POSITIONS = {
+    "pope": lambda max_length, per_head=False, **options: (
+        PerHeadPoPE(max_length, **options) if per_head else None
+    ),
+    "rope": lambda max_length, **options: RoPEEmbedding(**options),
+}
+# What is added to the scores of every self-attention of a stack: `MultiHeadAttention(…, position_bias=…)`.
+SCORE_POSITIONS = {"bias": lambda max_length, **options: RelativePositionBias(**options)}
+
+
+def check_positions(encoding: str, options: dict | None, width: int, num_heads: int):
+    """Raise `ValueError` for an encoding that a Transformer of these sizes cannot have."""
+    known = (*dict.fromkeys([*ADDED_POSITIONS, *HEAD_POSITIONS, *SCORE_POSITIONS]), "none")
+    if encoding not in known:
+        raise ValueError(f"position_encoding is one of {known}, not {encoding!r}")
+    if encoding == "none" and options:
+        raise ValueError(f"position_encoding='none' has no position_options, not {options!r}")
+    if encoding == "rope" and width // num_heads % 2:
+        raise ValueError(
+            f"rotary positions need heads of even width, not width={width} / num_heads={num_heads}"
+        )

@@ -2,22 +2,21 @@
 
 import keras
 from keras import ops
-from keras_hub.models import Backbone
 
 from kzoo.layers import Dropout, RecurrentDecoder, RecurrentEncoder
-from kzoo.models.argument_checks import check_rate, check_sizes
-from kzoo.models.source_embeddings import (
+from kzoo.models.backbones import (
+    TranslationBackbone,
+    check_rate,
+    check_sizes,
     check_source_embedding,
     glyph_embedding,
     unit_normal,
-    with_read_options,
-    with_saved_options,
 )
-from kzoo.models.whole_batch_loss import WholeBatchLoss
+from kzoo.models.losses import WholeBatchLoss
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class RecurrentBackbone(Backbone):
+class RecurrentBackbone(TranslationBackbone):
     """An encoder of bidirectional and unidirectional LSTMs, and a decoder of LSTMs with attention.
 
     Inputs are `{"source": (B, S), "target": (B, T)}`, int32 token ids with 0 for padding; the target begins
@@ -49,8 +48,8 @@ class RecurrentBackbone(Backbone):
 
     >>> model = RecurrentBackbone(100, 120, embedding_dim=16, bidirectional=(16,), unidirectional=(32,),
     ...                           decoder_units=(16, 32))
-    >>> words = {"source": np.ones((2, 5), "int32"), "target": np.ones((2, 7), "int32")}
-    >>> model(words).shape
+    >>> tokens = {"source": np.ones((2, 5), "int32"), "target": np.ones((2, 7), "int32")}
+    >>> model(tokens).shape
     (2, 7, 120)
 
     Reference:
@@ -79,6 +78,8 @@ class RecurrentBackbone(Backbone):
         name: str | None = None,
         trainable: bool = True,
     ):
+        glyph_options = dict(glyph_options or {})
+        self._keep(locals())
         check_source_embedding(source_embedding, glyph_options)
         check_sizes(
             source_vocabulary_size=source_vocabulary_size,
@@ -89,18 +90,6 @@ class RecurrentBackbone(Backbone):
             **{"bidirectional or unidirectional": [*bidirectional, *unidirectional]},
         )
         check_rate(dropout)
-        self._settings = {
-            "source_vocabulary_size": source_vocabulary_size,
-            "target_vocabulary_size": target_vocabulary_size,
-            "source_embedding": source_embedding,
-            "glyph_options": dict(glyph_options or {}),
-            "embedding_dim": embedding_dim,
-            "bidirectional": list(bidirectional),
-            "unidirectional": list(unidirectional),
-            "decoder_units": list(decoder_units),
-            "dropout": dropout,
-            "max_length": max_length,
-        }
         self.max_length, self.width = max_length, decoder_units[-1]
 
         def lookup(size, name):
@@ -192,13 +181,6 @@ class RecurrentBackbone(Backbone):
     def default_lora_layer_names(self) -> list[str]:
         """Return the dense layers that `enable_lora` adapts: the decoder's attention's."""
         return ["keys", "combine"]
-
-    def get_config(self):
-        return with_saved_options({**super().get_config(), **self._settings}, self.source_embedding)
-
-    @classmethod
-    def from_config(cls, config):
-        return super().from_config(with_read_options(config))
 
 
 class LanguageModel(WholeBatchLoss, keras.Model):

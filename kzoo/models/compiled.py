@@ -1,13 +1,53 @@
-"""The attention of a translation's tokens to the sentence's tokens, compiled for few shapes."""
+"""What a backbone computes beside its logits and the beam search, compiled; and whether XLA compiles it."""
+
+from collections.abc import Callable
 
 import keras
 import numpy as np
 from keras import ops
 
 from kzoo.decoding.batched_search import batches_by_length, padded_source
-from kzoo.models.backbone_method import BackboneMethod
-from kzoo.models.xla import uses_xla
 from kzoo.text.tokenizers import PAD, START
+
+
+def uses_xla(backbone: keras.Model, few_calls: bool = False) -> bool:
+    """Return whether XLA compiles a backbone on this backend, as the value of `compile`'s `jit_compile`.
+
+    A backbone names the backends on which it does in `xla_backends`; without this attribute, none.
+
+    Under `tf.distribute` it does not: compiled code cannot read an embedding's copy on any device other than
+    the first (keras issues 18145 and 20763).
+
+    Args:
+        backbone: the model, or the one whose weights the compiled function reads.
+        few_calls: whether it only computes single sentences that a user looks at: compiling for TensorFlow
+            would take longer than all of them.
+    """
+    backend = keras.backend.backend()
+    if backend == "tensorflow":
+        import tensorflow as tf
+
+        if few_calls or tf.distribute.has_strategy():
+            return False
+    return backend in getattr(backbone, "xla_backends", ())
+
+
+class BackboneMethod(keras.Model):
+    """A function of a backbone's inputs, as a model: `predict_on_batch` compiles it.
+
+    Args:
+        backbone: has the weights.
+        method: function of the inputs, such as `backbone.matrix`.
+    """
+
+    def __init__(self, backbone: keras.Model, method: Callable):
+        super().__init__()
+        self.backbone = backbone
+        self._method = method
+        self.built = True  # it has no weights of its own
+
+    def call(self, inputs):
+        return self._method(inputs)
 
 
 class SourceAttention:

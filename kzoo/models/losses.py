@@ -1,0 +1,187 @@
+"""The losses of translators, and the mixin with which they are the same on any number of devices."""
+
+import keras
+from keras import ops
+
+from kzoo.layers.mean_over_replicas import mean_over_replicas
+from kzoo.text.tokenizers import PAD
+
+IN_FLOAT16 = -6e4  # float16 cannot hold -1e9
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class LabelSmoothedCrossEntropy(keras.losses.Loss):
+    """Cross-entropy against the true token mixed with the uniform distribution; a mean over a batch's tokens.
+
+        loss = -(1 - ε) log p(y) - ε · mean over the vocabulary of log p
+
+    The mean is over real tokens: the weight of padding is 0. Over several batches, what Keras's `fit` and
+    `evaluate` print is the mean by rows, in which batches of short sentences count more.
+
+    Args:
+        label_smoothing: float. ε. Defaults to `0.1`.
+        name: str.
+
+    Call arguments:
+        y_true: int `(B, T)`. Token ids.
+        y_pred: `(B, T, V)`. Logits.
+        sample_weight: `(B, T)`; by default 1 at tokens and 0 at padding, label 0.
+
+    Raises:
+        ValueError: weights that are not of tokens.
+
+    Reference:
+        Szegedy et al. 2016, "Rethinking the Inception Architecture for Computer Vision", Section 7.
+        https://arxiv.org/abs/1512.00567
+    """
+
+    def __init__(self, label_smoothing: float = 0.1, name: str = "label_smoothed_cross_entropy", **kwargs):
+        super().__init__(name=name, **{"reduction": "mean_with_sample_weight", **kwargs})
+        self.label_smoothing = label_smoothing
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        if sample_weight is None:
+            sample_weight = token_weights(y_true)
+        shape = tuple(ops.convert_to_tensor(sample_weight).shape)
+        if len(shape) != 2:
+            raise ValueError(f"{self.name} takes a weight for each token, (B, T), 0 at padding; not {shape}")
+        return super().__call__(y_true, y_pred, sample_weight)
+
+    def count(self, weights):
+        """Return how many tokens with these weights `(B, T)` the mean is over."""
+        return ops.sum(weights)
+
+    def call(self, y_true, y_pred):
+        logits = ops.cast(y_pred, "float32")
+        log_total = ops.logsumexp(logits, axis=-1)  # (B, T)
+        labels = ops.cast(y_true, "int32")[..., None]
+        true_word = ops.take_along_axis(logits, labels, axis=-1)[..., 0]
+        smooth = self.label_smoothing
+        if not smooth:
+            return log_total - true_word
+        return log_total - (1 - smooth) * true_word - smooth * self.mean_over_vocabulary(logits)
+
+    def mean_over_vocabulary(self, logits):
+        """Return `(B, T)`, the mean logit over the vocabulary."""
+        return ops.mean(logits, axis=-1)
+
+    def get_config(self):
+        return {**super().get_config(), "label_smoothing": self.label_smoothing}
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class SentenceCrossEntropy(LabelSmoothedCrossEntropy):
+    """Cross-entropy summed over a sentence's tokens, averaged over sentences: −log P(target | source).
+
+    This gives the balance of Vázquez et al. 2019, Eq. 3, with one penalty per sentence. A row whose sample
+    weights are all 0 is not a sentence and does not count. Tokens that the language lacks, whose logit is
+    `never(dtype)`, get no share of ε.
+
+    Args:
+        label_smoothing: float. ε, as in `LabelSmoothedCrossEntropy`. Defaults to `0`.
+        name: str.
+
+    Call arguments:
+        y_true: int `(B, T)`. Token ids.
+        y_pred: `(B, T, V)`. Logits.
+        sample_weight: `(B, T)`; by default 1 at tokens and 0 at padding, label 0.
+
+    Raises:
+        ValueError: weights that are not of tokens.
+    """
+
+    def __init__(self, label_smoothing: float = 0.0, name: str = "sentence_cross_entropy", **kwargs):
+        super().__init__(label_smoothing, name, **kwargs)
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        if sample_weight is None:
+            sample_weight = token_weights(y_true)
+        weights = ops.cast(sample_weight, "float32")
+        # Computed from the mean over tokens, because Keras handles only means correctly on several replicas.
+        mean = super().__call__(y_true, y_pred, weights)
+        return mean * ops.cast(ops.divide_no_nan(ops.sum(weights), self.count(weights)), mean.dtype)
+
+    def mean_over_vocabulary(self, logits):
+        present = ops.cast(ops.greater(logits, IN_FLOAT16 / 2), "float32")
+        return ops.sum(logits * present, axis=-1) / ops.sum(present, axis=-1)
+
+    def count(self, weights):
+        """Return how many sentences with token weights `(B, T)` the mean is over."""
+        return ops.sum(ops.cast(ops.any(ops.greater(weights, 0), axis=-1), "float32"))
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class ConsistentCrossEntropy(LabelSmoothedCrossEntropy):
+    """Label-smoothed cross-entropy of sentence pairs that stand twice in a batch, plus their disagreement.
+
+        loss = ½ (CE(p) + CE(q)) + ¼ α (KL(p ‖ q) + KL(q ‖ p))
+
+    p and q are the predictions for the two copies of a pair, which differ by dropout. This is half of
+    R-Drop's sum, so that α = 0 is plain cross-entropy.
+
+    Args:
+        label_smoothing: float. ε, as in `LabelSmoothedCrossEntropy`. Defaults to `0.1`.
+        consistency: float. α. Defaults to `5`.
+        name: str.
+
+    Call arguments:
+        y_true: int `(2B, T)`. Token ids; rows 2i and 2i + 1 are the same, as in `kzoo.data.TwiceEachRow`.
+        y_pred: `(2B, T, V)`. Logits.
+        sample_weight: `(2B, T)`; by default 1 at tokens and 0 at padding, label 0.
+
+    Reference:
+        Liang et al. 2021, "R-Drop: Regularized Dropout for Neural Networks", Eq. 4.
+        https://arxiv.org/abs/2106.14448
+    """
+
+    def __init__(
+        self,
+        label_smoothing: float = 0.1,
+        consistency: float = 5.0,
+        name: str = "consistent_cross_entropy",
+        **kwargs,
+    ):
+        super().__init__(label_smoothing, name, **kwargs)
+        self.consistency = consistency
+
+    def call(self, y_true, y_pred):
+        log_p = ops.log_softmax(ops.cast(y_pred, "float32"), axis=-1)  # (2B, T, V)
+        first, second = log_p[0::2], log_p[1::2]
+        divergence = ops.sum((ops.exp(first) - ops.exp(second)) * (first - second), axis=-1)  # (B, T)
+        return super().call(y_true, y_pred) + self.consistency / 4 * ops.repeat(divergence, 2, axis=0)
+
+    def get_config(self):
+        return {**super().get_config(), "consistency": self.consistency}
+
+
+class WholeBatchLoss:
+    """Mixin: the loss does not depend on how a batch is split among replicas.
+
+    `tf.distribute` lets each replica compute the loss of its rows, and takes the mean of these losses. If the
+    loss is a mean over tokens and one replica has few of them, these few count too much. So each replica's
+    loss, penalties included, is weighted by its share of the tokens or sentences that the mean is over:
+    `loss.count(weights)`, if the compiled loss is a `keras.losses.Loss` with this method. Penalties are means
+    over sentences; a model with penalties needs a loss that is a mean over sentences too.
+
+    The weighting is done here, at the end, and not in the loss: a replica that waits for others before Keras
+    has collected its penalties would also get theirs.
+    """
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        loss = super().compute_loss(x, y, y_pred, sample_weight, training)
+        # A loss's name and a list of losses have a `count` too, Python's own.
+        if not (isinstance(self.loss, keras.losses.Loss) and hasattr(self.loss, "count")):
+            return loss
+        weights = token_weights(y) if sample_weight is None else sample_weight
+        own = self.loss.count(ops.cast(weights, "float32"))
+        return loss * ops.cast(ops.divide_no_nan(own, mean_over_replicas(own)), loss.dtype)
+
+
+def token_weights(labels):
+    """Return the weights of labels `(B, T)`: 1 at tokens, 0 at padding."""
+    return ops.cast(ops.not_equal(labels, PAD), "float32")
+
+
+def never(dtype: str) -> float:
+    """Return the logit, for a data type, of a token that the language lacks."""
+    return IN_FLOAT16 if dtype == "float16" else -1e9
