@@ -6,8 +6,8 @@ from pathlib import Path
 from kzoo.data.corpus import Corpus
 from kzoo.data.image_features import FeatureFile
 from kzoo.errors import UserError
+from kzoo.training.corpus import recipe_corpus
 from kzoo.training.recipe import Recipe
-from kzoo.training.recipe_corpus import recipe_corpus
 
 GENERATED = ("scenes",)  # generated on the target, as here
 INDEX = "index.json"  # of `kzoo.data.shards`, which is not imported because that would start the backend

@@ -22,10 +22,10 @@ from kzoo.evaluation.directions import evaluate_directions, write_directions
 from kzoo.evaluation.scores import evaluate, score_table, write_scores
 from kzoo.files import write_json
 from kzoo.presets import load
+from kzoo.training.corpus import recipe_corpus, recipe_directions
 from kzoo.training.recipe import Recipe, read_recipe
-from kzoo.training.recipe_corpus import recipe_corpus, recipe_directions
+from kzoo.training.run import train
 from kzoo.training.run_folder import keep_results
-from kzoo.training.train import train
 
 
 def train_and_score(name: str, folder: Path, overrides: list[str]):

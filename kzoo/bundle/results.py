@@ -6,7 +6,7 @@ import tarfile
 from pathlib import Path
 
 from kzoo.files import whole_file
-from kzoo.training.digests import SUMS, digest_lines
+from kzoo.training.checkpoints import SUMS, digest_lines
 
 PIECE = 14_000_000  # bytes
 

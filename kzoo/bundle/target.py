@@ -11,7 +11,7 @@ from pathlib import Path
 from kzoo.bundle.results import collect
 from kzoo.errors import UserError, exits_on_errors
 from kzoo.files import check_writable
-from kzoo.training.digests import SUMS
+from kzoo.training.checkpoints import SUMS
 
 DONE = "timing.json"  # the last file that a finished run gets
 WORKER = [sys.executable, "-m", "kzoo.bundle.one"]

@@ -17,25 +17,14 @@ def make_optimizer(recipe: Recipe, width: int) -> keras.optimizers.Optimizer:
         "global_clipnorm": recipe.clip_norm or None,
         "gradient_accumulation_steps": recipe.accumulate if recipe.accumulate > 1 else None,
     }
-    return OPTIMIZERS[recipe.optimizer](recipe, width, shared)
-
-
-def _noam(recipe, width, shared):
-    """Vaswani et al. 2017, Section 5.3."""
-    rate = NoamSchedule(width, recipe.warmup_steps, recipe.rate_factor, recipe.accumulate)
-    return Adam(rate, beta_1=0.9, beta_2=recipe.beta_2, epsilon=1e-9, **shared)
-
-
-def _adam(recipe, width, shared):
-    """Kingma and Ba 2014, Algorithm 1, whose ε is PyTorch's too; Keras's is 1e-7."""
-    return Adam(recipe.rate, epsilon=1e-8, **shared)
-
-
-def _sgd(recipe, width, shared):
+    if recipe.optimizer == "noam":  # Vaswani et al. 2017, Section 5.3
+        rate = NoamSchedule(width, recipe.warmup_steps, recipe.rate_factor, recipe.accumulate)
+        return Adam(rate, beta_1=0.9, beta_2=recipe.beta_2, epsilon=1e-9, **shared)
+    if (
+        recipe.optimizer == "adam"
+    ):  # Kingma and Ba 2014, Algorithm 1, whose ε is PyTorch's too; Keras's is 1e-7
+        return Adam(recipe.rate, epsilon=1e-8, **shared)
     return SGD(recipe.rate, **shared)
-
-
-OPTIMIZERS = {"noam": _noam, "adam": _adam, "sgd": _sgd}
 
 
 def too_long_a_warm_up(recipe: Recipe, batches: int) -> str:

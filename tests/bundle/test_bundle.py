@@ -17,8 +17,8 @@ from kzoo.bundle.wheels import NEEDED, NEEDED_FOR, NEEDED_FOR_SHARDS, read_pins
 from kzoo.errors import UserError
 from kzoo.hub import locate
 from kzoo.hub.integrity import preset_files
+from kzoo.training.corpus import recipe_corpus
 from kzoo.training.recipe import Recipe, read_recipe
-from kzoo.training.recipe_corpus import recipe_corpus
 
 TRAINED, TRAINED_BRIDGE = (
     f"preset={name}" for name in ("pope_tiny_multi30k_en_de", "attention_bridge_m2m_tiny_multi30k")

@@ -19,8 +19,8 @@ from kzoo.errors import UserError
 from kzoo.text import CharacterTokenizer, SubwordTokenizer
 from kzoo.text.tokenizers import END
 from kzoo.training import Recipe, make_recipe, prepare, train
-from kzoo.training.bilingual import learned_tokenizers
 from kzoo.training.preparation import make_encoding, survey
+from kzoo.training.vocabularies import learned_tokenizers
 
 SMALL = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 16, "max_length": 64}
 

@@ -22,6 +22,8 @@ CHANGE_NO_STEP = {
     "test",
     "beam_size",
     "length_penalty",
+    "gnmt",
+    "max_length",
 }
 # Values that no field has by default.
 OTHER = {str: "other", int: 12345, float: 0.12345, list: ["other"], dict: {"other": 1}}

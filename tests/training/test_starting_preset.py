@@ -16,7 +16,7 @@ from kzoo.presets import attention_bridge_m2m_tiny, load, pope_tiny
 from kzoo.text import MosesSubwordTokenizer, SubwordTokenizer, moses_text, train_subwords
 from kzoo.training import Recipe, read_recipe, train
 from kzoo.training.preparation import prepare
-from kzoo.training.starting_preset import copy_start
+from kzoo.training.tasks import copy_start
 
 PAIRS = {"train": 100, "val": 8}
 SMALL = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 16, "max_length": 64}
