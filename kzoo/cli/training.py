@@ -31,7 +31,6 @@ def train(
 ):
     """Train a recipe's model, or resume a run that was stopped."""
     from kzoo.training.corpus import check_own_files
-    from kzoo.training.distribution import names_processes
     from kzoo.training.recipe import read_recipe
     from kzoo.training.signals import nothing_to_save
 
@@ -39,9 +38,10 @@ def train(
     with nothing_to_save():
         check_own_files(values)
         import_keras()
+        from kzoo.training.distribution import names_processes, open_strategy
+
         if not names_processes():  # started devices could no longer join them
             start_devices()
-        from kzoo.training.distribution import open_strategy
 
     opened = open_strategy(strategy)
     with nothing_to_save(opened.workers):

@@ -473,8 +473,8 @@ def _check_has_effect(recipe: Recipe, where: str):
             continue
         names = ", ".join(one.name for one in changed if use in one.metadata["uses"])
         otherwise = use.otherwise.format(recipe=recipe)
-        near = nearest(recipe.preset, list(MODULES)) if use is BUILDER else ""
-        known = f" ({near})" if near.startswith("did you mean") else ""  # a misspelt builder
+        near = nearest(recipe.preset, list(MODULES)) if use is BUILDER else ""  # it may be misspelt
+        known = f" (or, for a builder: {near})" if near.startswith("did you mean") else ""
         raise UserError(
             f"{where}: {names} would change nothing with {otherwise}{known}: leave it out, or at its default"
         )

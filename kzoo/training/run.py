@@ -18,7 +18,6 @@ from kzoo.files import remove_folder, remove_unfinished
 from kzoo.training.checkpoints import Checkpoints, updates
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.distribution import open_strategy
-from kzoo.training.optimizers import rate_callbacks, too_long_a_warm_up
 from kzoo.training.preemption import Interruptible, Preemption
 from kzoo.training.recipe import Recipe, check_recipe
 from kzoo.training.report import Account, CountedBatches, History, RunReport, Speed, curves, print_report
@@ -186,6 +185,43 @@ def _remove_new(folder: Path, before: set[Path] | None):
             remove_folder(path)
         else:
             path.unlink()
+
+
+def too_long_a_warm_up(recipe: Recipe, batches: int) -> str:
+    """Return a line for the user whose training ends before its rate has reached the peak, else "".
+
+    Args:
+        recipe: the recipe.
+        batches: int. Batches per epoch.
+    """
+    updates = recipe.epochs * batches // recipe.accumulate
+    if recipe.steps:
+        updates = min(updates, recipe.steps)
+    if recipe.optimizer != "noam" or updates >= recipe.warmup_steps:
+        return ""
+    return (
+        f"this run has {updates:,} steps, all of them in the warm-up of {recipe.warmup_steps:,}: "
+        "its rate stays low; lower warmup_steps, or raise epochs"
+    )
+
+
+def rate_callbacks(recipe: Recipe) -> list[keras.callbacks.Callback]:
+    """Return the callback that sets the rate of each epoch, if the recipe halves it."""
+    if not recipe.halve_after:
+        return []
+    return [
+        keras.callbacks.LearningRateScheduler(
+            lambda epoch: halved_rate(recipe.rate, recipe.halve_after, epoch)
+        )
+    ]
+
+
+def halved_rate(rate: float, halve_after: int, epoch: int) -> float:
+    """Return the rate of an epoch, counted from 0: constant for `halve_after` epochs, then halved each time.
+
+    It is at least 1e-5 (Broscheit et al. 2018, Section 4.2).
+    """
+    return max(rate * 0.5 ** max(0, epoch + 1 - halve_after), min(rate, 1e-5))
 
 
 class MostSteps(keras.callbacks.Callback):

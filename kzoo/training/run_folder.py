@@ -14,6 +14,7 @@ import filelock
 from kzoo.errors import UserError
 from kzoo.files import remove_folder, write_json
 from kzoo.hub.location import MARKS
+from kzoo.presets.shelf import builder_module, is_builder
 from kzoo.training.recipe import CONSTANT_RATE, KEYS, NOAM, Recipe, make_recipe
 
 RECIPE = "recipe.json"
@@ -118,11 +119,26 @@ def _check_goes_on(folder: Path, recipe: Recipe, epochs: int):
                 f"then train a recipe with preset = {str(folder)!r} in another folder"
             )
         raise UserError(f"{folder} holds a run with another {', '.join(differing)}: {way}")
+    if _may_have_begun_with_another_penalty(folder, recipe):
+        print(
+            f"{folder} was begun by an earlier version: if its bridge's penalty had the weight 1, now 1/64, "
+            f"stop and write penalty_weight = 1 under model in the recipe and in the run's {RECIPE}"
+        )
     if recipe.epochs < epochs:
         raise UserError(
             f"{folder} holds a run of {epochs} epochs, but epochs is {recipe.epochs}: "
             f"give another folder, or at least epochs={epochs}"
         )
+
+
+def _may_have_begun_with_another_penalty(folder: Path, recipe: Recipe) -> bool:
+    """Return whether a bridge's run may be of before the presets' penalty had the weight 1/64.
+
+    The key `gnmt` came after that, so what records it is younger.
+    """
+    of_bridge = is_builder(recipe.preset) and builder_module(recipe.preset) == "attention_bridge"
+    known = "penalty_weight" in recipe.model or "gnmt" in json.loads((folder / RECIPE).read_text("utf-8"))
+    return of_bridge and not known
 
 
 def _differing(folder: Path, recipe: Recipe) -> list[str]:

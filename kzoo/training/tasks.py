@@ -17,7 +17,14 @@ from kzoo.errors import UserError, nearest
 from kzoo.files import whole_folder, write_json
 from kzoo.hub.integrity import preset_files
 from kzoo.hub.location import locate
-from kzoo.models import ConsistentCrossEntropy, LabelSmoothedCrossEntropy, SentenceCrossEntropy
+from kzoo.models import (
+    SGD,
+    Adam,
+    ConsistentCrossEntropy,
+    LabelSmoothedCrossEntropy,
+    NoamSchedule,
+    SentenceCrossEntropy,
+)
 from kzoo.models.image_inputs import image_rows
 from kzoo.presets import build, list_presets, load
 from kzoo.presets.shelf import direction, is_builder
@@ -25,7 +32,6 @@ from kzoo.text import UNKNOWN
 from kzoo.training.checkpoints import saved_in
 from kzoo.training.corpus import naming, recipe_directions, text_languages
 from kzoo.training.language_model import train_language_model
-from kzoo.training.optimizers import make_optimizer
 from kzoo.training.preemption import Preemption
 from kzoo.training.recipe import Recipe, check_languages
 from kzoo.training.run_folder import START
@@ -270,6 +276,27 @@ class SeveralDirections(Task):
         text = {language: sentences[:count] for language, sentences in self.validation.items()}
         lowercase = all(tokenizer.lowercases for tokenizer in translator.tokenizers.values())
         return DirectionScores(text, self.directions, self.recipe.truncate, lowercase)
+
+
+def make_optimizer(recipe: Recipe, width: int) -> keras.optimizers.Optimizer:
+    """Return the recipe's optimizer.
+
+    Args:
+        recipe: its `optimizer`, `rate`, `warmup_steps`, `rate_factor`, `clip_norm` and `accumulate` are used.
+        width: int. D, which scales Noam's schedule.
+    """
+    shared = {
+        "global_clipnorm": recipe.clip_norm or None,
+        "gradient_accumulation_steps": recipe.accumulate if recipe.accumulate > 1 else None,
+    }
+    if recipe.optimizer == "noam":  # Vaswani et al. 2017, Section 5.3
+        rate = NoamSchedule(width, recipe.warmup_steps, recipe.rate_factor, recipe.accumulate)
+        return Adam(rate, beta_1=0.9, beta_2=recipe.beta_2, epsilon=1e-9, **shared)
+    if (
+        recipe.optimizer == "adam"
+    ):  # Kingma and Ba 2014, Algorithm 1, whose ε is PyTorch's too; Keras's is 1e-7
+        return Adam(recipe.rate, epsilon=1e-8, **shared)
+    return SGD(recipe.rate, **shared)
 
 
 def copy_start(recipe: Recipe, folder: Path):

@@ -10,13 +10,9 @@ import pytest
 from kzoo.errors import UserError
 from kzoo.models import SGD, Adam
 from kzoo.training.checkpoints import Checkpoints
-from kzoo.training.optimizers import (
-    halved_rate,
-    make_optimizer,
-    rate_callbacks,
-    too_long_a_warm_up,
-)
 from kzoo.training.recipe import Recipe, check_recipe
+from kzoo.training.run import halved_rate, rate_callbacks, too_long_a_warm_up
+from kzoo.training.tasks import make_optimizer
 
 RECIPE = Recipe(preset="pope_tiny", corpus="scenes", source="en", target="de", clip_norm=5.0, rate=0.5)
 

@@ -13,7 +13,7 @@ from distributed_losses import FAMILIES
 
 from kzoo.models import MultilingualTranslator, Translator
 from kzoo.training import Recipe, train
-from kzoo.training.optimizers import make_optimizer
+from kzoo.training.tasks import make_optimizer
 
 MODULE = sys.modules["kzoo.training.run"]
 RECIPE = Recipe(preset="pope_tiny", corpus="none", source="en", target="de", epochs=2, average=1)

@@ -228,9 +228,7 @@ def test_a_wrong_tf_config_is_one_line(config, name, monkeypatch):
 @pytest.mark.parametrize(
     ("values", "name"),
     [
-        (("127.0.0.1:1", "", ""), "Number of processes"),
         (("127.0.0.1:1", "two", "0"), "'two'"),
-        (("127.0.0.1:1", "2", "2"), "process_id=2"),
         (("127.0.0.1:1,127.0.0.1:2", "3", "0"), "has 2 jobs"),
     ],
 )

@@ -26,8 +26,8 @@ from kzoo.models import NoamSchedule
 from kzoo.training import Recipe, train
 from kzoo.training import checkpoints as checkpoints_module
 from kzoo.training.checkpoints import Checkpoints, damage, write_digests
-from kzoo.training.optimizers import make_optimizer
 from kzoo.training.report import Curves
+from kzoo.training.tasks import make_optimizer
 
 MODULE = sys.modules["kzoo.training.run"]
 RECIPE = Recipe(
