@@ -5,8 +5,8 @@ import shutil
 import tarfile
 from pathlib import Path
 
-from kzoo.files import whole_file
-from kzoo.training.checkpoints import SUMS, digest_lines
+from kzoo.files import sha256, whole_file
+from kzoo.training.checkpoints import SUMS
 
 PIECE = 14_000_000  # bytes
 
@@ -46,3 +46,8 @@ def _pieces(folder: Path, name: str) -> list[memoryview]:
         tar.add(folder, arcname=name)
     data = packed.getbuffer()
     return [data[start : start + PIECE] for start in range(0, len(data), PIECE)]
+
+
+def digest_lines(files) -> str:
+    """Return one line per file: its SHA-256 and its name."""
+    return "".join(f"{sha256(path)}  {path.name}\n" for path in files)

@@ -3,9 +3,10 @@
 from pathlib import Path
 from types import SimpleNamespace
 
+from kzoo.errors import UserError
 from kzoo.hub.integrity import check_overrides, read_object
 from kzoo.presets.shelf import direction
-from kzoo.training.recipe import Recipe, check_languages, check_same_languages
+from kzoo.training.recipe import Recipe, check_languages
 
 
 def check_trained(recipe: Recipe, folder: Path):
@@ -21,3 +22,12 @@ def check_trained(recipe: Recipe, folder: Path):
     else:
         direction(SimpleNamespace(**settings), recipe.source, recipe.target)
     check_overrides(recipe.preset, read_object(folder / "config.json")["config"], recipe.model)
+
+
+def check_same_languages(recipe: Recipe, languages: list[str]):
+    """Refuse other languages than those of the trained preset that a recipe fine-tunes."""
+    if recipe.languages != languages:
+        raise UserError(
+            f"preset {recipe.preset} has the languages {', '.join(languages)}: give the same, "
+            "in this order; centre, left_out or directions choose pairs"
+        )
