@@ -58,7 +58,7 @@ def memory(length: int, vocabulary: int) -> int:
     """Return the bytes that the process needs, beyond its imports, for some steps."""
     import keras
 
-    from kzoo.training.run_report import peak_memory
+    from kzoo.training.report import peak_memory
 
     keras.ops.zeros(())
     before = peak_memory()

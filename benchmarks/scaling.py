@@ -32,7 +32,7 @@ def main():
     backend = os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     if backend not in STRATEGIES:
         sys.exit(f"KERAS_BACKEND is {backend}: several devices train on {' and '.join(STRATEGIES)} only")
-    from kzoo.training.clusters import local_cluster
+    from kzoo.training.distribution import local_cluster
 
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
@@ -114,7 +114,7 @@ def work(strategy_name: str, cores: list[int], steps: int):
 
     from kzoo.data import Batches
     from kzoo.presets import pope_tiny
-    from kzoo.training.strategies import open_strategy
+    from kzoo.training.distribution import open_strategy
 
     words = np.random.default_rng(1).integers(4, VOCABULARY, (2, ROWS * steps, LENGTH - 1)).tolist()
     keras.utils.set_random_seed(1)

@@ -75,9 +75,15 @@ def _default(parameter: click.Parameter):
 def recipe_keys() -> list[str]:
     """Return a recipe's keys, with type and default."""
     return sorted(
-        f"recipe {field.name}: {getattr(field.type, '__name__', field.type)} = {_field_default(field)}"
+        f"recipe {field.name}: {_type(field.type)} = {_field_default(field)}"
         for field in dataclasses.fields(Recipe)
     )
+
+
+def _type(annotation) -> str:
+    if isinstance(annotation, type):
+        return annotation.__name__
+    return re.sub(r"typing\.|msgspec\.", "", str(annotation))
 
 
 def _field_default(field: dataclasses.Field):

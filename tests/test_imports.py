@@ -71,7 +71,7 @@ def test_imports_point_one_way(path):
 # Beside the export, what asks for `tf.distribute`'s strategies.
 MAY_IMPORT_TENSORFLOW = {
     PACKAGE / "models" / "compiled.py",
-    PACKAGE / "training" / "run_report.py",
+    PACKAGE / "training" / "report.py",
     PACKAGE / "training" / "strategies.py",
 }
 

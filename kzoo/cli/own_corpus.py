@@ -14,7 +14,7 @@ def own_corpus(folder: Path, splits: list[str]):
     """
     from kzoo.data.corpora import CORPORA, open_corpus
     from kzoo.presets.description import scored_corpus
-    from kzoo.training.recipe_corpus import recipe_corpus
+    from kzoo.training.corpus import recipe_corpus
     from kzoo.training.run_folder import recorded_recipe
 
     try:

@@ -141,7 +141,7 @@ def _seen(folder: Path, languages: list[str]) -> tuple[Ways, Ways]:
 
     Either is `None` if nothing says so, as for a preset that is not in its run.
     """
-    from kzoo.training.recipe_corpus import recipe_directions
+    from kzoo.training.corpus import recipe_directions
     from kzoo.training.run_folder import recorded_recipe
 
     try:

@@ -30,22 +30,22 @@ def train(
     ] = "",
 ):
     """Train a recipe's model, or resume a run that was stopped."""
-    from kzoo.training.clusters import names_processes
-    from kzoo.training.nothing_to_save import nothing_to_save
+    from kzoo.training.corpus import check_own_files
     from kzoo.training.recipe import read_recipe
-    from kzoo.training.recipe_corpus import check_own_files
+    from kzoo.training.signals import nothing_to_save
 
     values = read_recipe(recipe, overrides or [])
     with nothing_to_save():
         check_own_files(values)
         import_keras()
+        from kzoo.training.distribution import names_processes, open_strategy
+
         if not names_processes():  # started devices could no longer join them
             start_devices()
-        from kzoo.training.strategies import open_strategy
 
     opened = open_strategy(strategy)
     with nothing_to_save(opened.workers):
-        from kzoo.training.train import train as train_recipe
+        from kzoo.training.run import train as train_recipe
 
     folder = output or Path("runs") / recipe.stem
     train_recipe(values, folder, strategy=opened)
@@ -88,6 +88,6 @@ def demo(
 ):
     """Train a small PoPE model on the built-in Scenes set, score it, and try the shelf's preset."""
     start_backend()
-    from kzoo.training.demo import demo as run_demo
+    from kzoo.cli.demo import demo as run_demo
 
     run_demo(text or [])

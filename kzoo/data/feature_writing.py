@@ -1,6 +1,6 @@
 """Writes picture features batch by batch; an interrupted extraction resumes where it stopped.
 
-`kzoo.training.extraction` calls it.
+`kzoo.training.feature_extraction` calls it.
 """
 
 import contextlib

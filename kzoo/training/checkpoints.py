@@ -5,6 +5,7 @@ import math
 import re
 import time
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 
 import keras
@@ -12,13 +13,14 @@ import numpy as np
 from keras import ops
 
 from kzoo.errors import UserError
-from kzoo.files import check_space, remove_folder, remove_unfinished
-from kzoo.training.digests import SUMS, damage, write_digests
-from kzoo.training.not_a_number import Losses, finite_weights, not_finite
-from kzoo.training.strategy import Strategy
+from kzoo.files import check_space, remove_folder, remove_unfinished, sha256
+from kzoo.training.strategies import Strategy
 
-WEIGHTS, STATE = "checkpoint.weights.h5", "state.json"
+WEIGHTS, STATE, SUMS = "checkpoint.weights.h5", "state.json", "SHA256SUMS"
 NAME = re.compile(r"epoch_(?P<epoch>\d{4,})(_batch_(?P<batch>\d{6,}))?")  # numbers may outgrow their zeros
+# Steps whose losses are checked together. A worker that stopped as soon as its own rows' loss was not finite
+# would leave the others waiting; one step later, the weights have spread it to all.
+EVERY = 16
 
 
 class Checkpoints(keras.callbacks.Callback):
@@ -65,7 +67,11 @@ class Checkpoints(keras.callbacks.Callback):
         self.history: list[dict] = []
         self.may_stop = True
         self.seconds, self._began = 0.0, 0.0
-        self._last, self._running, self._losses = "", None, Losses()
+        self._last, self._running = "", None
+        self._losses: list[
+            tuple
+        ] = []  # since they were checked: (step, epoch, batch), mean of the epoch so far
+        self._where = None  # of the last loss: (step, epoch, batch)
 
     def restore(self):
         """Load the latest undamaged checkpoint into the compiled model, if there is one.
@@ -145,9 +151,10 @@ class Checkpoints(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         self.batch += 1
         self.step += 1
-        many = self._losses.add(self.step, self.epoch + 1, self.batch, logs["loss"])
+        self._where = (self.step, self.epoch + 1, self.batch)
+        self._losses.append((self._where, logs["loss"]))
         left = self.params["steps"] - batch - 1
-        if many or left == 0:
+        if len(self._losses) >= EVERY or left == 0:
             self._check_loss()
         self.seconds = time.perf_counter() - self._began
         self.may_stop = left != 1  # from a single remaining batch Keras would infer a fixed length
@@ -191,12 +198,27 @@ class Checkpoints(keras.callbacks.Callback):
     def check_finite(self):
         """Raise `UserError` if the loss or a weight is not finite."""
         self._check_loss()
-        if not finite_weights(self.model):
-            raise not_finite("a weight", self._losses.last, self.model, self._last)
+        # A step's loss is of the weights before its update.
+        if not all(np.isfinite(ops.convert_to_numpy(w)).all() for w in self.model.trainable_variables):
+            raise self._not_finite("a weight", self._where)
 
     def _check_loss(self):
-        if where := self._losses.first_not_finite():
-            raise not_finite("the loss", where, self.model, self._last)
+        """Check the losses since the last check; once a mean is NaN or infinite, it stays so."""
+        losses, self._losses = self._losses, []
+        if losses and not math.isfinite(losses[-1][1]):
+            where = next(where for where, loss in losses if not math.isfinite(loss))
+            raise self._not_finite("the loss", where)
+
+    def _not_finite(self, what: str, where: tuple) -> UserError:
+        step, epoch, batch = where
+        kept = (
+            f"checkpoint {self._last} from before it is kept" if self._last else "there is no checkpoint yet"
+        )
+        return UserError(
+            f"{what} is not finite at step {step:,} (epoch {epoch}, batch {batch}), learning rate "
+            f"{_rate(self.model.optimizer, step):.3g}: training stopped, {kept}; a lower rate or a "
+            "clip_norm may help"
+        )
 
     def _state(self) -> dict:
         state = {"epoch": self.epoch, "batch": self.batch, "step": self.step}
@@ -283,3 +305,47 @@ def saved_in(folder: Path) -> list[tuple[int, int, Path]]:
 def updates(model: keras.Model) -> int:
     """Return the number of weight updates; `int` alone fails under tf.distribute."""
     return int(ops.convert_to_numpy(model.optimizer.iterations))
+
+
+def _rate(optimizer: keras.optimizers.Optimizer, step: int) -> float:
+    """Return the learning rate of a step, which may be some steps ago."""
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # where the loss is scaled
+    rate = keras.saving.deserialize_keras_object(optimizer.get_config()["learning_rate"])
+    return float(ops.convert_to_numpy(rate(step - 1) if callable(rate) else rate))
+
+
+def write_digests(folder: Path):
+    """Write the SHA-256 of each file of a folder into the folder; `sha256sum --check` there reads them."""
+    lines = [f"{sha256(path)}  {path.name}\n" for path in sorted(folder.iterdir())]
+    (folder / SUMS).write_text("".join(lines))
+
+
+def damage(folder: Path, names: Iterable[str]) -> str:
+    """Return what is wrong with a folder since `write_digests`; empty if nothing is.
+
+    A folder without digests, from before digests were written, is accepted as it is.
+
+    Args:
+        folder: the folder.
+        names: of the files that must be in it.
+
+    Raises:
+        OSError: a file cannot be read at present, which does not say that it is damaged.
+    """
+    sums = folder / SUMS
+    if not sums.exists():
+        return ""
+    try:
+        lines = sums.read_text().splitlines()
+        listed = {line.partition("  ")[2] for line in lines}
+        if missing := [name for name in names if name not in listed]:
+            return f"{SUMS} lacks {missing[0]}"
+        for line in lines:
+            digest, _, name = line.partition("  ")
+            if sha256(folder / name) != digest:
+                return f"{name} is not as it was written"
+    except FileNotFoundError as error:
+        return f"{Path(error.filename).name} is missing"
+    except ValueError:
+        return f"{SUMS} is not text"
+    return ""

@@ -11,11 +11,10 @@ from kzoo.data.around_batches import AroundBatches
 from kzoo.errors import UserError
 from kzoo.files import check_space, remove_folder
 from kzoo.models import Adam, LabelSmoothedCrossEntropy
-from kzoo.training.checkpoints import Checkpoints, data_has_changed
-from kzoo.training.digests import damage, write_digests
-from kzoo.training.fitting import fit_from
+from kzoo.training.checkpoints import Checkpoints, damage, data_has_changed, write_digests
 from kzoo.training.preemption import Preemption
-from kzoo.training.strategy import Strategy
+from kzoo.training.resuming import fit_from
+from kzoo.training.strategies import Strategy
 
 WEIGHTS, RESULT = "decoder.weights.h5", "language_model.json"
 

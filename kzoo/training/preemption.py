@@ -7,7 +7,7 @@ import threading
 import keras
 
 from kzoo.training.checkpoints import Checkpoints
-from kzoo.training.nothing_to_save import Told
+from kzoo.training.signals import Told
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 

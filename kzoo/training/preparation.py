@@ -24,13 +24,11 @@ from kzoo.data.shards import INDEX, Shards, write_index
 from kzoo.data.text_streams import stream_pairs
 from kzoo.errors import UserError
 from kzoo.files import check_replaceable, whole_folder
-from kzoo.presets.shelf import is_builder
 from kzoo.text import CharacterTokenizer
 from kzoo.text.tokenizers import END, UNKNOWN
-from kzoo.training.bilingual import learned_tokenizers, shard_settings
+from kzoo.training.corpus import recipe_corpus
 from kzoo.training.recipe import Recipe, check_recipe
-from kzoo.training.recipe_corpus import recipe_corpus
-from kzoo.training.starting_preset import locate_start
+from kzoo.training.vocabularies import learned_tokenizers, shard_settings
 
 SAMPLE = 200_000  # pairs that subwords are learned from
 BLOCK = 10_000  # pairs read at a time
@@ -69,8 +67,6 @@ def prepare(
     """
     # As it will be trained on the shards.
     recipe, folder = check_recipe(dataclasses.replace(recipe, shards=str(folder))), Path(folder)
-    if not is_builder(recipe.preset):
-        locate_start(recipe)  # raises: there is no such preset
     shard_settings(recipe)  # raises now if shards cannot have the text's form
     check_installed()
     check_replaceable(folder, INDEX)

@@ -1,144 +1,292 @@
-"""A recipe: everything that an experiment's result depends on, read from a short TOML file."""
+"""A recipe: everything that an experiment's result depends on, read from a short TOML file.
+
+`Recipe` declares each key once: type and bounds, default, meaning, when it has an effect, whether a resumed
+run may change it.
+"""
 
 import dataclasses
+import math
+import os
+import re
 import tomllib
+import typing
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
 
+import msgspec
+from msgspec import Meta
+
+from kzoo.decoding.length_penalty import GNMT
 from kzoo.errors import UserError, nearest
-from kzoo.presets.shelf import builder_module, is_builder, is_trained
-from kzoo.training.recipe_effects import check_has_effect
-from kzoo.training.recipe_paths import from_folder, recipe_file
-from kzoo.training.recipe_values import checked_value, kind_of
+from kzoo.presets.shelf import MODULES, builder_module, is_builder
 
-SEARCH = ("beam_size", "length_penalty")  # the keys that may be `None`
+# The zoo's own recipes: in a clone; in an installation.
+FOLDERS = (Path(__file__).parents[2] / "training", Path(__file__).parents[1] / "recipes")
+
+Whole = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1)]
+Amount = Annotated[float, Meta(ge=0)]
+Below1 = Annotated[float, Meta(ge=0, lt=1)]
+HeldOut = list[str] | Positive | Annotated[float, Meta(gt=0, lt=1)]
+
+
+class Use(NamedTuple):
+    """When keys have an effect; a value of theirs that would change nothing is refused."""
+
+    holds: Callable[["Recipe"], bool]
+    otherwise: str
+
+
+TWO_LANGUAGES = Use(lambda recipe: not recipe.languages, "a multilingual model")
+SEVERAL_LANGUAGES = Use(lambda recipe: bool(recipe.languages), "a model of one direction")
+NOT_DIRECTIONS = Use(lambda recipe: not recipe.directions, "directions")
+NOT_SENTENCES = Use(lambda recipe: not recipe.sentences, "sentences, which is the batches' size")
+NOAM = Use(lambda recipe: recipe.optimizer == "noam", "optimizer {recipe.optimizer}")
+CONSTANT_RATE = Use(
+    lambda recipe: recipe.optimizer != "noam",
+    "optimizer noam, whose rate is rate_factor's; adam or sgd has one",
+)
+NOT_CHARACTERS = Use(lambda recipe: not recipe.source_characters, "source_characters")
+OWN_FILES = Use(lambda recipe: recipe.corpus == "files", 'another corpus than "files"')
+BUILDER = Use(
+    lambda recipe: is_builder(recipe.preset), "{recipe.preset}, which is trained and has its vocabularies"
+)
+
+
+def key(default: Any, text: str, *uses: Use, may_differ: bool = False, path: bool = False):
+    """Declare a key.
+
+    Args:
+        default: its value in a recipe without it.
+        text: what it means.
+        uses: when it has an effect; always by default.
+        may_differ: whether a resumed run may change it, as it changes no training step.
+        path: whether it holds paths, which are relative to the recipe's folder.
+    """
+    about = {"text": text, "uses": uses, "may_differ": may_differ, "path": path}
+    if default in ([], {}):
+        return field(default_factory=type(default), metadata=about)
+    return field(default=default, metadata=about)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is trained, on what, and how.
+    """What is trained, on what, and how."""
 
-    Args:
-        preset: builder in `kzoo.presets`, such as `"pope_tiny"`; or a trained preset, as `kzoo.presets.load`
-            takes it, which is fine-tuned: it keeps its vocabularies, and the optimizer starts anew.
-        model: arguments given to the builder, such as `{"num_layers": 2}`; or, for a trained preset, to
-            `kzoo.presets.load`, such as `{"dropout": 0.1}`.
-        corpus: name of a corpus; or `"files"`, with `train`, `val` and `test`.
-        train, val, test: for `"files"`: aligned text files, one per language (`source`, `target`; or those of
-            `languages` that are trained, in that order), or one table (`.tsv`, `.csv`). `val` and `test` may
-            be numbers: how many rows of `train` they take or, below 1, which share, so that no sentence
-            stands in two splits. More files in `test` are further references.
-        columns: for `"files"`: the columns of tables that have more: numbers from 1, or names in their first
-            line, in the order of the languages.
-        shards: folder that `kzoo prepare` has made of a training text too large for memory; empty: the text
-            itself is read.
-        source, target: languages of a model of one direction.
-        languages: languages of a multilingual model, instead of `source` and `target`.
-        centre: multilingual: only pairs with this language; empty: all pairs.
-        left_out: multilingual: two languages, such as `"de-fr"`, left out in both directions.
-        monolingual: multilingual: also pair each language with itself.
-        directions: multilingual: such as `["en-de"]`, instead of those that `centre`, `left_out` and
-            `monolingual` choose.
-        pair_weights: multilingual: each pair's share of the batches, by a name such as `"de-fr"`; empty: the
-            pairs take turns, each with batches in proportion to its text.
-        batches_per_epoch: int. Multilingual: batches between validations; 0: one pass over all pairs.
-        validation_sentences: int. Multilingual: number of sentences of the validation split that are scored
-            in each direction after an epoch; 0: all.
-        images: for a model that reads images: folder with features `SPLIT.npy`; empty: the corpus's own.
-        validation: split that chooses the best checkpoint.
-        text: what subwords are made from: `"raw"` text; or text that is Moses-normalized and tokenized, then
-            `"lowercased"` or `"truecased"`. Translations are plain text; with `"lowercased"`, in lower case.
-        vocabulary_size: int. Number of subwords: of both languages together with `joint_vocabulary`, else of
-            each.
-        joint_vocabulary: one vocabulary for both languages.
-        source_characters: `"seen"`: the source's tokens are characters, those of the training text;
-            `"common"`: these and the other common Chinese ones, for a model that reads glyphs. With either,
-            `vocabulary_size` is the target's only.
-        language_model_epochs: int. Epochs in which a recurrent decoder is first trained on the target alone.
-        tokens: int. Maximum tokens per batch on either side, padding included.
-        sentences: int. Multilingual: rows per batch, instead of `tokens`; 0: use `tokens`.
-        num_shapes: int. Maximum number of batch shapes.
-        too_long: what becomes of pairs of which a sentence is longer than the model's `max_length` or
-            `tokens`: `"error"`; `"truncate"`, it is cut; `"drop"`, the pair is left out.
-        epochs: int. Maximum number of epochs.
-        steps: int. Maximum number of weight updates; 0: no limit.
-        patience: int. Epochs without a better validation BLEU before training stops; 0: it never stops.
-        optimizer: `"noam"`, Adam on Noam's schedule; `"adam"` or `"sgd"` at a constant rate.
-        rate: float. Constant learning rate.
-        halve_after: int. Epochs at the constant rate, which is then halved every epoch, down to 1e-5; 0: it
-            is never halved.
-        warmup_steps, rate_factor: Noam's schedule.
-        beta_2: of Adam with Noam's schedule; at least 0 and less than 1.
-        label_smoothing: float. At least 0 and less than 1.
-        consistency: float. α of R-Drop (`ConsistentCrossEntropy`): each sentence pair is read twice, with
-            different dropout, and the predictions should agree; 0: once.
-        clip_norm: float. Maximum norm of all gradients together; 0: no clipping.
-        accumulate: int. Batches per weight update, which uses their mean gradient and counts as one of
-            `steps`: for large batches in little memory.
-        precision: Keras dtype policy: `"float32"`, `"mixed_bfloat16"`, `"mixed_float16"`.
-        average: int. Number of best checkpoints whose mean is the final weights.
-        checkpoint_minutes: float. Minutes of training between checkpoints within an epoch, in addition to
-            the one after each epoch: the most that a killed run loses; 0: only after epochs.
-        checkpoints_kept: int. Number of latest checkpoints kept in addition to the best.
-        seed: int. Fixes weights, dropout and the order of batches.
-        beam_size, length_penalty: of the search that the trained preset carries; those of the preset that is
-            fine-tuned by default, else 5 and 1. Validation is greedy.
-    """
-
-    preset: str
-    corpus: str
-    source: str = ""
-    target: str = ""
-    languages: list[str] = field(default_factory=list)
-    centre: str = ""
-    left_out: str = ""
-    monolingual: bool = False
-    directions: list[str] = field(default_factory=list)
-    pair_weights: dict = field(default_factory=dict)
-    batches_per_epoch: int = 0
-    validation_sentences: int = 0
-    model: dict = field(default_factory=dict)
-    train: list[str] = field(default_factory=list)
-    val: list[str] | float = field(default_factory=list)
-    test: list[str] | float = field(default_factory=list)
-    columns: list[int] | list[str] = field(default_factory=list)
-    shards: str = ""
-    images: str = ""
-    validation: str = "val"
-    text: str = "raw"
-    vocabulary_size: int = 8000
-    joint_vocabulary: bool = True
-    source_characters: str = ""
-    language_model_epochs: int = 0
-    tokens: int = 2048
-    sentences: int = 0
-    num_shapes: int = 7
-    too_long: str = "error"
-    epochs: int = 40
-    steps: int = 0
-    patience: int = 0
-    optimizer: str = "noam"
-    rate: float = 1e-3
-    halve_after: int = 0
-    warmup_steps: int = 4000
-    rate_factor: float = 1.0
-    beta_2: float = 0.98
-    label_smoothing: float = 0.1
-    consistency: float = 0.0
-    clip_norm: float = 0.0
-    accumulate: int = 1
-    precision: str = "float32"
-    average: int = 1
-    checkpoint_minutes: float = 10.0
-    checkpoints_kept: int = 3
-    seed: int = 1
-    beam_size: int | None = None
-    length_penalty: float | None = None
+    preset: str = key(
+        dataclasses.MISSING,
+        """builder in `kzoo.presets`, such as `"pope_tiny"`; or a trained preset, as `kzoo.presets.load` takes
+        it, which is fine-tuned: it keeps its vocabularies, and the optimizer starts anew.""",
+    )
+    corpus: str = key(
+        dataclasses.MISSING, """name of a corpus; or `"files"`, with `train`, `val` and `test`."""
+    )
+    source: str = key("", "language that a model of one direction translates from.", TWO_LANGUAGES)
+    target: str = key("", "language that it translates to.", TWO_LANGUAGES)
+    languages: list[str] = key([], "languages of a multilingual model, instead of `source` and `target`.")
+    centre: str = key(
+        "",
+        "multilingual: only pairs with this language; empty: all pairs.",
+        SEVERAL_LANGUAGES,
+        NOT_DIRECTIONS,
+    )
+    left_out: str = key(
+        "",
+        """multilingual: two languages, such as `"de-fr"`, left out in both directions.""",
+        SEVERAL_LANGUAGES,
+        NOT_DIRECTIONS,
+    )
+    # Has an effect on directions: none, but recipes that directions narrow have it.
+    monolingual: bool = key(False, "multilingual: also pair each language with itself.", SEVERAL_LANGUAGES)
+    directions: list[str] = key(
+        [],
+        """multilingual: such as `["en-de"]`, instead of those that `centre`, `left_out` and `monolingual`
+        choose.""",
+        SEVERAL_LANGUAGES,
+    )
+    pair_weights: dict = key(
+        {},
+        """multilingual: each pair's share of the batches, by a name such as `"de-fr"`; empty: the pairs take
+        turns, each with batches in proportion to its text.""",
+        SEVERAL_LANGUAGES,
+    )
+    batches_per_epoch: Whole = key(
+        0, "multilingual: batches between validations; 0: one pass over all pairs.", SEVERAL_LANGUAGES
+    )
+    validation_sentences: Whole = key(
+        0,
+        """multilingual: number of sentences of the validation split that are scored in each direction after
+        an epoch; 0: all.""",
+        SEVERAL_LANGUAGES,
+    )
+    model: dict = key(
+        {},
+        """arguments given to the builder, such as `{"num_layers": 2}`; or, for a trained preset, to
+        `kzoo.presets.load`, such as `{"dropout": 0.1}`.""",
+    )
+    train: list[str] = key(
+        [],
+        """for `"files"`: aligned text files, one per language (`source`, `target`; or those of `languages`
+        that are trained, in that order), or one table (`.tsv`, `.csv`).""",
+        OWN_FILES,
+        path=True,
+    )
+    val: HeldOut = key(
+        [],
+        """for `"files"`: as `train`; or a number: how many rows of `train` it takes or, below 1, which share,
+        so that no sentence stands in two splits.""",
+        OWN_FILES,
+        path=True,
+    )
+    test: HeldOut = key(
+        [],
+        'for `"files"`: as `val`; more files are further references.',
+        OWN_FILES,
+        may_differ=True,
+        path=True,
+    )
+    columns: list[Positive | str] = key(
+        [],
+        """for `"files"`: the columns of tables that have more: numbers from 1, or names in their first line,
+        in the order of the languages.""",
+        OWN_FILES,
+    )
+    shards: str = key(
+        "",
+        """folder that `kzoo prepare` has made of a training text too large for memory; empty: the text itself
+        is read.""",
+        TWO_LANGUAGES,
+        BUILDER,
+        may_differ=True,  # others than those that the run began with show in their digest
+        path=True,
+    )
+    images: str = key(
+        "",
+        "for a model that reads images: folder with features `SPLIT.npy`; empty: the corpus's own.",
+        TWO_LANGUAGES,
+        may_differ=True,
+        path=True,
+    )
+    validation: str = key("val", "split that chooses the best checkpoint.")
+    text: Literal["raw", "lowercased", "truecased"] = key(
+        "raw",
+        """what subwords are made from: `"raw"` text; or text that is Moses-normalized and tokenized, then
+        `"lowercased"` or `"truecased"`. Translations are plain text; with `"lowercased"`, in lower case.""",
+        BUILDER,
+    )
+    vocabulary_size: Annotated[int, Meta(ge=5)] = key(
+        8000,
+        "number of subwords: of both languages together with `joint_vocabulary`, else of each.",
+        BUILDER,
+    )
+    joint_vocabulary: bool = key(
+        True, "one vocabulary for both languages.", TWO_LANGUAGES, NOT_CHARACTERS, BUILDER
+    )
+    source_characters: Literal["", "seen", "common"] = key(
+        "",
+        """`"seen"`: the source's tokens are characters, those of the training text; `"common"`: these and the
+        other common Chinese ones, for a model that reads glyphs. With either, `vocabulary_size` is the
+        target's only.""",
+        TWO_LANGUAGES,
+        BUILDER,
+    )
+    language_model_epochs: Whole = key(
+        0,
+        "epochs in which a recurrent decoder is first trained on the target alone.",
+        TWO_LANGUAGES,
+        BUILDER,
+    )
+    tokens: Annotated[int, Meta(ge=2)] = key(
+        2048, "maximum tokens per batch on either side, padding included.", NOT_SENTENCES
+    )
+    sentences: Whole = key(
+        0, "multilingual: rows per batch, instead of `tokens`; 0: use `tokens`.", SEVERAL_LANGUAGES
+    )
+    num_shapes: Positive = key(7, "maximum number of batch shapes.")
+    too_long: Literal["error", "truncate", "drop"] = key(
+        "error",
+        """what becomes of pairs of which a sentence is longer than the model's `max_length` or `tokens`:
+        `"error"`; `"truncate"`, it is cut; `"drop"`, the pair is left out.""",
+    )
+    epochs: Positive = key(40, "maximum number of epochs; a resumed run may raise it.", may_differ=True)
+    steps: Whole = key(0, "maximum number of weight updates; 0: no limit.")
+    patience: Whole = key(
+        0, "epochs without a better validation BLEU before training stops; 0: it never stops."
+    )
+    optimizer: Literal["noam", "adam", "sgd"] = key(
+        "noam", """`"noam"`, Adam on Noam's schedule; `"adam"` or `"sgd"` at a constant rate."""
+    )
+    rate: Amount = key(1e-3, "constant learning rate.", CONSTANT_RATE)
+    halve_after: Whole = key(
+        0,
+        """epochs at the constant rate, which is then halved every epoch, down to 1e-5; 0: it is never
+        halved.""",
+        CONSTANT_RATE,
+    )
+    warmup_steps: Positive = key(4000, "of Noam's schedule.", NOAM)
+    rate_factor: Amount = key(1.0, "of Noam's schedule.", NOAM)
+    beta_2: Below1 = key(0.98, "of Adam with Noam's schedule; at least 0 and less than 1.", NOAM)
+    label_smoothing: Below1 = key(0.1, "at least 0 and less than 1.")
+    consistency: Amount = key(
+        0.0,
+        """α of R-Drop (`ConsistentCrossEntropy`): each sentence pair is read twice, with different dropout,
+        and the predictions should agree; 0: once.""",
+        TWO_LANGUAGES,
+    )
+    clip_norm: Amount = key(0.0, "maximum norm of all gradients together; 0: no clipping.")
+    accumulate: Positive = key(
+        1,
+        """batches per weight update, which uses their mean gradient and counts as one of `steps`: for large
+        batches in little memory.""",
+    )
+    precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = key("float32", "Keras dtype policy.")
+    average: Positive = key(1, "number of best checkpoints whose mean is the final weights.")
+    checkpoint_minutes: Amount = key(
+        10.0,
+        """minutes of training between checkpoints within an epoch, in addition to the one after each epoch:
+        the most that a killed run loses; 0: only after epochs.""",
+        may_differ=True,
+    )
+    checkpoints_kept: Positive = key(
+        3, "number of latest checkpoints kept in addition to the best.", may_differ=True
+    )
+    seed: Annotated[int, Meta(ge=0, lt=2**32)] = key(1, "fixes weights, dropout and the order of batches.")
+    beam_size: Positive | None = key(
+        None,
+        """of the search that the trained preset carries; that of the preset that is fine-tuned by default,
+        else 5. Validation is greedy.""",
+        may_differ=True,
+    )
+    length_penalty: float | None = key(
+        None, "α of that search's log P / length^α; by default as `beam_size`, else 1.", may_differ=True
+    )
+    gnmt: Amount | None = key(
+        None, "α of GNMT's length penalty in that search, instead of `length_penalty`.", may_differ=True
+    )
+    max_length: Positive | None = key(
+        None,
+        """of that search: maximum length of a translation in tokens, end symbol included; 1.5 × the source's
+        + 8 by default. The model's own is `model.max_length`.""",
+        may_differ=True,
+    )
 
     @property
     def truncate(self) -> bool:
         """Whether sentences that are too long are cut."""
         return self.too_long == "truncate"
+
+    def search_settings(self) -> dict:
+        """Return the settings of the trained preset's search that the recipe gives."""
+        penalty = self.length_penalty if self.gnmt is None else GNMT(self.gnmt)
+        return {"beam_size": self.beam_size, "length_penalty": penalty, "max_length": self.max_length}
+
+
+KEYS = {one.name: one for one in dataclasses.fields(Recipe)}
+Recipe.__doc__ += "\n\nArgs:\n" + "\n".join(
+    f"    {name}: {' '.join(one.metadata['text'].split())}" for name, one in KEYS.items()
+)
 
 
 def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, ...] = ()) -> Recipe:
@@ -147,7 +295,7 @@ def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, .
     Paths in the file are relative to its folder, those in overrides to the current one.
 
     Args:
-        path: TOML file with the fields of `Recipe`, or the name of one of the zoo's recipes.
+        path: TOML file with the keys of `Recipe`, or the name of one of the zoo's recipes.
         overrides: each `"KEY=VALUE"`, with VALUE in TOML (`epochs=3`, `model.num_layers=2`); quotes around a
             string may be left out.
         fixed: keys, such as `"seed"` or `"model.bridge"`, that overrides may not change, because the caller
@@ -155,7 +303,7 @@ def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, .
 
     Raises:
         UserError: no such file or name, invalid TOML, an unknown key, a value of the wrong type, a missing
-            field, an override of a fixed key, a key that would change nothing.
+            key, an override of a fixed key, a key that would change nothing.
 
     Example:
 
@@ -171,25 +319,74 @@ def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, .
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"recipe {path} is not TOML: {error}") from None
-    values = {key: from_folder(path.parent, key, value) for key, value in values.items()}
+    values = {name: _from_folder(path.parent, name, value) for name, value in values.items()}
     for override in overrides:
-        key, separator, text = override.partition("=")
-        if not separator:
-            raise UserError(f"{override!r} is not KEY=VALUE, as in epochs=3")
-        table = values
-        *tables, last = key.strip().split(".")
-        value = _toml_value(text.strip())
-        for changed in _paths(key.strip(), value):
-            if any(f"{changed}.".startswith(f"{name}.") for name in fixed):
-                raise UserError(
-                    f"{override!r}: {changed} is set by this script and cannot be overridden; see --help"
-                )
-        for name in tables:
-            table = table.setdefault(name, {})
-            if not isinstance(table, dict):
-                raise UserError(f"{override!r}: {name} is a value, not a table")
-        table[last] = value
+        _override(values, override, fixed)
     return _checked(values, str(path))
+
+
+def recipe_file(recipe: str | Path) -> Path:
+    """Return the path of a recipe, which may be given by the name of one of the zoo's: "pope_multi30k".
+
+    Raises:
+        UserError: no recipe has that name.
+    """
+    path = Path(recipe)
+    if path.suffix or len(path.parts) != 1 or path.exists():
+        return path
+    found = {
+        path.stem: path for folder in FOLDERS for path in folder.glob("*/*.toml") if path.stem != "paper"
+    }
+    if path.name not in found:
+        raise UserError(f"no recipe {path.name}; {nearest(path.name, found)}; your own ends with .toml")
+    return found[path.name]
+
+
+def _from_folder(folder: Path, name: str, value):
+    """Return the value of a key, with the paths in it from `folder` on.
+
+    A preset with a slash is a path; others are names or handles.
+    """
+    if name == "preset" and isinstance(value, str):
+        return _path(folder, value) if "/" in value and "://" not in value else value
+    if name not in KEYS or not KEYS[name].metadata["path"]:
+        return value
+    if isinstance(value, list):
+        return [_path(folder, item) for item in value]
+    return _path(folder, value) if KEYS[name].type is str else value
+
+
+def _path(folder: Path, value):
+    return os.path.normpath(folder / Path(value).expanduser()) if value and isinstance(value, str) else value
+
+
+def _override(values: dict, override: str, fixed: tuple[str, ...]):
+    """Set the value that `KEY=VALUE` gives."""
+    name, separator, text = override.partition("=")
+    if not separator:
+        raise UserError(f"{override!r} is not KEY=VALUE, as in epochs=3")
+    try:
+        value = tomllib.loads(f"value = {text.strip()}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()
+    for changed in _leaves(name.strip(), value):
+        if any(f"{changed}.".startswith(f"{one}.") for one in fixed):
+            raise UserError(
+                f"{override!r}: {changed} is set by this script and cannot be overridden; see --help"
+            )
+    *tables, last = name.strip().split(".")
+    for table in tables:
+        values = values.setdefault(table, {})
+        if not isinstance(values, dict):
+            raise UserError(f"{override!r}: {table} is a value, not a table")
+    values[last] = value
+
+
+def _leaves(name: str, value) -> list[str]:
+    """Return the keys that a value sets: of a table, those of its entries."""
+    if not isinstance(value, dict):
+        return [name]
+    return [leaf for inner, entry in value.items() for leaf in _leaves(f"{name}.{inner}", entry)]
 
 
 def check_recipe(recipe: Recipe) -> Recipe:
@@ -203,7 +400,7 @@ def check_recipe(recipe: Recipe) -> Recipe:
 
 def _checked(values: dict, where: str) -> Recipe:
     recipe = make_recipe(values, where)
-    check_has_effect(recipe, where)
+    _check_has_effect(recipe, where)
     if is_builder(recipe.preset):
         check_languages(recipe, builder_module(recipe.preset) == "attention_bridge")
     return recipe
@@ -213,26 +410,36 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
     """Return the recipe with these values, checked.
 
     Raises:
-        UserError: an unknown key, a value of the wrong type, a missing field.
+        UserError: an unknown key, a value of the wrong type, a missing key.
     """
-    kinds = {field.name: kind_of(field.type) for field in dataclasses.fields(Recipe)}
     if isinstance(values.get("truncate"), bool):  # in runs of before `too_long`
-        others = {key: value for key, value in values.items() if key != "truncate"}
+        others = {name: value for name, value in values.items() if name != "truncate"}
         values = {"too_long": "truncate" if values["truncate"] else "error", **others}
-    checked = {}
-    for key, value in values.items():
-        if key not in kinds:
+    for name, value in values.items():
+        if name not in KEYS:
             raise UserError(
-                f"{where} has an unknown key {key!r} (one of the model's would be model.{key}); "
-                f"{nearest(key, list(kinds))}"
+                f"{where} has an unknown key {name!r} (one of the model's would be model.{name}); "
+                f"{nearest(name, list(KEYS))}"
             )
-        if value is not None or key not in SEARCH:  # `None`, as a run's recipe.json has it: left out
-            checked[key] = checked_value(key, value, kinds[key], where)
-    if missing := [key for key in ("preset", "corpus") if key not in values]:  # all others have defaults
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UserError(f"{where}: {name} is {value!r}, not a finite number")
+    if missing := [name for name in ("preset", "corpus") if name not in values]:  # all others have defaults
         raise UserError(f"{where} lacks {', '.join(missing)}")
-    recipe = Recipe(**checked)
+    try:
+        recipe = msgspec.convert(values, Recipe)
+    except msgspec.ValidationError as error:
+        raise UserError(f"{where}: {_fault(values, str(error))}") from None
     _check_together(recipe, where)
     return recipe
+
+
+def _fault(values: dict, error: str) -> str:
+    """Return what is wrong with a value, by msgspec's error: "Expected `int` >= 1 - at `$.epochs`"."""
+    expected, name = re.fullmatch(r"(.*) - at `\$\.(\w+).*", error).groups()
+    if choices := typing.get_args(KEYS[name].type) * expected.startswith("Invalid enum value"):
+        return f"{name} is {values[name]!r}, not one of {', '.join(choices)}"
+    expected = expected.split(", got ")[0].replace("`object`", "`table`").replace("array", "list")
+    return f"{name} is {values[name]!r}: {expected[0].lower()}{expected[1:]}"
 
 
 def _check_together(recipe: Recipe, where: str):
@@ -246,25 +453,30 @@ def _check_together(recipe: Recipe, where: str):
         raise UserError(
             f"{where}: model has {', '.join(sorted(taken))}: precision sets the dtype, and preset the name"
         )
-    if recipe.shards and (recipe.languages or recipe.images):
-        raise UserError(
-            f"{where}: shards hold text of one direction: leave out languages and images, or train without "
-            "shards"
-        )
-    if recipe.shards and is_trained(recipe.preset):
-        raise UserError(
-            f"{where}: shards have vocabularies of their own, and so has the trained preset {recipe.preset}: "
-            "fine-tune it on files, without shards"
-        )
-    if (recipe.shards or recipe.images) and not (
-        isinstance(recipe.val, list) and isinstance(recipe.test, list)
-    ):
+    if recipe.length_penalty is not None and recipe.gnmt is not None:
+        raise UserError(f"{where}: length_penalty and gnmt exclude each other: keep one of them")
+    if recipe.shards and recipe.images:
+        raise UserError(f"{where}: shards hold text: leave out images, or train without shards")
+    own_splits = not (isinstance(recipe.val, list) and isinstance(recipe.test, list))
+    if own_splits and (recipe.shards or recipe.images):
         raise UserError(
             f"{where}: shards and images are of splits that have files: name files as val and test"
         )
-    if recipe.halve_after and recipe.optimizer == "noam":
+
+
+def _check_has_effect(recipe: Recipe, where: str):
+    """Refuse a key whose value is not its default and would change nothing."""
+    defaults = vars(Recipe(recipe.preset, recipe.corpus))
+    changed = [one for name, one in KEYS.items() if getattr(recipe, name) != defaults[name]]
+    for use in dict.fromkeys(use for one in changed for use in one.metadata["uses"]):
+        if use.holds(recipe):
+            continue
+        names = ", ".join(one.name for one in changed if use in one.metadata["uses"])
+        otherwise = use.otherwise.format(recipe=recipe)
+        near = nearest(recipe.preset, list(MODULES)) if use is BUILDER else ""  # it may be misspelt
+        known = f" (or, for a builder: {near})" if near.startswith("did you mean") else ""
         raise UserError(
-            f"{where}: halve_after needs a constant learning rate: use optimizer adam or sgd, not noam"
+            f"{where}: {names} would change nothing with {otherwise}{known}: leave it out, or at its default"
         )
 
 
@@ -273,26 +485,3 @@ def check_languages(recipe: Recipe, several: bool):
     if several != bool(recipe.languages):
         needs = "languages" if several else "source and target"
         raise UserError(f"preset {recipe.preset} needs {needs} in its recipe")
-
-
-def check_same_languages(recipe: Recipe, languages: list[str]):
-    """Refuse other languages than those of the trained preset that a recipe fine-tunes."""
-    if recipe.languages != languages:
-        raise UserError(
-            f"preset {recipe.preset} has the languages {', '.join(languages)}: give the same, "
-            "in this order; centre, left_out or directions choose pairs"
-        )
-
-
-def _paths(key: str, value) -> list[str]:
-    """Return the keys that a value sets: of a table, those of its entries."""
-    if not isinstance(value, dict):
-        return [key]
-    return [path for name, entry in value.items() for path in _paths(f"{key}.{name}", entry)]
-
-
-def _toml_value(text: str):
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text

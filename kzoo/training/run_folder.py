@@ -1,31 +1,66 @@
-"""A run's folder: whether a run may start or resume in it."""
+"""A run's folder: whether a run may start or resume in it, which one process at a time does."""
 
+import contextlib
 import dataclasses
+import errno
 import json
+import os
+import socket
+from collections.abc import Iterator
 from pathlib import Path
+
+import filelock
 
 from kzoo.errors import UserError
 from kzoo.files import remove_folder, write_json
 from kzoo.hub.location import MARKS
-from kzoo.training.recipe import Recipe, make_recipe
+from kzoo.presets.shelf import builder_module, is_builder
+from kzoo.training.recipe import CONSTANT_RATE, KEYS, NOAM, Recipe, make_recipe
 
 RECIPE = "recipe.json"
 VOCABULARIES = ("subwords.*.model", "characters.json")
 START = "start"  # the trained preset that is fine-tuned
 LANGUAGE_MODEL = ("language_model", "language_model_checkpoints")  # trained before the translator
-# Keys that change no training step; shards other than those that the run began with show in their digest.
-MAY_DIFFER = (
-    "epochs",
-    "checkpoint_minutes",
-    "checkpoints_kept",
-    "shards",
-    "images",
-    "test",
-    "beam_size",
-    "length_penalty",
-)
+RATES = {"optimizer"} | {
+    name for name, key in KEYS.items() if {NOAM, CONSTANT_RATE} & {*key.metadata["uses"]}
+}
+LOCK = ".lock"  # kept when a run ends; one that is refused removes it with all that it wrote
+NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP)  # some network file systems
 
-RATES = ("optimizer", "rate", "halve_after", "warmup_steps", "rate_factor", "beta_2")
+
+@contextlib.contextmanager
+def one_process(folder: Path) -> Iterator[None]:
+    """Keep other processes from training in a folder until the block ends, or this process ends in any way.
+
+    Args:
+        folder: the run's folder; created if it is missing.
+
+    Raises:
+        UserError: another process trains there, or the folder cannot be written.
+    """
+    lock = filelock.FileLock(folder / LOCK, timeout=0, mode=0o666)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+        with contextlib.suppress(OSError):  # a full disk: the lock holds even without a name
+            (folder / LOCK).write_text(f"process {os.getpid()} on {socket.gethostname()}\n")
+    except filelock.Timeout:
+        raise UserError(f"{folder}: {_holder(folder)} trains here; stop it, or give another folder") from None
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise UserError(f"{folder}: cannot be written ({error.strerror})") from None
+        print(f"{folder} cannot be locked ({error.strerror}): do not start a second run in this folder")
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _holder(folder: Path) -> str:
+    try:
+        return (folder / LOCK).read_text(errors="replace").strip() or "another process"
+    except OSError:  # on Windows a locked file cannot be read
+        return "another process"
 
 
 def claim(folder: Path, recipe: Recipe):
@@ -78,17 +113,32 @@ def _check_goes_on(folder: Path, recipe: Recipe, epochs: int):
     """Refuse a recipe other than the trained one, or fewer epochs."""
     if differing := _differing(folder, recipe):
         way = "give another folder, or the recipe that the run began with"
-        if set(differing) <= set(RATES):
+        if RATES.issuperset(differing):
             way = (
                 f"to train its model on at another rate, fine-tune it: end the run with epochs={epochs}, "
                 f"then train a recipe with preset = {str(folder)!r} in another folder"
             )
         raise UserError(f"{folder} holds a run with another {', '.join(differing)}: {way}")
+    if _may_have_begun_with_another_penalty(folder, recipe):
+        print(
+            f"{folder} was begun by an earlier version: if its bridge's penalty had the weight 1, now 1/64, "
+            f"stop and write penalty_weight = 1 under model in the recipe and in the run's {RECIPE}"
+        )
     if recipe.epochs < epochs:
         raise UserError(
             f"{folder} holds a run of {epochs} epochs, but epochs is {recipe.epochs}: "
             f"give another folder, or at least epochs={epochs}"
         )
+
+
+def _may_have_begun_with_another_penalty(folder: Path, recipe: Recipe) -> bool:
+    """Return whether a bridge's run may be of before the presets' penalty had the weight 1/64.
+
+    The key `gnmt` came after that, so what records it is younger.
+    """
+    of_bridge = is_builder(recipe.preset) and builder_module(recipe.preset) == "attention_bridge"
+    known = "penalty_weight" in recipe.model or "gnmt" in json.loads((folder / RECIPE).read_text("utf-8"))
+    return of_bridge and not known
 
 
 def _differing(folder: Path, recipe: Recipe) -> list[str]:
@@ -101,7 +151,9 @@ def _differing(folder: Path, recipe: Recipe) -> list[str]:
 
 def _may_differ(key: str, *values) -> bool:
     # A test set that is a part of the training text changes what is trained on.
-    return key in MAY_DIFFER and (key != "test" or all(isinstance(value, list) for value in values))
+    return KEYS[key].metadata["may_differ"] and (
+        key != "test" or all(isinstance(value, list) for value in values)
+    )
 
 
 def record(folder: Path, recipe: Recipe):

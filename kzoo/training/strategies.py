@@ -1,23 +1,181 @@
-"""Where a run trains: on one device, on all devices of a machine, or on several machines.
+"""Training on one device, on all devices of a machine, or on several machines.
 
-`train` opens one of `STRATEGIES` by name and from then on uses the object.
+`kzoo.training.distribution` opens one of these; from then on a run uses the object.
 """
 
 import contextlib
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import keras
 
-from kzoo.errors import UserError, first_line, nearest
-from kzoo.training.clusters import (
-    KERAS_PROCESSES,
-    check_named_for,
-    keras_processes,
-    names_processes,
-    tf_cluster,
+from kzoo.data.worker_rows import WorkerRows
+from kzoo.errors import UserError, WorkerError, one_line
+from kzoo.files import whole_folder
+
+TF_CONFIG = "TF_CONFIG"
+KERAS_PROCESSES = (
+    "KERAS_DISTRIBUTION_JOB_ADDRESSES",
+    "KERAS_DISTRIBUTION_NUM_PROCESSES",
+    "KERAS_DISTRIBUTION_PROCESS_ID",
 )
-from kzoo.training.fatal_errors import reworded_fatal_errors
-from kzoo.training.layouts import model_parallel
-from kzoo.training.strategy import Strategy
+VARIABLES = {"tensorflow": (TF_CONFIG,), "jax": KERAS_PROCESSES}  # that name a backend's processes
+EXAMPLE = (
+    '{"cluster": {"worker": ["10.0.0.1:2222", "10.0.0.2:2222"]}, "task": {"type": "worker", "index": 0}}'
+)
+LOST_A_WORKER = (
+    "lost the connection to another worker, or it never connected: see its output, then restart all workers; "
+    "the run resumes from its last checkpoint"
+)
+
+
+class Strategy:
+    """Training on one device; also the base class of the other strategies.
+
+    A context manager around the run. Models are made inside its `scope`, and trained on what
+    `share` returns.
+
+    Attributes:
+        replicas: int. Devices that share a batch, over all workers.
+        devices: int. Devices that compute, whether they share a batch or a model.
+        clips_and_scales: bool. Whether Keras accumulates gradients and scales float16 losses correctly.
+        workers, worker: ints. Processes that train together, and the number of this one.
+    """
+
+    backends = ("tensorflow", "jax", "torch")
+    replicas = devices = 1
+    workers, worker = 1, 0
+    clips_and_scales = True
+
+    def __str__(self) -> str:
+        others = f", worker {self.worker + 1} of {self.workers}" if self.workers > 1 else ""
+        return f"{self.replicas} device{'s' if self.replicas > 1 else ''}{others}"
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this worker is the one that writes the run's folder."""
+        return self.worker == 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if self.workers == 1 or error is None:
+            return
+        if isinstance(error, UserError | OSError):
+            raise WorkerError(str(error) if isinstance(error, UserError) else one_line(error)) from error
+        if self._lost_a_worker(error):
+            raise WorkerError(LOST_A_WORKER) from error
+
+    def scope(self) -> contextlib.AbstractContextManager:
+        """Return the context in which model and optimizer are made, and their weights restored."""
+        return contextlib.nullcontext()
+
+    def share(self, batches: keras.utils.PyDataset) -> keras.utils.PyDataset:
+        """Return this worker's rows of the batches, which all workers iterate over."""
+        if self.replicas == 1:
+            return batches
+        return WorkerRows(batches, self.replicas, self.workers, self.worker)
+
+    @contextlib.contextmanager
+    def whole_folder(self, path: Path) -> Iterator[Path]:
+        """Yield an empty folder to fill: the chief's becomes `path`, the others' are discarded.
+
+        All workers fill one, because reading weights may need all of them.
+        """
+        with self.own_place(path) as path, whole_folder(path) as whole:
+            yield whole
+
+    @contextlib.contextmanager
+    def own_place(self, path: Path) -> Iterator[Path]:
+        """Give the chief `path` itself, the others one that is thrown away."""
+        if self.is_chief:
+            yield path
+            return
+        with TemporaryDirectory() as folder:
+            yield Path(folder) / path.name
+
+    def total(self, number: float) -> float:
+        """Return the sum of all workers' numbers. Each worker waits here for all others."""
+        return number
+
+    def from_chief(self, number: float) -> float:
+        """Return the chief's number, on every worker. Each worker waits here for all others."""
+        return self.total(number if self.is_chief else 0.0)
+
+    def wait(self):
+        """Wait until all workers are here."""
+        self.total(0.0)
+
+    def together(self, function: Callable):
+        """Call a function on all workers; if it fails on one, none continues. Each waits for all others.
+
+        Raises:
+            UserError, OSError: it failed on this worker.
+            UserError: it failed on another worker.
+        """
+        failure = None
+        try:
+            function()
+        except (UserError, OSError) as error:
+            failure = error
+        try:
+            none_fails = self.total(float(failure is not None)) == 0
+        except Exception:  # the others already know and have exited; each backend has its own error classes
+            if failure is None:
+                raise
+            none_fails = False
+        if not none_fails:
+            raise failure or UserError("another worker cannot continue: see its output")
+
+    def check_same(self, what: str, value: str, advice: str = "start all of them with the same command"):
+        """Refuse to continue if a worker's value differs from the chief's. Each waits here for all others.
+
+        Raises:
+            UserError: this worker's value differs; the message says which value it is.
+        """
+        number = int(hashlib.sha256(value.encode()).hexdigest()[:6], 16)  # exact as a float32
+        if self.from_chief(number) != number:
+            raise UserError(f"worker {self.worker + 1} has {what} than worker 1: {advice}")
+
+    def any_worker(self, flag: bool, step: int) -> bool:
+        """Return whether any worker has the flag: the same answer on all workers, after the same step.
+
+        Several workers ask each other only at every 16th step.
+        """
+        if self.workers == 1:
+            return flag
+        return step % 16 == 0 and self.total(float(flag)) > 0
+
+    def same_logs(self) -> list[keras.callbacks.Callback]:
+        """Return callbacks to place after those that measure, so that all workers decide alike."""
+        return [ChiefsLogs(self)] if self.workers > 1 else []
+
+    def _check_equal(self, own: int, devices: int):
+        """Refuse workers with different numbers of devices."""
+        if own * self.workers != devices:
+            raise WorkerError(
+                f"worker {self.worker + 1} has {own} of the {devices} devices of {self.workers} workers: "
+                "give each the same number, for example with CUDA_VISIBLE_DEVICES"
+            )
+
+    def _lost_a_worker(self, error: BaseException) -> bool:
+        return False
+
+
+class ChiefsLogs(keras.callbacks.Callback):
+    """Gives every worker the chief's logs of an epoch, which decide whether training stops."""
+
+    def __init__(self, strategy: Strategy):
+        super().__init__()
+        self.strategy = strategy
+
+    def on_epoch_end(self, epoch, logs=None):
+        for name in sorted(logs):
+            logs[name] = self.strategy.from_chief(float(logs[name]))
 
 
 class Mirrored(Strategy):
@@ -44,10 +202,14 @@ class MultiWorker(Strategy):
     clips_and_scales = False
 
     def __init__(self):
-        self.workers, self.worker = tf_cluster()
         import tensorflow as tf
 
+        cluster = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+        workers = cluster.cluster_spec().as_dict()
+        if not workers:
+            raise UserError(f"multi_worker needs the environment variable {TF_CONFIG}, for example {EXAMPLE}")
         self._strategy = strategy = _own_batches()
+        self.workers, self.worker = place(workers, cluster.task_type, cluster.task_id)
         self.replicas = self.devices = strategy.num_replicas_in_sync
         self._check_equal(len(strategy.extended.worker_devices), self.replicas)
         self._sum = tf.function(
@@ -67,6 +229,15 @@ class MultiWorker(Strategy):
 
         lost = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.DeadlineExceededError)
         return isinstance(error, lost)
+
+
+def place(cluster: dict[str, list[str]], kind: str, index: int) -> tuple[int, int]:
+    """Return the number of workers in a cluster, and one's place among them, from 0.
+
+    A cluster may have a `chief` in addition to its `worker`s; the chief is then number 0.
+    """
+    chiefs = len(cluster.get("chief", []))
+    return chiefs + len(cluster.get("worker", [])), index + (chiefs if kind == "worker" else 0)
 
 
 def _own_batches():
@@ -104,25 +275,21 @@ class DataParallel(Strategy):
     backends = ("jax",)
 
     def __init__(self):
-        processes = keras_processes()
-        with contextlib.ExitStack() as held:
-            self._join(processes, held)
-            self._distribution = self._distribute()
-            self._held = held.pop_all()  # until the run ends
+        if any(os.environ.get(name) for name in KERAS_PROCESSES):
+            self._join()
+        self._distribution = self._distribute()
         self.replicas = self._distribution.num_model_replicas
         self.devices = max(self.replicas, self.devices)
 
-    def _join(self, processes: tuple[int, int] | None, held: contextlib.ExitStack):
-        """Join the processes that the environment names, if it names any."""
-        if processes is not None:
-            # The run's seed is set later; without one here, Keras would draw it across all processors.
-            keras.utils.set_random_seed(0)
-            held.enter_context(reworded_fatal_errors())
-            keras.distribution.initialize()
-            self.workers, self.worker = processes
-            import jax
+    def _join(self):
+        """Join the processes that the environment names."""
+        # The run's seed is set later; without one here, Keras would draw it across all processors.
+        keras.utils.set_random_seed(0)
+        keras.distribution.initialize()
+        import jax
 
-            self._check_equal(jax.local_device_count(), jax.device_count())
+        self.workers, self.worker = jax.process_count(), jax.process_index()
+        self._check_equal(jax.local_device_count(), jax.device_count())
 
     def _distribute(self):
         return keras.distribution.DataParallel(auto_shard_dataset=False)
@@ -133,7 +300,6 @@ class DataParallel(Strategy):
         return self
 
     def __exit__(self, *failure):
-        self._held.close()
         keras.distribution.set_distribution(self._before)
         super().__exit__(*failure)
 
@@ -170,67 +336,58 @@ class ModelParallel(DataParallel):
         return f"a model split over {self.devices} device{'s' if self.devices > 1 else ''}"
 
 
-STRATEGIES = {
-    "one": Strategy,
-    "mirrored": Mirrored,
-    "multi_worker": MultiWorker,
-    "data_parallel": DataParallel,
-    "model_parallel": ModelParallel,
+# Axes of the weights whose paths match: `MODEL` is the axis that is split; all others are whole on every
+# device. A projection to an inner width is split by its outputs and the projection back by its inputs, so
+# that the activations between them stay split (Shoeybi et al. 2019, https://arxiv.org/abs/1909.08053,
+# Section 3). Vocabularies have any size: their tables and output projections are split along the model's
+# width. So are recurrent kernels, whose outputs are several gates side by side.
+MODEL = "model"
+BY_OUTPUTS, BY_INPUTS = (None, MODEL), (MODEL, None)
+LAYOUTS = {
+    # All families.
+    r"(.*_)?embedding/(embeddings|table)": BY_OUTPUTS,
+    # Transformer, with or without images; also as the bridge's encoder.
+    r".*attention/(query/|key_value/)?kernel": BY_OUTPUTS,
+    r".*attention/(query/|key_value/)?bias": (MODEL,),
+    r".*attention/output/kernel": BY_INPUTS,
+    r".*feedforward/inner/kernel": BY_OUTPUTS,
+    r".*feedforward/inner/bias": (MODEL,),
+    r".*feedforward/outer/kernel": BY_INPUTS,
+    # Glyphs.
+    r".*glyph_encoder/features/kernel": BY_OUTPUTS,
+    r".*glyph_encoder/output/kernel": BY_INPUTS,
+    # Recurrent encoders and decoders.
+    r".*(lstm_cell|gru_cell|cell_\d+)/(recurrent_)?kernel": BY_INPUTS,
+    r"decoder(_\d+)?/(keys|combine)/kernel": BY_OUTPUTS,
+    r"initial_[hc]_\d+/kernel": BY_OUTPUTS,
+    r"(outputs_by_language/)?output(_\d+)?/kernel": BY_INPUTS,
+    # The attention bridge, and its convolutional encoder.
+    r"bridge/hidden/kernel": BY_OUTPUTS,
+    r"bridge/heads/kernel": BY_INPUTS,
+    r"encoders/encoder_\d+/enter/kernel": BY_OUTPUTS,
+    r"encoders/encoder_\d+/convolution_\d+/kernel": (None, None, MODEL),
 }
-# What each backend uses unless told otherwise: of several processes, of several devices in one process.
-SEVERAL = {"tensorflow": ("multi_worker", "mirrored"), "jax": ("data_parallel", "data_parallel")}
 
 
-def open_strategy(name: str | Strategy = "") -> Strategy:
-    """Return a strategy, connected to its other workers if it has any.
-
-    Call it before the backend has computed anything: TensorFlow and JAX can join other processes only then.
-
-    Args:
-        name: one of `STRATEGIES`; or a strategy, which is returned. Empty: all that is available: the
-            processes that the environment names, else all GPUs if there are several, else one device.
-
-    Raises:
-        UserError: an unknown name, one that the backend lacks, or an environment that does not fit, such as
-            one that names processes for another backend.
-    """
-    if isinstance(name, Strategy):
-        return name
-    backend = keras.backend.backend()
-    if not name:
-        check_named_for(backend)
-        name = _what_there_is(backend)
-    if name not in STRATEGIES:
-        raise UserError(f"there is no strategy {name!r}; {nearest(name, list(STRATEGIES))}")
-    kind = STRATEGIES[name]
-    if backend not in kind.backends:
-        able = [other for other, strategy in STRATEGIES.items() if backend in strategy.backends]
-        raise UserError(
-            f"strategy {name} needs the backend {' or '.join(kind.backends)} (KERAS_BACKEND): "
-            f"{backend} has {', '.join(able)}"
-        )
-    try:
-        opened = kind()
-    except UserError:
-        raise
-    except Exception as error:  # each backend has its own error classes
-        raise UserError(
-            f"strategy {name} cannot start ({first_line(error):.160}): "
-            "are all workers running, at the addresses given?"
-        ) from None
-    print(f"strategy {name}: {opened}")
-    return opened
+def model_parallel(devices: list[str]) -> "SplitModel":
+    """Return the distribution in which each of the devices holds its part of the big weights."""
+    mesh = keras.distribution.DeviceMesh((1, len(devices)), ("batch", MODEL), devices)
+    layouts = keras.distribution.LayoutMap(mesh)
+    for pattern, axes in LAYOUTS.items():
+        layouts[pattern] = axes
+    return SplitModel(layout_map=layouts, batch_dim_name="batch", auto_shard_dataset=False)
 
 
-def _what_there_is(backend: str) -> str:
-    """Return the strategy that uses everything available to the backend."""
-    if backend not in SEVERAL:
-        return "one"
-    processes, devices = SEVERAL[backend]
-    if names_processes(backend):
-        return processes
-    try:
-        found = keras.distribution.list_devices()
-    except Exception as error:  # each backend has its own error classes
-        raise UserError(f"{backend} finds no device ({first_line(error):.160})") from None
-    return devices if sum(not name.startswith("cpu") for name in found) > 1 else "one"
+class SplitModel(keras.distribution.ModelParallel):
+    """`ModelParallel` whose error names the weight that cannot be divided among the devices."""
+
+    def get_variable_layout(self, variable):
+        layout = super().get_variable_layout(variable)
+        devices = self.device_mesh.shape[-1]
+        for size, axis in zip(variable.shape, layout.axes, strict=True):
+            if axis == MODEL and size % devices:
+                raise UserError(
+                    f"model_parallel cannot split {variable.path} {tuple(variable.shape)} over {devices} "
+                    f"devices: {size} is not divisible by {devices}; use data_parallel, or other widths"
+                )
+        return layout

@@ -2,8 +2,10 @@
 
 import json
 import unicodedata
+from collections.abc import Iterable
 from pathlib import Path
 
+from kzoo.data import Shards
 from kzoo.errors import UserError
 from kzoo.files import whole_file
 from kzoo.text import (
@@ -18,8 +20,38 @@ from kzoo.text import (
     train_subwords,
 )
 from kzoo.text.languages import has_two_kinds_of_i
+from kzoo.training.recipe import Recipe
 
 TRIED = 1000  # sentences on which it is seen whether Moses knows a language
+
+
+def learned_tokenizers(recipe: Recipe, folder: Path, source: Iterable[str], target: list[str]) -> list:
+    """Return the recipe's tokenizers, one for each side or one for both.
+
+    Text in Moses's form has one for each side even with a shared vocabulary, because the languages differ.
+
+    Args:
+        recipe: the recipe.
+        folder: where their vocabularies are or will be stored.
+        source: sentences that they are learned from if there are none yet.
+        target: their translations.
+    """
+    size = recipe.vocabulary_size
+    if recipe.source_characters:
+        characters = learned_characters(folder, source, recipe.source_characters)
+        return [
+            characters,
+            learned_subwords(folder, "target", target, size, recipe.text, recipe.target),
+        ]
+    if recipe.joint_vocabulary and recipe.text == "raw":
+        return [learned_subwords(folder, "joint", [*source, *target], size)]
+    sides = {"source": (recipe.source, source), "target": (recipe.target, target)}
+    if recipe.joint_vocabulary:
+        return shared_subwords(folder, "joint", sides, size, recipe.text)
+    return [
+        learned_subwords(folder, side, sentences, size, recipe.text, language)
+        for side, (language, sentences) in sides.items()
+    ]
 
 
 def learned_subwords(
@@ -128,3 +160,26 @@ FORMS = {
     ),
     "truecased": _truecased,
 }
+
+
+def recipe_shards(recipe: Recipe) -> Shards:
+    """Return the recipe's shards.
+
+    Raises:
+        UserError: there are none, they are damaged, or they were made for other languages or vocabularies.
+    """
+    shards = Shards(recipe.shards)
+    shards.require(**shard_settings(recipe))
+    return shards
+
+
+def shard_settings(recipe: Recipe) -> dict:
+    """Return what shards for the recipe depend on, apart from the text.
+
+    Raises:
+        UserError: the recipe's text has a form that shards cannot have.
+    """
+    if recipe.text != "raw":
+        raise UserError(f"shards hold raw text, but the recipe's is {recipe.text}: leave text or shards out")
+    names = ("source", "target", "vocabulary_size", "joint_vocabulary", "source_characters")
+    return {name: getattr(recipe, name) for name in names}

@@ -4,7 +4,7 @@ import numpy as np
 
 from kzoo.data import Batches
 from kzoo.data.worker_rows import WorkerRows
-from kzoo.training.accounting import Account, CountedBatches
+from kzoo.training.report import Account, CountedBatches
 
 
 def batches(tokens=70):

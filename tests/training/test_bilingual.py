@@ -12,9 +12,9 @@ from kzoo.errors import UserError
 from kzoo.presets import load
 from kzoo.text import MosesSubwordTokenizer, TruecasedSubwordTokenizer, learn_forms, moses_tokens
 from kzoo.training import Recipe
-from kzoo.training.bilingual import BilingualTask, learned_tokenizers, shard_settings
-from kzoo.training.recipe_corpus import recipe_corpus
-from kzoo.training.starting_preset import copy_start
+from kzoo.training.corpus import recipe_corpus
+from kzoo.training.tasks import OneDirection, copy_start
+from kzoo.training.vocabularies import learned_tokenizers, shard_settings
 
 VGG = Extractor("vgg19", "fc2", "random", seed=3)
 COUNTS = {"train": 60, "val": 4}
@@ -61,7 +61,7 @@ def write(folder, split, extractor=VGG, count=None, width=10):
 def built(recipe, folder):
     """The translator of a run in the folder, before its first step."""
     folder.mkdir(exist_ok=True)
-    return BilingualTask(recipe, recipe_corpus(recipe)).build(folder)
+    return OneDirection(recipe, recipe_corpus(recipe)).build(folder)
 
 
 def refused(recipe, folder, message):
@@ -179,7 +179,7 @@ def test_features_that_do_not_fit_are_refused_before_training(recipe, tmp_path):
 
 
 def test_lowercased_translations_are_scored_in_lower_case(recipe):
-    task = BilingualTask(replace(recipe, images=""), recipe_corpus(recipe))
+    task = OneDirection(replace(recipe, images=""), recipe_corpus(recipe))
     lower = [sentence.lower() for sentence in task.validation[1]]
     assert lower != task.validation[1]
     model = SimpleNamespace(translate=lambda texts, **_: lower, target_tokenizer=MosesSubwordTokenizer())

@@ -2,7 +2,7 @@
 
 import importlib.util
 
-from kzoo.training.curves import curves
+from kzoo.training.report import curves
 
 
 def test_without_tensorboard_there_is_no_log_and_a_line_says_so(tmp_path, monkeypatch, capsys):

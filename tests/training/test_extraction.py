@@ -12,7 +12,7 @@ from kzoo.data import open_corpus, open_files
 from kzoo.data.corpus import picture_names
 from kzoo.errors import UserError
 from kzoo.models.images import read_picture
-from kzoo.training.extraction import PIECE, SEED, _fill_with_mean, extract_features
+from kzoo.training.feature_extraction import PIECE, SEED, _fill_with_mean, extract_features
 
 NETWORK = {"model": "MobileNet", "weights": "random", "batch_size": 3}
 WHOLE, REGIONS = "predictions", "conv_pw_13_relu"
@@ -162,7 +162,7 @@ def test_asking_for_replacement_goes_on_where_it_stopped(little, folder, tmp_pat
     with pytest.raises(UserError, match=r"broken\.jpg is no image"):
         extract_features(tmp_path / "test.npy", folder, names, **asked)
     read, seen = [], []
-    monkeypatch.setattr("kzoo.training.extraction.read_picture", reading(read))
+    monkeypatch.setattr("kzoo.training.feature_extraction.read_picture", reading(read))
     found = extract_features(
         tmp_path / "test.npy", folder, names, replace_corrupt=True, progress=seen.append, **asked
     )

@@ -12,8 +12,8 @@ from kzoo.errors import UserError
 from kzoo.presets import load
 from kzoo.training import Recipe, train
 
-MODULE = sys.modules["kzoo.training.train"]  # the package's name of it is the function
-CORPUS = sys.modules["kzoo.training.recipe_corpus"]
+MODULE = sys.modules["kzoo.training.run"]
+CORPUS = sys.modules["kzoo.training.corpus"]
 DIRECTIONS = ("en_en", "en_de", "de_en", "de_de")
 RECIPE = Recipe(
     preset="attention_bridge_m2m_tiny",

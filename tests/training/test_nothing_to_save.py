@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from kzoo.training.nothing_to_save import nothing_to_save
+from kzoo.training.signals import nothing_to_save
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

@@ -2,25 +2,25 @@
 
 import contextlib
 import errno
-import fcntl
 import itertools
 import os
 import subprocess
 import sys
 from types import SimpleNamespace
 
+import filelock
 import pytest
 
 from kzoo.errors import UserError
 from kzoo.training import Recipe, train
-from kzoo.training.one_process import one_process
+from kzoo.training.run_folder import one_process
 
-MODULE = sys.modules["kzoo.training.train"]  # the package's name of it is the function
+MODULE = sys.modules["kzoo.training.run"]
 RECIPE = Recipe(preset="pope_tiny", corpus="none", source="en", target="de")
 HOLDER = """
 import sys
 from pathlib import Path
-from kzoo.training.one_process import one_process
+from kzoo.training.run_folder import one_process
 with one_process(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
@@ -33,10 +33,10 @@ class Reached(Exception):
 
 @pytest.fixture(autouse=True)
 def no_corpus(monkeypatch):
-    def learn(folder):
+    def begin(folder):
         raise Reached
 
-    monkeypatch.setattr(MODULE, "BilingualTask", lambda *_: SimpleNamespace(learn=learn))
+    monkeypatch.setattr(MODULE, "OneDirection", lambda *_: SimpleNamespace(begin=begin))
     monkeypatch.setattr(MODULE, "recipe_corpus", lambda _: None)
 
 
@@ -89,22 +89,9 @@ def test_a_folder_that_cannot_be_locked_is_trained_in(tmp_path, monkeypatch, cap
     def no_locks(*_):
         raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
 
-    monkeypatch.setattr(fcntl, "flock", no_locks)
+    monkeypatch.setattr(filelock.FileLock, "acquire", no_locks)
     with one_process(tmp_path):
         assert "cannot be locked (Operation not supported)" in capsys.readouterr().out
-
-
-def test_a_lock_that_a_refused_run_has_removed_is_not_held(tmp_path, monkeypatch):
-    """That run removed it between this one's opening and locking it."""
-    flock = fcntl.flock
-
-    def late(lock, how):
-        (tmp_path / ".lock").unlink()
-        flock(lock, how)
-
-    monkeypatch.setattr(fcntl, "flock", late)
-    with pytest.raises(UserError, match="another run was refused here just now"), one_process(tmp_path):
-        pass
 
 
 def test_a_file_is_no_folder(tmp_path):

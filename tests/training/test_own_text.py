@@ -9,12 +9,10 @@ import pytest
 from kzoo.data import FeatureFile
 from kzoo.errors import UserError
 from kzoo.training import Recipe, read_recipe
-from kzoo.training.bilingual import BilingualTask
-from kzoo.training.long_pairs import rows_of
-from kzoo.training.multilingual import MultilingualTask
+from kzoo.training.corpus import check_own_files, recipe_corpus
 from kzoo.training.recipe import make_recipe
-from kzoo.training.recipe_corpus import check_own_files, recipe_corpus
 from kzoo.training.run_folder import claim
+from kzoo.training.tasks import OneDirection, SeveralDirections, rows_of
 
 TEXT = [("a dog runs", "ein Hund rennt"), ("a man sleeps", "ein Mann schläft"), ("dogs", "Hunde")] * 20
 LONG = ("the dog " * 40, "der Hund")
@@ -51,10 +49,10 @@ def test_paths_are_relative_to_the_recipe(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"val": 0}, "val is 0, neither a number of rows nor a share"),
-        ({"test": 1.5}, "test is 1.5, neither"),
+        ({"val": 0}, "val is 0: expected .int. >= 1"),
+        ({"test": 1.5}, "test is 1.5: expected .float. < 1"),
         ({"val": True}, "val is True"),
-        ({"columns": [0, 1]}, "columns is .0, 1., not a list of strings"),
+        ({"columns": [0, 1]}, "columns is .0, 1.: expected .int. >= 1"),
         ({"too_long": "cut"}, "too_long is 'cut', not one of error, truncate, drop"),
         ({"val": 5, "images": "features"}, "shards and images are of splits that have files"),
     ],
@@ -102,7 +100,7 @@ def task_of(tmp_path, too_long, **changes):
         val=val,
         too_long=too_long,
     )
-    return BilingualTask(recipe, recipe_corpus(recipe))
+    return OneDirection(recipe, recipe_corpus(recipe))
 
 
 def test_pairs_that_are_too_long_are_left_out_and_counted(tmp_path, capsys):
@@ -131,7 +129,7 @@ def test_rows_of_all_languages_are_left_out_together(tmp_path):
         sentences=8,
         optimizer="sgd",
     )
-    task = MultilingualTask(recipe, recipe_corpus(recipe))
+    task = SeveralDirections(recipe, recipe_corpus(recipe))
     batches = task.batches(task.build(tmp_path))
     assert [len(side) for one in batches.batches for side in (one.source, one.target)] == [60] * 4
     assert [len(text) for text in task.validation.values()] == [60, 60]

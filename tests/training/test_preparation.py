@@ -19,8 +19,8 @@ from kzoo.errors import UserError
 from kzoo.text import CharacterTokenizer, SubwordTokenizer
 from kzoo.text.tokenizers import END
 from kzoo.training import Recipe, make_recipe, prepare, train
-from kzoo.training.bilingual import learned_tokenizers
 from kzoo.training.preparation import make_encoding, survey
+from kzoo.training.vocabularies import learned_tokenizers
 
 SMALL = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 16, "max_length": 64}
 
@@ -202,7 +202,7 @@ def test_what_cannot_be_prepared_is_named(recipe, tmp_path):
     (tmp_path / "letter").write_text("dear")
     with pytest.raises(UserError, match="is a folder with other contents"):
         prepare(recipe, tmp_path, 1)
-    with pytest.raises(UserError, match="shards hold text of one direction"):
+    with pytest.raises(UserError, match="shards would change nothing with a multilingual model"):
         prepare(
             dataclasses.replace(
                 recipe, preset="attention_bridge_m2m_tiny", languages=["en", "de"], source="", target=""
@@ -212,11 +212,10 @@ def test_what_cannot_be_prepared_is_named(recipe, tmp_path):
         )
 
 
-def test_shards_are_for_one_direction_and_text(recipe, tmp_path):
+def test_shards_have_no_images(recipe, tmp_path):
     keys = dataclasses.asdict(recipe) | {"shards": "shards"}
-    for other in ({"languages": ["en", "de"], "source": "", "target": ""}, {"images": "features"}):
-        with pytest.raises(UserError, match="shards hold text of one direction: leave out"):
-            make_recipe(keys | other)
+    with pytest.raises(UserError, match="shards hold text: leave out images"):
+        make_recipe(keys | {"images": "features"})
 
 
 def test_from_the_command_line(recipe, tmp_path):

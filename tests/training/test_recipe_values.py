@@ -12,11 +12,10 @@ from kzoo.data import Batches, open_corpus
 from kzoo.models import Adam
 from kzoo.training import Recipe, train
 from kzoo.training import checkpoints as checkpoints_module
-from kzoo.training.bilingual import BilingualTask
 from kzoo.training.checkpoints import Checkpoints
-from kzoo.training.strategy import Strategy
+from kzoo.training.tasks import OneDirection
 
-MODULE = sys.modules["kzoo.training.train"]  # the package's name of it is the function
+MODULE = sys.modules["kzoo.training.run"]
 RECIPE = Recipe(
     preset="pope_tiny",
     corpus="scenes",
@@ -44,7 +43,7 @@ RECIPE = Recipe(
 
 def test_what_is_compiled_and_the_batches(tmp_path):
     sides = [side[:60] for side in open_corpus("scenes").pairs("train", "en", "de")]
-    task = BilingualTask(RECIPE, SimpleNamespace(pairs=lambda *_: sides))
+    task = OneDirection(RECIPE, SimpleNamespace(pairs=lambda *_: sides))
     translator = task.build(tmp_path)
     optimizer, batches = translator.optimizer, task.batches(translator)
     assert type(optimizer) is Adam
@@ -62,23 +61,25 @@ class Reached(Exception):
 
 def test_callbacks_and_checkpoints(tmp_path, monkeypatch):
     batches = Batches([[5, 6]] * 9, [[7]] * 9, tokens=9, num_shapes=1)
+    model = keras.Sequential()
+    model.compile("sgd")
     task = SimpleNamespace(
         validation=(),
         unknown={},
-        learn=lambda folder: None,
-        build=lambda folder: keras.Sequential(),
+        begin=lambda folder: None,
+        build=lambda folder: model,
         batches=lambda model: batches,
         score=lambda model: keras.callbacks.Callback(),
     )
     found = {}
 
-    def fit(recipe, model, batches, checkpoints, callbacks, verbose):
+    def fit(epoch, batch, model, batches, epochs, callbacks, verbose):
         found.update({type(callback).__name__: callback for callback in callbacks})
         raise Reached
 
-    monkeypatch.setattr(MODULE, "BilingualTask", lambda *_: task)
+    monkeypatch.setattr(MODULE, "OneDirection", lambda *_: task)
     monkeypatch.setattr(MODULE, "recipe_corpus", lambda _: None)
-    monkeypatch.setattr(MODULE, "_fit", fit)
+    monkeypatch.setattr(MODULE, "fit_from", fit)
     with pytest.raises(Reached):
         train(RECIPE, tmp_path / "run", strategy="one")
     assert found["LearningRateScheduler"].schedule(2) == 0.03 / 2
@@ -87,15 +88,18 @@ def test_callbacks_and_checkpoints(tmp_path, monkeypatch):
     assert (checkpoints.keep_best, checkpoints.keep_last, checkpoints.minutes) == (3, 5, 2.5)
 
 
-def test_the_seed_fixes_what_the_model_begins_with(tmp_path):
-    task = SimpleNamespace(
-        learn=lambda folder: None, build=lambda folder: random.random(), batches=lambda model: None
-    )
+def test_the_seed_fixes_what_the_model_begins_with(tmp_path, monkeypatch):
+    def build(folder):
+        drawn.append(random.random())
+        raise Reached
+
+    drawn, task = [], SimpleNamespace(begin=lambda folder: None, build=build)
+    monkeypatch.setattr(MODULE, "OneDirection", lambda *_: task)
+    monkeypatch.setattr(MODULE, "recipe_corpus", lambda _: None)
     for seed in (7, 8):
-        recipe, folder = replace(RECIPE, seed=seed), tmp_path / str(seed)
-        folder.mkdir()
-        drawn, _ = MODULE._made(task, recipe, folder, Strategy())
-        assert drawn == random.Random(seed).random()
+        with pytest.raises(Reached):
+            train(replace(RECIPE, seed=seed), tmp_path / str(seed), strategy="one")
+    assert drawn == [random.Random(7).random(), random.Random(8).random()]
 
 
 @pytest.mark.parametrize(("minutes", "times"), [(0.9, 0), (1.1, 1)])

@@ -1,12 +1,16 @@
 """The recipes in training/: all of them are read, and those of the papers' own sizes have their numbers."""
 
+import dataclasses
+import inspect
 from pathlib import Path
 
 import pytest
 
+from kzoo.decoding import GNMT, SearchSettings
 from kzoo.presets.shelf import is_builder
-from kzoo.training import read_recipe
-from kzoo.training.optimizers import halved_rate, make_optimizer
+from kzoo.training import Recipe, read_recipe
+from kzoo.training.run import halved_rate
+from kzoo.training.tasks import make_optimizer
 
 FOLDER = Path(__file__).parents[2] / "training"
 RECIPES = [path for path in sorted(FOLDER.glob("*/*.toml")) if path.stem != "paper"]
@@ -74,3 +78,15 @@ def test_image_text_is_the_paper_s():
     rates = [float(optimizer._learning_rate(step)) for step in (8_000, 16_000, 64_000)]
     highest = 512**-0.5 * 16_000**-0.5
     assert rates == pytest.approx([highest / 2, highest, highest / 2], rel=1e-3)
+
+
+def test_the_search_of_a_recipe():
+    recipe = read_recipe("demo_scenes", ["gnmt=0.6", "max_length=40", "beam_size=3"])
+    assert SearchSettings().changed(**recipe.search_settings()) == SearchSettings(3, GNMT(0.6), 40)
+    given = read_recipe("demo_scenes", ["length_penalty=0.5"]).search_settings()
+    assert SearchSettings(7, GNMT(0.6)).changed(**given) == SearchSettings(7, 0.5)
+
+
+def test_every_key_is_documented():
+    documented = inspect.getdoc(Recipe)
+    assert all(f"{field.name}: " in documented for field in dataclasses.fields(Recipe))

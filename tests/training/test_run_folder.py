@@ -22,6 +22,8 @@ CHANGE_NO_STEP = {
     "test",
     "beam_size",
     "length_penalty",
+    "gnmt",
+    "max_length",
 }
 # Values that no field has by default.
 OTHER = {str: "other", int: 12345, float: 0.12345, list: ["other"], dict: {"other": 1}}
@@ -110,3 +112,18 @@ def test_where_nothing_is_trained_the_text_is_learned_from_as_it_is_now(tmp_path
     (tmp_path / "subwords.joint.model").write_text("of a text that has been corrected since")
     claim(tmp_path, RECIPE)
     assert names(tmp_path) == {"recipe.json"}
+
+
+def test_a_bridge_of_before_the_penalty_s_weight_changed_says_so_once(tmp_path, capsys):
+    recipe = Recipe(preset="attention_bridge_m2m_tiny", corpus="none", languages=["en", "de"])
+    claim(tmp_path, recipe)
+    (tmp_path / "checkpoints" / "epoch_0001").mkdir(parents=True)
+    claim(tmp_path, recipe)
+    assert capsys.readouterr().out == ""
+    path = tmp_path / "recipe.json"
+    values = json.loads(path.read_text())
+    del values["gnmt"]
+    for model, said in (({}, True), ({"penalty_weight": 1}, False)):
+        path.write_text(json.dumps(values | {"model": model}))
+        claim(tmp_path, dataclasses.replace(recipe, model=model))
+        assert ("penalty_weight = 1" in capsys.readouterr().out) is said

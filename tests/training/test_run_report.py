@@ -22,7 +22,6 @@ from kzoo.presets import (
     sine_tiny,
 )
 from kzoo.training import checkpoints as module
-from kzoo.training.accounting import Account, CountedBatches, Speed
 from kzoo.training.arithmetic import (
     glyph_products,
     kernel_sizes,
@@ -30,7 +29,7 @@ from kzoo.training.arithmetic import (
     picture_products,
     training_flops,
 )
-from kzoo.training.run_report import RunReport, peak_memory
+from kzoo.training.report import Account, CountedBatches, RunReport, Speed, peak_memory
 
 D, F, V = 32, 48, 70
 
@@ -54,7 +53,7 @@ def test_batches_are_counted():
 
 
 def test_a_short_run_reports_what_it_trained_not_what_was_made_ahead(monkeypatch):
-    monkeypatch.setattr("kzoo.training.run_report.measured_peak", lambda dtype: 1e9)
+    monkeypatch.setattr("kzoo.training.report.measured_peak", lambda dtype: 1e9)
     account = Account(batches=15, sentences=30, source_words=150, target_words=300, places=450, seconds=1.0)
     report = RunReport(account, SimpleNamespace(seconds=0.0), time.perf_counter())
     report.set_model(SimpleNamespace(backbone=transformer(), dtype_policy=keras.DTypePolicy("float32")))
@@ -71,8 +70,8 @@ def test_a_short_run_reports_what_it_trained_not_what_was_made_ahead(monkeypatch
 
 def test_a_report_is_of_all_devices_and_of_this_start_alone(monkeypatch):
     """6 of the epoch's 10 seconds were of an earlier start, whose batches are not counted."""
-    monkeypatch.setattr("kzoo.training.run_report.measured_peak", lambda dtype: 1e9)
-    monkeypatch.setattr("kzoo.training.run_report.training_flops", lambda backbone, *counts: 1e9 * counts[-1])
+    monkeypatch.setattr("kzoo.training.report.measured_peak", lambda dtype: 1e9)
+    monkeypatch.setattr("kzoo.training.report.training_flops", lambda backbone, *counts: 1e9 * counts[-1])
     account = Account(batches=1, sentences=1, source_words=5, target_words=8, source_types=2, places=16)
     report = RunReport(account, SimpleNamespace(seconds=6.0), time.perf_counter(), devices=2)
     report.set_model(SimpleNamespace(backbone=None, dtype_policy=keras.DTypePolicy("float32")))
@@ -91,9 +90,9 @@ def test_a_report_is_of_all_devices_and_of_this_start_alone(monkeypatch):
 def test_a_report_says_where_the_time_went(monkeypatch):
     """Of a start at 100 that goes on 10 seconds in, and trains the next epoch in a `fit` of its own."""
     clock, checkpoints = SimpleNamespace(now=110.0), SimpleNamespace(seconds=10.0)
-    monkeypatch.setattr("kzoo.training.run_report.time", SimpleNamespace(perf_counter=lambda: clock.now))
-    monkeypatch.setattr("kzoo.training.run_report.measured_peak", lambda dtype: 1e9)
-    monkeypatch.setattr("kzoo.training.run_report.training_flops", lambda *counts: 1e9)
+    monkeypatch.setattr("kzoo.training.report.time", SimpleNamespace(perf_counter=lambda: clock.now))
+    monkeypatch.setattr("kzoo.training.report.measured_peak", lambda dtype: 1e9)
+    monkeypatch.setattr("kzoo.training.report.training_flops", lambda *counts: 1e9)
     account = Account(batches=2, source_words=5, target_words=8, places=16, seconds=10.0)
     report = RunReport(account, checkpoints, 100.0)
     report.set_model(SimpleNamespace(backbone=None, dtype_policy=keras.DTypePolicy("float32")))

@@ -13,9 +13,9 @@ from distributed_losses import FAMILIES
 
 from kzoo.models import MultilingualTranslator, Translator
 from kzoo.training import Recipe, train
-from kzoo.training.optimizers import make_optimizer
+from kzoo.training.tasks import make_optimizer
 
-MODULE = sys.modules["kzoo.training.train"]  # the package's name of it is the function
+MODULE = sys.modules["kzoo.training.run"]
 RECIPE = Recipe(preset="pope_tiny", corpus="none", source="en", target="de", epochs=2, average=1)
 WAYS = {
     "pope": {"warmup_steps": 50, "precision": "mixed_float16"},
@@ -36,7 +36,7 @@ class FamilyTask:
     def __init__(self, recipe: Recipe, corpus):
         self.recipe = recipe
 
-    def learn(self, folder: Path):
+    def begin(self, folder: Path):
         pass
 
     def build(self, folder: Path) -> keras.Model:
@@ -58,7 +58,7 @@ class FamilyTask:
 
 @pytest.fixture(params=CHOSEN)
 def recipe(request, monkeypatch):
-    monkeypatch.setattr(MODULE, "BilingualTask", FamilyTask)
+    monkeypatch.setattr(MODULE, "OneDirection", FamilyTask)
     monkeypatch.setattr(MODULE, "recipe_corpus", lambda recipe: None)
     monkeypatch.setattr(FamilyTask, "family", request.param)
     for kind in (Translator, MultilingualTranslator):

@@ -17,7 +17,7 @@ from test_strategies import LONGEST, TOGETHER, end, outputs
 
 from kzoo.data import open_corpus
 from kzoo.training import read_recipe
-from kzoo.training.clusters import local_cluster
+from kzoo.training.distribution import local_cluster
 
 pytestmark = pytest.mark.skipif(not os.environ.get("KZOO_SLOW"), reason="takes minutes: KZOO_SLOW=1 runs it")
 RECIPE = """preset = "pope_tiny"

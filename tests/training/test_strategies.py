@@ -18,11 +18,9 @@ from distributed_losses import FAMILIES
 from kzoo.errors import UserError, WorkerError
 from kzoo.models import AttentionBridgeBackbone
 from kzoo.models.compiled import uses_xla
-from kzoo.training import strategies
-from kzoo.training.clusters import KERAS_PROCESSES, check_named_for, local_cluster
-from kzoo.training.layouts import LAYOUTS, model_parallel
-from kzoo.training.strategies import STRATEGIES, open_strategy
-from kzoo.training.strategy import Strategy
+from kzoo.training import distribution
+from kzoo.training.distribution import STRATEGIES, local_cluster, open_strategy
+from kzoo.training.strategies import KERAS_PROCESSES, LAYOUTS, Strategy, model_parallel, place
 
 PROGRAM = Path(__file__).with_name("distributed_losses.py")
 ALONE = {"tensorflow": "one,mirrored", "jax": "one,data_parallel,model_parallel"}
@@ -193,10 +191,69 @@ def test_processes_that_are_named_for_another_backend_do_not_train_alone(monkeyp
     for found in (alone, dict.fromkeys(others, "?")):
         for name in others:
             monkeypatch.setenv(name, found[name])
-        check_named_for(backend)
+        distribution._check_named_for(backend)
     for name in (*own, *others):
         monkeypatch.setenv(name, several[name])
-    check_named_for(backend)
+    distribution._check_named_for(backend)
+
+
+TWO = ["127.0.0.1:2222", "127.0.0.1:2223"]
+
+
+@pytest.mark.parametrize(
+    ("config", "name"),
+    [
+        ("", "needs the environment variable TF_CONFIG"),
+        ("{", "JSON|property name"),
+        ("[" * 100_000, "recursion"),
+        ('{"cluster": {}}', "needs the environment variable TF_CONFIG"),
+        (json.dumps({"cluster": {"worker": TWO[0]}, "task": {"type": "worker", "index": 0}}), "'worker'"),
+        (json.dumps({"cluster": {"worker": TWO}, "task": {"type": "worker"}}), "task_id"),
+        (json.dumps({"cluster": {"worker": TWO}, "task": {"type": "worker", "index": 2}}), "task_id. 2"),
+        (
+            json.dumps({"cluster": {"worker": TWO}, "task": {"type": "chief", "index": 0}}),
+            "'chief' not found",
+        ),
+    ],
+)
+def test_a_wrong_tf_config_is_one_line(config, name, monkeypatch):
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("is about TensorFlow")
+    monkeypatch.setenv("TF_CONFIG", config)
+    with pytest.raises(UserError, match=name) as refused:
+        open_strategy("multi_worker")
+    assert "TF_CONFIG" in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        (("127.0.0.1:1", "two", "0"), "'two'"),
+        (("127.0.0.1:1,127.0.0.1:2", "3", "0"), "has 2 jobs"),
+    ],
+)
+def test_wrong_keras_processes_are_one_line(values, name, monkeypatch):
+    if keras.backend.backend() != "jax":
+        pytest.skip("is about JAX")
+    for variable, value in zip(KERAS_PROCESSES, values, strict=True):
+        monkeypatch.delenv(variable, raising=False)
+        if value:
+            monkeypatch.setenv(variable, value)
+    with pytest.raises(UserError, match=name) as refused:
+        open_strategy("data_parallel")
+    assert KERAS_PROCESSES[0] in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "task", "expected"),
+    [
+        ({"worker": TWO}, ("worker", 1), (2, 1)),
+        ({"chief": TWO[:1], "worker": TWO[1:]}, ("worker", 0), (2, 1)),
+        ({"chief": TWO[:1], "worker": TWO[1:]}, ("chief", 0), (2, 0)),
+    ],
+)
+def test_a_worker_knows_its_number(cluster, task, expected):
+    assert place(cluster, *task) == expected
 
 
 def test_what_there_is(monkeypatch):
@@ -208,10 +265,10 @@ def test_what_there_is(monkeypatch):
     for backend, (several, together, variable) in found.items():
         for devices, expected in ((["cpu:0"], "one"), (["gpu:0"], "one"), (["gpu:0", "gpu:1"], several)):
             monkeypatch.setattr(keras.distribution, "list_devices", lambda devices=devices: devices)
-            assert strategies._what_there_is(backend) == expected
+            assert distribution._what_there_is(backend) == expected
         monkeypatch.setenv(variable, "{}")
-        assert strategies._what_there_is(backend) == together
-    assert strategies._what_there_is("torch") == "one"
+        assert distribution._what_there_is(backend) == together
+    assert distribution._what_there_is("torch") == "one"
 
 
 def test_one_device_is_left_alone(capsys):

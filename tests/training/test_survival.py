@@ -23,14 +23,13 @@ from kzoo.data.batches import RestOfEpoch
 from kzoo.errors import UserError
 from kzoo.files import remove_unfinished
 from kzoo.models import NoamSchedule
-from kzoo.training import Recipe, digests, train
+from kzoo.training import Recipe, train
 from kzoo.training import checkpoints as checkpoints_module
-from kzoo.training.checkpoints import Checkpoints
-from kzoo.training.curves import Curves
-from kzoo.training.digests import damage, write_digests
-from kzoo.training.optimizers import make_optimizer
+from kzoo.training.checkpoints import Checkpoints, damage, write_digests
+from kzoo.training.report import Curves
+from kzoo.training.tasks import make_optimizer
 
-MODULE = sys.modules["kzoo.training.train"]  # the package's name of it is the function
+MODULE = sys.modules["kzoo.training.run"]
 RECIPE = Recipe(
     preset="pope_tiny", corpus="none", source="en", target="de", warmup_steps=50, epochs=3, average=2
 )
@@ -72,7 +71,7 @@ class TinyTask:
         sides = [[words.integers(4, 50, length).tolist() for length in range(3, 15)] * 8 for _ in "st"]
         return self.make_batches(*sides, tokens=100, num_shapes=2, seed=self.recipe.seed)
 
-    def learn(self, folder):
+    def begin(self, folder):
         pass
 
     def score(self, model):
@@ -92,7 +91,7 @@ def tiny(monkeypatch):
 
 
 def use_tiny(setattr):
-    setattr(MODULE, "BilingualTask", TinyTask)
+    setattr(MODULE, "OneDirection", TinyTask)
     setattr(MODULE, "recipe_corpus", lambda recipe: None)
 
 
@@ -131,7 +130,7 @@ def at_step(monkeypatch, step: int, action):
 
 # Processes that are killed: each is forked from one that has imported everything and computed nothing.
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["kzoo.training.train", "kzoo.presets.pope", "keras_hub"])
+PROCESSES.set_forkserver_preload(["kzoo.training.run", "kzoo.presets.pope", "keras_hub"])
 
 
 def in_process(function, *arguments) -> int:
@@ -311,7 +310,7 @@ def test_a_checkpoint_that_cannot_be_read_now_is_kept(fails, unbroken, tmp_path,
         if fails == "its weights":
             patch.setattr(TinyModel, "load_weights", read)
         else:
-            patch.setattr(digests, "sha256", lambda path: read(None, path))
+            patch.setattr(checkpoints_module, "sha256", lambda path: read(None, path))
         train(RECIPE, tmp_path, verbose=0)
     assert checkpoints(tmp_path) == before
     assert (saved / before[-1] / "SHA256SUMS").exists()

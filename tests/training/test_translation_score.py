@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 import sacrebleu
 
-from kzoo.training.translation_score import TranslationScore
+from kzoo.training.validation import TranslationScore
 
 SOURCE, TARGET = ["A woman sleeps.", "A dog."], ["一个女人在睡觉。", "一只狗。"]
 TRANSLATIONS = ["一个男人在睡觉。", "一只狗。"]

@@ -41,7 +41,7 @@ from kzoo.files import write_json
 from kzoo.presets import load
 from kzoo.presets.attention_bridge import BASE, TINY
 from kzoo.training import Recipe, make_recipe, read_recipe, train
-from kzoo.training.recipe_corpus import recipe_directions
+from kzoo.training.corpus import recipe_directions
 from kzoo.training.run_folder import keep_results
 from training.attention_bridge.glove import GloVe, bag_of_vectors, co_occurrences, glove_examples
 from training.attention_bridge.senteval import (

@@ -44,7 +44,7 @@ from kzoo.presets import load
 from kzoo.presets.image_text import PICTURE
 from kzoo.scenes import scenes as scenes_of
 from kzoo.training import Recipe, read_recipe, train
-from kzoo.training.recipe_corpus import recipe_corpus
+from kzoo.training.corpus import recipe_corpus
 from kzoo.training.run_folder import keep_results
 
 FC7 = (4096,)

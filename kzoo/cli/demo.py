@@ -9,7 +9,7 @@ from kzoo.data import open_corpus
 from kzoo.evaluation import evaluate, score_table
 from kzoo.presets import load
 from kzoo.training.recipe import read_recipe
-from kzoo.training.train import train
+from kzoo.training.run import train
 
 SHELF_PRESET = "pope_tiny_multi30k_en_de"
 SENTENCES = (

@@ -1,0 +1,152 @@
+"""Where a run trains: the strategy that its user names, or that uses all devices and processes there are."""
+
+import contextlib
+import json
+import os
+import socket
+
+import keras
+
+from kzoo.errors import UserError, first_line, nearest
+from kzoo.training.strategies import (
+    KERAS_PROCESSES,
+    TF_CONFIG,
+    VARIABLES,
+    DataParallel,
+    Mirrored,
+    ModelParallel,
+    MultiWorker,
+    Strategy,
+)
+
+STRATEGIES = {
+    "one": Strategy,
+    "mirrored": Mirrored,
+    "multi_worker": MultiWorker,
+    "data_parallel": DataParallel,
+    "model_parallel": ModelParallel,
+}
+# What each backend uses unless told otherwise: of several processes, of several devices in one process.
+SEVERAL = {"tensorflow": ("multi_worker", "mirrored"), "jax": ("data_parallel", "data_parallel")}
+
+
+def open_strategy(name: str | Strategy = "") -> Strategy:
+    """Return a strategy, connected to its other workers if it has any.
+
+    Call it before the backend has computed anything: TensorFlow and JAX can join other processes only then.
+
+    Args:
+        name: one of `STRATEGIES`; or a strategy, which is returned. Empty: all that is available: the
+            processes that the environment names, else all GPUs if there are several, else one device.
+
+    Raises:
+        UserError: an unknown name, one that the backend lacks, or an environment that does not fit, such as
+            one that names processes for another backend.
+    """
+    if isinstance(name, Strategy):
+        return name
+    backend = keras.backend.backend()
+    if not name:
+        _check_named_for(backend)
+        name = _what_there_is(backend)
+    if name not in STRATEGIES:
+        raise UserError(f"there is no strategy {name!r}; {nearest(name, list(STRATEGIES))}")
+    kind = STRATEGIES[name]
+    if backend not in kind.backends:
+        able = [other for other, strategy in STRATEGIES.items() if backend in strategy.backends]
+        raise UserError(
+            f"strategy {name} needs the backend {' or '.join(kind.backends)} (KERAS_BACKEND): "
+            f"{backend} has {', '.join(able)}"
+        )
+    try:
+        opened = kind()
+    except UserError:
+        raise
+    except Exception as error:  # each backend has its own error classes
+        raise UserError(
+            f"strategy {name} cannot start ({first_line(error):.160}): do all workers run, at the addresses "
+            f"in {VARIABLES[backend][0]}?"
+        ) from None
+    print(f"strategy {name}: {opened}")
+    return opened
+
+
+def _what_there_is(backend: str) -> str:
+    """Return the strategy that uses everything available to the backend."""
+    if backend not in SEVERAL:
+        return "one"
+    processes, devices = SEVERAL[backend]
+    if names_processes(backend):
+        return processes
+    try:
+        found = keras.distribution.list_devices()
+    except Exception as error:  # each backend has its own error classes
+        raise UserError(f"{backend} finds no device ({first_line(error):.160})") from None
+    return devices if sum(not name.startswith("cpu") for name in found) > 1 else "one"
+
+
+def names_processes(*backends: str) -> bool:
+    """Whether the environment names the processes of a run for one of these backends; by default for any."""
+    return any(
+        os.environ.get(name) for backend in backends or VARIABLES for name in VARIABLES.get(backend, ())
+    )
+
+
+def _check_named_for(backend: str):
+    """Refuse several processes that are named, but for another backend: each would train alone.
+
+    Raises:
+        UserError: they are; the message says which backend they are named for.
+    """
+    if names_processes(backend):
+        return
+    for other, name, count in (
+        ("tensorflow", TF_CONFIG, _tf_processes()),
+        ("jax", KERAS_PROCESSES[1], _jax_processes()),
+    ):
+        if count > 1:
+            raise UserError(
+                f"{name} names {count} processes for {other}, but the backend is {backend}: "
+                f"set KERAS_BACKEND={other}, or unset {name}"
+            )
+
+
+def _tf_processes() -> int:
+    """Return how many processes TF_CONFIG names; 0 if it is no such thing, which only TensorFlow minds."""
+    try:
+        cluster = json.loads(os.environ.get(TF_CONFIG) or "{}").get("cluster", {})
+        return sum(len(cluster.get(kind, [])) for kind in ("chief", "worker"))
+    except (AttributeError, TypeError, ValueError):
+        return 0
+
+
+def _jax_processes() -> int:
+    count = os.environ.get(KERAS_PROCESSES[1], "")
+    return int(count) if count.isdecimal() else 0
+
+
+def local_cluster(workers: int) -> list[dict[str, str]]:
+    """Return each worker's environment variables for a run of several processes on this machine.
+
+    They name the processes for TensorFlow and JAX, and the library that JAX needs for several without GPUs.
+
+    Example:
+
+    >>> [json.loads(variables["TF_CONFIG"])["task"]["index"] for variables in local_cluster(2)]
+    [0, 1]
+    """
+    with contextlib.ExitStack() as held:
+        listeners = [held.enter_context(socket.socket()) for _ in range(workers)]
+        for listener in listeners:
+            listener.bind(("127.0.0.1", 0))
+        addresses = [f"127.0.0.1:{listener.getsockname()[1]}" for listener in listeners]
+    return [
+        {
+            TF_CONFIG: json.dumps(
+                {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": number}}
+            ),
+            **dict(zip(KERAS_PROCESSES, (",".join(addresses), str(workers), str(number)), strict=True)),
+            "JAX_CPU_COLLECTIVES_IMPLEMENTATION": "gloo",
+        }
+        for number in range(workers)
+    ]

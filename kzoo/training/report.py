@@ -1,0 +1,302 @@
+"""What a run reports: its history, TensorBoard's curves, and the table of its speed at the end."""
+
+import contextlib
+import csv
+import importlib.util
+import re
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import keras
+import numpy as np
+
+from kzoo.data.around_batches import AroundBatches
+from kzoo.errors import UserError
+from kzoo.files import whole_file
+from kzoo.text.tokenizers import PAD
+from kzoo.training.arithmetic import measured_peak, training_flops
+from kzoo.training.checkpoints import Checkpoints
+
+
+class History(keras.callbacks.Callback):
+    """Writes the history as CSV after each epoch, and stops training when patience runs out.
+
+    Args:
+        path: the file.
+        checkpoints: they keep the history; place them before this callback.
+        patience: int. Epochs without a better validation BLEU before training stops; 0: it never stops.
+    """
+
+    def __init__(self, path: Path, checkpoints: Checkpoints, patience: int):
+        super().__init__()
+        self.path, self.checkpoints, self.patience = path, checkpoints, patience
+
+    @property
+    def out_of_patience(self) -> bool:
+        """Whether the last epochs brought no better validation BLEU."""
+        scores = [row["val_bleu"] for row in self.checkpoints.history]
+        last = scores[-self.patience :]
+        return (
+            bool(self.patience) and len(scores) > self.patience and max(last) <= max(scores[: -self.patience])
+        )
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.write()
+        if self.out_of_patience:
+            self.model.stop_training = True
+
+    def write(self):
+        """Write the file, on the worker that writes the run's folder."""
+        if not self.checkpoints.strategy.is_chief:
+            return
+        history = self.checkpoints.history
+        names = dict.fromkeys(name for row in history for name in row)
+        with whole_file(self.path) as path, open(path, "w", newline="") as file:
+            writer = csv.DictWriter(file, fieldnames=list(names))
+            writer.writeheader()
+            writer.writerows(history)
+
+
+def curves(folder: Path) -> list[keras.callbacks.Callback]:
+    """Return the callback that writes TensorBoard's log, through TensorFlow; none if one is missing."""
+    # keras-hub brings TensorFlow without TensorBoard.
+    missing = [name for name in ("tensorflow", "tensorboard") if importlib.util.find_spec(name) is None]
+    if missing:
+        print(f"{' and '.join(missing)}: not installed; this run has no TensorBoard log, only history.csv")
+        return []
+    return [Curves(folder)]
+
+
+class Curves(keras.callbacks.TensorBoard):
+    """Keras's callback, whose failure to write, as on a full disk, is one line."""
+
+    def set_model(self, model):
+        with self._writing():
+            super().set_model(model)
+
+    def on_train_begin(self, logs=None):
+        with self._writing():
+            super().on_train_begin(logs)
+
+    def on_epoch_end(self, epoch, logs=None):
+        with self._writing():
+            super().on_epoch_end(epoch, logs)
+            for writer in self._writers.values():
+                writer.flush()
+
+    def on_train_end(self, logs=None):
+        with self._writing():
+            super().on_train_end(logs)
+
+    @contextlib.contextmanager
+    def _writing(self):
+        try:
+            yield
+        except Exception as error:
+            if not type(error).__module__.startswith("tensorflow"):  # not imported for its errors' names
+                raise
+            reason = str(error).splitlines()[0].rpartition("; ")[2]  # what follows the operation and the file
+            raise UserError(f"{self.log_dir}: cannot be written ({reason})") from None
+
+
+@dataclass
+class Account:
+    """Sums over batches.
+
+    Args:
+        batches: int. Number of batches.
+        sentences: int. Number of sentences in them.
+        source_words, target_words: int. Tokens, end symbols included, padding excluded.
+        source_types: int. Distinct source tokens of each batch, summed.
+        places: int. Tokens of both sides, padding included.
+        squares: int. Sum over the sentences of the longer side's length².
+        seconds: float. Time spent making the batches, during the training steps or before them.
+    """
+
+    batches: int = 0
+    sentences: int = 0
+    source_words: int = 0
+    target_words: int = 0
+    source_types: int = 0
+    places: int = 0
+    squares: int = 0
+    seconds: float = 0.0
+
+    @property
+    def padding(self) -> float:
+        """The share of padding among all tokens."""
+        return 1 - (self.source_words + self.target_words) / max(1, self.places)
+
+    def add(self, inputs: dict, labels, seconds: float):
+        """Count a batch."""
+        sides = [(words != PAD).sum(axis=1) for words in (inputs["source"], labels)]
+        self.batches += 1
+        self.sentences += int((sides[0] > 0).sum())
+        self.source_words += int(sides[0].sum())
+        self.target_words += int(sides[1].sum())
+        self.source_types += np.unique(inputs["source"][inputs["source"] != PAD]).size
+        self.places += inputs["source"].size + labels.size
+        self.squares += int((sides[0].clip(sides[1]) ** 2).sum())
+        self.seconds += seconds
+
+
+class CountedBatches(AroundBatches):
+    """Batches that are counted as they are made.
+
+    Args:
+        batches: `Batches`, or others that return `(inputs, labels, weights)`.
+        account: where they are counted.
+    """
+
+    def __init__(self, batches: keras.utils.PyDataset, account: Account):
+        super().__init__(batches)
+        self._account = account
+
+    def __getitem__(self, index: int):
+        start = time.perf_counter()
+        inputs, labels, weights = self.batches[index]
+        self._account.add(inputs, labels, time.perf_counter() - start)
+        return inputs, labels, weights
+
+
+class Speed(keras.callbacks.Callback):
+    """Logs each epoch's seconds, target tokens per second, and the share of its time spent making batches.
+
+    Args:
+        batches: the training batches.
+        checkpoints: they keep the time of an epoch over several starts of a run.
+        account: of the batches.
+    """
+
+    def __init__(self, batches: keras.utils.PyDataset, checkpoints: Checkpoints, account: Account):
+        super().__init__()
+        self.batches, self.checkpoints, self.account = batches, checkpoints, account
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._earlier, self._made = self.checkpoints.seconds, self.account.seconds
+
+    def on_epoch_end(self, epoch, logs=None):
+        logs["seconds"] = self.checkpoints.seconds
+        words = self.batches.num_words * self.checkpoints.batch / len(self.batches)
+        logs["tokens_per_second"] = words / logs["seconds"]
+        here = logs["seconds"] - self._earlier  # 0 if only the score was left
+        logs["input_share"] = (self.account.seconds - self._made) / here if here else 0.0
+
+
+class RunReport(keras.callbacks.Callback):
+    """Measures a training and reports its speed at the end; place it after the callbacks that log times.
+
+    Args:
+        account: of the batches trained on.
+        checkpoints: they keep the time of an epoch over several starts of a run.
+        began: time of `time.perf_counter` at which the run was started.
+        devices: int. Number of devices that train together.
+    """
+
+    def __init__(self, account: Account, checkpoints: Checkpoints, began: float, devices: int = 1):
+        super().__init__()
+        self.account, self.checkpoints, self.devices = account, checkpoints, devices
+        self._earlier = 0.0
+        self.epochs: list[dict] = []
+        self._began, self._training, self._first_step, self._steps = began, None, None, 0
+        self._peak = 0
+
+    def on_train_begin(self, logs=None):
+        self._training = self._training or time.perf_counter()
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._earlier += self.checkpoints.seconds  # of earlier starts, which the account has not seen
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._steps += 1
+        if self._first_step is None:
+            self._first_step = time.perf_counter() - self._training
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.epochs.append(dict(logs))
+
+    def on_train_end(self, logs=None):
+        self._peak = peak_memory()  # before what the report itself holds, and a copy of the model
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return the measurements as pairs of name and value; none if no epoch was trained."""
+        if not self.epochs or not self.account.batches:
+            return []
+        account, now = self.account, time.perf_counter()
+        whole, before = now - self._began, self._training - self._began
+        # Batches are made ahead: a short run does not train on all that were counted.
+        trained = self._steps / account.batches
+        training, validation = (
+            sum(epoch.get(name, 0.0) for epoch in self.epochs) for name in ("seconds", "val_seconds")
+        )
+        training -= self._earlier
+        needed = trained * training_flops(
+            self.model.backbone,
+            account.sentences,
+            account.source_words,
+            account.target_words,
+            account.squares,
+            account.source_types,
+        )
+        precision = self.model.dtype_policy.compute_dtype
+        peak = self.devices * measured_peak(precision)
+        return [
+            ("target tokens per second", f"{trained * account.target_words / training:,.0f}"),
+            ("arithmetic needed for them", f"{needed / training / 1e9:,.1f} GFLOP/s"),
+            ("  share of a matrix product", f"{needed / training / peak:.1%}"),
+            (f"    which reaches, in {precision}", f"{peak / 1e9:,.0f} GFLOP/s"),
+            ("padding among the tokens", f"{account.padding:.1%}"),
+            ("making batches, of training", f"{account.seconds / training:.1%}"),
+            ("peak memory", f"{self._peak / 2**20:,.0f} MiB"),
+            ("time", f"{whole:,.0f} s"),
+            ("  before training", f"{before:,.0f} s"),
+            ("  training", f"{training:,.0f} s"),
+            ("  validation", f"{validation:,.0f} s"),
+            (
+                "  checkpoints and everything else",
+                f"{max(0.0, whole - before - training - validation):,.0f} s",
+            ),
+            ("first step finished after", f"{self._first_step:,.0f} s"),
+        ]
+
+
+def print_report(report: RunReport):
+    """Print a run's report as a table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(show_header=False)
+    table.add_column(justify="left")
+    table.add_column(justify="right")
+    for row in report.rows():
+        table.add_row(*row)
+    if table.row_count:
+        Console().print(table)
+
+
+def peak_memory() -> int:
+    """Return the peak memory in bytes: on the accelerator if there is one, else the process's main memory."""
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        if tf.config.list_logical_devices("GPU"):
+            return tf.config.experimental.get_memory_info("GPU:0")["peak"]
+    if keras.backend.backend() == "jax":
+        import jax
+
+        statistics = jax.local_devices()[0].memory_stats()
+        if statistics:
+            return statistics["peak_bytes_in_use"]
+    status = Path("/proc/self/status")
+    # On Linux the other count begins with what the process that started this one held.
+    found = re.search(r"^VmHWM:\s+(\d+) kB$", status.read_text(), re.M) if status.is_file() else None
+    if found:
+        return int(found[1]) * 1024
+    if sys.platform == "win32":
+        return 0
+    import resource
+
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return used if sys.platform == "darwin" else used * 1024

@@ -1,0 +1,397 @@
+"""What a recipe trains: in one direction or in several, its text, vocabularies, model, batches and score."""
+
+import dataclasses
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import keras
+import numpy as np
+
+from kzoo.data import Batches, Corpus, Extractor, FeatureFile, PairBatches, ShardedBatches
+from kzoo.data.language_pairs import two_languages
+from kzoo.data.pair_batches import check_weights
+from kzoo.data.unknown_characters import unknown_characters
+from kzoo.errors import UserError, nearest
+from kzoo.files import whole_folder, write_json
+from kzoo.hub.integrity import preset_files
+from kzoo.hub.location import locate
+from kzoo.models import (
+    SGD,
+    Adam,
+    ConsistentCrossEntropy,
+    LabelSmoothedCrossEntropy,
+    NoamSchedule,
+    SentenceCrossEntropy,
+)
+from kzoo.models.images import image_rows
+from kzoo.presets import build, list_presets, load
+from kzoo.presets.shelf import direction, is_builder
+from kzoo.text import UNKNOWN
+from kzoo.training.checkpoints import saved_in
+from kzoo.training.corpus import naming, recipe_directions, text_languages
+from kzoo.training.language_model import train_language_model
+from kzoo.training.preemption import Preemption
+from kzoo.training.recipe import Recipe, check_languages
+from kzoo.training.run_folder import START
+from kzoo.training.validation import DirectionScores, TranslationScore
+from kzoo.training.vocabularies import learned_subwords, learned_tokenizers, recipe_shards
+
+
+class Task:
+    """What a run needs, for a recipe of one direction or of several.
+
+    Args:
+        recipe: the recipe.
+        corpus: what it trains on.
+
+    Attributes:
+        validation: sentences of the validation split; those that are too long are left out if the recipe
+            says so.
+        unknown: for each language, the characters of the training text that its vocabulary lacks.
+    """
+
+    def __init__(self, recipe: Recipe, corpus: Corpus):
+        self.recipe, self.corpus, self.unknown = recipe, corpus, {}
+
+    def begin(self, folder: Path):
+        """Leave in a run's folder what it begins with: vocabularies, or the preset that it fine-tunes."""
+        if is_builder(self.recipe.preset):
+            self.learn(folder)
+        else:
+            copy_start(self.recipe, folder)
+
+    def build(self, folder: Path) -> keras.Model:
+        """Return the compiled translator of the run in `folder`."""
+        recipe, translator = self.recipe, self._translator(folder)
+        translator.compile(optimizer=make_optimizer(recipe, translator.backbone.width), loss=self._loss())
+        # A preset that is fine-tuned has the rest of its search.
+        translator.search = translator.search.changed(**recipe.search_settings())
+        self._read_validation(translator, folder)
+        return translator
+
+
+class OneDirection(Task):
+    """A recipe with a `source` and a `target`: the model translates from one to the other."""
+
+    def __init__(self, recipe: Recipe, corpus: Corpus):
+        super().__init__(recipe, corpus)
+        self.shards = recipe_shards(recipe) if recipe.shards else None
+        self.pairs = ([], []) if recipe.shards else corpus.pairs("train", recipe.source, recipe.target)
+        self.validation = corpus.pairs(recipe.validation, recipe.source, recipe.target)
+        self.images = {}
+        self.unknown = self.shards.unknown if self.shards else {}
+
+    def learn(self, folder: Path) -> list:
+        """Return the tokenizers of the run in `folder`, learned if necessary."""
+        if self.shards:
+            self.shards.copy_vocabularies(folder)
+        return learned_tokenizers(self.recipe, folder, *self.pairs)
+
+    def _translator(self, folder: Path) -> keras.Model:
+        recipe = self.recipe
+        if not is_builder(recipe.preset):
+            return direction(load_start(recipe, folder), recipe.source, recipe.target)
+        tokenizers = self.learn(folder)
+        # With a shared vocabulary, the embedding matrix is shared too.
+        shared = recipe.joint_vocabulary and not recipe.source_characters
+        vocabularies = tokenizers[: 1 if shared else 2]
+        translator = build(recipe.preset, *vocabularies, dtype=recipe.precision, **recipe.model)
+        translator.target_tokenizer = tokenizers[-1]
+        translator.source_language, translator.target_language = recipe.source, recipe.target
+        return translator
+
+    def _loss(self) -> keras.losses.Loss:
+        recipe = self.recipe
+        if recipe.consistency:
+            return ConsistentCrossEntropy(recipe.label_smoothing, recipe.consistency)
+        return LabelSmoothedCrossEntropy(recipe.label_smoothing)
+
+    def _read_validation(self, translator: keras.Model, folder: Path):
+        recipe = self.recipe
+        if recipe.language_model_epochs and not hasattr(translator.backbone, "language_model"):
+            raise UserError(
+                f"{recipe.preset} has no recurrent decoder to train first: leave language_model_epochs out"
+            )
+        if translator.image_shape:
+            self._read_images(translator, folder)
+        if recipe.too_long == "drop":
+            sources = [translator.source_tokenizer(self.validation[0])]
+            kept = kept_rows(recipe.validation, sources, translator.backbone.max_length)
+            self.validation = tuple([side[row] for row in kept] for side in self.validation)
+            self.images[recipe.validation] = rows_of(self.images.get(recipe.validation), kept)
+        with naming(self.corpus, recipe.validation, recipe.source):
+            translator.tokenize_source(self.validation[0], recipe.truncate)  # raises now if one is too long
+
+    def _read_images(self, translator: keras.Model, folder: Path):
+        if self.shards:
+            raise UserError(
+                f"{self.recipe.preset} reads images, but shards have none: remove shards from the recipe"
+            )
+        pairs = {"train": self.pairs, self.recipe.validation: self.validation}
+        images = {split: self.corpus.images(split) for split in pairs}
+        translator.extractor = translator.extractor or run_extractor(folder, images["train"])
+        self.images = {
+            split: image_rows(rows, len(pairs[split][0]), translator.image_shape, translator.extractor)
+            for split, rows in images.items()
+        }
+
+    def batches(self, translator: keras.Model) -> Batches | ShardedBatches:
+        """Return the training batches."""
+        recipe, most = self.recipe, translator.backbone.max_length
+        if self.shards is None:
+            return self._batches(translator, self.pairs, "train")
+        batches = ShardedBatches(
+            self.shards, recipe.tokens, recipe.num_shapes, recipe.seed, most, recipe.too_long
+        )
+        if batches.dropped:
+            print_dropped("train", batches.dropped, self.shards.pairs, min(most, recipe.tokens))
+        return batches
+
+    def _batches(self, translator: keras.Model, pairs: tuple[list[str], list[str]], split: str) -> Batches:
+        recipe, most, images = self.recipe, translator.backbone.max_length, self.images.get(split)
+        longest = min(most, recipe.tokens)
+        tokenizers = (translator.source_tokenizer, translator.target_tokenizer)
+        sides = [tokenizer(text) for tokenizer, text in zip(tokenizers, pairs, strict=True)]
+        if split == "train":
+            languages = recipe.source, recipe.target
+            self.unknown = {
+                language: unknown_characters(*side, UNKNOWN)
+                for language, *side in zip(languages, pairs, sides, tokenizers, strict=True)
+            }
+        if recipe.truncate:
+            sides = [[tokens[: longest - 1] for tokens in side] for side in sides]
+        elif recipe.too_long == "drop":
+            kept = kept_rows(split, sides, longest)
+            sides, images = [[side[row] for row in kept] for side in sides], rows_of(images, kept)
+        with naming(self.corpus, split, recipe.source, recipe.target):
+            return Batches(
+                *sides, recipe.tokens, recipe.num_shapes, recipe.seed, max_length=most, images=images
+            )
+
+    def train_decoder(
+        self,
+        translator: keras.Model,
+        batches: Batches,
+        folder: Path,
+        verbose: str | int,
+        preemption: Preemption,
+    ):
+        """Train the decoder as a language model, before the translator."""
+        validation = self._batches(translator, self.validation, self.recipe.validation)
+        epochs = self.recipe.language_model_epochs
+        train_language_model(translator, batches, validation, epochs, folder, preemption, verbose)
+
+    def score(self, translator: keras.Model) -> keras.callbacks.Callback:
+        """Return the callback that scores an epoch's model on the validation split."""
+        recipe, (source, target) = self.recipe, self.validation
+        images, lowercase = self.images.get(recipe.validation), translator.target_tokenizer.lowercases
+        return TranslationScore(source, target, recipe.target, recipe.truncate, images, lowercase)
+
+
+class SeveralDirections(Task):
+    """A recipe with `languages`: one model for the directions among them, of aligned sentences."""
+
+    def __init__(self, recipe: Recipe, corpus: Corpus):
+        super().__init__(recipe, corpus)
+        self.directions = recipe_directions(recipe)
+        self.weights = {
+            two_languages(name, recipe.languages): weight for name, weight in recipe.pair_weights.items()
+        }
+        if self.weights:
+            check_weights(self.weights, self.directions)
+        for source, target in self.directions:
+            for split in ("train", recipe.validation):
+                corpus.pairs(split, source, target)  # raises an error that names both files if not aligned
+        self.train, self.validation = (
+            {language: corpus.sentences(split, language) for language in text_languages(recipe)}
+            for split in ("train", recipe.validation)
+        )
+
+    def learn(self, folder: Path) -> dict:
+        """Return the tokenizers of the run in `folder`, learned if necessary."""
+        size, form = self.recipe.vocabulary_size, self.recipe.text
+        return {
+            language: learned_subwords(folder, language, text, size, form, language)
+            for language, text in self.train.items()
+        }
+
+    def _translator(self, folder: Path) -> keras.Model:
+        recipe = self.recipe
+        if is_builder(recipe.preset):
+            return build(recipe.preset, self.learn(folder), dtype=recipe.precision, **recipe.model)
+        translator = load_start(recipe, folder)
+        if recipe.languages != translator.languages:
+            raise UserError(
+                f"preset {recipe.preset} has the languages {', '.join(translator.languages)}: give the same, "
+                "in this order; centre, left_out or directions choose pairs"
+            )
+        return translator
+
+    def _loss(self) -> keras.losses.Loss:
+        return SentenceCrossEntropy(self.recipe.label_smoothing)
+
+    def _read_validation(self, translator: keras.Model, folder: Path):
+        recipe = self.recipe
+        if recipe.too_long == "drop":
+            sides = [translator.tokenizers[code](text) for code, text in self.validation.items()]
+            kept = kept_rows(recipe.validation, sides, translator.backbone.max_length)
+            self.validation = {code: [text[row] for row in kept] for code, text in self.validation.items()}
+        for language, text in self.validation.items():
+            with naming(self.corpus, recipe.validation, language):
+                translator.tokenize(text, language, recipe.truncate)  # raises now if one is too long
+
+    def batches(self, translator: keras.Model) -> PairBatches:
+        """Return the training batches of all directions, in turn."""
+        recipe, most = self.recipe, translator.backbone.max_length
+        longest, tokens = most if recipe.sentences else min(most, recipe.tokens), {}
+        if recipe.too_long == "drop":
+            sides = [translator.tokenizers[code](text) for code, text in self.train.items()]
+            kept = kept_rows("train", sides, longest)
+            self.train = {code: [text[row] for row in kept] for code, text in self.train.items()}
+        for language, text in self.train.items():
+            with naming(self.corpus, "train", language):
+                tokens[language] = translator.tokenize(text, language, recipe.truncate)
+            tokenizer = translator.tokenizers[language]
+            self.unknown[language] = unknown_characters(text, tokens[language], tokenizer, UNKNOWN)
+            if recipe.truncate:
+                tokens[language] = [sentence[: longest - 1] for sentence in tokens[language]]
+        return PairBatches(
+            tokens,
+            self.directions,
+            recipe.languages,
+            self.weights or None,
+            recipe.tokens,
+            recipe.sentences or None,
+            recipe.num_shapes,
+            recipe.batches_per_epoch or None,
+            recipe.seed,
+            most,
+        )
+
+    def score(self, translator: keras.Model) -> keras.callbacks.Callback:
+        """Return the callback that scores each direction of an epoch's model on the validation split."""
+        count = self.recipe.validation_sentences or None
+        text = {language: sentences[:count] for language, sentences in self.validation.items()}
+        lowercase = all(tokenizer.lowercases for tokenizer in translator.tokenizers.values())
+        return DirectionScores(text, self.directions, self.recipe.truncate, lowercase)
+
+
+def make_optimizer(recipe: Recipe, width: int) -> keras.optimizers.Optimizer:
+    """Return the recipe's optimizer.
+
+    Args:
+        recipe: its `optimizer`, `rate`, `warmup_steps`, `rate_factor`, `clip_norm` and `accumulate` are used.
+        width: int. D, which scales Noam's schedule.
+    """
+    shared = {
+        "global_clipnorm": recipe.clip_norm or None,
+        "gradient_accumulation_steps": recipe.accumulate if recipe.accumulate > 1 else None,
+    }
+    if recipe.optimizer == "noam":  # Vaswani et al. 2017, Section 5.3
+        rate = NoamSchedule(width, recipe.warmup_steps, recipe.rate_factor, recipe.accumulate)
+        return Adam(rate, beta_1=0.9, beta_2=recipe.beta_2, epsilon=1e-9, **shared)
+    if (
+        recipe.optimizer == "adam"
+    ):  # Kingma and Ba 2014, Algorithm 1, whose ε is PyTorch's too; Keras's is 1e-7
+        return Adam(recipe.rate, epsilon=1e-8, **shared)
+    return SGD(recipe.rate, **shared)
+
+
+def copy_start(recipe: Recipe, folder: Path):
+    """Copy the trained preset that a recipe fine-tunes into a run's folder.
+
+    From the first checkpoint on, and if the preset is not there any more, the copy stays as it is.
+
+    Raises:
+        UserError: there is no such preset, it cannot be downloaded, or a file of it is missing or altered.
+    """
+    start = folder / START
+    if start.is_dir() and saved_in(folder / "checkpoints"):
+        return
+    try:
+        preset = locate(recipe.preset)
+    except UserError:
+        if start.is_dir():
+            return
+        if "://" in recipe.preset:
+            raise
+        raise UserError(f"no preset {recipe.preset!r}; {nearest(recipe.preset, list_presets())}") from None
+    files = preset_files(preset)
+    with whole_folder(start) as copy:
+        for name, path in files.items():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy / name)
+
+
+def load_start(recipe: Recipe, folder: Path) -> keras.Model:
+    """Return the translator that `copy_start` copied, with the recipe's precision and its `model` arguments.
+
+    Raises:
+        UserError: the copy is altered, the model does not take these arguments, or the recipe is of one
+            direction and the model of several languages, or the other way round.
+    """
+    start = folder / START
+    try:
+        translator = load(start, dtype=recipe.precision, **recipe.model)
+    except UserError as error:  # the user knows the preset by its own name
+        raise UserError(str(error).replace(str(start), recipe.preset)) from None
+    check_languages(recipe, translator.multilingual)
+    return translator
+
+
+def run_extractor(folder: Path, images) -> dict | None:
+    """Return the fields of the `Extractor` that computed a run's features; `None` for pictures.
+
+    Args:
+        folder: the run's folder; `extractor.json` there records the extractor that it began with, which is
+            fixed from its first checkpoint on.
+        images: images of the training split.
+
+    Raises:
+        UserError: that file is damaged.
+    """
+    path = folder / "extractor.json"
+    if not hasattr(images, "extractor"):
+        return None
+    if not (path.exists() and saved_in(folder / "checkpoints")):
+        write_json(path, dataclasses.asdict(images.extractor))
+    try:
+        return dataclasses.asdict(Extractor(**json.loads(path.read_text(encoding="utf-8"))))
+    except (ValueError, TypeError):
+        raise UserError(
+            f"{path} does not name an extractor: put back the file that the run began with"
+        ) from None
+
+
+def kept_rows(split: str, sides: Sequence[list[list[int]]], limit: int) -> np.ndarray:
+    """Return the numbers of the rows whose sentences all fit, and print how many do not.
+
+    Args:
+        split: its name.
+        sides: the token ids of each side's sentences, without start and end.
+        limit: int. Maximum length of a sentence, with its start or end symbol.
+
+    Raises:
+        UserError: none fits.
+    """
+    longest = np.max([list(map(len, side)) for side in sides], axis=0) + 1
+    kept = np.flatnonzero(longest <= limit)
+    if not len(kept):
+        raise UserError(f"split {split}: each sentence is longer than {limit} subwords: raise max_length")
+    if len(kept) < len(longest):
+        print_dropped(split, len(longest) - len(kept), len(longest), limit)
+    return kept
+
+
+def print_dropped(split: str, count: int, total: int, limit: int):
+    """Print how many pairs were left out."""
+    print(f"split {split}: {count:,} of {total:,} pairs left out, with more than {limit} subwords")
+
+
+def rows_of(images: np.ndarray | FeatureFile | None, kept: np.ndarray) -> np.ndarray | FeatureFile | None:
+    """Return the images of the rows that are kept."""
+    if isinstance(images, FeatureFile):
+        return dataclasses.replace(images, order=images.order[kept])
+    return None if images is None else images[kept]
