@@ -11,6 +11,8 @@ from kzoo.serve.split_requests import n_best
 
 # The placeholder for a hypothesis that the search did not find, as in a SavedModel.
 NONE = Hypothesis("", -1e9)
+# Sentences embedded in one call, after which other requests have their turn.
+EMBEDDED = 16
 
 
 async def predict(served: Served, asked: Request) -> dict[str, list]:
@@ -53,7 +55,11 @@ async def _embed(served: Served, asked: Request) -> dict[str, list]:
     for code in set(languages):
         check_language(code, served.languages)
     await served.check_texts(texts, languages)
-    vectors = await served.run(_embeddings, served.translator, texts, languages, rows=len(texts))
+    vectors = []
+    for start in range(0, len(texts), EMBEDDED):
+        some = slice(start, start + EMBEDDED)
+        called = served.translator, texts[some], languages[some]
+        vectors += await served.run(_embeddings, *called, rows=len(texts[some]))
     served.metrics.sentences.inc(len(texts))
     return {"embedding": vectors}
 

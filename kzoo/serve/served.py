@@ -10,6 +10,7 @@ import numpy as np
 from kzoo.decoding.batched_search import ROWS
 from kzoo.errors import UserError
 from kzoo.models import Hypothesis, MultilingualTranslator, Translator
+from kzoo.serve import warm_up
 from kzoo.serve.batcher import Batcher
 from kzoo.serve.checks import (
     Limits,
@@ -21,7 +22,7 @@ from kzoo.serve.checks import (
 )
 from kzoo.serve.metrics import Metrics
 from kzoo.serve.pictures import decoded_images
-from kzoo.serve.warm_up import filled, row_counts, warm_up_rows
+from kzoo.serve.warm_up import filled, row_counts, rows_of_length, warm_up_rows
 
 log = logging.getLogger("kzoo.serve")
 
@@ -80,7 +81,13 @@ class Served:
         # As many batches at a time as in `translate`; on JAX, Keras donates the weights' buffers in a call.
         threads = 1 if keras.backend.backend() == "jax" else 2
         self._batcher = Batcher(
-            self._search, self._counts, max_wait / 1000, self.limits.queue, self.metrics, threads
+            self._search,
+            lambda key: rows_of_length(key[1], self._counts),
+            max_wait / 1000,
+            self.limits.queue,
+            self.metrics,
+            threads,
+            slow=lambda key: key[1] > warm_up.USUAL_LENGTH,
         )
         self._warming = None
 

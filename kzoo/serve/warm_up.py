@@ -10,13 +10,20 @@ from kzoo.decoding.batched_search import LENGTHS
 # Batches are padded to one of these sizes, fewer than in `translate`: each is compiled for each length, which
 # takes XLA 5 s or more.
 FEW_ROWS = (1, 4, 8, 16, 32, 64)
-# Longer sentences are compiled for when one arrives, and others may have to wait for that.
+# Longer sentences are compiled for when one arrives.
 USUAL_LENGTH = 48
+# A batch of sentences of 256 subwords has a quarter as many as one of 64: the others wait less for it.
+FULL_LENGTH = 64
 
 
 def row_counts(max_batch: int) -> list[int]:
     """Return the numbers of sentences that batches of at most `max_batch` are padded to."""
     return [*(rows for rows in FEW_ROWS if rows < max_batch), max_batch]
+
+
+def rows_of_length(length: int, counts: list[int]) -> list[int]:
+    """Return those of `counts` that batches of sentences padded to `length` may have."""
+    return [rows for rows in counts if rows == 1 or rows * length <= counts[-1] * FULL_LENGTH]
 
 
 def filled(rows: list, counts: list[int]) -> list:
