@@ -1,6 +1,7 @@
 """The server's application: the model's interface, the page, health and metrics."""
 
 import math
+from collections.abc import Collection
 from contextlib import asynccontextmanager
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -23,11 +24,12 @@ ELEMENTS = 200_000
 CLIENT_GONE = 499  # not an HTTP status, but what servers count when the client did not wait for the answer
 
 
-def create_app(served: Served) -> FastAPI:
+def create_app(served: Served, hosts: Collection[str] | None = None) -> FastAPI:
     """Return the application that serves a preset.
 
     Args:
         served: the preset; it starts and stops with the application.
+        hosts: names by which clients may call the server, beside the machine's own; `None`: any.
 
     Example:
 
@@ -51,7 +53,7 @@ def create_app(served: Served) -> FastAPI:
     app.add_middleware(
         BoundedBody, limits.body, most_elements(served), limits.bodies, limits.read_seconds, served.beside
     )
-    app.add_middleware(RefuseOtherPages)
+    app.add_middleware(RefuseOtherPages, hosts)
     app.add_middleware(Counted, served.metrics)
     return app
 

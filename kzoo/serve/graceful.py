@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Collection
 
 import uvicorn
 
@@ -30,15 +31,20 @@ class GracefulServer(uvicorn.Server):
         served: the preset.
         give_up_seconds: float. How long rows may wait after the server was told to stop.
         end_seconds: float. How long requests may take then before they are cancelled.
+        hosts: as in `create_app`.
     """
 
     def __init__(
-        self, served: Served, give_up_seconds: float = GIVE_UP_SECONDS, end_seconds: float = END_SECONDS
+        self,
+        served: Served,
+        give_up_seconds: float = GIVE_UP_SECONDS,
+        end_seconds: float = END_SECONDS,
+        hosts: Collection[str] | None = None,
     ):
         self.served, self.give_up_seconds = served, give_up_seconds
         files = most_files()
         config = uvicorn.Config(
-            self._closing(create_app(served)),
+            self._closing(create_app(served, hosts)),
             log_config=None,
             log_level="warning",
             access_log=False,

@@ -84,7 +84,8 @@ def page_routes(served: Served) -> APIRouter:
     @router.post("/page/translate")
     async def translate_route(request: Request) -> JSONResponse:
         asked = await served.beside(read_asked, await request.body())
-        return JSONResponse(await while_connected(request, translated(served, asked)))
+        answer = await while_connected(request, translated(served, asked))
+        return Response(msgspec.json.encode(answer), media_type="application/json")
 
     return router
 

@@ -35,6 +35,12 @@ def is_large(size: int) -> bool:
     return size > LARGE
 
 
+def _not_compiled(key: tuple) -> bool:
+    """Return whether a batch is not one of those that are compiled at the start."""
+    _, length, begun = key
+    return length > warm_up.USUAL_LENGTH or begun
+
+
 class Served:
     """A preset that answers requests, with dynamic batching: sentences that wait go into one batch.
 
@@ -87,7 +93,7 @@ class Served:
             self.limits.queue,
             self.metrics,
             threads,
-            slow=lambda key: key[1] > warm_up.USUAL_LENGTH,
+            slow=_not_compiled,
         )
         self._warming = None
 

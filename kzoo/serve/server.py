@@ -6,7 +6,7 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kzoo.errors import UserError
 from kzoo.serve.calm_log import OnceASecond
@@ -37,15 +37,19 @@ def reserved(host: str, port: int) -> Iterator[socket.socket]:
         yield bound
 
 
-def serve(served, listening: socket.socket):
+def serve(served, listening: socket.socket, allow_hosts: Sequence[str] = ()):
     """Serve until SIGTERM or Ctrl-C; earlier requests are still answered.
 
     Args:
         served: a `Served`.
         listening: the socket from `reserved`.
+        allow_hosts: names by which clients may call the server. Others are refused if there are any, and on
+            a socket that only this machine reaches, where the machine's own names are allowed as well.
     """
     from kzoo.serve.graceful import GracefulServer
+    from kzoo.serve.other_pages import is_loopback
 
+    limited = allow_hosts or is_loopback(listening.getsockname()[0])
     allow_reuse(listening)
     end_on_sigterm()  # uvicorn, after a clean end, raises the signal that ended it again
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -53,7 +57,7 @@ def serve(served, listening: socket.socket):
         handler.addFilter(OnceASecond())
     logging.getLogger("kzoo.serve").setLevel(logging.INFO)
     with contextlib.suppress(KeyboardInterrupt):
-        GracefulServer(served).run(sockets=[listening])
+        GracefulServer(served, hosts=allow_hosts if limited else None).run(sockets=[listening])
 
 
 def end_on_sigterm():
