@@ -16,8 +16,8 @@ from kzoo.serve.metrics import Counted
 from kzoo.serve.other_pages import RefuseOtherPages
 from kzoo.serve.page import image_kind, page_routes
 from kzoo.serve.refusal import RETRY_SECONDS
-from kzoo.serve.rest import BROKEN, model_routes
-from kzoo.serve.served import Served
+from kzoo.serve.rest import model_routes
+from kzoo.serve.served import BROKEN, Served
 
 # Elements of JSON that a request may have: 256 sentences of 800 commas each.
 ELEMENTS = 200_000
@@ -74,9 +74,8 @@ def operation_routes(served: Served) -> APIRouter:
 
     @router.api_route("/readyz", methods=["GET", "HEAD"])
     async def ready() -> JSONResponse:
-        if served.ready:
-            return JSONResponse({"status": "ready"})
-        return JSONResponse({"error": BROKEN if served.broken else "the model is being compiled"}, 503)
+        error = served.readiness
+        return JSONResponse({"error": error}, 503) if error else JSONResponse({"status": "ready"})
 
     @router.get("/metrics")
     async def metrics() -> Response:

@@ -122,6 +122,7 @@ def about(served: Served) -> dict:
         "image": image_kind(served.image_shape),
         "attention": kinds(served.translator),
         "limits": limits,
+        "readiness": served.readiness,
     }
 
 

@@ -9,12 +9,11 @@ from kzoo.errors import UserError
 from kzoo.serve.connected import while_connected
 from kzoo.serve.predict import predict
 from kzoo.serve.requests import RequestReader, answer
-from kzoo.serve.served import Served
+from kzoo.serve.served import BROKEN, Served
 from kzoo.serve.signatures import metadata, signatures
 
 MODEL = r"(?i)models/(?P<name>[^/:]+)(?:/versions/(?P<version>[0-9]{1,18})|/labels/(?P<label>[^/:]+))?"
 ASKED = re.compile(MODEL + r"(?P<metadata>/metadata)?")
-BROKEN = "the model cannot translate; the server's log says why"
 CALLED = re.compile(MODEL + r":(?P<verb>classify|regress|predict)")
 
 

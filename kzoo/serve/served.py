@@ -26,6 +26,8 @@ from kzoo.serve.warm_up import filled, row_counts, rows_of_length, warm_up_rows
 
 log = logging.getLogger("kzoo.serve")
 
+BROKEN = "the model cannot translate; the server's log says why"
+PREPARING = "the model is being prepared: until then, translations take longer"
 # Bytes or characters that are checked in some milliseconds.
 LARGE = 2**16
 
@@ -113,6 +115,11 @@ class Served:
     def image_shape(self) -> tuple[int, ...] | None:
         """The shape of a sentence's features; `(H, W, 3)` for pictures, `None` without images."""
         return self.translator.image_shape
+
+    @property
+    def readiness(self) -> str:
+        """Why the usual shapes are not compiled; `""` when they are."""
+        return "" if self.ready else BROKEN if self.broken else PREPARING
 
     async def start(self):
         """Start taking requests while compiling the model's usual shapes.

@@ -413,15 +413,20 @@ def test_health_and_readiness(translator, monkeypatch):
         model._search = held
         async with client_of(model) as client:
             try:
-                before = [await client.get(path) for path in ("/healthz", "/readyz", "/v1/models/tiny")]
+                paths = ("/healthz", "/readyz", "/v1/models/tiny", "/page/about")
+                before = [await client.get(path) for path in paths]
             finally:
                 go_on.set()
             async with asyncio.timeout(60):
                 while not model.ready:
                     await asyncio.sleep(0.01)
-            return before, [await client.get(path) for path in ("/readyz", "/v1/models/tiny", "/metrics")]
+            paths = ("/readyz", "/v1/models/tiny", "/metrics", "/page/about")
+            return before, [await client.get(path) for path in paths]
 
-    (alive, not_ready, loading), (ready, available, metrics) = asyncio.run(main())
+    (alive, not_ready, loading, preparing), (ready, available, metrics, about) = asyncio.run(main())
+    assert preparing.json()["readiness"] == not_ready.json()["error"]
+    assert "is being prepared" in not_ready.json()["error"]
+    assert about.json()["readiness"] == ""
     assert (alive.status_code, not_ready.status_code, ready.status_code) == (200, 503, 200)
     ok = {"error_code": "OK", "error_message": ""}
     for answer, state in ((loading, "LOADING"), (available, "AVAILABLE")):
