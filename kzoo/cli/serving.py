@@ -71,7 +71,7 @@ def serve(
     """Serve a preset with TensorFlow Serving's REST interface, and a page to try it."""
     from kzoo.presets.description import own_search
     from kzoo.presets.shelf import load, locate, preset_name
-    from kzoo.serve.server import end_on_sigterm, reserved
+    from kzoo.serve.startup import end_on_sigterm, reserved
 
     end_on_sigterm()  # while the model loads, too
     for allowed in allow_host or ():

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from kzoo.serve.other_pages import RefuseOtherPages
+from kzoo.serve.app import RefuseOtherPages
 
 
 def ask(hosts, method="GET", **headers):

@@ -15,7 +15,7 @@ import pytest
 
 from kzoo.errors import UserError
 from kzoo.presets import load, pope_tiny
-from kzoo.serve.server import allow_reuse, reserved
+from kzoo.serve.startup import allow_reuse, reserved
 from kzoo.text import SubwordTokenizer, train_subwords
 
 TEXTS = ["a man walks.", "two dogs run in the snow.", "", "the man sees a dog.", "dogs."]

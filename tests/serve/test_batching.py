@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from kzoo.serve.batcher import Batcher, Busy
+from kzoo.serve.batching import Batcher, Busy
 from kzoo.serve.metrics import Metrics
 
 
