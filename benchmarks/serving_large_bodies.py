@@ -34,16 +34,12 @@ def main():
     print("| --- | --- | --- | --- | --- |")
     with server(options.preset, 16) as port:
         for name, (body, headers) in bodies(size - 1000).items():
-            stop = multiprocessing.Event()
             with multiprocessing.Pool(1) as pool:
                 begun = pool.apply_async(flood, (port, body, headers, options.clients, options.seconds))
                 health, honest = asyncio.run(watch(port, options.seconds))
                 got = begun.get()
-            stop.set()
-            print(
-                f"| {name} | {counted(got)} | {spread(health)} | {counted(honest)} | {spread(honest)} |",
-                flush=True,
-            )
+            cells = (name, counted(got), spread(health), counted(honest), spread(honest))
+            print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def parse_arguments() -> argparse.Namespace:

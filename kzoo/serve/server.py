@@ -5,7 +5,6 @@ import contextlib
 import json
 import logging
 import math
-import resource
 import socket
 from collections.abc import Collection, Sequence
 
@@ -15,7 +14,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from kzoo.serve.app import create_app, is_loopback
 from kzoo.serve.bodies import READ_SECONDS, RETRY_SECONDS
 from kzoo.serve.served import Served
-from kzoo.serve.startup import allow_reuse, end_on_sigterm
+from kzoo.serve.startup import allow_reuse, end_on_sigterm, most_files
 
 # In seconds from SIGTERM. What still waits after the first is refused, so that its clients can ask another
 # server; running batches then have ten more. Kubernetes kills the process after 30 by default.
@@ -25,7 +24,6 @@ END_SECONDS = 25
 # many keep them for 60.
 IDLE_SECONDS = 75
 HEAD_SECONDS = 10  # in which a connection's first request begins
-MOST_FILES = 2**16
 
 BODY = json.dumps({"error": "the server has too many other clients: try again later"}).encode()
 FULL = (
@@ -113,17 +111,6 @@ class GracefulServer(uvicorn.Server):
             await app(scope, receive, closing_send)
 
         return closing
-
-
-def most_files() -> int:
-    """Return how many files this process may open, after raising the number where that is allowed."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-            return wanted
-    return MOST_FILES if soft == resource.RLIM_INFINITY else soft
 
 
 def limited_protocol(most: int) -> type[AutoHTTPProtocol]:

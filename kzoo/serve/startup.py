@@ -1,13 +1,16 @@
-"""What happens before the model loads: the port is reserved, and the packages are looked for."""
+"""What this process asks of the machine: a port, reserved before the model loads; signals; open files."""
 
 import contextlib
 import importlib.util
+import resource
 import signal
 import socket
 import sys
 from collections.abc import Iterator
 
 from kzoo.errors import UserError
+
+MOST_FILES = 2**16
 
 
 @contextlib.contextmanager
@@ -56,3 +59,14 @@ def allow_reuse(bound: socket.socket):
 def end_on_sigterm():
     """Let SIGTERM end this process with status 0, even as the first of a container, which would ignore it."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+
+
+def most_files() -> int:
+    """Return how many files this process may open, after raising the number where that is allowed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            return wanted
+    return MOST_FILES if soft == resource.RLIM_INFINITY else soft
