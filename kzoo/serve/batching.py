@@ -187,12 +187,9 @@ class Batcher:
         """
         return await asyncio.get_running_loop().run_in_executor(self._check_threads[large], function, *args)
 
-    def _check_going_on(self):
+    def _check_room(self, count: int):
         if self._stopping:
             raise Busy(STOPPING)
-
-    def _check_room(self, count: int):
-        self._check_going_on()
         if self._waiting() + count > self._most_waiting:
             raise Busy(f"the queue has no room for {count:,} more now: try again later")
 

@@ -53,7 +53,7 @@ def signatures(served: Served) -> dict[str, Signature]:
     return found
 
 
-class PageRequest(Struct):
+class PageRequest(Struct, forbid_unknown_fields=True):
     """The page's request for a translation.
 
     Args:

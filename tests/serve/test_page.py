@@ -176,6 +176,7 @@ def test_what_is_wrong_is_said(served):
     check_refused(post(address, text=TEXT, n=4), "1 to 3 best translations")
     check_refused(post(address, text=TEXT, image="AAAA"), "text only")
     check_refused(post(address, text=5), "text")
+    check_refused(post(address, text=TEXT, beam=3), "unknown field `beam`")
     check_refused(post(address), "text")
     check_refused(httpx.post(f"{address}/page/translate", content=b"\xff{"), "")
     _, address = served(pictures)
