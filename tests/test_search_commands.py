@@ -54,7 +54,7 @@ def used(tmp_path, monkeypatch):
         monkeypatch.setattr(f"kzoo.export.{export}", lambda model, *_, **__: used.add(model.search))
     monkeypatch.setattr("kzoo.serve.Served", lambda model, *_, **__: SimpleNamespace(search=model.search))
     monkeypatch.setattr("kzoo.serve.serve", lambda served, *_: used.add(served.search))
-    monkeypatch.setattr("kzoo.serve.server.end_on_sigterm", lambda: None)
+    monkeypatch.setattr("kzoo.serve.startup.end_on_sigterm", lambda: None)
     return used
 
 

@@ -1,5 +1,6 @@
 """Make a trained preset available to other programs: as files, or over the network."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,6 +10,7 @@ import typer
 from kzoo.cli.backend import start_backend
 from kzoo.cli.options import Beam, GNMTPenalty, Penalty, Preset
 from kzoo.cli.search import asked_search
+from kzoo.errors import UserError
 
 app = typer.Typer()
 
@@ -61,13 +63,20 @@ def serve(
     max_wait: Annotated[
         float, typer.Option(min=0, help="Maximum milliseconds that a sentence waits for others.")
     ] = 0.0,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="A name by which clients may call the server, such as its proxy's; repeatable."),
+    ] = None,
 ):
     """Serve a preset with TensorFlow Serving's REST interface, and a page to try it."""
     from kzoo.presets.description import own_search
     from kzoo.presets.shelf import load, locate, preset_name
-    from kzoo.serve.server import end_on_sigterm, reserved
+    from kzoo.serve.startup import end_on_sigterm, reserved
 
     end_on_sigterm()  # while the model loads, too
+    for allowed in allow_host or ():
+        if not re.fullmatch(r"[\w.-]+", allowed):
+            raise UserError(f"--allow-host takes a host's name, such as translate.example, not {allowed!r}")
     folder = locate(preset)
     name = name or preset_name(preset, folder)
     search = asked_search(own_search(folder), beam_size, length_penalty, gnmt)
@@ -81,4 +90,4 @@ def serve(
         served = Served(translator, name, version, max_batch=max_batch, max_wait=max_wait)
         shown = f"[{host}]" if ":" in host else host
         print(f"{name}: http://{shown}:{listening.getsockname()[1]}/, {search}, Ctrl-C stops it", flush=True)
-        serve_forever(served, listening)
+        serve_forever(served, listening, allow_host or ())

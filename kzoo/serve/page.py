@@ -1,9 +1,5 @@
-"""The page to try a preset: its files, and the two calls that their script makes."""
+"""The page to try a preset: its files, the two calls that their script makes, the attention that it draws."""
 
-import asyncio
-import base64
-import binascii
-import io
 import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -14,15 +10,16 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from kzoo.errors import UserError
-from kzoo.models.texts import several_sentences
-from kzoo.serve.batcher import Busy
-from kzoo.serve.connected import while_connected
-from kzoo.serve.drawn_attention import drawn_attention, kinds, not_drawn
-from kzoo.serve.requests import decoded
+from kzoo.models import MultilingualTranslator, Translator
+from kzoo.serve.batching import Busy
+from kzoo.serve.images import image_kind
+from kzoo.serve.requests import PageRequest, read_page_request
 from kzoo.serve.served import Served
-from kzoo.serve.split_requests import n_best
 
 log = logging.getLogger("kzoo.serve")
+
+AnyTranslator = Translator | MultilingualTranslator
+Languages = tuple[str | None, str | None]  # of the sentence and of its translation
 
 FOLDER = Path(__file__).with_name("page_files")
 FILES = (
@@ -39,32 +36,15 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
-HEADER_READERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
-
-
-class Asked(msgspec.Struct):
-    """The page's request for a translation.
-
-    Args:
-        text: one sentence or several.
-        source_language, target_language: codes, for a preset with more than one of them.
-        image: base64 of a JPEG or PNG file, or of an .npy file with features, for a preset that reads images.
-        n: int. Number of translations.
-        split_sentences: bool. Whether each sentence of the text is translated by itself.
-    """
-
-    text: str
-    source_language: str | None = None
-    target_language: str | None = None
-    image: str | None = None
-    n: int = 1
-    split_sentences: bool = True
-
-
-ASKED = msgspec.json.Decoder(Asked)
+# Above these, a browser takes seconds to draw, and the answer has megabytes.
+MOST_CELLS = 6_000
+MOST_WEIGHTS = 150_000
+# Axes over which weights are averaged, until they are few enough, and what the page then says.
+MEANS = (
+    ((), ""),
+    ((1,), "All heads would be too large to draw: this is their mean."),
+    ((0, 1), "All layers and heads would be too large to draw: this is their mean."),
+)
 
 
 def page_routes(served: Served) -> APIRouter:
@@ -82,20 +62,12 @@ def page_routes(served: Served) -> APIRouter:
         return JSONResponse(about(served))
 
     @router.post("/page/translate")
-    async def translate_route(request: Request) -> JSONResponse:
-        asked = await served.beside(read_asked, await request.body())
-        return JSONResponse(await while_connected(request, translated(served, asked)))
+    async def translate_route(request: Request) -> Response:
+        asked = await served.beside(read_page_request, await request.body())
+        answer = await translated(served, asked)
+        return Response(msgspec.json.encode(answer), media_type="application/json")
 
     return router
-
-
-def read_asked(body: bytes) -> Asked:
-    """Return what the page asks for.
-
-    Raises:
-        UserError: it is not what a page would ask for.
-    """
-    return decoded(ASKED, body, "the body")
 
 
 def file_route(name: str, media_type: str) -> Callable[[], Awaitable[Response]]:
@@ -121,36 +93,29 @@ def about(served: Served) -> dict:
         "image": image_kind(served.image_shape),
         "attention": kinds(served.translator),
         "limits": limits,
+        "readiness": served.readiness,
     }
 
 
-def image_kind(shape: tuple[int, ...] | None) -> str | None:
-    """Return what a preset with images of `shape` reads: a picture, features, or nothing."""
-    return shape and ("picture" if len(shape) == 3 else "features")
-
-
-async def translated(served: Served, asked: Asked) -> dict:
+async def translated(served: Served, asked: PageRequest) -> dict:
     """Return the best translations, and the attention of the first, or why it is not drawn.
 
     Raises:
         UserError: the request is invalid.
         Busy: too many rows are waiting.
     """
-    languages = asked.source_language, asked.target_language
-    image = None
-    if asked.image is not None:
-        image = await asyncio.to_thread(read_image, asked.image, served.image_shape)
-        if isinstance(image, bytes):
-            image = await served.picture(image)
-    images = None if image is None else [image]
+    languages, images = (
+        (asked.source_language, asked.target_language),
+        None if asked.image is None else [asked.image],
+    )
     split = asked.split_sentences
-    (hypotheses,) = await n_best(served, [asked.text], asked.n, *languages, images, split_sentences=split)
+    prepared = await served.prepared([asked.text], *languages, images, split_sentences=split)
+    (hypotheses,) = await served.search(prepared, asked.n)
     best = hypotheses[0].text if hypotheses else ""
-    source = asked.source_language if served.multilingual else served.languages[0]
-    if split and several_sentences([asked.text], [source]):
+    if len(prepared.rows) > 1:
         drawn = [not_drawn(kind, "the text has several sentences") for kind in kinds(served.translator)]
     else:
-        drawn = await attention(served, asked.text, best, languages, image)
+        drawn = await attention(served, asked.text, best, languages, prepared.images[0])
     return {
         "hypotheses": [{"text": found.text, "score": found.score} for found in hypotheses],
         "attention": drawn,
@@ -169,33 +134,95 @@ async def attention(served: Served, *asked) -> list[dict]:
     return [not_drawn(kind, reason) for kind in kinds(served.translator)]
 
 
-def read_image(text: str, shape: tuple[int, ...] | None) -> bytes | np.ndarray:
-    """Return a picture's bytes, or features of `shape`, from base64.
+def kinds(translator: AnyTranslator) -> list[str]:
+    """Return the attentions that a translator has: `encoder_decoder`, `bridge`, `image`."""
+    found = ["encoder_decoder"]
+    if translator.embeds:
+        found.append("bridge")
+    if translator.image_shape is not None:
+        found.append("image")
+    return found
 
-    Raises:
-        UserError: it is neither.
+
+def drawn_attention(
+    translator: AnyTranslator, text: str, translation: str, languages: Languages, image: np.ndarray | None
+) -> list[dict]:
+    """Return each attention of a sentence and its translation.
+
+    Args:
+        translator: a `Translator` or a `MultilingualTranslator`.
+        text: the sentence.
+        translation: its translation.
+        languages: codes of the two languages, for a `MultilingualTranslator`.
+        image: array of the translator's `image_shape`, or `None`.
+
+    Returns:
+        For each, a dict: "kind", one of `kinds`; names of its "rows" and "columns"; "weights", nested lists
+        `(layers, heads, rows, columns)` with three decimals; for regions of a picture, "grid": their numbers
+        down and across; "note": `""`, or what is not drawn. Of an attention that is too large to draw, or has
+        no words, there are only the kind and the note.
     """
-    try:
-        content = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        raise UserError("the image is not base64") from None
-    return read_features(content, shape) if image_kind(shape) == "features" else content
+    calls = {"encoder_decoder": encoder_decoder, "bridge": bridge, "image": over_words}
+    found = []
+    for kind in kinds(translator):
+        try:
+            drawn = calls[kind](translator, text, translation, languages, image)
+        except UserError:  # its text names options of `translate`
+            reason = "the sentence has no word, or the translation is too long for the model to read"
+            found.append(not_drawn(kind, reason))
+            continue
+        rows, columns = drawn["weights"].shape[2:]
+        if rows * columns > MOST_CELLS:
+            found.append(not_drawn(kind, f"{rows:,} × {columns:,} weights are too many"))
+            continue
+        weights, note = fitting(drawn["weights"])
+        weights = np.round(weights.astype(float), 3).tolist()
+        found.append({"kind": kind, **drawn, "weights": weights, "note": note})
+    return found
 
 
-def read_features(content: bytes, shape: tuple[int, ...]) -> np.ndarray:
-    """Return an .npy file's numbers.
+def not_drawn(kind: str, reason: str) -> dict:
+    """Return what the page says in an attention's place."""
+    return {"kind": kind, "note": f"Not drawn: {reason}."}
 
-    Raises:
-        UserError: it is not such a file, or its shape is not what the model reads.
+
+def encoder_decoder(
+    translator: AnyTranslator, text: str, translation: str, languages: Languages, image: np.ndarray | None
+) -> dict:
+    """Return the translation's words over the sentence's, or over the rows of the bridge's M."""
+    if translator.multilingual:
+        source, target, weights = translator.attention(text, *languages, translation)
+    else:
+        source, target, weights = translator.attention(text, translation, image)
+    return {"rows": target, "columns": source, "weights": weights}
+
+
+def bridge(
+    translator: AnyTranslator, text: str, translation: str, languages: Languages, image: np.ndarray | None
+) -> dict:
+    """Return the bridge's heads over the sentence's words."""
+    words, weights = translator.bridge_attention(text, languages[0])
+    rows = [str(head + 1) for head in range(len(weights))]
+    return {"rows": rows, "columns": words, "weights": weights[None, None]}
+
+
+def over_words(
+    translator: AnyTranslator, text: str, translation: str, languages: Languages, image: np.ndarray | None
+) -> dict:
+    """Return the image's regions over the sentence's words."""
+    words, weights = translator.image_attention(text, image)
+    regions, shape = weights.shape[2], translator.image_shape
+    drawn = {"rows": [str(region + 1) for region in range(regions)], "columns": words, "weights": weights}
+    if len(shape) == 3:
+        down = round((regions * shape[0] / shape[1]) ** 0.5)
+        drawn["grid"] = [down, regions // down]
+    return drawn
+
+
+def fitting(weights: np.ndarray) -> tuple[np.ndarray, str]:
+    """Return weights `(layers, H, rows, columns)` and `""`, or their means if there are too many, and a note.
+
+    The mean is over heads, then also over layers.
     """
-    try:
-        file = io.BytesIO(content)
-        found, _, dtype = HEADER_READERS[np.lib.format.read_magic(file)](file)
-    except Exception:  # NumPy's parser may raise any error on a broken header
-        raise UserError("the features are not a .npy file as written by numpy.save") from None
-    if found != tuple(shape) or dtype.kind not in "iuf":  # checked before memory is allocated
-        raise UserError(f"the features are {dtype} {found}; the model reads numbers {tuple(shape)}")
-    try:
-        return np.load(io.BytesIO(content), allow_pickle=False)
-    except ValueError:
-        raise UserError("the file of features is truncated") from None
+    means = ((weights.mean(axis=axes, keepdims=True), note) for axes, note in MEANS)
+    return next((mean, note) for mean, note in means if mean.size <= MOST_WEIGHTS)

@@ -1,4 +1,4 @@
-"""Reads TensorFlow Serving's JSON requests into columns, and writes columns as its answers."""
+"""What clients may ask, in types: the SavedModel's signatures, TensorFlow Serving's JSON, the page's JSON."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -7,19 +7,69 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from kzoo.errors import UserError
-from kzoo.serve.checks import Limits, check_count
-from kzoo.serve.pictures import features
-from kzoo.serve.signatures import Signature, Tensor
+from kzoo.serve.images import features, image_kind
+from kzoo.serve.limits import Limits
+from kzoo.serve.served import Served
 
 
 @dataclass(frozen=True)
-class Request:
-    """A request: the signature that it calls, a list of rows for each input, its format, whether to split."""
+class Tensor:
+    """A named input or output: its TensorFlow type, and its shape, with -1 for any size."""
 
-    signature: str
-    columns: dict[str, list]
-    by_row: bool
-    split_sentences: bool | None = None
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A way to call a model."""
+
+    inputs: dict[str, Tensor]
+    outputs: dict[str, Tensor]
+
+
+STRINGS, NUMBERS = Tensor("DT_STRING", (-1,)), Tensor("DT_FLOAT", (-1,))
+
+
+def signatures(served: Served) -> dict[str, Signature]:
+    """Return the signatures, by name, of the SavedModel that `export` writes from a served preset."""
+    inputs = {"text": STRINGS}
+    if served.multilingual:
+        inputs |= {"source_language": STRINGS, "target_language": STRINGS}
+    if kind := image_kind(served.image_shape):
+        inputs["image"] = STRINGS if kind == "picture" else Tensor("DT_FLOAT", (-1, *served.image_shape))
+    K = served.beam_size
+    several = {"translation": Tensor("DT_STRING", (-1, K)), "score": Tensor("DT_FLOAT", (-1, K))}
+    found = {
+        "serving_default": Signature(inputs, {"translation": STRINGS, "score": NUMBERS}),
+        "n_best": Signature(inputs, several),
+        "prefixed": Signature({**inputs, "prefix": STRINGS}, several),
+    }
+    backbone = served.translator.backbone
+    if getattr(backbone, "bridge", None) is not None:
+        k, D = backbone.matrix_shape
+        embedding = {"embedding": Tensor("DT_FLOAT", (-1, k * D))}
+        found["embed"] = Signature({"text": STRINGS, "language": STRINGS}, embedding)
+    return found
+
+
+class PageRequest(Struct, forbid_unknown_fields=True):
+    """The page's request for a translation.
+
+    Args:
+        text: one sentence or several.
+        source_language, target_language: codes, for a preset with more than one of them.
+        image: in base64, a JPEG or PNG file, or an .npy file with features, for a preset that reads images.
+        n: int. Number of translations.
+        split_sentences: bool. Whether each sentence of the text is translated by itself.
+    """
+
+    text: str
+    source_language: str | None = None
+    target_language: str | None = None
+    image: bytes | None = None
+    n: int = 1
+    split_sentences: bool = True
 
 
 class Body(Struct, forbid_unknown_fields=True):
@@ -48,6 +98,28 @@ class TextRow(Struct, forbid_unknown_fields=True):
             raise ValueError("Object missing required field `text`")
 
 
+PAGE, BODY = msgspec.json.Decoder(PageRequest), msgspec.json.Decoder(Body)
+
+
+def read_page_request(body: bytes) -> PageRequest:
+    """Return what the page asks for.
+
+    Raises:
+        UserError: it is not what a page would ask for.
+    """
+    return _decoded(PAGE, body, "the body")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request: the signature that it calls, a list of rows for each input, its format, whether to split."""
+
+    signature: str
+    columns: dict[str, list]
+    by_row: bool
+    split_sentences: bool | None = None
+
+
 class RequestReader:
     """Reads the requests to a model.
 
@@ -71,65 +143,33 @@ class RequestReader:
         Raises:
             UserError: it is not a valid request.
         """
-        asked = decoded(BODY, body, "the body")
+        asked = _decoded(BODY, body, "the body")
         name = asked.signature_name or "serving_default"
         if name not in self._known:
             raise UserError(f'Serving signature name: "{name[:80]}" not found in signature def')
         if (asked.instances is UNSET) == (asked.inputs is UNSET):
             raise UserError('give either "instances", a list of rows, or "inputs", a list for each input')
-        inputs, by_row = self._known[name].inputs, asked.inputs is UNSET
-        decoder = self._rows[name] if by_row else self._columns[name]
-        key, content = ("instances", asked.instances) if by_row else ("inputs", asked.inputs)
-        found = decoded(decoder, content, f"{key} (of {', '.join(inputs)})")
-        columns = self._from_rows(found, inputs) if by_row else self._from_columns(found, inputs)
+        inputs = self._known[name].inputs
+        if by_row := asked.inputs is UNSET:
+            rows = _decoded(self._rows[name], asked.instances, f"instances (of {', '.join(inputs)})")
+            self._limits.check_count(len(rows))
+            if len(inputs) > 1:
+                columns = {key: [getattr(row, key) for row in rows] for key in inputs}
+            else:
+                columns = {"text": rows}
+        else:
+            found = _decoded(self._columns[name], asked.inputs, f"inputs (of {', '.join(inputs)})")
+            columns = {"text": found} if isinstance(found, list) else msgspec.structs.asdict(found)
+            self._check_columns(columns)
         columns = {key: _values(key, columns[key], inputs[key]) for key in inputs}
         return Request(name, columns, by_row, asked.split_sentences)
 
-    def _from_rows(self, rows: list, inputs: dict[str, Tensor]) -> dict[str, list]:
-        check_count(len(rows), self._limits)
-        if len(inputs) > 1:
-            return {key: [getattr(row, key) for row in rows] for key in inputs}
-        return {"text": [row.text if getattr(row, "text", UNSET) is not UNSET else row for row in rows]}
-
-    def _from_columns(self, columns: Struct | list, inputs: dict[str, Tensor]) -> dict[str, list]:
-        if isinstance(columns, list):
-            columns = {"text": columns}
-        else:
-            columns = {key: getattr(columns, key) for key in inputs}
+    def _check_columns(self, columns: dict[str, list]):
         counts = {len(values) for values in columns.values()}
-        check_count(max(counts), self._limits)
+        self._limits.check_count(max(counts))
         if len(counts) > 1:
             each = ", ".join(f"{len(values):,} of {key}" for key, values in columns.items())
             raise UserError(f"all inputs must have a row for each text: there are {each}")
-        return columns
-
-
-BODY = msgspec.json.Decoder(Body)
-
-
-def decoded(decoder: msgspec.json.Decoder, content: bytes | Raw, called: str) -> Any:
-    """Return JSON as the decoder's type.
-
-    Raises:
-        UserError: it is not JSON, or not of that type.
-    """
-    try:
-        return decoder.decode(content)
-    except msgspec.ValidationError as error:
-        raise UserError(f"{called}: {error}") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{called} is not UTF-8") from None
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise UserError(f"{called} is not readable JSON: {error}") from None
-
-
-def answer(request: Request, outputs: dict[str, list]) -> bytes:
-    """Return outputs as JSON, by row or column as in the request; a single output without its name."""
-    single = next(iter(outputs.values())) if len(outputs) == 1 else None
-    if not request.by_row:
-        return msgspec.json.encode({"outputs": outputs if single is None else single})
-    rows = [dict(zip(outputs, row, strict=True)) for row in zip(*outputs.values(), strict=True)]
-    return msgspec.json.encode({"predictions": rows if single is None else single})
 
 
 def _rows(inputs: dict[str, Tensor]) -> type:
@@ -161,6 +201,22 @@ def _type(key: str, tensor: Tensor) -> type:
     return found
 
 
+def _decoded(decoder: msgspec.json.Decoder, content: bytes | Raw, called: str) -> Any:
+    """Return JSON as the decoder's type.
+
+    Raises:
+        UserError: it is not JSON, or not of that type.
+    """
+    try:
+        return decoder.decode(content)
+    except msgspec.ValidationError as error:
+        raise UserError(f"{called}: {error}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{called} is not UTF-8") from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise UserError(f"{called} is not readable JSON: {error}") from None
+
+
 def _values(key: str, values: list, tensor: Tensor) -> list:
     """Return an input's rows: str, bytes for images, or arrays of numbers."""
     if tensor.dtype != "DT_STRING":
@@ -171,7 +227,49 @@ def _values(key: str, values: list, tensor: Tensor) -> list:
 
 
 def _text(key: str, value: str | Bytes | TextRow, number: int) -> str:
+    if isinstance(value, TextRow) and value.text is not UNSET:
+        value = value.text
     try:
         return value if isinstance(value, str) else value.b64.decode()
     except UnicodeDecodeError:
         raise UserError(f"{key} {number} is not UTF-8") from None
+
+
+def answer(request: Request, outputs: dict[str, list]) -> bytes:
+    """Return outputs as JSON, by row or column as in the request; a single output without its name."""
+    single = next(iter(outputs.values())) if len(outputs) == 1 else None
+    if not request.by_row:
+        return msgspec.json.encode({"outputs": outputs if single is None else single})
+    rows = [dict(zip(outputs, row, strict=True)) for row in zip(*outputs.values(), strict=True)]
+    return msgspec.json.encode({"predictions": rows if single is None else single})
+
+
+def metadata(served: Served) -> dict:
+    """Return what TensorFlow Serving's metadata interface answers."""
+    described = {name: _described(name, signature) for name, signature in signatures(served).items()}
+    return {
+        "model_spec": {"name": served.name, "signature_name": "", "version": str(served.version)},
+        "metadata": {"signature_def": {"signature_def": described}},
+    }
+
+
+def _described(name: str, signature: Signature) -> dict:
+    return {
+        "inputs": {key: _tensor_info(f"{name}_{key}:0", value) for key, value in signature.inputs.items()},
+        # In a SavedModel all outputs are of one operation, in the order of their names.
+        "outputs": {
+            key: _tensor_info(f"{name}:{number}", signature.outputs[key])
+            for number, key in enumerate(sorted(signature.outputs))
+        },
+        "method_name": "tensorflow/serving/predict",
+        "defaults": {},
+    }
+
+
+def _tensor_info(name: str, tensor: Tensor) -> dict:
+    dimensions = [{"size": str(size), "name": ""} for size in tensor.shape]
+    return {
+        "dtype": tensor.dtype,
+        "tensor_shape": {"dim": dimensions, "unknown_rank": False},
+        "name": name,
+    }

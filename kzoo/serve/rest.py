@@ -2,20 +2,25 @@
 
 import re
 
+import msgspec
+import numpy as np
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import JSONResponse
 
 from kzoo.errors import UserError
-from kzoo.serve.connected import while_connected
-from kzoo.serve.predict import predict
-from kzoo.serve.requests import RequestReader, answer
-from kzoo.serve.served import Served
-from kzoo.serve.signatures import metadata, signatures
+from kzoo.models import Hypothesis
+from kzoo.serve import requests
+from kzoo.serve.limits import check_language
+from kzoo.serve.requests import RequestReader, answer, metadata, signatures
+from kzoo.serve.served import BROKEN, Served
 
 MODEL = r"(?i)models/(?P<name>[^/:]+)(?:/versions/(?P<version>[0-9]{1,18})|/labels/(?P<label>[^/:]+))?"
 ASKED = re.compile(MODEL + r"(?P<metadata>/metadata)?")
-BROKEN = "the model cannot translate; the server's log says why"
 CALLED = re.compile(MODEL + r":(?P<verb>classify|regress|predict)")
+# The placeholder for a hypothesis that the search did not find, as in a SavedModel.
+NONE = Hypothesis("", -1e9)
+# Sentences embedded in one call, after which other requests have their turn.
+EMBEDDED = 16
 
 
 def model_routes(served: Served) -> APIRouter:
@@ -34,16 +39,60 @@ def model_routes(served: Served) -> APIRouter:
         return JSONResponse(status(served))
 
     @router.post("/{path:path}")
-    async def call(path: str, request: Request) -> JSONResponse:
+    async def call(path: str, request: Request) -> Response:
         parts = _matched(CALLED, path, "POST")
         _check_model(served, parts, _servable(parts))
         if parts["verb"].lower() != "predict":
             raise UserError(f"this model's signatures are of predict, not of {parts['verb'].lower()}")
         asked = await served.beside(reader.read, await request.body())
-        outputs = await while_connected(request, predict(served, asked))
+        outputs = await (embed if asked.signature == "embed" else translate)(served, asked)
         return Response(answer(asked, outputs), media_type="application/json")
 
     return router
+
+
+async def translate(served: Served, asked: requests.Request) -> dict[str, list]:
+    """Return the best translation of each text, or as many as the beam has, by a signature's outputs.
+
+    Raises:
+        UserError: an input that cannot be used.
+        Busy: too many rows are waiting.
+    """
+    best = asked.signature == "serving_default"
+    n = 1 if best else served.beam_size
+    texts, *others = map(asked.columns.get, ("text", "source_language", "target_language", "image", "prefix"))
+    found = await served.n_best(texts, n, *others, split_sentences=asked.split_sentences)
+    full = [[*hypotheses, *[NONE] * (n - len(hypotheses))] for hypotheses in found]
+    outputs = {
+        "translation": [[hypothesis.text for hypothesis in row] for row in full],
+        "score": [[hypothesis.score for hypothesis in row] for row in full],
+    }
+    return {key: [row[0] for row in rows] for key, rows in outputs.items()} if best else outputs
+
+
+async def embed(served: Served, asked: requests.Request) -> dict[str, list]:
+    """Return the embedding of each text, in its language; the errors are those of `translate`."""
+    texts, languages = asked.columns["text"], asked.columns["language"]
+    for code in set(languages):
+        check_language(code, served.languages)
+    await served.check_texts(texts, languages)
+    vectors = []
+    for start in range(0, len(texts), EMBEDDED):
+        some = slice(start, start + EMBEDDED)
+        called = served.translator, texts[some], languages[some]
+        vectors += await served.run(_embeddings, *called, rows=len(texts[some]))
+    served.metrics.sentences.inc(len(texts))
+    return {"embedding": vectors}
+
+
+def _embeddings(translator, texts: list[str], languages: list[str]) -> list:
+    k, D = translator.backbone.matrix_shape
+    vectors = np.zeros((len(texts), k * D), "float32")
+    for language in set(languages):
+        mine = [i for i, code in enumerate(languages) if code == language]
+        vectors[mine] = translator.embed([texts[i] for i in mine], language)
+    # In the model's thread: as Python's objects, the numbers of many would take gigabytes.
+    return [msgspec.Raw(msgspec.json.encode(vector.tolist())) for vector in vectors]
 
 
 def status(served: Served) -> dict:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import keras
 import numpy as np
@@ -10,21 +11,18 @@ import numpy as np
 from kzoo.decoding.batched_search import ROWS
 from kzoo.errors import UserError
 from kzoo.models import Hypothesis, MultilingualTranslator, Translator
-from kzoo.serve.batcher import Batcher
-from kzoo.serve.checks import (
-    Limits,
-    check_characters,
-    check_prefixes,
-    directions,
-    padded_lengths,
-    tokenizer_of,
-)
+from kzoo.models.texts import SplitTexts, several_sentences, tokenize_prefixes
+from kzoo.serve import shapes
+from kzoo.serve.batching import Batcher
+from kzoo.serve.images import decoded_images
+from kzoo.serve.limits import Limits, directions
 from kzoo.serve.metrics import Metrics
-from kzoo.serve.pictures import decoded_images
-from kzoo.serve.warm_up import filled, row_counts, warm_up_rows
+from kzoo.serve.shapes import filled, padded_lengths, row_counts, rows_of_length, tokenizer_of, warm_up_rows
 
 log = logging.getLogger("kzoo.serve")
 
+BROKEN = "the model cannot translate; the server's log says why"
+PREPARING = "the model is being prepared: until then, translations take longer"
 # Bytes or characters that are checked in some milliseconds.
 LARGE = 2**16
 
@@ -32,6 +30,29 @@ LARGE = 2**16
 def is_large(size: int) -> bool:
     """Return whether a request of so many bytes or characters may not delay others."""
     return size > LARGE
+
+
+def _not_compiled(key: tuple) -> bool:
+    """Return whether a batch is not one of those that are compiled at the start."""
+    _, length, begun = key
+    return length > shapes.USUAL_LENGTH or begun
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Texts of a request that are ready to be searched for.
+
+    Args:
+        split: their sentences.
+        rows: of each sentence, the key of its batches, and the row: text, image and prefix.
+        targets: the code of each text's target language.
+        images: of each text, as the model reads it.
+    """
+
+    split: SplitTexts
+    rows: list[tuple[tuple, tuple]]
+    targets: list[str | None]
+    images: list[np.ndarray | None]
 
 
 class Served:
@@ -80,9 +101,16 @@ class Served:
         # As many batches at a time as in `translate`; on JAX, Keras donates the weights' buffers in a call.
         threads = 1 if keras.backend.backend() == "jax" else 2
         self._batcher = Batcher(
-            self._search, self._counts, max_wait / 1000, self.limits.queue, self.metrics, threads
+            self._search,
+            lambda key: rows_of_length(key[1], self._counts),
+            max_wait / 1000,
+            self.limits.queue,
+            self.metrics,
+            threads,
+            slow=_not_compiled,
         )
         self._warming = None
+        self._warned = False  # that a text of several sentences came unsplit
 
     @property
     def multilingual(self) -> bool:
@@ -98,6 +126,11 @@ class Served:
     def image_shape(self) -> tuple[int, ...] | None:
         """The shape of a sentence's features; `(H, W, 3)` for pictures, `None` without images."""
         return self.translator.image_shape
+
+    @property
+    def readiness(self) -> str:
+        """Why the usual shapes are not compiled; `""` when they are."""
+        return "" if self.ready else BROKEN if self.broken else PREPARING
 
     async def start(self):
         """Start taking requests while compiling the model's usual shapes.
@@ -124,38 +157,63 @@ class Served:
         target_language: str | list[str] | None = None,
         images: Sequence | None = None,
         prefixes: list[str] | None = None,
+        split_sentences: bool | None = False,
     ) -> list[list[Hypothesis]]:
-        """Return the `n` best translations of each sentence, best first, batched with other requests'.
+        """Return the `n` best translations of each text, best first, batched with other requests'.
+
+        Args:
+            n: int. At most the beam size.
+
+        The other arguments, and the errors, are those of `prepared`.
+        """
+        languages = source_language, target_language
+        return await self.search(await self.prepared(texts, *languages, images, prefixes, split_sentences), n)
+
+    async def prepared(
+        self,
+        texts: list[str],
+        source_language: str | list[str] | None = None,
+        target_language: str | list[str] | None = None,
+        images: Sequence | None = None,
+        prefixes: list[str] | None = None,
+        split_sentences: bool | None = False,
+    ) -> Prepared:
+        """Return texts checked, split and ready for `search`, in a thread beside the model's.
 
         Args:
             texts: sentences; an empty one translates to an empty one.
-            n: int. At most the beam size.
             source_language: code, or one for each sentence, for a multilingual preset; else not needed.
             target_language: the same.
-            images: an image for each sentence if the preset reads them: for pictures, the bytes of a JPEG or
-                PNG file, or an array from `picture`; for features, numbers of `image_shape`.
-            prefixes: for each sentence a text that its translations begin with; `""` for none.
+            images: an image for each text if the preset reads them, as in `decoded_images`.
+            prefixes: for each text a text that its translations begin with; `""` for none.
+            split_sentences: as in `Translator.translate`; the warning is given once, to the log.
 
         Raises:
             UserError: the request is invalid.
             Busy: too many rows are waiting.
         """
-        if not 1 <= n <= self.beam_size:
-            raise UserError(f"1 to {self.beam_size} best translations are available, not {n}")
         ways = directions(self.languages, self.multilingual, len(texts), source_language, target_language)
         begun = [""] * len(texts) if prefixes is None else prefixes
         for column in (texts, begun):
-            check_characters(column, self.limits)
+            self.limits.check_texts(column)
+        large = images is not None or is_large(sum(map(len, texts)))
         with self._batcher.room(len(texts)):
-            large = images is not None or is_large(sum(map(len, texts)))
-            lengths, images = await self._batcher.beside(
-                self._prepared, texts, ways, images, begun, large=large
+            return await self._batcher.beside(
+                self._prepared, texts, ways, images, begun, split_sentences, large=large
             )
-        # Sentences of one padded length make a batch, which is one call of one compiled search.
-        keys, rows = zip(ways, lengths, map(bool, begun), strict=True), zip(texts, images, begun, strict=True)
-        found = await self._batcher.submit(list(zip(keys, rows, strict=True)))
-        self.metrics.sentences.inc(len(texts))
-        return [hypotheses[:n] for hypotheses in found]
+
+    async def search(self, prepared: Prepared, n: int) -> list[list[Hypothesis]]:
+        """Return the `n` best translations of each prepared text, best first.
+
+        Raises:
+            UserError: more than the beam has are asked for.
+            Busy: too many rows are waiting.
+        """
+        if not 1 <= n <= self.beam_size:
+            raise UserError(f"1 to {self.beam_size} best translations are available, not {n}")
+        found = await self._batcher.submit(prepared.rows)
+        self.metrics.sentences.inc(len(prepared.rows))
+        return prepared.split.join([hypotheses[:n] for hypotheses in found], prepared.targets)
 
     async def run(self, function: Callable, *args, rows: int = 1):
         """Return `function(*args)`, any other call of the model, in its own thread, one at a time.
@@ -175,22 +233,10 @@ class Served:
         Raises:
             UserError: names the first invalid text by its number in the request.
         """
-        check_characters(texts, self.limits)
+        self.limits.check_texts(texts)
         with self._batcher.room(len(texts)):
             large = is_large(sum(map(len, texts)))
             await self._batcher.beside(padded_lengths, self.translator, texts, languages, large=large)
-
-    async def picture(self, image: bytes) -> np.ndarray:
-        """Return the picture in a JPEG or PNG file as the model reads it: for more calls than one.
-
-        Raises:
-            UserError: it cannot be read, or has too many pixels; the model reads no pictures.
-            Busy: too many rows are waiting.
-        """
-        # In the thread for checks, since a large one takes hundreds of megabytes: one at a time.
-        with self._batcher.room(1):
-            (found,) = await self._batcher.beside(decoded_images, [image], 1, self.image_shape, large=True)
-        return found
 
     async def beside(self, function: Callable, content: bytes, large: bool = False):
         """Return `function(content)`, called in a thread: for reading what a client sent.
@@ -203,12 +249,41 @@ class Served:
         return await self._batcher.beside(function, content, large=large or is_large(len(content)))
 
     def _prepared(
-        self, texts: list[str], ways: list[tuple[str | None, str | None]], images, prefixes: list[str]
-    ) -> tuple[list, list]:
-        """Return the padded lengths of texts, and their images decoded; check the prefixes."""
-        lengths = padded_lengths(self.translator, texts, [source for source, _ in ways])
-        check_prefixes(self.translator, prefixes, [target for _, target in ways], self._settings)
-        return lengths, decoded_images(images, len(texts), self.image_shape)
+        self,
+        texts: list[str],
+        ways: list[tuple[str | None, str | None]],
+        images: Sequence | None,
+        prefixes: list[str],
+        split_sentences: bool | None,
+    ) -> Prepared:
+        known = ways if self.multilingual else [tuple(self.languages)] * len(texts)
+        sources, targets = ([way[side] for way in known] for side in (0, 1))
+        if split_sentences is None and not self._warned and several_sentences(texts, sources):
+            self._warned = True
+            log.warning(
+                "a text has several sentences, of which the model may leave some out: "
+                '"split_sentences": true in a request translates each (said once)'
+            )
+        split = SplitTexts(texts, sources, bool(split_sentences))
+        sentences, prefixes = split.sentences, split.prefixes(prefixes)
+        self.limits.check_count(len(sentences))
+        ways = [ways[number] for number in split.text_of]
+        lengths = padded_lengths(self.translator, sentences, [source for source, _ in ways])
+        self._check_prefixes(prefixes, [target for _, target in ways])
+        images = decoded_images(images, len(texts), self.image_shape)
+        # Sentences of one padded length make a batch, which is one call of one compiled search.
+        keys = zip(ways, lengths, map(bool, prefixes), strict=True)
+        inputs = zip(sentences, (images[number] for number in split.text_of), prefixes, strict=True)
+        return Prepared(split, list(zip(keys, inputs, strict=True)), targets, images)
+
+    def _check_prefixes(self, prefixes: list[str], languages: list[str | None]):
+        """Reject texts that no translation can begin with, each in its target language."""
+        most = self.translator.backbone.max_length
+        for prefix, language in zip(prefixes, languages, strict=True):
+            if prefix:
+                own = language is None
+                tokenizer = self.translator.target_tokenizer if own else self.translator.tokenizers[language]
+                tokenize_prefixes(tokenizer, [prefix], 1, min(self._settings.max_length or most, most) - 1)
 
     def _search(self, key: tuple, rows: list[tuple]) -> list[list[Hypothesis]]:
         """Translate a batch of one direction and one padded length; called in a model's thread.

@@ -1,88 +1,175 @@
-"""The serving process: a socket, uvicorn, and a shutdown that leaves no request unanswered."""
+"""uvicorn, with as many connections as there are files, and an end that answers every request it can."""
 
+import asyncio
 import contextlib
-import importlib.util
+import json
 import logging
-import signal
+import math
 import socket
-import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Sequence
 
-from kzoo.errors import UserError
-from kzoo.serve.calm_log import OnceASecond
+import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from kzoo.serve.app import create_app, is_loopback
+from kzoo.serve.bodies import READ_SECONDS, RETRY_SECONDS
+from kzoo.serve.served import Served
+from kzoo.serve.startup import allow_reuse, end_on_sigterm, most_files
 
-@contextlib.contextmanager
-def reserved(host: str, port: int) -> Iterator[socket.socket]:
-    """Yield a socket that is bound but not listening yet, so that a port in use is reported at once.
+# In seconds from SIGTERM. What still waits after the first is refused, so that its clients can ask another
+# server; running batches then have ten more. Kubernetes kills the process after 30 by default.
+GIVE_UP_SECONDS = 15
+END_SECONDS = 25
+# A proxy that keeps idle connections for longer than the server fails when it uses one that is just closed;
+# many keep them for 60.
+IDLE_SECONDS = 75
+HEAD_SECONDS = 10  # in which a connection's first request begins
 
-    Until it listens, clients are refused, and so are other servers that would take the port.
+BODY = json.dumps({"error": "the server has too many other clients: try again later"}).encode()
+FULL = (
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    f"Retry-After: {RETRY_SECONDS}\r\nContent-Length: {len(BODY)}\r\n\r\n"
+).encode() + BODY
 
-    Args:
-        host: address of this machine, `0.0.0.0` for all.
-        port: int. 0: any free port.
-
-    Raises:
-        UserError: the address or port is not available.
-    """
-    check_installed()
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio turns off Nagle's algorithm, which delays answers by 40 ms, only on sockets that say TCP.
-    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as bound:
-        try:
-            _bind(bound, (host, port))
-        except (OSError, OverflowError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise UserError(f"cannot listen on {host}, port {port}: {reason}") from None
-        yield bound
+log = logging.getLogger("kzoo.serve")
 
 
-def serve(served, listening: socket.socket):
+def serve(served: Served, listening: socket.socket, allow_hosts: Sequence[str] = ()):
     """Serve until SIGTERM or Ctrl-C; earlier requests are still answered.
 
     Args:
-        served: a `Served`.
+        served: the preset.
         listening: the socket from `reserved`.
+        allow_hosts: names by which clients may call the server. Others are refused if there are any, and on
+            a socket that only this machine reaches, where the machine's own names are allowed as well.
     """
-    from kzoo.serve.graceful import GracefulServer
-
+    limited = allow_hosts or is_loopback(listening.getsockname()[0])
     allow_reuse(listening)
     end_on_sigterm()  # uvicorn, after a clean end, raises the signal that ended it again
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     for handler in logging.getLogger().handlers:
         handler.addFilter(OnceASecond())
-    logging.getLogger("kzoo.serve").setLevel(logging.INFO)
+    log.setLevel(logging.INFO)
     with contextlib.suppress(KeyboardInterrupt):
-        GracefulServer(served).run(sockets=[listening])
+        GracefulServer(served, hosts=allow_hosts if limited else None).run(sockets=[listening])
 
 
-def end_on_sigterm():
-    """Let SIGTERM end this process with status 0, even as the first of a container, which would ignore it."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+class GracefulServer(uvicorn.Server):
+    """A server that at its end answers what it can in time, and tells the rest to try again.
 
+    uvicorn stops the application only after it has cancelled the requests that took too long: rows that wait
+    are refused before that.
 
-def _bind(bound: socket.socket, address: tuple[str, int]):
-    # With SO_REUSEADDR, two servers that load their models can bind the same port, and the slower one fails
-    # when it listens; without, a server cannot start again for a minute after connections on its port.
-    try:
-        bound.bind(address)
-    except OSError:
-        allow_reuse(bound)
-        bound.bind(address)
-
-
-def allow_reuse(bound: socket.socket):
-    """Let a later server take the port while this one's connections are still timing out."""
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-
-
-def check_installed():
-    """Check that the packages that serving needs are installed.
-
-    Raises:
-        UserError: one is missing.
+    Args:
+        served: the preset.
+        give_up_seconds: float. How long rows may wait after the server was told to stop.
+        end_seconds: float. How long requests may take then before they are cancelled.
+        hosts: as in `create_app`.
     """
-    needed = ("fastapi", "msgspec", "uvicorn", "prometheus_client")
-    missing = [name for name in needed if not importlib.util.find_spec(name)]
-    if missing:
-        raise UserError(f"serving needs {', '.join(missing)}: pip install -e '.[serve]'")
+
+    def __init__(
+        self,
+        served: Served,
+        give_up_seconds: float = GIVE_UP_SECONDS,
+        end_seconds: float = END_SECONDS,
+        hosts: Collection[str] | None = None,
+    ):
+        self.served, self.give_up_seconds = served, give_up_seconds
+        files = most_files()
+        config = uvicorn.Config(
+            self._closing(create_app(served, hosts)),
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=end_seconds,
+            timeout_keep_alive=IDLE_SECONDS,
+            # asyncio accepts the whole backlog before it counts a connection; the rest is for other files.
+            http=limited_protocol(files // 2),
+            backlog=min(files // 4, 2048),
+        )
+        super().__init__(config)
+
+    async def shutdown(self, sockets=None):
+        """Refuse new connections, and wait for the requests that have begun."""
+        log.info("stopping: no new connections")
+        asyncio.get_running_loop().call_later(self.give_up_seconds, self.served.give_up)
+        await super().shutdown(sockets)
+        log.info("stopped")
+
+    def _closing(self, app):
+        """Return the application; when the server stops, its answers say that their connections will close.
+
+        A client that did not know would send its next request on a connection that is closed.
+        """
+
+        async def closing(scope, receive, send):
+            async def closing_send(message):
+                if message["type"] == "http.response.start" and self.should_exit:
+                    message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
+                await send(message)
+
+            await app(scope, receive, closing_send)
+
+        return closing
+
+
+def limited_protocol(most: int) -> type[AutoHTTPProtocol]:
+    """Return uvicorn's protocol for connections of which there are at most so many.
+
+    Others are answered 503, and a quarter as many of them are read for a while, as in `bodies.refuse`. One
+    that sends no request in `HEAD_SECONDS` is closed.
+
+    Args:
+        most: int. Number of connections.
+    """
+    refused = set()
+
+    class LimitedProtocol(AutoHTTPProtocol):
+        def connection_made(self, transport):
+            super().connection_made(transport)
+            if len(self.connections) <= most:
+                self.loop.call_later(HEAD_SECONDS, self.close_silent)
+                return
+            log.warning("%d clients are connected: no more are let in", most)
+            self.connections.discard(self)
+            transport.write(FULL)
+            if len(refused) < most // 4:
+                refused.add(self)
+                transport.write_eof()
+                self.loop.call_later(READ_SECONDS, transport.close)
+            else:
+                transport.close()
+
+        def data_received(self, data):
+            if self not in refused:
+                super().data_received(data)
+
+        def connection_lost(self, exc):
+            refused.discard(self)
+            super().connection_lost(exc)
+
+        def close_silent(self):
+            if self.cycle is None:
+                self.transport.close()
+
+    return LimitedProtocol
+
+
+class OnceASecond(logging.Filter):
+    """Passes one record a second from each place in the code; the next one says how many were left out."""
+
+    def __init__(self):
+        super().__init__()
+        self._last = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the record is logged."""
+        place = record.pathname, record.lineno
+        passed, left_out = self._last.get(place, (-math.inf, 0))
+        if record.created < passed + 1:
+            self._last[place] = passed, left_out + 1
+            return False
+        self._last[place] = record.created, 0
+        if left_out:
+            record.msg, record.args = f"{record.getMessage()} (and {left_out:,} more before)", ()
+        return True

@@ -30,7 +30,7 @@ def split_sentences(text: str, language: str | None = None) -> list[str]:
     for line in text.splitlines(keepends=True):
         for part in sentencex.segment(main_code(language) or "en", line):
             last = sentences[-1]
-            ended = last.endswith("\n") or not NO_END.search(last)
+            ended = last.endswith("\n") or not NO_END.search(last[-20:])
             if part.strip() and last.strip() and ended:
                 sentences.append("")
             sentences[-1] += part

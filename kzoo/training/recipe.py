@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from kzoo.decoding.length_penalty import GNMT
+from kzoo.decoding.search_settings import GNMT
 from kzoo.errors import UserError, nearest
 from kzoo.presets.shelf import MODULES, builder_module, is_builder
 

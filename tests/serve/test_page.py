@@ -17,14 +17,15 @@ from tiny_models import BEAM, CHARACTERS, SIZES, TEXT, bridge, picture_file, pic
 import kzoo.serve
 from kzoo.errors import UserError
 from kzoo.presets import image_text_tiny
-from kzoo.serve import pictures as decoding
-from kzoo.serve.batcher import Busy
-from kzoo.serve.drawn_attention import drawn_attention, fitting
-from kzoo.serve.page import read_image
+from kzoo.serve import images as decoding
+from kzoo.serve.batching import Busy
+from kzoo.serve.page import drawn_attention, fitting
 
 
 def get(address: str) -> dict:
-    return httpx.get(f"{address}/page/about").json()
+    about = httpx.get(f"{address}/page/about").json()
+    del about["readiness"]  # which changes
+    return about
 
 
 def post(address: str, **asked) -> httpx.Response:
@@ -126,7 +127,7 @@ def test_a_picture_is_decoded_once_and_one_at_a_time(served, monkeypatch):
 
 def test_features():
     values = np.arange(5, dtype="float32")
-    np.testing.assert_array_equal(read_image(base64_text(saved(values)), (5,)), values)
+    np.testing.assert_array_equal(decoding.decoded_images([saved(values)], 1, (5,)), [values])
     for content, message in (
         (b"PK", "not a .npy file"),
         (saved(values)[:-4], "truncated"),
@@ -137,7 +138,7 @@ def test_features():
         (npy("-" * 5000 + "1"), "not a .npy file"),
     ):
         with pytest.raises(UserError, match=message):
-            read_image(base64_text(content), (5,))
+            decoding.decoded_images([content], 1, (5,))
     translator = image_text_tiny(CHARACTERS, image_shape=(5,), **{**SIZES, "num_layers": 1})
     _, image = drawn_attention(translator, TEXT, "dog", (None, None), values)
     words, weights = translator.image_attention(TEXT, values)
@@ -175,11 +176,12 @@ def test_what_is_wrong_is_said(served):
     check_refused(post(address, text=TEXT, n=4), "1 to 3 best translations")
     check_refused(post(address, text=TEXT, image="AAAA"), "text only")
     check_refused(post(address, text=5), "text")
+    check_refused(post(address, text=TEXT, beam=3), "unknown field `beam`")
     check_refused(post(address), "text")
     check_refused(httpx.post(f"{address}/page/translate", content=b"\xff{"), "")
     _, address = served(pictures)
     check_refused(post(address, text=TEXT), "reads an image")
-    check_refused(post(address, text=TEXT, image="not base64!"), "not base64")
+    check_refused(post(address, text=TEXT, image="not base64!"), "base64")
     check_refused(post(address, text=TEXT, image=base64_text(picture_file()[:60])), "image")
     check_refused(post(address, text=TEXT, image=base64_text(huge_png())), "too many pixels; at most 32,000")
     check_refused(post(address, text=TEXT, image=base64_text(huge_png(1, 65_501))), "is 1 × 65,501: cut it")

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from tiny_models import BEAM, TEXT, bridge, picture_file, pictures, pope
 
-from kzoo.serve import drawn_attention as drawing
+from kzoo.serve import page as drawing
 
 
 @pytest.fixture(scope="module")

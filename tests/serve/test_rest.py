@@ -15,15 +15,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from starlette.requests import ClientDisconnect
 
 from kzoo.decoding import SearchSettings
 from kzoo.errors import UserError
 from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator
 from kzoo.presets import image_text_tiny, pope_tiny
-from kzoo.serve import Limits, Served, create_app, pictures, warm_up
+from kzoo.serve import Limits, Served, create_app, images, shapes
+from kzoo.serve import served as serving
 from kzoo.serve.app import most_elements
-from kzoo.serve.signatures import metadata
+from kzoo.serve.requests import metadata
 from kzoo.text import SubwordTokenizer, train_subwords
 
 TEXTS = [
@@ -42,7 +42,7 @@ PREDICT = "/v1/models/tiny:predict"
 @pytest.fixture(autouse=True)
 def ready_at_once(monkeypatch):
     """A server would first translate a sentence of each usual length in each size of batch."""
-    monkeypatch.setattr(warm_up, "USUAL_LENGTH", 0)
+    monkeypatch.setattr(shapes, "USUAL_LENGTH", 0)
 
 
 def subwords(**kwargs):
@@ -193,6 +193,30 @@ def test_texts_of_several_sentences_are_split(translator, multilingual):
     assert found[0] == " ".join(multilingual.translate(["a man walks.", "dogs."], beam_size=2, **languages))
 
 
+def test_texts_are_split_beside_the_model_when_there_is_room_and_not_to_warn_again(
+    translator, monkeypatch, caplog
+):
+    threads = {"SplitTexts": [], "several_sentences": []}
+    for name, calls in threads.items():
+        called = getattr(serving, name)
+
+        def noted(*arguments, calls=calls, called=called):
+            calls.append(threading.current_thread().name)
+            return called(*arguments)
+
+        monkeypatch.setattr(serving, name, noted)
+    text = "a man walks. dogs."
+    (busy,) = ask(
+        served(translator, limits=Limits(queue=1)), {"instances": [text] * 2, "split_sentences": True}
+    )
+    check_error(busy, 503, "no room for 2 more")
+    assert threads == {"SplitTexts": [], "several_sentences": []}
+    ask(served(translator), *({"instances": [text]} for _ in range(3)))
+    assert threads == {"SplitTexts": ["checks_0"] * 3, "several_sentences": ["checks_0"]}
+    (warning,) = (record for record in caplog.records if "several sentences" in record.getMessage())
+    assert warning.levelname == "WARNING"
+
+
 def test_a_split_text_has_its_limits_and_its_picture(translator, reader_of_pictures, random):
     (many,) = ask(served(translator), {"instances": ["a dog. " * 17], "split_sentences": True})
     check_error(many, 400, "17 sentences in a request; at most 16")
@@ -279,7 +303,7 @@ def test_a_jpeg_that_goes_over_its_pixels_too_often_is_refused(reader_of_picture
     file = io.BytesIO()
     Image.fromarray(random.integers(0, 256, (16, 16, 3), "uint8")).save(file, "JPEG", progressive=True)
     progressive = file.getvalue()
-    scan = progressive[progressive.rindex(pictures.SCAN) : -2]
+    scan = progressive[progressive.rindex(images.SCAN) : -2]
     whole, many = ask(
         served(reader_of_pictures),
         *(
@@ -292,7 +316,7 @@ def test_a_jpeg_that_goes_over_its_pixels_too_often_is_refused(reader_of_picture
 
 
 def test_all_pictures_of_a_request_have_so_many_pixels_at_most(reader_of_pictures, monkeypatch):
-    monkeypatch.setattr(pictures, "MOST_PIXELS", 3 * 20 * 10)
+    monkeypatch.setattr(images, "MOST_PIXELS", 3 * 20 * 10)
     image = b64(png(np.zeros((10, 20, 3), "uint8")))
     three, four, apart = ask(
         served(reader_of_pictures),
@@ -401,7 +425,7 @@ def test_a_full_queue_says_when_to_come_again(translator):
 
 def test_health_and_readiness(translator, monkeypatch):
     """It is not ready until the search, which is held up, has run."""
-    monkeypatch.setattr(warm_up, "USUAL_LENGTH", 16)
+    monkeypatch.setattr(shapes, "USUAL_LENGTH", 16)
     model, go_on = served(translator, max_batch=1), threading.Event()
     search = model._search
 
@@ -413,15 +437,20 @@ def test_health_and_readiness(translator, monkeypatch):
         model._search = held
         async with client_of(model) as client:
             try:
-                before = [await client.get(path) for path in ("/healthz", "/readyz", "/v1/models/tiny")]
+                paths = ("/healthz", "/readyz", "/v1/models/tiny", "/page/about")
+                before = [await client.get(path) for path in paths]
             finally:
                 go_on.set()
             async with asyncio.timeout(60):
                 while not model.ready:
                     await asyncio.sleep(0.01)
-            return before, [await client.get(path) for path in ("/readyz", "/v1/models/tiny", "/metrics")]
+            paths = ("/readyz", "/v1/models/tiny", "/metrics", "/page/about")
+            return before, [await client.get(path) for path in paths]
 
-    (alive, not_ready, loading), (ready, available, metrics) = asyncio.run(main())
+    (alive, not_ready, loading, preparing), (ready, available, metrics, about) = asyncio.run(main())
+    assert preparing.json()["readiness"] == not_ready.json()["error"]
+    assert "is being prepared" in not_ready.json()["error"]
+    assert about.json()["readiness"] == ""
     assert (alive.status_code, not_ready.status_code, ready.status_code) == (200, 503, 200)
     ok = {"error_code": "OK", "error_message": ""}
     for answer, state in ((loading, "LOADING"), (available, "AVAILABLE")):
@@ -431,7 +460,7 @@ def test_health_and_readiness(translator, monkeypatch):
 
 
 def test_a_model_that_fails_at_the_start_is_neither_ready_nor_alive(translator, monkeypatch):
-    monkeypatch.setattr(warm_up, "USUAL_LENGTH", 16)
+    monkeypatch.setattr(shapes, "USUAL_LENGTH", 16)
     model = served(translator, max_batch=1)
 
     def fail(*_):
@@ -462,28 +491,25 @@ def test_probes_may_ask_for_the_head_alone_and_are_sent_nowhere_else(translator)
     assert slash.status_code == 404
 
 
-def test_failures_clients_that_went_and_the_page_are_counted(translator, monkeypatch):
+def test_failures_and_the_page_are_counted(translator, monkeypatch):
     model = served(translator)
-    errors = [RuntimeError("broken"), ClientDisconnect()]
 
     async def fail(*_, **__):
-        raise errors.pop(0)
+        raise RuntimeError("broken")
 
     async def main():
         transport = httpx.ASGITransport(create_app(model), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
             await model.start()
-            answers = [await send(client, {"instances": ["dogs."]}) for _ in range(2)]
+            answer = await send(client, {"instances": ["dogs."]})
             await client.get("/")
             await model.stop()
-            return *answers, await client.get("/metrics")
+            return answer, await client.get("/metrics")
 
     monkeypatch.setattr(model, "n_best", fail)
-    failed, gone, metrics = asyncio.run(main())
+    failed, metrics = asyncio.run(main())
     check_error(failed, 500, "the model failed")
-    assert gone.status_code == 499
-    for status in (500, 499):
-        assert f'kzoo_requests_total{{purpose="model",status="{status}"}} 1.0' in metrics.text
+    assert 'kzoo_requests_total{purpose="model",status="500"} 1.0' in metrics.text
     assert 'kzoo_requests_total{purpose="page",status="200"} 1.0' in metrics.text
     assert 'kzoo_request_seconds_count{purpose="page"} 1.0' in metrics.text
     assert 'kzoo_request_seconds_count{purpose="model"}' not in metrics.text  # refused

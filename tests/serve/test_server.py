@@ -18,8 +18,7 @@ import pytest
 from kzoo.decoding import SearchSettings
 from kzoo.models import Hypothesis
 from kzoo.serve import Served, reserved
-from kzoo.serve.calm_log import OnceASecond
-from kzoo.serve.graceful import GracefulServer
+from kzoo.serve.server import GracefulServer, OnceASecond
 
 PREDICT = "/v1/models/m:predict", {"instances": ["slow"]}
 PAGE = "/page/translate", {"text": "slow"}
@@ -156,21 +155,23 @@ def test_requests_that_the_end_cuts_off_are_told_to_try_again():
         wait_until(lambda: [value(server.served, refused(name)) for name in ("model", "page")] == [1, 1])
 
 
-def test_as_many_clients_are_connected_as_there_may_be(monkeypatch):
-    monkeypatch.setattr("kzoo.serve.graceful.most_files", lambda: 6)
+@pytest.mark.parametrize("size", [0, 8_000_000])
+def test_as_many_clients_are_connected_as_there_may_be(monkeypatch, size):
+    """Others are told so, even one that first sends a large body."""
+    monkeypatch.setattr("kzoo.serve.server.most_files", lambda: 8)
     with running(Model()) as (server, port):
-        three = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(3)]
-        wait_until(lambda: len(server.server_state.connections) == 3)
-        status, retry, content = ask(port)
+        four = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(4)]
+        wait_until(lambda: len(server.server_state.connections) == 4)
+        status, retry, content = read(asked(port, PREDICT[0], {"instances": ["a" * size]}))
         assert (status, retry) == (503, "1")
         assert content == {"error": "the server has too many other clients: try again later"}
-        three.pop().close()
-        wait_until(lambda: len(server.server_state.connections) == 2)
+        four.pop().close()
+        wait_until(lambda: len(server.server_state.connections) == 3)
         assert read(asked(port, PREDICT[0], {"instances": ["quick"]}))[0] == 200
 
 
 def test_a_client_that_sends_no_request_is_let_go(monkeypatch):
-    monkeypatch.setattr("kzoo.serve.connections.HEAD_SECONDS", 0.05)
+    monkeypatch.setattr("kzoo.serve.server.HEAD_SECONDS", 0.05)
     model = Model()
     with running(model) as (server, port):
         slow = asked(port, *PREDICT)
@@ -182,7 +183,7 @@ def test_a_client_that_sends_no_request_is_let_go(monkeypatch):
 
 def test_files_are_raised_to_what_is_allowed():
     code = (
-        "import resource as r; from kzoo.serve.connections import most_files; "
+        "import resource as r; from kzoo.serve.startup import most_files; "
         "r.setrlimit(r.RLIMIT_NOFILE, (64, 300)); print(most_files(), r.getrlimit(r.RLIMIT_NOFILE))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

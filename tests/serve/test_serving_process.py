@@ -15,7 +15,7 @@ import pytest
 
 from kzoo.errors import UserError
 from kzoo.presets import load, pope_tiny
-from kzoo.serve.server import allow_reuse, reserved
+from kzoo.serve.startup import allow_reuse, reserved
 from kzoo.text import SubwordTokenizer, train_subwords
 
 TEXTS = ["a man walks.", "two dogs run in the snow.", "", "the man sees a dog.", "dogs."]
@@ -54,11 +54,11 @@ def wait_until(condition, seconds=120):
         time.sleep(0.05)
 
 
-def ask(port: int, method: str, path: str, body=None):
+def ask(port: int, method: str, path: str, body=None, **options):
     """Return status and content; `None` where nobody listens, or the server ends before it has read."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
-        connection.request(method, path, body)
+        connection.request(method, path, body, **options)
         answer = connection.getresponse()
         return answer.status, answer.read().decode()
     except ConnectionError:
@@ -76,7 +76,8 @@ def predict(port: int) -> list[str]:
 def begun(port: int, length: int, body: bytes = b"") -> socket.socket:
     """Return a connection on which a request has begun: the server waits for its body."""
     connection = socket.create_connection(("127.0.0.1", port), timeout=60)
-    head = f"POST {PREDICT} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\nExpect: 100-continue\r\n\r\n"
+    asked = f"Host: localhost\r\nContent-Length: {length}\r\nExpect: 100-continue"
+    head = f"POST {PREDICT} HTTP/1.1\r\n{asked}\r\n\r\n"
     connection.sendall(head.encode())
     assert connection.recv(1000).startswith(b"HTTP/1.1 100")
     connection.sendall(body)
@@ -100,6 +101,9 @@ def test_a_server_from_its_start_to_its_end(preset):
         gone = begun(port, len(body), body)  # and one that does not wait for its answer
         gone.close()
         assert predict(port) == expected
+
+        status, content = ask(port, "GET", "/", headers={"Host": "rebound.example"})
+        assert (status, "rebound.example" in content) == (403, True)
 
         status, content = ask(port, "POST", PREDICT, b"x" * 10_000_000)
         assert status == 413

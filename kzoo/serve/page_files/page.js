@@ -236,6 +236,16 @@ async function start() {
   $("file-label").textContent = features ? "Features of the picture (.npy)" : "Picture (JPEG or PNG)";
   $("file").accept = features ? ".npy" : "image/jpeg,image/png";
   choosePicture(); // a file that the browser kept over a reload
+  showReadiness();
+}
+
+// Says that the model is being prepared, or cannot be, as long as that is so.
+function showReadiness() {
+  $("readiness").textContent = about.readiness;
+  if (about.readiness) setTimeout(async () => {
+    about = await ask("page/about").catch(() => about);
+    showReadiness();
+  }, 2000);
 }
 
 $("form").addEventListener("submit", (event) => {

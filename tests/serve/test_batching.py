@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from kzoo.serve.batcher import Batcher, Busy
+from kzoo.serve.batching import Batcher, Busy
 from kzoo.serve.metrics import Metrics
 
 
@@ -30,7 +30,8 @@ def batched(conversation, sizes=(1, 2, 3, 4), max_wait=0.005, most_waiting=100, 
 
     async def main():
         model = Model()
-        batcher = Batcher(model, sizes, max_wait, most_waiting, Metrics(), threads)
+        slow = {"slow": lambda key: key == "slow"}
+        batcher = Batcher(model, lambda key: sizes, max_wait, most_waiting, Metrics(), threads, **slow)
         batcher.start()
         try:
             return await conversation(batcher, model)
@@ -52,7 +53,7 @@ def test_requests_that_come_together_share_batches_and_get_their_own_results():
 
     results, model = batched(conversation)
     assert results == [[0, 20], [2, 22], [4, 24]]
-    assert model.batches == [("k", [0, 10, 1, 11]), ("k", [2, 12])]
+    assert model.batches == [("k", [0, 1, 2, 10]), ("k", [11, 12])]
     assert len(model.threads) == 1
 
 
@@ -64,6 +65,52 @@ def test_keys_are_not_mixed_and_the_oldest_goes_first():
     results, model = batched(conversation)
     assert results == [2, 4, 6, 8]
     assert model.batches == [("b", [1, 3]), ("a", [2, 4])]
+
+
+def test_requests_take_turns_and_a_new_one_is_next():
+    """The first would fill ten batches; the others come while its first runs, the last while theirs do."""
+
+    async def conversation(batcher, model):
+        model.free.clear()
+        requests = [asyncio.create_task(batcher.submit(keyed(*range(20))))]
+        await asyncio.sleep(0.05)  # its first batch has begun
+        requests += [asyncio.create_task(batcher.submit(keyed(100 * n, 100 * n + 1))) for n in (1, 2)]
+        requests.append(asyncio.create_task(batcher.submit([("other", 300)])))
+        await asyncio.sleep(0)
+        model.free.set()
+        results = await asyncio.gather(*requests)
+        assert results == [[2 * n for n in range(20)], [200, 202], [400, 402], [600]]
+        return model.batches
+
+    batches = batched(conversation, sizes=[1, 2], max_wait=0)
+    assert batches[:4] == [("k", [0, 1]), ("k", [100, 200]), ("other", [300]), ("k", [2, 101])]
+    assert batches[4:] == [("k", [201, 3])] + [("k", [n, n + 1]) for n in range(4, 20, 2)]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_slow_batch_leaves_its_threads_to_the_others(threads):
+    """While one runs, as many others run as there are threads; a second slow one and a call wait."""
+    go_on, running = threading.Event(), []
+
+    def function(key, rows):
+        running.append(key)
+        if key == "slow":
+            assert go_on.wait(10)
+        return rows
+
+    async def conversation(batcher, model):
+        batcher._function = function
+        slow = [asyncio.create_task(batcher.submit(keyed(n, key="slow"))) for n in (1, 2)]
+        call = asyncio.create_task(batcher.run(running.append, "call"))
+        if threads > 1:
+            assert await asyncio.wait_for(batcher.submit(keyed(3)), 10) == [3]
+            assert sorted(running) == ["k", "slow"]
+        go_on.set()
+        assert await batcher.submit(keyed(4)) == [4]
+        await asyncio.gather(*slow, call)
+        return running.count("slow"), running.count("call")
+
+    assert batched(conversation, sizes=[1], max_wait=0, threads=threads) == (2, 1)
 
 
 def test_one_row_does_not_wait_for_ever():
@@ -243,7 +290,7 @@ def test_calls_run_one_at_a_time_when_clients_go():
         for number in (0, 1):
             calls[number].cancel()
         await asyncio.sleep(0.05)
-        assert (begun, batcher._metrics.queue._value.get()) == ([0], 2)
+        assert (begun, batcher._metrics.queue._value.get()) == ([0], 1)
         go_on.set()
         await calls[2]
         assert calls[0].cancelled()
@@ -256,7 +303,7 @@ def test_calls_run_one_at_a_time_when_clients_go():
 def test_what_still_waits_at_the_end_is_told():
     async def main():
         model = Model()
-        batcher = Batcher(model, [1], 0, 10, Metrics())
+        batcher = Batcher(model, lambda key: [1], 0, 10, Metrics())
         batcher.start()
         model.free.clear()
         requests = [asyncio.create_task(batcher.submit(keyed(n))) for n in range(2)]

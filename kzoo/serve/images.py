@@ -1,4 +1,4 @@
-"""The images of requests, decoded: pictures from JPEG and PNG, features from nested lists."""
+"""The images of requests, decoded: pictures from JPEG and PNG, features from nested lists or .npy files."""
 
 import io
 from collections.abc import Sequence
@@ -14,17 +14,26 @@ MOST_PIXELS = 32_000_000
 LONGEST_SIDE = 65_500  # JPEG's own; strips of one row or column take many times the memory of their pixels
 # A progressive JPEG goes over its pixels again and again, in a few bytes each time; ten times are common.
 MOST_SCANS, SCAN = 100, b"\xff\xda"
+HEADER_READERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+def image_kind(shape: tuple[int, ...] | None) -> str | None:
+    """Return what a preset with images of `shape` reads: a picture, features, or nothing."""
+    return shape and ("picture" if len(shape) == 3 else "features")
 
 
 def decoded_images(
     images: Sequence | None, count: int, shape: tuple[int, ...] | None
 ) -> list[np.ndarray | None]:
-    """Return an image for each sentence, as the model reads it; `None` if it reads none.
+    """Return an image for each text, as the model reads it; `None` if it reads none.
 
     Args:
-        images: bytes of JPEG or PNG files, or arrays from an earlier call, if `shape` is that of a picture;
-            otherwise numbers of `shape`.
-        count: int. Number of sentences.
+        images: bytes of JPEG or PNG files if `shape` is that of a picture; otherwise numbers of `shape`, or
+            the bytes of an .npy file.
+        count: int. Number of texts.
         shape: the model's `image_shape`.
 
     Raises:
@@ -36,22 +45,18 @@ def decoded_images(
     if len(images) != count:
         raise UserError(f"{count:,} sentences but {len(images):,} images: one with each is needed")
     read = features
-    if len(shape) == 3:
-        if all(isinstance(image, np.ndarray) for image in images):
-            return list(image_rows(images, count, shape))
-        _check_pixels(images)
+    if image_kind(shape) == "picture":
+        total = sum(_pixels(image, number) for number, image in enumerate(images, 1))
+        if total > MOST_PIXELS:
+            raise UserError(
+                f"the request's images have {total:,} pixels; at most {MOST_PIXELS:,} are allowed"
+            )
         read = _picture
     return [read(image, shape, number) for number, image in enumerate(images, 1)]
 
 
-def _check_pixels(images: Sequence):
-    """Reject pictures with more pixels than a request may hold, by the beginning of their files."""
-    total = sum(_pixels(image, number) for number, image in enumerate(images, 1))
-    if total > MOST_PIXELS:
-        raise UserError(f"the request's images have {total:,} pixels; at most {MOST_PIXELS:,} are allowed")
-
-
 def _pixels(image, number: int) -> int:
+    """Return how many pixels a picture has, by the beginning of its file."""
     if not isinstance(image, bytes):
         raise UserError(f"image {number} is not the bytes of a JPEG or PNG file, which this model reads")
     if image.startswith(b"\xff\xd8") and image.count(SCAN) > MOST_SCANS:
@@ -78,11 +83,13 @@ def _picture(image: bytes, shape: tuple[int, ...], number: int) -> np.ndarray:
 
 
 def features(image, shape: tuple[int, ...], number: int) -> np.ndarray:
-    """Return numbers of `shape` as float32.
+    """Return numbers of `shape`, or those in the bytes of an .npy file, as float32.
 
     Raises:
         UserError: they have another shape, or are not finite; names them by their number in the request.
     """
+    if isinstance(image, bytes):
+        image = _saved(image, shape)
     try:
         values = np.asarray(image)
     except ValueError:  # lists of different lengths
@@ -96,3 +103,18 @@ def features(image, shape: tuple[int, ...], number: int) -> np.ndarray:
     if not np.isfinite(values).all():
         raise UserError(f"image {number} has numbers that are not finite")
     return values
+
+
+def _saved(content: bytes, shape: tuple[int, ...]) -> np.ndarray:
+    """Return an .npy file's numbers."""
+    try:
+        file = io.BytesIO(content)
+        found, _, dtype = HEADER_READERS[np.lib.format.read_magic(file)](file)
+    except Exception:  # NumPy's parser may raise any error on a broken header
+        raise UserError("the features are not a .npy file as written by numpy.save") from None
+    if found != tuple(shape) or dtype.kind not in "iuf":  # checked before memory is allocated
+        raise UserError(f"the features are {dtype} {found}; the model reads numbers {tuple(shape)}")
+    try:
+        return np.load(io.BytesIO(content), allow_pickle=False)
+    except ValueError:
+        raise UserError("the file of features is truncated") from None

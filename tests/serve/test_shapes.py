@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kzoo.decoding.batched_search import LENGTHS, batches_by_length
-from kzoo.serve.warm_up import USUAL_LENGTH, filled, row_counts, usual_texts, warm_up_rows
+from kzoo.serve.shapes import USUAL_LENGTH, filled, row_counts, usual_texts, warm_up_rows
 
 
 def by_word(texts):

@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from kzoo.serve.bounded_body import BoundedBody
+from kzoo.serve.bodies import BoundedBody
+from kzoo.serve.limits import Limits
 
 
 def ask(chunks, headers=(), most=8, together=1000, seconds=5.0):
@@ -33,15 +34,19 @@ def ask(chunks, headers=(), most=8, together=1000, seconds=5.0):
         sent.append(message)
 
     scope = {"type": "http", "method": "POST", "path": "/", "headers": list(headers)}
-    asyncio.run(BoundedBody(app, most, 1000, together, seconds, beside)(scope, receive, send))
+    asyncio.run(bounded(app, most, 1000, together, seconds)(scope, receive, send))
     if not sent:
         return None, None, None, got
     assert not any(message.get("more_body") for message in sent[-1:])
     return sent[0]["status"], json.loads(sent[1]["body"]), dict(sent[0]["headers"]), got
 
 
-async def beside(function, content, large=False):
-    return function(content)
+def bounded(app, most=8, elements=9, together=1000, seconds=5.0) -> BoundedBody:
+    async def beside(function, content, large=False):
+        return function(content)
+
+    limits = Limits(body=most, bodies=together, read_seconds=seconds)
+    return BoundedBody(app, limits, elements, beside)
 
 
 def test_a_body_comes_whole():
@@ -100,10 +105,7 @@ def test_a_client_that_is_refused_is_answered_at_once_and_read_to_its_end(header
     async def send(message):
         happened.append(message.get("status") or message.get("more_body", False))
 
-    bounded = BoundedBody(
-        None, **{"most": 8, "together": 1000} | limits, elements=9, seconds=5.0, beside=beside
-    )
-    asyncio.run(bounded({"type": "http", "headers": headers}, receive, send))
+    asyncio.run(bounded(None, **limits)({"type": "http", "headers": headers}, receive, send))
     before = happened.index(status)
     assert before < 4
     assert happened == ["read"] * before + [status, True] + ["read"] * (4 - before) + [False]
@@ -125,10 +127,77 @@ def test_what_follows_a_body_and_what_is_no_request_is_passed_on():
         async def receive(messages=messages):
             return messages.pop(0)
 
-        asyncio.run(BoundedBody(app, 8, 9, 1000, 5.0, beside)(scope, receive, None))
+        async def send(message):
+            pass
+
+        asyncio.run(bounded(app)(scope, receive, send))
     request, other = got
     assert (request[0]["body"], request[1]["type"]) == (b"1", "http.disconnect")
     assert other == [{"type": "http.request", "body": b"1"}, {"type": "http.disconnect"}]
+
+
+def worked(work, messages=(), cancelled=False):
+    """Return what is sent for a client that sends messages after its request, and then nothing."""
+    sent, left = [], [{"type": "http.request", "body": b"1"}, *({"type": kind} for kind in messages)]
+
+    async def app(scope, receive, send):
+        await receive()
+        if await work():
+            await send({"type": "http.response.start", "status": 200})
+            await asyncio.sleep(0.05)
+            await send({"type": "http.response.body", "body": b"{}"})
+
+    async def receive():
+        if not left:
+            await asyncio.Event().wait()
+        return left.pop(0)
+
+    async def send(message):
+        sent.append(message.get("status") or message["body"])
+
+    async def main():
+        task = asyncio.create_task(bounded(app)({"type": "http", "headers": []}, receive, send))
+        if cancelled:
+            await asyncio.sleep(0.05)
+            task.cancel()
+        await task
+        return sent
+
+    return asyncio.run(main())
+
+
+async def answer():
+    await asyncio.sleep(0)
+    return True
+
+
+async def failure():
+    raise KeyError("none")
+
+
+def test_work_is_done_for_a_client_that_stays():
+    assert worked(answer) == worked(answer, ["http.request"]) == [200, b"{}"]
+    with pytest.raises(KeyError):
+        worked(failure)
+
+
+def test_an_answer_that_has_begun_is_finished_when_the_client_goes():
+    assert worked(answer, ["http.disconnect"]) in ([200, b"{}"], [499, b""])
+
+
+@pytest.mark.parametrize("messages", [["http.disconnect"], ["http.request", "http.disconnect"], []])
+def test_work_ends_when_the_client_has_gone_or_the_server_does_not_wait(messages):
+    ended = []
+
+    async def endless():
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+
+    status, *content = worked(endless, messages, cancelled=not messages)
+    assert (status, ended) == (499 if messages else 503, [True])
+    assert messages or "the server is stopping" in content[0].decode()
 
 
 def test_a_slow_client_is_told():
@@ -153,6 +222,8 @@ def test_the_server_s_own_stall_is_not_a_client_s_slowness():
 
             loop.call_soon(stall)
             await arrived.wait()
+            if not chunks:
+                await asyncio.Event().wait()
             return {"type": "http.request", "body": chunks.pop(0), "more_body": bool(chunks)}
 
         async def app(scope, receive, send):
@@ -161,7 +232,7 @@ def test_the_server_s_own_stall_is_not_a_client_s_slowness():
         async def send(message):
             statuses.append(message.get("status"))
 
-        await BoundedBody(app, 8, 9, 1000, 0.05, beside)({"type": "http", "headers": []}, receive, send)
+        await bounded(app, seconds=0.05)({"type": "http", "headers": []}, receive, send)
         return statuses
 
     assert asyncio.run(main()) == [b"123456"]
@@ -180,16 +251,20 @@ def test_all_bodies_together_are_bounded():
             await send({"type": "http.response.start", "status": 200, "headers": []})
 
         async def request(body):
+            left = [{"type": "http.request", "body": body}]
+
             async def receive():
-                return {"type": "http.request", "body": body}
+                if not left:
+                    await asyncio.Event().wait()
+                return left.pop()
 
             async def send(message):
                 if "status" in message:
                     statuses.append((message["status"], dict(message["headers"]).get(b"retry-after")))
 
-            await bounded({"type": "http", "headers": []}, receive, send)
+            await bodies({"type": "http", "headers": []}, receive, send)
 
-        bounded = BoundedBody(app, 8, 9, 10, 5.0, beside)
+        bodies = bounded(app, together=10)
         first = asyncio.create_task(request(b"123456"))
         await begun.wait()
         await request(b"78901")

@@ -1,19 +1,23 @@
-"""Reads requests' bodies before anything else does, unpacks them, and limits their size and time."""
+"""Requests' bodies, read before anything else: unpacked, and limited in size and time; clients that leave."""
 
 import asyncio
 import contextlib
 import zlib
 from collections.abc import Callable, Iterator
 
-from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse, Response
 
-from kzoo.serve.refusal import refuse
+from kzoo.serve.batching import STOPPING
+from kzoo.serve.limits import Limits
 
 SLOWEST = 100_000  # bytes a second
+RETRY_SECONDS = 1  # what clients are told to wait that come at a busy time
+READ_SECONDS = 10  # how long what a refused client still sends is read
+CLIENT_GONE = 499  # not an HTTP status, but what servers count when the client did not wait for the answer
 
 
 class Refused(Exception):
-    """A body is not taken.
+    """A request is not taken.
 
     Args:
         status: int. HTTP's.
@@ -22,6 +26,10 @@ class Refused(Exception):
 
     def __init__(self, status: int, reason: str):
         self.status, self.reason = status, reason
+
+
+class Disconnected(Exception):
+    """The client has left before its body was read."""
 
 
 class BoundedBody:
@@ -33,36 +41,73 @@ class BoundedBody:
     Bodies may be compressed by gzip, as TensorFlow Serving takes them; the limit is for what they hold. Where
     the bodies of all requests together would be too large, it answers 503.
 
+    Work for a client is cancelled when the client disconnects. When the server cancels it, at its end, the
+    client is answered 503.
+
     Args:
         app: the application, which gets requests with their whole bodies.
-        most: int. Maximum number of bytes of a body.
+        limits: of bodies.
         elements: int. Maximum number of elements of a body's JSON.
-        together: int. Maximum number of bytes of all bodies that are being read or worked on.
-        seconds: float. How long the server waits for a client that sends less than `SLOWEST`.
         beside: coroutine function like `Served.beside`, for what takes long.
     """
 
-    def __init__(self, app, most: int, elements: int, together: int, seconds: float, beside: Callable):
-        self.app, self.most, self.elements, self.together = app, most, elements, together
-        self.seconds, self._beside = seconds, beside
+    def __init__(self, app, limits: Limits, elements: int, beside: Callable):
+        self.app, self.limits, self.elements, self._beside = app, limits, elements, beside
         self._held = 0
 
     async def __call__(self, scope, receive, send):
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        incoming = Incoming(receive, self.seconds)
+        incoming = Incoming(receive, self.limits.read_seconds)
         try:
             with self._room() as take:
                 body = await self._whole(dict(scope["headers"]), incoming, take)
-                await self.app(scope, _replayed(body, receive), send)
+                await self._answer(body, scope, receive, send)
             return
-        except ClientDisconnect:
+        except Disconnected:
             return
         except Refused as refused:
             reason, status = refused.reason, refused.status
         # What has been read of the body is no longer in memory.
-        await refuse(reason, status, scope, receive if incoming.more else None, send, self.seconds)
+        rest = receive if incoming.more else None
+        await refuse(reason, status, scope, rest, send, self.limits.read_seconds)
+
+    async def _answer(self, body: bytes, scope, receive, send):
+        """Let the application answer, as long as the client is there.
+
+        Raises:
+            Refused: the server is stopping, and did not wait any longer.
+        """
+        begun, body_left = False, True
+
+        async def replay():
+            nonlocal body_left
+            if body_left:
+                body_left = False
+                return {"type": "http.request", "body": body, "more_body": False}
+            return await asyncio.shield(gone)
+
+        async def noted_send(message):
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        gone = asyncio.ensure_future(_disconnection(receive))
+        working = asyncio.ensure_future(self.app(scope, replay, noted_send))
+        try:
+            await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
+            if begun or working.done():
+                await working
+            else:
+                await Response(status_code=CLIENT_GONE)(scope, receive, send)  # for the metrics
+        except asyncio.CancelledError:  # uvicorn would answer it with an unexplained 500, and log a traceback
+            if begun:
+                raise
+            raise Refused(503, STOPPING) from None
+        finally:
+            working.cancel()
+            gone.cancel()
 
     @contextlib.contextmanager
     def _room(self) -> Iterator[Callable[[int], None]]:
@@ -74,7 +119,7 @@ class BoundedBody:
 
         def take(count: int):
             nonlocal taken
-            if self._held + count > self.together:
+            if self._held + count > self.limits.bodies:
                 raise Refused(503, "the server holds too many other requests: try again later")
             taken += count
             self._held += count
@@ -91,7 +136,7 @@ class BoundedBody:
 
         Raises:
             Refused: it is too large, too slow, or not what its headers say; there is no room for it.
-            ClientDisconnect: the client has left.
+            Disconnected: the client has left.
         """
         body, declared = bytearray(), headers.get(b"content-length", b"0")
         if declared.isdigit():
@@ -114,14 +159,14 @@ class BoundedBody:
         return plain
 
     def _unpacked(self, body: bytes) -> bytes:
-        plain = unzipped(body, self.most + 1)
+        plain = unzipped(body, self.limits.body + 1)
         self._check_size(len(plain))
         self._check_elements(plain)
         return plain
 
     def _check_size(self, size: int):
-        if size > self.most:
-            raise Refused(413, f"the body is larger than {self.most:,} bytes")
+        if size > self.limits.body:
+            raise Refused(413, f"the body is larger than {self.limits.body:,} bytes")
 
     def _check_elements(self, body: bytes):
         # All keys, and all values but the first, follow one of these; they may be in a text, too.
@@ -149,7 +194,7 @@ class Incoming:
 
         Raises:
             Refused: the client is too slow.
-            ClientDisconnect: it has left.
+            Disconnected: it has left.
         """
         now = asyncio.get_running_loop().time
         begin, receiving = now(), asyncio.ensure_future(self._receive())
@@ -162,7 +207,7 @@ class Incoming:
         message = receiving.result()
         if message["type"] == "http.disconnect":
             self.more = False
-            raise ClientDisconnect
+            raise Disconnected
         chunk, self.more = message.get("body", b""), message.get("more_body", False)
         if waited < self._left:
             self._left = min(self._seconds, self._left - waited + len(chunk) / SLOWEST)
@@ -186,11 +231,33 @@ def unzipped(body: bytes, most: int) -> bytes:
     return plain
 
 
-def _replayed(body: bytes, receive):
-    """Return a `receive` that returns the body at once, and then whatever follows."""
-    waiting = [{"type": "http.request", "body": body, "more_body": False}]
+async def refuse(reason: str, status: int, scope, receive, send, seconds: float = READ_SECONDS):
+    """Answer a request with an error, and close its connection when the client has sent its body.
 
-    async def replay():
-        return waiting.pop() if waiting else await receive()
+    A connection that is closed while its client is sending is reset, and the answer lost. The rest of a
+    body cannot be told from a next request, so that none can follow.
 
-    return replay
+    Args:
+        reason: str. For the client.
+        status: int. HTTP's.
+        scope, receive, send: the request's, as in ASGI; without `receive`, its body has been read.
+        seconds: float. The client is cut off after that time.
+    """
+    headers = {"Connection": "close"} | ({"Retry-After": str(RETRY_SECONDS)} if status == 503 else {})
+
+    async def held_send(message):
+        await send({**message, "more_body": True} if message["type"] == "http.response.body" else message)
+
+    await JSONResponse({"error": reason}, status, headers)(scope, None, held_send)
+    if receive is not None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while (await receive()).get("more_body", False):
+                    pass
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _disconnection(receive) -> dict:
+    while (message := await receive())["type"] != "http.disconnect":
+        pass
+    return message

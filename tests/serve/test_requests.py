@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from kzoo.errors import UserError
-from kzoo.serve.checks import Limits, padded_lengths
-from kzoo.serve.requests import RequestReader, answer
-from kzoo.serve.signatures import STRINGS, Signature, Tensor
+from kzoo.serve.limits import Limits
+from kzoo.serve.requests import STRINGS, RequestReader, Signature, Tensor, answer
+from kzoo.serve.shapes import padded_lengths
 
 OUTPUTS = {"translation": STRINGS, "score": Tensor("DT_FLOAT", (-1,))}
 ONE = {"serving_default": Signature({"text": STRINGS}, OUTPUTS)}
