@@ -3,8 +3,8 @@
 import gzip
 from pathlib import Path
 
-from kzoo.data.corpus import Corpus
-from kzoo.data.image_features import FeatureFile
+from kzoo.data.corpora import Corpus
+from kzoo.data.features import FeatureFile
 from kzoo.errors import UserError
 from kzoo.training.recipe import Recipe
 from kzoo.training.recipe_corpus import recipe_corpus

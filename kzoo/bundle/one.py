@@ -16,7 +16,7 @@ import keras
 import kzoo
 from kzoo.bundle.corpora import languages, test_splits
 from kzoo.bundle.target import DONE, end_with_parent
-from kzoo.data.corpus import Corpus
+from kzoo.data.corpora import Corpus
 from kzoo.errors import exits_on_errors
 from kzoo.evaluation.directions import evaluate_directions, write_directions
 from kzoo.evaluation.scores import evaluate, score_table, write_scores

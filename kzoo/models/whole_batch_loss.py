@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from kzoo.layers.mean_over_replicas import mean_over_replicas
+from kzoo.layers.normalization import mean_over_replicas
 from kzoo.models.label_smoothed_cross_entropy import token_weights
 
 

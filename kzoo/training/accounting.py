@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import keras
 import numpy as np
 
-from kzoo.data.around_batches import AroundBatches
+from kzoo.data.batch_wrappers import WrappedBatches
 from kzoo.text.tokenizers import PAD
 from kzoo.training.checkpoints import Checkpoints
 
@@ -52,7 +52,7 @@ class Account:
         self.seconds += seconds
 
 
-class CountedBatches(AroundBatches):
+class CountedBatches(WrappedBatches):
     """Batches that are counted as they are made.
 
     Args:

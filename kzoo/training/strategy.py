@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import keras
 
-from kzoo.data.worker_rows import WorkerRows
+from kzoo.data.batch_wrappers import WorkerRows
 from kzoo.errors import UserError, WorkerError, one_line
 from kzoo.files import whole_folder
 from kzoo.training.fatal_errors import LOST_A_WORKER
