@@ -1,7 +1,6 @@
 """Files and folders that are written completely or not at all."""
 
 import contextlib
-import fcntl
 import glob
 import hashlib
 import json
@@ -13,7 +12,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from filelock import lock_descriptor
+
 from kzoo.errors import UserError
+
+WINDOWS = os.name == "nt"
 
 
 def cache_folder() -> Path:
@@ -40,10 +43,11 @@ def whole_file(path: str | os.PathLike) -> Iterator[Path]:
     Raises:
         UserError: it cannot be written, for example because the disk is full.
     """
-    if _is_no_file(path):
+    found = _replaceable(path)
+    if found is None:
         yield Path(path)
         return
-    path = Path(path).resolve()  # a link's target is replaced, not the link
+    path = found
     with _beside(path) as beside:
         yield beside
         to_disk(beside)
@@ -83,19 +87,21 @@ def check_writable(path: str | os.PathLike):
     Raises:
         UserError: it cannot be written.
     """
-    if _is_no_file(path):
+    path = _replaceable(path)
+    if path is None:
         return
-    path = Path(path).resolve()
     if path.is_dir():
         raise UserError(f"{path}: cannot be written (it is a folder)")
     with _beside(path) as beside:
         beside.touch()
 
 
-def _is_no_file(path: str | os.PathLike) -> bool:
-    """Return whether a path is a device or pipe, written to directly because its target may have no name."""
-    path = Path(path)
-    return path.exists() and not (path.is_file() or path.is_dir())
+def _replaceable(path: str | os.PathLike) -> Path | None:
+    """Return the file to replace, of a link its target; `None`: a device or pipe, written as it is."""
+    with writing(path):
+        path = Path(path)
+        special = path.exists() and not (path.is_file() or path.is_dir())
+        return None if special else path.resolve()
 
 
 @contextlib.contextmanager
@@ -110,9 +116,7 @@ def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
     Raises:
         UserError: it cannot be written, for example because the disk is full, or it is a file.
     """
-    path = Path(path).resolve()
-    if path.is_file():
-        raise UserError(f"{path}: cannot be written (it is a file, not a folder)")
+    path = _folder(path)
     with writing(path):
         with unfinished_folder(path) as unfinished:
             yield unfinished
@@ -163,13 +167,14 @@ def _remove_abandoned(path: Path):
 @contextlib.contextmanager
 def _held(folder: Path) -> Iterator[bool]:
     """Lock a folder while the block and this process run; yield whether no other process has it locked."""
+    if WINDOWS:  # which opens no folders
+        yield False
+        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        mine = True
-    except OSError:  # another process holds it, or the file system cannot tell
         mine = False
-    try:
+        with contextlib.suppress(OSError):  # the file system cannot tell
+            mine = lock_descriptor(descriptor, blocking=False)
         yield mine
     finally:
         os.close(descriptor)
@@ -230,11 +235,18 @@ def check_replaceable(path: str | os.PathLike, mark: str):
     Raises:
         UserError: it is a file, or a folder with other contents.
     """
-    path = Path(path).resolve()
-    if path.is_file():
-        raise UserError(f"{path}: cannot be written (it is a file, not a folder)")
+    path = _folder(path)
     if path.is_dir() and any(path.iterdir()) and not (path / mark).exists():
         raise UserError(f"{path}: is a folder with other contents (no {mark}); choose a new one")
+
+
+def _folder(path: str | os.PathLike) -> Path:
+    """Return the whole path of a folder that may be missing, but is no file."""
+    with writing(path):
+        path = Path(path).resolve()
+        if path.is_file():
+            raise UserError(f"{path}: cannot be written (it is a file, not a folder)")
+        return path
 
 
 def _hidden(name: str) -> str:
@@ -247,6 +259,8 @@ HIDDEN = re.compile(rf"\.(?P<name>.+)\.kzoo-[0-9a-f]{{8}}(?P<earlier>{re.escape(
 
 def to_disk(path: Path):
     """Wait until a file's contents, or a folder's entries, are physically on disk."""
+    if WINDOWS:  # which does that for no folder, nor for what is open for reading
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -269,13 +283,14 @@ def _beside(path: str | os.PathLike) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def writing(path: Path):
+def writing(path: str | os.PathLike):
     """Report in one line, as `UserError`, why a file or folder cannot be written."""
     try:
         yield
-    except (OSError, RuntimeError) as error:
-        # h5py reports a full disk as a RuntimeError when it closes a file.
-        if isinstance(error, RuntimeError) and "errno =" not in str(error):
+    except (OSError, RuntimeError, ValueError) as error:
+        # h5py reports a full disk as a RuntimeError when it closes a file; of ValueErrors, a name with a NUL.
+        known = "errno =" if isinstance(error, RuntimeError) else "embedded null"
+        if not isinstance(error, OSError) and known not in str(error):
             raise
         reason = (getattr(error, "strerror", None) or str(error)).splitlines()[0]
         raise UserError(f"{path}: cannot be written ({reason})") from None

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -286,7 +287,7 @@ def test_a_report_is_on_the_first_run_s_own_test_set(tmp_path, monkeypatch, caps
     monkeypatch.setattr("kzoo.cli.comparison.start_backend", lambda: None)
     seen = []
     monkeypatch.setattr(
-        "kzoo.data.corpus.Corpus.pairs", lambda _, split, *way: seen.append((split, *way)) or exit()
+        "kzoo.data.corpora.Corpus.pairs", lambda _, split, *way: seen.append((split, *way)) or exit()
     )
     CliRunner().invoke(cli.app, arguments[:-2])
     assert seen == [("test_2016_flickr", "en", "de")]
@@ -408,3 +409,10 @@ def test_a_backend_that_cannot_start_says_why_in_one_line(error, reason):
     with pytest.raises(UserError) as raised, backend._started():
         raise error
     assert str(raised.value).endswith(f"(KERAS_BACKEND): {reason}")
+
+
+def test_the_list_is_printed_where_standard_output_is_not_utf_8():
+    command = [sys.executable, "-m", "kzoo", "list", "pope_tiny_multi30k_en_de"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, env=environment, check=True)
+    assert b"pope_tiny_multi30k_en_de" in done.stdout and b"\\u2192" in done.stdout and not done.stderr

@@ -98,6 +98,18 @@ def test_what_cannot_be_written_shows_before_the_work(tmp_path):
         check_writable(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b"])
+def test_a_name_that_no_file_can_have_is_one_line(name, tmp_path):
+    for write in (
+        check_writable,
+        lambda path: write_json(path, 1),
+        lambda path: whole_folder(path).__enter__(),
+    ):
+        with pytest.raises(UserError, match="cannot be written") as error:
+            write(tmp_path / name)
+        assert "\n" not in str(error.value)
+
+
 def test_a_pipe_is_written_to_as_it_is():
     write = "from kzoo.files import *; check_writable('/dev/stdout')\n"
     write += "with whole_file('/dev/stdout') as file: file.write_text('through')"

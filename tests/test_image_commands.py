@@ -13,8 +13,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from kzoo import cli
-from kzoo.data import Extractor, write_features
-from kzoo.data.corpora import open_files
+from kzoo.data import Extractor, open_files, write_features
 from kzoo.errors import UserError
 from kzoo.evaluation.image_plots import plot_image_attention, plot_regions
 from kzoo.models import Hypothesis

@@ -100,10 +100,22 @@ def test_a_table_is_refused(upper):
     assert "cut -f1 pairs.tsv" in str(refused.exception)
 
 
+@pytest.mark.parametrize(("text", "refused"), [("a\tb\nc\td\n", True), ("a\tb\nc\n", False)])
+def test_text_whose_lines_all_have_tabs_is_taken_for_a_table(upper, text, refused):
+    Path("pairs.txt").write_text(text)
+    for name, options in (("pairs.txt", ["--input", "pairs.txt"]), ("standard input", [])):
+        done = CliRunner().invoke(cli.app, ["translate", "m", *options], input=text)
+        if refused:
+            assert isinstance(done.exception, UserError)
+            assert name in str(done.exception) and "cut -f1" in str(done.exception)
+        else:
+            assert done.exit_code == 0
+
+
 @pytest.mark.parametrize("command", [["evaluate", "m"], ["report", "page.html", "m", "m"]])
 def test_files_are_one_table_or_a_text_and_its_references(command, upper, monkeypatch):
     told, stub = [], SimpleNamespace(languages=["en", "de"])
-    monkeypatch.setattr("kzoo.data.corpora.open_files", lambda test: told.append(test) or stub.none)
+    monkeypatch.setattr("kzoo.data.open_files", lambda test: told.append(test) or stub.none)
     for files in (["t.tsv"], ["a", "b"], ["a", "b", "c"]):
         CliRunner().invoke(cli.app, [*command, "--files", *files, "--truncate"])
         assert told.pop() == [Path(file) for file in files]

@@ -1,6 +1,8 @@
 """The `kzoo` command line: its commands, and errors printed as one line."""
 
+import io
 import os
+import sys
 import warnings
 from typing import Annotated
 
@@ -43,6 +45,8 @@ def main(application: typer.Typer | None = None):
     Args:
         application: another application than `kzoo`'s, for scripts that use the package.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # it may not be UTF-8
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     with exits_on_errors():

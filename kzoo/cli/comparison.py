@@ -53,8 +53,8 @@ def report(
     ] = None,
 ):
     """Write a page with two presets' translations side by side, largest differences first, and their BLEU."""
-    from kzoo.data.corpora import open_corpus, open_files
-    from kzoo.data.image_features import FeatureFile
+    from kzoo.data import open_corpus, open_files
+    from kzoo.data.features import FeatureFile
     from kzoo.presets.description import scored_search
     from kzoo.presets.shelf import direction, load, locate, preset_name
 

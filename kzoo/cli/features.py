@@ -40,7 +40,7 @@ def extract(
     ] = False,
 ):
     """Write the features of pictures; run again to resume after an interruption."""
-    from kzoo.data.corpus import picture_names
+    from kzoo.data.corpora import picture_names
 
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder of pictures")

@@ -1,7 +1,6 @@
 """A file of results that grows as they are made: a command that was stopped goes on where it was."""
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
@@ -11,6 +10,8 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
+
+from filelock import lock_descriptor
 
 from kzoo.data.text_files import packing_of
 from kzoo.errors import UserError
@@ -38,10 +39,8 @@ def growing_file(path: Path, made_of: str) -> Iterator[BinaryIO]:
     path = path.resolve()
     part = path.with_name(f"{path.name}.{hashlib.sha256(made_of.encode()).hexdigest()[:8]}.part")
     with open(part, "a+b") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(f"{part}: another process writes it") from None
+        if not lock_descriptor(file.fileno(), blocking=False):
+            raise UserError(f"{part}: another process writes it")
         try:
             yield file
             file.flush()

@@ -59,7 +59,7 @@ def evaluate(
     A multilingual preset without --from and --to is scored in every direction, or in those that its recipe
     names, on one split: the first test set if none is named.
     """
-    from kzoo.data.corpora import open_corpus, open_files
+    from kzoo.data import open_corpus, open_files
     from kzoo.evaluation.directions import write_directions
     from kzoo.evaluation.meteor import LEFT_OUT
     from kzoo.evaluation.scores import evaluate as evaluate_splits

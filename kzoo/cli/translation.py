@@ -145,22 +145,22 @@ def _done(written: BinaryIO, n_best: int) -> int:
 
 def _sentences(text: list[str] | None, file: Path | None) -> list[str]:
     """Return the sentences of a file, of the arguments, or else of standard input."""
-    from kzoo.data.tables import is_table
-    from kzoo.data.text_files import as_utf8, decode_lines, read_lines
+    from kzoo.data.own_files import is_table
+    from kzoo.data.text_files import as_utf8, decode_lines, plain_lines, read_lines
 
     if file is not None:
+        one_column = f"give one column, as cut -f1 {file} writes it"
         if is_table(file):
-            raise UserError(
-                f"{file} is a table, and --input reads text, one sentence per line: give one column, as "
-                f"cut -f1 {file} writes it"
-            )
-        return read_lines(file).sentences
+            raise UserError(f"{file} is a table, and --input reads text, one sentence per line: {one_column}")
+        return list(plain_lines(read_lines(file).sentences, str(file), one_column))
     if text:
         if len(text) == 1 and os.path.isfile(text[0]):  # for a long sentence too, unlike Path.is_file
             print(f"{text[0]} is translated as a sentence; --input translates the file", file=sys.stderr)
         arguments = "".join(f"{line}\n" for line in text)
         return decode_lines(arguments.encode("utf-8", "surrogateescape"), "the arguments")
-    return decode_lines(b"".join(as_utf8([sys.stdin.buffer.read()], "standard input")), "standard input")
+    name = "standard input"
+    lines = decode_lines(b"".join(as_utf8([sys.stdin.buffer.read()], name)), name)
+    return list(plain_lines(lines, name, "give one column, as cut -f1 writes it"))
 
 
 def _images(translator, preset: str, pictures: list[Path] | None, features, count: int) -> dict:

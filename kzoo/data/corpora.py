@@ -1,20 +1,174 @@
-"""The parallel corpora that there are: by name, or from the user's own files.
+"""Parallel corpora: sentences in several languages, aligned by line, and perhaps their pictures; by name.
 
-Recipes and the command line open corpora here.
+Recipes and the command line open corpora here; `kzoo.data.own_files` opens the user's own files.
 """
 
-import functools
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
-from kzoo.data.corpus import Corpus, own_file
-from kzoo.data.multi30k import read_multi30k
-from kzoo.data.own_splits import split_rows
-from kzoo.data.tables import Columns, is_table, table_rows
+from kzoo.data.downloaded_corpora import TATOEBA_LANGUAGES, read_multi30k, read_tatoeba
+from kzoo.data.features import FeatureFile, open_features
 from kzoo.data.text_files import Text, check_aligned, read_lines
 from kzoo.errors import UserError, nearest
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Sentences in several languages, aligned by line, in named splits.
+
+    Nothing is read, generated or downloaded before sentences are requested.
+
+    Args:
+        name: the corpus's name, as in `open_corpus(name)`; "files" for the user's own files.
+        languages: the codes of its languages.
+        splits: the names of its splits.
+        licence: terms of use, one line.
+        citation: whom to cite, one line; empty if no citation is requested.
+        read: `read(split, language)` returns the `Text`; called with existing splits and languages only.
+        absent: the (split, language) combinations that do not exist.
+        read_images: `read_images(split)` returns one image per line; `None`: there are none.
+        further_references: `further_references(split)` returns further texts in the last language; `None`:
+            there are none.
+    """
+
+    name: str
+    languages: tuple[str, ...]
+    splits: tuple[str, ...]
+    licence: str
+    citation: str
+    read: Callable[[str, str], Text] = field(repr=False)
+    absent: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
+    read_images: Callable[[str], np.ndarray | FeatureFile] | None = field(default=None, repr=False)
+    further_references: Callable[[str], list[Text]] | None = field(default=None, repr=False)
+
+    def sentences(self, split: str, language: str) -> list[str]:
+        """Return the sentences of one language of one split, in file order, empty ones included.
+
+        Args:
+            split: one of `splits`.
+            language: one of `languages_in(split)`.
+
+        Raises:
+            UserError: no such split or language; a file that is missing, broken, empty or not UTF-8.
+
+        Example:
+            >>> open_corpus("multi30k").sentences("test_2016_flickr", "en")[0]
+            'A man in an orange hat starring at something.'
+        """
+        self._check(split, language)
+        return self._text(split, language).sentences
+
+    def pairs(self, split: str, source: str, target: str) -> tuple[list[str], list[str]]:
+        """Return the source and the target sentences of a split, aligned line by line.
+
+        Args:
+            split: one of `splits`.
+            source: the source language.
+            target: the target language.
+
+        Raises:
+            UserError: as for `sentences`; or the two files have different numbers of lines.
+
+        Example:
+            >>> english, german = open_corpus("multi30k").pairs("val", "en", "de")
+            >>> len(english), len(german)
+            (1014, 1014)
+        """
+        self._check(split, source, target)  # check both before the first is read or downloaded
+        left, right = self._text(split, source), self._text(split, target)
+        check_aligned(left, right)
+        return left.sentences, right.sentences
+
+    def more_references(self, split: str, language: str) -> list[list[str]]:
+        """Return further true translations into a language, beside its sentences; mostly there are none.
+
+        Raises:
+            UserError: as for `sentences`; or another number of lines.
+        """
+        if self.further_references is None or language != self.languages[-1]:
+            return []
+        texts = self.further_references(split)
+        for text in texts:
+            check_aligned(self._text(split, language), text)
+        return [text.sentences for text in texts]
+
+    def images(self, split: str) -> np.ndarray | FeatureFile:
+        """Return the images of a split `(N, …)`, in the order of its sentences.
+
+        Raises:
+            UserError: no such split, or a corpus without images.
+        """
+        self.languages_in(split)
+        if self.read_images is None:
+            raise UserError(
+                f"corpus {self.name} has no images: give a folder of features with --images FOLDER, "
+                "in a recipe images=FOLDER; or another corpus"
+            )
+        return self.read_images(split)
+
+    def with_images(self, folder: str | os.PathLike) -> "Corpus":
+        """Return the corpus with the features `SPLIT.npy` of a folder as its images.
+
+        `SPLIT.txt` in that folder, or in the corpus's folder under KZOO_DATA, names the picture of each line;
+        anything after a `#` is ignored. Without it the rows must be in the order of the lines.
+
+        Args:
+            folder: a folder with the files that `kzoo features extract` writes.
+        """
+        features = Path(folder).expanduser()
+
+        def read(split: str) -> FeatureFile:
+            beside = features / f"{split}.txt"
+            listed = beside if beside.is_file() else own_file(f"{self.name}/{split}.txt")
+            names = None if listed is None else picture_names(listed)
+            return open_features(features / f"{split}.npy", names)
+
+        return replace(self, read_images=read)
+
+    def languages_in(self, split: str) -> tuple[str, ...]:
+        """Return the languages in which a split exists; raises `UserError` if there is no such split."""
+        if split not in self.splits:
+            raise UserError(f"corpus {self.name} has no split {split!r}: {nearest(split, list(self.splits))}")
+        return tuple(language for language in self.languages if (split, language) not in self.absent)
+
+    def _check(self, split: str, *languages: str) -> None:
+        here = self.languages_in(split)
+        for language in languages:
+            if language not in self.languages:
+                near = nearest(language, list(self.languages))
+                raise UserError(f"corpus {self.name} has no language {language!r}: {near}")
+            if language not in here:
+                others = ", ".join(other for other in self.splits if (other, language) not in self.absent)
+                raise UserError(
+                    f"corpus {self.name} has no {language} in split {split}: it has {', '.join(here)} there, "
+                    f"and {language} in {others}"
+                )
+
+    def _text(self, split: str, language: str) -> Text:
+        text = self.read(split, language)
+        if not any(sentence.strip() for sentence in text.sentences):
+            raise UserError(f"{text.where} is empty: the {language} side of split {split} has no sentence")
+        return text
+
+
+def picture_names(path: Path) -> list[str]:
+    """Return the file names of pictures, one per line; Multi30k writes `NAME#CAPTION` in one of its lists."""
+    return [line.partition("#")[0] for line in read_lines(path).sentences]
+
+
+def own_file(name: str) -> Path | None:
+    """Return the file of this name under the folder KZOO_DATA, if there is one."""
+    folder = os.environ.get("KZOO_DATA")
+    if not folder:
+        return None
+    if not Path(folder).expanduser().is_dir():
+        raise UserError(f"KZOO_DATA is {folder!r}: no such folder")
+    file = Path(folder).expanduser() / name
+    return file if file.exists() else None
 
 
 def open_corpus(name: str) -> Corpus:
@@ -37,116 +191,6 @@ def open_corpus(name: str) -> Corpus:
     if name not in CORPORA:
         raise UserError(f"unknown corpus {name!r}: {nearest(name, list(CORPORA))}")
     return CORPORA[name]()
-
-
-Paths = str | Path | Sequence[str | Path]
-
-
-def open_files(
-    train: Paths | None = None,
-    val: Paths | int | float | None = None,
-    test: Paths | int | float | None = None,
-    languages: Sequence[str] = ("en", "de"),
-    columns: Columns = (),
-) -> Corpus:
-    """Return the user's own files as a corpus.
-
-    Args:
-        train: text files aligned by line, one per language in the order of `languages`, or one table (`.tsv`
-            or `.csv`): UTF-8, or UTF-16 with a byte order mark, plain or packed (`.gz`, `.bz2`, `.xz`).
-        val: the same for the validation split; or how many rows of `train` it takes, a number or, below 1, a
-            share: `kzoo.data.own_splits` says which.
-        test: likewise; of two languages, more files are further references.
-        languages: the codes of the files or columns, two or more.
-        columns: the columns of a table that has more: numbers from 1, or names in its first line, in the
-            order of `languages`.
-
-    Raises:
-        UserError: no split at all, a file that does not exist, or files that are neither one per language nor
-            a table.
-
-    Example:
-        >>> corpus = open_files(train=("train.id", "train.zh"), val="val.tsv.gz", languages=("id", "zh"))
-        >>> corpus.splits
-        ('train', 'val')
-    """
-    if isinstance(languages, str) or len(languages) < 2 or len(set(languages)) < len(languages):
-        raise UserError(f"languages is {languages!r}: at least two different language codes are needed")
-    languages, given = tuple(languages), {"train": train, "val": val, "test": test}
-    if columns and len(columns) != len(languages):
-        raise UserError(f"columns is {list(columns)!r}: give one for each of {', '.join(languages)}")
-    parts = {split: part for split, part in given.items() if isinstance(part, int | float)}
-    files = {
-        split: _files(split, paths, len(languages))
-        for split, paths in given.items()
-        if paths is not None and split not in parts
-    }
-    if not files:
-        raise UserError("no files: give at least one of train, val and test")
-    if parts and "train" not in files:
-        raise UserError(f"{', '.join(parts)} would be split off train, which has no files")
-
-    def whole(split: str, language: str) -> Text:
-        column, paths = languages.index(language), files[split]
-        if len(paths) > 1:
-            return _read_text(paths[column])
-        where, lines = read_lines(paths[0])
-        return Text(where, [row[column] for row in table_rows(paths[0], lines, languages, columns)])
-
-    @functools.cache
-    def rows() -> dict[str, np.ndarray]:
-        sides = [whole("train", language) for language in languages]
-        for side in sides[1:]:
-            check_aligned(sides[0], side)
-        return split_rows([side.sentences for side in sides], parts)
-
-    def read(split: str, language: str) -> Text:
-        if not parts or split not in ("train", *parts):
-            return whole(split, language)
-        text = whole("train", language)
-        return Text(f"{text.where} ({split})", [text.sentences[row] for row in rows()[split]])
-
-    def further(split: str) -> list[Text]:
-        return [_read_text(path) for path in files.get(split, ())[len(languages) :]]
-
-    splits = tuple(split for split in given if split in files or split in parts)
-    return Corpus("files", languages, splits, "the user's own", "", read, further_references=further)
-
-
-def _files(split: str, paths: Paths, count: int) -> tuple[Path, ...]:
-    """Return the text files of a split, or the one table, all of which exist."""
-    if isinstance(paths, str | Path):
-        paths = (paths,)
-    files = tuple(Path(path).expanduser() for path in paths)
-    table = next(filter(is_table, files), None)
-    if table and len(files) > 1:
-        raise UserError(
-            f"split {split}: {table} is a table, which has all languages: give it alone, or text files"
-        )
-    more = split == "test" and count == 2 and len(files) > 2  # further references
-    if not (table or more or len(files) == count):
-        seen = ", ".join(map(str, files)) or "nothing"
-        number = "two" if count == 2 else count
-        raise UserError(
-            f"split {split} is {seen}: give {number} aligned text files or one table (.tsv or .csv)"
-        )
-    for number, file in enumerate(files):
-        if not file.is_file():
-            where = "" if file.is_absolute() else f"; the current folder is {Path.cwd()}"
-            raise UserError(f"{file}: no such file (split {split}{where})")
-        if file in files[:number]:
-            raise UserError(f"split {split} names {file} twice: give a file for each language")
-    return files
-
-
-def _read_text(path: Path) -> Text:
-    """Return the lines of a text file of one language."""
-    text = read_lines(path)
-    if text.sentences and all("\t" in line for line in text.sentences):
-        raise UserError(
-            f"{path}: every line has a tab, as in a table: name it .tsv and give it alone, or a column of it"
-        )
-    return text
 
 
 def _multi30k() -> Corpus:
@@ -177,11 +221,9 @@ def _wmt17_zh_en() -> Corpus:
 
 
 def _tatoeba_zh_en() -> Corpus:
-    from kzoo.data.tatoeba import LANGUAGES, read_tatoeba
-
     return Corpus(
         name="tatoeba_zh_en",
-        languages=LANGUAGES,
+        languages=TATOEBA_LANGUAGES,
         splits=("train", "val", "test"),
         licence="CC BY 2.0 FR",
         citation="Tatoeba (tatoeba.org), by way of ManyThings.org",

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from numbers import Real
 
-import keras
 import numpy as np
 
-from kzoo.data.batches import Batches, batch_shapes, differing_first_two
+from kzoo.data.batch_shapes import batch_shapes, check_longest, differing_first_two, pair_lengths
+from kzoo.data.batches import Batches, BatchesByEpoch
 from kzoo.errors import UserError
 
 
-class PairBatches(keras.utils.PyDataset):
+class PairBatches(BatchesByEpoch):
     """Batches that rotate over language pairs, one pair per batch, in shapes that all pairs share.
 
     Without weights, the batches of every pair are spread evenly over the epoch, which has each batch once:
@@ -62,7 +62,12 @@ class PairBatches(keras.utils.PyDataset):
         sides = sides_of_pairs(words, pairs, languages)
         if weights is not None:
             check_weights(weights, pairs)
-        shapes = batch_shapes(list(sides.values()), tokens, sentences, num_shapes, max_length)
+        lengths = [pair_lengths(*side) for side in sides.values()]
+        longest = max(lengths, key=np.max)
+        limit = (max_length or longest.max()) if sentences else min(max_length or tokens, tokens)
+        check_longest(longest, limit, "sentence pair")
+        distinct = np.unique(np.concatenate(lengths), return_counts=True)
+        shapes = batch_shapes(*distinct, tokens, sentences, num_shapes)
         self.languages = list(languages)
         self.batches = [
             Batches(*sides[pair], shapes=shapes, seed=seed + number) for number, pair in enumerate(pairs)
@@ -79,9 +84,6 @@ class PairBatches(keras.utils.PyDataset):
         counts = zip(self.batches, self._counts, strict=True)
         return round(sum(batches.num_words * count / len(batches) for batches, count in counts))
 
-    def __len__(self) -> int:
-        return len(self._plan)
-
     def __getitem__(self, index: int):
         pair, batch = self._plan[index]
         inputs, labels, weights = self.batches[pair].batch(*batch)
@@ -91,16 +93,12 @@ class PairBatches(keras.utils.PyDataset):
         inputs["target_language"] = np.full(rows, numbers[1], "int32")
         return inputs, labels, weights
 
-    def on_epoch_end(self):
-        self.start_epoch(self.epoch + 1)
-
     def digest(self) -> str:
         """Return the SHA-256 of all pairs' training data."""
         return hashlib.sha256("".join(batches.digest() for batches in self.batches).encode()).hexdigest()
 
-    def start_epoch(self, epoch: int):
-        """Put the batches in the order of epoch `epoch`, counted from 0."""
-        self.epoch = epoch
+    def plan(self, epoch: int) -> list[tuple]:
+        """Return the batches of an epoch: the number of a language pair, and one of its batches."""
         plan = []
         for pair, (batches, count) in enumerate(zip(self.batches, self._counts, strict=True)):
             passes = {}  # each pair's passes over its sentences, as many as this epoch needs
@@ -110,7 +108,7 @@ class PairBatches(keras.utils.PyDataset):
                     passes[number] = batches.plan(number)
                 plan.append(((turn + 0.5) / count, pair, passes[number][place]))
         plan.sort(key=lambda item: item[:2])
-        self._plan = differing_first_two([item[1:] for item in plan], lambda item: item[1][0])
+        return differing_first_two([item[1:] for item in plan], lambda item: item[1][0])
 
 
 def apportioned(count: int, shares: Sequence[float]) -> list[int]:

@@ -22,7 +22,7 @@ import numpy as np
 from kzoo.data.unknown_characters import UnknownCharacters, unknown_characters
 from kzoo.errors import UserError
 from kzoo.files import sha256
-from kzoo.text.line_ends import one_line
+from kzoo.text.sentences import one_line
 
 PAIRS = 100_000  # per shard
 BLOCK = 10_000  # pairs that a process tokenizes at a time

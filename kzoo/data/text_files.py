@@ -185,6 +185,43 @@ def decode_lines(data: bytes, where: str, before: int = 0) -> list[str]:
     return [line.rstrip("\r") for line in lines]
 
 
+def stream_lines(path: Path) -> Iterator[str]:
+    """Yield the lines that `read_lines` returns.
+
+    Args:
+        path: the file.
+
+    Raises:
+        UserError: as for `read_lines`.
+    """
+    before, rest = 0, b""
+    for chunk in text_chunks(path):
+        whole, newline, rest = (rest + chunk).rpartition(b"\n")
+        lines = decode_lines(whole + newline, str(path), before)
+        before += len(lines)
+        yield from lines
+    yield from decode_lines(rest, str(path), before)  # the text after the last line feed
+
+
+def plain_lines(lines: Iterable[str], where: str, remedy: str) -> Iterator[str]:
+    """Yield the lines of text in one language; refuse it at its end if every line has a tab, as in a table.
+
+    Args:
+        lines: the text.
+        where: its name in the error.
+        remedy: what to do, for the error.
+
+    Raises:
+        UserError: it is a table.
+    """
+    count = tabs = 0
+    for line in lines:
+        count, tabs = count + 1, tabs + ("\t" in line)
+        yield line
+    if 0 < count == tabs:
+        raise UserError(f"{where}: every line has a tab, as in a table: {remedy}")
+
+
 def check_aligned(left: Text, right: Text):
     """Raise `UserError` for two texts of different numbers of lines."""
     if len(left.sentences) != len(right.sentences):

@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from kzoo.data.download import download_archive
+from kzoo.data.downloaded_corpora import download_archive
 from kzoo.data.text_files import Text, read_lines
 from kzoo.errors import UserError
 from kzoo.files import cache_folder, whole_folder
-from kzoo.text.chinese_characters import BETWEEN_CHINESE
+from kzoo.text.languages import BETWEEN_CHINESE
 
 LANGUAGES = ("zh", "en")
 CWMT = (

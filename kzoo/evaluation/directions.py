@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from kzoo.data.corpus import Corpus
+from kzoo.data.corpora import Corpus
 from kzoo.errors import UserError
 from kzoo.evaluation.markdown import markdown_table
 from kzoo.evaluation.scores import SplitScores, score_translations

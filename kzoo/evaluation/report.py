@@ -19,7 +19,7 @@ from PIL import Image
 from kzoo.errors import UserError
 from kzoo.evaluation.significance import HOW_P, ComparedBleu
 from kzoo.files import whole_file
-from kzoo.text.chinese_characters import CHINESE
+from kzoo.text.languages import CHINESE
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;

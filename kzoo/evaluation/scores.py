@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.tokenizers.tokenizer_char import TokenizerChar
 
-from kzoo.data.corpus import Corpus
+from kzoo.data.corpora import Corpus
 from kzoo.errors import UserError
 from kzoo.evaluation.markdown import markdown_table
 from kzoo.evaluation.meteor import find_meteor, meteor_score

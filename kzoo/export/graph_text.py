@@ -75,7 +75,7 @@ def graph_characters(tokenizer: CharacterTokenizer):
 
 
 def one_line_in_graph(text):
-    """Return texts `(B,)` without line ends, as `kzoo.text.line_ends.one_line` does."""
+    """Return texts `(B,)` without line ends, as `kzoo.text.sentences.one_line` does."""
     import tensorflow as tf
 
     without = tf.strings.regex_replace(text, f"^{LINE_ENDS}|{LINE_ENDS}$", "")

@@ -1,11 +1,22 @@
-"""Where a trained preset is: in a folder, on the zoo's shelf, or in the cache of fetched presets."""
+"""Where a trained preset is: in a folder, on the zoo's shelf, or at a host, from which it is fetched once."""
 
 import importlib.util
 import os
 import re
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
-from kzoo.errors import UserError, nearest
+from kzoo.errors import UserError, first_line, nearest
+from kzoo.files import cache_folder, to_disk, unfinished_folder
+from kzoo.hub.integrity import METADATA_FILE, check_files, read_listing
+
+NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
+HUGGING_FACE = re.compile(rf"hf://({NAME}/{NAME})(?:@({NAME}(?:/{NAME})*))?")
+KAGGLE = re.compile(rf"kaggle://({NAME}/{NAME}/keras/{NAME})(?:/([0-9]+))?")
+FORMS = "hf://USER/REPOSITORY[@REVISION], kaggle://USER/MODEL/keras/VARIATION[/VERSION]"
+Fetch = Callable[[list[str], Path], object]  # the named files, into a folder
 
 
 def _shelf() -> Path:
@@ -34,8 +45,6 @@ def locate(preset: str | os.PathLike) -> Path:
     """
     name = os.fspath(preset)
     if "://" in name:
-        from kzoo.hub.cache import fetched
-
         return fetched(name)
     try:
         for folder in (Path(name), Path(name) / "preset", SHELF / name):
@@ -68,3 +77,91 @@ def shelved() -> list[str]:
     if not SHELF.is_dir():  # kzoo was installed without it
         return []
     return sorted(folder.name for folder in SHELF.iterdir() if (folder / "config.json").is_file())
+
+
+def fetched(handle: str) -> Path:
+    """Return the folder of the cache that holds a handle's preset; fetch it if it is not there yet.
+
+    It appears complete or not at all, even when several processes fetch it at once, and is used offline from
+    then on. The named revision or version is kept; without one, the newest at the time of fetching.
+
+    Args:
+        handle: in one of the two `FORMS`.
+
+    Raises:
+        UserError: no such handle, no network, not a preset of kzoo's, a file that is missing or altered.
+    """
+    place, fetch = parse_handle(handle)
+    folder = cache_folder() / "presets" / place
+    if folder.is_dir():
+        return folder
+    try:
+        with unfinished_folder(folder) as unfinished:
+            _fill(unfinished, handle, fetch)
+            _move(unfinished, folder)
+    except OSError as error:
+        raise UserError(
+            f"{handle} cannot be kept in {folder} ({error.strerror or error}); "
+            "KZOO_CACHE can name another folder"
+        ) from None
+    return folder
+
+
+def parse_handle(handle: str) -> tuple[str, Fetch]:
+    """Return the place of a handle's preset below the cache, and the function that fetches its files.
+
+    Raises:
+        UserError: it has none of the `FORMS`.
+    """
+    if match := HUGGING_FACE.fullmatch(handle):
+        repository, revision = match.groups()
+
+        def fetch(names: list[str], folder: Path):
+            from huggingface_hub import snapshot_download
+
+            snapshot_download(repository, revision=revision, allow_patterns=names, local_dir=folder)
+
+        return f"hf/{repository}/{quote(revision or 'main', safe='')}", fetch
+    if match := KAGGLE.fullmatch(handle):
+        model, version = match.groups()
+
+        def fetch(names: list[str], folder: Path):
+            from kagglehub import model_download
+
+            for name in names:
+                model_download(handle.removeprefix("kaggle://"), name, output_dir=str(folder))
+
+        return f"kaggle/{model}/{version or 'latest'}", fetch
+    raise UserError(f"unknown handle {handle!r}; the forms are {FORMS}")
+
+
+def _fill(folder: Path, handle: str, fetch: Fetch):
+    """Fetch a preset's metadata and the files that it lists, and check them."""
+    _fetch([METADATA_FILE], folder, handle, fetch)
+    listing = read_listing(folder, handle)
+    _fetch(list(listing), folder, handle, fetch)
+    check_files(folder, listing, handle)
+    for own in (".cache", ".complete"):  # where the two packages note what they have done
+        shutil.rmtree(folder / own, ignore_errors=True)
+    for name in (METADATA_FILE, *listing):
+        to_disk(folder / name)  # before the folder gets its name, in case power fails
+
+
+def _fetch(names: list[str], folder: Path, handle: str, fetch: Fetch):
+    try:
+        fetch(names, folder)
+    except Exception as error:  # the packages have no common error class, and change theirs
+        reason = first_line(error)
+        reason = reason if len(reason) <= 160 else f"{reason:.160} …"
+        raise UserError(
+            f"{handle}: {names[0]} cannot be fetched ({reason}), and the preset is not in the cache "
+            f"{cache_folder() / 'presets'}; check the handle and the network"
+        ) from None
+
+
+def _move(unfinished: Path, folder: Path):
+    try:
+        os.rename(unfinished, folder)
+    except OSError:
+        if not folder.is_dir():  # else another process was first, and fetched the same
+            raise

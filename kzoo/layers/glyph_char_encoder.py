@@ -8,9 +8,8 @@ from keras.initializers import RandomNormal
 from keras.layers import Dense
 
 from kzoo.layers.composite_layer import CompositeLayer
-from kzoo.layers.glyph_architectures import ARCHITECTURES, FORMAT, read_options
-from kzoo.layers.glyph_convolutions import SIZE, GlyphConvolutions
-from kzoo.layers.weighted_moments import move_towards, normalized, weighted_moments
+from kzoo.layers.glyph_architectures import ARCHITECTURES, FORMAT, SIZE, GlyphConvolutions, read_options
+from kzoo.layers.normalization import move_towards, normalized, weighted_moments
 
 
 class Normalization(NamedTuple):

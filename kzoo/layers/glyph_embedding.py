@@ -5,7 +5,7 @@ import numpy as np
 from keras import ops
 
 from kzoo.layers.composite_layer import CompositeLayer
-from kzoo.layers.glyph_convolutions import SIZE
+from kzoo.layers.glyph_architectures import SIZE
 
 BAKED_AT_ONCE = 1024
 

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from kzoo.layers.composite_layer import CompositeLayer
-from kzoo.layers.masked_batch_normalization import MaskedBatchNormalization
+from kzoo.layers.normalization import MaskedBatchNormalization
 
 
 @keras.saving.register_keras_serializable("kzoo")

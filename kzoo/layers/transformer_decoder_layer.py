@@ -2,9 +2,8 @@
 
 import keras
 
-from kzoo.layers.feed_forward import FeedForward
 from kzoo.layers.multi_head_attention import MultiHeadAttention
-from kzoo.layers.transformer_layer import TransformerLayer
+from kzoo.layers.transformer_layer import FeedForward, TransformerLayer
 
 
 @keras.saving.register_keras_serializable("kzoo")

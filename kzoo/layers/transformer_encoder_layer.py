@@ -3,10 +3,9 @@
 import keras
 from keras import ops
 
-from kzoo.layers.feed_forward import FeedForward
 from kzoo.layers.image_text_attention import ImageTextAttention
 from kzoo.layers.multi_head_attention import MultiHeadAttention
-from kzoo.layers.transformer_layer import TransformerLayer
+from kzoo.layers.transformer_layer import FeedForward, TransformerLayer
 
 
 @keras.saving.register_keras_serializable("kzoo")

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from kzoo.layers.mean_over_replicas import mean_over_replicas
+from kzoo.layers.normalization import mean_over_replicas
 from kzoo.text.tokenizers import PAD
 
 IN_FLOAT16 = -6e4  # float16 cannot hold -1e9

@@ -8,8 +8,8 @@ from keras import ops
 
 from kzoo.errors import UserError
 from kzoo.layers import LinearChainCRF
-from kzoo.text.line_ends import one_line
 from kzoo.text.segment_tags import Segment, segments_to_tags, tags_to_segments
+from kzoo.text.sentences import one_line
 from kzoo.text.tokenizers import PAD
 
 LENGTH_STEP = 32  # lengths are padded to multiples of this, so that few shapes are compiled

@@ -1,9 +1,11 @@
 from .character_tokenizer import CharacterTokenizer as CharacterTokenizer
 from .character_tokenizer import learn_characters as learn_characters
-from .chinese_characters import common_chinese_characters as common_chinese_characters
 from .glyphs import render_glyphs as render_glyphs
+from .languages import common_chinese_characters as common_chinese_characters
 from .moses_tokenizer import MosesSubwordTokenizer as MosesSubwordTokenizer
 from .moses_tokenizer import TruecasedSubwordTokenizer as TruecasedSubwordTokenizer
+from .moses_tokenizer import Truecaser as Truecaser
+from .moses_tokenizer import learn_forms as learn_forms
 from .moses_tokenizer import moses_text as moses_text
 from .moses_tokenizer import moses_tokens as moses_tokens
 from .segment_tags import segments_to_tags as segments_to_tags
@@ -14,5 +16,3 @@ from .tokenizers import START as START
 from .tokenizers import UNKNOWN as UNKNOWN
 from .tokenizers import SubwordTokenizer as SubwordTokenizer
 from .tokenizers import train_subwords as train_subwords
-from .truecaser import Truecaser as Truecaser
-from .truecaser import learn_forms as learn_forms

@@ -9,7 +9,7 @@ import keras
 from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
-from kzoo.text.line_ends import one_line
+from kzoo.text.sentences import one_line
 from kzoo.text.tokenizers import END, NO_VOCABULARY, PAD, START, UNKNOWN
 
 SPECIAL = {PAD: "<pad>", UNKNOWN: "<unk>", START: "<s>", END: "</s>"}

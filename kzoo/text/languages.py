@@ -1,19 +1,28 @@
-"""How a language is written, from its code."""
+"""How a language is written, from its code; the characters of Chinese."""
 
 import re
 
-CHINESE = {"zh", "zho", "chi", "cmn", "yue"}
+CHINESE_CODES = {"zh", "zho", "chi", "cmn", "yue"}
 OTHERS_WITHOUT_SPACES = {"ja", "jpn", "th", "tha", "lo", "lao", "km", "khm", "my", "mya"}
+
+# Ranges for a regular expression's character class: Chinese and full-width punctuation; with Han characters.
+CHINESE_MARKS = "\u3001-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
+CHINESE = f"{CHINESE_MARKS}\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+BETWEEN_CHINESE = re.compile(f"(?<=[{CHINESE}]) +(?=[{CHINESE}])")  # spaces
+
+# Rows of two-byte codes: GB 2312 has 6,763 simplified characters, the first plane of Big5 5,401 traditional.
+GB2312 = (range(0xB0, 0xF8), range(0xA1, 0xFF))
+BIG5_FREQUENT = (range(0xA4, 0xC7), [*range(0x40, 0x7F), *range(0xA1, 0xFF)])
 
 
 def is_chinese(code: str | None) -> bool:
     """Return whether a code is Chinese, such as `zh`, `zh-CN`, `zh_Hant` or `cmn`."""
-    return main_code(code) in CHINESE
+    return main_code(code) in CHINESE_CODES
 
 
 def has_spaces(code: str | None) -> bool:
     """Return whether the language of a code has spaces between words, as most languages do."""
-    return main_code(code) not in CHINESE | OTHERS_WITHOUT_SPACES
+    return main_code(code) not in CHINESE_CODES | OTHERS_WITHOUT_SPACES
 
 
 def has_two_kinds_of_i(code: str | None) -> bool:
@@ -31,3 +40,23 @@ def lower_case(text: str, code: str | None) -> str:
 def main_code(code: str | None) -> str:
     """Return a code without its region and script: `fr` of `fr-CA`, `zh` of `zh_Hant`."""
     return re.split("[-_]", (code or "").lower())[0]
+
+
+def common_chinese_characters() -> list[str]:
+    """Return the characters of GB 2312, then those of Big5's frequent plane that are not among them.
+
+    A glyph encoder takes them in addition to those of its training text: it needs only their pictures.
+
+    Example:
+
+    >>> len(common_chinese_characters())
+    8836
+    """
+    codes = [("gb2312", *GB2312), ("big5", *BIG5_FREQUENT)]
+    characters = [
+        bytes((first, second)).decode(encoding, errors="ignore")
+        for encoding, firsts, seconds in codes
+        for first in firsts
+        for second in seconds
+    ]
+    return list(dict.fromkeys(c for c in characters if len(c) == 1 and "\u4e00" <= c <= "\u9fff"))

@@ -3,18 +3,29 @@
 import functools
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import keras
-from sacremoses import MosesDetokenizer, MosesDetruecaser, MosesPunctNormalizer, MosesTokenizer
+from sacremoses import (
+    MosesDetokenizer,
+    MosesDetruecaser,
+    MosesPunctNormalizer,
+    MosesTokenizer,
+    MosesTruecaser,
+)
 
 from kzoo.errors import UserError
-from kzoo.text.chinese_characters import BETWEEN_CHINESE, CHINESE_MARKS
-from kzoo.text.languages import has_two_kinds_of_i, is_chinese, lower_case, main_code
-from kzoo.text.line_ends import one_line
+from kzoo.text.languages import (
+    BETWEEN_CHINESE,
+    CHINESE_MARKS,
+    has_two_kinds_of_i,
+    is_chinese,
+    lower_case,
+    main_code,
+)
+from kzoo.text.sentences import one_line
 from kzoo.text.tokenizers import SubwordTokenizer
-from kzoo.text.truecaser import Truecaser
 
 DETRUECASER = MosesDetruecaser()
 # Spaces that only Moses writes: around Chinese punctuation, including quotes.
@@ -139,6 +150,52 @@ class TruecasedSubwordTokenizer(MosesSubwordTokenizer):
 
     def get_config(self):
         return {**super().get_config(), "forms": None}  # an asset, like the subwords
+
+
+class Truecaser:
+    """Writes the first word of a sentence, and words in an unseen form, in their most frequent form.
+
+    Args:
+        forms: the forms of each word, the most frequent first, as `learn_forms` returns them.
+
+    Raises:
+        UserError: `forms` is something else.
+
+    Example:
+
+    >>> Truecaser(learn_forms(["He saw the man ."]))("The Man saw Anna .")
+    'the man saw Anna .'
+
+    Reference:
+        Lita et al. 2003, "tRuEcasIng". https://aclanthology.org/P03-1020
+    """
+
+    def __init__(self, forms: Sequence[Sequence[str]]):
+        if not all(words and all(isinstance(word, str) for word in words) for words in forms):
+            raise UserError("a truecaser's forms are lists of words, one list per word: learn them again")
+        self.forms = forms
+        self._moses = MosesTruecaser()
+        self._moses.model = {
+            "best": {words[0].lower(): words[0] for words in forms},
+            "known": {word for words in forms for word in words},
+        }
+
+    def __call__(self, tokens: str) -> str:
+        """Return a sentence truecased; its tokens are separated by spaces, as by Moses's tokenizer."""
+        # sacremoses has Moses's rule for known forms, but leaves it out by default.
+        return self._moses.truecase(tokens, return_str=True, use_known=True)
+
+
+def learn_forms(sentences: Iterable[str]) -> list[list[str]]:
+    """Return the forms of each word, the most frequent first; equally frequent ones in the order seen.
+
+    First words of sentences do not count, because they are always capitalized.
+
+    Args:
+        sentences: the text, with its tokens separated by spaces.
+    """
+    casing = MosesTruecaser().train([sentence.split() for sentence in sentences])["casing"]
+    return [[form for form, _ in counts.most_common()] for counts in casing.values()]
 
 
 def moses_tokens(text: str, language: str) -> str:

@@ -1,4 +1,4 @@
-"""Splits a text into its sentences."""
+"""A text's sentences, and a sentence as one line."""
 
 import re
 
@@ -35,3 +35,16 @@ def split_sentences(text: str, language: str | None = None) -> list[str]:
                 sentences.append("")
             sentences[-1] += part
     return sentences
+
+
+def one_line(text: str) -> str:
+    """Return a text without the line ends around it, and with a space for those within it.
+
+    What ends a line is not part of a sentence: no tokenizer gets it (in a graph: `kzoo.export.graph_text`).
+
+    Example:
+
+    >>> one_line("A man\\r\\nwalks.\\n")
+    'A man walks.'
+    """
+    return " ".join(filter(None, text.splitlines()))

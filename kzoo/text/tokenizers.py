@@ -10,7 +10,7 @@ import sentencepiece
 from keras_hub.tokenizers import SentencePieceTokenizer
 
 from kzoo.errors import UserError
-from kzoo.text.line_ends import one_line
+from kzoo.text.sentences import one_line
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
 NO_VOCABULARY = (

@@ -3,8 +3,8 @@
 import contextlib
 from collections.abc import Iterator
 
-from kzoo.data.corpora import open_corpus, open_files
-from kzoo.data.corpus import Corpus
+from kzoo.data import open_corpus, open_files
+from kzoo.data.corpora import Corpus
 from kzoo.data.language_pairs import language_pairs
 from kzoo.errors import UserError
 from kzoo.presets.shelf import is_builder

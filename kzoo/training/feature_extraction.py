@@ -14,8 +14,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from kzoo.data.feature_writing import check_features_path, write_features
-from kzoo.data.image_features import Extractor, FeatureFile
+from kzoo.data.features import Extractor, FeatureFile, check_features_path, write_features
 from kzoo.errors import UserError, first_line, nearest
 from kzoo.files import check_writable
 from kzoo.models.images import read_picture

@@ -7,7 +7,7 @@ from pathlib import Path
 import keras
 
 from kzoo.data import Batches
-from kzoo.data.around_batches import AroundBatches
+from kzoo.data.batch_wrappers import WrappedBatches
 from kzoo.errors import UserError
 from kzoo.files import check_space, remove_folder
 from kzoo.models import Adam, LabelSmoothedCrossEntropy
@@ -99,7 +99,7 @@ def word_perplexity(model: keras.Model, batches: keras.utils.PyDataset, strategy
     return math.exp(loss / words)
 
 
-class TargetOnly(AroundBatches):
+class TargetOnly(WrappedBatches):
     """Batches without their sources."""
 
     def __getitem__(self, index: int):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import sentencepiece
 
+from kzoo.data.own_files import stream_pairs
 from kzoo.data.shard_writing import (
     PAIRS,
     Encoding,
@@ -21,7 +22,6 @@ from kzoo.data.shard_writing import (
     write_shards,
 )
 from kzoo.data.shards import INDEX, Shards, write_index
-from kzoo.data.text_streams import stream_pairs
 from kzoo.errors import UserError
 from kzoo.files import check_replaceable, whole_folder
 from kzoo.text import CharacterTokenizer

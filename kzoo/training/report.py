@@ -12,7 +12,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from kzoo.data.around_batches import AroundBatches
+from kzoo.data.batch_wrappers import WrappedBatches
 from kzoo.errors import UserError
 from kzoo.files import whole_file
 from kzoo.text.tokenizers import PAD
@@ -142,7 +142,7 @@ class Account:
         self.seconds += seconds
 
 
-class CountedBatches(AroundBatches):
+class CountedBatches(WrappedBatches):
     """Batches that are counted as they are made.
 
     Args:

@@ -2,8 +2,7 @@
 
 import keras
 
-from kzoo.data.around_batches import AroundBatches
-from kzoo.data.batches import RestOfEpoch
+from kzoo.data.batch_wrappers import RestOfEpoch, WrappedBatches
 from kzoo.errors import UserError
 
 
@@ -76,7 +75,7 @@ def _end_epoch(epoch: int, model: keras.Model, callbacks: list[keras.callbacks.C
     listed.on_train_end()
 
 
-class _Remembering(AroundBatches):
+class _Remembering(WrappedBatches):
     """Batches that remember why one could not be made: TensorFlow raises its own error instead."""
 
     def __init__(self, batches: keras.utils.PyDataset):

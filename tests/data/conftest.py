@@ -7,11 +7,11 @@ import pytest
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves `files` (path → bytes); announces more bytes than it sends for the paths in `cut`."""
+    """Serves `files` (path → bytes); half of those in `cut`, and of those in `cut_once` the first time."""
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.files, self.cut, self.asked = {}, set(), []
+        self.files, self.cut, self.cut_once, self.asked = {}, set(), set(), []
 
     @property
     def address(self) -> str:
@@ -28,7 +28,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        self.wfile.write(data[: len(data) // 2] if self.path in self.server.cut else data)
+        cut = self.path in self.server.cut | self.server.cut_once
+        self.server.cut_once.discard(self.path)
+        self.wfile.write(data[: len(data) // 2] if cut else data)
 
     def log_message(self, *args):
         pass
@@ -37,6 +39,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def server(monkeypatch):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)  # before another try
     with Server() as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()

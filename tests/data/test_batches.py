@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from unpadded import unpadded
 
-from kzoo.data.batches import Batches, least_padding
+from kzoo.data import Batches
+from kzoo.data.batch_shapes import least_padding
 from kzoo.errors import UserError
 from kzoo.text.tokenizers import END, START
 
@@ -96,7 +97,7 @@ def test_least_padding_equals_brute_force(random):
 def test_bad_input_is_named():
     with pytest.raises(UserError, match="2 source sentences but 1 target sentences"):
         Batches([[4], [5]], [[4]])
-    with pytest.raises(UserError, match="pair 2 has 6 tokens with its start or end, the longest shape 5"):
+    with pytest.raises(UserError, match="pair 2 has 6 subwords with its end symbol, the limit is 5"):
         Batches([[4], [4] * 5], [[4], [4]], shapes=[(4, 3), (2, 5)])
     with pytest.raises(UserError, match=r"token ids: give tokenizer\(texts\), not texts \('Ein Hund.'\)"):
         Batches([[4]], ["Ein Hund."])

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from message_of import message_of
 
-from kzoo.data import Extractor, multi30k, write_features
-from kzoo.data.corpora import CORPORA, open_corpus, open_files
-from kzoo.data.multi30k import CHECKSUMS
+from kzoo.data import CORPORA, Extractor, downloaded_corpora, open_corpus, open_files, write_features
+from kzoo.data.downloaded_corpora import CHECKSUMS
 from kzoo.scenes import LANGUAGES, scenes
 
 LINES_OF_SPLIT = {
@@ -36,7 +35,7 @@ def no_network(monkeypatch):
     def refuse(*args):
         raise AssertionError("a download was tried")
 
-    monkeypatch.setattr(multi30k, "download", refuse)
+    monkeypatch.setattr(downloaded_corpora, "download", refuse)
 
 
 # The user's own files
@@ -187,7 +186,7 @@ def test_multi30k_from_the_users_folder(no_network, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_multi30k_is_downloaded_into_the_cache(server, monkeypatch, tmp_path, elsewhere):
-    monkeypatch.setattr(multi30k, "ADDRESS", f"{server.address}/raw")
+    monkeypatch.setattr(downloaded_corpora, "MULTI30K", f"{server.address}/raw")
     texts = {"val.en": b"A dog .\nA cat .\n", "val.de": "Ein Hund .\nZwei Mäuse .\n".encode()}
     for name, text in texts.items():
         server.files[f"/raw/{name}.gz"] = gzip.compress(text)

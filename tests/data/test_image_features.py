@@ -7,8 +7,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from kzoo.data.feature_writing import write_features
-from kzoo.data.image_features import Extractor, open_features
+from kzoo.data.features import Extractor, open_features, write_features
 from kzoo.errors import UserError
 
 VGG = Extractor("vgg19", "fc2", "random", seed=3)

@@ -7,7 +7,7 @@ import pytest
 from message_of import message_of
 
 from kzoo.data import open_files
-from kzoo.data.own_splits import split_rows
+from kzoo.data.own_files import split_rows
 
 
 def repeating(random, count=400):

@@ -7,7 +7,7 @@ import pytest
 from message_of import message_of
 
 from kzoo.data import open_files
-from kzoo.data.text_streams import stream_pairs
+from kzoo.data.own_files import stream_pairs
 
 PAIRS = [('He said: "Stop, dog!"', "Er sagte: „Halt; Hund!“"), ("one\ttab", "zwei"), ("", "drei, vier")]
 

@@ -7,8 +7,8 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from kzoo.data import open_corpus, tatoeba
-from kzoo.data.tatoeba import split_pairs
+from kzoo.data import downloaded_corpora, open_corpus
+from kzoo.data.downloaded_corpora import split_pairs
 
 
 def some_pairs(count: int) -> list[tuple[str, str]]:
@@ -44,8 +44,8 @@ def test_read_from_the_cache_when_it_is_not_in_the_folder(monkeypatch, tmp_path)
     text = "Hi.\t嗨。\tby a\nHi.\t你好。\tby b\nRun.\t跑。\tby c\n"
     (tmp_path / "tatoeba_zh_en").mkdir()
     (tmp_path / "tatoeba_zh_en" / "cmn.txt").write_text(text, "utf-8")
-    monkeypatch.setattr(tatoeba, "CHECKSUM", hashlib.sha256(text.encode()).hexdigest())
-    monkeypatch.setattr(tatoeba, "HELD_OUT", {"test": 1, "val": 1})
+    monkeypatch.setattr(downloaded_corpora, "TATOEBA_CHECKSUM", hashlib.sha256(text.encode()).hexdigest())
+    monkeypatch.setattr(downloaded_corpora, "HELD_OUT", {"test": 1, "val": 1})
     monkeypatch.setenv("KZOO_CACHE", str(tmp_path))
     monkeypatch.delenv("KZOO_DATA", raising=False)
     corpus = open_corpus("tatoeba_zh_en")

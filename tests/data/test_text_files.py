@@ -12,8 +12,8 @@ import pytest
 from message_of import message_of
 
 from kzoo.data import open_files
-from kzoo.data.text_files import read_lines
-from kzoo.data.text_streams import stream_lines, stream_pairs
+from kzoo.data.own_files import stream_pairs
+from kzoo.data.text_files import read_lines, stream_lines
 
 NO_LINE_ENDS = ["a\u2028b\u2029c\x85d", "e\x0bf\x0cg\x1ch\x1di\x1ej", "k\rl", " m ", "", "n"]
 LINES = {
@@ -119,6 +119,19 @@ def test_a_nul_names_file_and_line(tmp_path, reader, monkeypatch):
     for text, line in (("a\nbc\nd\0e\nf\n", 3), ("\0", 1)):
         (tmp_path / "text").write_text(text)
         assert message_of(reader, tmp_path / "text").startswith(f"{tmp_path / 'text'}, line {line}: a NUL")
+
+
+@pytest.mark.parametrize(("table", "refused"), [("a\tb\nc\td\n", True), ("a\tb\n\n", False)])
+def test_text_whose_lines_all_have_tabs_is_taken_for_a_table(table, refused, tmp_path):
+    files = tmp_path / "train.en", tmp_path / "train.de"
+    files[0].write_text("x\ny\n")
+    files[1].write_text(table)
+    for read in (open_files(train=files).pairs, lambda *_: list(stream_pairs(files, ("en", "de")))):
+        if refused:
+            message = message_of(read, "train", "en", "de")
+            assert message.startswith(f"{files[1]}: every line has a tab") and ".tsv" in message
+        else:
+            read("train", "en", "de")
 
 
 @pytest.mark.parametrize("name", ["text", "text.gz"])

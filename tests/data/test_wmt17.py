@@ -160,13 +160,12 @@ def test_a_truncated_archive_leaves_nothing_and_the_others_stay(server, wmt):
     server.files["/neu2017.zip"] = whole[:-20]
     message = message_of(corpus.sentences, "train", "zh")
     assert message.startswith(f"{server.address}/neu2017.zip: truncated or altered")
-    assert f"{len(whole) - 20:,} of {len(whole) - 20:,} bytes" in message
     assert hashlib.sha256(whole).hexdigest() in message
     assert os.listdir(wmt.cache) == ["wmt17_archives"]
     assert sorted(os.listdir(wmt.cache / "wmt17_archives")) == sorted(wmt.names[:2])
     server.files["/neu2017.zip"] = whole
     assert corpus.sentences("train", "zh") == TRAIN[0]
-    assert server.asked == [f"/{name}" for name in [*wmt.names, "neu2017.zip"]]
+    assert server.asked == [f"/{name}" for name in [*wmt.names, *["neu2017.zip"] * 3]]  # tried three times
 
 
 EN, ZH = "casia2015/casia2015_en.txt", "casia2015/casia2015_ch.txt"

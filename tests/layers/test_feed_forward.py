@@ -4,7 +4,7 @@ import numpy as np
 from check_layer import check_layer
 from keras import ops
 
-from kzoo.layers.feed_forward import FeedForward
+from kzoo.layers.transformer_layer import FeedForward
 
 
 def test_behaves_as_a_layer(random, tmp_path):

@@ -5,7 +5,7 @@ import numpy as np
 from check_layer import check_layer
 from keras import ops
 
-from kzoo.layers.masked_batch_normalization import MaskedBatchNormalization
+from kzoo.layers.normalization import MaskedBatchNormalization
 
 
 def test_behaves_as_a_layer(random, tmp_path):

@@ -3,7 +3,7 @@
 import numpy as np
 from keras import ops
 
-from kzoo.layers.mean_over_replicas import mean_over_replicas
+from kzoo.layers.normalization import mean_over_replicas
 
 
 def test_without_replicas_nothing_changes(random):

@@ -5,7 +5,7 @@ import pytest
 from check_layer import check_layer
 from keras import ops
 
-from kzoo.layers.residual import Residual
+from kzoo.layers.transformer_layer import Residual
 
 
 def normalized(x):

@@ -3,7 +3,7 @@
 import numpy as np
 from keras import ops
 
-from kzoo.layers.weighted_moments import weighted_moments
+from kzoo.layers.normalization import weighted_moments
 
 
 def test_equal_those_of_repeated_rows(random):

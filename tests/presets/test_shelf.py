@@ -1,16 +1,16 @@
 """The shelf's list, and presets from elsewhere.
 
-There is no network in tests: the one function of each host's package that downloads a file is replaced by one
-that gives the file of a local folder, as a link, which is what the real one gives.
+There is no network in tests: the one function of each host's package that downloads is replaced by one that
+copies from a local folder, and leaves notes of its own, as the real one does.
 """
 
-import contextlib
 import json
 import os
 import shutil
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import huggingface_hub
 import kagglehub
@@ -20,7 +20,7 @@ from rich.console import Console
 
 from kzoo import presets
 from kzoo.errors import UserError
-from kzoo.hub import cache, locate, location
+from kzoo.hub import locate, location
 from kzoo.hub.integrity import check_files, read_listing
 from kzoo.presets import description, list_presets, load, shelf
 
@@ -37,17 +37,22 @@ class Hub:
         self.asked = []
         self.online = True
 
-    def download(self, preset, name):
+    def download(self, preset, name, folder, notes):
         self.asked.append((preset, name))
         if not self.online:
             raise ConnectionError("Name or service not known\nand more lines")
         if not (self.folder / name).is_file():
             raise FileNotFoundError(f"404: {name}")
-        link = self.folder.parent / "links" / name
-        link.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileExistsError):
-            link.symlink_to(self.folder / name)
-        return str(link)
+        for path, content in ((name, (self.folder / name).read_bytes()), (f"{notes}/{name}", b"")):
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(content)
+
+    def snapshot_download(self, repository, *, revision, allow_patterns, local_dir):
+        for name in allow_patterns:
+            self.download((repository, revision), name, local_dir, ".cache/huggingface")
+
+    def model_download(self, handle, path, *, output_dir):
+        self.download(handle, path, Path(output_dir), ".complete")
 
 
 @pytest.fixture
@@ -55,12 +60,8 @@ def hub(tmp_path, monkeypatch):
     """The two hosts, faked, and an empty cache."""
     made = Hub(shutil.copytree(location.SHELF / NAME, tmp_path / "hub" / "preset"))
     monkeypatch.setenv("KZOO_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(
-        huggingface_hub,
-        "hf_hub_download",
-        lambda *, repo_id, filename, revision: made.download((repo_id, revision), filename),
-    )
-    monkeypatch.setattr(kagglehub, "model_download", made.download)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", made.snapshot_download)
+    monkeypatch.setattr(kagglehub, "model_download", made.model_download)
     return made
 
 
@@ -131,12 +132,6 @@ def test_unknown_handles_are_refused(hub, handle):
     assert hub.asked == []
 
 
-@pytest.mark.parametrize(("handle", "package"), [(HANDLE, "huggingface_hub"), (KAGGLE, "kagglehub")])
-def test_a_missing_package_is_named(hub, monkeypatch, handle, package):
-    monkeypatch.setitem(sys.modules, package, None)
-    refused(handle, handle, f"pip install {package}")
-
-
 @pytest.mark.parametrize("handle", [HANDLE, KAGGLE])
 def test_no_network_is_said(hub, tmp_path, handle):
     hub.online = False
@@ -146,7 +141,7 @@ def test_no_network_is_said(hub, tmp_path, handle):
 
 def test_a_break_leaves_nothing_and_the_next_try_all(hub, tmp_path):
     weights = (hub.folder / "model.weights.h5").rename(hub.folder / "elsewhere")
-    refused(HANDLE, HANDLE, "model.weights.h5 cannot be fetched")
+    refused(HANDLE, HANDLE, "cannot be fetched", "model.weights.h5")
     assert kept(tmp_path) == []
     weights.rename(hub.folder / "model.weights.h5")
     check_files(locate(HANDLE), read_listing(locate(HANDLE)))
@@ -185,13 +180,13 @@ def test_a_newer_format_is_refused_before_its_files_are_fetched(hub, tmp_path):
 
 def test_two_that_fetch_at_once_do_not_harm_each_other(hub, tmp_path, monkeypatch):
     both_have_all = threading.Barrier(2)
-    move = cache._move
+    move = location._move
 
     def move_together(*arguments):
         both_have_all.wait(30)
         move(*arguments)
 
-    monkeypatch.setattr(cache, "_move", move_together)
+    monkeypatch.setattr(location, "_move", move_together)
     found = []
     threads = [threading.Thread(target=lambda: found.append(locate(HANDLE))) for _ in range(2)]
     for thread in threads:

@@ -13,7 +13,7 @@ import numpy as np
 
 from kzoo import cli
 from kzoo.data import Batches, PairBatches
-from kzoo.data.around_batches import AroundBatches
+from kzoo.data.batch_wrappers import WrappedBatches
 from kzoo.models import (
     SGD,
     Adam,
@@ -49,7 +49,7 @@ def without_weights(**options):
     return *parts, WithoutWeights(batches)
 
 
-class WithoutWeights(AroundBatches):
+class WithoutWeights(WrappedBatches):
     """Batches of inputs and labels alone."""
 
     def __getitem__(self, index: int):

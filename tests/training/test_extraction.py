@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from kzoo.data import open_corpus, open_files
-from kzoo.data.corpus import picture_names
+from kzoo.data.corpora import picture_names
 from kzoo.errors import UserError
 from kzoo.models.images import read_picture
 from kzoo.training.feature_extraction import PIECE, SEED, _fill_with_mean, extract_features

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from kzoo.data import Batches
-from kzoo.data.batches import RestOfEpoch
+from kzoo.data.batch_wrappers import RestOfEpoch
 from kzoo.errors import UserError
 from kzoo.files import remove_unfinished
 from kzoo.models import NoamSchedule

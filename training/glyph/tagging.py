@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import keras
 import numpy as np
 
-from kzoo.data.batches import differing_first_two
+from kzoo.data.batch_shapes import differing_first_two
 from kzoo.layers import GlyphEmbedding
 from kzoo.models import CharacterTagger, Translator
 from kzoo.models.tagger import padded_length

@@ -33,8 +33,7 @@ import typer
 
 from kzoo.cli import main
 from kzoo.cli.options import Overrides, numbers
-from kzoo.data.feature_writing import write_features
-from kzoo.data.image_features import Extractor, FeatureFile
+from kzoo.data.features import Extractor, FeatureFile, write_features
 from kzoo.evaluation import find_meteor, score_ambiguous_words, score_translations
 from kzoo.evaluation.markdown import show_markdown
 from kzoo.evaluation.meteor import LEFT_OUT

@@ -1,9 +1,7 @@
-"""Batch normalization of images that ignores rows added to fill a batch."""
+"""Batch normalization of rows that count several times or not at all, over all replicas."""
 
 import keras
 from keras import ops
-
-from kzoo.layers.weighted_moments import move_towards, normalized, weighted_moments
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -67,3 +65,47 @@ class MaskedBatchNormalization(keras.layers.Layer):
 
     def get_config(self):
         return {**super().get_config(), "momentum": self.momentum, "epsilon": self.epsilon}
+
+
+def weighted_moments(features, counts):
+    """Return the mean and variance `(F,)` of `features` `(N, F)`, row n counted `counts[n]` times.
+
+    Computed over all replicas that share a batch; zeros if no row counts.
+    """
+    counts = ops.cast(counts, features.dtype)[:, None]
+    total = mean_over_replicas(ops.sum(counts))
+
+    def mean(x):
+        return ops.divide_no_nan(mean_over_replicas(ops.sum(counts * x, axis=0)), total)
+
+    center = mean(features)
+    return center, mean(ops.square(features - center))
+
+
+def normalized(features, moments, gamma, beta, epsilon: float = 1e-3):
+    """Return `features` `(…, F)` normalized by `moments`, then scaled by `gamma` and shifted by `beta`."""
+    mean, variance = moments
+    return (features - mean) * ops.rsqrt(variance + epsilon) * gamma + beta
+
+
+def move_towards(stored, moments, momentum: float):
+    """Move the stored mean and variance towards a batch's; they keep the share `momentum` of their values."""
+    for variable, new in zip(stored, moments, strict=True):
+        variable.assign(momentum * variable + (1 - momentum) * new)
+
+
+def mean_over_replicas(x):
+    """Return the mean of a tensor over the replicas that share a batch; without replicas, the tensor itself.
+
+    `tf.distribute` runs a step on each replica's rows and takes the mean of the replicas' losses. For a loss
+    that is a mean over tokens or sentences, this is the batch's loss only if each replica divides by the
+    replicas' average count, not by its own. JAX computes with the whole batch wherever its rows are, so
+    there the tensor is returned as it is.
+
+    Args:
+        x: float32 tensor of any shape, such as a count.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return x
+    # The only Keras operation that works across replicas. They exchange the sum, one row each.
+    return ops.moments(ops.expand_dims(x, 0), axes=[0], synchronized=True)[0]

@@ -1,0 +1,106 @@
+"""Wrappers of batches: one worker's rows, each row twice, the rest of an epoch."""
+
+import keras
+import numpy as np
+
+
+class WrappedBatches(keras.utils.PyDataset):
+    """Base class of batch wrappers: passes batches on unchanged; subclasses override `__getitem__`.
+
+    Args:
+        batches: `(inputs, labels, weights)` each, such as `Batches`.
+    """
+
+    def __init__(self, batches: keras.utils.PyDataset):
+        super().__init__(batches.workers, batches.use_multiprocessing, batches.max_queue_size)
+        self.batches = batches
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __getitem__(self, index: int):
+        return self.batches[index]
+
+    def start_epoch(self, epoch: int):
+        """Put the batches in the order of epoch `epoch`, counted from 0."""
+        self.batches.start_epoch(epoch)
+
+    def on_epoch_begin(self):
+        self.batches.on_epoch_begin()
+
+    def on_epoch_end(self):
+        self.batches.on_epoch_end()
+
+
+class TwiceEachRow(WrappedBatches):
+    """Batches in which each row is followed by a copy of itself, as `ConsistentCrossEntropy` needs."""
+
+    def __getitem__(self, index: int):
+        inputs, labels, weights = self.batches[index]
+        inputs = {name: np.repeat(rows, 2, axis=0) for name, rows in inputs.items()}
+        return inputs, np.repeat(labels, 2, axis=0), np.repeat(weights, 2, axis=0)
+
+
+class WorkerRows(WrappedBatches):
+    """One worker's rows of each batch; all workers go through the same batches.
+
+    Together the workers have every row once. If the number of replicas does not divide a batch's rows, the
+    batch is filled with empty rows, of zeros and of weight 0.
+
+    Args:
+        batches: of `(inputs, labels, weights)`, the same on every worker, such as `Batches`.
+        replicas: int. Number of devices that share a batch, over all workers.
+        workers: int. Number of workers, each with the same number of replicas.
+        worker: int. This worker's number, from 0.
+    """
+
+    def __init__(self, batches: keras.utils.PyDataset, replicas: int, workers: int = 1, worker: int = 0):
+        super().__init__(batches)
+        self.replicas, self.share, self.worker = replicas, replicas // workers, worker
+
+    def __getitem__(self, index: int):
+        batch = self.batches[index]
+        rows = -(-len(batch[1]) // self.replicas) * self.replicas
+        part = rows // self.replicas * self.share
+        return keras.tree.map_structure(
+            lambda array: _filled(array, rows)[self.worker * part :][:part], batch
+        )
+
+    @property
+    def num_words(self) -> int:
+        """Number of target tokens per epoch, over all workers."""
+        return self.batches.num_words
+
+    def digest(self) -> str:
+        """Return the SHA-256 of all workers' training data."""
+        return self.batches.digest()
+
+
+def _filled(array: np.ndarray, rows: int) -> np.ndarray:
+    """Return an array with rows of zeros at its end, `rows` in all."""
+    empty = np.zeros((rows - len(array), *array.shape[1:]), array.dtype)
+    return np.concatenate([array, empty])
+
+
+class RestOfEpoch(keras.utils.PyDataset):
+    """The batches of an epoch from a given one on, so that `fit` can start in mid-epoch.
+
+    Args:
+        batches: `Batches` or `PairBatches`, in the order of the epoch.
+        first: int. Number of the first batch, counted from 0; at least two batches must be left.
+    """
+
+    def __init__(self, batches: keras.utils.PyDataset, first: int):
+        super().__init__()
+        self.batches, self.first, self._begun = batches, first, False
+
+    def __len__(self) -> int:
+        return len(self.batches) - self.first
+
+    def on_epoch_begin(self):
+        self._begun = True
+
+    def __getitem__(self, index: int):
+        # Before the epoch begins, Keras looks at two batches for their shapes: it gets those of the whole
+        # epoch, in the order of `differing_first_two`.
+        return self.batches[index + self.first if self._begun else index]

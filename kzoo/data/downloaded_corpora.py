@@ -1,0 +1,220 @@
+"""Corpora that are downloaded, verified and kept: Multi30k and Tatoeba; and the download, for WMT's too.
+
+`kzoo.data.corpora` opens them, as `multi30k` and `tatoeba_zh_en`.
+"""
+
+import contextlib
+import functools
+import hashlib
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from kzoo.data.text_files import Text, read_lines, unpack
+from kzoo.errors import UserError
+from kzoo.files import cache_folder, whole_file
+from kzoo.files import sha256 as sha256_of
+
+TIMEOUT, RETRIES = 30, 2  # seconds without a byte
+
+MULTI30K_COMMIT = "c40b37b23d6387214f8ab37335b5a8672b9745f2"  # the last to change one of the files
+MULTI30K = f"https://raw.githubusercontent.com/multi30k/dataset/{MULTI30K_COMMIT}/data/task1/raw"
+
+# SHA-256 of each file's unpacked text: the same text can be packed in many ways.
+CHECKSUMS = {
+    "train.en": "460a15fbd157e34a7a9957ee388c1ca247fe47af3ef25fb50442af6c274e0fc6",
+    "train.de": "2c2b73fd2b548fbcde3a875e0a78d6ee94d498bfdee6bd3eae3945779e9ddf72",
+    "train.fr": "5925a3c18f1587b6b54b87743106e6e8ab93618edb6f65d19eac0621f853a10d",
+    "train.cs": "2be68b38c8d586ff4f54eb13cc6e1baaaa053695b3f070d3038303a47f2268da",
+    "val.en": "1f2a23d992769b5b3d209b0a10dd0b77c08cceb1f20dfb97ed0aafa49d107227",
+    "val.de": "660e09eb7e1da2f856ea13ee5ad3cf6d36b3d5b0b733c857e94c5747a3dfc660",
+    "val.fr": "5304e444d842e962b2dda4d816b70b22a1765b15401642b7ca37a67477e708dc",
+    "val.cs": "d53827e469b0a1ca8d57e9e26b2b64c4bc4b33f5479c7b03ae87ae5c882c3e33",
+    "test_2016_flickr.en": "399a4382932c1aadd3ceb9bef1008d388a64c76d4ae4e9d4728c6f4301cac182",
+    "test_2016_flickr.de": "4be6b5b3236b79c25475c6bb829800a7ce559e9ba7a1f6c2394fe4d40be46d16",
+    "test_2016_flickr.fr": "cb3160d69b002bb638e66cc7612fcd56cb0af82eadc9c142dedc438afb885ef6",
+    "test_2016_flickr.cs": "45adb85f688de8407fddcbe1b36dca15d12aab868149b337e2576f2d6d2ff8d8",
+    "test_2017_flickr.en": "ce1450ddc5ab0834502579d77a170849952e15a2938b34cc503bdc25ebb4fb98",
+    "test_2017_flickr.de": "c3078bc3b36808bf9d20eb2347ed6137016179ef59ec0d2b9b8ecc3fb2880081",
+    "test_2017_flickr.fr": "6f3764e31dac41e9455e612958bcfd4e877c5e15cd66df2c2b2be6d9bd83e5b6",
+    "test_2017_mscoco.en": "43051fdfa86fd5395182e718a94ca67b1b227b9f7c79596ff0f6b813216981d2",
+    "test_2017_mscoco.de": "58277df3c75f92f7145a11b910b553d1cf82c439249d4dc237c899609eafac22",
+    "test_2017_mscoco.fr": "39cde3f43f32b0a6bf29ce4917a46329ff32e53070c2fac87506695a740ae0a0",
+    "test_2018_flickr.en": "4e585c2dd525911a6ea7730e9d0b516239af3f1b1ffae6a2130223cfb639f25e",
+    "test_2018_flickr.de": "39fcc8b3331d76fb42d648d019c6898b0d5e58baac87bc2a0bb93f44ec8db207",
+    "test_2018_flickr.fr": "234b4a887da0da4801a3e2c6f21336231ff7dd46daeb80cfa1b551c8bbb78239",
+    "test_2018_flickr.cs": "1db59fe6980c9b3f9bade65122a985e71150214837d76f4768a5a8384c0b2dc7",
+}
+
+TATOEBA_LANGUAGES = "zh", "en"
+TATOEBA_COMMIT = "620408eda1721f683e2413778ad19e4f94691053"
+TATOEBA = (
+    f"https://raw.githubusercontent.com/DaoChaShao/py-st-dl-translater-2.0/{TATOEBA_COMMIT}/data/cmn.txt"
+)
+TATOEBA_CHECKSUM = "9da1af87e3e61650aa38595e60baef3a4e3a18ed239a7ef4a764c0a87c7ddeff"
+HELD_OUT = {"test": 1000, "val": 1000}  # pairs
+LARGEST = 3  # pairs of a held-out group: a larger one would be many variants of one sentence
+
+
+def read_multi30k(split: str, language: str) -> Text:
+    """Return the sentences of a split, downloaded if they are not in the cache.
+
+    Args:
+        split: such as "train" or "test_2016_flickr".
+        language: "en", "de", "fr" or, where there is one, "cs".
+
+    Raises:
+        UserError: the download fails or fails its check; the disk is full.
+
+    Example:
+        >>> read_multi30k("test_2016_flickr", "en").sentences[0]
+        'A man in an orange hat starring at something.'
+    """
+    name = f"{split}.{language}"
+    return read_lines(download(f"{MULTI30K}/{name}.gz", CHECKSUMS[name], cache_folder() / "multi30k" / name))
+
+
+def read_tatoeba(split: str, language: str) -> Text:
+    """Return the sentences of a split; the pairs are downloaded if they are not in the cache.
+
+    Args:
+        split: "train", "val" or "test".
+        language: "zh" or "en".
+
+    Raises:
+        UserError: the download fails or fails its check; the disk is full.
+
+    Example:
+        >>> len(read_tatoeba("train", "zh").sentences)
+        27055
+    """
+    path = download_archive(TATOEBA, TATOEBA_CHECKSUM, cache_folder() / "tatoeba_zh_en" / "cmn.txt")
+    side = TATOEBA_LANGUAGES.index(language)
+    return Text(f"{path}, split {split}", [pair[side] for pair in _splits(path)[split]])
+
+
+@functools.cache
+def _splits(path: Path) -> dict[str, list[tuple[str, str]]]:
+    rows = (line.split("\t") for line in read_lines(path).sentences)  # English, Chinese, attribution
+    return split_pairs((chinese, english) for english, chinese, _ in rows)
+
+
+def split_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
+    """Return the pairs of Chinese and English sentences of each split, without duplicates.
+
+    Pairs that share a side, also by way of others, form a group, which stays in one split. In the order of
+    the SHA-256 of one of their sentences, small groups fill `test`, then `val`; all others are `train`.
+    """
+    # Not SciPy's components: the sentence that orders a group follows from the order in which its pairs were
+    # joined, and with another one the test set would no longer be that of the published scores.
+    pairs, above = list(dict.fromkeys(pairs)), {}
+
+    def top(side: str) -> str:
+        while above.setdefault(side, side) != side:
+            above[side] = side = above[above[side]]
+        return side
+
+    for chinese, english in pairs:
+        above[top("z" + chinese)] = top("e" + english)
+    groups = {}
+    for pair in pairs:
+        groups.setdefault(top("z" + pair[0]), []).append(pair)
+
+    found = {**{split: [] for split in HELD_OUT}, "train": []}
+    for side in sorted(groups, key=lambda side: hashlib.sha256(side.encode()).hexdigest()):
+        group = groups[side]
+        open_for = [split for split, count in HELD_OUT.items() if len(found[split]) < count]
+        split = open_for[0] if open_for and len(group) <= LARGEST else "train"
+        found[split] += group
+    return found
+
+
+def download(address: str, sha256: str, path: Path) -> Path:
+    """Download and unpack the gzipped text at `address` to `path`, and return `path`.
+
+    An existing file with the right checksum is used as it is. The text is kept unpacked: servers may pack the
+    same text differently, so only the text's checksum is meaningful.
+
+    Args:
+        address: URL of a gzip file.
+        sha256: of the unpacked text, 64 hexadecimal digits.
+        path: where to keep the unpacked text; its folder is created if necessary.
+
+    Raises:
+        UserError: no network, no such address, a truncated or altered file, no space; nothing is left behind.
+
+    Example:
+        >>> download("https://example.org/val.en.gz", "1f2a…", cache_folder() / "val.en")
+        PosixPath('/home/me/.cache/kzoo/val.en')
+    """
+    if _is_kept(path, sha256):
+        return path
+    with whole_file(path) as file, TemporaryDirectory(dir=file.parent) as folder:
+        text, broken = unpack(_fetched(address, None, folder).read_bytes())
+        seen = hashlib.sha256(text).hexdigest()
+        if seen != sha256:
+            raise UserError(
+                f"{address}: truncated or altered{broken and f' ({broken})'}: "
+                f"SHA-256 of the unpacked text is {seen} instead of {sha256}"
+            )
+        file.write_bytes(text)
+    return path
+
+
+def download_archive(address: str, sha256: str, path: Path) -> Path:
+    """Download the archive at `address` to `path`, byte for byte, and return `path`.
+
+    An existing file with the right checksum is used as it is.
+
+    Args:
+        address: URL of the archive, of any kind.
+        sha256: of the archive itself, 64 hexadecimal digits.
+        path: where to keep it; its folder is created if necessary.
+
+    Raises:
+        UserError: as for `download`.
+
+    Example:
+        >>> download_archive("https://example.org/all.zip", "1f2a…", cache_folder() / "all.zip")
+        PosixPath('/home/me/.cache/kzoo/all.zip')
+    """
+    if not _is_kept(path, sha256):
+        with whole_file(path) as file, TemporaryDirectory(dir=file.parent) as folder:
+            shutil.copyfile(_fetched(address, sha256, folder), file)
+    return path
+
+
+def _is_kept(path: Path, sha256: str) -> bool:
+    with contextlib.suppress(OSError):  # missing or not readable
+        return sha256_of(path) == sha256
+    return False
+
+
+def _fetched(address: str, sha256: str | None, folder: str) -> Path:
+    """Download a file into a folder, with a progress bar on stderr; a failure is retried."""
+    import pooch  # which imports requests
+
+    name = address.rsplit("/", 1)[-1]
+    source = pooch.create(folder, "", registry={name: sha256}, urls={name: address}, retry_if_failed=RETRIES)
+    downloader = pooch.HTTPDownloader(progressbar=True, chunk_size=1 << 16, timeout=TIMEOUT)
+    try:
+        return Path(source.fetch(name, downloader=downloader))
+    except ValueError as error:  # another checksum
+        raise UserError(f"{address}: truncated or altered ({error})") from None
+    except OSError as error:
+        if error.errno is not None:  # the disk's, which `whole_file` reports
+            raise
+        raise UserError(
+            f"{address} cannot be downloaded ({_reason(error)}); without a network, "
+            "set KZOO_DATA to a folder that holds the corpus"
+        ) from None
+
+
+def _reason(error: OSError) -> str:
+    """Return why requests failed, without the names of its classes."""
+    response = getattr(error, "response", None)
+    if response is not None:
+        return f"HTTP status {response.status_code}"
+    cause = getattr(error.args[0], "reason", error) if error.args else error
+    return str(cause).rpartition(": ")[2] or type(error).__name__

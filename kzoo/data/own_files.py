@@ -1,0 +1,293 @@
+"""The user's own parallel text: aligned files or tables, whole or line by line, split by shares."""
+
+import csv
+import functools
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from kzoo.data.corpora import Corpus
+from kzoo.data.text_files import (
+    Text,
+    check_aligned,
+    not_aligned,
+    plain_lines,
+    read_lines,
+    stream_lines,
+    unpacked_name,
+)
+from kzoo.errors import UserError
+
+Paths = str | Path | Sequence[str | Path]
+Columns = Sequence[int] | Sequence[str]  # numbers from 1, or names in a first line
+SEPARATORS = ",;\t"  # of CSV: spreadsheets write a semicolon where the comma is in numbers
+SAMPLE = 100  # lines by which the separator is found
+NAME_IT = "name it .tsv and give it alone, or give a column of it"
+TITLES = {"source", "target", "src", "tgt", "trg", "sentence", "text", "translation", "reference"}
+SEED = 1  # not a recipe's: runs with different seeds are compared on the same sentences
+
+
+def open_files(
+    train: Paths | None = None,
+    val: Paths | int | float | None = None,
+    test: Paths | int | float | None = None,
+    languages: Sequence[str] = ("en", "de"),
+    columns: Columns = (),
+) -> Corpus:
+    """Return the user's own files as a corpus.
+
+    Args:
+        train: text files aligned by line, one per language in the order of `languages`, or one table (`.tsv`
+            or `.csv`): UTF-8, or UTF-16 with a byte order mark, plain or packed (`.gz`, `.bz2`, `.xz`).
+        val: the same for the validation split; or how many rows of `train` it takes, a number or, below 1, a
+            share: `split_rows` says which.
+        test: likewise; of two languages, more files are further references.
+        languages: the codes of the files or columns, two or more.
+        columns: the columns of a table that has more: numbers from 1, or names in its first line, in the
+            order of `languages`.
+
+    Raises:
+        UserError: no split at all, a file that does not exist, or files that are neither one per language nor
+            a table.
+
+    Example:
+        >>> corpus = open_files(train=("train.id", "train.zh"), val="val.tsv.gz", languages=("id", "zh"))
+        >>> corpus.splits
+        ('train', 'val')
+    """
+    if isinstance(languages, str) or len(languages) < 2 or len(set(languages)) < len(languages):
+        raise UserError(f"languages is {languages!r}: at least two different language codes are needed")
+    languages, given = tuple(languages), {"train": train, "val": val, "test": test}
+    if columns and len(columns) != len(languages):
+        raise UserError(f"columns is {list(columns)!r}: give one for each of {', '.join(languages)}")
+    parts = {split: part for split, part in given.items() if isinstance(part, int | float)}
+    files = {
+        split: _files(split, paths, len(languages))
+        for split, paths in given.items()
+        if paths is not None and split not in parts
+    }
+    if not files:
+        raise UserError("no files: give at least one of train, val and test")
+    if parts and "train" not in files:
+        raise UserError(f"{', '.join(parts)} would be split off train, which has no files")
+
+    def whole(split: str, language: str) -> Text:
+        column, paths = languages.index(language), files[split]
+        if len(paths) > 1:
+            return _read_text(paths[column])
+        where, lines = read_lines(paths[0])
+        return Text(where, [row[column] for row in table_rows(paths[0], lines, languages, columns)])
+
+    @functools.cache
+    def rows() -> dict[str, np.ndarray]:
+        sides = [whole("train", language) for language in languages]
+        for side in sides[1:]:
+            check_aligned(sides[0], side)
+        return split_rows([side.sentences for side in sides], parts)
+
+    def read(split: str, language: str) -> Text:
+        if not parts or split not in ("train", *parts):
+            return whole(split, language)
+        text = whole("train", language)
+        return Text(f"{text.where} ({split})", [text.sentences[row] for row in rows()[split]])
+
+    def further(split: str) -> list[Text]:
+        return [_read_text(path) for path in files.get(split, ())[len(languages) :]]
+
+    splits = tuple(split for split in given if split in files or split in parts)
+    return Corpus("files", languages, splits, "the user's own", "", read, further_references=further)
+
+
+def _files(split: str, paths: Paths, count: int) -> tuple[Path, ...]:
+    """Return the text files of a split, or the one table, all of which exist."""
+    if isinstance(paths, str | Path):
+        paths = (paths,)
+    files = tuple(Path(path).expanduser() for path in paths)
+    table = next(filter(is_table, files), None)
+    if table and len(files) > 1:
+        raise UserError(
+            f"split {split}: {table} is a table, which has all languages: give it alone, or text files"
+        )
+    more = split == "test" and count == 2 and len(files) > 2  # further references
+    if not (table or more or len(files) == count):
+        seen = ", ".join(map(str, files)) or "nothing"
+        number = "two" if count == 2 else count
+        raise UserError(
+            f"split {split} is {seen}: give {number} aligned text files or one table (.tsv or .csv)"
+        )
+    for number, file in enumerate(files):
+        if not file.is_file():
+            where = "" if file.is_absolute() else f"; the current folder is {Path.cwd()}"
+            raise UserError(f"{file}: no such file (split {split}{where})")
+        if file in files[:number]:
+            raise UserError(f"split {split} names {file} twice: give a file for each language")
+    return files
+
+
+def _read_text(path: Path) -> Text:
+    """Return the lines of a text file of one language."""
+    return Text(str(path), list(plain_lines(read_lines(path).sentences, str(path), NAME_IT)))
+
+
+def stream_pairs(
+    files: Sequence[Path], languages: Sequence[str], columns: Columns = ()
+) -> Iterator[tuple[str, str]]:
+    """Yield the sentence pairs of aligned text, `(source, target)`.
+
+    Args:
+        files: two text files, one sentence per line, or one table.
+        languages: codes of the two languages.
+        columns: as in `open_files`.
+
+    Raises:
+        UserError: as for `stream_lines`; or a row without exactly two columns, or files with different
+            numbers of lines.
+    """
+    if len(files) == 1:
+        return map(tuple, table_rows(files[0], stream_lines(files[0]), languages, columns))
+    return _aligned(*files)
+
+
+def _aligned(left: Path, right: Path) -> Iterator[tuple[str, str]]:
+    sides, ended = [plain_lines(stream_lines(path), str(path), NAME_IT) for path in (left, right)], object()
+    for count, pair in enumerate(itertools.zip_longest(*sides, fillvalue=ended)):
+        if ended in pair:
+            longer = count + 1 + sum(1 for _ in itertools.chain(*sides))
+            counts = (count, longer) if pair[0] is ended else (longer, count)
+            raise not_aligned(str(left), counts[0], str(right), counts[1])
+        yield pair
+
+
+def is_table(path: Path) -> bool:
+    """Return whether a file's name, without the ending of its packing, ends in `.tsv` or `.csv`."""
+    return unpacked_name(path).endswith((".tsv", ".csv"))
+
+
+def table_rows(
+    path: Path, lines: Iterable[str], languages: Sequence[str], columns: Columns = ()
+) -> Iterator[list[str]]:
+    """Yield the rows of a table: the sentence of each language.
+
+    In TSV a tab separates columns, whatever else a row has; CSV has quotes.
+
+    Args:
+        path: the file.
+        lines: its lines.
+        languages: the codes.
+        columns: of each language: numbers from 1; or names, which the first line has. Empty: all columns.
+
+    Raises:
+        UserError: a row without these columns, a first line of titles, or CSV that cannot be understood.
+    """
+    wanted, count = list(columns), len(languages)
+    rows, first = _numbered(path, iter(lines), len(wanted) or count), 0
+    if wanted and isinstance(wanted[0], str):
+        _, titles = next(rows, (1, []))
+        if missing := [name for name in wanted if name not in titles]:
+            raise UserError(f"{path}, line 1: no column {missing[0]!r}; it has {', '.join(titles)}")
+        wanted, first = [titles.index(name) + 1 for name in wanted], 1
+    for place, (number, row) in enumerate(rows):
+        if len(row) != count if not wanted else len(row) < max(wanted):
+            needed = f"at least {max(wanted)}" if wanted else f"{count}, one per language"
+            how = "" if wanted else '; columns = [1, 2] or ["en", "de"] in a recipe names those to read'
+            raise UserError(f"{path}, line {number}: {len(row)} columns instead of {needed}{how}")
+        row = [row[column - 1] for column in wanted] if wanted else row
+        if place == first == 0 and {cell.strip().lower() for cell in row} <= {
+            *map(str.lower, languages),
+            *TITLES,
+        }:
+            raise UserError(
+                f"{path}, line 1: these are titles ({', '.join(row)}): remove the line, or name the columns "
+                f"in a recipe, as in columns = {row}"
+            )
+        yield row
+
+
+def _numbered(path: Path, lines: Iterator[str], least: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows, with the number of the line in which each ends."""
+    if unpacked_name(path).endswith(".tsv"):
+        yield from ((number, line.split("\t")) for number, line in enumerate(lines, 1))
+        return
+    if not (sample := list(itertools.islice(lines, SAMPLE))):
+        return
+    separator = _separator(path, sample, least)
+    reader = csv.reader(
+        (f"{line}\n" for line in itertools.chain(sample, lines)), delimiter=separator, strict=True
+    )
+    try:
+        for row in reader:
+            # A cell may have several lines.
+            yield reader.line_num, [re.sub(r"\s*\n\s*", " ", cell) for cell in row]
+    except csv.Error as error:
+        raise UserError(f"{path}, line {reader.line_num}: not CSV ({error})") from None
+
+
+def _separator(path: Path, sample: list[str], least: int) -> str:
+    """Return the separator with which all rows have equally many columns, and enough."""
+    found = {}
+    for separator in SEPARATORS:
+        reader = csv.reader([f"{line}\n" for line in sample], delimiter=separator)
+        widths = {len(row) for row in list(reader)[: SAMPLE - 1]}  # the last one may be cut
+        if len(widths) == 1 and (width := widths.pop()) >= least:
+            found[separator] = width
+    exact = [separator for separator, width in found.items() if width == least] or list(found)
+    if len(exact) != 1:
+        raise UserError(
+            f"{path}: its rows do not have equally many columns, {least} or more, whether commas, semicolons "
+            "or tabs separate them: put quotes around the sentences, or save it as TSV"
+        )
+    return exact[0]
+
+
+def split_rows(sides: Sequence[Sequence[str]], parts: Mapping[str, int | float]) -> dict[str, np.ndarray]:
+    """Return the numbers of the rows of each split: no sentence of any side stands in two splits.
+
+    Rows that share a sentence, also by way of others, stay together. In an order that depends on the text
+    alone, such groups fill the held-out splits as far as they fit; all others are `train`.
+
+    Args:
+        sides: for each language its sentences, aligned.
+        parts: for each held-out split, the number of its rows, or their share if below 1.
+
+    Raises:
+        UserError: rows hang together so that a split cannot be filled, or none would be left to train on.
+    """
+    count = len(sides[0])
+    group, groups = _groups(sides)
+    sizes, left = np.bincount(group, minlength=groups), np.zeros(groups, int)
+    order = np.random.default_rng(SEED).permutation(groups)
+    names = ["train", *parts]
+    for number, (name, part) in enumerate(parts.items(), 1):
+        wanted = part if part >= 1 else round(part * count)
+        room = wanted
+        for one in order:
+            if not left[one] and sizes[one] <= room:
+                left[one], room = number, room - sizes[one]
+            if not room:
+                break
+        if room or not (left == 0).any():
+            raise UserError(
+                f"{name}: {wanted:,} of {count:,} rows cannot be split off, but {wanted - room:,} can: "
+                "rows that share a sentence stay together: use a smaller number, or give files"
+            )
+    return {name: np.flatnonzero(left[group] == number) for number, name in enumerate(names)}
+
+
+def _groups(sides: Sequence[Sequence[str]]) -> tuple[np.ndarray, int]:
+    """Return the number of each row's group, and the number of groups; empty sentences hold none together."""
+    count, ends, offset = len(sides[0]), [], len(sides[0])
+    for side in sides:
+        numbers = {}
+        texts = (text.strip() or row for row, text in enumerate(side))
+        ends.append(np.array([numbers.setdefault(text, len(numbers)) for text in texts]) + offset)
+        offset += len(numbers)
+    rows, nodes = np.tile(np.arange(count), len(sides)), np.concatenate(ends)
+    links = coo_array((np.ones(len(rows), bool), (rows, nodes)), shape=(offset, offset))
+    _, found = connected_components(links, directed=False)
+    distinct, group = np.unique(found[:count], return_inverse=True)
+    return group, len(distinct)
