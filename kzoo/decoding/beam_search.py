@@ -9,10 +9,9 @@ from keras import ops, tree
 from kzoo.decoding.constraints import NEVER, ruled_out
 from kzoo.decoding.length_penalty import Exponent
 from kzoo.decoding.top_k import take_rows, top_k
-from kzoo.text.tokenizers import END, PAD, START, UNKNOWN
+from kzoo.text.special_tokens import END, NOT_TEXT, PAD, START
 
 MEAN = Exponent(1.0)
-NOT_TEXT = [PAD, UNKNOWN, START]  # no output has them
 # Smaller batches are not halved, because every halving is a loop that is compiled separately.
 SMALLEST_HALVED = 16
 

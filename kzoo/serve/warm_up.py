@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from keras_hub.tokenizers import Tokenizer
 
-from kzoo.decoding.batched_search import LENGTHS
+from kzoo.decoding.search_settings import LENGTHS
 
 # Batches are padded to one of these sizes, fewer than in `translate`: each is compiled for each length, which
 # takes XLA 5 s or more.
