@@ -12,7 +12,8 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "kzoo"
 # What each room may import from the package.
 ALLOWED = {
-    "layers": {"layers", "errors"},
+    "layers": {"layers", "positions", "errors"},
+    "engine": {"engine", "decoding", "presets", "hub", "text", "positions", "errors", "files"},
     "hub": {"hub", "errors", "files"},
     "text": {"text", "errors", "files"},
     "scenes": {"scenes", "errors"},
@@ -33,7 +34,9 @@ ALLOWED = {
         "models",
         "decoding",
         "export",
+        "engine",
         "serve",
+        "text",
     }
     | {"scenes", "errors", "files", "__version__"},
     "training": {

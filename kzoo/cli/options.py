@@ -1,7 +1,7 @@
 """Arguments and options that several commands take."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from typer.core import TyperCommand
@@ -21,6 +21,14 @@ Penalty = Annotated[
 GNMTPenalty = Annotated[float | None, typer.Option("--gnmt", help="α of GNMT's penalty, used instead.")]
 From = Annotated[str | None, typer.Option("--from", help="Source language; for multilingual presets.")]
 To = Annotated[str | None, typer.Option("--to", help="Target language; for multilingual presets.")]
+EngineOption = Annotated[
+    Literal["auto", "keras", "ctranslate2"],
+    typer.Option("--engine", help="What translates; auto: CTranslate2 if it holds the model, else Keras."),
+]
+ComputeType = Annotated[
+    Literal["float32", "int8", "bfloat16", "int8_bfloat16", "float16", "int8_float16", "int16"],
+    typer.Option(help="What CTranslate2 computes in."),
+]
 Truncate = Annotated[bool, typer.Option(help="Cut sentences that are too long for the model.")]
 Files = Annotated[
     list[Path] | None,

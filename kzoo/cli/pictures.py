@@ -1,13 +1,15 @@
 """Pictures as the commands show them."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
+if TYPE_CHECKING:  # the command line starts without it
+    import numpy as np
 
 MOST = 400  # pixels in width or height: enough for a page or a plot
 
 
-def shown_picture(path: Path) -> np.ndarray:
+def shown_picture(path: Path) -> "np.ndarray":
     """Return an image file as uint8 `(h, w, 3)`, scaled down to `MOST` pixels, proportions kept.
 
     Raises:

@@ -12,6 +12,8 @@ from kzoo.cli.backend import start_backend
 from kzoo.cli.growing_file import growing_file, telling_when_stopped
 from kzoo.cli.options import (
     Beam,
+    ComputeType,
+    EngineOption,
     From,
     GNMTPenalty,
     Penalty,
@@ -21,6 +23,7 @@ from kzoo.cli.options import (
 )
 from kzoo.cli.progress import progress_bar
 from kzoo.cli.search import asked_search
+from kzoo.engine import chosen_engine
 from kzoo.errors import UserError
 from kzoo.files import check_writable, sha256
 
@@ -63,6 +66,8 @@ def translate(
         Path | None,
         typer.Option(metavar="FILE.npy", help="One row per sentence, for presets that read features."),
     ] = None,
+    engine: EngineOption = "auto",
+    compute_type: ComputeType = "float32",
 ):
     """Translate a sentence, a file or standard input."""
     from kzoo.data import open_features
@@ -81,8 +86,13 @@ def translate(
     features = open_features(images) if images else None
     if output:
         check_writable(output)
-    start_backend()
-    translator = load(preset)
+    if chosen_engine(folder, engine, search, {"pictures": image or images}) == "ctranslate2":
+        from kzoo.engine.translator import CTranslate2Translator
+
+        translator = CTranslate2Translator(folder, compute_type)
+    else:
+        start_backend()
+        translator = load(preset)
     translator.search = search
     translator = direction(translator, source, target)
     shown = _images(translator, preset, image, features, len(sentences))
@@ -123,7 +133,7 @@ def translate(
 
 def _count(translator, texts: list[str], split: bool) -> int:
     """Return the number of sentences to be translated."""
-    from kzoo.models.texts import SplitTexts
+    from kzoo.text.texts import SplitTexts
 
     return len(SplitTexts(texts, [translator.source_language] * len(texts), split).sentences)
 
@@ -165,8 +175,6 @@ def _sentences(text: list[str] | None, file: Path | None) -> list[str]:
 
 def _images(translator, preset: str, pictures: list[Path] | None, features, count: int) -> dict:
     """Return the sentences' pictures or features, as the preset reads them, as arguments of `n_best`."""
-    from kzoo.models.images import image_rows
-
     shape = getattr(translator, "image_shape", None)
     if shape is None:
         if pictures or features is not None:
@@ -174,6 +182,8 @@ def _images(translator, preset: str, pictures: list[Path] | None, features, coun
                 f"preset {preset} reads text only: leave {'--image' if pictures else '--images'} out"
             )
         return {}
+    from kzoo.models.images import image_rows
+
     if len(shape) == 3:
         if not pictures:
             raise UserError(

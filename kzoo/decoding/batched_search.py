@@ -9,14 +9,12 @@ import keras
 import numpy as np
 
 from kzoo.decoding.beam_search import BeamSearch
-from kzoo.decoding.search_settings import SearchSettings
-from kzoo.errors import UserError
-from kzoo.text.tokenizers import END, PAD
+from kzoo.decoding.search_settings import SearchSettings, output_limit, padded_length
+from kzoo.text.special_tokens import END, PAD
 
-# Shapes that decoding is compiled for: sentences and source tokens are padded up to these. Batches of 64 took
-# 0.93 of the time of batches of 32.
+# Numbers of sentences that decoding is compiled for; the lengths are `search_settings.LENGTHS`. Batches of 64
+# took 0.93 of the time of batches of 32.
 ROWS = (1, 4, 8, 16, 32, 48, 64)
-LENGTHS = (16, 24, 32, 48, 64, 96, 128, 256)
 # With this many sentences of one padded length or more, a search in stages is worth its additional 17 s of
 # compilation on a CPU.
 MANY = 16384
@@ -99,17 +97,6 @@ class BatchedSearch:
             return self._searches[key]
 
 
-def output_limit(settings: SearchSettings, length: int, most: int) -> int:
-    """Return the maximum output length for a padded source length, by default 1.5 × it + 8, up to `most`.
-
-    Raises:
-        UserError: no output of the model is long enough for the settings.
-    """
-    if settings.min_length > most:
-        raise UserError(f"min_length is {settings.min_length}, but the model writes at most {most} tokens")
-    return min(settings.max_length or max(length + length // 2 + 8, settings.min_length), most)
-
-
 def batches_by_length(
     tokens: list[list[int]], most: int, prefixes: list[list[int]] | None = None
 ) -> list[tuple[int, list[int]]]:
@@ -127,7 +114,7 @@ def batches_by_length(
     counts = [max(map(len, both)) for both in zip(tokens, prefixes or tokens, strict=True)]
     for number in sorted(range(len(tokens)), key=lambda i: -counts[i]):
         if tokens[number]:
-            length = min(next((n for n in LENGTHS if n > counts[number]), most), most)
+            length = padded_length(counts[number], most)
             by_length.setdefault(length, []).append(number)
     return [
         (length, by_length[length][i : i + ROWS[-1]])

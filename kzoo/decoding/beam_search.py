@@ -7,12 +7,11 @@ import numpy as np
 from keras import ops, tree
 
 from kzoo.decoding.search_settings import Exponent
-from kzoo.text.tokenizers import END, PAD, START, UNKNOWN
+from kzoo.text.special_tokens import END, NOT_TEXT, PAD, START
 
 MEAN = Exponent(1.0)
 # Used as log 0: finite, so that sums of it stay ordered and no backend makes it NaN.
 NEVER = -1e9
-NOT_TEXT = [PAD, UNKNOWN, START]  # no output has them
 # Smaller batches are not halved, because every halving is a loop that is compiled separately.
 SMALLEST_HALVED = 16
 GROUP = 32  # scores whose greatest is compared first

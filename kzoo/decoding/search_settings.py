@@ -13,6 +13,8 @@ from typing import Self
 
 from kzoo.errors import UserError, nearest
 
+# Lengths that decoding is compiled for: source tokens are padded up to these.
+LENGTHS = (16, 24, 32, 48, 64, 96, 128, 256)
 SEARCH_FILE = "search.json"
 
 
@@ -194,3 +196,19 @@ def as_penalty(length_penalty: float | Callable) -> Callable:
 
 def _is_finite(value) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def padded_length(count: int, most: int) -> int:
+    """Return the length that a sentence of `count` tokens, and its end symbol, is padded to, up to `most`."""
+    return min(next((length for length in LENGTHS if length > count), most), most)
+
+
+def output_limit(settings: SearchSettings, length: int, most: int) -> int:
+    """Return the maximum output length for a padded source length, by default 1.5 × it + 8, up to `most`.
+
+    Raises:
+        UserError: no output of the model is long enough for the settings.
+    """
+    if settings.min_length > most:
+        raise UserError(f"min_length is {settings.min_length}, but the model writes at most {most} tokens")
+    return min(settings.max_length or max(length + length // 2 + 8, settings.min_length), most)

@@ -6,7 +6,7 @@ translates as `translate` does.
 
 from collections.abc import Callable
 
-from kzoo.decoding.batched_search import LENGTHS
+from kzoo.decoding.search_settings import LENGTHS
 from kzoo.text.tokenizers import END
 
 ROWS = (1, 8, 32)  # each is compiled for each length that occurs

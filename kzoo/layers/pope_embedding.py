@@ -3,8 +3,9 @@
 import operator
 
 import keras
-import numpy as np
 from keras import ops
+
+from kzoo.positions import pope_table
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -67,11 +68,7 @@ class PoPEEmbedding(keras.layers.Layer):
         self.supports_masking = True
 
     def build(self, inputs_shape):
-        table = legendre_table(self.first_order + self.max_length, inputs_shape[-1])
-        if self.normalize:
-            order = np.arange(len(table))[:, None]
-            table *= np.sqrt((2 * order + 1) / 2)
-        self._table = table[self.first_order :].astype("float32")
+        self._table = pope_table(self.max_length, inputs_shape[-1], self.first_order, self.normalize)
 
     def call(self, inputs, start_index: int = 0, positions=None):
         length = inputs.shape[-2]
@@ -106,21 +103,3 @@ class PoPEEmbedding(keras.layers.Layer):
             "normalize": self.normalize,
         }
         return {**super().get_config(), **config}
-
-
-def legendre_table(num_orders: int, num_points: int) -> np.ndarray:
-    """Return P_n(x_i) for n = 0 … `num_orders` - 1 and x_i = -1 + 2 i / `num_points`, by Bonnet's recurrence.
-
-    (n + 1) P_{n+1}(x) = (2n + 1) x P_n(x) - n P_{n-1}(x), stable on [-1, 1]: within 1e-12 of the exact
-    value for the first 1,024 orders.
-
-    Returns:
-        `(num_orders, num_points)`, float64.
-    """
-    x = -1 + 2 * np.arange(num_points) / num_points
-    table = np.ones((num_orders, num_points))
-    if num_orders > 1:
-        table[1] = x
-    for n in range(1, num_orders - 1):
-        table[n + 1] = ((2 * n + 1) * x * table[n] - n * table[n - 1]) / (n + 1)
-    return table

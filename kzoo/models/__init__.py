@@ -9,7 +9,6 @@ from kzoo.models.multilingual import MultilingualTranslator
 from kzoo.models.optimizers import SGD, Adam, NoamSchedule
 from kzoo.models.recurrent import RecurrentBackbone
 from kzoo.models.tagger import CharacterTagger
-from kzoo.models.texts import Hypothesis
 from kzoo.models.transformer import TransformerBackbone
 from kzoo.models.translator import Translator
 from kzoo.text import (  # noqa: F401, a translator is saved with its tokenizers
@@ -18,6 +17,7 @@ from kzoo.text import (  # noqa: F401, a translator is saved with its tokenizers
     SubwordTokenizer,
     TruecasedSubwordTokenizer,
 )
+from kzoo.text.texts import Hypothesis
 
 __all__ = [
     "SGD",

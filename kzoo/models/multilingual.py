@@ -10,8 +10,8 @@ from keras_hub.tokenizers import Tokenizer
 from kzoo.decoding.batched_search import batches_by_length, padded_source
 from kzoo.errors import UserError
 from kzoo.models.compiled import BackboneMethod
-from kzoo.models.texts import Hypothesis, pieces, tokenize_within
 from kzoo.models.translator import Translator
+from kzoo.text.texts import Hypothesis, pieces, tokenize_within
 
 
 @keras.saving.register_keras_serializable("kzoo")

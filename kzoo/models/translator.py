@@ -16,7 +16,7 @@ from kzoo.models.compiled import SourceAttention, uses_xla
 from kzoo.models.images import image_rows
 from kzoo.models.losses import WholeBatchLoss, token_weights
 from kzoo.models.preset_files import in_one_line, read_preset, write_preset
-from kzoo.models.texts import (
+from kzoo.text.texts import (
     Hypothesis,
     SplitTexts,
     as_hypotheses,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from kzoo.errors import UserError
-from kzoo.models.texts import check_encodable
+from kzoo.text.texts import check_encodable
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ import numpy as np
 from kzoo.decoding.batched_search import ROWS
 from kzoo.errors import UserError
 from kzoo.models import Hypothesis, MultilingualTranslator, Translator
-from kzoo.models.texts import SplitTexts, several_sentences, tokenize_prefixes
 from kzoo.serve import shapes
 from kzoo.serve.batching import Batcher
 from kzoo.serve.images import decoded_images
 from kzoo.serve.limits import Limits, directions
 from kzoo.serve.metrics import Metrics
 from kzoo.serve.shapes import filled, padded_lengths, row_counts, rows_of_length, tokenizer_of, warm_up_rows
+from kzoo.text.texts import SplitTexts, several_sentences, tokenize_prefixes
 
 log = logging.getLogger("kzoo.serve")
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 from keras_hub.tokenizers import Tokenizer
 
-from kzoo.decoding.batched_search import LENGTHS, batches_by_length
+from kzoo.decoding.batched_search import batches_by_length
+from kzoo.decoding.search_settings import LENGTHS
 from kzoo.errors import UserError
 from kzoo.models import MultilingualTranslator, Translator
 

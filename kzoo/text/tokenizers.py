@@ -11,8 +11,8 @@ from keras_hub.tokenizers import SentencePieceTokenizer
 
 from kzoo.errors import UserError
 from kzoo.text.sentences import one_line
+from kzoo.text.special_tokens import END, PAD, START, UNKNOWN
 
-PAD, UNKNOWN, START, END = 0, 1, 2, 3
 NO_VOCABULARY = (
     "the tokenizer has no vocabulary, which a configuration leaves out: "
     "load the model from a file or a preset, or build it with a tokenizer"

@@ -39,7 +39,7 @@ def test_normalized_pope_is_orthonormal_on_a_fine_grid():
 
 
 def test_pope_encoding_is_the_layers():
-    from kzoo.layers.pope_embedding import legendre_table
+    from kzoo.positions import legendre_table
 
     np.testing.assert_allclose(pope_encoding(512, 128), legendre_table(512, 128), atol=1e-10)
 

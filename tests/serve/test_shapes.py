@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from kzoo.decoding.batched_search import LENGTHS, batches_by_length
+from kzoo.decoding.batched_search import batches_by_length
+from kzoo.decoding.search_settings import LENGTHS
 from kzoo.serve.shapes import USUAL_LENGTH, filled, row_counts, usual_texts, warm_up_rows
 
 

@@ -6,14 +6,17 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 import numpy as np
-from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
 from kzoo.text.languages import has_spaces
 from kzoo.text.sentences import split_sentences
-from kzoo.text.tokenizers import END, UNKNOWN
+from kzoo.text.special_tokens import END, UNKNOWN
+
+if TYPE_CHECKING:  # which takes seconds to import
+    from keras_hub.tokenizers import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class Hypothesis:
 
 
 def tokenize_within(
-    tokenizer: Tokenizer, texts: Iterable[str], limit: int, truncate: bool = False
+    tokenizer: "Tokenizer", texts: Iterable[str], limit: int, truncate: bool = False
 ) -> list[list[int]]:
     """Return the token ids of sentences, or of one sentence, that have at most `limit` tokens.
 
@@ -50,7 +53,7 @@ def tokenize_within(
 
 
 def tokenize_prefixes(
-    tokenizer: Tokenizer, prefixes: Iterable[str] | None, count: int, limit: int
+    tokenizer: "Tokenizer", prefixes: Iterable[str] | None, count: int, limit: int
 ) -> list[list[int]] | None:
     """Return the token ids that translations begin with; `None` if they begin with anything.
 
@@ -108,12 +111,12 @@ def check_encodable(text: str, number: int):
         raise UserError(f"sentence {number} is not text: it has half of a surrogate pair") from None
 
 
-def pieces(tokenizer: Tokenizer, tokens: list[int]) -> list[str]:
+def pieces(tokenizer: "Tokenizer", tokens: list[int]) -> list[str]:
     """Return tokens as the tokenizer writes them, followed by the end symbol."""
     return [*(tokenizer.id_to_token(token) for token in tokens), tokenizer.id_to_token(END)]
 
 
-def as_hypotheses(found: list, n: int, tokenizer: Tokenizer) -> list[list[Hypothesis]]:
+def as_hypotheses(found: list, n: int, tokenizer: "Tokenizer") -> list[list[Hypothesis]]:
     """Return the `n` best hypotheses of each sentence as text, each text once, with its best score.
 
     Args:

@@ -1,0 +1,205 @@
+"""A Transformer's preset as a CTranslate2 model, read from the preset's files without a Keras model."""
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from kzoo.errors import UserError
+from kzoo.files import cache_folder, whole_folder
+from kzoo.hub.integrity import check_files, read_listing, read_object
+from kzoo.positions import pope_table, sine_table
+from kzoo.text.special_tokens import NOT_TEXT
+
+FORMAT = 1  # raise it when the conversion changes: models in the cache are then made anew
+UNLIKELY = -60_000.0  # of the tokens that no text has; float16 holds it
+MAX_DISTANCE = 128  # of the relative positions, unless the preset says otherwise
+SIDES = ("source", "target")
+
+Weight = Callable[[str], np.ndarray]
+
+
+def why_not(folder: Path) -> str | None:
+    """Return why CTranslate2's format cannot hold a preset; `None` if it can."""
+    configuration = read_object(folder / "config.json")
+    config, settings = configuration["config"], read_object(folder / "translator.json")
+    if configuration["class_name"] != "TransformerBackbone" or settings["class"] != "Translator":
+        return f"CTranslate2 holds Transformers of one direction, not {configuration['class_name']}"
+    if config.get("image_shape") is not None:
+        return "CTranslate2's Transformer reads text only"
+    if config["position_encoding"] == "rope" or config["position_options"].get("per_head"):
+        return f"CTranslate2's Transformer has no place for position_encoding={config['position_encoding']!r}"
+    if config.get("source_embedding", "lookup") != "lookup":
+        return "CTranslate2's Transformer has no place for glyphs"
+    for name in settings["tokenizers"]:
+        kind = read_object(folder / name)["class_name"]
+        if kind != "SubwordTokenizer":
+            return f"CTranslate2 takes plain SentencePiece, not a {kind}"
+    return None
+
+
+def converted(folder: Path) -> Path:
+    """Return the folder of the cache with a preset's CTranslate2 model, made if it is not there yet.
+
+    It is found by the SHA-256 of the preset's files, so that another preset in the same folder is converted
+    anew.
+
+    Raises:
+        UserError: as `convert`; or a file of the preset is missing or altered.
+    """
+    listing = read_listing(folder)
+    key = "\n".join(f"{name} {digest}" for name, digest in sorted(listing.items()) if name != "search.json")
+    made = cache_folder() / "ctranslate2" / f"{_digest(key)}-{FORMAT}"
+    if not made.is_dir():
+        check_files(folder, listing)
+        made.parent.mkdir(parents=True, exist_ok=True)
+        convert(folder, made)
+    return made
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def convert(folder: Path, output: str | os.PathLike, precision: str = "float32"):
+    """Write a preset as a CTranslate2 model, with its SentencePiece models beside it.
+
+    Args:
+        folder: the preset.
+        output: folder to write; it appears complete or not at all.
+        precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
+
+    Raises:
+        UserError: the format does not hold the preset, or CTranslate2 is not installed.
+    """
+    if reason := why_not(folder):
+        raise UserError(reason)
+    try:
+        from ctranslate2.specs import TransformerSpec
+    except ImportError:
+        raise UserError("CTranslate2 is not installed: pip install ctranslate2") from None
+    config = read_object(folder / "config.json")["config"]
+    spec = TransformerSpec.from_config(
+        config["num_layers"],
+        config["num_heads"],
+        pre_norm=config["norm"] == "pre",
+        relative_attention_bias=config["position_encoding"] == "bias",
+    )
+    spec.config.add_source_eos = True
+    spec.config.decoder_start_token = "<s>"
+    spec.config.layer_norm_epsilon = 1e-5
+    with _weights(folder) as weight:
+        _fill(spec, config, weight)
+    vocabularies = _vocabularies(folder)
+    register = (spec.register_source_vocabulary, spec.register_target_vocabulary)
+    for side, add in zip(SIDES, register, strict=True):
+        add(_pieces(vocabularies[side]))
+    spec.validate()
+    spec.optimize(quantization=None if precision == "float32" else precision)
+    with whole_folder(output) as unfinished:
+        spec.save(str(unfinished))
+        for side, model in vocabularies.items():
+            (unfinished / f"{side}.spm").write_bytes(model)
+
+
+def _vocabularies(folder: Path) -> dict[str, bytes]:
+    """Return both sides' SentencePiece models."""
+    names = read_object(folder / "translator.json")["tokenizers"]
+    return {
+        side: (folder / "assets" / name.removesuffix(".json") / "vocabulary.spm").read_bytes()
+        for side, name in zip(SIDES, names, strict=True)
+    }
+
+
+def _pieces(model: bytes) -> list[str]:
+    from sentencepiece import SentencePieceProcessor
+
+    processor = SentencePieceProcessor(model_proto=model)
+    return [processor.id_to_piece(token) for token in range(processor.vocab_size())]
+
+
+@contextlib.contextmanager
+def _weights(folder: Path):
+    """Yield a function that returns a layer's variable as float32, by its path in the weights files."""
+    import h5py
+
+    with contextlib.ExitStack() as opened:
+        files = [opened.enter_context(h5py.File(path)) for path in sorted(folder.glob("*.weights.h5"))]
+
+        def weight(path: str) -> np.ndarray:
+            name = f"layers/{path.rpartition('/')[0]}/vars/{path.rpartition('/')[2]}"
+            return next(file[name] for file in files if name in file)[()].astype("float32")
+
+        yield weight
+
+
+def _fill(spec, config: dict, weight: Weight):
+    """Copy a backbone's weights; the names are those that Keras gives its layers, by class and order."""
+    joint = config["target_vocabulary_size"] is None
+    tables = [weight(f"reversible_embedding{end}/0") for end in (("", "") if joint else ("", "_1"))]
+    kind, width, length = config["position_encoding"], config["width"], config["max_length"]
+    stacks = ((spec.encoder, spec.encoder.embeddings[0]), (spec.decoder, spec.decoder.embeddings))
+    for (stack, embeddings), table, end in zip(stacks, tables, ("", "_1"), strict=True):
+        embeddings.weight = table  # CTranslate2 multiplies by √D, as kzoo does
+        if kind != "bias":
+            stack.position_encodings.encodings = _positions(config, width, length, weight, end)
+        if config["norm"] == "pre":
+            _norm(stack.layer_norm, weight, f"layer_normalization{end}")
+    projection = spec.decoder.projection
+    projection.weight, projection.bias = tables[1], np.zeros(len(tables[1]), "float32")
+    projection.bias[NOT_TEXT] = UNLIKELY  # CTranslate2 by itself would write these too
+    for number, layer in enumerate(spec.encoder.layer):
+        name = f"transformer_encoder_layer{f'_{number}' * bool(number)}"
+        _attention(layer.self_attention, weight, f"{name}/attention")
+        _feedforward(layer.ffn, weight, f"{name}/feedforward")
+    for number, layer in enumerate(spec.decoder.layer):
+        name = f"transformer_decoder_layer{f'_{number}' * bool(number)}"
+        _attention(layer.self_attention, weight, f"{name}/self_attention")
+        _attention(layer.attention, weight, f"{name}/cross_attention")
+        _feedforward(layer.ffn, weight, f"{name}/feedforward")
+    if kind == "bias":
+        distance = config["position_options"].get("max_distance", MAX_DISTANCE)
+        for stack, end in ((spec.encoder, ""), (spec.decoder, "_1")):
+            for layer in stack.layer:
+                layer.self_attention.relative_attention_bias = weight(f"relative_position_bias{end}/0")
+                layer.self_attention.relative_attention_max_distance = np.int32(distance)
+
+
+def _positions(config: dict, width: int, length: int, weight: Weight, end: str) -> np.ndarray:
+    """Return what is added to the embeddings, `(length, width)`."""
+    kind, options = config["position_encoding"], config["position_options"]
+    if kind == "pope":
+        return pope_table(length, width, **options)
+    if kind == "sine":
+        return sine_table(length, width, **options)
+    return weight(f"position_embedding{end}/0") if kind == "learned" else np.zeros((length, width), "float32")
+
+
+def _attention(spec, weight: Weight, name: str):
+    """Copy an attention: query, key and value in one matrix; for cross-attention the query apart."""
+    *linears, output = spec.linear
+    kernel, bias = weight(f"{name}/0"), weight(f"{name}/1")
+    cuts = [len(kernel)] if len(linears) == 2 else []
+    for linear, part, shift in zip(
+        linears, np.split(kernel, cuts, axis=1), np.split(bias, cuts), strict=True
+    ):
+        linear.weight, linear.bias = np.ascontiguousarray(part.T), shift
+    _dense(output, weight, f"{name}/output_dense")
+    _norm(spec.layer_norm, weight, f"{name}_residual/layer_norm")
+
+
+def _feedforward(spec, weight: Weight, name: str):
+    _dense(spec.linear_0, weight, f"{name}/inner")
+    _dense(spec.linear_1, weight, f"{name}/outer")
+    _norm(spec.layer_norm, weight, f"{name}_residual/layer_norm")
+
+
+def _dense(spec, weight: Weight, name: str):
+    spec.weight, spec.bias = np.ascontiguousarray(weight(f"{name}/0").T), weight(f"{name}/1")
+
+
+def _norm(spec, weight: Weight, name: str):
+    spec.gamma, spec.beta = weight(f"{name}/0"), weight(f"{name}/1")

@@ -1,0 +1,179 @@
+"""Translates with CTranslate2, with the methods and the results of `kzoo.models.Translator`."""
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import sentencepiece
+
+from kzoo.decoding.search_settings import (
+    Exponent,
+    SearchSettings,
+    check_whole_numbers,
+    output_limit,
+    padded_length,
+)
+from kzoo.engine.conversion import SIDES, converted
+from kzoo.errors import UserError
+from kzoo.hub.integrity import read_object
+from kzoo.presets.description import own_search
+from kzoo.text.sentences import one_line
+from kzoo.text.special_tokens import END
+from kzoo.text.texts import Hypothesis, SplitTexts, as_hypotheses, checked_texts, tokenize_within
+
+COMPUTE_TYPES = ("float32", "int8", "bfloat16", "int8_bfloat16", "float16", "int8_float16", "int16")
+BATCH = 64  # sentences; CTranslate2 sorts them by length first
+BLOCK = 4096  # sentences between two calls of `progress`
+
+
+class CTranslate2Translator:
+    """A preset's Transformer, run by CTranslate2: the translations of `Translator`, some times as fast.
+
+    Imports neither Keras nor TensorFlow. The converted model is kept in the cache. Both searches find the
+    same hypotheses, but for ties, those that reach the maximum length, and those of a search with a minimum
+    length or without repeated n-grams.
+
+    Args:
+        folder: the preset, as `kzoo.hub.locate` returns it.
+        compute_type: what the products are computed in, one of `COMPUTE_TYPES`.
+        threads: int. Batches translated at a time; one per core by default.
+
+    Attributes:
+        source_language, target_language: codes, or `None`.
+        search: how translations are searched for where a call does not say.
+
+    Raises:
+        UserError: CTranslate2 is not installed, cannot hold the model (`kzoo.engine.conversion.why_not`), or
+            cannot compute in that type on this processor.
+
+    Example:
+
+    >>> CTranslate2Translator(kzoo.hub.locate("pope_tiny_multi30k_en_de")).translate(["A dog runs."])
+    ['Ein Hund rennt.']
+    """
+
+    engine = "ctranslate2"
+    image_shape = None
+
+    def __init__(self, folder: Path, compute_type: str = "float32", threads: int | None = None):
+        try:
+            import ctranslate2
+        except ImportError:
+            raise UserError("CTranslate2 is not installed: pip install ctranslate2") from None
+        settings, model = read_object(folder / "translator.json"), converted(folder)
+        self.source_language = settings.get("source_language")
+        self.target_language = settings.get("target_language")
+        self.search = own_search(folder)
+        self.compute_type = compute_type
+        self.max_length = read_object(folder / "config.json")["config"]["max_length"]
+        self.source_tokenizer, self.target_tokenizer = (Subwords(model / f"{side}.spm") for side in SIDES)
+        try:
+            self._model = ctranslate2.Translator(
+                str(model),
+                compute_type=compute_type,
+                inter_threads=threads or len(os.sched_getaffinity(0)),
+                intra_threads=1,
+            )
+        except ValueError as error:
+            raise UserError(f"CTranslate2 cannot compute in {compute_type} here: {error}") from None
+
+    def translate(self, texts: Iterable[str], **arguments) -> list[str]:
+        """Translate sentences, or with `split_sentences` texts of several; the arguments are `n_best`'s."""
+        return [best[0].text for best in self.n_best(texts, 1, **arguments)]
+
+    def n_best(
+        self,
+        texts: Iterable[str],
+        n: int | None = None,
+        beam_size: int | None = None,
+        length_penalty: float | Exponent | None = None,
+        max_length: int | None = None,
+        truncate: bool = False,
+        progress: Callable[[int], None] | None = None,
+        min_length: int | None = None,
+        no_repeat_ngram: int | None = None,
+        split_sentences: bool | None = None,
+    ) -> list[list[Hypothesis]]:
+        """Return the `n` best translations of each text; arguments and results are `Translator.n_best`'s.
+
+        Raises:
+            UserError: as there; or a length penalty other than log P / length^α.
+        """
+        search = self.search.changed(
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            max_length=max_length,
+            min_length=min_length,
+            no_repeat_ngram=no_repeat_ngram,
+        )
+        if reason := why_not_searched(search):
+            raise UserError(reason)
+        n = search.beam_size if n is None else n
+        check_whole_numbers(n=n)
+        if n > search.beam_size:
+            raise UserError(f"{n} best translations need a beam_size of {n} at least, not {search.beam_size}")
+        texts = checked_texts(texts)
+        split = SplitTexts(texts, [self.source_language] * len(texts), split_sentences)
+        tokens = tokenize_within(self.source_tokenizer, split.sentences, self.max_length - 1, truncate)
+        found = self._search(tokens, n, search, progress or (lambda count: None))
+        return split.join(as_hypotheses(found, n, self.target_tokenizer), [self.target_language] * len(texts))
+
+    def _search(self, tokens: list[list[int]], n: int, search: SearchSettings, progress) -> list:
+        """Return `(tokens (K, T), scores (K,))` of each sentence, `None` for an empty one."""
+        found = [None] * len(tokens)
+        for limit, numbers in self._by_limit(tokens, search).items():
+            for first in range(0, len(numbers), BLOCK):
+                block = numbers[first : first + BLOCK]
+                results = self._model.translate_batch(
+                    [self.source_tokenizer.pieces(tokens[number]) for number in block],
+                    max_batch_size=BATCH,
+                    beam_size=search.beam_size,
+                    num_hypotheses=search.beam_size if n > 1 else 1,
+                    return_scores=True,
+                    length_penalty=search.length_penalty.alpha,
+                    # Lengths are here with the end symbol, there without.
+                    max_decoding_length=max(limit - 1, 1),
+                    min_decoding_length=max(search.min_length - 1, 0),
+                    no_repeat_ngram_size=search.no_repeat_ngram,
+                    max_input_length=0,
+                )
+                for number, result in zip(block, results, strict=True):
+                    rows = [[*self.target_tokenizer.ids(row), END] for row in result.hypotheses]
+                    found[number] = rows, result.scores
+                progress(len(block))
+        return found
+
+    def _by_limit(self, tokens: list[list[int]], search: SearchSettings) -> dict[int, list[int]]:
+        """Return the numbers of the sentences that are not empty, by their translations' maximum length."""
+        by_limit = {}
+        for number, sentence in enumerate(tokens):
+            if sentence:
+                length = padded_length(len(sentence), self.max_length)
+                by_limit.setdefault(output_limit(search, length, self.max_length), []).append(number)
+        return by_limit
+
+
+def why_not_searched(search: SearchSettings) -> str | None:
+    """Return why CTranslate2 cannot search so; `None` if it can."""
+    if isinstance(search.length_penalty, Exponent):
+        return None
+    return f"CTranslate2 divides log P by length^α, it has no {search.length_penalty}"
+
+
+class Subwords:
+    """A SentencePiece model with the calls of a `SubwordTokenizer`."""
+
+    def __init__(self, path: Path):
+        self._processor = sentencepiece.SentencePieceProcessor(str(path))
+
+    def __call__(self, texts: list[str]) -> list[list[int]]:
+        return self._processor.encode([one_line(text) for text in texts])
+
+    def detokenize(self, rows: list[list[int]]) -> list[str]:
+        return self._processor.decode(rows)
+
+    def pieces(self, tokens: list[int]) -> list[str]:
+        return self._processor.id_to_piece(tokens)
+
+    def ids(self, pieces: list[str]) -> list[int]:
+        return self._processor.piece_to_id(pieces)

@@ -1,0 +1,198 @@
+"""CTranslate2 as the engine: Keras's translations, for every Transformer that its format holds."""
+
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+from scipy.special import log_softmax
+
+from kzoo.decoding import GNMT, SearchSettings
+from kzoo.engine import chosen_engine
+from kzoo.engine.conversion import convert, converted, why_not
+from kzoo.engine.translator import CTranslate2Translator
+from kzoo.errors import UserError
+from kzoo.hub import locate
+from kzoo.positions import sine_table
+from kzoo.presets import load
+from kzoo.presets.pope import transformer
+from kzoo.text import SubwordTokenizer, train_subwords
+from kzoo.text.special_tokens import END, NOT_TEXT, START
+
+ctranslate2 = pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
+PRESET = "pope_tiny_multi30k_en_de"
+SENTENCES = [
+    "A man in an orange hat is starring at something.",
+    "Two dogs run.",
+    "",
+    "A girl.",
+    "People walk.",
+]
+SIZES = {"num_layers": 2, "width": 16, "num_heads": 2, "feedforward_dim": 24, "max_length": 24}
+ROUNDING = 1e-4
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("KZOO_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(scope="module")
+def tokenizers():
+    english, german = ["a man", "a dog runs", "the girl"] * 9, ["ein Mann", "ein Hund rennt", "das Kind"] * 9
+    one, two = (train_subwords(text, size) for text, size in ((english, 25), (german, 31)))
+    return [SubwordTokenizer(model, config_file=f"{i}_tokenizer.json") for i, model in enumerate((one, two))]
+
+
+def check_same(found, expected):
+    """Hypotheses have the same scores; those of another text are ties."""
+    for ours, theirs in zip(found, expected, strict=True):
+        scores = [[one.score for one in best] for best in (ours, theirs)]
+        np.testing.assert_allclose(*scores, atol=ROUNDING)
+        texts = {one.text for one in ours} ^ {one.text for one in theirs}
+        worst = min(scores[1], default=0)
+        assert all(one.score < worst + ROUNDING for one in (*ours, *theirs) if one.text in texts)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize(
+    ("encoding", "options"),
+    [
+        ("pope", {"normalize": True}),
+        ("pope", {"first_order": 1}),
+        ("sine", {"max_wavelength": 50}),
+        ("learned", {}),
+        ("none", {}),
+        ("bias", {"max_distance": 64}),
+    ],
+)
+def test_every_position_encoding_has_keras_s_probabilities(encoding, options, norm, tokenizers, tmp_path):
+    model = transformer(*tokenizers, **SIZES, position_encoding=encoding, position_options=options, norm=norm)
+    random = np.random.default_rng(3)
+    model.set_weights([random.normal(0, 0.3, weight.shape) for weight in model.get_weights()])
+    model.save_to_preset(tmp_path / "preset")
+    model = load(tmp_path / "preset")  # weights in float16
+    source, target = random.integers(4, 25, 9), random.integers(4, 31, 12)
+    inputs = {"source": np.array([[*source, END]]), "target": np.array([[START, *target]])}
+    logits = keras.ops.convert_to_numpy(model(inputs))[0]
+    logits[:, NOT_TEXT] = -np.inf  # which no search writes
+    expected = [log_softmax(row)[token] for row, token in zip(logits, [*target, END], strict=True)]
+    source, target = (
+        [[one.id_to_token(token) for token in row]]
+        for one, row in zip(tokenizers, (source, target), strict=True)
+    )
+    [scored] = ctranslate2.Translator(str(converted(tmp_path / "preset"))).score_batch(source, target)
+    np.testing.assert_allclose(scored.log_probs, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"beam_size": 1, "n": 1},
+        {"beam_size": 3, "length_penalty": 0.6},
+        {"max_length": 30},
+        {"split_sentences": True},
+    ],
+)
+def test_the_search_s_arguments_are_keras_s(arguments, shelved):
+    texts = [*SENTENCES, "A dog runs. Two men sit on a bench."]
+    arguments = {"split_sentences": False, **arguments}
+    found = CTranslate2Translator(locate(PRESET)).n_best(texts, **arguments)
+    check_same(found, shelved(PRESET).n_best(texts, **arguments))
+
+
+def test_lengths_and_n_grams_are_kept_to(shelved):
+    engine, tokenizer = CTranslate2Translator(locate(PRESET)), shelved(PRESET).target_tokenizer
+    text, count = ["A man and a woman and a man and a woman."], lambda texts: len(tokenizer(texts)[0])
+    assert count(engine.translate(text, max_length=6)) <= 5
+    assert count(engine.translate(["A dog."], min_length=12)) >= 11
+    tokens = tokenizer(engine.translate(text, no_repeat_ngram=1))[0]
+    assert len(set(tokens)) == len(tokens)
+
+
+def test_real_sentences_are_keras_s(shelved, multi30k):
+    sentences = multi30k.sentences("test_2016_flickr", "en")[::10]
+    translations = CTranslate2Translator(locate(PRESET)).translate(sentences)
+    assert sum(map(str.__ne__, translations, shelved(PRESET).translate(sentences))) <= 1  # a tie
+
+
+def test_sines_are_keras_hub_s():
+    layer = __import__("keras_hub").layers.SinePositionEncoding(max_wavelength=500)
+    expected = keras.ops.convert_to_numpy(layer(np.zeros((1, 40, 10), "float32")))[0]
+    np.testing.assert_allclose(sine_table(40, 10, 500), expected, atol=1e-5)
+
+
+def test_a_model_is_converted_once_and_anew_when_the_preset_changes(tokenizers, tmp_path):
+    folder, made = tmp_path / "preset", []
+    for seed in (1, 2):
+        keras.utils.set_random_seed(seed)
+        transformer(*tokenizers, **SIZES).save_to_preset(folder)
+        made += [converted(folder), converted(folder)]
+    assert made[0] == made[1] != made[2] == made[3]
+    (folder / "model.weights.h5").write_bytes(b"damaged")
+    assert converted(folder) == made[2]  # what was read when it was whole
+
+
+def test_a_damaged_preset_is_refused(tokenizers, tmp_path):
+    transformer(*tokenizers, **SIZES).save_to_preset(tmp_path / "preset")
+    (tmp_path / "preset/model.weights.h5").write_bytes(b"damaged")
+    with pytest.raises(UserError, match="model.weights.h5"):
+        converted(tmp_path / "preset")
+
+
+@pytest.mark.parametrize(
+    ("preset", "reason"),
+    [
+        ("attention_bridge_m2m_tiny_multi30k", "one direction"),
+        ("glyph_tiny_tatoeba_zh_en", "RecurrentBackbone"),
+        ("image_text_tiny_scenes_en_de", "text only"),
+    ],
+)
+def test_what_the_format_does_not_hold_is_keras_s(preset, reason, tmp_path):
+    folder, search = locate(preset), SearchSettings()
+    assert reason in why_not(folder)
+    assert chosen_engine(folder, "auto", search) == "keras"
+    with pytest.raises(UserError, match=f"{reason}.*--engine"):
+        chosen_engine(folder, "ctranslate2", search)
+    with pytest.raises(UserError, match=reason):
+        convert(folder, tmp_path / "model")
+
+
+def test_what_the_search_lacks_is_keras_s():
+    folder = locate(PRESET)
+    assert why_not(folder) is None
+    assert chosen_engine(folder, "auto", SearchSettings()) == "ctranslate2"
+    assert chosen_engine(folder, "keras", SearchSettings()) == "keras"
+    for search in (SearchSettings(length_penalty=GNMT(0.6)), SearchSettings(min_length=4)):
+        assert chosen_engine(folder, "auto", search) == "keras"
+    assert chosen_engine(folder, "auto", SearchSettings(), {"a prefix": "Ein"}) == "keras"
+
+
+def test_refusals():
+    engine = CTranslate2Translator(locate(PRESET))
+    for arguments, name in (
+        ({"texts": ["a " * 400]}, "subwords"),
+        ({"texts": [1]}, "int"),
+        ({"texts": ["A."], "n": 9}, "beam_size"),
+        ({"texts": ["A."], "length_penalty": GNMT(1)}, "GNMT"),
+    ):
+        with pytest.raises(UserError, match=name):
+            engine.n_best(**arguments)
+    with pytest.raises(UserError, match="float16"):
+        CTranslate2Translator(locate(PRESET), "float16")  # on a CPU
+    assert engine.translate(["a " * 400], truncate=True)[0]
+
+
+def test_the_command_imports_no_deep_learning():
+    """Also where torch and transformers are: whoever imports them here fails."""
+    code = (
+        "import sys\n"
+        "heavy = ('keras', 'keras_hub', 'tensorflow', 'jax', 'torch', 'transformers')\n"
+        "for name in heavy: sys.modules[name] = None\n"
+        f"sys.argv = ['kzoo', 'translate', '{PRESET}', 'A dog runs.']\n"
+        "from kzoo.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "Ein Hund rennt.\n", done.stderr
