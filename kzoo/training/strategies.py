@@ -205,7 +205,7 @@ class MultiWorker(Strategy):
         import tensorflow as tf
 
         cluster = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-        workers = cluster.cluster_spec().as_dict()
+        workers = cluster.cluster_spec().as_dict() if os.environ.get(TF_CONFIG) else {}
         if not workers:
             raise UserError(f"multi_worker needs the environment variable {TF_CONFIG}, for example {EXAMPLE}")
         self._strategy = strategy = _own_batches()
