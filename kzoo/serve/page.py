@@ -104,11 +104,8 @@ async def translated(served: Served, asked: PageRequest) -> dict:
         UserError: the request is invalid.
         Busy: too many rows are waiting.
     """
-    languages, images = (
-        (asked.source_language, asked.target_language),
-        None if asked.image is None else [asked.image],
-    )
-    split = asked.split_sentences
+    languages = asked.source_language, asked.target_language
+    images, split = None if asked.image is None else [asked.image], asked.split_sentences
     prepared = await served.prepared([asked.text], *languages, images, split_sentences=split)
     (hypotheses,) = await served.search(prepared, asked.n)
     best = hypotheses[0].text if hypotheses else ""
