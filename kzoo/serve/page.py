@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from kzoo.errors import UserError
-from kzoo.models import MultilingualTranslator, Translator
+from kzoo.models import Translator
 from kzoo.serve.batching import Busy
 from kzoo.serve.images import image_kind
 from kzoo.serve.requests import PageRequest, read_page_request
@@ -18,7 +18,6 @@ from kzoo.serve.served import Served
 
 log = logging.getLogger("kzoo.serve")
 
-AnyTranslator = Translator | MultilingualTranslator
 Languages = tuple[str | None, str | None]  # of the sentence and of its translation
 
 FOLDER = Path(__file__).with_name("page_files")
@@ -104,11 +103,8 @@ async def translated(served: Served, asked: PageRequest) -> dict:
         UserError: the request is invalid.
         Busy: too many rows are waiting.
     """
-    languages, images = (
-        (asked.source_language, asked.target_language),
-        None if asked.image is None else [asked.image],
-    )
-    split = asked.split_sentences
+    languages = asked.source_language, asked.target_language
+    images, split = None if asked.image is None else [asked.image], asked.split_sentences
     prepared = await served.prepared([asked.text], *languages, images, split_sentences=split)
     (hypotheses,) = await served.search(prepared, asked.n)
     best = hypotheses[0].text if hypotheses else ""
@@ -134,7 +130,7 @@ async def attention(served: Served, *asked) -> list[dict]:
     return [not_drawn(kind, reason) for kind in kinds(served.translator)]
 
 
-def kinds(translator: AnyTranslator) -> list[str]:
+def kinds(translator: Translator) -> list[str]:
     """Return the attentions that a translator has: `encoder_decoder`, `bridge`, `image`."""
     found = ["encoder_decoder"]
     if translator.embeds:
@@ -145,15 +141,15 @@ def kinds(translator: AnyTranslator) -> list[str]:
 
 
 def drawn_attention(
-    translator: AnyTranslator, text: str, translation: str, languages: Languages, image: np.ndarray | None
+    translator: Translator, text: str, translation: str, languages: Languages, image: np.ndarray | None
 ) -> list[dict]:
     """Return each attention of a sentence and its translation.
 
     Args:
-        translator: a `Translator` or a `MultilingualTranslator`.
+        translator: of one direction or of many.
         text: the sentence.
         translation: its translation.
-        languages: codes of the two languages, for a `MultilingualTranslator`.
+        languages: codes of the two languages, for a translator of many directions.
         image: array of the translator's `image_shape`, or `None`.
 
     Returns:
@@ -187,7 +183,7 @@ def not_drawn(kind: str, reason: str) -> dict:
 
 
 def encoder_decoder(
-    translator: AnyTranslator, text: str, translation: str, languages: Languages, image: np.ndarray | None
+    translator: Translator, text: str, translation: str, languages: Languages, image: np.ndarray | None
 ) -> dict:
     """Return the translation's words over the sentence's, or over the rows of the bridge's M."""
     if translator.multilingual:
@@ -198,7 +194,7 @@ def encoder_decoder(
 
 
 def bridge(
-    translator: AnyTranslator, text: str, translation: str, languages: Languages, image: np.ndarray | None
+    translator: Translator, text: str, translation: str, languages: Languages, image: np.ndarray | None
 ) -> dict:
     """Return the bridge's heads over the sentence's words."""
     words, weights = translator.bridge_attention(text, languages[0])
@@ -207,7 +203,7 @@ def bridge(
 
 
 def over_words(
-    translator: AnyTranslator, text: str, translation: str, languages: Languages, image: np.ndarray | None
+    translator: Translator, text: str, translation: str, languages: Languages, image: np.ndarray | None
 ) -> dict:
     """Return the image's regions over the sentence's words."""
     words, weights = translator.image_attention(text, image)

@@ -45,9 +45,8 @@ def signatures(served: Served) -> dict[str, Signature]:
         "n_best": Signature(inputs, several),
         "prefixed": Signature({**inputs, "prefix": STRINGS}, several),
     }
-    backbone = served.translator.backbone
-    if getattr(backbone, "bridge", None) is not None:
-        k, D = backbone.matrix_shape
+    if served.translator.embeds:
+        k, D = served.translator.backbone.matrix_shape
         embedding = {"embedding": Tensor("DT_FLOAT", (-1, k * D))}
         found["embed"] = Signature({"text": STRINGS, "language": STRINGS}, embedding)
     return found

@@ -10,7 +10,7 @@ import numpy as np
 
 from kzoo.decoding.batched_search import ROWS
 from kzoo.errors import UserError
-from kzoo.models import Hypothesis, MultilingualTranslator, Translator
+from kzoo.models import Hypothesis, Translator
 from kzoo.serve import shapes
 from kzoo.serve.batching import Batcher
 from kzoo.serve.images import decoded_images
@@ -62,7 +62,7 @@ class Served:
     between `start` and `stop`.
 
     Args:
-        translator: a `Translator` or a `MultilingualTranslator`.
+        translator: of one direction or of many.
         name: str. The model's name for clients.
         version: int. The model's version, as in TensorFlow Serving.
         beam_size: int. Hypotheses kept by beam search, the same for all requests; by default that of the
@@ -78,7 +78,7 @@ class Served:
 
     def __init__(
         self,
-        translator: Translator | MultilingualTranslator,
+        translator: Translator,
         name: str,
         version: int = 1,
         beam_size: int | None = None,

@@ -8,7 +8,7 @@ from keras_hub.tokenizers import Tokenizer
 from kzoo.decoding.batched_search import batches_by_length
 from kzoo.decoding.search_settings import LENGTHS
 from kzoo.errors import UserError
-from kzoo.models import MultilingualTranslator, Translator
+from kzoo.models import Translator
 
 # Batches are padded to one of these sizes, fewer than in `translate`: each is compiled for each length, which
 # takes XLA 5 s or more.
@@ -38,9 +38,7 @@ def filled(rows: list, counts: list[int]) -> list:
     return rows + rows[:1] * (count - len(rows))
 
 
-def padded_lengths(
-    translator: Translator | MultilingualTranslator, texts: list[str], languages: list[str | None]
-) -> list[int]:
+def padded_lengths(translator: Translator, texts: list[str], languages: list[str | None]) -> list[int]:
     """Return the length that each text, in its language, is padded to; 0 for a text without a token.
 
     A SavedModel silently cuts sentences that are too long for its model; a server can report them.
@@ -75,7 +73,7 @@ def _tokenized(translator, texts: list[str], languages: list[str | None]) -> lis
     return tokens
 
 
-def tokenizer_of(translator: Translator | MultilingualTranslator, language: str | None) -> Tokenizer:
+def tokenizer_of(translator: Translator, language: str | None) -> Tokenizer:
     """Return the tokenizer of a source language; `None` means the only one."""
     return translator.source_tokenizer if language is None else translator.tokenizers[language]
 
