@@ -12,9 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from kzoo import cli
-from kzoo.cli import backend
-from kzoo.cli.progress import progress_bar
-from kzoo.cli.search import asked_search
+from kzoo.cli import console
+from kzoo.cli.console import progress_bar
 from kzoo.cli.translation import _sentences
 from kzoo.data import open_corpus
 from kzoo.decoding import GNMT, SearchSettings
@@ -76,9 +75,12 @@ def test_help_and_list():
             ["translate", "pope_tiny_multi30k_en_de", "A \udcff dog."],
             "the arguments, line 1: not valid UTF-8",
         ),
-        (["evaluate", "x", "--files", "a", "b", "--corpus", "scenes"], "--files and --corpus exclude each"),
         (
-            ["report", "x", "y", "z", "--files", "a", "b", "--corpus", "scenes"],
+            ["evaluate", "pope_tiny_multi30k_en_de", "--files", "a", "b", "--corpus", "scenes"],
+            "--files and --corpus exclude each",
+        ),
+        (
+            ["report", "x", *["pope_tiny_multi30k_en_de"] * 2, "--files", "a", "b", "--corpus", "scenes"],
             "--files and --corpus exclude",
         ),
         (["evaluate", "pope_tiny_multi30k_en_de", "--corpus", "tatoeba_zh_en"], "no test split in en and de"),
@@ -103,7 +105,7 @@ def test_user_errors_are_one_line(arguments, message, monkeypatch, capsys):
 def test_a_penalty_that_is_no_number_is_refused_at_once(module, command, monkeypatch, capsys):
     monkeypatch.setattr(f"kzoo.cli.{module}.start_backend", lambda: pytest.fail("too late"))
     message = run(*command, "--length-penalty", "nan", monkeypatch=monkeypatch, capsys=capsys)[1]
-    assert "the α of a length penalty is a finite number, not nan" in message
+    assert "is a finite number" in message
 
 
 def test_what_is_wrong_with_files_is_said_before_the_model_is_loaded(tmp_path, monkeypatch, capsys):
@@ -183,10 +185,10 @@ def test_sigterm_ends_a_server_that_is_still_loading(monkeypatch, capsys):
 def test_a_search_is_the_preset_s_own_unless_another_is_asked_for():
     own = own_search(SHELF / "glyph_tiny_tatoeba_zh_en")
     assert own == SearchSettings(10, 0.9)
-    assert asked_search(own, None, None, None) == own
-    assert asked_search(own, 5, None, None) == SearchSettings(5, 0.9)
-    assert asked_search(own, None, 1.5, None) == SearchSettings(10, 1.5)
-    assert asked_search(own, None, None, 0.6) == SearchSettings(10, GNMT(0.6))
+    assert own.changed(beam_size=None, length_penalty=None, gnmt=None) == own
+    assert own.changed(beam_size=5) == SearchSettings(5, 0.9)
+    assert own.changed(length_penalty=1.5) == SearchSettings(10, 1.5)
+    assert own.changed(gnmt=0.6, length_penalty=1.5) == SearchSettings(10, GNMT(0.6))
     assert str(own) == "beam 10, log P / length^0.9"
     assert str(SearchSettings(4, GNMT(0.6), 99, 3, 2)) == (
         "beam 4, GNMT's length penalty with α = 0.6, at most 99 tokens, at least 3 tokens, no 2-gram twice"
@@ -343,20 +345,13 @@ def test_names_of_presets_are_whole_in_a_narrow_terminal(monkeypatch):
         assert name in printed
 
 
-def test_plots_take_sizes_and_print_epochs(tmp_path):
+def test_plots_print_epochs(tmp_path):
     (tmp_path / "history.csv").write_text("epoch,loss,val_bleu\n1,5,3.5\n2,4,20\n")
-    small = ["--positions", "8", "--width", "16"]
-    for arguments, printed in (
-        (["positions", "normalized.svg", *small, "--normalize"], ""),
-        (["correlation", "correlation.svg", *small], ""),
-        (["curves", "curves.svg", f"run={tmp_path}", "--reach", "10"], "| run | 2 |"),
-    ):
-        command, name, *options = arguments
-        result = CliRunner().invoke(cli.app, ["plot", command, str(tmp_path / name), *options])
-        assert result.exit_code == 0
-        assert printed in result.stdout
-        assert (tmp_path / name).exists()
-    assert CliRunner().invoke(cli.app, ["plot", "positions", "x.svg", "--width", "2"]).exit_code == 2
+    drawn = tmp_path / "curves.svg"
+    result = CliRunner().invoke(cli.app, ["plot", "curves", str(drawn), f"run={tmp_path}", "--reach", "10"])
+    assert result.exit_code == 0
+    assert "| run | 2 |" in result.stdout
+    assert drawn.exists()
 
 
 def test_a_recipe_s_unknown_key_is_named(tmp_path, monkeypatch, capsys):
@@ -391,7 +386,7 @@ def test_what_keras_hub_prints_when_imported_is_discarded(tmp_path, monkeypatch,
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(sys.modules, "keras_hub", None)
     del sys.modules["keras_hub"]
-    backend.import_keras()
+    console.import_keras()
     assert sys.modules["keras_hub"].__file__ == str(tmp_path / "keras_hub.py")
     assert capfd.readouterr().err == ""
 
@@ -405,6 +400,6 @@ def test_what_keras_hub_prints_when_imported_is_discarded(tmp_path, monkeypatch,
     ],
 )
 def test_a_backend_that_cannot_start_says_why_in_one_line(error, reason):
-    with pytest.raises(UserError) as raised, backend._started():
+    with pytest.raises(UserError) as raised, console._started():
         raise error
     assert str(raised.value).endswith(f"(KERAS_BACKEND): {reason}")

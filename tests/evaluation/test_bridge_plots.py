@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kzoo.evaluation import figures
-from kzoo.evaluation.bridge_plots import plot_bridge
+from kzoo.evaluation.attention_plots import plot_bridge
 
 
 def test_a_sentence_in_two_languages_is_drawn(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from kzoo.errors import UserError
-from kzoo.evaluation.image_plots import plot_image_attention, plot_regions
+from kzoo.evaluation.attention_plots import plot_image_attention, plot_regions
 
 WORDS = ["▁A", "▁bat", "▁sleeps", "."]
 
