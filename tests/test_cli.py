@@ -362,14 +362,20 @@ def test_a_recipe_s_unknown_key_is_named(tmp_path, monkeypatch, capsys):
     assert "'epoch' (one of the model's would be model.epoch); did you mean epochs" in error
 
 
-def test_a_full_disk_is_one_line(monkeypatch, capsys):
-    def full(*arguments, **keywords):
-        raise OSError(28, "No space left on device", "runs/\x1bx/preset")
+@pytest.mark.parametrize(
+    ("raised", "message"),
+    [
+        # With its control character written out: it cannot steer a terminal.
+        (OSError(28, "…", "runs/\x1bx/preset"), r"error: no disk space left: runs/\x1bx/preset"),
+        (OverflowError("int too large"), "error: a size is too large for this machine: int too large"),
+    ],
+)
+def test_an_error_of_the_system_is_one_line(raised, message, monkeypatch, capsys):
+    def fails(*arguments, **keywords):
+        raise raised
 
-    monkeypatch.setattr(cli, "app", full)
-    status, error = run(monkeypatch=monkeypatch, capsys=capsys)
-    # With its control character written out: it cannot steer a terminal.
-    assert (status, error) == (1, r"error: no disk space left: runs/\x1bx/preset")
+    monkeypatch.setattr(cli, "app", fails)
+    assert run(monkeypatch=monkeypatch, capsys=capsys) == (1, message)
 
 
 def test_unknown_options_exit_with_2(monkeypatch, capsys):

@@ -49,8 +49,7 @@ from training.glyph.glyph_plots import (
     plot_nearest,
     top_activations,
 )
-from training.glyph.tagging import tagger_from, train_tagger
-from training.glyph.tagging_scores import score_tagging
+from training.glyph.tagging import score_tagging, tagger_from, train_tagger
 from training.glyph.treebanks import TREEBANKS, chinese_treebank, text_of, universal_dependencies
 from training.glyph.word_similarity import WORD_PAIRS, open_word_pairs, score_word_similarity
 from training.paper_tables import (
