@@ -96,7 +96,7 @@ def report(
 
 def _translations(translators: list, sources: list[str], data, split: str, truncate: bool) -> list[list[str]]:
     """Return each translator's translations; all images are checked before the first translation."""
-    from kzoo.models.image_inputs import image_rows
+    from kzoo.models.images import image_rows
 
     shown = [
         {"images": image_rows(data.images(split), len(sources), translator.image_shape, translator.extractor)}

@@ -30,7 +30,7 @@ def picture_files(features, count: int, folder: Path) -> list[Path]:
     Raises:
         UserError: the numbers of features and sentences differ, or a file is missing.
     """
-    from kzoo.models.image_inputs import image_rows
+    from kzoo.models.images import image_rows
 
     image_rows(features, count, features.shape[1:])
     files = [folder / features.names[row] for row in features.order]

@@ -63,7 +63,7 @@ def evaluate(
     if output:
         check_writable(output)
     start_backend()
-    from kzoo.models.shown_images import shown_images
+    from kzoo.models.images import shown_images
 
     translator = load(preset)
     translator.search = search
@@ -73,7 +73,7 @@ def evaluate(
     about = {"preset": preset_name(preset, folder), "corpus": data.name, "licence": data.licence}
     searched = {**search.entries(), "truncate": truncate}
 
-    if hasattr(translator, "languages") and not (source or target or files):
+    if translator.multilingual and not (source or target or files):
         name, directions, unseen = directions_to_score(folder, data, splits, translator.languages)
         total = sum(len(data.sentences(name, code)) for code, _ in directions)
         with progress_bar("translating", total) as advance:

@@ -13,7 +13,7 @@ from kzoo.decoding.beam_search import BeamSearch
 from kzoo.decoding.search_settings import SearchSettings
 from kzoo.errors import UserError
 from kzoo.export.graph_images import decode_pictures
-from kzoo.export.graph_search import ROWS, by_group, in_batches, padded_lengths
+from kzoo.export.graph_search import by_group, in_batches, num_searches, padded_lengths
 from kzoo.export.graph_text import graph_languages, graph_tokenizer
 from kzoo.export.precision import PRECISIONS, FullWeights, check_precision
 from kzoo.files import check_replaceable, whole_folder
@@ -118,7 +118,7 @@ class TextSearch:
         def search(inputs):  # in Python this runs once for each number of rows, when it is traced
             self.traced += 1
             if self.progress is not None:
-                of, rows = len(self.limits) * len(ROWS), inputs["source"].shape[0]
+                of, rows = num_searches(self.most), inputs["source"].shape[0]
                 self.progress(f"search {self.traced} of {of}: {rows} × {length} tokens")
             return beam_search(inputs)
 

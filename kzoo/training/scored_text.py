@@ -12,8 +12,8 @@ from kzoo.data.corpora import CORPORA, open_corpus, open_files
 from kzoo.data.corpus import Corpus
 from kzoo.errors import UserError
 from kzoo.presets.description import scored_corpus
+from kzoo.training.corpus import recipe_corpus, recipe_directions
 from kzoo.training.recipe import Recipe
-from kzoo.training.recipe_corpus import recipe_corpus, recipe_directions
 from kzoo.training.run_folder import recorded_recipe
 
 Directions = list[tuple[str, str]]

@@ -46,7 +46,7 @@ class _Work:
             "load": lambda folder: SimpleNamespace(image_shape=None),
             "open_corpus": lambda name: corpus,
             "recipe_corpus": lambda recipe: corpus,
-            "test_splits": lambda recipe, corpus: ["test"],
+            "splits_to_score": lambda corpus, *languages: ["test"],
             "evaluate": lambda model, corpus, splits, source, target, beam_size, **_: (
                 [self.scored(split, beam_size) for split in (*splits, "all")],
                 {split: [f"with beam {beam_size}"] for split in splits},

@@ -39,7 +39,7 @@ from kzoo.files import write_json
 from kzoo.presets import load
 from kzoo.presets.attention_bridge import BASE, TINY
 from kzoo.training import Recipe, make_recipe, read_recipe
-from kzoo.training.recipe_corpus import recipe_directions
+from kzoo.training.corpus import recipe_directions
 from training.attention_bridge.glove import GloVe, bag_of_vectors, co_occurrences, glove_examples
 from training.attention_bridge.senteval import (
     SEEDS,

@@ -38,7 +38,7 @@ from kzoo.layers.glyph_architectures import ARCHITECTURES, read_options
 from kzoo.presets import load
 from kzoo.text import render_glyphs
 from kzoo.training import Recipe, make_recipe, read_recipe
-from kzoo.training.recipe_corpus import recipe_corpus
+from kzoo.training.corpus import recipe_corpus
 from training.glyph.character_frequency import frequency_buckets, score_by_frequency
 from training.glyph.glyph_plots import (
     activation_magnitudes,

@@ -28,7 +28,6 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from kzoo.bundle.corpora import test_splits
 from kzoo.cli import main
 from kzoo.cli.options import Overrides
 from kzoo.data.feature_writing import write_features
@@ -37,12 +36,12 @@ from kzoo.evaluation import find_meteor, score_ambiguous_words, score_translatio
 from kzoo.evaluation.markdown import markdown_table
 from kzoo.evaluation.meteor import LEFT_OUT
 from kzoo.files import whole_file, write_json
-from kzoo.models.image_inputs import image_rows
-from kzoo.models.shown_images import shown_images
+from kzoo.models.images import image_rows, shown_images
 from kzoo.presets.image_text import PICTURE
 from kzoo.scenes import scenes as scenes_of
 from kzoo.training import Recipe, read_recipe
-from kzoo.training.recipe_corpus import recipe_corpus
+from kzoo.training.corpus import recipe_corpus
+from kzoo.training.scored_text import splits_to_score
 from training.paper_tables import (
     Runs,
     Size,
@@ -158,7 +157,7 @@ def checked_features(recipe: Recipe, folder: Path) -> FeatureFile:
     """Return the features of the training text; those of the test sets are checked before any training."""
     corpus = recipe_corpus(recipe).with_images(folder)
     trained = corpus.images("train")
-    for split in (recipe.validation, *test_splits(recipe, corpus)):
+    for split in (recipe.validation, *splits_to_score(corpus, recipe.source, recipe.target)):
         count = len(corpus.sentences(split, recipe.source))
         image_rows(corpus.images(split), count, trained.shape[1:], dataclasses.asdict(trained.extractor))
     return trained
@@ -193,7 +192,7 @@ def scores_of(recipe: Recipe, folder: Path) -> dict[str, dict]:
 
     def score_all(translator, path: Path):
         corpus, scores = recipe_corpus(recipe), {}
-        for split in test_splits(recipe, corpus):
+        for split in splits_to_score(corpus, recipe.source, recipe.target):
             for name, images in pictures(translator, corpus, split).items():
                 scores[f"{split}{name}"] = score(translator, recipe, corpus, split, images)
         write_json(path, {"recipe": dataclasses.asdict(recipe), "scores": scores})
