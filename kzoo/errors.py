@@ -36,6 +36,8 @@ def exits_on_errors() -> Iterator[None]:
         sys.exit(130)
     except OSError as error:
         sys.exit(f"error: {printable(one_line(error))}")
+    except (MemoryError, OverflowError) as error:
+        sys.exit(f"error: a size is too large for this machine: {printable(first_line(error))}")
 
 
 def printable(text: str) -> str:

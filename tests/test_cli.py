@@ -13,9 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from kzoo import cli
-from kzoo.cli import backend
-from kzoo.cli.progress import progress_bar
-from kzoo.cli.search import asked_search
+from kzoo.cli import console
+from kzoo.cli.console import progress_bar
 from kzoo.cli.translation import _sentences
 from kzoo.data import open_corpus
 from kzoo.decoding import GNMT, SearchSettings
@@ -60,51 +59,42 @@ def test_help_and_list():
     assert "sine_base" not in listed
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["translate", "pope_tinny", "Hello."], "no trained preset 'pope_tinny'"),
-        (["evaluate", "pope_tinny"], "no trained preset 'pope_tinny'"),
-        (["evaluate", "pope_tiny_multi30k_en_de", "--corpus", "multi3k"], "did you mean multi30k"),
-        (["train", "none.toml"], "recipe none.toml cannot be read"),
-        (["list", "nope*"], "no preset matches 'nope*'"),
-        (["translate", "pope_tiny_multi30k_en_de", "--input", "x", "A dog."], "exclude each other"),
-        (
-            ["translate", "pope_tiny_multi30k_en_de", "--n-best", "9", "A dog."],
-            "need --beam 9 at least, not 5",
-        ),
-        (
-            ["translate", "pope_tiny_multi30k_en_de", "A \udcff dog."],
-            "the arguments, line 1: not valid UTF-8",
-        ),
-        (["evaluate", "x", "--files", "a", "b", "--corpus", "scenes"], "--files and --corpus exclude each"),
-        (
-            ["report", "x", "y", "z", "--files", "a", "b", "--corpus", "scenes"],
-            "--files and --corpus exclude",
-        ),
-        (["evaluate", "pope_tiny_multi30k_en_de", "--corpus", "tatoeba_zh_en"], "no test split in en and de"),
-    ],
-)
-def test_user_errors_are_one_line(arguments, message, monkeypatch, capsys):
-    status, error = run(*arguments, monkeypatch=monkeypatch, capsys=capsys)
+PRESET = "pope_tiny_multi30k_en_de"
+REFUSED = [
+    ("translate pope_tinny Hello.", "no trained preset 'pope_tinny'"),
+    ("evaluate pope_tinny", "no trained preset 'pope_tinny'"),
+    (f"evaluate {PRESET} --corpus multi3k", "did you mean multi30k"),
+    ("evaluate image_text_tiny_scenes_en_de --split none", "corpus scenes has no split 'none'"),
+    ("evaluate attention_bridge_m2m_tiny_multi30k --split none", "corpus multi30k has no split 'none'"),
+    ("train none.toml", "recipe none.toml cannot be read"),
+    ("train a\u3000b\u200cc.toml", "a\u3000b\u200cc.toml"),
+    ("list nope*", "no preset matches 'nope*'"),
+    (f"translate {PRESET} --input x dog", "exclude each other"),
+    (f"translate {PRESET} --n-best 9 dog", "need --beam 9 at least, not 5"),
+    (f"translate {PRESET} A\udcff", "the arguments, line 1: not valid UTF-8"),
+    (f"translate {PRESET} --max-length 3 --min-length 4 dog", "min_length 4 is above max_length 3"),
+    (f"evaluate {PRESET} --files a b --corpus scenes", "--files and --corpus exclude each"),
+    (f"report x {PRESET} {PRESET} --files a b --corpus scenes", "--files and --corpus exclude"),
+    (f"translate {PRESET} --length-penalty nan dog", "length_penalty is a finite number"),
+    (f"evaluate {PRESET} --length-penalty nan", "length_penalty is a finite number"),
+    (f"export {PRESET} x --length-penalty nan", "length_penalty is a finite number"),
+    (f"serve {PRESET} --port 0 --length-penalty nan", "length_penalty is a finite number"),
+]
+
+
+@pytest.mark.parametrize(("command", "message"), REFUSED)
+def test_user_errors_are_one_line_before_the_model_is_loaded(command, message, monkeypatch, capsys):
+    for module in ("translation", "scoring", "comparison", "serving"):
+        monkeypatch.setattr(f"kzoo.cli.{module}.start_backend", lambda: pytest.fail("too late"))
+    status, error = run(*command.split(" "), monkeypatch=monkeypatch, capsys=capsys)
     assert status == 1
     assert message in error
     assert "\n" not in error.strip()
 
 
-@pytest.mark.parametrize(
-    ("module", "command"),
-    [
-        ("translation", ["translate", "pope_tiny_multi30k_en_de", "A dog."]),
-        ("scoring", ["evaluate", "pope_tiny_multi30k_en_de"]),
-        ("serving", ["export", "pope_tiny_multi30k_en_de", "folder"]),
-        ("serving", ["serve", "pope_tiny_multi30k_en_de", "--port", "0"]),
-    ],
-)
-def test_a_penalty_that_is_no_number_is_refused_at_once(module, command, monkeypatch, capsys):
-    monkeypatch.setattr(f"kzoo.cli.{module}.start_backend", lambda: pytest.fail("too late"))
-    message = run(*command, "--length-penalty", "nan", monkeypatch=monkeypatch, capsys=capsys)[1]
-    assert "the α of a length penalty is a finite number, not nan" in message
+def test_a_corpus_without_the_preset_s_languages_is_refused(monkeypatch, capsys):
+    error = run("evaluate", PRESET, "--corpus", "tatoeba_zh_en", monkeypatch=monkeypatch, capsys=capsys)[1]
+    assert "no test split in en and de" in error
 
 
 def test_what_is_wrong_with_files_is_said_before_the_model_is_loaded(tmp_path, monkeypatch, capsys):
@@ -184,10 +174,10 @@ def test_sigterm_ends_a_server_that_is_still_loading(monkeypatch, capsys):
 def test_a_search_is_the_preset_s_own_unless_another_is_asked_for():
     own = own_search(SHELF / "glyph_tiny_tatoeba_zh_en")
     assert own == SearchSettings(10, 0.9)
-    assert asked_search(own, None, None, None) == own
-    assert asked_search(own, 5, None, None) == SearchSettings(5, 0.9)
-    assert asked_search(own, None, 1.5, None) == SearchSettings(10, 1.5)
-    assert asked_search(own, None, None, 0.6) == SearchSettings(10, GNMT(0.6))
+    assert own.changed(beam_size=None, length_penalty=None, gnmt=None) == own
+    assert own.changed(beam_size=5) == SearchSettings(5, 0.9)
+    assert own.changed(length_penalty=1.5) == SearchSettings(10, 1.5)
+    assert own.changed(gnmt=0.6, length_penalty=1.5) == SearchSettings(10, GNMT(0.6))
     assert str(own) == "beam 10, log P / length^0.9"
     assert str(SearchSettings(4, GNMT(0.6), 99, 3, 2)) == (
         "beam 4, GNMT's length penalty with α = 0.6, at most 99 tokens, at least 3 tokens, no 2-gram twice"
@@ -214,21 +204,6 @@ def test_scores_are_of_the_preset_s_search_or_else_of_that_of_its_scores(tmp_pat
 def test_presets_of_the_shelf_have_the_search_of_their_scores(preset):
     scores = json.loads((SHELF / preset / "scores.json").read_text())
     assert own_search(SHELF / preset) == SearchSettings(scores["beam_size"], scores["length_penalty"])
-
-
-@pytest.mark.parametrize(
-    ("preset", "corpus"),
-    [("image_text_tiny_scenes_en_de", "scenes"), ("attention_bridge_m2m_tiny_multi30k", "multi30k")],
-)
-def test_evaluation_is_on_the_corpus_of_the_preset_s_own_scores(preset, corpus, monkeypatch, capsys):
-    message = run("evaluate", preset, "--split", "none", monkeypatch=monkeypatch, capsys=capsys)[1]
-    assert f"corpus {corpus} has no split 'none'" in message
-
-
-def test_a_refusal_names_files_as_they_are(monkeypatch, capsys):
-    name = "a\u3000b\u200cc 中.toml"
-    message = run("train", name, monkeypatch=monkeypatch, capsys=capsys)[1]
-    assert name in message
 
 
 @pytest.mark.parametrize("scores", [None, {"corpus": "files", "scores": []}])
@@ -344,20 +319,13 @@ def test_names_of_presets_are_whole_in_a_narrow_terminal(monkeypatch):
         assert name in printed
 
 
-def test_plots_take_sizes_and_print_epochs(tmp_path):
+def test_plots_print_epochs(tmp_path):
     (tmp_path / "history.csv").write_text("epoch,loss,val_bleu\n1,5,3.5\n2,4,20\n")
-    small = ["--positions", "8", "--width", "16"]
-    for arguments, printed in (
-        (["positions", "normalized.svg", *small, "--normalize"], ""),
-        (["correlation", "correlation.svg", *small], ""),
-        (["curves", "curves.svg", f"run={tmp_path}", "--reach", "10"], "| run | 2 |"),
-    ):
-        command, name, *options = arguments
-        result = CliRunner().invoke(cli.app, ["plot", command, str(tmp_path / name), *options])
-        assert result.exit_code == 0
-        assert printed in result.stdout
-        assert (tmp_path / name).exists()
-    assert CliRunner().invoke(cli.app, ["plot", "positions", "x.svg", "--width", "2"]).exit_code == 2
+    drawn = tmp_path / "curves.svg"
+    result = CliRunner().invoke(cli.app, ["plot", "curves", str(drawn), f"run={tmp_path}", "--reach", "10"])
+    assert result.exit_code == 0
+    assert "| run | 2 |" in result.stdout
+    assert drawn.exists()
 
 
 def test_a_recipe_s_unknown_key_is_named(tmp_path, monkeypatch, capsys):
@@ -368,14 +336,20 @@ def test_a_recipe_s_unknown_key_is_named(tmp_path, monkeypatch, capsys):
     assert "'epoch' (one of the model's would be model.epoch); did you mean epochs" in error
 
 
-def test_a_full_disk_is_one_line(monkeypatch, capsys):
-    def full(*arguments, **keywords):
-        raise OSError(28, "No space left on device", "runs/\x1bx/preset")
+@pytest.mark.parametrize(
+    ("raised", "message"),
+    [
+        # With its control character written out: it cannot steer a terminal.
+        (OSError(28, "…", "runs/\x1bx/preset"), r"error: no disk space left: runs/\x1bx/preset"),
+        (OverflowError("int too large"), "error: a size is too large for this machine: int too large"),
+    ],
+)
+def test_an_error_of_the_system_is_one_line(raised, message, monkeypatch, capsys):
+    def fails(*arguments, **keywords):
+        raise raised
 
-    monkeypatch.setattr(cli, "app", full)
-    status, error = run(monkeypatch=monkeypatch, capsys=capsys)
-    # With its control character written out: it cannot steer a terminal.
-    assert (status, error) == (1, r"error: no disk space left: runs/\x1bx/preset")
+    monkeypatch.setattr(cli, "app", fails)
+    assert run(monkeypatch=monkeypatch, capsys=capsys) == (1, message)
 
 
 def test_unknown_options_exit_with_2(monkeypatch, capsys):
@@ -392,7 +366,7 @@ def test_what_keras_hub_prints_when_imported_is_discarded(tmp_path, monkeypatch,
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(sys.modules, "keras_hub", None)
     del sys.modules["keras_hub"]
-    backend.import_keras()
+    console.import_keras()
     assert sys.modules["keras_hub"].__file__ == str(tmp_path / "keras_hub.py")
     assert capfd.readouterr().err == ""
 
@@ -406,7 +380,7 @@ def test_what_keras_hub_prints_when_imported_is_discarded(tmp_path, monkeypatch,
     ],
 )
 def test_a_backend_that_cannot_start_says_why_in_one_line(error, reason):
-    with pytest.raises(UserError) as raised, backend._started():
+    with pytest.raises(UserError) as raised, console._started():
         raise error
     assert str(raised.value).endswith(f"(KERAS_BACKEND): {reason}")
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from kzoo import cli
 from kzoo.data import Extractor, open_files, write_features
 from kzoo.errors import UserError
-from kzoo.evaluation.image_plots import plot_image_attention, plot_regions
+from kzoo.evaluation.attention_plots import plot_image_attention, plot_regions
 from kzoo.models import Hypothesis
 from kzoo.models.images import image_rows
 from kzoo.presets import image_text_tiny
@@ -171,7 +171,7 @@ def test_reports_without_a_folder_of_pictures_show_none(folder):
 
 def test_a_report_on_a_run_s_own_features_shows_no_pictures(folder, monkeypatch):
     own = open_files(test=[Path("test.id"), Path("test.zh")], languages=("id", "zh")).with_images(Path("."))
-    monkeypatch.setattr("kzoo.cli.comparison.own_corpus", lambda *_: own)
+    monkeypatch.setattr("kzoo.training.scored_text.own_corpus", lambda *_: own)
     kzoo("report", "page.html", "text", "features")
     page = (folder / "page.html").read_text("utf-8")
     assert page.count("<article") == 3
@@ -247,7 +247,7 @@ def test_draws_what_the_features_of_a_picture_attend_to(presets, folder):
 
 
 def test_a_picture_in_a_folder_of_the_features_is_found_by_the_end_of_its_path(tmp_path):
-    from kzoo.cli.plots import _name_in
+    from kzoo.cli.pictures import name_in
 
     names = ("a/x.png", "b/x.png", "c/y.png", "z.png")
     write_features(tmp_path / "f.npy", lambda wanted: iter([np.ones((len(wanted), 2))]), names, VGG)
@@ -257,7 +257,7 @@ def test_a_picture_in_a_folder_of_the_features_is_found_by_the_end_of_its_path(t
         ("a/z.png", "z.png"),
         ("elsewhere/x.png", "x.png"),  # of two, which the message then says
     ):
-        assert _name_in(tmp_path / "f.npy", Path(picture)) == expected
+        assert name_in(tmp_path / "f.npy", Path(picture)) == expected
 
 
 def test_the_wrong_picture_of_a_plot_is_named(presets, folder):

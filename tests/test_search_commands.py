@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from kzoo import cli
 from kzoo.decoding import GNMT, SearchSettings
+from kzoo.errors import UserError
 from kzoo.models import Hypothesis
 
 TEXT = ["Berlin", "Paris"]
@@ -33,7 +34,8 @@ class Copier:
         self.used.add(self.search)
         return texts
 
-    def n_best(self, texts, n, **options):
+    def n_best(self, texts, n, prefixes=None, **options):
+        self.prefixes = prefixes
         return [[Hypothesis(text, -1.0)] for text in self.translate(texts)]
 
 
@@ -64,10 +66,35 @@ def used(tmp_path, monkeypatch):
     [
         ([], SearchSettings(7, GNMT(0.6), 99)),
         (["--beam", "2", "--length-penalty", "0.9"], SearchSettings(2, 0.9, 99)),
-        (["--gnmt", "0.2"], SearchSettings(7, GNMT(0.2), 99)),
+        (["--gnmt", "0.2", "--max-length", "50"], SearchSettings(7, GNMT(0.2), 50)),
     ],
 )
 def test_every_command_takes_the_preset_s_search(command, options, search, used):
     found = CliRunner().invoke(cli.app, [*COMMANDS[command], *options])
     assert found.exit_code == 0, found.output
     assert used == {search}
+
+
+@pytest.mark.parametrize(
+    ("options", "prefixes"),
+    [
+        (["--prefix", "Ich"], ["Ich", "Ich"]),
+        (["--prefix", "Ich", "--prefix", ""], ["Ich", ""]),
+        ([], None),
+    ],
+)
+def test_translate_takes_prefixes_and_constraints(options, prefixes, used, monkeypatch):
+    model = Copier(used)
+    monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: model)
+    constraints = ["--min-length", "3", "--no-repeat-ngram", "2"]
+    found = CliRunner().invoke(cli.app, [*COMMANDS["translate"], *options, *constraints])
+    assert found.exit_code == 0, found.output
+    assert used == {SearchSettings(7, GNMT(0.6), 99, 3, 2)}
+    assert model.prefixes == prefixes
+
+
+def test_prefixes_are_one_or_as_many_as_sentences(used):
+    asked = [*COMMANDS["translate"], "third", "--prefix", "a", "--prefix", "b"]
+    refused = CliRunner().invoke(cli.app, asked).exception
+    assert isinstance(refused, UserError)
+    assert "--prefix is given 2 times for 3 sentences" in str(refused)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from kzoo import __version__
-from kzoo.cli import comparison, features, plots, scoring, serving, shelf, training, translation
+from kzoo.cli import comparison, features, plots, scoring, serving, training, translation
 from kzoo.errors import exits_on_errors
 
 app = typer.Typer(
@@ -18,7 +18,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="A Keras 3 model zoo for machine translation.",
 )
-for commands in (shelf, training, translation, scoring, comparison, serving):
+
+
+@app.command("list")
+def list_command(pattern: Annotated[str, typer.Argument(help='Such as "pope*".')] = "*"):
+    """List the zoo's presets: trained ones with their scores, and those with no weights yet."""
+    from rich.console import Console
+
+    from kzoo.presets.shelf import shelf_table
+
+    Console().print(shelf_table(pattern))
+
+
+for commands in (training, translation, scoring, comparison, serving):
     app.add_typer(commands.app)
 app.add_typer(features.app, name="features")
 app.add_typer(plots.app, name="plot")

@@ -5,29 +5,16 @@ from typing import Annotated
 
 import typer
 
-from kzoo.cli.backend import start_backend
-from kzoo.cli.options import (
-    Beam,
-    Files,
-    From,
-    GNMTPenalty,
-    Penalty,
-    To,
-    Truncate,
-    WithFiles,
-    check_files_alone,
-)
-from kzoo.cli.own_corpus import own_corpus
-from kzoo.cli.pictures import shown_picture
-from kzoo.cli.progress import progress_bar
-from kzoo.cli.search import asked_search
+from kzoo.cli import options
+from kzoo.cli.console import progress_bar, start_backend
+from kzoo.cli.pictures import picture_files, shown_picture
 from kzoo.errors import UserError
 from kzoo.files import check_writable
 
 app = typer.Typer()
 
 
-@app.command(cls=WithFiles)
+@app.command(cls=options.WithFiles)
 def report(
     path: Annotated[Path, typer.Argument(help="HTML file.")],
     first: Annotated[str, typer.Argument(help="A trained preset, such as one that reads text only.")],
@@ -37,14 +24,15 @@ def report(
         typer.Option(help="A corpus by name; by default, as for evaluate, the first preset's own."),
     ] = None,
     split: Annotated[str | None, typer.Option(help="By default the first test set.")] = None,
-    files: Files = None,
-    source: From = None,
-    target: To = None,
+    files: options.Files = None,
+    source: options.From = None,
+    target: options.To = None,
     number: Annotated[int, typer.Option("-n", min=1, help="Maximum number of sentences.")] = 50,
-    beam_size: Beam = None,
-    length_penalty: Penalty = None,
-    gnmt: GNMTPenalty = None,
-    truncate: Truncate = False,
+    beam_size: options.Beam = None,
+    length_penalty: options.Penalty = None,
+    gnmt: options.GNMTPenalty = None,
+    max_length: options.MaxLength = None,
+    truncate: options.Truncate = False,
     images: Annotated[
         Path | None, typer.Option(help="Folder with features SPLIT.npy; test.npy for --files.")
     ] = None,
@@ -53,28 +41,22 @@ def report(
     ] = None,
 ):
     """Write a page with two presets' translations side by side, largest differences first, and their BLEU."""
-    from kzoo.data import open_corpus, open_files
     from kzoo.data.features import FeatureFile
     from kzoo.presets.description import scored_search
     from kzoo.presets.shelf import direction, load, locate, preset_name
+    from kzoo.training.scored_text import languages_known, text_to_score
 
-    check_files_alone(files, corpus, split)
     if pictures and not images:
         raise UserError("--pictures needs --images: features name the picture of each sentence")
     folders = [locate(name) for name in (first, second)]
-    if files:
-        data = open_files(test=files)
-        # What is wrong with them is said before the models are loaded.
-        data.pairs("test", *data.languages), data.more_references("test", data.languages[-1])
-    else:
-        data = open_corpus(corpus) if corpus else own_corpus(folders[0], [split] if split else [])
+    data = text_to_score(folders[0], files, corpus, [split] if split else [])
     split = split or next(name for name in data.splits if name.startswith("test"))
-    data.languages_in(split)
     check_writable(path)
     names = tuple(map(preset_name, (first, second), folders))
-    searches = [asked_search(scored_search(folder), beam_size, length_penalty, gnmt) for folder in folders]
     if names[0] == names[1]:
         names = first, second
+    given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
+    searches = [scored_search(folder).changed(**given) for folder in folders]
     start_backend()
     from kzoo.evaluation.report import cases, write_report
     from kzoo.evaluation.significance import compare_bleu, comparison_table
@@ -84,13 +66,12 @@ def report(
         translator = load(name)
         translator.search = search
         translators.append(direction(translator, source, target))
-    ways = {(translator.source_language, translator.target_language) for translator in translators}
-    if len(ways) > 1:
-        raise UserError(f"{first} and {second} translate between different languages: {sorted(ways)}")
-    way = ways.pop()
-    if files:
-        data = open_files(test=files, languages=way)
-    sources, references = data.pairs(split, *way)
+    directions = {(translator.source_language, translator.target_language) for translator in translators}
+    if len(directions) > 1:
+        raise UserError(f"{first} and {second} translate between different languages: {sorted(directions)}")
+    source, target = directions.pop()
+    data = languages_known(data, files, (source, target))
+    sources, references = data.pairs(split, source, target)
     drawn = data.images(split) if data.read_images else None
     if isinstance(drawn, FeatureFile):  # they are read, not shown
         drawn = None
@@ -98,42 +79,26 @@ def report(
         if not any(getattr(translator, "image_shape", None) for translator in translators):
             raise UserError(f"presets {first} and {second} read text only: leave --images out")
         data = data.with_images(images)
-    found = _picture_files(data.images(split), len(sources), pictures) if pictures else None
+    found = picture_files(data.images(split), len(sources), pictures) if pictures else None
     translations = _translations(translators, sources, data, split, truncate)
     chosen = cases(sources, references, *translations)[:number]
     if found:
         drawn = {case.number: shown_picture(found[case.number]) for case in chosen}
     where = files[0].name if files else f"{data.name}, {split}"
-    more = data.more_references(split, way[1])
-    compared = compare_bleu(list(zip(names, translations, strict=True)), references, way[1], more)
-    write_report(path, f"{names[0]} and {names[1]} on {where}", names, chosen, drawn, compared, way)
+    more = data.more_references(split, target)
+    compared = compare_bleu(list(zip(names, translations, strict=True)), references, target, more)
+    title = f"{names[0]} and {names[1]} on {where}"
+    write_report(path, title, names, chosen, drawn, compared, (source, target))
     print(comparison_table(*compared))
     for name, search in zip(names, searches, strict=True):
         print(f"{name}: {search}")
-
-
-def _picture_files(features, count: int, folder: Path) -> list[Path]:
-    """Return each sentence's picture: a file in the folder, found by the name in features `(count, …)`.
-
-    Raises:
-        UserError: the numbers of features and sentences differ, or a file is missing.
-    """
-    from kzoo.models.images import image_rows
-
-    image_rows(features, count, features.shape[1:])
-    files = [folder / features.names[row] for row in features.order]
-    missing = [file for file in dict.fromkeys(files) if not file.is_file()]
-    if missing:
-        more = f", and {len(missing) - 1:,} more" if len(missing) > 1 else ""
-        raise UserError(f"{missing[0]}: no such picture{more}; {features.path} has features of it")
-    return files
 
 
 def _translations(translators: list, sources: list[str], data, split: str, truncate: bool) -> list[list[str]]:
     """Return each translator's translations; all images are checked before the first translation."""
     from kzoo.models.images import image_rows
 
-    options = [
+    shown = [
         {"images": image_rows(data.images(split), len(sources), translator.image_shape, translator.extractor)}
         if getattr(translator, "image_shape", None)
         else {}
@@ -141,6 +106,8 @@ def _translations(translators: list, sources: list[str], data, split: str, trunc
     ]
     with progress_bar("translating", len(translators) * len(sources)) as advance:
         return [
-            translator.translate(sources, truncate=truncate, progress=advance, split_sentences=False, **shown)
-            for translator, shown in zip(translators, options, strict=True)
+            translator.translate(
+                sources, truncate=truncate, progress=advance, split_sentences=False, **images
+            )
+            for translator, images in zip(translators, shown, strict=True)
         ]

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kzoo.cli.backend import start_backend
-from kzoo.cli.progress import progress_bar
+from kzoo.cli.console import progress_bar, start_backend
 from kzoo.errors import UserError
 
 OTHERS = (".npy", ".json", ".part", ".txt", ".db")  # files found beside pictures, such as Thumbs.db

@@ -6,19 +6,26 @@ from typing import Annotated, Literal
 import typer
 from typer.core import TyperCommand
 
-from kzoo.errors import UserError
-
 Preset = Annotated[
     str, typer.Argument(help="A trained preset: a name on the shelf, a folder, hf://… or kaggle://….")
 ]
 # The search: by default that of the preset.
 Beam = Annotated[
-    int | None, typer.Option("--beam", min=1, help="Hypotheses kept by beam search; the preset's own, or 5.")
+    int | None,
+    typer.Option("--beam", min=1, max=10_000, help="Hypotheses kept by beam search; the preset's own, or 5."),
 ]
 Penalty = Annotated[
     float | None, typer.Option(help="α: scores are log P / length^α; the preset's own, or 1.")
 ]
 GNMTPenalty = Annotated[float | None, typer.Option("--gnmt", help="α of GNMT's penalty, used instead.")]
+MaxLength = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=100_000,
+        help="Most tokens of a translation; the preset's own, or 1.5 × the source's + 8.",
+    ),
+]
 From = Annotated[str | None, typer.Option("--from", help="Source language; for multilingual presets.")]
 To = Annotated[str | None, typer.Option("--to", help="Target language; for multilingual presets.")]
 EngineOption = Annotated[
@@ -53,21 +60,3 @@ class WithFiles(TyperCommand):
             else:
                 words += ["--files", word] if within else [word]
         return super().parse_args(ctx, words)
-
-
-def check_files_alone(files, corpus: str | None, split):
-    """Refuse --files with another option that says which text is read."""
-    for option, given in (("--corpus", corpus), ("--split", split)):
-        if files and given:
-            raise UserError(f"--files and {option} exclude each other: give one of them")
-
-
-def numbers(text: str) -> list[int]:
-    """Return the numbers of an option such as `--seeds 1,2,3`."""
-    try:
-        found = [int(number) for number in text.split(",")]
-    except ValueError:
-        raise UserError(f"not numbers separated by commas, such as 1,2,3: {text!r}") from None
-    if len(set(found)) < len(found):
-        raise UserError(f"a number is repeated: {text!r}")
-    return found

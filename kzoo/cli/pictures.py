@@ -1,10 +1,12 @@
-"""Pictures as the commands show them."""
+"""Pictures and the features of them: which picture is whose, and how commands show one."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the command line starts without it
     import numpy as np
+
+from kzoo.errors import UserError
 
 MOST = 400  # pixels in width or height: enough for a page or a plot
 
@@ -22,3 +24,31 @@ def shown_picture(path: Path) -> "np.ndarray":
     image = Image.fromarray(read_picture(path))
     image.thumbnail((MOST, MOST), Image.Resampling.BILINEAR)
     return np.asarray(image)
+
+
+def picture_files(features, count: int, folder: Path) -> list[Path]:
+    """Return each sentence's picture: a file in the folder, found by the name in features `(count, …)`.
+
+    Raises:
+        UserError: the numbers of features and sentences differ, or a file is missing.
+    """
+    from kzoo.models.images import image_rows
+
+    image_rows(features, count, features.shape[1:])
+    files = [folder / features.names[row] for row in features.order]
+    missing = [file for file in dict.fromkeys(files) if not file.is_file()]
+    if missing:
+        more = f", and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+        raise UserError(f"{missing[0]}: no such picture{more}; {features.path} has features of it")
+    return files
+
+
+def name_in(features: Path, image: Path) -> str:
+    """Return a picture's name in a file of features: the end of its path, or else its file name."""
+    from kzoo.data import open_features
+
+    names = open_features(features).names
+    whole = image.resolve().parts
+    ends = [name for name in names if whole[-len(Path(name).parts) :] == Path(name).parts]
+    same = [name for name in names if Path(name).name == image.name]
+    return max(ends, key=len) if ends else same[0] if len(same) == 1 else image.name

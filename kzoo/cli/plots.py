@@ -1,83 +1,18 @@
-"""The papers' figures."""
+"""Figures of trained presets and of runs."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from kzoo.cli.backend import start_backend
+from kzoo.cli.console import start_backend
 from kzoo.cli.options import Preset
-from kzoo.cli.pictures import shown_picture
+from kzoo.cli.pictures import name_in, shown_picture
 from kzoo.errors import UserError
 from kzoo.files import check_writable
 
-app = typer.Typer(no_args_is_help=True, help="Draw the papers' figures.")
-
-
+app = typer.Typer(no_args_is_help=True, help="Draw figures of presets and runs.")
 Picture = Annotated[Path, typer.Argument(help="PNG, SVG or PDF file.")]
-Positions = Annotated[int, typer.Option("--positions", min=4, help="Number of positions compared.")]
-Width = Annotated[int, typer.Option(min=4, help="Number of features of an encoding.")]
-
-
-@app.command("positions")
-def plot_positions(
-    path: Picture,
-    encoding: Literal["sine", "pope"] = "pope",
-    num_positions: Positions = 512,
-    width: Width = 512,
-    normalize: Annotated[
-        bool, typer.Option(help="PoPE in orthonormal form, as in the small presets.")
-    ] = False,
-):
-    """Encodings, mutual information, correlation: the paper's Figures 1 (sine) and 3 (pope)."""
-    from kzoo.evaluation.position_plots import plot_positions as plot
-
-    plot(encoding, path, num_positions, width, normalize)
-
-
-@app.command("polynomials")
-def plot_polynomials(path: Picture):
-    """The Legendre polynomials: the paper's Figure 2."""
-    from kzoo.evaluation.position_plots import plot_polynomials as plot
-
-    plot(path)
-
-
-@app.command("correlation")
-def plot_correlation(path: Picture, num_positions: Positions = 512, width: Width = 512):
-    """Correlation of positions against their distance, for sine and PoPE: the paper's Figure 3."""
-    from kzoo.evaluation.position_plots import plot_correlation as plot
-
-    plot(path, num_positions, width)
-
-
-@app.command("products")
-def plot_products(
-    path: Picture,
-    presets: Annotated[
-        list[str], typer.Argument(help="Trained presets or runs with sine or PoPE positions.")
-    ],
-    threshold: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="Mean |correlation| of sine's positions over the high dimensions."),
-    ] = 0.99,
-    num_positions: Annotated[
-        int, typer.Option("--positions", min=4, max=300, help="Number of positions drawn and averaged.")
-    ] = 64,
-):
-    """What positions alone add to attention's scores, by low and high dimensions; prints a table."""
-    from kzoo.presets.shelf import load, locate
-
-    for preset in presets:
-        locate(preset)
-    check_writable(path)
-    start_backend()
-    from kzoo.evaluation.position_products import plot_products as plot
-    from kzoo.evaluation.position_products import product_table, trained_products
-
-    models = {preset.rstrip("/"): trained_products(load(preset), threshold) for preset in presets}
-    plot(models, path, num_positions)
-    print(product_table(models, num_positions))
 
 
 @app.command("curves")
@@ -113,7 +48,7 @@ def plot_bridge(
             raise UserError(f"{code!r} is not LANGUAGE=SENTENCE, as in 'de=Ein Hund rennt.'")
     locate(preset)
     start_backend()
-    from kzoo.evaluation.bridge_plots import plot_bridge as plot
+    from kzoo.evaluation.attention_plots import plot_bridge as plot
 
     translator = load(preset)
     if not hasattr(translator, "bridge_attention"):
@@ -141,9 +76,9 @@ def plot_image(
 
     locate(preset)
     check_writable(path)
-    found = open_features(features, [_name_in(features, image)]) if features else None
+    found = open_features(features, [name_in(features, image)]) if features else None
     start_backend()
-    from kzoo.evaluation.image_plots import plot_image_attention, plot_regions
+    from kzoo.evaluation.attention_plots import plot_image_attention, plot_regions
 
     shown = shown_picture(image)
     translator = load(preset)
@@ -153,17 +88,6 @@ def plot_image(
         plot_regions(scores, shown, words, path, translator.image_shape)
     else:
         plot_image_attention(words, scores, path, shown)
-
-
-def _name_in(features: Path, image: Path) -> str:
-    """Return a picture's name in a file of features: the end of its path, or else its file name."""
-    from kzoo.data import open_features
-
-    names = open_features(features).names
-    whole = image.resolve().parts
-    ends = [name for name in names if whole[-len(Path(name).parts) :] == Path(name).parts]
-    same = [name for name in names if Path(name).name == image.name]
-    return max(ends, key=len) if ends else same[0] if len(same) == 1 else image.name
 
 
 def _as_read(translator, preset: str, image: Path, features):

@@ -1,15 +1,13 @@
 """Make a trained preset available to other programs: as files, or over the network."""
 
 import re
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from kzoo.cli.backend import start_backend
-from kzoo.cli.options import Beam, GNMTPenalty, Penalty, Preset
-from kzoo.cli.search import asked_search
+from kzoo.cli import options
+from kzoo.cli.console import start_backend, status_line
 from kzoo.errors import UserError
 
 app = typer.Typer()
@@ -17,12 +15,13 @@ app = typer.Typer()
 
 @app.command()
 def export(
-    preset: Preset,
+    preset: options.Preset,
     folder: Annotated[Path, typer.Argument(help="Folder to write.")],
     to: Annotated[Literal["saved_model", "ctranslate2"], typer.Option("--format")] = "saved_model",
-    beam_size: Beam = None,
-    length_penalty: Penalty = None,
-    gnmt: GNMTPenalty = None,
+    beam_size: options.Beam = None,
+    length_penalty: options.Penalty = None,
+    gnmt: options.GNMTPenalty = None,
+    max_length: options.MaxLength = None,
     precision: Annotated[
         Literal["float32", "float16", "int8"], typer.Option(help="Precision of the weights.")
     ] = "float32",
@@ -31,15 +30,16 @@ def export(
     from kzoo.presets.description import own_search
     from kzoo.presets.shelf import load, locate
 
-    search = asked_search(own_search(locate(preset)), beam_size, length_penalty, gnmt)
+    given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
+    search = own_search(locate(preset)).changed(**given)
     start_backend()
     from kzoo.export import export_ctranslate2, export_saved_model
 
     translator = load(preset)
     translator.search = search
     if to == "saved_model":
-        print("writing the graph of the beam search, which takes a minute or two", file=sys.stderr)
-        export_saved_model(translator, folder, precision=precision)
+        with status_line("writing the graph of the beam search, which takes a minute or two") as show:
+            export_saved_model(translator, folder, precision=precision, progress=show)
     else:
         export_ctranslate2(translator, folder, precision)
     print(f"{folder}: written, {to}, {precision}, {search}")
@@ -47,16 +47,17 @@ def export(
 
 @app.command()
 def serve(
-    preset: Preset,
+    preset: options.Preset,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free port.")] = 8501,
     name: Annotated[
         str | None, typer.Option(help="The model's name for clients; the preset's name by default.")
     ] = None,
     version: Annotated[int, typer.Option(min=1, help="The model's version for clients.")] = 1,
-    beam_size: Beam = None,
-    length_penalty: Penalty = None,
-    gnmt: GNMTPenalty = None,
+    beam_size: options.Beam = None,
+    length_penalty: options.Penalty = None,
+    gnmt: options.GNMTPenalty = None,
+    max_length: options.MaxLength = None,
     max_batch: Annotated[
         int, typer.Option(min=1, max=64, help="Maximum sentences per batch; 1: no batching.")
     ] = 16,
@@ -79,7 +80,8 @@ def serve(
             raise UserError(f"--allow-host takes a host's name, such as translate.example, not {allowed!r}")
     folder = locate(preset)
     name = name or preset_name(preset, folder)
-    search = asked_search(own_search(folder), beam_size, length_penalty, gnmt)
+    given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
+    search = own_search(folder).changed(**given)
     with reserved(host, port) as listening:
         start_backend()
         from kzoo.serve import Served

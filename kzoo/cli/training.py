@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from kzoo.cli.backend import import_keras, start_backend, start_devices
+from kzoo.cli.console import import_keras, progress_bar, start_backend, start_devices
 from kzoo.cli.options import Overrides
-from kzoo.cli.progress import progress_bar
 from kzoo.errors import UserError
 
 app = typer.Typer()

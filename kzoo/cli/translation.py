@@ -1,31 +1,22 @@
 """Translate."""
 
 import contextlib
+import hashlib
 import os
+import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
 import typer
+from filelock import lock_descriptor
 
-from kzoo.cli.backend import start_backend
-from kzoo.cli.growing_file import growing_file, telling_when_stopped
-from kzoo.cli.options import (
-    Beam,
-    ComputeType,
-    EngineOption,
-    From,
-    GNMTPenalty,
-    Penalty,
-    Preset,
-    To,
-    Truncate,
-)
-from kzoo.cli.progress import progress_bar
-from kzoo.cli.search import asked_search
+from kzoo.cli import options
+from kzoo.cli.console import progress_bar, start_backend, telling_when_stopped
 from kzoo.engine import chosen_engine
 from kzoo.errors import UserError
-from kzoo.files import check_writable, sha256
+from kzoo.files import check_writable, sha256, whole_file
 
 app = typer.Typer()
 # Lines that are translated before they are written: an eighth of all, within these. Many at once are faster.
@@ -34,19 +25,30 @@ FEWEST, MOST = 4096, 65536
 
 @app.command()
 def translate(
-    preset: Preset,
+    preset: options.Preset,
     text: Annotated[list[str] | None, typer.Argument(help="Sentences; standard input by default.")] = None,
-    source: From = None,
-    target: To = None,
+    source: options.From = None,
+    target: options.To = None,
     file: Annotated[
         Path | None, typer.Option("--input", "-i", help="A file, one sentence or text per line.")
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write; standard output by default.")
     ] = None,
-    beam_size: Beam = None,
-    length_penalty: Penalty = None,
-    gnmt: GNMTPenalty = None,
+    beam_size: options.Beam = None,
+    length_penalty: options.Penalty = None,
+    gnmt: options.GNMTPenalty = None,
+    max_length: options.MaxLength = None,
+    min_length: Annotated[
+        int | None, typer.Option(min=0, max=100_000, help="Minimum tokens of a translation.")
+    ] = None,
+    no_repeat_ngram: Annotated[
+        int | None, typer.Option(min=0, max=100_000, help="n: no n tokens occur twice; 0: they may.")
+    ] = None,
+    prefix: Annotated[
+        list[str] | None,
+        typer.Option(help="What the translations begin with: once for all, or once per sentence."),
+    ] = None,
     n_best: Annotated[
         int,
         typer.Option(
@@ -54,7 +56,7 @@ def translate(
             help="Translations per sentence; if several: sentence number, score and text, tab-separated.",
         ),
     ] = 1,
-    truncate: Truncate = False,
+    truncate: options.Truncate = False,
     split: Annotated[
         bool, typer.Option("--split-sentences", help="Translate each sentence of a line by itself.")
     ] = False,
@@ -66,8 +68,8 @@ def translate(
         Path | None,
         typer.Option(metavar="FILE.npy", help="One row per sentence, for presets that read features."),
     ] = None,
-    engine: EngineOption = "auto",
-    compute_type: ComputeType = "float32",
+    engine: options.EngineOption = "auto",
+    compute_type: options.ComputeType = "float32",
 ):
     """Translate a sentence, a file or standard input."""
     from kzoo.data import open_features
@@ -75,7 +77,14 @@ def translate(
     from kzoo.presets.shelf import direction, load, locate
 
     folder = locate(preset)
-    search = asked_search(own_search(folder), beam_size, length_penalty, gnmt)
+    search = own_search(folder).changed(
+        beam_size=beam_size,
+        length_penalty=length_penalty,
+        gnmt=gnmt,
+        max_length=max_length,
+        min_length=min_length,
+        no_repeat_ngram=no_repeat_ngram,
+    )
     if text and file is not None:
         raise UserError("sentences and --input exclude each other: give one of them")
     if image and images:
@@ -83,10 +92,17 @@ def translate(
     if n_best > search.beam_size:
         raise UserError(f"{n_best} best translations need --beam {n_best} at least, not {search.beam_size}")
     sentences = _sentences(text, file)
+    if prefix and len(prefix) not in (1, len(sentences)):
+        raise UserError(
+            f"--prefix is given {len(prefix)} times for {len(sentences):,} sentences: give one or as many"
+        )
     features = open_features(images) if images else None
     if output:
         check_writable(output)
-    if chosen_engine(folder, engine, search, {"pictures": image or images}) == "ctranslate2":
+    if (
+        chosen_engine(folder, engine, search, {"pictures": image or images, "a prefix": prefix})
+        == "ctranslate2"
+    ):
         from kzoo.engine.translator import CTranslate2Translator
 
         translator = CTranslate2Translator(folder, compute_type)
@@ -95,8 +111,10 @@ def translate(
         translator = load(preset)
     translator.search = search
     translator = direction(translator, source, target)
-    shown = _images(translator, preset, image, features, len(sentences))
-    made_of = [search, n_best, truncate, split, source, target, image, images]
+    rows = _images(translator, preset, image, features, len(sentences))
+    if prefix:
+        rows["prefixes"] = prefix * len(sentences) if len(prefix) == 1 else prefix
+    made_of = [search, n_best, truncate, split, source, target, image, images, *([prefix] if prefix else [])]
     made_of = repr([[sha256(weights) for weights in folder.glob("*.h5")], sentences, *made_of])
     with contextlib.nullcontext() if output is None else growing_file(output, made_of) as written:
         done = 0 if written is None else _done(written, n_best)
@@ -113,14 +131,13 @@ def translate(
         ):
             while done < len(sentences):
                 block = slice(done, done + lines)
-                here = {name: rows[block] for name, rows in shown.items()}
                 results = translator.n_best(
                     sentences[block],
                     n_best,
                     truncate=truncate,
                     progress=advance,
                     split_sentences=split or None,
-                    **here,
+                    **{name: given[block] for name, given in rows.items()},
                 )
                 content = _lines(results, n_best, done + 1).encode("utf-8")
                 if written is None:
@@ -129,6 +146,46 @@ def translate(
                     written.write(content)
                     written.flush()
                 done += len(results)
+
+
+@contextlib.contextmanager
+def growing_file(path: Path, made_of: str) -> Iterator[BinaryIO]:
+    """Yield a file to append to, at its end; when the block ends without an error it becomes `path`.
+
+    Until then it is `NAME.DIGEST.part` beside it, with what earlier calls wrote there. If the name of `path`
+    ends in `.gz`, `.bz2` or `.xz`, it is packed in the end. A device or a pipe is written to directly.
+
+    Args:
+        path: the file.
+        made_of: what its contents depend on; another text begins another file.
+
+    Raises:
+        UserError: another process writes it.
+    """
+    from kzoo.data.text_files import packing_of
+
+    if path.exists() and not path.is_file():
+        with open(path, "wb") as file:
+            yield file
+        return
+    path = path.resolve()
+    part = path.with_name(f"{path.name}.{hashlib.sha256(made_of.encode()).hexdigest()[:8]}.part")
+    with open(part, "a+b") as file:
+        if not lock_descriptor(file.fileno(), blocking=False):
+            raise UserError(f"{part}: another process writes it")
+        try:
+            yield file
+            file.flush()
+            with whole_file(path) as whole:
+                if packing := packing_of(path):
+                    with open(part, "rb") as text, packing(whole, "wb") as packed:
+                        shutil.copyfileobj(text, packed)
+                    part.unlink()
+                else:
+                    os.replace(part, whole)
+        finally:
+            if part.exists() and not part.stat().st_size:
+                part.unlink()
 
 
 def _count(translator, texts: list[str], split: bool) -> int:

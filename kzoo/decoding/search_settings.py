@@ -106,8 +106,18 @@ class SearchSettings:
                 raise UserError(f"min_length {self.min_length} is above max_length {self.max_length}")
 
     def changed(self, **settings) -> Self:
-        """Return the settings with others in place of some; `None` leaves one as it is."""
+        """Return the settings with others in place of some; `None` leaves one as it is.
+
+        Args:
+            **settings: as the class takes them; also `gnmt`, the α of GNMT's penalty, which goes before a
+                `length_penalty`.
+
+        Raises:
+            UserError: a setting that no search can have.
+        """
         given = {name: value for name, value in settings.items() if value is not None}
+        if "gnmt" in given:
+            given["length_penalty"] = GNMT(given.pop("gnmt"))
         return dataclasses.replace(self, **given)
 
     def entries(self) -> dict:

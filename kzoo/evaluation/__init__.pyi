@@ -1,11 +1,11 @@
 from .ambiguous_words import AmbiguousScores as AmbiguousScores
 from .ambiguous_words import score_ambiguous_words as score_ambiguous_words
-from .bridge_plots import plot_bridge as plot_bridge
+from .attention_plots import plot_bridge as plot_bridge
+from .attention_plots import plot_image_attention as plot_image_attention
+from .attention_plots import plot_regions as plot_regions
 from .directions import direction_table as direction_table
 from .directions import evaluate_directions as evaluate_directions
 from .directions import plot_directions as plot_directions
-from .image_plots import plot_image_attention as plot_image_attention
-from .image_plots import plot_regions as plot_regions
 from .meteor import find_meteor as find_meteor
 from .meteor import meteor_score as meteor_score
 from .scores import SplitScores as SplitScores

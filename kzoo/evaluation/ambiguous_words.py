@@ -1,10 +1,10 @@
 """Whether translations get those words right that only the picture tells how to translate."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kzoo.errors import UserError
-from kzoo.scenes import Scene
+from kzoo.scenes import Scene, scenes
 
 
 @dataclass(frozen=True)
@@ -67,3 +67,21 @@ def score_ambiguous_words(
         replace(word, right=word.wrong, wrong=word.right).is_right(translation) for word, translation in words
     )
     return AmbiguousScores(len(words), right, other)
+
+
+def score_scenes(
+    translations: Mapping[str, Sequence[str]], source: str, target: str
+) -> dict[str, AmbiguousScores]:
+    """Return the scores of translations of Scenes' splits; none where no word is ambiguous.
+
+    Args:
+        translations: of each split's sentences, by the split's name.
+        source: language translated from.
+        target: language translated to.
+    """
+    if not any(one.ambiguous(source, target) for one in scenes("test")):
+        return {}
+    return {
+        split: score_ambiguous_words(scenes(split), translated, source, target)
+        for split, translated in translations.items()
+    }

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
+from statistics import fmean
 
 from kzoo.data.corpora import Corpus
 from kzoo.errors import UserError
@@ -131,6 +132,24 @@ def direction_table(
         for source in codes
     ]
     return markdown_table(("from \\ to", *codes), rows)
+
+
+def summarize_directions(
+    scores: dict[tuple[str, str], SplitScores], unseen: Iterable[tuple[str, str]] = ()
+) -> str:
+    """Return the table of BLEU, the mean over the directions, and the signature for each target."""
+    mean = fmean(score.bleu for score in scores.values())
+    split = next(iter(scores.values())).split
+    targets = {}
+    for (_, target), score in scores.items():
+        targets.setdefault(score.signatures["bleu"], {})[target] = None
+    return "\n".join(
+        [
+            direction_table({direction: score.bleu for direction, score in scores.items()}, unseen),
+            f"{split}: mean BLEU {mean:.1f} of {len(scores)} directions",
+            *(f"BLEU into {', '.join(codes)}: `{signature}`" for signature, codes in targets.items()),
+        ]
+    )
 
 
 def plot_directions(

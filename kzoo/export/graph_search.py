@@ -17,6 +17,11 @@ def padded_lengths(most: int) -> list[int]:
     return [length for length in LENGTHS if length < most] + [most]
 
 
+def num_searches(most: int) -> int:
+    """Return how many shapes of batches, each traced once, such a model's sentences come in."""
+    return len(padded_lengths(most)) * len(ROWS)
+
+
 def in_batches(tokens, others: dict, empty: dict, most: int, make: Callable[[int], Callable]) -> dict:
     """Return a function's outputs for each sentence; `empty` for those without a token.
 

@@ -13,7 +13,7 @@ from kzoo.decoding.beam_search import BeamSearch
 from kzoo.decoding.search_settings import SearchSettings
 from kzoo.errors import UserError
 from kzoo.export.graph_images import decode_pictures
-from kzoo.export.graph_search import by_group, in_batches, padded_lengths
+from kzoo.export.graph_search import by_group, in_batches, num_searches, padded_lengths
 from kzoo.export.graph_text import graph_languages, graph_tokenizer
 from kzoo.export.precision import PRECISIONS, FullWeights, check_precision
 from kzoo.files import check_replaceable, whole_folder
@@ -27,6 +27,7 @@ def export_saved_model(
     beam_size: int | None = None,
     length_penalty: float | Callable | None = None,
     precision: str = "float32",
+    progress: Callable[[str], None] | None = None,
 ):
     """Write a SavedModel.
 
@@ -48,6 +49,7 @@ def export_saved_model(
         beam_size: int. K; by default that of the translator's `search`, which the rest is taken from.
         length_penalty: as in `Translator.translate`, with the same default.
         precision: of the weights in the file: `"float32"`; `"float16"`, computing in float32; `"int8"`.
+        progress: called with a line about each search that is traced, such as `"search 2 of 24: …"`.
 
     Raises:
         UserError: another precision or backend than these, another beam or length penalty than a search
@@ -67,7 +69,7 @@ def export_saved_model(
     make = multilingual_module if translator.multilingual else bilingual_module
     translator.bake()
     weights = PRECISIONS[precision](translator.backbone)
-    module, signatures = make(translator, TextSearch(weights, search))
+    module, signatures = make(translator, TextSearch(weights, search, progress))
     module.weights = weights.variables
     with whole_folder(folder) as unfinished:
         tf.saved_model.save(module, str(unfinished), signatures)
@@ -76,7 +78,10 @@ def export_saved_model(
 class TextSearch:
     """A model's beam search on ragged token ids in the graph."""
 
-    def __init__(self, weights: FullWeights, settings: SearchSettings):
+    def __init__(
+        self, weights: FullWeights, settings: SearchSettings, progress: Callable[[str], None] | None = None
+    ):
+        self.progress, self.traced = progress, 0
         self.backbone, self.weights, self.settings = weights.backbone, weights, settings
         self.beam_size, self.most = settings.beam_size, self.backbone.max_length
         self.limits = {n: output_limit(settings, n, self.most) for n in padded_lengths(self.most)}
@@ -108,7 +113,15 @@ class TextSearch:
     def _compiled(self, length: int):
         import tensorflow as tf
 
-        search = BeamSearch(self.backbone, **vars(self.settings.changed(max_length=self.limits[length])))
+        beam_search = BeamSearch(self.backbone, **vars(self.settings.changed(max_length=self.limits[length])))
+
+        def search(inputs):  # in Python this runs once for each number of rows, when it is traced
+            self.traced += 1
+            if self.progress is not None:
+                of, rows = num_searches(self.most), inputs["source"].shape[0]
+                self.progress(f"search {self.traced} of {of}: {rows} × {length} tokens")
+            return beam_search(inputs)
+
         compile = {"jit_compile": uses_xla(self.backbone), "autograph": False}
         return tf.function(self.weights.reading(search), **compile)
 

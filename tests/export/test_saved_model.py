@@ -31,7 +31,7 @@ from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
 from kzoo.export.graph_images import decode_pictures
 from kzoo.export.precision import FullWeights, quantized
-from kzoo.export.saved_model import TextSearch
+from kzoo.export.saved_model import TextSearch, export_saved_model
 
 ENGLISH = [
     "a man walks.",
@@ -323,7 +323,11 @@ def test_int8_weights_are_those_of_keras(ask, tmp_path, random):
     translator = pope_tiny(tokenizer, **TRANSFORMER)
     whole = [weight.copy() for weight in translator.get_weights()]
     backbone = quantized(translator.backbone)
-    translator.export(tmp_path / "model", beam_size=2, precision="int8")
+    lines, every = [], graph_search.num_searches(16)
+    export_saved_model(translator, tmp_path / "model", 2, precision="int8", progress=lines.append)
+    assert [line.partition(":")[0] for line in lines] == [
+        f"search {n} of {every}" for n in range(1, every + 1)
+    ]
     check_signatures(tmp_path / "model", translator)
     several, best = ask(("n_best", {"text": ENGLISH}), ("serving_default", {"text": ENGLISH}))
     check_translations(several, best, Translator(backbone, tokenizer).n_best(ENGLISH, 2, beam_size=2))

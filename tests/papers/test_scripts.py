@@ -152,7 +152,7 @@ def test_the_paper_s_rows_stand_below_ours():
     row = {"bleu": 30.0, "bleu_lowercased": 31.0, "signatures": {"bleu": "13a", "bleu_lowercased": "13a"}}
     for size, differs in (("tiny", True), ("big", False)):
         printed = found["table"]({"pope": [[row] * 4]}, size)
-        assert "| paper: pope, Transformer (base), Multi30k, 10,000 steps (Aggarwal 2024) | |" in printed
+        assert "| paper: pope, Transformer (base), Multi30k, 10,000 steps (Aggarwal 2024) |  |" in printed
         assert (f"ours {size}." in printed) == differs
         assert len({line.count("|") for line in printed.splitlines() if line.startswith("|")}) == 1
 
@@ -163,7 +163,7 @@ def test_a_table_keeps_the_rows_of_other_calls(tmp_path):
     script["add_row"](tmp_path / "table.json", "EMB", recipe, {"bleu": 1.0})
     script["add_row"](tmp_path / "table.json", "fc_1", recipe, {"bleu": 2.0})
     script["add_row"](tmp_path / "table.json", "EMB", recipe, {"bleu": 3.0})
-    rows = script["rows_in"](tmp_path / "table.json")
+    rows = script["results_in"](tmp_path / "table.json")
     assert {name: row["bleu"] for name, row in rows.items()} == {"EMB": 3.0, "fc_1": 2.0}
     assert rows["EMB"]["recipe"]["preset"] == "lookup_zh_en_tiny"
 

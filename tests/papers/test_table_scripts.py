@@ -1,6 +1,7 @@
 """The work of the tables' scripts, with training and translating left out."""
 
 import dataclasses
+import functools
 import json
 import runpy
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from kzoo.evaluation.scores import SplitScores
+from training import paper_tables
 from training.attention_bridge.senteval import TaskScores
 
 TRAINING = Path(__file__).resolve().parents[2] / "training"
@@ -21,15 +23,22 @@ RECIPES = {
 }
 
 
-class Work:
+@pytest.fixture
+def Work(monkeypatch):
+    return functools.partial(_Work, monkeypatch)
+
+
+class _Work:
     """A script whose training and translating are only noted; the names in `killed` end the process."""
 
-    def __init__(self, name: str):
+    def __init__(self, monkeypatch, name: str):
         self.script = runpy.run_path(str(TRAINING / name / "tables.py"))
         self.recipe = RECIPES[name](self.script)
         self.done, self.killed = [], set()
         self.functions = self.script["scores_of"].__globals__
-        for function in ("train", "write_scores", "write_directions", "write_json"):
+        monkeypatch.setattr(paper_tables, "train", self.noted("train", None))
+        monkeypatch.setattr(paper_tables, "load", lambda folder: SimpleNamespace(image_shape=None))
+        for function in ("write_scores", "write_directions", "write_json"):
             if function in self.functions:
                 self.functions[function] = self.noted(function, self.functions[function])
         corpus = SimpleNamespace(name="stub")
@@ -37,12 +46,12 @@ class Work:
             "load": lambda folder: SimpleNamespace(image_shape=None),
             "open_corpus": lambda name: corpus,
             "recipe_corpus": lambda recipe: corpus,
-            "test_splits": lambda recipe, corpus: ["test"],
-            "evaluate": lambda model, corpus, splits, source, target, beam_size, *_: (
+            "splits_to_score": lambda corpus, *languages: ["test"],
+            "evaluate": lambda model, corpus, splits, source, target, beam_size, **_: (
                 [self.scored(split, beam_size) for split in (*splits, "all")],
                 {split: [f"with beam {beam_size}"] for split in splits},
             ),
-            "evaluate_directions": lambda model, corpus, split, directions, beam_size, *_: {
+            "evaluate_directions": lambda model, corpus, split, directions, beam_size, **_: {
                 direction: self.scored(split, beam_size) for direction in directions
             },
             "score": lambda model, recipe, corpus, split, images: dataclasses.asdict(
@@ -71,7 +80,7 @@ class Work:
 
 
 @pytest.mark.parametrize("name", list(RECIPES))
-def test_scores_are_read_again_only_if_they_are_of_the_same_recipe(name, tmp_path):
+def test_scores_are_read_again_only_if_they_are_of_the_same_recipe(Work, name, tmp_path):
     work = Work(name)
     assert work.bleu(tmp_path, beam_size=4) == 4
     work.done.clear()
@@ -82,7 +91,7 @@ def test_scores_are_read_again_only_if_they_are_of_the_same_recipe(name, tmp_pat
 
 
 @pytest.mark.parametrize("name", list(RECIPES))
-def test_scores_are_not_trusted_beside_a_run_that_went_on(name, tmp_path):
+def test_scores_are_not_trusted_beside_a_run_that_went_on(Work, name, tmp_path):
     work = Work(name)
     work.bleu(tmp_path)
     work.killed = {"train"}
@@ -94,7 +103,7 @@ def test_scores_are_not_trusted_beside_a_run_that_went_on(name, tmp_path):
     assert "train" in work.done
 
 
-def test_translations_are_those_of_the_scores(tmp_path):
+def test_translations_are_those_of_the_scores(Work, tmp_path):
     work = Work("glyph")
     work.bleu(tmp_path, beam_size=4)
     work.killed = {"write_scores"}
@@ -105,7 +114,7 @@ def test_translations_are_those_of_the_scores(tmp_path):
     assert json.loads((tmp_path / "translations.json").read_text())["test"] == ["with beam 4"]
 
 
-def test_table_1_keeps_the_settings_of_other_calls(tmp_path):
+def test_table_1_keeps_the_settings_of_other_calls(Work, tmp_path):
     work = Work("attention_bridge")
     for settings, directions in (("m2m", ""), ("bilingual", "en-de"), ("bilingual", "de-en")):
         work.script["table1"](runs=tmp_path, settings=settings, directions=directions)
@@ -191,7 +200,9 @@ class Scored:
         ("pope", "table1", {"encodings": "pope"}, "table1_tiny", "| pope_tiny | 3 | 5.0 ± 0.0 |"),
     ],
 )
-def test_what_is_printed_is_written_beside_the_results(name, table, options, stem, row, tmp_path, capsys):
+def test_what_is_printed_is_written_beside_the_results(
+    Work, name, table, options, stem, row, tmp_path, capsys
+):
     work = Work(name)
     work.functions["SentEval"] = Scored
     work.script[table](runs=tmp_path, **options)
@@ -271,7 +282,7 @@ def test_a_table_has_vectors_of_seen_characters_and_an_encoder_of_all():
     assert {character: vector[0] for character, vector in encoded.items()} == {c: ord(c) for c in "我河们"}
 
 
-def test_figure_1_has_three_bars_a_direction_and_table_3_two_models(tmp_path):
+def test_figure_1_has_three_bars_a_direction_and_table_3_two_models(Work, tmp_path):
     work = Work("attention_bridge")
     drawn = []
     work.functions["plot_systems"] = lambda bars, path, lowercased: drawn.append((bars, path, lowercased))

@@ -13,10 +13,15 @@ import numpy as np
 from kzoo.errors import UserError
 from kzoo.evaluation.markdown import markdown_table
 from kzoo.files import write_json
-from training.attention_bridge import senteval_tasks as protocols
-from training.attention_bridge.senteval_data import PROBING_TASKS, Examples, senteval_examples, senteval_tasks
-from training.attention_bridge.senteval_relatedness import relatedness
-from training.attention_bridge.sts_data import STS_SETS
+from training.attention_bridge import senteval_linear as linear
+from training.attention_bridge.senteval_data import (
+    PROBING_TASKS,
+    STS_SETS,
+    Examples,
+    senteval_examples,
+    senteval_tasks,
+)
+from training.attention_bridge.senteval_networks import probe, relatedness
 
 Embed = Callable[[list[str]], np.ndarray]  # N sentences → float (N, E)
 SEEDS = (1111, 1112, 1113, 1114, 1115)  # SentEval's own, and the next four
@@ -51,7 +56,7 @@ def evaluate_embeddings(
     seeds: Sequence[int] = SEEDS,
     progress: Callable[[str], None] | None = None,
 ) -> list[TaskScores]:
-    """Score sentence embeddings on SentEval's tasks, with its protocols.
+    """Score sentence embeddings on SentEval's tasks, with its linear.
 
     From MR to SICK-E its scikit-learn variant (`usepytorch=False`), logistic regressions. MR, CR, SUBJ, MPQA:
     nested 10-fold cross-validation, whose folds SentEval draws with seed 1111 whatever its own seed is. TREC,
@@ -168,29 +173,29 @@ def _protocol(task: str) -> Callable[[dict[str, _Vectors], list[int]], dict[str,
     return _PROTOCOLS.get(task, _probing if task in PROBING_TASKS else _validated)
 
 
-def _features(split: _Vectors) -> protocols.Split:
+def _features(split: _Vectors) -> linear.Split:
     """Return the features: a sentence's vector, or those of a pair."""
     vectors = split.of()
-    return (vectors[0] if len(vectors) == 1 else protocols.pair_features(*vectors)), split.targets
+    return (vectors[0] if len(vectors) == 1 else linear.pair_features(*vectors)), split.targets
 
 
 def _nested(splits, seeds):
-    return protocols.nested_cross_validation(_features(splits["all"]))
+    return linear.nested_cross_validation(_features(splits["all"]))
 
 
 def _trec(splits, seeds):
-    return protocols.cross_validated_training(_features(splits["train"]), _features(splits["test"]), seeds)
+    return linear.cross_validated_training(_features(splits["train"]), _features(splits["test"]), seeds)
 
 
 def _mrpc(splits, seeds):
     # SentEval's training set is the publishers' own, which the files here split into two.
     parts = [_features(splits[split]) for split in ("train", "val")]
     train = tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return protocols.cross_validated_training(train, _features(splits["test"]), seeds, f1=True)
+    return linear.cross_validated_training(train, _features(splits["test"]), seeds, f1=True)
 
 
 def _validated(splits, seeds):
-    return protocols.validated_training(*(_features(splits[split]) for split in ("train", "val", "test")))
+    return linear.validated_training(*(_features(splits[split]) for split in ("train", "val", "test")))
 
 
 def _relatedness(splits, seeds):
@@ -198,19 +203,18 @@ def _relatedness(splits, seeds):
 
 
 def _cosine(splits, seeds):
-    return protocols.cosine_similarity([(*split.of(), split.targets) for split in splits.values()])
+    return linear.cosine_similarity([(*split.of(), split.targets) for split in splits.values()])
 
 
 def _snli(splits, seeds):
     def features(u, v):
-        return np.concatenate([u, v, protocols.pair_features(u, v)], axis=1)
+        return np.concatenate([u, v, linear.pair_features(u, v)], axis=1)
 
     return _probing(splits, seeds, features, hidden_units=0, strengths=[1e-9], passes=1, looks=16)
 
 
 def _probing(splits, seeds, features=lambda vectors: vectors, **kwargs):
     """Train on `features` of the vectors, batch by batch, because SNLI's would not fit into memory."""
-    from training.attention_bridge.senteval_probing import probe
 
     def lazy(split: _Vectors):
         return lambda examples: features(*split.of(examples)), split.targets

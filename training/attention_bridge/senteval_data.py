@@ -12,8 +12,14 @@ from typing import NamedTuple
 
 from kzoo.data.text_files import decode_lines, read_bytes, read_lines
 from kzoo.errors import UserError, nearest
-from training.attention_bridge.sts_data import STS_SETS, read_sts_set, similarity, sts_files
 
+# SentEval's sets; 2013 is without SMT, which is not free.
+STS_SETS = {
+    2012: ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
+    2013: ("FNWN", "headlines", "OnWN"),
+    2014: ("deft-forum", "deft-news", "headlines", "images", "OnWN", "tweet-news"),
+    2016: ("answer-answer", "headlines", "plagiarism", "postediting", "question-question"),
+}
 # The five sets of STS 2015 and their pairs, in the order of the file; 5,500 of the 8,500 have no score.
 STS_2015_SETS = {
     "answers-forums": 2000,
@@ -137,35 +143,27 @@ def _lines(path: Path) -> list[str]:
         raise UserError(f"{path}, line {number}: neither UTF-8 nor Windows-1252") from None
 
 
-def _table(first: str, second: str, target: str, value: Callable[[str], float | None]):
-    """Return a reader of a table with a header row.
+def _table(first: int | str, second: int | str, target: int | str, value: Callable[[str], float | None]):
+    """Return a reader of a table of tab-separated columns.
 
     Args:
-        first: header of the column of first sentences.
-        second: header of the column of second sentences.
-        target: header of the column of targets.
+        first: column of first sentences: its header, or in a table without a header row its number from 0.
+        second: column of second sentences.
+        target: column of targets.
         value: turns a target's text into the target, or into None if the example is to be left out.
     """
+    columns = [first, second, target]
 
     def read(path: Path) -> Examples:
         rows = [line.split("\t") for line in read_lines(path).sentences]
+        if isinstance(first, int):
+            return _pairs(path, rows, *columns, value)
         header = rows[0] if rows else []
-        for column in (first, second, target):
+        for column in columns:
             if column not in header:
                 seen = ", ".join(header) or "nothing"
                 raise UserError(f"{path}, line 1: no column {column!r} (the header has {seen})")
-        columns = [header.index(column) for column in (first, second, target)]
-        return _pairs(path, rows[1:], *columns, value, line=2, width=len(header))
-
-    return read
-
-
-def _columns(first: int, second: int, target: int, value: Callable[[str], float | None]):
-    """Return a reader of a table without a header row; columns are counted from 0."""
-
-    def read(path: Path) -> Examples:
-        rows = [line.split("\t") for line in read_lines(path).sentences]
-        return _pairs(path, rows, first, second, target, value)
+        return _pairs(path, rows[1:], *map(header.index, columns), value, line=2, width=len(header))
 
     return read
 
@@ -214,14 +212,66 @@ def _sts_2015_sets(path: Path) -> dict[str, Examples]:
 def _sts_2015(path: Path) -> Examples:
     """Read a split of STS 2015; of the test only its five sets."""
     if ".test." not in path.name:
-        return _columns(1, 2, 0, similarity)(path)
+        return _table(1, 2, 0, similarity)(path)
     sets = _sts_2015_sets(path).values()
     texts = tuple([text for examples in sets for text in examples.texts[side]] for side in (0, 1))
     return Examples(texts, [score for examples in sets for score in examples.targets])
 
 
-def _sts_set(path: Path) -> Examples:
-    return Examples(*read_sts_set(path))
+def sts_files(year: int) -> dict[str, str]:
+    """Return the names of the files of a year's pairs, by set.
+
+    Args:
+        year: a key of `STS_SETS`.
+
+    Example:
+        >>> sts_files(2013)["FNWN"]
+        'downstream/STS/STS13-en-test/STS.input.FNWN.txt'
+    """
+    folder = f"downstream/STS/STS{year % 100}-en-test"
+    return {name: f"{folder}/STS.input.{name}.txt" for name in STS_SETS[year]}
+
+
+def read_sts_set(path: Path) -> Examples:
+    """Return the pairs of a set of STS that have a score, and their scores.
+
+    Args:
+        path: `STS.input.NAME.txt`, two sentences a line, separated by a tab. Beside it stands
+            `STS.gs.NAME.txt`, a score a line, or an empty line if the pair has none.
+
+    Raises:
+        UserError: the files have different numbers of lines; or a line has one sentence, or a score that is
+            no number from 0 to 5 (the message names the line).
+    """
+    scored = path.with_name(path.name.replace("STS.input.", "STS.gs."))
+    lines, given = read_lines(path).sentences, read_lines(scored).sentences
+    if len(lines) != len(given):
+        raise UserError(f"{path} has {len(lines):,} lines but {scored} has {len(given):,}: one score a line")
+    pairs, scores = ([], []), []
+    for number, (line, text) in enumerate(zip(lines, given, strict=True), 1):
+        first, tab, rest = line.partition("\t")
+        if not tab:
+            raise UserError(f"{path}, line {number}: {line[:40]!r} is not two sentences separated by a tab")
+        try:
+            score = similarity(text.strip())
+        except ValueError:
+            raise UserError(f"{scored}, line {number}: {text!r} is not a score from 0 to 5") from None
+        if score is not None:
+            pairs[0].append(first.strip())
+            pairs[1].append(rest.split("\t")[0].strip())
+            scores.append(score)
+    return Examples(pairs, scores)
+
+
+def similarity(text: str) -> float | None:
+    """Return a score, or None for the empty text that stands where the annotators disagree.
+
+    Raises:
+        ValueError: it is not a number from 0 to 5.
+    """
+    if text and not 0 <= float(text) <= 5:
+        raise ValueError
+    return float(text) if text else None
 
 
 def _probing(path: Path) -> dict[str, Examples]:
@@ -254,7 +304,7 @@ def _splits(pattern: str, val: str = "val") -> dict[str, str]:
 
 _sick = {"train": "SICK_train.txt", "val": "SICK_trial.txt", "test": "SICK_test_annotated.txt"}
 _sick_r = _table("sentence_A", "sentence_B", "relatedness_score", similarity)
-_sts_b = _columns(5, 6, 4, similarity)
+_sts_b = _table(5, 6, 4, similarity)
 
 PROBING_TASKS = {
     "Length": "sentence_length",
@@ -288,6 +338,6 @@ SENTEVAL_TASKS: dict[str, _Files] = {
     "SICK-R-cosine": _Files({"test": _sick["test"]}, _sick_r),
     "STS-B-cosine": _Files({"test": "sts-test.csv"}, _sts_b),
     "STS-2015-cosine": _Files({"test": "sts-2015.test.tsv"}, _sts_2015_sets),
-    **{f"STS-{year}-cosine": _Files(sts_files(year), _sts_set) for year in STS_SETS},
+    **{f"STS-{year}-cosine": _Files(sts_files(year), read_sts_set) for year in STS_SETS},
     **{task: _Files({"all": f"probing/{name}.txt"}, _probing) for task, name in PROBING_TASKS.items()},
 }

@@ -14,12 +14,10 @@ are lowercased; both are written, and the tables show the lowercased ones.
 """
 
 import dataclasses
-import json
-import tomllib
 from collections.abc import Callable, Sequence
 from itertools import combinations, permutations
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import keras
 import typer
@@ -36,13 +34,12 @@ from kzoo.evaluation.directions import (
     plot_systems,
     write_directions,
 )
-from kzoo.evaluation.markdown import markdown_table, show_markdown
+from kzoo.evaluation.markdown import markdown_table
 from kzoo.files import write_json
 from kzoo.presets import load
 from kzoo.presets.attention_bridge import BASE, TINY
-from kzoo.training import Recipe, make_recipe, read_recipe, train
+from kzoo.training import Recipe, make_recipe, read_recipe
 from kzoo.training.corpus import recipe_directions
-from kzoo.training.run_folder import keep_results
 from training.attention_bridge.glove import GloVe, bag_of_vectors, co_occurrences, glove_examples
 from training.attention_bridge.senteval import (
     SEEDS,
@@ -52,11 +49,21 @@ from training.attention_bridge.senteval import (
     write_senteval,
 )
 from training.attention_bridge.senteval_data import senteval_examples, senteval_tasks
+from training.paper_tables import (
+    Runs,
+    Size,
+    add_results,
+    paper_numbers,
+    recipe_search,
+    results_in,
+    scored_once,
+    show_markdown,
+)
 
 LANGUAGES = ("en", "de", "fr", "cs")
 SPLIT = "test_2016_flickr"
 POOLINGS = ("flatten", "mean")
-PAPER = tomllib.loads((Path(__file__).parent / "paper.toml").read_text("utf-8"))
+PAPER = paper_numbers(__file__)
 # Set by the tables, or by options.
 FIXED = (
     "preset",
@@ -87,9 +94,7 @@ FIGURE_1 = {
 CORRELATIONS = ("SICK-R", "STS-B")  # other tasks of Table 2 have accuracies
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
-Size = Annotated[Literal["tiny", "base"], typer.Option()]
 Directions = Annotated[str, typer.Option(help="Of bilingual models, comma-separated; by default all.")]
-Runs = Annotated[Path, typer.Option(help="Folder of the runs.")]
 Seed = Annotated[int, typer.Option(help="Seed of every run.")]
 Seeds = Annotated[int, typer.Option(min=1, max=len(SEEDS), help="Number of SentEval's seeds.")]
 RUNS = Path("runs/attention_bridge")
@@ -123,12 +128,10 @@ def table1(
                 runs / f"{name}_{size}.png",
                 lowercased=True,
             )
-        results = json.loads(path.read_text()) if path.exists() else {}
         rows = {"-".join(direction): row for direction, row in scores.items()}
         # Other calls may have scored other settings, and other directions of bilingual models.
-        results[name] = {**results.get(name, {}), **rows}
-        write_json(path, results)
-    tables = [directions_text(name, rows, PAPER["table1"][name]) for name, rows in results.items()]
+        add_results(path, **{name: {**results_in(path).get(name, {}), **rows}})
+    tables = [directions_text(name, rows, PAPER["table1"][name]) for name, rows in results_in(path).items()]
     show_markdown("\n\n".join([beside_the_paper(recipe), *tables]), path)
 
 
@@ -254,22 +257,15 @@ def bilingual(recipe: Recipe, name: str, direction: str, size: str) -> Recipe:
 
 def scores_of(recipe: Recipe, folder: Path) -> dict[tuple[str, str], dict]:
     """Train and score one run in all directions between its languages, or read its existing scores."""
-    path = folder / "scores.json"
-    if not keep_results(path, recipe):
-        train(recipe, folder)
+
+    def score(translator, path: Path):
         seen = recipe_directions(recipe)
         tried = seen if recipe.directions else list(permutations(recipe.languages, 2))
-        scores = evaluate_directions(
-            load(folder),
-            open_corpus(recipe.corpus),
-            SPLIT,
-            tried,
-            recipe.beam_size,
-            recipe.length_penalty,
-            recipe.truncate,
-        )
+        corpus = open_corpus(recipe.corpus)
+        scores = evaluate_directions(translator, corpus, SPLIT, tried, **recipe_search(recipe))
         write_directions(scores, path, set(tried) - set(seen), recipe=dataclasses.asdict(recipe))
-    return {(row["source"], row["target"]): row for row in json.loads(path.read_text())["scores"]}
+
+    return {(row["source"], row["target"]): row for row in scored_once(recipe, folder, score)}
 
 
 def beside_the_paper(recipe: Recipe) -> str:
@@ -329,7 +325,7 @@ class SentEval:
         several = f"{self.size}_{len(self.seeds)}_seeds"
         path = self.runs / f"senteval_{name.replace(', ', '_')}_{several}.json"
         about = {"seeds": self.seeds, "recipe": dataclasses.asdict(recipe)}
-        found, known = json.loads(path.read_text()) if path.exists() else {}, {}
+        found, known = results_in(path), {}
         if found and found["seeds"] == self.seeds and make_recipe(found["recipe"]) == recipe:
             known = found["tasks"]
         missing = [task for task in senteval_tasks() if task not in known]

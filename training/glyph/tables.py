@@ -17,12 +17,10 @@ KZOO_DATA/ctb5) and needs a GPU.
 """
 
 import dataclasses
-import json
 import math
-import tomllib
 from pathlib import Path
 from statistics import mean
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -32,16 +30,15 @@ from kzoo.cli import main
 from kzoo.cli.options import Overrides
 from kzoo.errors import UserError, nearest
 from kzoo.evaluation import evaluate, score_translations
-from kzoo.evaluation.markdown import markdown_table, show_markdown
+from kzoo.evaluation.markdown import markdown_table
 from kzoo.evaluation.scores import write_scores
 from kzoo.files import write_json
 from kzoo.hub.integrity import read_object
 from kzoo.layers.glyph_architectures import ARCHITECTURES, read_options
 from kzoo.presets import load
 from kzoo.text import render_glyphs
-from kzoo.training import Recipe, make_recipe, read_recipe, train
+from kzoo.training import Recipe, make_recipe, read_recipe
 from kzoo.training.corpus import recipe_corpus
-from kzoo.training.run_folder import keep_results
 from training.glyph.character_frequency import frequency_buckets, score_by_frequency
 from training.glyph.glyph_plots import (
     activation_magnitudes,
@@ -52,19 +49,26 @@ from training.glyph.glyph_plots import (
     plot_nearest,
     top_activations,
 )
-from training.glyph.tagging import tagger_from, train_tagger
-from training.glyph.tagging_scores import score_tagging
+from training.glyph.tagging import score_tagging, tagger_from, train_tagger
 from training.glyph.treebanks import TREEBANKS, chinese_treebank, text_of, universal_dependencies
 from training.glyph.word_similarity import WORD_PAIRS, open_word_pairs, score_word_similarity
+from training.paper_tables import (
+    Runs,
+    Size,
+    add_results,
+    paper_numbers,
+    recipe_search,
+    results_in,
+    scored_once,
+    show_markdown,
+)
 
 CHOSEN = "EMB,cnn_fc_relu,fc_2,cnn_softmax_fc"
 KNOWN = ("EMB", *ARCHITECTURES)
-PAPER = tomllib.loads((Path(__file__).parent / "paper.toml").read_text("utf-8"))
+PAPER = paper_numbers(__file__)
 BESIDE = "Paper: {}, base size. Ours: {}, {} size."
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
-Size = Annotated[Literal["tiny", "base"], typer.Option()]
-Runs = Annotated[Path, typer.Option(help="Folder of the runs.")]
 Encoders = Annotated[
     str, typer.Option(help="EMB and architectures, comma-separated; cnn_fc_relu:256 has F = 256.")
 ]
@@ -89,7 +93,7 @@ def table4(
         recipe, folder, (validation, test) = trained(name, size, runs, overrides)
         row, perplexity = {"validation": validation, "test": test}, ""
         if recipe.language_model_epochs:
-            row["language_model"] = json.loads((folder / "language_model/language_model.json").read_text())
+            row["language_model"] = results_in(folder / "language_model/language_model.json")
             perplexity = f"{row['language_model']['perplexity']:.1f}"
         add_row(path, name, recipe, row)
         scores = validation["bleu"], test["bleu"], test["bleu_lowercased"]
@@ -111,7 +115,7 @@ def table5(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, 
     path, rows = runs / f"table5_{size}.json", []
     for name in named(encoders):
         recipe, folder, _ = trained(name, size, runs, overrides)
-        translations = json.loads((folder / "translations.json").read_text())["test"]
+        translations = results_in(folder / "translations.json")["test"]
         corpus = recipe_corpus(recipe)
         source, references = corpus.pairs("test", recipe.source, recipe.target)
         buckets = frequency_buckets(source, corpus.sentences("train", recipe.source))
@@ -149,7 +153,7 @@ def table6(
         for way in ("fixed", "adapted"):
             keys = [f"{name}, {way}, {epochs} epochs, seed {n}, {trained_on}" for n in range(1, seeds + 1)]
             for seed, key in enumerate(keys, 1):
-                if not has_vectors_of(rows_in(path).get(key), recipe):
+                if not has_vectors_of(results_in(path).get(key), recipe):
                     tagger = tagger_from(load(folder), sentences, adapted=way == "adapted", seed=seed)
                     accuracy = train_tagger(tagger, sentences, validation, epochs, seed=seed, verbose=2)
                     scores = {
@@ -158,7 +162,7 @@ def table6(
                     }
                     row = {"tagger": tagger.rates, "accuracy": max(accuracy), **scores}
                     add_row(path, key, recipe, row)
-            found = rows_in(path)
+            found = results_in(path)
             ours = [f"{mean(found[key][test]['f1'] for key in keys):.1f}" for test in tests]
             rows.append([name, way, *ours, *papers(PAPER["table6"][way], name)])
     numbers = PAPER["table6"]["adapted"]
@@ -297,22 +301,15 @@ def trained(name: str, size: str, runs: Path, overrides: list[str] | None) -> tu
 def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
     """Train a translator, then translate and score validation and test; or read its existing scores."""
     check_encoder(recipe, folder)
-    path = folder / "scores.json"
-    if not keep_results(path, recipe):
-        train(recipe, folder)
-        scores, translations = evaluate(
-            load(folder),
-            recipe_corpus(recipe),
-            [recipe.validation, "test"],
-            recipe.source,
-            recipe.target,
-            recipe.beam_size,
-            recipe.length_penalty,
-            recipe.truncate,
-        )
+
+    def score(translator, path: Path):
+        splits, languages = [recipe.validation, "test"], (recipe.source, recipe.target)
+        corpus = recipe_corpus(recipe)
+        scores, translations = evaluate(translator, corpus, splits, *languages, **recipe_search(recipe))
         write_json(folder / "translations.json", translations)
         write_scores(scores, path, recipe=dataclasses.asdict(recipe))
-    return json.loads(path.read_text())["scores"][:2]
+
+    return scored_once(recipe, folder, score)[:2]
 
 
 def check_encoder(recipe: Recipe, folder: Path):
@@ -364,14 +361,9 @@ def character_vectors(translator, characters: list[str], seen: set[str]) -> dict
     return dict(zip(known, ops.convert_to_numpy(source.embeddings)[numbers], strict=True))
 
 
-def rows_in(path: Path) -> dict[str, dict]:
-    """Return the rows of a table, including those of other calls, by name."""
-    return json.loads(path.read_text("utf-8")) if path.exists() else {}
-
-
 def add_row(path: Path, name: str, recipe: Recipe, row: dict):
     """Write a row into a table's file, with its recipe; other rows are kept."""
-    write_json(path, {**rows_in(path), name: {"recipe": dataclasses.asdict(recipe), **row}})
+    add_results(path, **{name: {"recipe": dataclasses.asdict(recipe), **row}})
 
 
 if __name__ == "__main__":

@@ -1,18 +1,35 @@
-"""The taggers' text: Chinese treebanks, split into training, validation and tests."""
+"""The taggers' text: Chinese treebanks, read as sentences of (word, part of speech), and how they are split.
+
+Universal Dependencies in CoNLL-U format, and the user's own licensed copy of the Chinese Treebank 5.0.
+"""
 
 import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
-from kzoo.errors import UserError
+from kzoo.data.text_files import read_bytes, read_lines
+from kzoo.errors import UserError, nearest
 from kzoo.text.segment_tags import Segment, segments_to_tags
-from training.glyph.conllu import read_conllu
-from training.glyph.ctb5 import read_ctb5
 
 # Universal Dependencies: training text (PUD and HK are traditional), and one test in two scripts.
 TREEBANKS = ("zh_gsdsimp-ud-dev", "zh_pud-ud-test", "zh_hk-ud-test", "zh_cfl-ud-test")
 TAGGED_TESTS = {"simplified": "zh_gsdsimp-ud-test", "traditional": "zh_gsd-ud-test"}
 
 Sentences = list[list[Segment]]
+CONLLU_COLUMNS = 10
+RANGE_OR_EMPTY = re.compile(r"\d+(-|\.)\d+")
+# The split of Jiang et al. 2008 for joint segmentation and tagging: ranges of the numbers in the files' names
+SPLITS = {
+    "train": ((1, 270), (400, 931), (1001, 1151)),
+    "dev": ((301, 325),),
+    "test": ((271, 300),),
+}
+# The treebank's 890 files: no file has a number in between
+FILES = ((1, 325), (400, 454), (500, 554), (590, 596), (600, 885), (900, 931), (1001, 1078), (1100, 1151))
+NAME = re.compile(r"chtb_(\d+)(\.fid)?\.pos")
+ENCODING = "gb18030"  # the files are GB2312, a part of it
+EMPTY = "-NONE-"  # the tag of empty categories, which are not text
 
 
 def universal_dependencies(
@@ -66,3 +83,124 @@ def _data_folder() -> Path:
     if not os.environ.get("KZOO_DATA"):
         raise UserError("set KZOO_DATA to the folder that holds the treebanks")
     return Path(os.environ["KZOO_DATA"]).expanduser()
+
+
+def read_conllu(path: str | Path) -> Sentences:
+    """Return the sentences of a CoNLL-U file: each a list of (word, UPOS).
+
+    Lines of multiword tokens and of empty nodes are skipped, since only words are tagged.
+
+    Args:
+        path: the file; gzipped if its name ends in `.gz`.
+
+    Raises:
+        UserError: the file cannot be read or has no sentence; a line without ten columns, with a number
+            out of order, or without word or UPOS. The message names the line.
+
+    Example:
+
+    >>> read_conllu("zh_gsdsimp-ud-dev.conllu.gz")[0][:2]
+    [('同样', 'ADV'), ('，', 'PUNCT')]
+
+    Reference:
+        https://universaldependencies.org/format.html
+    """
+    sentences, words = [], []
+    text = read_lines(Path(path).expanduser())
+    for number, line in enumerate([*text.sentences, ""], 1):
+        if line.strip() and not line.startswith("#"):
+            words += _conllu_word(line, len(words) + 1, f"{text.where}, line {number}")
+        elif not line.strip() and words:
+            sentences.append(words)
+            words = []
+    if not sentences:
+        raise UserError(f"{text.where}: no sentence in it; a CoNLL-U file has one word per line")
+    return sentences
+
+
+def _conllu_word(line: str, expected: int, where: str) -> list[tuple[str, str]]:
+    """Return the word of a line, or nothing for a multiword token or an empty node."""
+    columns = line.split("\t")
+    if len(columns) != CONLLU_COLUMNS:
+        raise UserError(f"{where}: {len(columns)} columns instead of {CONLLU_COLUMNS}, separated by tabs")
+    identity, form, upos = columns[0], columns[1], columns[3]
+    if RANGE_OR_EMPTY.fullmatch(identity):
+        return []
+    if identity != str(expected):
+        raise UserError(f"{where}: the word's number is {identity!r}, {expected} was expected")
+    if not form.strip():
+        raise UserError(f"{where}: no word ({form!r}) in column 2")
+    if upos.strip() in ("", "_"):
+        raise UserError(f"{where}: no UPOS ({upos!r}) in column 4")
+    return [(form, upos)]
+
+
+def read_ctb5(folder: str | Path, split: str) -> Sentences:
+    """Return the sentences of a split: each a list of (word, part of speech), the treebank's own tags.
+
+    Args:
+        folder: the treebank's folder, with `data/postagged` in it.
+        split: "train", "dev" or "test": about 18,100, 350 and 348 sentences.
+
+    Raises:
+        UserError: no such split; a missing folder or files, by name; a file in another encoding, without a
+            sentence, or with a token that is not `word_TAG`, with its line.
+
+    Example:
+
+    >>> read_ctb5("LDC2005T01", "train")[0][:2]
+    [('上海', 'NR'), ('浦东', 'NR')]
+
+    Reference:
+        https://catalog.ldc.upenn.edu/LDC2005T01; the split: Jiang, Huang, Liu and Lü, ACL 2008
+    """
+    if split not in SPLITS:
+        raise UserError(f"Chinese Treebank 5.0 has no split {split!r}: {nearest(split, list(SPLITS))}")
+    tagged = Path(folder).expanduser() / "data" / "postagged"
+    if not tagged.is_dir():
+        raise UserError(f"{tagged}: no such folder; give the folder of Chinese Treebank 5.0 that has it")
+    files = {int(match[1]): path for path in tagged.iterdir() if (match := NAME.fullmatch(path.name))}
+    numbers = [
+        number
+        for first, last in SPLITS[split]
+        for number in range(first, last + 1)
+        if any(low <= number <= high for low, high in FILES)
+    ]
+    missing = [f"chtb_{number:03}.pos" for number in numbers if number not in files]
+    if missing:
+        more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
+        raise UserError(
+            f"{tagged}: {len(missing)} of the {len(numbers)} files of split {split} are missing: "
+            f"{', '.join(missing[:10])}{more}"
+        )
+    return [sentence for number in numbers for sentence in _ctb5_sentences(files[number])]
+
+
+def _ctb5_sentences(path: Path) -> Sentences:
+    """Return the sentences of a file: the lines between `<S ID=…>` and `</S>`; other lines are headings."""
+    sentences, words, inside = [], [], False
+    for number, raw in enumerate(read_bytes(path).split(b"\n"), 1):
+        where = f"{path}, line {number}"
+        try:
+            line = raw.decode(ENCODING).strip()
+        except UnicodeDecodeError as error:
+            raise UserError(f"{where}: not in the treebank's encoding, GB2312 ({error.reason})") from None
+        if line.startswith("<") and line.endswith(">"):
+            if words:
+                sentences.append(words)
+            words, inside = [], line.startswith("<S ")
+        elif inside:
+            words += _ctb5_words(line, where)
+    if not sentences:
+        raise UserError(f"{path}: no sentence in it; sentences are between <S ID=…> and </S>")
+    return sentences
+
+
+def _ctb5_words(line: str, where: str) -> Iterator[tuple[str, str]]:
+    for token in line.split():
+        word, _, tag = token.rpartition("_")
+        if tag == EMPTY:
+            continue
+        if not word or not tag:
+            raise UserError(f"{where}: token {token!r} is not word_TAG")
+        yield word, tag

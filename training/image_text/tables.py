@@ -19,41 +19,46 @@ nothing to see: Multi30k's text with zeros or random numbers as features.
 """
 
 import dataclasses
-import json
 import sys
-import tomllib
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from statistics import mean, stdev
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 import typer
 
 from kzoo.cli import main
-from kzoo.cli.options import Overrides, numbers
+from kzoo.cli.options import Overrides
 from kzoo.data.features import Extractor, FeatureFile, write_features
 from kzoo.evaluation import find_meteor, score_ambiguous_words, score_translations
-from kzoo.evaluation.markdown import show_markdown
+from kzoo.evaluation.markdown import markdown_table
 from kzoo.evaluation.meteor import LEFT_OUT
 from kzoo.files import whole_file, write_json
 from kzoo.models.images import image_rows, shown_images
-from kzoo.presets import load
 from kzoo.presets.image_text import PICTURE
 from kzoo.scenes import scenes as scenes_of
-from kzoo.training import Recipe, read_recipe, train
+from kzoo.training import Recipe, read_recipe
 from kzoo.training.corpus import recipe_corpus
-from kzoo.training.run_folder import keep_results
+from kzoo.training.scored_text import splits_to_score
+from training.paper_tables import (
+    Runs,
+    Size,
+    numbers,
+    paper_numbers,
+    recipe_search,
+    scored_once,
+    show_markdown,
+    spread,
+)
 
 FC7 = (4096,)
 NOTHING_TO_SEE = {
     "zeros": lambda random, shape: np.zeros(shape),
     "noise": lambda random, shape: random.standard_normal(shape),
 }
-Size = Annotated[Literal["tiny", "base"], typer.Option()]
 Seeds = Annotated[str, typer.Option(help="Numbers, comma-separated.")]
-Runs = Annotated[Path, typer.Option(help="Folder of the runs.")]
+PAPER = paper_numbers(__file__)
 RUNS = Path("runs/image_text")
 FIXED = ("preset", "seed", "images", "model.image_shape")  # set by the tables, or by options
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
@@ -129,10 +134,9 @@ def compare(
 
 
 def paper_rows(source: str, target: str) -> list[dict]:
-    """Return the rows of the paper's table of a pair of languages, or none."""
-    found = tomllib.loads((Path(__file__).parent / "paper.toml").read_text())
-    of_pair = found.get(f"{source}_{target}", {"rows": []})
-    return [{**row, "model": f"paper, {of_pair['table']}: {row['model']}"} for row in of_pair["rows"]]
+    """Return the rows of the paper's table of a direction, or none."""
+    table = PAPER.get(f"{source}_{target}", {"rows": []})
+    return [{**row, "model": f"paper, {table['table']}: {row['model']}"} for row in table["rows"]]
 
 
 def photograph_models(recipe: Recipe, features: Path, size: str) -> dict[str, dict]:
@@ -152,18 +156,10 @@ def checked_features(recipe: Recipe, folder: Path) -> FeatureFile:
     """Return the features of the training text; those of the test sets are checked before any training."""
     corpus = recipe_corpus(recipe).with_images(folder)
     trained = corpus.images("train")
-    for split in (recipe.validation, *test_splits(recipe, corpus)):
+    for split in (recipe.validation, *splits_to_score(corpus, recipe.source, recipe.target)):
         count = len(corpus.sentences(split, recipe.source))
         image_rows(corpus.images(split), count, trained.shape[1:], dataclasses.asdict(trained.extractor))
     return trained
-
-
-def test_splits(recipe: Recipe, corpus) -> list[str]:
-    """Return the test splits that have both of the recipe's languages."""
-    both = {recipe.source, recipe.target}
-    return [
-        name for name in corpus.splits if name.startswith("test") and both <= set(corpus.languages_in(name))
-    ]
 
 
 def placeholder_features(recipe: Recipe, draw: Callable, folder: Path, name: str) -> Path:
@@ -192,29 +188,22 @@ def one_by_one(draw: Callable, seed: int, lines: list[str]):
 
 def scores_of(recipe: Recipe, folder: Path) -> dict[str, dict]:
     """Train and score one run on each test set with each kind of pictures, or read its existing scores."""
-    path = folder / "scores.json"
-    if not keep_results(path, recipe):
-        train(recipe, folder)
-        translator, corpus = load(folder), recipe_corpus(recipe)
-        scores = {}
-        for split in test_splits(recipe, corpus):
+
+    def score_all(translator, path: Path):
+        corpus, scores = recipe_corpus(recipe), {}
+        for split in splits_to_score(corpus, recipe.source, recipe.target):
             for name, images in pictures(translator, corpus, split).items():
                 scores[f"{split}{name}"] = score(translator, recipe, corpus, split, images)
         write_json(path, {"recipe": dataclasses.asdict(recipe), "scores": scores})
-    return json.loads(path.read_text())["scores"]
+
+    return scored_once(recipe, folder, score_all)
 
 
 def score(translator, recipe: Recipe, corpus, split: str, images) -> dict:
     """Translate a test set and score it; on Scenes, count the ambiguous words too."""
     sentences, references = corpus.pairs(split, recipe.source, recipe.target)
-    translations = translator.translate(
-        sentences,
-        beam_size=recipe.beam_size,
-        length_penalty=recipe.length_penalty,
-        truncate=recipe.truncate,
-        images=images,
-        split_sentences=False,
-    )
+    options = {**recipe_search(recipe), "images": images, "split_sentences": False}
+    translations = translator.translate(sentences, **options)
     scores = dataclasses.asdict(score_translations(split, translations, references, recipe.target))
     if corpus.name == "scenes":
         found = score_ambiguous_words(scenes_of(split), translations, recipe.source, recipe.target)
@@ -247,15 +236,12 @@ def table(results: dict[tuple[str, str], list[dict]], paper: Sequence[dict] = ()
     shown = {
         name: title for name, title in columns.items() if name in ours or any(name in row for row in paper)
     }
-    lines = [
-        f"| model | test set | seeds | {' | '.join(shown.values())} |",
-        "| --- | --- | ---: " + "| ---: " * len(shown) + "|",
+    cells = [
+        (preset, split, str(len(rows)), *(spread([r[n] for r in rows]) if n in ours else "" for n in shown))
+        for (preset, split), rows in results.items()
     ]
-    for (preset, split), rows in results.items():
-        cells = [spread([row[name] for row in rows]) if name in ours else "" for name in shown]
-        lines.append(f"| {preset} | {split} | {len(rows)} | {' | '.join(cells)} |")
-    for row in paper:
-        lines.append(f"| {row['model']} | Multi30k |  | {' | '.join(str(row.get(n, '')) for n in shown)} |")
+    cells += [(row["model"], "Multi30k", "", *(str(row.get(n, "")) for n in shown)) for row in paper]
+    lines = [markdown_table(("model", "test set", "seeds", *shown.values()), cells, left=2)]
     if paper:
         tiny = any(preset.endswith("_tiny") for preset, _ in results)
         lines += ["", "The paper's Transformers are of base size" + (", ours tiny." if tiny else ".")]
@@ -263,10 +249,6 @@ def table(results: dict[tuple[str, str], list[dict]], paper: Sequence[dict] = ()
         f"{first['words']} ambiguous words in {first['sentences']} sentences; " if "words" in first else ""
     )
     return "\n".join([*lines, "", f"{counts}`{first['signatures']['bleu']}`"])
-
-
-def spread(values: list[float]) -> str:
-    return f"{mean(values):.1f}" + (f" ± {stdev(values):.1f}" if len(values) > 1 else "")
 
 
 if __name__ == "__main__":

@@ -11,29 +11,33 @@ has: pope, sine, rope and learned (big: pope and sine; small: without learned).
 """
 
 import dataclasses
-import json
-import tomllib
 from pathlib import Path
-from statistics import mean, stdev
 from typing import Annotated, Literal
 
 import typer
 
 from kzoo.cli import main
-from kzoo.cli.options import Overrides, numbers
+from kzoo.cli.options import Overrides
 from kzoo.data import open_corpus
 from kzoo.evaluation import evaluate, score_table
-from kzoo.evaluation.markdown import show_markdown
+from kzoo.evaluation.markdown import markdown_table
 from kzoo.evaluation.scores import write_scores
 from kzoo.files import write_json
-from kzoo.presets import load
 from kzoo.presets.shelf import MODULES, builder_module
-from kzoo.training import Recipe, read_recipe, train
-from kzoo.training.run_folder import keep_results
+from kzoo.training import Recipe, read_recipe
+from training.paper_tables import (
+    Runs,
+    numbers,
+    paper_numbers,
+    recipe_search,
+    scored_once,
+    show_markdown,
+    spread,
+)
 
 TESTS = ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco"]
 ENCODINGS = ("pope", "sine", "rope", "learned")
-PAPER = Path(__file__).parent / "paper.toml"
+PAPER = paper_numbers(__file__)
 # The paper has one recipe for base and big.
 RECIPES = {"tiny": "pope_multi30k", "small": "pope_multi30k_small"}
 RECIPES |= dict.fromkeys(("base", "big"), "pope_multi30k_base")
@@ -46,7 +50,7 @@ def table1(
     size: Annotated[Literal["tiny", "small", "base", "big"], typer.Option()] = "tiny",
     seeds: Annotated[str, typer.Option(help="Numbers, comma-separated.")] = "1,2,3",
     encodings: Annotated[str | None, typer.Option(help="Names, comma-separated.")] = None,
-    runs: Annotated[Path, typer.Option(help="Folder of the runs.")] = Path("runs/pope_table"),
+    runs: Runs = Path("runs/pope_table"),
     overrides: Overrides = None,
 ):
     recipe = read_recipe(
@@ -71,47 +75,32 @@ def table1(
 
 def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
     """Train and score one run, or read its existing scores."""
-    path = folder / "scores.json"
-    if not keep_results(path, recipe):
-        train(recipe, folder)
-        scores, _ = evaluate(
-            load(folder),
-            open_corpus(recipe.corpus),
-            TESTS,
-            recipe.source,
-            recipe.target,
-            recipe.beam_size,
-            recipe.length_penalty,
-            recipe.truncate,
-        )
+
+    def score(translator, path: Path):
+        corpus, languages = open_corpus(recipe.corpus), (recipe.source, recipe.target)
+        scores, _ = evaluate(translator, corpus, TESTS, *languages, **recipe_search(recipe))
         print(score_table(scores))
         write_scores(scores, path, recipe=dataclasses.asdict(recipe))
-    return json.loads(path.read_text())["scores"]
+
+    return scored_once(recipe, folder, score)
 
 
 def table(results: dict[str, list[list[dict]]], size: str) -> str:
     """Return the Markdown table: BLEU for each encoding, as mean ± spread over the seeds, and the paper's."""
-    lines = [
-        "| positions | seeds | " + " | ".join(TESTS) + " | all | all, lowercased |",
-        "| --- " + "| ---: " * (len(TESTS) + 3) + "|",
-    ]
+    rows = []
     for encoding, runs in results.items():
-        cells = [_spread([run[i]["bleu"] for run in runs]) for i in range(len(TESTS) + 1)]
-        cells.append(_spread([run[-1]["bleu_lowercased"] for run in runs]))
-        lines.append(f"| {encoding}_{size} | {len(runs)} | {' | '.join(cells)} |")
-    for row in tomllib.loads(PAPER.read_text())["table1"]:
+        cells = [spread([run[i]["bleu"] for run in runs]) for i in range(len(TESTS) + 1)]
+        lowercased = spread([run[-1]["bleu_lowercased"] for run in runs])
+        rows.append((f"{encoding}_{size}", str(len(runs)), *cells, lowercased))
+    for row in PAPER["table1"]:
         name = f"paper: {row['positions']}, {row['model']}, {row['corpus']}, {row['steps']:,} steps"
-        lines.append(f"| {name} ({row['study']}) | {'| ' * (len(TESTS) + 1)}{row['bleu']} |  |")
+        rows.append((f"{name} ({row['study']})", "", *("" for _ in TESTS), str(row["bleu"]), ""))
+    head = ("positions", "seeds", *TESTS, "all", "all, lowercased")
     first = next(iter(results.values()))[0][0]
     note = "The paper's rows are its Table 1; it does not state a row's test set, case and tokenizer."
     differs = "" if size in ("base", "big") else f" Its models are base and big, ours {size}."
-    lines += ["", note + differs, ""]
-    lines += [f"{name}: `{first['signatures'][name]}`" for name in ("bleu", "bleu_lowercased")]
-    return "\n".join(lines)
-
-
-def _spread(values: list[float]) -> str:
-    return f"{mean(values):.1f}" + (f" ± {stdev(values):.1f}" if len(values) > 1 else "")
+    signatures = (f"{name}: `{first['signatures'][name]}`" for name in ("bleu", "bleu_lowercased"))
+    return "\n".join([markdown_table(head, rows), "", note + differs, "", *signatures])
 
 
 if __name__ == "__main__":

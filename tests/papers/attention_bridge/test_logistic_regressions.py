@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from training.attention_bridge.logistic_regressions import logistic_logits
+from training.attention_bridge.senteval_linear import logistic_logits
 
 
 @pytest.mark.parametrize("classes", [2, 4])

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from keras import ops
 
-from training.attention_bridge import senteval_probing
-from training.attention_bridge.senteval_probing import _Batches, _Looks, _network, probe
+from training.attention_bridge import senteval_networks
+from training.attention_bridge.senteval_networks import _Batches, _Looks, _network, probe
 
 
 def test_settings_are_sentevals():
-    settings = senteval_probing
+    settings = senteval_networks
     assert settings.STRENGTHS == [1e-5, 1e-4, 1e-3, 1e-2]
-    assert (settings.BATCH_SIZE, settings.PASSES, settings.MISSES) == (64, 4, 6)
+    assert (settings.BATCH_SIZE, settings.PROBE_PASSES, settings.PROBE_MISSES) == (64, 4, 6)
     defaults = {name: value.default for name, value in inspect.signature(probe).parameters.items()}
     assert (defaults["hidden_units"], defaults["dropout"], defaults["looks"]) == (200, 0.1, 51)
-    assert (defaults["strengths"], defaults["passes"]) == (settings.STRENGTHS, settings.PASSES)
+    assert (defaults["strengths"], defaults["passes"]) == (settings.STRENGTHS, settings.PROBE_PASSES)
 
 
 def split(random, count):
@@ -59,14 +59,14 @@ class Fixed:
 @pytest.mark.parametrize("strengths", list(itertools.permutations([1e-5, 1e-4, 1e-3])))
 def test_the_validation_set_chooses_among_the_strengths(strengths, random, monkeypatch):
     accuracies = {1e-5: (0.6, 0.9), 1e-4: (0.8, 0.7), 1e-3: (0.5, 0.3)}
-    monkeypatch.setattr(senteval_probing, "_network", lambda *values: Fixed(*accuracies[values[-2]]))
+    monkeypatch.setattr(senteval_networks, "_network", lambda *values: Fixed(*accuracies[values[-2]]))
     found = probe(*[split(random, 4)] * 3, seeds=[1, 2], strengths=list(strengths))
     assert found == {"accuracy": [70, 70]}
 
 
 def test_the_first_of_equally_good_strengths_is_chosen(random, monkeypatch):
     accuracies = {1e-5: (0.6, 0.5), 1e-4: (0.8, 0.7), 1e-3: (0.8, 0.9)}
-    monkeypatch.setattr(senteval_probing, "_network", lambda *values: Fixed(*accuracies[values[-2]]))
+    monkeypatch.setattr(senteval_networks, "_network", lambda *values: Fixed(*accuracies[values[-2]]))
     assert probe(*[split(random, 4)] * 3, seeds=[1], strengths=list(accuracies)) == {"accuracy": [70]}
 
 
@@ -82,7 +82,7 @@ def test_every_split_is_used_for_what_it_is_for(random, monkeypatch):
             used[-1] += (batches.labels,)
             return super().evaluate(batches)
 
-    monkeypatch.setattr(senteval_probing, "_network", lambda *_: Noting(0.5, 0.5))
+    monkeypatch.setattr(senteval_networks, "_network", lambda *_: Noting(0.5, 0.5))
     train, validation, test = (split(random, count) for count in (150, 5, 6))
     probe(train, validation, test, seeds=[1, 2], strengths=[1e-5], passes=2, looks=3)
     for epochs, trained, _, validated, tested in used:

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from training.attention_bridge import senteval_relatedness
-from training.attention_bridge.senteval_relatedness import SoftmaxLayer, relatedness, score_distributions
+from training.attention_bridge import senteval_networks
+from training.attention_bridge.senteval_networks import SoftmaxLayer, relatedness, score_distributions
 
 
 def linear(random):
@@ -17,7 +17,7 @@ def linear(random):
 
 
 def test_settings_are_sentevals():
-    settings = senteval_relatedness
+    settings = senteval_networks
     assert settings.VALUES.tolist() == [1, 2, 3, 4, 5]
     assert (settings.BATCH_SIZE, settings.PASSES, settings.LOOKS, settings.MISSES) == (64, 50, 21, 4)
 
@@ -81,8 +81,8 @@ def test_the_best_of_the_looks_counts_and_the_fourth_miss_ends_training(random, 
         seen.append(predicted)
         return looks[len(seen) - 1]
 
-    monkeypatch.setattr(senteval_relatedness, "correlation", correlation)
-    trained = senteval_relatedness._trained(splits[0], splits[1], seed=1)
+    monkeypatch.setattr(senteval_networks, "correlation", correlation)
+    trained = senteval_networks._trained(splits[0], splits[1], seed=1)
     assert len(seen) == 7
     np.testing.assert_array_equal(trained(splits[1][0]), seen[4])
 
@@ -91,10 +91,10 @@ def test_every_pass_has_all_examples_in_an_order_of_its_own(random, monkeypatch)
     train, validation, _ = linear(random)
     train = np.repeat(np.arange(500.0)[:, None], 2, axis=1), train[1]  # the features tell the row
     rows = []
-    monkeypatch.setattr(senteval_relatedness, "LOOKS", 1)
-    monkeypatch.setattr(senteval_relatedness, "PASSES", 2)
+    monkeypatch.setattr(senteval_networks, "LOOKS", 1)
+    monkeypatch.setattr(senteval_networks, "PASSES", 2)
     monkeypatch.setattr(SoftmaxLayer, "step", lambda layer, features, targets: rows.extend(features[:, 0]))
-    senteval_relatedness._trained(train, (validation[0][:, :2], validation[1]), seed=1)
+    senteval_networks._trained(train, (validation[0][:, :2], validation[1]), seed=1)
     passes = np.array(rows).reshape(2, 500)
     np.testing.assert_array_equal(np.sort(passes, axis=1), [np.arange(500)] * 2)
     assert (passes[0] != passes[1]).any() and (passes[0] != np.arange(500)).any()
@@ -109,7 +109,7 @@ def test_the_test_set_is_only_scored(random, monkeypatch):
         trained.append(arguments)
         return lambda features: features[:, 0]
 
-    monkeypatch.setattr(senteval_relatedness, "_trained", identity)
+    monkeypatch.setattr(senteval_networks, "_trained", identity)
     found = relatedness(train, validation, test, [1111])
     assert trained == [(train, validation, 1111)]
     predicted = test[0][:, 0]

@@ -10,10 +10,10 @@ import scipy.stats
 from scipy.spatial import distance
 
 from kzoo.errors import UserError
-from training.attention_bridge import senteval, senteval_probing, senteval_tasks
+from training.attention_bridge import senteval, senteval_linear
 from training.attention_bridge import senteval_data as files
 from training.attention_bridge.senteval import TaskScores, evaluate_embeddings, senteval_table, write_senteval
-from training.attention_bridge.sts_data import STS_SETS, sts_files
+from training.attention_bridge.senteval_data import STS_SETS, sts_files
 
 WORDS = ("bad", "good", "dog", "cat", "runs", "sleeps")
 
@@ -37,7 +37,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     """A small file of every kind: "good" is class 1, pairs are related as far as their words are the same."""
     random = np.random.default_rng(3)
     monkeypatch.setenv("KZOO_DATA", str(tmp_path))
-    monkeypatch.setattr(senteval_tasks, "FOLDS", 3)
+    monkeypatch.setattr(senteval_linear, "FOLDS", 3)
     folder = tmp_path / "senteval"
     (folder / "probing").mkdir(parents=True)
 
@@ -94,7 +94,7 @@ def test_each_task_has_its_protocol(task, monkeypatch):
         called.append((arguments, given))
         return {"accuracy": [0.0]}
 
-    module = {"probe": senteval_probing, "relatedness": senteval}.get(function, senteval_tasks)
+    module = senteval if function in ("probe", "relatedness") else senteval_linear
     monkeypatch.setattr(module, function, note)
     sides = 1 if width == ONE else 2
     splits = {
@@ -183,9 +183,9 @@ def test_seeds_are_sentevals_first():
 
 
 def test_small_files_of_every_kind(folder, monkeypatch, tmp_path):
-    probe = senteval_probing.probe
+    probe = senteval.probe
     monkeypatch.setattr(
-        senteval_probing, "probe", lambda *args, **kwargs: probe(*args, **{**kwargs, "strengths": [1e-5]})
+        senteval, "probe", lambda *args, **kwargs: probe(*args, **{**kwargs, "strengths": [1e-5]})
     )
     done = []
     scores = evaluate_embeddings(embed, seeds=[1111], progress=done.append)

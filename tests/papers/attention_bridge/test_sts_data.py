@@ -6,8 +6,13 @@ from pathlib import Path
 import pytest
 from message_of import message_of
 
-from training.attention_bridge.senteval_data import senteval_examples, senteval_tasks
-from training.attention_bridge.sts_data import STS_SETS, read_sts_set, sts_files
+from training.attention_bridge.senteval_data import (
+    STS_SETS,
+    read_sts_set,
+    senteval_examples,
+    senteval_tasks,
+    sts_files,
+)
 
 PAIRS = "A man runs .\tA man is running .\nno\tscore\nA dog .\tA cat .\tof a web page\n"
 SCORES = "4.750\n\n1\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kzoo.errors import UserError
-from training.glyph.conllu import read_conllu
+from training.glyph.treebanks import read_conllu
 
 
 def row(identity, form, upos):

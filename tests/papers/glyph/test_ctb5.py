@@ -5,7 +5,7 @@ import os
 import pytest
 from message_of import message_of
 
-from training.glyph.ctb5 import FILES, SPLITS, read_ctb5
+from training.glyph.treebanks import FILES, SPLITS, read_ctb5
 
 
 def document(number: int, *lines: str) -> str:

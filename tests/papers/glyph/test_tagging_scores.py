@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import precision_recall_fscore_support
 
 from kzoo.errors import UserError
-from training.glyph.tagging_scores import score_tagging
+from training.glyph.tagging import score_tagging
 
 
 def sentence(random, length):

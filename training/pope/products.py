@@ -1,7 +1,7 @@
 """What positions alone add to a trained Transformer's attention: Eq. 4's last term of the PoPE paper.
 
-`kzoo plot products` draws it and prints the table. Reference: Aggarwal 2024, Sections 2.2 and 2.3,
-https://arxiv.org/abs/2405.04585
+`python -m training.pope.figures products` draws it and prints the table. Reference: Aggarwal
+2024, Sections 2.2 and 2.3, https://arxiv.org/abs/2405.04585
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from matplotlib import colormaps
 from kzoo.errors import UserError
 from kzoo.evaluation.figures import picture
 from kzoo.evaluation.markdown import markdown_table
-from kzoo.evaluation.position_statistics import (
+from training.pope.positions import (
     correlation,
     first_high_dimension,
     position_products,

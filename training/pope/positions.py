@@ -1,7 +1,6 @@
 """How similar the encodings of positions are, and their products in attention: the PoPE paper's Section 2.
 
-Uses only NumPy, so that a figure needs no backend; `position_plots` and `position_products` draw what is
-computed here.
+Uses only NumPy, so that a figure needs no backend; `figures` and `products` draw what is computed here.
 """
 
 import numpy as np

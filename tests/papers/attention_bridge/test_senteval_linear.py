@@ -7,8 +7,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
-from training.attention_bridge import senteval_tasks
-from training.attention_bridge.senteval_tasks import (
+from training.attention_bridge import senteval_linear
+from training.attention_bridge.senteval_linear import (
     cosine_similarity,
     cross_validated_training,
     nested_cross_validation,
@@ -18,9 +18,9 @@ from training.attention_bridge.senteval_tasks import (
 
 
 def test_settings_are_sentevals():
-    assert senteval_tasks.FOLDS == 10
-    assert senteval_tasks.STRENGTHS == [0.25, 0.5, 1, 2, 4, 8]
-    assert senteval_tasks.STRENGTHS_WITHOUT_VALIDATION == [0.5, 1, 2, 4, 8, 16, 32]
+    assert senteval_linear.FOLDS == 10
+    assert senteval_linear.STRENGTHS == [0.25, 0.5, 1, 2, 4, 8]
+    assert senteval_linear.STRENGTHS_WITHOUT_VALIDATION == [0.5, 1, 2, 4, 8, 16, 32]
 
 
 def examples(random, count: int, classes: int, width: int = 6):
@@ -38,12 +38,12 @@ def searched(strengths, folds):
 
 def test_nested_cross_validation(random, monkeypatch):
     """With the folds of seed 1111, outer and inner, as SentEval's `InnerKFoldClassifier` has them."""
-    monkeypatch.setattr(senteval_tasks, "FOLDS", 4)
+    monkeypatch.setattr(senteval_linear, "FOLDS", 4)
     features, labels = examples(random, 240, 2)
     found = nested_cross_validation((features, labels))
     folds = StratifiedKFold(4, shuffle=True, random_state=1111)
     expected = cross_val_score(
-        searched(senteval_tasks.STRENGTHS, folds), features.astype("float64"), labels, cv=folds
+        searched(senteval_linear.STRENGTHS, folds), features.astype("float64"), labels, cv=folds
     )
     assert found == {"accuracy": [pytest.approx(100 * expected.mean(), abs=100 / 240)]}
 
@@ -54,7 +54,7 @@ def test_cross_validated_training(random, classes):
     train, test = (features[:300], labels[:300]), (features[300:], labels[300:])
     found = cross_validated_training(train, test, [1111], f1=classes == 2)
     folds = StratifiedKFold(10, shuffle=True, random_state=1111)
-    model = searched(senteval_tasks.STRENGTHS_WITHOUT_VALIDATION, folds).fit(*train)
+    model = searched(senteval_linear.STRENGTHS_WITHOUT_VALIDATION, folds).fit(*train)
     assert found["accuracy"] == [pytest.approx(100 * model.score(*test), abs=1)]
     if classes == 2:
         assert found["f1"] == [pytest.approx(100 * f1_score(test[1], model.predict(test[0])), abs=1)]
@@ -65,7 +65,7 @@ def test_validated_training(random):
     splits = [(features[part], labels[part]) for part in (slice(300), slice(300, 400), slice(400, 500))]
     models = [
         LogisticRegression(C=strength, tol=1e-7, max_iter=5000).fit(*splits[0])
-        for strength in senteval_tasks.STRENGTHS
+        for strength in senteval_linear.STRENGTHS
     ]
     best = max(models, key=lambda model: model.score(*splits[1]))
     assert validated_training(*splits)["accuracy"] == [pytest.approx(100 * best.score(*splits[2]), abs=1)]
@@ -75,19 +75,19 @@ def test_the_strength_does_not_depend_on_the_features_scale(random):
     train, others = (examples(random, count, 3)[0] * 0.1 for count in (300, 5000))
     labels = (10 * train @ random.normal(size=(6, 3)) + random.gumbel(size=(300, 3))).argmax(axis=1)
     peer = LogisticRegression(C=1.0, tol=1e-7, max_iter=5000).fit(train, labels)
-    assert (senteval_tasks._classifier(train, labels, 1.0)(others) == peer.predict(others)).mean() > 0.99
+    assert (senteval_linear._classifier(train, labels, 1.0)(others) == peer.predict(others)).mean() > 0.99
 
 
 @pytest.fixture
 def fitted(monkeypatch):
     """The number of examples and the strength of each classifier that is trained."""
-    found, classifier = [], senteval_tasks._classifier
+    found, classifier = [], senteval_linear._classifier
 
     def recorded(features, labels, strength):
         found.append((len(features), strength))
         return classifier(features, labels, strength)
 
-    monkeypatch.setattr(senteval_tasks, "_classifier", recorded)
+    monkeypatch.setattr(senteval_linear, "_classifier", recorded)
     return found
 
 
@@ -95,10 +95,10 @@ def test_the_final_classifier_has_all_examples_and_the_best_strength(random, fit
     def fourth_is_best(features, labels, folds, strengths):
         return np.eye(len(strengths))[[3] * len(folds)]
 
-    monkeypatch.setattr(senteval_tasks, "_held_out_accuracy", fourth_is_best)
+    monkeypatch.setattr(senteval_linear, "_held_out_accuracy", fourth_is_best)
     train = examples(random, 300, 2)
     cross_validated_training(train, train, [1])
-    assert fitted == [(300, senteval_tasks.STRENGTHS_WITHOUT_VALIDATION[3])]
+    assert fitted == [(300, senteval_linear.STRENGTHS_WITHOUT_VALIDATION[3])]
 
 
 def test_validation_is_not_trained_on(random, fitted):
@@ -111,8 +111,8 @@ def test_validation_is_not_trained_on(random, fitted):
 def test_f1_is_of_the_second_class(random, monkeypatch):
     answers = np.array([1, 1, 1, 0])
     train = examples(random, 300, 2)
-    monkeypatch.setattr(senteval_tasks, "_held_out_accuracy", lambda *_: np.ones((10, 7)))
-    monkeypatch.setattr(senteval_tasks, "_classifier", lambda *_: lambda others: answers)
+    monkeypatch.setattr(senteval_linear, "_held_out_accuracy", lambda *_: np.ones((10, 7)))
+    monkeypatch.setattr(senteval_linear, "_classifier", lambda *_: lambda others: answers)
     found = cross_validated_training(train, (train[0][:4], np.array([1, 1, 0, 0])), [1], f1=True)
     assert found["f1"] == [pytest.approx(80)]
 

@@ -7,8 +7,8 @@ import pytest
 from scipy.special import eval_legendre
 from scipy.stats import pearsonr
 
-from kzoo.evaluation.position_plots import correlation_curves
-from kzoo.evaluation.position_statistics import (
+from training.pope.figures import correlation_curves
+from training.pope.positions import (
     correlation,
     mean_by_distance,
     mutual_information,

@@ -1,20 +1,32 @@
-"""Figures of position encodings: the PoPE paper's Figures 1, 2 and 3, by `kzoo plot`.
+"""The PoPE paper's figures: position encodings, Legendre polynomials, and how similar positions are.
 
-The numbers come from `position_statistics`. Reference: Aggarwal 2024, "PoPE: Legendre Orthogonal
-Polynomials Based Position Encoding for Large Language Models", https://arxiv.org/abs/2405.04585
+    python -m training.pope.figures positions FILE --encoding sine     Figure 1; with pope, Figure 3
+    python -m training.pope.figures polynomials FILE                   Figure 2
+    python -m training.pope.figures correlation FILE                   Figure 3
+    python -m training.pope.figures products FILE PRESET …             Section 2.2, of trained models
+    kzoo plot curves FILE RUN …                                        Figure 4
+
+FILE ends in .png, .svg or .pdf. Reference: Aggarwal 2024, "PoPE: Legendre Orthogonal Polynomials Based
+Position Encoding for Large Language Models", https://arxiv.org/abs/2405.04585
 """
 
 from pathlib import Path
+from typing import Annotated, Literal
 
 import numpy as np
+import typer
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.polynomial.legendre import legvander
 
-from kzoo.errors import UserError, nearest
+from kzoo.cli import main
+from kzoo.cli.console import start_backend
+from kzoo.errors import UserError
 from kzoo.evaluation.figures import look, picture
-from kzoo.evaluation.position_statistics import (
+from kzoo.files import check_writable
+from kzoo.presets.shelf import load, locate
+from training.pope.positions import (
     correlation,
     mean_by_distance,
     mutual_information,
@@ -28,29 +40,29 @@ SHOWN = 128  # encodings drawn
 HIGHEST_ORDER = 5  # highest order of the polynomials drawn
 LEVELS = 48  # of a colour scale: a PNG has 290 KB, 500 KB with 256 levels, and no steps are visible
 
+app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
+Picture = Annotated[Path, typer.Argument(help="PNG, SVG or PDF file.")]
+Positions = Annotated[int, typer.Option("--positions", min=4, help="Number of positions compared.")]
+Width = Annotated[int, typer.Option(min=4, help="Number of features of an encoding.")]
 
+
+@app.command("positions")
 def plot_positions(
-    encoding: str, path: str | Path, num_positions: int = 512, width: int = 512, normalize: bool = False
-) -> None:
+    path: Picture,
+    encoding: Literal["sine", "pope"] = "pope",
+    num_positions: Positions = 512,
+    width: Width = 512,
+    normalize: Annotated[
+        bool, typer.Option(help="PoPE in orthonormal form, as in the small presets.")
+    ] = False,
+):
     """Draw an encoding and how similar its positions are: the paper's Figure 1 (sine) or 3 (pope).
 
     Four images: the first encodings; the mutual information of positions in the high dimensions, that is over
     the features from D/2; the correlation of positions over all features, and over the high dimensions.
     The scales of the last three are the same for both encodings, so that the pictures can be compared.
-
-    Args:
-        encoding: `"sine"` or `"pope"`.
-        path: picture to write, .png, .svg or .pdf.
-        num_positions: positions `L`, at least 4.
-        width: features `D`, at least 4.
-        normalize: PoPE in orthonormal form; only the first image changes.
-
-    Raises:
-        UserError: an unknown encoding, a size under 4, or a file that cannot be written.
+    Normalized, only the first image changes.
     """
-    _check_sizes(num_positions, width)
-    if encoding not in ENCODINGS:
-        raise UserError(f"there is no position encoding {encoding!r}, {nearest(encoding, list(ENCODINGS))}")
     if normalize and encoding != "pope":
         raise UserError(f"only 'pope' can be normalized, not {encoding!r}")
     with picture(path, size=(6.6, 5.0), formulas=True) as figure:
@@ -84,15 +96,9 @@ def plot_positions(
         panels["b"].set_ylabel("position")
 
 
-def plot_polynomials(path: str | Path) -> None:
-    """Draw the Legendre polynomials P_0 … P_5 on [-1, 1]: the paper's Figure 2.
-
-    Args:
-        path: picture to write, .png, .svg or .pdf.
-
-    Raises:
-        UserError: a file that cannot be written.
-    """
+@app.command("polynomials")
+def plot_polynomials(path: Picture):
+    """Draw the Legendre polynomials P_0 … P_5 on [-1, 1]: the paper's Figure 2."""
     with picture(path, size=(5.0, 3.1), formulas=True) as figure:
         axes = figure.subplots()
         x = np.linspace(-1, 1, 401)
@@ -131,18 +137,9 @@ def correlation_curves(num_positions: int = 512, width: int = 512) -> dict[str, 
     }
 
 
-def plot_correlation(path: str | Path, num_positions: int = 512, width: int = 512) -> None:
-    """Draw the correlation of positions against their distance, for sine and PoPE: the paper's Figure 3.
-
-    Args:
-        path: picture to write, .png, .svg or .pdf.
-        num_positions: positions `L`, at least 4.
-        width: features `D`, at least 4.
-
-    Raises:
-        UserError: a size under 4, or a file that cannot be written.
-    """
-    _check_sizes(num_positions, width)
+@app.command("correlation")
+def plot_correlation(path: Picture, num_positions: Positions = 512, width: Width = 512):
+    """Draw the correlation of positions against their distance, for sine and PoPE: the paper's Figure 3."""
     titles = {"all features": "(a) all features", "high dimensions": "(b) high dimensions, $i \\geq D/2$"}
     looks = {
         "sine": look(1),
@@ -166,10 +163,30 @@ def plot_correlation(path: str | Path, num_positions: int = 512, width: int = 51
         panels[1].legend(*panels[0].get_legend_handles_labels(), loc="center", bbox_to_anchor=(0.55, 0.55))
 
 
-def _check_sizes(num_positions: int, width: int):
-    for name, value in (("num_positions", num_positions), ("width", width)):
-        if value < 4:
-            raise UserError(f"{name} must be at least 4, not {value}")
+@app.command("products")
+def plot_trained_products(
+    path: Picture,
+    presets: Annotated[
+        list[str], typer.Argument(help="Trained presets or runs with sine or PoPE positions.")
+    ],
+    threshold: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Mean |correlation| of sine's positions over the high dimensions."),
+    ] = 0.99,
+    num_positions: Annotated[
+        int, typer.Option("--positions", min=4, max=300, help="Number of positions drawn and averaged.")
+    ] = 64,
+):
+    """Draw what positions alone add to attention's scores, by low and high dimensions; print a table."""
+    for preset in presets:
+        locate(preset)
+    check_writable(path)
+    start_backend()
+    from training.pope.products import plot_products, product_table, trained_products
+
+    models = {preset.rstrip("/"): trained_products(load(preset), threshold) for preset in presets}
+    plot_products(models, path, num_positions)
+    print(product_table(models, num_positions))
 
 
 def _position_image(figure: Figure, axes: Axes, matrix: np.ndarray, limit: float, title: str, unit: str):
@@ -181,3 +198,7 @@ def _position_image(figure: Figure, axes: Axes, matrix: np.ndarray, limit: float
     extend = "max" if np.nanmax(matrix) > 1.01 * limit else "neither"
     bar = figure.colorbar(image, ax=axes, extend=extend, location="bottom", aspect=22, pad=0.02)
     bar.set_label(unit)
+
+
+if __name__ == "__main__":
+    main(app)

@@ -6,23 +6,23 @@ from keras import ops
 from PIL import Image
 from typer.testing import CliRunner
 
-from kzoo.cli import app
 from kzoo.errors import UserError
-from kzoo.evaluation.position_products import (
-    entering_encodings,
-    plot_products,
-    product_table,
-    trained_products,
-)
-from kzoo.evaluation.position_statistics import (
+from kzoo.presets import pope_tiny, rope_tiny, sine_tiny
+from kzoo.text import SubwordTokenizer, train_subwords
+from training.pope.figures import app
+from training.pope.positions import (
     correlation,
     first_high_dimension,
     pope_encoding,
     position_products,
     sine_encoding,
 )
-from kzoo.presets import pope_tiny, rope_tiny, sine_tiny
-from kzoo.text import SubwordTokenizer, train_subwords
+from training.pope.products import (
+    entering_encodings,
+    plot_products,
+    product_table,
+    trained_products,
+)
 
 SIZES = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 16, "source_vocabulary_size": 30}
 
@@ -128,7 +128,7 @@ def test_the_command_draws_and_prints(tmp_path):
     words = SubwordTokenizer(train_subwords(["a man walks.", "two dogs run."] * 5, 25))
     sizes = {name: size for name, size in SIZES.items() if name != "source_vocabulary_size"}
     pope_tiny(words, **sizes).save_to_preset(tmp_path / "model")
-    asked = ["plot", "products", str(tmp_path / "products.svg"), str(tmp_path / "model")]
+    asked = ["products", str(tmp_path / "products.svg"), str(tmp_path / "model")]
     printed = CliRunner().invoke(app, [*asked, "--threshold", "0.9"], catch_exceptions=False).stdout
     assert f"| {tmp_path / 'model'} | high |" in printed
     assert (tmp_path / "products.svg").exists()

@@ -1,0 +1,140 @@
+"""The text that a trained preset is scored on, as `kzoo evaluate` and `kzoo report` take it.
+
+It is what the user names or, if nothing is named, the corpus of the preset's run or of its scores.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import permutations
+from pathlib import Path
+
+from kzoo.data.corpora import CORPORA, Corpus, open_corpus
+from kzoo.data.own_files import open_files
+from kzoo.errors import UserError
+from kzoo.presets.description import scored_corpus
+from kzoo.training.corpus import recipe_corpus, recipe_directions
+from kzoo.training.recipe import Recipe
+from kzoo.training.run_folder import recorded_recipe
+
+Directions = list[tuple[str, str]]
+
+
+def text_to_score(
+    folder: Path, files: Sequence[Path] | None, corpus: str | None, splits: list[str]
+) -> Corpus:
+    """Return the text to score a preset on; what is wrong with it is said before a model is loaded.
+
+    Args:
+        folder: the preset.
+        files: the user's own text and its references, which become the split `"test"`.
+        corpus: a corpus by name.
+        splits: the splits that are asked for; none: those that `splits_to_score` chooses.
+
+    Raises:
+        UserError: files together with a corpus or splits, files that cannot be used, an unknown corpus or
+            split, or neither is given and the preset does not say what it was scored on.
+    """
+    for option, given in (("--corpus", corpus), ("--split", splits)):
+        if files and given:
+            raise UserError(f"--files and {option} exclude each other: give one of them")
+    if files:
+        data = open_files(test=files)
+        data.pairs("test", *data.languages), data.more_references("test", data.languages[-1])
+        return data
+    data = open_corpus(corpus) if corpus else own_corpus(folder, splits)
+    for split in splits:
+        data.languages_in(split)
+    return data
+
+
+def languages_known(data: Corpus, files: Sequence[Path] | None, languages: tuple[str, str]) -> Corpus:
+    """Return the text, now with the languages of the user's files: those of the translator."""
+    return open_files(test=files, languages=languages) if files else data
+
+
+def own_corpus(folder: Path, splits: list[str]) -> Corpus:
+    """Return the corpus of a preset's run; outside of one, that of its scores.
+
+    Raises:
+        UserError: there is none: a preset from elsewhere may be of any text.
+    """
+    try:
+        if recipe := _recipe_of(folder):
+            if recipe.corpus == "files":
+                if not (recipe.test or splits):
+                    raise UserError(f"the recipe of {folder.parent} has no test set")
+                if isinstance(recipe.val, list) and isinstance(recipe.test, list):
+                    # What is not asked for may no longer be there.
+                    recipe = replace(recipe, train=[], val=recipe.val if "val" in splits else [])
+            return recipe_corpus(recipe)
+    except UserError as error:
+        raise UserError(f"{error}; give --corpus, or --files") from None
+    own = scored_corpus(folder)  # "files" for those of a user
+    if own not in CORPORA:
+        raise UserError(
+            f"preset {folder} does not say on which corpus to score it: give --corpus, or --files"
+        )
+    return open_corpus(own)
+
+
+def splits_to_score(data: Corpus, source: str, target: str) -> list[str]:
+    """Return the test splits that have both languages.
+
+    Raises:
+        UserError: there is none.
+    """
+    splits = [name for name in _tests(data) if {source, target} <= set(data.languages_in(name))]
+    if not splits:
+        raise UserError(
+            f"corpus {data.name} has no test split in {source} and {target}; "
+            f"it has {', '.join(data.languages)}: give another with --corpus, or --files"
+        )
+    return splits
+
+
+def directions_to_score(
+    folder: Path, data: Corpus, splits: list[str], languages: list[str]
+) -> tuple[str, Directions, Directions | None]:
+    """Return the split on which a multilingual preset is scored, its directions, and those not trained.
+
+    The directions are those that its recipe names, or else all between languages of the split; which are
+    unseen is `None` for a preset that is not in its run.
+
+    Args:
+        folder: the preset.
+        data: the corpus.
+        splits: the split that is asked for; none: the first test set with two of the languages.
+        languages: those of the model.
+
+    Raises:
+        UserError: several splits, or fewer than two of the languages.
+    """
+    if len(splits) > 1:
+        raise UserError("every direction is scored on one split: give --split once, or --from and --to")
+    tests = splits or _tests(data)
+    shared = {name: [code for code in languages if code in data.languages_in(name)] for name in tests}
+    split = next((name for name, codes in shared.items() if len(codes) > 1), None)
+    if split is None:
+        raise UserError(
+            f"corpus {data.name} has fewer than two of {', '.join(languages)} "
+            f"in {', '.join(tests)}: give another with --corpus, or --files"
+        )
+    try:
+        recipe = _recipe_of(folder)
+        seen = recipe_directions(recipe) if recipe else None
+    except UserError:  # scores do not depend on it
+        seen = None
+    every = list(permutations(shared[split], 2))
+    if seen is None:
+        return split, every, None
+    named = [direction for direction in every if direction in seen] if recipe.directions else []
+    return split, named or every, [one for one in permutations(languages, 2) if one not in seen]
+
+
+def _tests(data: Corpus) -> list[str]:
+    return [name for name in data.splits if name.startswith("test")]
+
+
+def _recipe_of(folder: Path) -> Recipe | None:
+    """Return the recipe of the run that a preset is in, or `None` outside of one."""
+    return recorded_recipe(folder.parent) if folder.name == "preset" else None
