@@ -120,8 +120,6 @@ def test_importing_the_layers_or_the_models_makes_them_known_to_keras():
 
 
 ONE_SYSTEMS = {"fcntl", "resource", "pwd", "grp", "termios"}  # and not Windows's
-# Until their rooms are done.
-NOT_YET = {"training/one_process.py", "training/run_report.py", "serve/connections.py"}
 
 
 def test_no_module_of_one_system_alone_is_imported_at_the_top():
@@ -130,7 +128,7 @@ def test_no_module_of_one_system_alone_is_imported_at_the_top():
         nodes = ast.parse(path.read_text(encoding="utf-8")).body
         names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
         names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
-        assert not names & ONE_SYSTEMS or path.relative_to(PACKAGE).as_posix() in NOT_YET, path
+        assert not names & ONE_SYSTEMS, path
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,15 @@
 
 import contextlib
 import functools
+import gzip
 import hashlib
 import shutil
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kzoo.data.text_files import Text, read_lines, unpack
+from kzoo.data.text_files import Text, read_lines
 from kzoo.errors import UserError
 from kzoo.files import cache_folder, whole_file
 from kzoo.files import sha256 as sha256_of
@@ -151,7 +153,11 @@ def download(address: str, sha256: str, path: Path) -> Path:
     if _is_kept(path, sha256):
         return path
     with whole_file(path) as file, TemporaryDirectory(dir=file.parent) as folder:
-        text, broken = unpack(_fetched(address, None, folder).read_bytes())
+        text, broken = b"", ""
+        try:
+            text = gzip.decompress(_fetched(address, None, folder).read_bytes())
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            broken = str(error)
         seen = hashlib.sha256(text).hexdigest()
         if seen != sha256:
             raise UserError(

@@ -3,7 +3,6 @@
 import bz2
 import codecs
 import gzip
-import io
 import itertools
 import lzma
 import re
@@ -133,26 +132,6 @@ def _chunks(path: Path) -> Iterator[bytes]:
         if error.errno is None and packing:  # bzip2's
             raise UserError(f"{path}: broken {packing} file, noticed after line {lines} ({error})") from None
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
-
-
-def unpack(packed: bytes | bytearray) -> tuple[bytes, str]:
-    """Return the text in a gzip file up to the first error, and the error ("" if there is none).
-
-    Args:
-        packed: the bytes of the gzip file.
-
-    Example:
-        >>> unpack(gzip.compress(b"one"))
-        (b'one', '')
-    """
-    text = bytearray()
-    try:
-        with gzip.open(io.BytesIO(packed)) as file:
-            while block := file.read1():  # in small steps: an error loses nothing before it
-                text += block
-    except (OSError, EOFError, zlib.error) as error:
-        return bytes(text), str(error)
-    return bytes(text), ""
 
 
 def decode_lines(data: bytes, where: str, before: int = 0) -> list[str]:

@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib.util
-import resource
 import signal
 import socket
 import sys
@@ -63,6 +62,10 @@ def end_on_sigterm():
 
 def most_files() -> int:
     """Return how many files this process may open, after raising the number where that is allowed."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return MOST_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:
