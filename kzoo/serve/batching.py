@@ -14,6 +14,7 @@ from kzoo.serve.metrics import Metrics
 log = logging.getLogger("kzoo.serve")
 
 LANES = (False, True)  # the usual batches and checks, and the slow ones
+FEW = 16  # rows of a request, for which the last quarter of the queue is kept
 STOPPING = "the server is stopping: try again later"
 
 
@@ -67,7 +68,7 @@ class Batcher:
             last the maximum.
         max_wait: float. Maximum seconds that a row waits for others while a thread is free.
         most_waiting: int. Maximum number of waiting rows; a request with more than there is room for is
-            `Busy`.
+            `Busy`. The last quarter is for requests of at most `FEW` rows, which large ones would crowd out.
         metrics: records each batch and the queue.
         threads: int. Number of batches run at a time, without slow ones.
         slow: function from a key to whether its batches are slow.
@@ -190,7 +191,8 @@ class Batcher:
     def _check_room(self, count: int):
         if self._stopping:
             raise Busy(STOPPING)
-        if self._waiting() + count > self._most_waiting:
+        most = self._most_waiting if count <= FEW else self._most_waiting * 3 // 4
+        if self._waiting() + count > most:
             raise Busy(f"the queue has no room for {count:,} more now: try again later")
 
     def _waiting(self) -> int:

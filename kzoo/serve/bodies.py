@@ -12,6 +12,7 @@ from kzoo.serve.limits import Limits
 
 SLOWEST = 100_000  # bytes a second
 PART = 2**16  # bytes of a body that are looked at in one go
+LONGEST_WAIT = 0.25  # seconds: of a stall of the server, no more counts as waiting for a client
 RETRY_SECONDS = 1  # what clients are told to wait that come at a busy time
 READ_SECONDS = 10  # how long what a refused client still sends is read
 CLIENT_GONE = 499  # not an HTTP status, but what servers count when the client did not wait for the answer
@@ -199,21 +200,22 @@ class Incoming:
             Refused: the client is too slow.
             Disconnected: it has left.
         """
-        now = asyncio.get_running_loop().time
-        begin, receiving = now(), asyncio.ensure_future(self._receive())
-        # Where the server was held up, this finds what came meanwhile, however late it is.
-        await asyncio.wait((receiving,), timeout=self._left)
-        waited = now() - begin
-        if not receiving.done():
-            receiving.cancel()
-            raise Refused(408, f"the body did not arrive within {self._seconds:g} seconds")
+        now, waited = asyncio.get_running_loop().time, 0.0
+        receiving = asyncio.ensure_future(self._receive())
+        while not receiving.done():
+            if waited >= self._left:
+                receiving.cancel()
+                raise Refused(408, f"the body did not arrive within {self._seconds:g} seconds")
+            begin, part = now(), min(LONGEST_WAIT, self._left - waited)
+            # Where the server was held up, this finds what came meanwhile, however late it is.
+            await asyncio.wait((receiving,), timeout=part)
+            waited += min(now() - begin, part)
         message = receiving.result()
         if message["type"] == "http.disconnect":
             self.more = False
             raise Disconnected
         chunk, self.more = message.get("body", b""), message.get("more_body", False)
-        if waited < self._left:
-            self._left = min(self._seconds, self._left - waited + len(chunk) / SLOWEST)
+        self._left = min(self._seconds, self._left - waited + len(chunk) / SLOWEST)
         return chunk
 
 

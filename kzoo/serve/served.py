@@ -196,7 +196,7 @@ class Served:
         begun = [""] * len(texts) if prefixes is None else prefixes
         for column in (texts, begun):
             self.limits.check_texts(column)
-        large = images is not None or is_large(sum(map(len, texts)))
+        large = images is not None or is_large(sum(map(len, [*texts, *begun])))
         with self._batcher.room(len(texts)):
             return await self._batcher.beside(
                 self._prepared, texts, ways, images, begun, split_sentences, large=large

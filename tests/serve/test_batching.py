@@ -241,6 +241,22 @@ def test_a_full_queue_is_busy_and_empties_again():
     assert batched(conversation, most_waiting=3) == [2, 4, 6]
 
 
+def test_large_requests_leave_room_for_small_ones():
+    async def conversation(batcher, model):
+        model.free.clear()
+        large = [asyncio.create_task(batcher.submit(keyed(*range(30)))) for _ in range(3)]
+        await asyncio.sleep(0.05)
+        small = asyncio.create_task(batcher.submit(keyed(*range(10))))
+        await asyncio.sleep(0)
+        model.free.set()
+        return await asyncio.gather(*large, small, return_exceptions=True)
+
+    first, second, refused, small = batched(conversation, sizes=[1, 30], most_waiting=80)
+    assert first == second == [2 * n for n in range(30)]
+    assert isinstance(refused, Busy)
+    assert small == first[:10]
+
+
 def test_a_batch_that_fills_up_does_not_wait_longer():
     async def conversation(batcher, model):
         requests = [asyncio.create_task(batcher.submit(keyed(0)))]

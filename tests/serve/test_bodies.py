@@ -207,8 +207,10 @@ def test_a_slow_client_is_told():
     assert headers[b"connection"] == b"close"
 
 
-def test_the_server_s_own_stall_is_not_a_client_s_slowness():
-    """Twice it stands still for longer than a client has; what comes is then read."""
+@pytest.mark.parametrize("stalls", [1, 4])
+def test_the_server_s_own_stall_is_not_a_client_s_slowness(stalls, monkeypatch):
+    """For each chunk it stands still for longer than a client has, at once or time and again."""
+    monkeypatch.setattr("kzoo.serve.bodies.LONGEST_WAIT", 0.001)
 
     async def main():
         loop, chunks, statuses = asyncio.get_running_loop(), [b"12", b"34", b"56"], []
@@ -216,11 +218,14 @@ def test_the_server_s_own_stall_is_not_a_client_s_slowness():
         async def receive():
             arrived = asyncio.Event()
 
-            def stall():
-                time.sleep(0.1)
-                arrived.set()
+            def stall(left):
+                time.sleep(0.1 / stalls)
+                if left > 1:
+                    loop.call_soon(stall, left - 1)
+                else:
+                    arrived.set()
 
-            loop.call_soon(stall)
+            loop.call_soon(stall, stalls)
             await arrived.wait()
             if not chunks:
                 await asyncio.Event().wait()
