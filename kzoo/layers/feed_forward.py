@@ -7,10 +7,11 @@ from kzoo.layers.composite_layer import CompositeLayer
 
 @keras.saving.register_keras_serializable("kzoo")
 class FeedForward(CompositeLayer):
-    """Position-wise feed-forward network: ReLU(x W₁ + b₁) W₂ + b₂.
+    """Position-wise feed-forward network: f(x W₁ + b₁) W₂ + b₂.
 
     Args:
         inner_dim: int. Width between the two maps.
+        activation: name of f, as Keras knows it. Defaults to `"relu"`.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -23,14 +24,15 @@ class FeedForward(CompositeLayer):
         Vaswani et al. 2017, "Attention Is All You Need", Eq. 2. https://arxiv.org/abs/1706.03762
     """
 
-    def __init__(self, inner_dim: int, **kwargs):
+    def __init__(self, inner_dim: int, activation: str = "relu", **kwargs):
         super().__init__(**kwargs)
         self.inner_dim = inner_dim
+        self.activation = activation
         self.supports_masking = True
 
     def build(self, inputs_shape):
         self.inner = keras.layers.Dense(
-            self.inner_dim, activation="relu", dtype=self.dtype_policy, name="inner"
+            self.inner_dim, activation=self.activation, dtype=self.dtype_policy, name="inner"
         )
         self.outer = keras.layers.Dense(inputs_shape[-1], dtype=self.dtype_policy, name="outer")
         self.inner.build(inputs_shape)
@@ -43,4 +45,4 @@ class FeedForward(CompositeLayer):
         return inputs_shape
 
     def get_config(self):
-        return {**super().get_config(), "inner_dim": self.inner_dim}
+        return {**super().get_config(), "inner_dim": self.inner_dim, "activation": self.activation}

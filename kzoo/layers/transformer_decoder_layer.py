@@ -2,7 +2,6 @@
 
 import keras
 
-from kzoo.layers.feed_forward import FeedForward
 from kzoo.layers.multi_head_attention import MultiHeadAttention
 from kzoo.layers.transformer_layer import TransformerLayer
 
@@ -20,6 +19,7 @@ class TransformerDecoderLayer(TransformerLayer):
         norm: `"post"` or `"pre"`, where layer normalization is applied. Defaults to `"post"`.
         rotary: layer that gives the self-attention's queries and keys their positions; see
             `MultiHeadAttention`. Defaults to `None`.
+        activation: of the feed-forward network, by Keras's name. Defaults to `"relu"`.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -57,7 +57,7 @@ class TransformerDecoderLayer(TransformerLayer):
             self.num_heads, key_dim, dtype=dtype, name="cross_attention"
         )
         self.cross_attention_residual = self.residual("cross_attention_residual")
-        self.feedforward = FeedForward(self.feedforward_dim, dtype=dtype, name="feedforward")
+        self.feedforward = self.feed_forward()
         self.feedforward_residual = self.residual("feedforward_residual")
         for layer in (
             self.self_attention,

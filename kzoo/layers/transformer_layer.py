@@ -3,6 +3,7 @@
 import keras
 
 from kzoo.layers.composite_layer import CompositeLayer
+from kzoo.layers.feed_forward import FeedForward
 from kzoo.layers.residual import Residual, check_norm
 
 
@@ -16,6 +17,7 @@ class TransformerLayer(CompositeLayer):
         dropout: float = 0.0,
         norm: str = "post",
         rotary: keras.layers.Layer | None = None,
+        activation: str = "relu",
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -27,6 +29,7 @@ class TransformerLayer(CompositeLayer):
         self.dropout = dropout
         self.norm = norm
         self.rotary = rotary
+        self.activation = activation
         self.supports_masking = True
 
     def head_width(self, width: int) -> int:
@@ -39,6 +42,10 @@ class TransformerLayer(CompositeLayer):
             raise ValueError(f"num_heads={self.num_heads} does not divide the width of the inputs, {width}")
         return width // self.num_heads
 
+    def feed_forward(self) -> FeedForward:
+        """Return the feed-forward network, according to the settings."""
+        return FeedForward(self.feedforward_dim, self.activation, dtype=self.dtype_policy, name="feedforward")
+
     def residual(self, name: str) -> Residual:
         """Return the residual connection of a sublayer, according to the settings."""
         return Residual(self.norm, self.dropout, dtype=self.dtype_policy, name=name)
@@ -50,6 +57,7 @@ class TransformerLayer(CompositeLayer):
             "dropout": self.dropout,
             "norm": self.norm,
             "rotary": keras.saving.serialize_keras_object(self.rotary),
+            "activation": self.activation,
         }
         return {**super().get_config(), **config}
 
