@@ -17,11 +17,11 @@ def padded_lengths(most: int) -> list[int]:
     return [length for length in LENGTHS if length < most] + [most]
 
 
-def in_batches(words, others: dict, empty: dict, most: int, make: Callable[[int], Callable]) -> dict:
+def in_batches(tokens, others: dict, empty: dict, most: int, make: Callable[[int], Callable]) -> dict:
     """Return a function's outputs for each sentence; `empty` for those without a token.
 
     Args:
-        words: ragged int32 `(B, None)`, token ids without start and end; cut to what the model can read.
+        tokens: ragged int32 `(B, None)`, token ids without start and end; cut to what the model can read.
         others: other inputs, tensors with one row per sentence. With a `"prefix"`, token ids `(B, most)`, a
             sentence is padded to the length of its prefix where that is longer, as in `batched_search`.
         empty: tensors `(B, …)` of the outputs' shapes.
@@ -31,7 +31,7 @@ def in_batches(words, others: dict, empty: dict, most: int, make: Callable[[int]
     """
     import tensorflow as tf
 
-    counts = tf.cast(words.row_lengths(), tf.int32)
+    counts = tf.cast(tokens.row_lengths(), tf.int32)
     if "prefix" in others:
         begun = tf.math.count_nonzero(others["prefix"], axis=1, dtype=tf.int32)
         counts = tf.where(counts > 0, tf.maximum(counts, begun), 0)
@@ -39,12 +39,12 @@ def in_batches(words, others: dict, empty: dict, most: int, make: Callable[[int]
     for length in padded_lengths(most):
         here = (counts >= tf.maximum(shorter, 1)) & (counts < length)
         numbers = tf.cast(tf.where(here)[:, 0], tf.int32)
-        results = _length_in_batches(words, others, results, numbers, length, make(length))
+        results = _length_in_batches(tokens, others, results, numbers, length, make(length))
         shorter = length
     return results
 
 
-def _length_in_batches(words, others, results, numbers, length, function):
+def _length_in_batches(tokens, others, results, numbers, length, function):
     """Return the results updated with those of the numbered sentences, all padded to one length."""
     import tensorflow as tf
 
@@ -57,7 +57,7 @@ def _length_in_batches(words, others, results, numbers, length, function):
                 name: tf.ensure_shape(tf.gather(values, filled), (rows, *values.shape[1:]))
                 for name, values in others.items()
             }
-            found = function({"source": padded_source(tf.gather(words, filled), rows, length), **beside})
+            found = function({"source": padded_source(tf.gather(tokens, filled), rows, length), **beside})
             updated = {name: _put(results[name], chosen, found[name][:real]) for name in results}
             return first + rows, updated
 
@@ -96,11 +96,11 @@ def by_group(groups, inputs: tuple, empty: dict, run: Callable) -> dict:
     return tf.while_loop(lambda i, _: i < tf.shape(present)[0], step, (tf.constant(0), empty))[1]
 
 
-def padded_source(words, rows: int, length: int):
+def padded_source(tokens, rows: int, length: int):
     """Return ragged sentences with their end symbols as int32 `(rows, length)`."""
     import tensorflow as tf
 
-    ended = tf.concat([tf.cast(words, tf.int32), tf.fill([rows, 1], END)], axis=1)
+    ended = tf.concat([tf.cast(tokens, tf.int32), tf.fill([rows, 1], END)], axis=1)
     return tf.ensure_shape(ended.to_tensor(shape=(rows, length)), (rows, length))
 
 

@@ -41,9 +41,9 @@ def graph_subwords(tokenizer: SubwordTokenizer):
             text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
             return self.pieces.tokenize(one_line_in_graph(text))
 
-        def detokenize(self, words):
+        def detokenize(self, tokens):
             """Return the texts `(B,)` of ragged token ids."""
-            return self.pieces.detokenize(words)
+            return self.pieces.detokenize(tokens)
 
     return GraphSubwords()
 
@@ -67,9 +67,9 @@ def graph_characters(tokenizer: CharacterTokenizer):
             characters = tf.strings.unicode_split(one_line_in_graph(text), "UTF-8")
             return tf.ragged.map_flat_values(self.numbers.lookup, characters)
 
-        def detokenize(self, words):
+        def detokenize(self, tokens):
             """Return the texts `(B,)` of ragged character ids."""
-            return tf.strings.reduce_join(tf.gather(self.shown, words), axis=-1)
+            return tf.strings.reduce_join(tf.gather(self.shown, tokens), axis=-1)
 
     return GraphCharacters()
 

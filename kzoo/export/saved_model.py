@@ -81,11 +81,11 @@ class TextSearch:
         self.beam_size, self.most = settings.beam_size, self.backbone.max_length
         self.limits = {n: output_limit(settings, n, self.most) for n in padded_lengths(self.most)}
 
-    def __call__(self, words, others: dict, prefix):
+    def __call__(self, tokens, others: dict, prefix):
         """Return the hypotheses of ragged token ids: their ids, ragged `(B·K, None)`, and scores `(B, K)`.
 
         Args:
-            words: ragged int32 `(B, None)`, the sentences.
+            tokens: ragged int32 `(B, None)`, the sentences.
             others: the other inputs of `encode`.
             prefix: ragged int32 `(B, None)`, what the hypotheses begin with.
         """
@@ -94,16 +94,16 @@ class TextSearch:
         longest = min(self.settings.max_length or self.most, self.most) - 1  # before the end symbol
         prefix = tf.cast(prefix[:, :longest], tf.int32).to_tensor(PAD, shape=(None, self.most))
         others = {**others, "prefix": prefix}
-        B, K, T = words.nrows(tf.int32), self.beam_size, self.limits[self.most]
+        B, K, T = tokens.nrows(tf.int32), self.beam_size, self.limits[self.most]
         empty = {"tokens": tf.fill([B, K, T], PAD), "scores": tf.fill([B, K], -1e9)}
-        found = in_batches(words, others, empty, self.most, self._compiled)
+        found = in_batches(tokens, others, empty, self.most, self._compiled)
         # An empty text translates to an empty text, with certainty.
-        nothing = tf.equal(words.row_lengths(), 0)[:, None]
+        nothing = tf.equal(tokens.row_lengths(), 0)[:, None]
         scores = tf.where(nothing, tf.constant([0.0] + [-1e9] * (K - 1)), found["scores"])
-        tokens = tf.reshape(found["tokens"], (B * K, T))
-        ends = tf.reduce_min(tf.where(tf.equal(tokens, END), tf.range(T), T), axis=1)
+        output = tf.reshape(found["tokens"], (B * K, T))
+        ends = tf.reduce_min(tf.where(tf.equal(output, END), tf.range(T), T), axis=1)
         lengths = tf.where(tf.reshape(scores, (-1,)) > -1e8, ends, 0)
-        return tf.RaggedTensor.from_tensor(tokens, lengths=tf.where(lengths < T, lengths, 0)), scores
+        return tf.RaggedTensor.from_tensor(output, lengths=tf.where(lengths < T, lengths, 0)), scores
 
     def _compiled(self, length: int):
         import tensorflow as tf
@@ -129,11 +129,11 @@ def bilingual_module(translator, search: TextSearch):
 
     def hypotheses(text, *others):
         *image, prefix = others
-        words = module.source.tokenize(text)[:, : search.most - 1]
+        tokens = module.source.tokenize(text)[:, : search.most - 1]
         if pictures:
             image = [decode_pictures(image[0], shape[:2])]
         begun = module.target.tokenize(prefix)
-        found, scores = search(words, {"image": image[0]} if image else {}, begun)
+        found, scores = search(tokens, {"image": image[0]} if image else {}, begun)
         texts = tf.reshape(module.target.detokenize(found), (-1, search.beam_size))
         return {"translation": texts, "score": scores}
 
@@ -156,9 +156,9 @@ def multilingual_module(translator, search: TextSearch):
 
         def translate(text, source, target, prefix):
             """Translate texts of one source and one target language."""
-            words = _tokenized(module, text, source, search.most)
+            tokens = _tokenized(module, text, source, search.most)
             begun = _tokenized(module, prefix, target, search.most)
-            found, scores = search(words, {"source_language": source, "target_language": target}, begun)
+            found, scores = search(tokens, {"source_language": source, "target_language": target}, begun)
             written = [lambda t=tokenizer: t.detokenize(found) for tokenizer in module.tokenizers]
             return {"translation": tf.reshape(tf.switch_case(target[0], written), (-1, K)), "score": scores}
 
@@ -226,8 +226,8 @@ def _embedding_signature(module, search: TextSearch) -> dict:
         return {"embedding": tf.zeros((tf.shape(text)[0], k * D))}
 
     def embedded(text, source):
-        words = _tokenized(module, text, source, most)
-        return in_batches(words, {"source_language": source}, nothing(text), most, matrices)
+        tokens = _tokenized(module, text, source, most)
+        return in_batches(tokens, {"source_language": source}, nothing(text), most, matrices)
 
     @tf.function(input_signature=signature, autograph=False)
     def embed(text, language):

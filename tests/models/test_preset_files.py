@@ -181,6 +181,24 @@ def test_a_weight_beyond_float16_is_named(saved, preset):
     assert read[5, 3] == -65_504
 
 
+def test_weights_are_kept_whole_on_request(saved, tmp_path):
+    """Also those beyond float16, and as `from_preset`, keras-hub and Keras's own file read them."""
+    translator = Translator.from_preset(saved)
+    weight = translator.backbone.weights[0]
+    weight.assign(np.full(weight.shape, 1e5 / 3, "float32") * 3)
+    translator.save_to_preset(tmp_path / "preset", dtype="float32")
+    translator.save(tmp_path / "whole.keras")
+    for read in (
+        Translator.from_preset(tmp_path / "preset").backbone,
+        keras_hub.models.Backbone.from_preset(str(tmp_path / "preset")),
+        keras.models.load_model(tmp_path / "whole.keras").backbone,
+    ):
+        for one, other in zip(read.get_weights(), translator.backbone.get_weights(), strict=True):
+            np.testing.assert_array_equal(one, other)
+    with pytest.raises(UserError, match="float16 or float32, not 'int8'"):
+        translator.save_to_preset(tmp_path / "preset", dtype="int8")
+
+
 def test_a_model_of_half_precision_is_saved_as_one_of_full_precision(saved, preset):
     whole = Translator.from_preset(saved)
     half = Translator.from_preset(saved, dtype="mixed_bfloat16")

@@ -1,5 +1,6 @@
 """The translator: text in, text out, fit and evaluate as any Keras model."""
 
+import inspect
 import subprocess
 import sys
 
@@ -183,6 +184,22 @@ def test_several_sentences_in_one_give_a_warning(trained, recwarn):
     assert not [one for one in recwarn if "several sentences" in str(one.message)]
     with pytest.warns(UserWarning, match="several sentences.*split_sentences"):
         trained.translate(SEVERAL)
+
+
+def test_a_translator_of_one_direction_takes_its_own_languages(trained):
+    expected = trained.translate(SENTENCES, 1)
+    assert trained.translate(SENTENCES, 1, source_language="en", target_language="de") == expected
+    with pytest.raises(UserError, match="from en to de, not with 'fr'"):
+        trained.translate(SENTENCES, target_language="fr")
+
+
+def test_what_keras_exports_in_other_ways_is_refused(trained, tmp_path):
+    with pytest.raises(UserError, match="tf_saved_model.*not 'onnx'"):
+        trained.export(tmp_path / "model", "onnx")
+    with pytest.raises(UserError, match="input_signature"):
+        trained.export(tmp_path / "model", input_signature=[keras.InputSpec(shape=(None, 4))])
+    keras_own = list(inspect.signature(keras.Model.export).parameters)[:-1]  # without **kwargs
+    assert list(inspect.signature(type(trained).export).parameters)[: len(keras_own)] == keras_own
 
 
 def test_without_a_tokenizer_it_says_so():

@@ -1,6 +1,7 @@
-"""Images beside sentences: what counts as one, and one line that names the sentence where one is wrong."""
+"""Images beside sentences: what counts as one, one line that names the wrong one, others in their place."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from PIL import Image, PngImagePlugin
 
 from kzoo.data import Extractor, write_features
 from kzoo.errors import UserError
-from kzoo.models.images import image_rows, read_picture
+from kzoo.models.images import GREY, image_rows, read_picture, shown_images
 
 FEATURES, PICTURE = (4,), (6, 8, 3)
 ROW = np.arange(4.0)
@@ -162,3 +163,23 @@ def test_pictures_from_0_to_1_are_refused():
         image_rows(pictures, 2, (16, 16, 3))
     assert image_rows(255 * pictures, 2, (16, 16, 3)).max() == 191.25
     assert image_rows(0 * pictures, 2, (16, 16, 3)).max() == 0
+
+
+READER = SimpleNamespace(image_shape=(2,), extractor=None)
+MANY = np.arange(200.0).reshape(100, 2)
+
+
+def test_right_shuffled_or_none():
+    np.testing.assert_array_equal(shown_images(READER, MANY, 100), MANY)
+    assert (shown_images(READER, MANY, 100, "none") == 0).all()
+    shuffled = shown_images(READER, MANY, 100, "shuffled")
+    np.testing.assert_array_equal(shuffled[np.argsort(shuffled[:, 0])], MANY)
+    assert (shuffled != MANY).any(axis=1).sum() > 90
+    np.testing.assert_array_equal(shown_images(READER, MANY, 100, "shuffled"), shuffled)
+    pictures, reader = np.zeros((3, 4, 4, 3), "uint8"), SimpleNamespace(image_shape=(4, 4, 3), extractor=None)
+    assert (shown_images(reader, pictures, 3, "none") == GREY).all()
+
+
+def test_another_word_is_named():
+    with pytest.raises(UserError, match="shown is one of right, shuffled, none, not 'wrong'"):
+        shown_images(READER, MANY, 100, "wrong")
