@@ -28,15 +28,6 @@ NEEDED = {
 ACTIVATIONS = {"swish": "silu", "silu": "silu", "relu": "relu", "gelu": "gelu"}
 
 
-def is_marian(folder: Path) -> bool:
-    """Return whether a folder is a repository with a Marian model."""
-    try:
-        found = json.loads((folder / "config.json").read_text("utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(found, dict) and found.get("model_type") == "marian"
-
-
 def read_marian(folder: str | os.PathLike, name: str | None = None) -> Translator:
     """Return the translator of a repository with a Marian model, as Helsinki-NLP's OPUS-MT has them.
 

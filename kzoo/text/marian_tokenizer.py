@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Self
 
 import keras
 import sentencepiece
@@ -90,6 +91,12 @@ class MarianTokenizer(Tokenizer):
                 f"this vocabulary names {', '.join(self.languages) or 'no languages'}, not {code!r}"
             )
         self._language = code
+
+    def for_language(self, code: str) -> Self:
+        """Return the tokenizer with another `language`."""
+        return type(self)(
+            self.proto, self._vocabulary, code, self.normalize_punctuation, config_file=self.config_file
+        )
 
     def call(self, inputs: Sequence[str]) -> list[list[int]]:
         return self.tokenize(inputs)

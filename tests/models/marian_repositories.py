@@ -11,7 +11,11 @@ from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 from kzoo.data import open_corpus
 
 SIZES = {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2}
-SIZES |= {f"{side}_{name}": size for side in ("encoder", "decoder") for name, size in (("attention_heads", 4), ("ffn_dim", 48))}
+SIZES |= {
+    f"{side}_{name}": size
+    for side in ("encoder", "decoder")
+    for name, size in (("attention_heads", 4), ("ffn_dim", 48))
+}
 
 
 def subwords(sentences: list[str], size: int) -> bytes:
@@ -29,7 +33,9 @@ def pieces(model: bytes) -> list[str]:
     return [processor.id_to_piece(token) for token in range(3, processor.vocab_size())]
 
 
-def make(folder: Path, languages: tuple[str, ...] = (), separate: bool = False, size: int = 120, **sizes) -> Path:
+def make(
+    folder: Path, languages: tuple[str, ...] = (), separate: bool = False, size: int = 120, **sizes
+) -> Path:
     """Write a repository with random weights: English to German, or to the languages of target tokens."""
     folder.mkdir(parents=True, exist_ok=True)
     english, german = open_corpus("scenes").pairs("train", "en", "de")
@@ -42,7 +48,9 @@ def make(folder: Path, languages: tuple[str, ...] = (), separate: bool = False, 
     vocabularies = [["</s>", "<unk>", *words, *codes, "<pad>"] for words in entries]
     if separate:  # padding has one number in the configuration
         longest = max(map(len, vocabularies))
-        vocabularies = [[*v[:-1], *(f"<free{i}>" for i in range(longest - len(v))), "<pad>"] for v in vocabularies]
+        vocabularies = [
+            [*v[:-1], *(f"<free{i}>" for i in range(longest - len(v))), "<pad>"] for v in vocabularies
+        ]
     for name, words in zip(("vocab.json", "target_vocab.json"), vocabularies, strict=False):
         (folder / name).write_text(json.dumps({word: i for i, word in enumerate(words)}, ensure_ascii=False))
     options = {"source_lang": "en", "target_lang": "de", "separate_vocabs": separate, "model_max_length": 64}
