@@ -1,7 +1,8 @@
 """The tokenizers as parts of a TensorFlow graph, so that a SavedModel takes text and returns text."""
 
 from kzoo.errors import UserError
-from kzoo.text import CharacterTokenizer, SubwordTokenizer
+from kzoo.text import CharacterTokenizer, MarianTokenizer, SubwordTokenizer
+from kzoo.text.marian_tokenizer import SPACE
 from kzoo.text.tokenizers import UNKNOWN
 
 # The characters at which `str.splitlines` ends a line.
@@ -12,7 +13,7 @@ def graph_tokenizer(tokenizer):
     """Return a tokenizer that works in the graph, with `tokenize` and `detokenize`.
 
     Args:
-        tokenizer: `SubwordTokenizer` or `CharacterTokenizer`.
+        tokenizer: `SubwordTokenizer`, `MarianTokenizer` or `CharacterTokenizer`.
 
     Raises:
         UserError: another kind of tokenizer, such as one that runs Moses's rules in Python.
@@ -74,6 +75,46 @@ def graph_characters(tokenizer: CharacterTokenizer):
     return GraphCharacters()
 
 
+def graph_marian(tokenizer: MarianTokenizer):
+    """Return SentencePiece and the vocabulary of its pieces in the graph."""
+    import tensorflow as tf
+    import tensorflow_text
+
+    if tokenizer.normalize_punctuation:
+        raise UserError("Moses's rules of punctuation run in Python: leave them out of what is exported")
+    vocabulary = tokenizer.get_vocabulary()
+    default = f">>{tokenizer.language}<<" if tokenizer.language else ""
+
+    class GraphMarian(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.pieces = tensorflow_text.SentencepieceTokenizer(tokenizer.proto, out_type=tf.string)
+            pairs = tf.lookup.KeyValueTensorInitializer(vocabulary, tf.range(len(vocabulary), dtype=tf.int32))
+            self.numbers = tf.lookup.StaticHashTable(pairs, default_value=UNKNOWN)
+            self.shown = tf.constant(["", vocabulary[UNKNOWN], "", "", *vocabulary[4:]])
+
+        def tokenize(self, text):
+            """Return the token ids `(B, None)` of texts `(B,)`, ragged."""
+            text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
+            text = one_line_in_graph(text)
+            code = tf.strings.regex_replace(text, "^(>>.*?<<).*$|^.*$", r"\1")
+            rest = tf.strings.regex_replace(text, "^>>.*?<<", "")
+            blank = tf.equal(tf.strings.strip(text), "")
+            code = tf.where((code == "") & ~blank, default, code)
+            codes = tf.RaggedTensor.from_row_lengths(
+                tf.boolean_mask(code, code != ""), tf.cast(code != "", tf.int32)
+            )
+            pieces = tf.concat([codes, self.pieces.tokenize(rest)], axis=1)
+            return tf.ragged.map_flat_values(self.numbers.lookup, pieces)
+
+        def detokenize(self, tokens):
+            """Return the texts `(B,)` of ragged token ids."""
+            joined = tf.strings.reduce_join(tf.gather(self.shown, tokens), axis=-1)
+            return tf.strings.strip(tf.strings.regex_replace(joined, SPACE, " "))
+
+    return GraphMarian()
+
+
 def one_line_in_graph(text):
     """Return texts `(B,)` without line ends, as `kzoo.text.sentences.one_line` does."""
     import tensorflow as tf
@@ -82,7 +123,11 @@ def one_line_in_graph(text):
     return tf.strings.regex_replace(without, LINE_ENDS, " ")
 
 
-GRAPH_TOKENIZERS = {SubwordTokenizer: graph_subwords, CharacterTokenizer: graph_characters}
+GRAPH_TOKENIZERS = {
+    SubwordTokenizer: graph_subwords,
+    MarianTokenizer: graph_marian,
+    CharacterTokenizer: graph_characters,
+}
 
 
 def graph_languages(codes: list[str]):

@@ -1,6 +1,7 @@
 """Where a trained preset is: in a folder, on the zoo's shelf, or at a host, from which it is fetched once."""
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -53,6 +54,15 @@ def locate(preset: str | os.PathLike) -> Path:
     except OSError as error:  # such as a name that is too long
         raise UserError(f"preset {name!r:.80} cannot be read: {error.strerror}") from None
     raise UserError(_why_not(name))
+
+
+def is_marian(folder: Path) -> bool:
+    """Return whether a folder is a repository with a Marian model, which can be converted to a preset."""
+    try:
+        found = json.loads((folder / "config.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and found.get("model_type") == "marian"
 
 
 def _why_not(name: str) -> str:

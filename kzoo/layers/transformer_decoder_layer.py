@@ -3,7 +3,7 @@
 import keras
 
 from kzoo.layers.multi_head_attention import MultiHeadAttention
-from kzoo.layers.transformer_layer import FeedForward, TransformerLayer
+from kzoo.layers.transformer_layer import TransformerLayer
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -19,6 +19,7 @@ class TransformerDecoderLayer(TransformerLayer):
         norm: `"post"` or `"pre"`, where layer normalization is applied. Defaults to `"post"`.
         rotary: layer that gives the self-attention's queries and keys their positions; see
             `MultiHeadAttention`. Defaults to `None`.
+        activation: of the feed-forward network, by Keras's name. Defaults to `"relu"`.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -56,7 +57,7 @@ class TransformerDecoderLayer(TransformerLayer):
             self.num_heads, key_dim, dtype=dtype, name="cross_attention"
         )
         self.cross_attention_residual = self.residual("cross_attention_residual")
-        self.feedforward = FeedForward(self.feedforward_dim, dtype=dtype, name="feedforward")
+        self.feedforward = self.feed_forward()
         self.feedforward_residual = self.residual("feedforward_residual")
         for layer in (
             self.self_attention,

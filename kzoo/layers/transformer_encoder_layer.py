@@ -5,7 +5,7 @@ from keras import ops
 
 from kzoo.layers.image_text_attention import ImageTextAttention
 from kzoo.layers.multi_head_attention import MultiHeadAttention
-from kzoo.layers.transformer_layer import FeedForward, TransformerLayer
+from kzoo.layers.transformer_layer import TransformerLayer
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -22,6 +22,7 @@ class TransformerEncoderLayer(TransformerLayer):
         norm: `"post"` or `"pre"`, where layer normalization is applied. Defaults to `"post"`.
         rotary: layer that gives queries and keys their positions, such as `RoPEEmbedding`; see
             `MultiHeadAttention`. Defaults to `None`.
+        activation: of the feed-forward network, by Keras's name. Defaults to `"relu"`.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -58,7 +59,7 @@ class TransformerEncoderLayer(TransformerLayer):
             self.num_heads, key_dim, rotary=self.rotary, dtype=dtype, name="attention"
         )
         self.attention_residual = self.residual("attention_residual")
-        self.feedforward = FeedForward(self.feedforward_dim, dtype=dtype, name="feedforward")
+        self.feedforward = self.feed_forward()
         self.feedforward_residual = self.residual("feedforward_residual")
         for layer in (self.attention, self.attention_residual, self.feedforward, self.feedforward_residual):
             layer.build(inputs_shape)

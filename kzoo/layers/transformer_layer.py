@@ -72,10 +72,11 @@ def check_norm(norm: str):
 
 @keras.saving.register_keras_serializable("kzoo")
 class FeedForward(CompositeLayer):
-    """Position-wise feed-forward network: ReLU(x W₁ + b₁) W₂ + b₂.
+    """Position-wise feed-forward network: f(x W₁ + b₁) W₂ + b₂.
 
     Args:
         inner_dim: int. Width between the two maps.
+        activation: name of f, as Keras knows it. Defaults to `"relu"`.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -88,14 +89,15 @@ class FeedForward(CompositeLayer):
         Vaswani et al. 2017, "Attention Is All You Need", Eq. 2. https://arxiv.org/abs/1706.03762
     """
 
-    def __init__(self, inner_dim: int, **kwargs):
+    def __init__(self, inner_dim: int, activation: str = "relu", **kwargs):
         super().__init__(**kwargs)
         self.inner_dim = inner_dim
+        self.activation = activation
         self.supports_masking = True
 
     def build(self, inputs_shape):
         self.inner = keras.layers.Dense(
-            self.inner_dim, activation="relu", dtype=self.dtype_policy, name="inner"
+            self.inner_dim, activation=self.activation, dtype=self.dtype_policy, name="inner"
         )
         self.outer = keras.layers.Dense(inputs_shape[-1], dtype=self.dtype_policy, name="outer")
         self.inner.build(inputs_shape)
@@ -108,7 +110,7 @@ class FeedForward(CompositeLayer):
         return inputs_shape
 
     def get_config(self):
-        return {**super().get_config(), "inner_dim": self.inner_dim}
+        return {**super().get_config(), "inner_dim": self.inner_dim, "activation": self.activation}
 
 
 class TransformerLayer(CompositeLayer):
@@ -121,6 +123,7 @@ class TransformerLayer(CompositeLayer):
         dropout: float = 0.0,
         norm: str = "post",
         rotary: keras.layers.Layer | None = None,
+        activation: str = "relu",
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -132,6 +135,7 @@ class TransformerLayer(CompositeLayer):
         self.dropout = dropout
         self.norm = norm
         self.rotary = rotary
+        self.activation = activation
         self.supports_masking = True
 
     def head_width(self, width: int) -> int:
@@ -144,6 +148,10 @@ class TransformerLayer(CompositeLayer):
             raise ValueError(f"num_heads={self.num_heads} does not divide the width of the inputs, {width}")
         return width // self.num_heads
 
+    def feed_forward(self) -> FeedForward:
+        """Return the feed-forward network, according to the settings."""
+        return FeedForward(self.feedforward_dim, self.activation, dtype=self.dtype_policy, name="feedforward")
+
     def residual(self, name: str) -> Residual:
         """Return the residual connection of a sublayer, according to the settings."""
         return Residual(self.norm, self.dropout, dtype=self.dtype_policy, name=name)
@@ -155,6 +163,7 @@ class TransformerLayer(CompositeLayer):
             "dropout": self.dropout,
             "norm": self.norm,
             "rotary": keras.saving.serialize_keras_object(self.rotary),
+            "activation": self.activation,
         }
         return {**super().get_config(), **config}
 

@@ -16,6 +16,7 @@ from kzoo.layers import (
     TransformerDecoderLayer,
     TransformerEncoderLayer,
 )
+from kzoo.layers.output_bias import OutputBias
 from kzoo.models.backbones import (
     TranslationBackbone,
     check_rate,
@@ -57,6 +58,8 @@ class TransformerBackbone(TranslationBackbone):
         image_shape: ints. Shape of a sentence's image: `(D_img,)`, features of the whole picture;
             `(R, D_img)`, features of R regions; or `(h, w, 3)`, a picture, read by a small convolutional
             network. `None`, the default: text only.
+        activation: of the feed-forward networks, by Keras's name.
+        output_bias: bool. Whether the logits have a learned bias.
         max_length: int. Maximum sentence length in tokens, with its start or end symbol.
         dtype, name, trainable: as in `keras.Model`.
 
@@ -96,6 +99,8 @@ class TransformerBackbone(TranslationBackbone):
         source_embedding: str = "lookup",
         glyph_options: dict | None = None,
         image_shape: Sequence[int] | None = None,
+        activation: str = "relu",
+        output_bias: bool = False,
         max_length: int = 256,
         dtype: str | keras.DTypePolicy | None = None,
         name: str | None = None,
@@ -140,6 +145,7 @@ class TransformerBackbone(TranslationBackbone):
                     dropout=dropout,
                     norm=norm,
                     rotary=positions(HEAD_POSITIONS, f"{name}_{i}_rotary"),
+                    activation=activation,
                     dtype=dtype,
                     name=f"{name}_{i}",
                 )
@@ -170,6 +176,7 @@ class TransformerBackbone(TranslationBackbone):
         self.target_dropout = Dropout(dropout, dtype=dtype, name="target_dropout")
         self.encoder_layers = layers(TransformerEncoderLayer, "encoder_layer")
         self.decoder_layers = layers(TransformerDecoderLayer, "decoder_layer")
+        self.output_bias = OutputBias(dtype=dtype, name="output_bias") if output_bias else None
         self.encoder_norm = last_norm("encoder_norm")
         self.decoder_norm = last_norm("decoder_norm")
 
@@ -251,7 +258,8 @@ class TransformerBackbone(TranslationBackbone):
 
     def _logits(self, x):
         x = x if self.decoder_norm is None else self.decoder_norm(x)
-        return self.target_embedding(x, reverse=True)
+        logits = self.target_embedding(x, reverse=True)
+        return logits if self.output_bias is None else self.output_bias(logits)
 
     def encode(self, inputs: dict) -> dict:
         """Return the memory of the sentences `inputs["source"]` `(B, S)`: each layer's keys and values.

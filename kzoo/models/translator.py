@@ -91,6 +91,25 @@ class Translator(WholeBatchLoss, keras.Model):
         self.built = True  # like the backbone
 
     @property
+    def target_language(self) -> str | None:
+        """The code of the target language.
+
+        For a vocabulary that names languages, as OPUS-MT's of several targets do, it is what texts are
+        translated into; it can be any of `source_tokenizer.languages`.
+        """
+        return self._target_language
+
+    @target_language.setter
+    def target_language(self, code: str | None):
+        self._target_language = code
+        if code in self._choices:
+            self.source_tokenizer.language = code
+
+    @property
+    def _choices(self) -> list[str]:
+        return getattr(self.source_tokenizer, "languages", [])
+
+    @property
     def languages(self) -> list[str | None]:
         """The codes of the languages: the source's and the target's."""
         return [self.source_language, self.target_language]
@@ -299,6 +318,8 @@ class Translator(WholeBatchLoss, keras.Model):
         Raises:
             UserError: languages that the model lacks, or none where it has several.
         """
+        if target in self._choices:
+            return self.source_language, target
         for asked, own in zip((source, target), self.languages, strict=True):
             if asked not in (None, own):
                 raise UserError(
@@ -309,6 +330,8 @@ class Translator(WholeBatchLoss, keras.Model):
 
     def _tokenizers(self, direction: Direction) -> tuple[Tokenizer | None, Tokenizer | None]:
         """Return the tokenizers of a source and a target."""
+        if direction[1] in self._choices:
+            return self.source_tokenizer.for_language(direction[1]), self.target_tokenizer
         return self.source_tokenizer, self.target_tokenizer
 
     def _language_inputs(self, direction: Direction, rows: int) -> dict[str, np.ndarray]:

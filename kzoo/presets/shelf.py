@@ -1,6 +1,7 @@
 """The shelf: the zoo's presets by name, untrained or trained."""
 
 import fnmatch
+import hashlib
 import importlib
 import os
 import re
@@ -9,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kzoo.errors import UserError, nearest
+from kzoo.files import cache_folder, sha256
 from kzoo.hub import location
 from kzoo.hub.integrity import read_object
-from kzoo.hub.location import SHELF, shelved
+from kzoo.hub.location import SHELF, is_marian, shelved
 from kzoo.presets.description import describe
 
 if TYPE_CHECKING:  # listing presets needs no deep-learning library
@@ -106,13 +108,26 @@ def locate(preset: str | os.PathLike) -> Path:
         UserError: there is none, which is told from a builder that has no weights.
     """
     try:
-        return location.locate(preset)
+        folder = location.locate(preset)
+        return _converted(folder, os.fspath(preset)) if is_marian(folder) else folder
     except UserError:
         if is_builder(name := os.fspath(preset)):
             raise UserError(
                 f"{name} has no weights yet: train it, or build it untrained with kzoo.presets.{name}()"
             ) from None
         raise
+
+
+def _converted(folder: Path, name: str) -> Path:
+    """Return the preset in the cache that a repository with a Marian model was converted to."""
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    key = "\n".join(f"{path.name} {sha256(path)}" for path in files)
+    preset = cache_folder() / "converted" / hashlib.sha256(key.encode()).hexdigest()[:32]
+    if not preset.is_dir():
+        from kzoo.models.marian import convert_marian
+
+        convert_marian(folder, preset, name.partition("@")[0].rstrip("/").rpartition("/")[2])
+    return preset
 
 
 def is_trained(name: str) -> bool:
@@ -218,6 +233,8 @@ def direction(
                 "with --from and --to"
             )
         return translator.between(source, target)
+    if target in getattr(translator.source_tokenizer, "languages", ()):
+        translator.target_language = target
     translator.source_language = translator.source_language or source
     translator.target_language = translator.target_language or target
     if translator.source_language is None or translator.target_language is None:

@@ -2,6 +2,7 @@ from .character_tokenizer import CharacterTokenizer as CharacterTokenizer
 from .character_tokenizer import learn_characters as learn_characters
 from .glyphs import render_glyphs as render_glyphs
 from .languages import common_chinese_characters as common_chinese_characters
+from .marian_tokenizer import MarianTokenizer as MarianTokenizer
 from .moses_tokenizer import MosesSubwordTokenizer as MosesSubwordTokenizer
 from .moses_tokenizer import TruecasedSubwordTokenizer as TruecasedSubwordTokenizer
 from .moses_tokenizer import Truecaser as Truecaser

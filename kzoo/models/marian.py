@@ -1,0 +1,213 @@
+"""OPUS-MT: a Marian model of Hugging Face's, converted to a preset of the zoo's."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import keras
+import numpy as np
+
+from kzoo.decoding import SearchSettings
+from kzoo.errors import UserError
+from kzoo.models.tensor_files import read_tensors
+from kzoo.models.transformer import TransformerBackbone
+from kzoo.models.translator import Translator
+from kzoo.text.character_tokenizer import SPECIAL
+from kzoo.text.marian_tokenizer import MarianTokenizer
+
+FILES = ("config.json", "vocab.json", "source.spm", "target.spm")
+# What Marian's configuration has if it says nothing, and what kzoo's Transformer does.
+NEEDED = {
+    "scale_embedding": (False, True),
+    "normalize_before": (False, False),
+    "normalize_embedding": (False, False),
+    "add_final_layer_norm": (False, False),
+    "tie_word_embeddings": (True, True),
+}
+ACTIVATIONS = {"swish": "silu", "silu": "silu", "relu": "relu", "gelu": "gelu"}
+
+
+def read_marian(folder: str | os.PathLike, name: str | None = None) -> Translator:
+    """Return the translator of a repository with a Marian model, as Helsinki-NLP's OPUS-MT has them.
+
+    Marian has its end symbol at 0 and padding, with which it starts, last; here padding, unknown, start and
+    end are first. Its sines come before its cosines, Vaswani's alternate: the features are reordered.
+
+    Args:
+        folder: `config.json`, `vocab.json`, `source.spm`, `target.spm`, and the weights in
+            `model.safetensors` or `pytorch_model.bin`.
+        name: the repository's, whose end may name its languages; the folder's by default.
+
+    Raises:
+        UserError: a file is missing, damaged, or of another architecture.
+
+    Reference:
+        Tiedemann and Thottingal 2020, "OPUS-MT: Building open translation services for the World".
+        https://aclanthology.org/2020.eamt-1.61
+    """
+    folder = Path(folder)
+    if missing := [file for file in FILES if not (folder / file).is_file()]:
+        raise UserError(f"{folder} is no Marian model: it has no {', '.join(missing)}")
+    config = _read(folder / "config.json")
+    settings = _settings(config, folder)
+    options = _read(folder / "tokenizer_config.json") if (folder / "tokenizer_config.json").is_file() else {}
+    vocabularies = [_read(folder / "vocab.json")]
+    if settings["target_vocabulary_size"] is not None:
+        vocabularies.append(_read(folder / "target_vocab.json"))
+    orders = [_order(vocabulary, config, folder) for vocabulary in vocabularies]
+    tensors = read_tensors(folder)
+    backbone = TransformerBackbone(**settings)
+    _assign(backbone, tensors, orders, config, folder)
+    tokenizers = [
+        MarianTokenizer(
+            (folder / f"{side}.spm").read_bytes(),
+            [*SPECIAL.values(), *pieces],
+            config_file=f"{side}_tokenizer.json",
+        )
+        for side, (_, pieces) in zip(("source", "target"), (orders[0], orders[-1]), strict=True)
+    ]
+    source, target = _languages(options, name or folder.name)
+    translator = Translator(backbone, *tokenizers, source, target)
+    beam_size, alpha = config.get("num_beams") or 4, config.get("length_penalty") or 1.0
+    translator.search = SearchSettings(beam_size, float(alpha))
+    return translator
+
+
+def _read(path: Path) -> dict:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read: {error}") from None
+    if not isinstance(found, dict):
+        raise UserError(f"{path} is not a JSON object")
+    return found
+
+
+def _settings(config: dict, folder: Path) -> dict:
+    """Return the backbone's arguments; refuse what it does not have."""
+
+    def size(name: str) -> int:
+        if type(config.get(name)) is not int:
+            raise UserError(f"{folder}/config.json has {name} {config.get(name)!r}, not a whole number")
+        return config[name]
+
+    def same(name: str) -> int:
+        sizes = [size(f"{side}_{name}") for side in ("encoder", "decoder")]
+        if sizes[0] != sizes[1]:
+            raise UserError(f"{folder}: encoder and decoder differ in {name}, {sizes[0]} and {sizes[1]}")
+        return sizes[0]
+
+    for key, (usual, needed) in NEEDED.items():
+        if config.get(key, usual) != needed:
+            raise UserError(f"{folder}: {key} is {config.get(key, usual)!r}; kzoo reads Marian with {needed}")
+    activation = config.get("activation_function")
+    if activation not in ACTIVATIONS:
+        known = ", ".join(ACTIVATIONS)
+        raise UserError(f"{folder}: activation_function is {activation!r}, not one of {known}")
+    joint = config.get("share_encoder_decoder_embeddings", True)
+    return {  # a token more: the start symbol, for which Marian takes padding
+        "source_vocabulary_size": size("vocab_size") + 1,
+        "target_vocabulary_size": None if joint else size("decoder_vocab_size") + 1,
+        "position_encoding": "sine",
+        "num_layers": same("layers"),
+        "width": size("d_model"),
+        "num_heads": same("attention_heads"),
+        "feedforward_dim": same("ffn_dim"),
+        "dropout": config.get("dropout", 0.1),
+        "norm": "post",
+        "activation": ACTIVATIONS[activation],
+        "output_bias": True,
+        "max_length": size("max_position_embeddings"),
+    }
+
+
+def _order(vocabulary: dict, config: dict, folder: Path) -> tuple[list[int], list[str]]:
+    """Return Marian's ids in the zoo's order, special tokens first, and the other pieces."""
+    special = [config.get("pad_token_id"), vocabulary.get("<unk>"), config.get("decoder_start_token_id")]
+    special.append(config.get("eos_token_id"))
+    pieces = {token: piece for piece, token in vocabulary.items()}
+    if len(pieces) < len(vocabulary) or any(token not in pieces for token in special):
+        raise UserError(f"{folder}: vocab.json lacks a special token, or has a number twice")
+    others = [token for token in sorted(pieces) if token not in special]
+    return [*special, *others], [pieces[token] for token in others]
+
+
+def _languages(options: dict, name: str) -> tuple[str | None, str | None]:
+    """Return the codes of the two languages, from the tokenizer's settings or the repository's name."""
+    found = re.search(r"([a-z]{2,3})-([a-z]{2,3})$", name)
+    source, target = found.groups() if found else (None, None)
+    return options.get("source_lang") or source, options.get("target_lang") or target
+
+
+def _assign(backbone: TransformerBackbone, tensors: dict, orders: list, config: dict, folder: Path):
+    """Copy the weights, each checked for its shape."""
+    width = config["d_model"]
+    features = np.stack([np.arange(width // 2), np.arange(width // 2) + width // 2], axis=1).ravel()
+
+    def take(name: str, *orders) -> np.ndarray:
+        """Return a tensor with its axes reordered; `None` leaves one."""
+        if name not in tensors:
+            raise UserError(f"{folder}: the weights lack {name}")
+        values = np.asarray(tensors[name], "float32")
+        for axis, order in enumerate(orders):
+            if order is not None:
+                if axis >= values.ndim or max(order) >= values.shape[axis]:
+                    raise UserError(f"{folder}: {name} has the shape {values.shape}")
+                values = np.take(values, order, axis)
+        return values
+
+    def put(weight, values: np.ndarray, name: str):
+        if weight.shape != values.shape:
+            raise UserError(f"{folder}: {name} has the shape {values.shape}, not {tuple(weight.shape)}")
+        weight.assign(values)
+
+    def dense(layer, name: str, into=None, out=None):
+        put(layer.kernel, take(f"{name}.weight", out, into).T, f"{name}.weight")
+        put(layer.bias, take(f"{name}.bias", out), f"{name}.bias")
+
+    def norm(residual, name: str):
+        put(residual.layer_norm.gamma, take(f"{name}.weight", features), f"{name}.weight")
+        put(residual.layer_norm.beta, take(f"{name}.bias", features), f"{name}.bias")
+
+    def attention(layer, residual, name: str):
+        parts = [f"{name}.{part}_proj" for part in "qkv"]
+        kernels = [take(f"{part}.weight", None, features).T for part in parts]
+        put(layer.kernel, np.concatenate(kernels, axis=1), name)
+        put(layer.bias, np.concatenate([take(f"{part}.bias") for part in parts]), name)
+        dense(layer.output_dense, f"{name}.out_proj", out=features)
+        norm(residual, f"{name}_layer_norm")
+
+    def feed_forward(layer, name: str):
+        dense(layer.feedforward.inner, f"{name}.fc1", into=features)
+        dense(layer.feedforward.outer, f"{name}.fc2", out=features)
+        norm(layer.feedforward_residual, f"{name}.final_layer_norm")
+
+    tables = {"model.shared.weight": backbone.target_embedding}
+    if len(orders) == 2:
+        tables = {
+            "model.encoder.embed_tokens.weight": backbone.source_embedding,
+            "model.decoder.embed_tokens.weight": backbone.target_embedding,
+        }
+    for (name, layer), (order, _) in zip(tables.items(), orders, strict=True):
+        put(layer.embeddings, take(name, order, features), name)
+    head = "lm_head.weight"
+    if head in tensors and not np.array_equal(tensors[head], tensors[name]):
+        raise UserError(f"{folder}: {head} is not {name}, but kzoo's Transformer has one table for both")
+    bias = "final_logits_bias"
+    put(backbone.output_bias.bias, take(bias, None, orders[-1][0])[0], bias)
+    for number, layer in enumerate(backbone.encoder_layers):
+        name = f"model.encoder.layers.{number}"
+        attention(layer.attention, layer.attention_residual, f"{name}.self_attn")
+        feed_forward(layer, name)
+    for number, layer in enumerate(backbone.decoder_layers):
+        name = f"model.decoder.layers.{number}"
+        attention(layer.self_attention, layer.self_attention_residual, f"{name}.self_attn")
+        attention(layer.cross_attention, layer.cross_attention_residual, f"{name}.encoder_attn")
+        feed_forward(layer, name)
+
+
+def convert_marian(folder: Path, output: str | os.PathLike, name: str | None = None):
+    """Write a Marian model as a preset, in full precision; as `read_marian`."""
+    keras.utils.set_random_seed(0)
+    read_marian(folder, name).save_to_preset(output, dtype="float32")

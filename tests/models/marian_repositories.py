@@ -1,0 +1,91 @@
+"""Repositories in the format of Helsinki-NLP's OPUS-MT, made with transformers: small, on Scenes."""
+
+import io
+import json
+from pathlib import Path
+
+import sentencepiece
+import torch
+from transformers import MarianConfig, MarianMTModel, MarianTokenizer
+
+from kzoo.data import open_corpus
+
+SIZES = {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2}
+SIZES |= {
+    f"{side}_{name}": size
+    for side in ("encoder", "decoder")
+    for name, size in (("attention_heads", 4), ("ffn_dim", 48))
+}
+
+
+def subwords(sentences: list[str], size: int) -> bytes:
+    """Return a SentencePiece model with the special tokens where OPUS-MT's have them."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(sentences), model_writer=model, vocab_size=size, minloglevel=2, num_threads=1
+    )
+    return model.getvalue()
+
+
+def pieces(model: bytes) -> list[str]:
+    """Return a SentencePiece model's pieces without the special ones."""
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    return [processor.id_to_piece(token) for token in range(3, processor.vocab_size())]
+
+
+def make(
+    folder: Path, languages: tuple[str, ...] = (), separate: bool = False, size: int = 120, **sizes
+) -> Path:
+    """Write a repository with random weights: English to German, or to the languages of target tokens."""
+    folder.mkdir(parents=True, exist_ok=True)
+    english, german = open_corpus("scenes").pairs("train", "en", "de")
+    models = {"source": subwords(english, size), "target": subwords(german, size - 10)}
+    for side, model in models.items():
+        (folder / f"{side}.spm").write_bytes(model)
+    sides = [pieces(models["source"]), pieces(models["target"])]
+    codes = [f">>{code}<<" for code in languages]
+    entries = sides if separate else [[*dict.fromkeys(sides[0] + sides[1])]]
+    vocabularies = [["</s>", "<unk>", *words, *codes, "<pad>"] for words in entries]
+    if separate:  # padding has one number in the configuration
+        longest = max(map(len, vocabularies))
+        vocabularies = [
+            [*v[:-1], *(f"<free{i}>" for i in range(longest - len(v))), "<pad>"] for v in vocabularies
+        ]
+    for name, words in zip(("vocab.json", "target_vocab.json"), vocabularies, strict=False):
+        (folder / name).write_text(json.dumps({word: i for i, word in enumerate(words)}, ensure_ascii=False))
+    options = {"source_lang": "en", "target_lang": "de", "separate_vocabs": separate, "model_max_length": 64}
+    (folder / "tokenizer_config.json").write_text(json.dumps(options))
+    count = len(vocabularies[0])
+    config = MarianConfig(
+        vocab_size=count,
+        decoder_vocab_size=count,
+        share_encoder_decoder_embeddings=not separate,
+        max_position_embeddings=64,
+        activation_function="swish",
+        scale_embedding=True,
+        pad_token_id=count - 1,
+        decoder_start_token_id=count - 1,
+        eos_token_id=0,
+        forced_eos_token_id=0,
+        dropout=0.1,
+        **{**SIZES, **sizes},
+    )
+    torch.manual_seed(3)
+    model = MarianMTModel(config).eval()
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if "embed_positions" not in name and "layer_norm.weight" not in name:
+                weight.normal_(0, 0.15)
+        model.final_logits_bias.normal_()
+    model.save_pretrained(folder)
+    return folder
+
+
+def tokenizer(folder: Path) -> MarianTokenizer:
+    """Return transformers' own tokenizer of a repository."""
+    return MarianTokenizer.from_pretrained(folder)
+
+
+def model(folder: Path) -> MarianMTModel:
+    """Return transformers' own model of a repository."""
+    return MarianMTModel.from_pretrained(folder).eval()
