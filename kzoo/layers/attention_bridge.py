@@ -3,12 +3,12 @@
 import keras
 from keras import ops
 
-from kzoo.layers.composite_layer import CompositeLayer
+from kzoo.layers.layer import Layer
 from kzoo.layers.masked_softmax import masked_softmax
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class AttentionBridge(CompositeLayer):
+class AttentionBridge(Layer):
     """Structured self-attention of k heads, with a penalty that keeps the heads apart.
 
         A = softmax(W₂ ReLU(W₁ Hᵀ))        over the n tokens of a sentence       (Eq. 1)
@@ -103,13 +103,3 @@ class AttentionBridge(CompositeLayer):
 
     def compute_output_shape(self, inputs_shape):
         return (inputs_shape[0], self.num_heads, inputs_shape[-1])
-
-    def get_config(self):
-        config = {
-            "num_heads": self.num_heads,
-            "hidden_dim": self.hidden_dim,
-            "penalty_weight": self.penalty_weight,
-            "use_bias": self.use_bias,
-            "squared": self.squared,
-        }
-        return {**super().get_config(), **config}

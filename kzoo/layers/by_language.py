@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 import keras
 from keras import ops
 
-from kzoo.layers.composite_layer import CompositeLayer
+from kzoo.layers.layer import Layer
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class ByLanguage(CompositeLayer):
+class ByLanguage(Layer):
     """One layer per language; each call runs one. The language is a tensor, so nothing is retraced.
 
     All sentences of a batch have the same language. The layers must have no random state of their own:

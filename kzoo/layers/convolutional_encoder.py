@@ -3,11 +3,11 @@
 import keras
 from keras import ops
 
-from kzoo.layers.composite_layer import CompositeLayer
+from kzoo.layers.layer import Layer
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class ConvolutionalEncoder(CompositeLayer):
+class ConvolutionalEncoder(Layer):
     """Stacked convolutions with gated linear units and residual connections over a sentence.
 
         x ← (x + (conv_a(x) ⊗ sigmoid(conv_b(x)))) · sqrt(1/2)
@@ -70,7 +70,3 @@ class ConvolutionalEncoder(CompositeLayer):
 
     def compute_output_shape(self, inputs_shape):
         return (*inputs_shape[:-1], self.width)
-
-    def get_config(self):
-        config = {"width": self.width, "num_layers": self.num_layers, "kernel_size": self.kernel_size}
-        return {**super().get_config(), **config}

@@ -3,9 +3,11 @@
 import keras
 from keras import ops
 
+from kzoo.layers.layer import Layer
+
 
 @keras.saving.register_keras_serializable("kzoo")
-class Dropout(keras.layers.Layer):
+class Dropout(Layer):
     """Dropout: sets each number to 0 with probability `rate` and divides the others by 1 - `rate`.
 
     `keras.layers.Dropout` draws a random number for every element, which took a fifth of a small
@@ -59,12 +61,6 @@ class Dropout(keras.layers.Layer):
         numbers = scramble(ops.bitwise_xor(scramble(ops.bitwise_xor(places, first_key)), second_key))
         lowest_kept = min(round(self.rate * 2**32), 2**32 - 1) - 2**31  # of all int32 numbers
         return ops.where(numbers >= lowest_kept, inputs / (1 - self.rate), 0)
-
-    def compute_output_shape(self, inputs_shape):
-        return inputs_shape
-
-    def get_config(self):
-        return {**super().get_config(), "rate": self.rate, "seed": self.seed}
 
 
 def scramble(x):

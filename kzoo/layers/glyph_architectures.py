@@ -5,6 +5,8 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
+from kzoo.layers.layer import Layer
+
 SIZE = 22  # the only size that the paper's convolutions reduce to a single pixel
 CHANNELS = 32
 
@@ -73,7 +75,7 @@ def read_options(saved: dict) -> dict:
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class GlyphConvolutions(keras.layers.Layer):
+class GlyphConvolutions(Layer):
     """The glyph paper's CNN without its last convolution: 22 → 20 → 10 → 8 → 4.
 
     Conv 3×3×32, ReLU, max-pool 2, twice, without padding. The last convolution, 4×4×F, is a fully connected

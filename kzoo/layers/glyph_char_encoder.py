@@ -7,8 +7,8 @@ from keras import ops
 from keras.initializers import RandomNormal
 from keras.layers import Dense
 
-from kzoo.layers.composite_layer import CompositeLayer
 from kzoo.layers.glyph_architectures import ARCHITECTURES, FORMAT, SIZE, GlyphConvolutions, read_options
+from kzoo.layers.layer import Layer
 from kzoo.layers.normalization import move_towards, normalized, weighted_moments
 
 
@@ -22,7 +22,7 @@ class Normalization(NamedTuple):
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class GlyphCharEncoder(CompositeLayer):
+class GlyphCharEncoder(Layer):
     """Character vectors from 22×22 bitmaps.
 
         cnn_fc_relu     ReLU(BN(FC(ReLU(BN(CNN(glyph))))))
@@ -185,13 +185,7 @@ class GlyphCharEncoder(CompositeLayer):
         return (*glyphs_shape[:-2], self.output_dim)
 
     def get_config(self):
-        config = {
-            "output_dim": self.output_dim,
-            "architecture": self.architecture,
-            "num_features": self.num_features,
-            "format": FORMAT,
-        }
-        return {**super().get_config(), **config}
+        return {**super().get_config(), "format": FORMAT}
 
     @classmethod
     def from_config(cls, config):

@@ -4,14 +4,14 @@ import keras
 import numpy as np
 from keras import ops
 
-from kzoo.layers.composite_layer import CompositeLayer
 from kzoo.layers.glyph_architectures import SIZE
+from kzoo.layers.layer import Layer
 
 BAKED_AT_ONCE = 1024
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class GlyphEmbedding(CompositeLayer):
+class GlyphEmbedding(Layer):
     """Maps character ids to vectors, like `keras.layers.Embedding`, by encoding the characters' glyphs.
 
     In training each distinct character of a batch is encoded once, and counts in the encoder's batch
@@ -143,9 +143,4 @@ class GlyphEmbedding(CompositeLayer):
         return (*ids_shape, self.output_dim)
 
     def get_config(self):
-        encoder = keras.saving.serialize_keras_object(self.encoder)
-        return {**super().get_config(), "glyphs": self.vocabulary_size, "encoder": encoder}
-
-    @classmethod
-    def from_config(cls, config):
-        return cls(**{**config, "encoder": keras.saving.deserialize_keras_object(config["encoder"])})
+        return {**super().get_config(), "glyphs": self.vocabulary_size}

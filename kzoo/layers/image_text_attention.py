@@ -3,13 +3,13 @@
 import keras
 from keras import ops
 
-from kzoo.layers.composite_layer import CompositeLayer
 from kzoo.layers.dropout import Dropout
+from kzoo.layers.layer import Layer
 from kzoo.layers.masked_softmax import masked_softmax
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class ImageTextAttention(CompositeLayer):
+class ImageTextAttention(Layer):
     """Multi-head attention with the image as the query and the text as key and value.
 
         softmax(Q_img K_textᵀ / sqrt(d)) V_text    in each of H heads, concatenated and projected   (Eq. 3)
@@ -104,7 +104,3 @@ class ImageTextAttention(CompositeLayer):
 
     def compute_output_shape(self, text_shape, image_shape):
         return (text_shape[0], 1 if len(image_shape) == 2 else image_shape[1], text_shape[-1])
-
-    def get_config(self):
-        config = {"num_heads": self.num_heads, "key_dim": self.key_dim, "dropout": self.dropout}
-        return {**super().get_config(), **config}

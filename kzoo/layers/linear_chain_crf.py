@@ -3,9 +3,11 @@
 import keras
 from keras import ops
 
+from kzoo.layers.layer import Layer
+
 
 @keras.saving.register_keras_serializable("kzoo")
-class LinearChainCRF(keras.layers.Layer):
+class LinearChainCRF(Layer):
     """Linear-chain conditional random field.
 
         score(y) = start[y_1] + Σ_t potentials[t, y_t] + Σ_t transitions[y_t, y_t+1] + end[y_n]
@@ -137,6 +139,3 @@ class LinearChainCRF(keras.layers.Layer):
     def compute_output_spec(self, potentials, mask=None):
         self._check_tags(potentials.shape)
         return keras.KerasTensor(potentials.shape[:-1], dtype="int32")
-
-    def get_config(self):
-        return {**super().get_config(), "num_tags": self.num_tags}

@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
-from kzoo.layers.composite_layer import CompositeLayer
 from kzoo.layers.dropout import Dropout
+from kzoo.layers.layer import Layer
 from kzoo.layers.masked_softmax import masked_exponentials, masked_softmax
 
 CAUSAL_BLOCK = 128  # queries; of 64, 128 and 256 the fastest at 1,024 tokens
@@ -14,7 +14,7 @@ LONG = 256
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class MultiHeadAttention(CompositeLayer):
+class MultiHeadAttention(Layer):
     """Multi-head scaled dot-product attention.
 
         softmax(Q Kᵀ / sqrt(d) + bias + mask) V   in each of H heads, concatenated and projected
@@ -238,22 +238,6 @@ class MultiHeadAttention(CompositeLayer):
         if others.get("cache_index") is not None:
             outputs.append(tuple(keras.KerasTensor(part.shape, part.dtype) for part in cache))
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
-
-    def compute_output_shape(self, query_shape, value_shape=None):
-        return query_shape
-
-    def get_config(self):
-        config = {
-            "num_heads": self.num_heads,
-            "key_dim": self.key_dim,
-            "dropout": self.dropout,
-            "rotary": keras.saving.serialize_keras_object(self.rotary),
-        }
-        return {**super().get_config(), **config}
-
-    @classmethod
-    def from_config(cls, config):
-        return cls(**{**config, "rotary": keras.saving.deserialize_keras_object(config["rotary"])})
 
 
 def not_later(first, last):

@@ -3,9 +3,11 @@
 import keras
 from keras import ops
 
+from kzoo.layers.layer import Layer
+
 
 @keras.saving.register_keras_serializable("kzoo")
-class MaskedBatchNormalization(keras.layers.Layer):
+class MaskedBatchNormalization(Layer):
     """Batch normalization with statistics over the rows that count, on all replicas.
 
     Keras's own layer counts rows that only fill a batch as images, unless it is given a mask, which it does
@@ -59,12 +61,6 @@ class MaskedBatchNormalization(keras.layers.Layer):
         if present is not None:
             counts *= ops.cast(present, "float32")[:, None]
         return ops.reshape(counts, (-1,))
-
-    def compute_output_shape(self, inputs_shape):
-        return inputs_shape
-
-    def get_config(self):
-        return {**super().get_config(), "momentum": self.momentum, "epsilon": self.epsilon}
 
 
 def weighted_moments(features, counts):

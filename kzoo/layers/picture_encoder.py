@@ -3,12 +3,12 @@
 import keras
 from keras import ops
 
-from kzoo.layers.composite_layer import CompositeLayer
+from kzoo.layers.layer import Layer
 from kzoo.layers.normalization import MaskedBatchNormalization
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class PictureEncoder(CompositeLayer):
+class PictureEncoder(Layer):
     """Computes features of a picture's regions: 3×3 convolutions of stride 2, batch normalization, ReLU.
 
     For synthetic pictures such as those of Scenes. Photographs need features of a network that was trained
@@ -84,6 +84,3 @@ class PictureEncoder(CompositeLayer):
 
     def compute_output_shape(self, pictures_shape):
         return (pictures_shape[0], self._regions(pictures_shape), self.channels[-1])
-
-    def get_config(self):
-        return {**super().get_config(), "channels": self.channels}

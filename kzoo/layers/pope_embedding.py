@@ -5,11 +5,12 @@ import operator
 import keras
 from keras import ops
 
+from kzoo.layers.layer import Layer
 from kzoo.positions import pope_table
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class PoPEEmbedding(keras.layers.Layer):
+class PoPEEmbedding(Layer):
     """Legendre polynomial position encoding (PoPE).
 
     The position is the polynomial's order, and the features sample the polynomial's domain:
@@ -92,14 +93,3 @@ class PoPEEmbedding(keras.layers.Layer):
                 f"PoPEEmbedding has max_length={self.max_length} positions, the inputs need {needed}; "
                 "give a larger max_length (the encodings of the first positions do not change)"
             )
-
-    def compute_output_shape(self, inputs_shape):
-        return inputs_shape
-
-    def get_config(self):
-        config = {
-            "max_length": self.max_length,
-            "first_order": self.first_order,
-            "normalize": self.normalize,
-        }
-        return {**super().get_config(), **config}

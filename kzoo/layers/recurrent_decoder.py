@@ -3,13 +3,13 @@
 import keras
 from keras import ops
 
-from kzoo.layers.composite_layer import CompositeLayer
 from kzoo.layers.dropout import Dropout
+from kzoo.layers.layer import Layer
 from kzoo.layers.masked_softmax import masked_softmax
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class RecurrentDecoder(CompositeLayer):
+class RecurrentDecoder(Layer):
     """Stacked LSTMs that attend to a memory at every token.
 
         h_t = LSTM([y_t; a_{t-1}])               output of the last LSTM; a_{t-1} is fed back (Section 3.3)
@@ -154,6 +154,3 @@ class RecurrentDecoder(CompositeLayer):
 
     def compute_output_shape(self, inputs_shape, memory_shape=None, initial_shape=None):
         return (*inputs_shape[:-1], self.units[-1])
-
-    def get_config(self):
-        return {**super().get_config(), "units": self.units, "dropout": self.dropout}

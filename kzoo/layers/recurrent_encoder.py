@@ -3,15 +3,15 @@
 import keras
 from keras import ops
 
-from kzoo.layers.composite_layer import CompositeLayer
 from kzoo.layers.dropout import Dropout
+from kzoo.layers.layer import Layer
 
 CELLS = {"lstm": keras.layers.LSTM, "gru": keras.layers.GRU}
 STATES = {"lstm": 2, "gru": 1}  # an LSTM has h and c
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class RecurrentEncoder(CompositeLayer):
+class RecurrentEncoder(Layer):
     """Stacked recurrent networks that read a sentence; bidirectional ones concatenate both directions.
 
     Args:
@@ -115,12 +115,3 @@ class RecurrentEncoder(CompositeLayer):
         units = [u for u in self.bidirectional for _ in range(2 * STATES[self.cell])]
         units += [u for u in self.unidirectional for _ in range(STATES[self.cell])]
         return outputs, [keras.KerasTensor((inputs.shape[0], u), self.compute_dtype) for u in units]
-
-    def get_config(self):
-        config = {
-            "bidirectional": self.bidirectional,
-            "unidirectional": self.unidirectional,
-            "cell": self.cell,
-            "dropout": self.dropout,
-        }
-        return {**super().get_config(), **config}

@@ -4,9 +4,11 @@ import keras
 import numpy as np
 from keras import ops
 
+from kzoo.layers.layer import Layer
+
 
 @keras.saving.register_keras_serializable("kzoo")
-class RelativePositionBias(keras.layers.Layer):
+class RelativePositionBias(Layer):
     """Learned scalar for each relative position and head, in logarithmic buckets.
 
         score(m, n) = q_m · k_n / sqrt(d) + b[bucket(n - m), head]
@@ -88,15 +90,6 @@ class RelativePositionBias(keras.layers.Layer):
 
     def compute_output_shape(self, inputs_shape):
         return (self.num_heads, inputs_shape[-2], inputs_shape[-2])
-
-    def get_config(self):
-        config = {
-            "num_heads": self.num_heads,
-            "num_buckets": self.num_buckets,
-            "max_distance": self.max_distance,
-            "two_sided": self.two_sided,
-        }
-        return {**super().get_config(), **config}
 
 
 def buckets(num_buckets: int, max_distance: int, two_sided: bool) -> np.ndarray:

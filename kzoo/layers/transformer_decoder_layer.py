@@ -155,6 +155,3 @@ class TransformerDecoderLayer(TransformerLayer):
             x, self.feedforward(self.feedforward_residual.enter(x)), training=training
         )
         return x, scores
-
-    def compute_output_shape(self, inputs_shape, source_shape=None):
-        return inputs_shape

@@ -2,13 +2,13 @@
 
 import keras
 
-from kzoo.layers.composite_layer import CompositeLayer
+from kzoo.layers.layer import Layer
 from kzoo.layers.pope_embedding import PoPEEmbedding
 from kzoo.layers.transformer_encoder_layer import TransformerEncoderLayer
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class TransformerEncoder(CompositeLayer):
+class TransformerEncoder(Layer):
     """Legendre positions, then stacked pre-norm Transformer layers; without dropout.
 
     Interchangeable with `RecurrentEncoder` and `ConvolutionalEncoder`. A linear map gives the inputs the
@@ -74,12 +74,3 @@ class TransformerEncoder(CompositeLayer):
 
     def compute_output_shape(self, inputs_shape):
         return (*inputs_shape[:-1], self.width)
-
-    def get_config(self):
-        config = {
-            "width": self.width,
-            "num_layers": self.num_layers,
-            "num_heads": self.num_heads,
-            "max_length": self.max_length,
-        }
-        return {**super().get_config(), **config}

@@ -108,6 +108,3 @@ class TransformerEncoderLayer(TransformerLayer):
             x, self.feedforward(self.feedforward_residual.enter(x)), training=training
         )
         return x, scores
-
-    def compute_output_shape(self, inputs_shape, image_shape=None):
-        return inputs_shape

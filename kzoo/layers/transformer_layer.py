@@ -2,12 +2,12 @@
 
 import keras
 
-from kzoo.layers.composite_layer import CompositeLayer
 from kzoo.layers.dropout import Dropout
+from kzoo.layers.layer import Layer
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class Residual(CompositeLayer):
+class Residual(Layer):
     """Residual connection, dropout and layer normalization around a sublayer f.
 
         post-norm: LayerNorm(x + Dropout(f(x)))        (Vaswani et al. 2017, Section 5.4)
@@ -57,12 +57,6 @@ class Residual(CompositeLayer):
         outputs = inputs + self._dropout(outputs, training=training)
         return outputs if self._pre else self.layer_norm(outputs)
 
-    def compute_output_shape(self, inputs_shape, outputs_shape=None):
-        return inputs_shape
-
-    def get_config(self):
-        return {**super().get_config(), "norm": self.norm, "dropout": self.dropout}
-
 
 def check_norm(norm: str):
     """Raise `ValueError` for an unknown `norm`."""
@@ -71,7 +65,7 @@ def check_norm(norm: str):
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class FeedForward(CompositeLayer):
+class FeedForward(Layer):
     """Position-wise feed-forward network: f(x W₁ + b₁) W₂ + b₂.
 
     Args:
@@ -106,14 +100,8 @@ class FeedForward(CompositeLayer):
     def call(self, inputs):
         return self.outer(self.inner(inputs))
 
-    def compute_output_shape(self, inputs_shape):
-        return inputs_shape
 
-    def get_config(self):
-        return {**super().get_config(), "inner_dim": self.inner_dim, "activation": self.activation}
-
-
-class TransformerLayer(CompositeLayer):
+class TransformerLayer(Layer):
     """Base class with the settings of `TransformerEncoderLayer` and `TransformerDecoderLayer`; see there."""
 
     def __init__(
@@ -155,18 +143,3 @@ class TransformerLayer(CompositeLayer):
     def residual(self, name: str) -> Residual:
         """Return the residual connection of a sublayer, according to the settings."""
         return Residual(self.norm, self.dropout, dtype=self.dtype_policy, name=name)
-
-    def get_config(self):
-        config = {
-            "num_heads": self.num_heads,
-            "feedforward_dim": self.feedforward_dim,
-            "dropout": self.dropout,
-            "norm": self.norm,
-            "rotary": keras.saving.serialize_keras_object(self.rotary),
-            "activation": self.activation,
-        }
-        return {**super().get_config(), **config}
-
-    @classmethod
-    def from_config(cls, config):
-        return cls(**{**config, "rotary": keras.saving.deserialize_keras_object(config["rotary"])})

@@ -1,5 +1,7 @@
 """What every layer must do, in one helper: one line of a layer's test calls it."""
 
+import inspect
+
 import keras
 import numpy as np
 from keras import ops
@@ -32,6 +34,7 @@ def check_layer(layer, inputs: dict[str, np.ndarray], path):
     again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(layer))
     assert type(again) is type(layer)
     assert again.get_config() == layer.get_config()
+    assert {*inspect.signature(type(layer).__init__).parameters} <= {*layer.get_config(), "self", "kwargs"}
 
     # A saved model is the same model.
     model.save(path / "layer.keras")
