@@ -8,7 +8,7 @@ BOTH = tests/layers tests/models tests/decoding tests/training
 NOT_TENSORFLOW = $(addprefix --ignore=tests/training/test_, \
     language_model.py preparation.py starting_preset.py stopped_families.py \
     without_tensorflow.py)
-ONCE = tests/data tests/text tests/evaluation tests/papers $(filter-out tests/test_cli.py,$(wildcard tests/test_*.py))
+ONCE = tests/data tests/engine tests/text tests/evaluation tests/papers $(filter-out tests/test_cli.py,$(wildcard tests/test_*.py))
 
 .PHONY: demo test test-tensorflow test-jax test-served test-once test-torch test-all wheels lint setup clean
 
