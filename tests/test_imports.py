@@ -23,7 +23,7 @@ ALLOWED = {
     "models": {"models", "layers", "decoding", "export", "hub", "text", "errors", "files"},
     "presets": {"presets", "models", "decoding", "hub", "text", "errors", "files"},
     "evaluation": {"evaluation", "data", "scenes", "presets", "decoding", "text", "errors", "files"},
-    "export": {"export", "models", "decoding", "text", "errors", "files"},
+    "export": {"export", "engine", "models", "decoding", "text", "errors", "files"},
     "serve": {"serve", "models", "presets", "decoding", "text", "errors", "files"},
     "cli": {
         "cli",

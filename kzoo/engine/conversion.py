@@ -2,19 +2,24 @@
 
 import contextlib
 import hashlib
+import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from sentencepiece import SentencePieceProcessor
 
 from kzoo.errors import UserError
-from kzoo.files import cache_folder, whole_folder
+from kzoo.files import cache_folder, whole_folder, write_json
 from kzoo.hub.integrity import check_files, read_listing, read_object
 from kzoo.positions import pope_table, sine_table
 from kzoo.text.special_tokens import NOT_TEXT
 
 FORMAT = 1  # raise it when the conversion changes: models in the cache are then made anew
+# By the names that Keras and CTranslate2 have for them.
+ACTIVATIONS = {"relu": "RELU", "silu": "SWISH", "gelu": "GELU"}
 UNLIKELY = -60_000.0  # of the tokens that no text has; float16 holds it
 MAX_DISTANCE = 128  # of the relative positions, unless the preset says otherwise
 SIDES = ("source", "target")
@@ -36,7 +41,7 @@ def why_not(folder: Path) -> str | None:
         return "CTranslate2's Transformer has no place for glyphs"
     for name in settings["tokenizers"]:
         kind = read_object(folder / name)["class_name"]
-        if kind != "SubwordTokenizer":
+        if kind not in ("SubwordTokenizer", "MarianTokenizer"):
             return f"CTranslate2 takes plain SentencePiece, not a {kind}"
     return None
 
@@ -64,13 +69,16 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def convert(folder: Path, output: str | os.PathLike, precision: str = "float32"):
+def convert(
+    folder: Path, output: str | os.PathLike, precision: str = "float32", arguments: dict | None = None
+):
     """Write a preset as a CTranslate2 model, with its SentencePiece models beside it.
 
     Args:
         folder: the preset.
         output: folder to write; it appears complete or not at all.
         precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
+        arguments: of `translate_batch`, to be written beside it.
 
     Raises:
         UserError: the format does not hold the preset, or CTranslate2 is not installed.
@@ -79,6 +87,7 @@ def convert(folder: Path, output: str | os.PathLike, precision: str = "float32")
         raise UserError(reason)
     try:
         from ctranslate2.specs import TransformerSpec
+        from ctranslate2.specs.common_spec import Activation
     except ImportError:
         raise UserError("CTranslate2 is not installed: pip install ctranslate2") from None
     config = read_object(folder / "config.json")["config"]
@@ -87,37 +96,37 @@ def convert(folder: Path, output: str | os.PathLike, precision: str = "float32")
         config["num_heads"],
         pre_norm=config["norm"] == "pre",
         relative_attention_bias=config["position_encoding"] == "bias",
+        activation=getattr(Activation, ACTIVATIONS[config.get("activation", "relu")]),
     )
     spec.config.add_source_eos = True
     spec.config.decoder_start_token = "<s>"
     spec.config.layer_norm_epsilon = 1e-5
     with _weights(folder) as weight:
         _fill(spec, config, weight)
-    vocabularies = _vocabularies(folder)
+    names = dict(zip(SIDES, read_object(folder / "translator.json")["tokenizers"], strict=True))
+    assets = {side: folder / "assets" / name.removesuffix(".json") for side, name in names.items()}
     register = (spec.register_source_vocabulary, spec.register_target_vocabulary)
     for side, add in zip(SIDES, register, strict=True):
-        add(_pieces(vocabularies[side]))
+        add(_pieces(assets[side]))
     spec.validate()
     spec.optimize(quantization=None if precision == "float32" else precision)
     with whole_folder(output) as unfinished:
         spec.save(str(unfinished))
-        for side, model in vocabularies.items():
-            (unfinished / f"{side}.spm").write_bytes(model)
+        for side, name in names.items():
+            shutil.copyfile(assets[side] / "vocabulary.spm", unfinished / f"{side}.spm")
+            if (assets[side] / "pieces.json").is_file():
+                config = read_object(folder / name)["config"]
+                options = {key: config.get(key) for key in ("language", "normalize_punctuation")}
+                write_json(unfinished / f"{side}.json", {"vocabulary": _pieces(assets[side]), **options})
+        if arguments is not None:
+            write_json(unfinished / "translate_batch.json", arguments)
 
 
-def _vocabularies(folder: Path) -> dict[str, bytes]:
-    """Return both sides' SentencePiece models."""
-    names = read_object(folder / "translator.json")["tokenizers"]
-    return {
-        side: (folder / "assets" / name.removesuffix(".json") / "vocabulary.spm").read_bytes()
-        for side, name in zip(SIDES, names, strict=True)
-    }
-
-
-def _pieces(model: bytes) -> list[str]:
-    from sentencepiece import SentencePieceProcessor
-
-    processor = SentencePieceProcessor(model_proto=model)
+def _pieces(assets: Path) -> list[str]:
+    """Return a vocabulary's pieces in the order of their ids."""
+    if (assets / "pieces.json").is_file():
+        return json.loads((assets / "pieces.json").read_text("utf-8"))
+    processor = SentencePieceProcessor(str(assets / "vocabulary.spm"))
     return [processor.id_to_piece(token) for token in range(processor.vocab_size())]
 
 
@@ -150,6 +159,8 @@ def _fill(spec, config: dict, weight: Weight):
             _norm(stack.layer_norm, weight, f"layer_normalization{end}")
     projection = spec.decoder.projection
     projection.weight, projection.bias = tables[1], np.zeros(len(tables[1]), "float32")
+    if config.get("output_bias"):
+        projection.bias = weight("output_bias/0")
     projection.bias[NOT_TEXT] = UNLIKELY  # CTranslate2 by itself would write these too
     for number, layer in enumerate(spec.encoder.layer):
         name = f"transformer_encoder_layer{f'_{number}' * bool(number)}"

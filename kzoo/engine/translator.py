@@ -17,6 +17,7 @@ from kzoo.engine.conversion import SIDES, converted
 from kzoo.errors import UserError
 from kzoo.hub.integrity import read_object
 from kzoo.presets.description import own_search
+from kzoo.text.marian_pieces import MarianPieces
 from kzoo.text.sentences import one_line
 from kzoo.text.special_tokens import END
 from kzoo.text.texts import Hypothesis, SplitTexts, as_hypotheses, checked_texts, tokenize_within
@@ -54,6 +55,7 @@ class CTranslate2Translator:
 
     engine = "ctranslate2"
     image_shape = None
+    multilingual = embeds = False
 
     def __init__(self, folder: Path, compute_type: str = "float32", threads: int | None = None):
         try:
@@ -62,11 +64,13 @@ class CTranslate2Translator:
             raise UserError("CTranslate2 is not installed: pip install ctranslate2") from None
         settings, model = read_object(folder / "translator.json"), converted(folder)
         self.source_language = settings.get("source_language")
-        self.target_language = settings.get("target_language")
         self.search = own_search(folder)
         self.compute_type = compute_type
         self.max_length = read_object(folder / "config.json")["config"]["max_length"]
-        self.source_tokenizer, self.target_tokenizer = (Subwords(model / f"{side}.spm") for side in SIDES)
+        self.source_tokenizer, self.target_tokenizer = (_subwords(model, side) for side in SIDES)
+        self.target_language = settings.get("target_language")
+        self._written = self.source_tokenizer.vocabulary
+        self._ids = {piece: token for token, piece in enumerate(self.target_tokenizer.vocabulary)}
         try:
             self._model = ctranslate2.Translator(
                 str(model),
@@ -76,6 +80,22 @@ class CTranslate2Translator:
             )
         except ValueError as error:
             raise UserError(f"CTranslate2 cannot compute in {compute_type} here: {error}") from None
+
+    @property
+    def target_language(self) -> str | None:
+        """The code of the target language; as `Translator.target_language`."""
+        return self._target_language
+
+    @target_language.setter
+    def target_language(self, code: str | None):
+        self._target_language = code
+        if code in getattr(self.source_tokenizer, "languages", []):
+            self.source_tokenizer.language = code
+
+    @property
+    def languages(self) -> list[str | None]:
+        """The codes of the languages: the source's and the target's."""
+        return [self.source_language, self.target_language]
 
     def translate(self, texts: Iterable[str], **arguments) -> list[str]:
         """Translate sentences, or with `split_sentences` texts of several; the arguments are `n_best`'s."""
@@ -125,7 +145,7 @@ class CTranslate2Translator:
             for first in range(0, len(numbers), BLOCK):
                 block = numbers[first : first + BLOCK]
                 results = self._model.translate_batch(
-                    [self.source_tokenizer.pieces(tokens[number]) for number in block],
+                    [[self._written[token] for token in tokens[number]] for number in block],
                     max_batch_size=BATCH,
                     beam_size=search.beam_size,
                     num_hypotheses=search.beam_size if n > 1 else 1,
@@ -138,7 +158,7 @@ class CTranslate2Translator:
                     max_input_length=0,
                 )
                 for number, result in zip(block, results, strict=True):
-                    rows = [[*self.target_tokenizer.ids(row), END] for row in result.hypotheses]
+                    rows = [[*(self._ids[piece] for piece in row), END] for row in result.hypotheses]
                     found[number] = rows, result.scores
                 progress(len(block))
         return found
@@ -160,6 +180,13 @@ def why_not_searched(search: SearchSettings) -> str | None:
     return f"CTranslate2 divides log P by length^α, it has no {search.length_penalty}"
 
 
+def _subwords(model: Path, side: str) -> "Subwords | MarianPieces":
+    """Return the tokenizer of a side of a converted model."""
+    if (model / f"{side}.json").is_file():
+        return MarianPieces((model / f"{side}.spm").read_bytes(), **read_object(model / f"{side}.json"))
+    return Subwords(model / f"{side}.spm")
+
+
 class Subwords:
     """A SentencePiece model with the calls of a `SubwordTokenizer`."""
 
@@ -172,8 +199,7 @@ class Subwords:
     def detokenize(self, rows: list[list[int]]) -> list[str]:
         return self._processor.decode(rows)
 
-    def pieces(self, tokens: list[int]) -> list[str]:
-        return self._processor.id_to_piece(tokens)
-
-    def ids(self, pieces: list[str]) -> list[int]:
-        return self._processor.piece_to_id(pieces)
+    @property
+    def vocabulary(self) -> list[str]:
+        """The pieces in the order of their ids."""
+        return self._processor.id_to_piece(list(range(self._processor.vocab_size())))

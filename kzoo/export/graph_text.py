@@ -2,7 +2,7 @@
 
 from kzoo.errors import UserError
 from kzoo.text import CharacterTokenizer, MarianTokenizer, SubwordTokenizer
-from kzoo.text.marian_tokenizer import SPACE
+from kzoo.text.marian_pieces import SPACE
 from kzoo.text.tokenizers import UNKNOWN
 
 # The characters at which `str.splitlines` ends a line.

@@ -13,8 +13,8 @@ from kzoo.errors import UserError
 from kzoo.models.tensor_files import read_tensors
 from kzoo.models.transformer import TransformerBackbone
 from kzoo.models.translator import Translator
-from kzoo.text.character_tokenizer import SPECIAL
 from kzoo.text.marian_tokenizer import MarianTokenizer
+from kzoo.text.special_tokens import SPECIAL
 
 FILES = ("config.json", "vocab.json", "source.spm", "target.spm")
 # What Marian's configuration has if it says nothing, and what kzoo's Transformer does.

@@ -10,9 +10,9 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
 from kzoo.text.sentences import one_line
-from kzoo.text.tokenizers import END, NO_VOCABULARY, PAD, START, UNKNOWN
+from kzoo.text.special_tokens import SPECIAL, UNKNOWN
+from kzoo.text.tokenizers import NO_VOCABULARY
 
-SPECIAL = {PAD: "<pad>", UNKNOWN: "<unk>", START: "<s>", END: "</s>"}
 CHARACTERS_FILE = "characters.json"
 
 

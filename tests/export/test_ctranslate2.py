@@ -3,6 +3,7 @@
 import json
 import os
 
+import keras
 import numpy as np
 import pytest
 import sentencepiece
@@ -10,7 +11,6 @@ import sentencepiece
 from kzoo.decoding import GNMT, SearchSettings, batched_search
 from kzoo.errors import UserError
 from kzoo.export import export_ctranslate2
-from kzoo.export.ctranslate2 import array
 from kzoo.presets import attention_bridge_bilingual_tiny, pope_tiny, rope_tiny
 from kzoo.presets.pope import transformer
 from kzoo.text import MosesSubwordTokenizer, SubwordTokenizer, train_subwords
@@ -131,7 +131,8 @@ def test_every_form_scores_as_translate_does(
     post = backbone.decoder_layers[-1].feedforward_residual.layer_norm
     last = backbone.decoder_norm if norm == "pre" else post
     words, gamma, beta = (
-        array(v).copy() for v in (backbone.target_embedding.embeddings, last.gamma, last.beta)
+        np.array(keras.ops.convert_to_numpy(v))
+        for v in (backbone.target_embedding.embeddings, last.gamma, last.beta)
     )
     words[:, 0], words[[END, PAD, UNKNOWN, START], 0] = 0, (0.8, 3, 3, 3)
     gamma[0], beta[0] = 0, 6
