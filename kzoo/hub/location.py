@@ -1,5 +1,6 @@
 """Where a trained preset is: in a folder, on the zoo's shelf, or at a host, from which it is fetched once."""
 
+import glob
 import importlib.util
 import json
 import os
@@ -129,7 +130,8 @@ def parse_handle(handle: str) -> tuple[str, Fetch]:
         def fetch(names: list[str], folder: Path):
             from huggingface_hub import snapshot_download
 
-            snapshot_download(repository, revision=revision, allow_patterns=names, local_dir=folder)
+            patterns = [glob.escape(name) for name in names]
+            snapshot_download(repository, revision=revision, allow_patterns=patterns, local_dir=folder)
 
         return f"hf/{repository}/{quote(revision or 'main', safe='')}", fetch
     if match := KAGGLE.fullmatch(handle):

@@ -4,6 +4,8 @@ There is no network in tests: the one function of each host's package that downl
 copies from a local folder, and leaves notes of its own, as the real one does.
 """
 
+import fnmatch
+import hashlib
 import json
 import os
 import shutil
@@ -48,8 +50,12 @@ class Hub:
             (folder / path).write_bytes(content)
 
     def snapshot_download(self, repository, *, revision, allow_patterns, local_dir):
-        for name in allow_patterns:
-            self.download((repository, revision), name, local_dir, ".cache/huggingface")
+        every = [
+            path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*") if path.is_file()
+        ]
+        for name in every:
+            if any(fnmatch.fnmatchcase(name, pattern) for pattern in allow_patterns):  # the real one's way
+                self.download((repository, revision), name, local_dir, ".cache/huggingface")
 
     def model_download(self, handle, path, *, output_dir):
         self.download(handle, path, Path(output_dir), ".complete")
@@ -141,10 +147,18 @@ def test_no_network_is_said(hub, tmp_path, handle):
 
 def test_a_break_leaves_nothing_and_the_next_try_all(hub, tmp_path):
     weights = (hub.folder / "model.weights.h5").rename(hub.folder / "elsewhere")
-    refused(HANDLE, HANDLE, "cannot be fetched", "model.weights.h5")
+    refused(HANDLE, HANDLE, "model.weights.h5")
     assert kept(tmp_path) == []
     weights.rename(hub.folder / "model.weights.h5")
     check_files(locate(HANDLE), read_listing(locate(HANDLE)))
+
+
+def test_a_name_is_no_pattern(hub):
+    (hub.folder / "notes[1].txt").write_text("kept")
+    metadata = json.loads((hub.folder / "metadata.json").read_text())
+    metadata["files"]["notes[1].txt"] = hashlib.sha256(b"kept").hexdigest()
+    (hub.folder / "metadata.json").write_text(json.dumps(metadata))
+    assert (locate(HANDLE) / "notes[1].txt").read_text() == "kept"
 
 
 def test_what_a_killed_download_left_is_removed_by_the_next(hub, tmp_path):
