@@ -1,22 +1,19 @@
 """Pictures and the features of them: which picture is whose, and how commands show one."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:  # the command line starts without it
-    import numpy as np
 
 from kzoo.errors import UserError
 
 MOST = 400  # pixels in width or height: enough for a page or a plot
 
 
-def shown_picture(path: Path) -> "np.ndarray":
+def shown_picture(path: Path):
     """Return an image file as uint8 `(h, w, 3)`, scaled down to `MOST` pixels, proportions kept.
 
     Raises:
         UserError: the file is missing or cannot be read.
     """
+    import numpy as np
     from PIL import Image
 
     from kzoo.models.images import read_picture

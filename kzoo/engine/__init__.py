@@ -29,7 +29,10 @@ def chosen_engine(
     from kzoo.engine.conversion import why_not
     from kzoo.engine.translator import why_not_searched
 
-    reason = why_not(folder) or why_not_searched(search)
+    try:
+        reason = why_not(folder) or why_not_searched(search)
+    except UserError as error:  # of a damaged preset, which Keras's way of loading tells more of
+        reason = str(error)
     if only_keras := [name for name, value in (needs or {}).items() if value]:
         reason = f"CTranslate2 is not used with {' or '.join(only_keras)}"
     if importlib.util.find_spec("ctranslate2") is None:

@@ -23,6 +23,7 @@ ACTIVATIONS = {"relu": "RELU", "silu": "SWISH", "gelu": "GELU"}
 UNLIKELY = -60_000.0  # of the tokens that no text has; float16 holds it
 MAX_DISTANCE = 128  # of the relative positions, unless the preset says otherwise
 SIDES = ("source", "target")
+TOKENIZERS = ("SubwordTokenizer", "MarianTokenizer")
 
 Weight = Callable[[str], np.ndarray]
 
@@ -30,19 +31,30 @@ Weight = Callable[[str], np.ndarray]
 def why_not(folder: Path) -> str | None:
     """Return why CTranslate2's format cannot hold a preset; `None` if it can."""
     configuration = read_object(folder / "config.json")
-    config, settings = configuration["config"], read_object(folder / "translator.json")
-    if configuration["class_name"] != "TransformerBackbone" or settings["class"] != "Translator":
-        return f"CTranslate2 holds Transformers of one direction, not {configuration['class_name']}"
-    if config.get("image_shape") is not None:
-        return "CTranslate2's Transformer reads text only"
-    if config["position_encoding"] == "rope" or config["position_options"].get("per_head"):
-        return f"CTranslate2's Transformer has no place for position_encoding={config['position_encoding']!r}"
-    if config.get("source_embedding", "lookup") != "lookup":
-        return "CTranslate2's Transformer has no place for glyphs"
-    for name in settings["tokenizers"]:
-        kind = read_object(folder / name)["class_name"]
-        if kind not in ("SubwordTokenizer", "MarianTokenizer"):
-            return f"CTranslate2 takes plain SentencePiece, not a {kind}"
+    names = read_object(folder / "translator.json")["tokenizers"]
+    kinds = [read_object(folder / name)["class_name"] for name in names]
+    return why_not_held(configuration["class_name"], configuration["config"], kinds)
+
+
+def why_not_held(backbone: str, config: dict, tokenizers: list[str]) -> str | None:
+    """Return why CTranslate2's format cannot hold a model; `None` if it can.
+
+    Args:
+        backbone: its class.
+        config: its arguments.
+        tokenizers: their classes.
+    """
+    if backbone != "TransformerBackbone" or config.get("image_shape") is not None:
+        return f"CTranslate2's format holds Transformers that read text only, not this {backbone}"
+    refused = {
+        "position_encoding": config["position_encoding"] == "rope",
+        "position_options": config["position_options"].get("per_head"),
+        "source_embedding": config.get("source_embedding", "lookup") != "lookup",
+    }
+    if name := next((name for name, found in refused.items() if found), None):
+        return f"CTranslate2's Transformer has no place for {name}={config[name]!r}"
+    if kind := next((kind for kind in tokenizers if kind not in TOKENIZERS), None):
+        return f"CTranslate2 takes plain SentencePiece, not a {kind}"
     return None
 
 

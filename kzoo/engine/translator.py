@@ -89,8 +89,13 @@ class CTranslate2Translator:
     @target_language.setter
     def target_language(self, code: str | None):
         self._target_language = code
-        if code in getattr(self.source_tokenizer, "languages", []):
+        if code in self.target_languages:
             self.source_tokenizer.language = code
+
+    @property
+    def target_languages(self) -> list[str]:
+        """The codes of the languages that the vocabulary names."""
+        return getattr(self.source_tokenizer, "languages", [])
 
     @property
     def languages(self) -> list[str | None]:

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 from kzoo.decoding import Exponent, SearchSettings
-from kzoo.engine.conversion import convert
+from kzoo.engine.conversion import convert, why_not_held
 from kzoo.errors import UserError
 from kzoo.export.precision import check_precision, is_quantized
 from kzoo.files import check_replaceable
@@ -33,13 +33,18 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
     """
     check_precision(precision)
     arguments = search_arguments(translator.search)
-    if is_quantized(translator.backbone):
+    backbone = translator.backbone
+    sides = () if translator.multilingual else (translator.source_tokenizer, translator.target_tokenizer)
+    kinds = [type(tokenizer).__name__ for tokenizer in sides if tokenizer is not None]
+    if reason := why_not_held(type(backbone).__name__, backbone.get_config(), kinds):
+        raise UserError(reason)
+    if is_quantized(backbone):
         raise UserError(
             "the translator is quantized already: export the one it was made from, with precision='int8'"
         )
     check_replaceable(folder, "model.bin")
     if precision == "float16":
-        check_float16(translator.backbone.weights)
+        check_float16(backbone.weights)
     with tempfile.TemporaryDirectory() as place:
         preset = Path(place) / "preset"
         translator.save_to_preset(preset, dtype="float32")

@@ -17,6 +17,7 @@ from kzoo.layers.glyph_embedding import GlyphEmbedding
 from kzoo.layers.image_text_attention import ImageTextAttention
 from kzoo.layers.linear_chain_crf import LinearChainCRF
 from kzoo.layers.multi_head_attention import MultiHeadAttention
+from kzoo.layers.output_bias import OutputBias
 from kzoo.layers.per_head_pope import PerHeadPoPE
 from kzoo.layers.picture_encoder import PictureEncoder
 from kzoo.layers.pope_embedding import PoPEEmbedding
@@ -38,6 +39,7 @@ __all__ = [
     "ImageTextAttention",
     "LinearChainCRF",
     "MultiHeadAttention",
+    "OutputBias",
     "PerHeadPoPE",
     "PictureEncoder",
     "PoPEEmbedding",

@@ -2,9 +2,11 @@
 
 import keras
 
+from kzoo.layers.layer import Layer
+
 
 @keras.saving.register_keras_serializable("kzoo")
-class OutputBias(keras.layers.Layer):
+class OutputBias(Layer):
     """Adds a learned number to the logit of each token, 0 at first.
 
     Call arguments:
@@ -14,11 +16,12 @@ class OutputBias(keras.layers.Layer):
         `(…, V)`.
     """
 
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
     def build(self, inputs_shape):
         self.bias = self.add_weight((inputs_shape[-1],), name="bias", initializer="zeros")
 
     def call(self, inputs):
         return inputs + self.bias
-
-    def compute_output_shape(self, inputs_shape):
-        return inputs_shape

@@ -13,6 +13,7 @@ from kzoo.models.transformer import TransformerBackbone
 from kzoo.models.translator import Translator
 from kzoo.text import (  # noqa: F401, a translator is saved with its tokenizers
     CharacterTokenizer,
+    MarianTokenizer,
     MosesSubwordTokenizer,
     SubwordTokenizer,
     TruecasedSubwordTokenizer,

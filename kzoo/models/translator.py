@@ -95,18 +95,19 @@ class Translator(WholeBatchLoss, keras.Model):
         """The code of the target language.
 
         For a vocabulary that names languages, as OPUS-MT's of several targets do, it is what texts are
-        translated into; it can be any of `source_tokenizer.languages`.
+        translated into; it can be any of `target_languages`.
         """
         return self._target_language
 
     @target_language.setter
     def target_language(self, code: str | None):
         self._target_language = code
-        if code in self._choices:
+        if code in self.target_languages:
             self.source_tokenizer.language = code
 
     @property
-    def _choices(self) -> list[str]:
+    def target_languages(self) -> list[str]:
+        """The codes of the languages that the vocabulary names, each of which can be the target language."""
         return getattr(self.source_tokenizer, "languages", [])
 
     @property
@@ -318,7 +319,7 @@ class Translator(WholeBatchLoss, keras.Model):
         Raises:
             UserError: languages that the model lacks, or none where it has several.
         """
-        if target in self._choices:
+        if target in self.target_languages:
             return self.source_language, target
         for asked, own in zip((source, target), self.languages, strict=True):
             if asked not in (None, own):
@@ -330,7 +331,7 @@ class Translator(WholeBatchLoss, keras.Model):
 
     def _tokenizers(self, direction: Direction) -> tuple[Tokenizer | None, Tokenizer | None]:
         """Return the tokenizers of a source and a target."""
-        if direction[1] in self._choices:
+        if direction[1] in self.target_languages:
             return self.source_tokenizer.for_language(direction[1]), self.target_tokenizer
         return self.source_tokenizer, self.target_tokenizer
 

@@ -233,7 +233,7 @@ def direction(
                 "with --from and --to"
             )
         return translator.between(source, target)
-    if target in getattr(translator.source_tokenizer, "languages", ()):
+    if target in getattr(translator, "target_languages", ()):
         translator.target_language = target
     translator.source_language = translator.source_language or source
     translator.target_language = translator.target_language or target

@@ -145,7 +145,7 @@ def test_a_damaged_preset_is_refused(tokenizers, tmp_path):
 @pytest.mark.parametrize(
     ("preset", "reason"),
     [
-        ("attention_bridge_m2m_tiny_multi30k", "one direction"),
+        ("attention_bridge_m2m_tiny_multi30k", "AttentionBridgeBackbone"),
         ("glyph_tiny_tatoeba_zh_en", "RecurrentBackbone"),
         ("image_text_tiny_scenes_en_de", "text only"),
     ],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import sentencepiece
 
-from kzoo.decoding import GNMT, SearchSettings, batched_search
+from kzoo.decoding import GNMT, SearchSettings, batched_search, search_settings
 from kzoo.errors import UserError
 from kzoo.export import export_ctranslate2
 from kzoo.presets import attention_bridge_bilingual_tiny, pope_tiny, rope_tiny
@@ -62,8 +62,8 @@ def test_searches_as_translate_does(translator, multi30k, tmp_path, monkeypatch)
 
     On 200 sentences; with KZOO_SLOW=1 on 1,000.
     """
-    for name, sizes in (("LENGTHS", (48,)), ("ROWS", (50,))):  # one shape: each is traced on its own
-        monkeypatch.setattr(batched_search, name, sizes)
+    monkeypatch.setattr(search_settings, "LENGTHS", (48,))  # one shape: each is traced on its own
+    monkeypatch.setattr(batched_search, "ROWS", (50,))
     sentences = multi30k.sentences("test_2016_flickr", "en")[:: 1 if os.environ.get("KZOO_SLOW") else 5]
     export_ctranslate2(translator, tmp_path / "model")
     theirs = each_text_once(*n_best(tmp_path / "model", "float32", sentences))
@@ -119,9 +119,11 @@ SMALL = {
 def test_every_form_scores_as_translate_does(
     norm, position_encoding, vocabularies, random, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(batched_search, "LENGTHS", ())  # one padded length, for one trace
+    monkeypatch.setattr(search_settings, "LENGTHS", ())  # one padded length, for one trace
     tokenizers = [
-        SubwordTokenizer(train_subwords(SENTENCES * 5, 40 + 4 * side)) for side in range(vocabularies)
+        SubwordTokenizer(train_subwords(SENTENCES * 5, 40 + 4 * side), config_file=f"{side}.json")
+        for side in range(vocabularies)
+        for side in range(vocabularies)
     ]
     translator = transformer(*tokenizers, norm=norm, position_encoding=position_encoding, **SMALL)
     backbone = translator.backbone
