@@ -32,6 +32,8 @@ def _shelf() -> Path:
 
 SHELF = _shelf()
 # One of them may be missing, which is reported when the preset is read.
+# The files of a Marian model beside its weights; some have one vocabulary for both sides.
+MARIAN_FILES = ("vocab.json", "target_vocab.json", "source.spm", "target.spm", "tokenizer_config.json")
 MARKS = ("config.json", "metadata.json")
 
 
@@ -148,15 +150,24 @@ def parse_handle(handle: str) -> tuple[str, Fetch]:
 
 
 def _fill(folder: Path, handle: str, fetch: Fetch):
-    """Fetch a preset's metadata and the files that it lists, and check them."""
-    _fetch([METADATA_FILE], folder, handle, fetch)
-    listing = read_listing(folder, handle)
-    _fetch(list(listing), folder, handle, fetch)
-    check_files(folder, listing, handle)
+    """Fetch a preset's metadata and the files that it lists, and check them; or a Marian model's files."""
+    if handle.startswith("hf:"):
+        _fetch([METADATA_FILE, "config.json"], folder, handle, fetch)
+    if not (folder / METADATA_FILE).is_file() and is_marian(folder):
+        _fetch([*MARIAN_FILES, "model.safetensors"], folder, handle, fetch)
+        if not (folder / "model.safetensors").is_file():
+            _fetch(["pytorch_model.bin"], folder, handle, fetch)
+        listing = []
+    else:
+        _fetch([METADATA_FILE], folder, handle, fetch)
+        listing = read_listing(folder, handle)
+        _fetch(list(listing), folder, handle, fetch)
+        check_files(folder, listing, handle)
     for own in (".cache", ".complete"):  # where the two packages note what they have done
         shutil.rmtree(folder / own, ignore_errors=True)
-    for name in (METADATA_FILE, *listing):
-        to_disk(folder / name)  # before the folder gets its name, in case power fails
+    for path in folder.rglob("*"):
+        if path.is_file():
+            to_disk(path)  # before the folder gets its name, in case power fails
 
 
 def _fetch(names: list[str], folder: Path, handle: str, fetch: Fetch):

@@ -5,12 +5,13 @@ import hashlib
 import importlib
 import os
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kzoo.errors import UserError, nearest
-from kzoo.files import cache_folder, sha256
+from kzoo.files import cache_folder
 from kzoo.hub import location
 from kzoo.hub.integrity import read_object
 from kzoo.hub.location import SHELF, is_marian, shelved
@@ -120,10 +121,11 @@ def locate(preset: str | os.PathLike) -> Path:
 
 def _converted(folder: Path, name: str) -> Path:
     """Return the preset in the cache that a repository with a Marian model was converted to."""
-    files = sorted(path for path in folder.iterdir() if path.is_file())
-    key = "\n".join(f"{path.name} {sha256(path)}" for path in files)
+    files = sorted((path.name, path.stat()) for path in folder.iterdir() if path.is_file())
+    key = str([folder.resolve(), *((file, stat.st_size, stat.st_mtime_ns) for file, stat in files)])
     preset = cache_folder() / "converted" / hashlib.sha256(key.encode()).hexdigest()[:32]
     if not preset.is_dir():
+        print(f"{name}: converted to a preset of kzoo's, once", file=sys.stderr)
         from kzoo.models.marian import convert_marian
 
         convert_marian(folder, preset, name.partition("@")[0].rstrip("/").rpartition("/")[2])

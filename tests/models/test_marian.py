@@ -4,14 +4,20 @@ import copy
 import json
 import shutil
 
+import ctranslate2
 import keras
 import numpy as np
 import pytest
+from scipy.special import log_softmax
 
+from kzoo.data import open_corpus
+from kzoo.engine.conversion import converted
+from kzoo.engine.translator import CTranslate2Translator
 from kzoo.errors import UserError
 from kzoo.models.marian import read_marian
 from kzoo.models.tensor_files import read_tensors
 from kzoo.presets import load
+from kzoo.presets.shelf import locate
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("transformers", reason="transformers is not installed")
@@ -102,6 +108,44 @@ def test_it_is_loaded_saved_and_loaded_again(tmp_path):
     assert again.translate(texts) == translator.translate(texts)
 
 
+def test_it_is_fetched_by_its_handle(tmp_path, monkeypatch):
+    folder, fetched = repositories.make(tmp_path / "opus-mt-en-de"), []
+
+    def snapshot_download(repository, *, revision, allow_patterns, local_dir):
+        for path in folder.iterdir():
+            if path.name in allow_patterns:
+                fetched.append(path.name)
+                shutil.copyfile(path, local_dir / path.name)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
+    translator = load("hf://Helsinki-NLP/opus-mt-en-de")
+    assert translator.languages == ["en", "de"]
+    assert "model.safetensors" in fetched and "generation_config.json" not in fetched
+    fetched.clear()
+    texts = ["A dog runs.", "Two men sing."]
+    assert load("hf://Helsinki-NLP/opus-mt-en-de").translate(texts) == load(folder).translate(texts)
+    assert fetched == []  # it is in the cache
+
+
+def test_the_engine_has_its_scores(tmp_path):
+    folder = locate(repositories.make(tmp_path / "opus-mt-en-mul", languages=("fra", "deu")))
+    model, random = load(folder), np.random.default_rng(1)
+    source, target = random.integers(4, 90, 9), random.integers(4, 90, 12)
+    logits = keras.ops.convert_to_numpy(
+        model({"source": np.array([[*source, 3]]), "target": np.array([[2, *target]])})
+    )[0]
+    logits[:, :3] = -np.inf
+    expected = [log_softmax(row)[token] for row, token in zip(logits, [*target, 3], strict=True)]
+    pieces = [[[model.source_tokenizer.id_to_token(token) for token in row]] for row in (source, target)]
+    [scored] = ctranslate2.Translator(str(converted(folder))).score_batch(*pieces)
+    np.testing.assert_allclose(scored.log_probs, expected, atol=1e-4)
+    engine = CTranslate2Translator(folder)
+    for texts in (TEXTS, [">>fra<< A dog runs."]):
+        assert engine.source_tokenizer(texts) == model.source_tokenizer(texts)
+    engine.target_language = "fra"
+    assert engine.source_tokenizer(["A dog."]) == model.source_tokenizer([">>fra<<A dog."])
+
+
 def test_the_target_language_is_chosen(tmp_path):
     folder = repositories.make(tmp_path / "opus-mt-en-mul", languages=("fra", "deu"))
     translator = load(folder)
@@ -148,3 +192,59 @@ def repository(tmp_path_factory):
 def changed(folder, **values):
     path = folder / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    sizes = {"size": 400, "d_model": 64, "encoder_ffn_dim": 128, "decoder_ffn_dim": 128}
+    folder = tmp_path_factory.mktemp("trained") / "opus-mt-en-de"
+    return repositories.train(repositories.make(folder, **sizes))
+
+
+def generated(folder, sentences: list[str]) -> list[tuple[str, float]]:
+    """Return transformers' best translation of each sentence, and how far its score is above the second's."""
+    tokenizer, model, found = repositories.tokenizer(folder), repositories.model(folder), []
+    for sentence in sentences:
+        result = model.generate(
+            **tokenizer([sentence], return_tensors="pt"),
+            num_beams=4,
+            num_return_sequences=2,
+            length_penalty=0.0,
+            early_stopping=True,
+            max_length=48,
+            suppress_tokens=[tokenizer.pad_token_id, tokenizer.unk_token_id],
+            renormalize_logits=True,
+            return_dict_in_generate=True,
+            output_scores=True,
+        )
+        first, second = result.sequences_scores.tolist()
+        found.append((tokenizer.decode(result.sequences[0], skip_special_tokens=True), first - second))
+    return found
+
+
+def test_translations_are_transformers(trained):
+    sentences = open_corpus("scenes").sentences("test", "en")[:200]
+    expected = generated(trained, sentences)
+    search = {"beam_size": 4, "length_penalty": 0.0}
+    ours = load(trained).translate(sentences, **search)
+    theirs = CTranslate2Translator(locate(trained)).translate(sentences, **search)
+    differ = [
+        (number, one, two, text)
+        for number, (one, two, (text, lead)) in enumerate(zip(ours, theirs, expected, strict=True))
+        if lead > 1e-4 and not one == two == text
+    ]
+    assert sum(lead > 1e-4 for _, lead in expected) > 150
+    assert differ == []
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="SavedModels are TensorFlow's")
+def test_a_saved_model_translates_the_same(trained, tmp_path):
+    import tensorflow as tf
+
+    translator = load(trained)
+    translator.export(str(tmp_path / "model"), beam_size=2)
+    texts = [text for text in TEXTS if text.isascii()]
+    served = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
+    found = served(text=tf.constant(texts))["translation"].numpy()
+    expected = translator.translate(texts, beam_size=2)
+    assert [text.decode() for text in found] == expected
