@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 import typer
 
 from kzoo.cli import options
-from kzoo.cli.console import progress_bar, start_backend
+from kzoo.cli.console import progress_bar
+from kzoo.cli.engines import engine_name, open_translator
 from kzoo.errors import UserError
 from kzoo.files import check_writable
 
@@ -38,6 +39,8 @@ def evaluate(
         Literal["right", "shuffled", "none"], typer.Option(help="Which image is shown with each sentence.")
     ] = "right",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the scores.")] = None,
+    engine: options.EngineOption = "auto",
+    compute_type: options.ComputeType = "float32",
 ):
     """Translate a corpus's splits, or your own files, and score them with sacreBLEU.
 
@@ -50,7 +53,7 @@ def evaluate(
     from kzoo.evaluation.scores import evaluate as evaluate_splits
     from kzoo.evaluation.scores import score_table, write_scores
     from kzoo.presets.description import scored_search
-    from kzoo.presets.shelf import direction, load, locate, preset_name
+    from kzoo.presets.shelf import direction, locate, preset_name
     from kzoo.training.scored_text import directions_to_score, languages_known, splits_to_score, text_to_score
 
     splits = split or []
@@ -62,16 +65,13 @@ def evaluate(
     data = text_to_score(folder, files, corpus, splits)
     if output:
         check_writable(output)
-    start_backend()
-    from kzoo.models.images import shown_images
-
-    translator = load(preset)
-    translator.search = search
+    translator = open_translator(preset, folder, search, engine, compute_type, {"pictures": images})
     reads_images = bool(getattr(translator, "image_shape", None))
     if (images or shown != "right") and not reads_images:
         raise UserError(f"preset {preset} reads text only: leave {'--images' if images else '--shown'} out")
     about = {"preset": preset_name(preset, folder), "corpus": data.name, "licence": data.licence}
-    searched = {**search.entries(), "truncate": truncate}
+    searched = {**search.entries(), "truncate": truncate, "engine": engine_name(translator)}
+    how = f"{search}, {engine_name(translator)}"
 
     if translator.multilingual and not (source or target or files):
         name, directions, unseen = directions_to_score(folder, data, splits, translator.languages)
@@ -80,7 +80,7 @@ def evaluate(
             scores = evaluate_directions(
                 translator, data, name, directions, truncate=truncate, progress=advance
             )
-        print(f"{summarize_directions(scores, unseen or ())}\n{search}")
+        print(f"{summarize_directions(scores, unseen or ())}\n{how}")
         if output:
             write_directions(scores, output, unseen, **about, **searched)
         return
@@ -95,12 +95,14 @@ def evaluate(
     seen = None
     if reads_images:  # for all splits, before the first is translated: any of them may lack images
         about["shown"] = shown
+        from kzoo.models.images import shown_images
+
         seen = {name: shown_images(translator, data.images(name), counts[name], shown) for name in splits}
     with progress_bar("translating", sum(counts.values())) as advance:
         scores, translations = evaluate_splits(
             translator, data, splits, source, target, truncate=truncate, progress=advance, images=seen
         )
-    print(f"{score_table(scores)}\n{search}")
+    print(f"{score_table(scores)}\n{how}")
     if reads_images and scores[0].meteor is None:
         print(LEFT_OUT, file=sys.stderr)
     if data.name == "scenes" and (words := score_scenes(translations, source, target)):

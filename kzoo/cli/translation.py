@@ -13,8 +13,8 @@ import typer
 from filelock import lock_descriptor
 
 from kzoo.cli import options
-from kzoo.cli.console import progress_bar, start_backend, telling_when_stopped
-from kzoo.engine import chosen_engine
+from kzoo.cli.console import progress_bar, telling_when_stopped
+from kzoo.cli.engines import open_translator
 from kzoo.errors import UserError
 from kzoo.files import check_writable, sha256, whole_file
 
@@ -74,7 +74,7 @@ def translate(
     """Translate a sentence, a file or standard input."""
     from kzoo.data import open_features
     from kzoo.presets.description import own_search
-    from kzoo.presets.shelf import direction, load, locate
+    from kzoo.presets.shelf import direction, locate
 
     folder = locate(preset)
     search = own_search(folder).changed(
@@ -99,17 +99,8 @@ def translate(
     features = open_features(images) if images else None
     if output:
         check_writable(output)
-    if (
-        chosen_engine(folder, engine, search, {"pictures": image or images, "a prefix": prefix})
-        == "ctranslate2"
-    ):
-        from kzoo.engine.translator import CTranslate2Translator
-
-        translator = CTranslate2Translator(folder, compute_type)
-    else:
-        start_backend()
-        translator = load(preset)
-    translator.search = search
+    needs = {"pictures": image or images, "a prefix": prefix}
+    translator = open_translator(preset, folder, search, engine, compute_type, needs)
     translator = direction(translator, source, target)
     rows = _images(translator, preset, image, features, len(sentences))
     if prefix:

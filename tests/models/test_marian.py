@@ -196,7 +196,7 @@ def changed(folder, **values):
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    sizes = {"size": 400, "d_model": 64, "encoder_ffn_dim": 128, "decoder_ffn_dim": 128}
+    sizes = {"size": 200, "d_model": 64, "encoder_ffn_dim": 128, "decoder_ffn_dim": 128}
     folder = tmp_path_factory.mktemp("trained") / "opus-mt-en-de"
     return repositories.train(repositories.make(folder, **sizes))
 
