@@ -1,6 +1,6 @@
 """Decoding speed: sentences per second with beam 5, `Translator.translate` against CTranslate2 4.8.
 
-    pip install -e '.[ctranslate2]'
+    pip install -e .
     python benchmarks/decoding_speed.py --preset pope_tiny_multi30k_en_de --rounds 5
 
 Both translate the first sentences of Multi30k's test_2016_flickr with the same weights in float32, from text

@@ -1,6 +1,6 @@
 """Serving speed: `kzoo serve` under concurrent clients; SavedModel, `translate` and CTranslate2; in one run.
 
-    pip install -e '.[serve,ctranslate2]'
+    pip install -e '.[serve]'
     python benchmarks/serving_speed.py --preset pope_tiny_multi30k_en_de
 
 First two servers, with batching and without, in turns: 1, 8 and 64 clients on loopback, each requesting one
