@@ -4,7 +4,7 @@ import importlib.util
 from pathlib import Path
 from typing import Literal
 
-from kzoo.decoding.search_settings import SearchSettings
+from kzoo.decoding.search_settings import Exponent, SearchSettings
 from kzoo.errors import UserError
 
 Engine = Literal["auto", "keras", "ctranslate2"]
@@ -41,6 +41,6 @@ def chosen_engine(
         if reason:
             raise UserError(f"{reason}; leave --engine out for Keras's search")
         return engine
-    # With these, its search stops at other hypotheses.
-    differs = search.min_length or search.no_repeat_ngram
+    # With these, its search ends with other hypotheses.
+    differs = search.min_length or search.no_repeat_ngram or search.length_penalty == Exponent(0)
     return "keras" if reason or differs else "ctranslate2"

@@ -32,7 +32,7 @@ class CTranslate2Translator:
 
     Imports neither Keras nor TensorFlow. The converted model is kept in the cache. Both searches find the
     same hypotheses, but for ties, those that reach the maximum length, and those of a search with a minimum
-    length or without repeated n-grams.
+    length, without repeated n-grams, or with α = 0.
 
     Args:
         folder: the preset, as `kzoo.hub.locate` returns it.

@@ -165,7 +165,11 @@ def test_what_the_search_lacks_is_keras_s():
     assert why_not(folder) is None
     assert chosen_engine(folder, "auto", SearchSettings()) == "ctranslate2"
     assert chosen_engine(folder, "keras", SearchSettings()) == "keras"
-    for search in (SearchSettings(length_penalty=GNMT(0.6)), SearchSettings(min_length=4)):
+    for search in (
+        SearchSettings(length_penalty=GNMT(0.6)),
+        SearchSettings(min_length=4),
+        SearchSettings(5, 0),
+    ):
         assert chosen_engine(folder, "auto", search) == "keras"
     assert chosen_engine(folder, "auto", SearchSettings(), {"a prefix": "Ein"}) == "keras"
 
