@@ -16,7 +16,6 @@ from kzoo.data.unknown_characters import unknown_characters
 from kzoo.errors import UserError, nearest
 from kzoo.files import whole_folder, write_json
 from kzoo.hub.integrity import preset_files
-from kzoo.hub.location import locate
 from kzoo.models import (
     SGD,
     Adam,
@@ -27,7 +26,7 @@ from kzoo.models import (
 )
 from kzoo.models.images import image_rows
 from kzoo.presets import build, list_presets, load
-from kzoo.presets.shelf import direction, is_builder
+from kzoo.presets.shelf import direction, is_builder, locate
 from kzoo.text import UNKNOWN
 from kzoo.training.checkpoints import saved_in
 from kzoo.training.corpus import naming, recipe_directions, text_languages
