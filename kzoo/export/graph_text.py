@@ -102,7 +102,7 @@ def graph_marian(tokenizer: MarianTokenizer):
             blank = tf.equal(tf.strings.strip(text), "")
             code = tf.where((code == "") & ~blank, default, code)
             codes = tf.RaggedTensor.from_row_lengths(
-                tf.boolean_mask(code, code != ""), tf.cast(code != "", tf.int32)
+                tf.boolean_mask(code, code != ""), tf.cast(code != "", tf.int64)
             )
             pieces = tf.concat([codes, self.pieces.tokenize(rest)], axis=1)
             return tf.ragged.map_flat_values(self.numbers.lookup, pieces)

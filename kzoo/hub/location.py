@@ -151,15 +151,14 @@ def parse_handle(handle: str) -> tuple[str, Fetch]:
 
 def _fill(folder: Path, handle: str, fetch: Fetch):
     """Fetch a preset's metadata and the files that it lists, and check them; or a Marian model's files."""
-    if handle.startswith("hf:"):
-        _fetch([METADATA_FILE, "config.json"], folder, handle, fetch)
-    if not (folder / METADATA_FILE).is_file() and is_marian(folder):
+    _fetch([METADATA_FILE], folder, handle, fetch)
+    if not (folder / METADATA_FILE).is_file():
+        _fetch(["config.json"], folder, handle, fetch)
+    if is_marian(folder):
         _fetch([*MARIAN_FILES, "model.safetensors"], folder, handle, fetch)
         if not (folder / "model.safetensors").is_file():
             _fetch(["pytorch_model.bin"], folder, handle, fetch)
-        listing = []
     else:
-        _fetch([METADATA_FILE], folder, handle, fetch)
         listing = read_listing(folder, handle)
         _fetch(list(listing), folder, handle, fetch)
         check_files(folder, listing, handle)
