@@ -3,7 +3,7 @@
 from kzoo.errors import UserError
 from kzoo.text import CharacterTokenizer, MarianTokenizer, SubwordTokenizer
 from kzoo.text.marian_pieces import SPACE
-from kzoo.text.tokenizers import UNKNOWN
+from kzoo.text.special_tokens import SPECIAL, UNKNOWN
 
 # The characters at which `str.splitlines` ends a line.
 LINE_ENDS = "[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+"
@@ -91,7 +91,7 @@ def graph_marian(tokenizer: MarianTokenizer):
             self.pieces = tensorflow_text.SentencepieceTokenizer(tokenizer.proto, out_type=tf.string)
             pairs = tf.lookup.KeyValueTensorInitializer(vocabulary, tf.range(len(vocabulary), dtype=tf.int32))
             self.numbers = tf.lookup.StaticHashTable(pairs, default_value=UNKNOWN)
-            self.shown = tf.constant(["", vocabulary[UNKNOWN], "", "", *vocabulary[4:]])
+            self.shown = tf.constant([""] * len(SPECIAL) + vocabulary[len(SPECIAL) :])
 
         def tokenize(self, text):
             """Return the token ids `(B, None)` of texts `(B,)`, ragged."""
