@@ -128,7 +128,7 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
             minloglevel=2,
             **skipped,
         )
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:  # the latter for a size that no integer holds
         reason = str(error).splitlines()[-1].split("] ")[-1].strip()
         if found := re.search(r"required_chars\. \d+ vs (\d+)", reason):
             reason = f"its characters alone are {int(found[1]):,}, with the special tokens"

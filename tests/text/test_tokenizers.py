@@ -138,6 +138,8 @@ def test_what_ends_a_line_is_never_a_word(end, kind, tokenizers):
 def test_too_large_a_vocabulary_is_named(sentences):
     with pytest.raises(UserError, match="no vocabulary_size=90000 subwords can be learned"):
         train_subwords(sentences, 90000)
+    with pytest.raises(UserError, match=f"no vocabulary_size={10**20} subwords can be learned"):
+        train_subwords(sentences, 10**20)
     with pytest.raises(UserError, match="=20 .*: its characters alone are 26, with the special tokens"):
         train_subwords(["abcdefghijklmnopqrstu"], 20)
 
