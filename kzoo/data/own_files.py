@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from kzoo.data.corpora import Corpus
 from kzoo.data.text_files import (
@@ -287,6 +285,9 @@ def _groups(sides: Sequence[Sequence[str]]) -> tuple[np.ndarray, int]:
         ends.append(np.array([numbers.setdefault(text, len(numbers)) for text in texts]) + offset)
         offset += len(numbers)
     rows, nodes = np.tile(np.arange(count), len(sides)), np.concatenate(ends)
+    from scipy.sparse import coo_array  # imported here: half a second of every command's start
+    from scipy.sparse.csgraph import connected_components
+
     links = coo_array((np.ones(len(rows), bool), (rows, nodes)), shape=(offset, offset))
     _, found = connected_components(links, directed=False)
     distinct, group = np.unique(found[:count], return_inverse=True)
