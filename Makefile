@@ -38,9 +38,10 @@ test-once: setup
 test-torch: setup
 	KERAS_BACKEND=torch $(BIN)/python -m pytest -q tests/layers
 
-# Also what takes minutes or the network: fresh environments, examples in the documentation.
-test-all: test
+# Also what takes minutes or the network: fresh environments, examples in the documentation, transformers.
+test-all: test .venv-torch/ready
 	KZOO_SLOW=1 $(BIN)/python -m pytest -q tests/slow tests/test_docs.py
+	KERAS_BACKEND=tensorflow .venv-torch/bin/python -m pytest -q tests/models/test_marian.py
 
 # The library, and the shelf's trained presets.
 wheels: setup
@@ -57,5 +58,12 @@ setup: .venv/ready
 	$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check -c constraints.txt -e '.[tensorflow,jax,dev]'
 	touch $@
 
+# With PyTorch and transformers, which OPUS-MT's models are compared with.
+.venv-torch/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-torch
+	.venv-torch/bin/python -m pip install -q --no-compile --disable-pip-version-check -c constraints.txt \
+	    -e '.[tensorflow,dev]' torch transformers
+	touch $@
+
 clean:
-	rm -rf .venv dist
+	rm -rf .venv .venv-torch dist
