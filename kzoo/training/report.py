@@ -161,53 +161,41 @@ class CountedBatches(WrappedBatches):
         return inputs, labels, weights
 
 
-class Speed(keras.callbacks.Callback):
-    """Logs each epoch's seconds, target tokens per second, and the share of its time spent making batches.
+class RunReport(keras.callbacks.Callback):
+    """Logs each epoch's speed, and reports that of the run at its end.
+
+    It logs an epoch's seconds, target tokens per second, and the share of its time spent making batches.
+    Place it before the callbacks that read or add times.
 
     Args:
         batches: the training batches.
-        checkpoints: they keep the time of an epoch over several starts of a run.
         account: of the batches.
-    """
-
-    def __init__(self, batches: keras.utils.PyDataset, checkpoints: Checkpoints, account: Account):
-        super().__init__()
-        self.batches, self.checkpoints, self.account = batches, checkpoints, account
-
-    def on_epoch_begin(self, epoch, logs=None):
-        self._earlier, self._made = self.checkpoints.seconds, self.account.seconds
-
-    def on_epoch_end(self, epoch, logs=None):
-        logs["seconds"] = self.checkpoints.seconds
-        words = self.batches.num_words * self.checkpoints.batch / len(self.batches)
-        logs["tokens_per_second"] = words / logs["seconds"]
-        here = logs["seconds"] - self._earlier  # 0 if only the score was left
-        logs["input_share"] = (self.account.seconds - self._made) / here if here else 0.0
-
-
-class RunReport(keras.callbacks.Callback):
-    """Measures a training and reports its speed at the end; place it after the callbacks that log times.
-
-    Args:
-        account: of the batches trained on.
         checkpoints: they keep the time of an epoch over several starts of a run.
         began: time of `time.perf_counter` at which the run was started.
         devices: int. Number of devices that train together.
     """
 
-    def __init__(self, account: Account, checkpoints: Checkpoints, began: float, devices: int = 1):
+    def __init__(
+        self,
+        batches: keras.utils.PyDataset,
+        account: Account,
+        checkpoints: Checkpoints,
+        began: float,
+        devices: int = 1,
+    ):
         super().__init__()
-        self.account, self.checkpoints, self.devices = account, checkpoints, devices
-        self._earlier = 0.0
-        self.epochs: list[dict] = []
+        self.batches, self.account, self.checkpoints = batches, account, checkpoints
+        self.devices, self.epochs = devices, []
         self._began, self._training, self._first_step, self._steps = began, None, None, 0
+        self._earlier = 0.0  # seconds of earlier starts, whose batches the account has not seen
         self._peak = 0
 
     def on_train_begin(self, logs=None):
         self._training = self._training or time.perf_counter()
 
     def on_epoch_begin(self, epoch, logs=None):
-        self._earlier += self.checkpoints.seconds  # of earlier starts, which the account has not seen
+        self._before, self._made = self.checkpoints.seconds, self.account.seconds
+        self._earlier += self._before
 
     def on_train_batch_end(self, batch, logs=None):
         self._steps += 1
@@ -215,7 +203,12 @@ class RunReport(keras.callbacks.Callback):
             self._first_step = time.perf_counter() - self._training
 
     def on_epoch_end(self, epoch, logs=None):
-        self.epochs.append(dict(logs))
+        seconds = self.checkpoints.seconds
+        words = self.batches.num_words * self.checkpoints.batch / len(self.batches)
+        here = seconds - self._before  # 0 if only the score was left
+        share = (self.account.seconds - self._made) / here if here else 0.0
+        logs |= {"seconds": seconds, "tokens_per_second": words / seconds, "input_share": share}
+        self.epochs.append(logs)  # itself, to which later callbacks add
 
     def on_train_end(self, logs=None):
         self._peak = peak_memory()  # before what the report itself holds, and a copy of the model

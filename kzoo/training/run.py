@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import sys
@@ -20,7 +21,7 @@ from kzoo.training.corpus import recipe_corpus
 from kzoo.training.distribution import open_strategy
 from kzoo.training.preemption import Interruptible, Preemption
 from kzoo.training.recipe import Recipe, check_recipe
-from kzoo.training.report import Account, CountedBatches, History, RunReport, Speed, curves, print_report
+from kzoo.training.report import Account, CountedBatches, History, RunReport, curves, print_report
 from kzoo.training.resuming import fit_from
 from kzoo.training.run_folder import RECIPE, claim, one_process, record
 from kzoo.training.signals import nothing_to_save
@@ -110,7 +111,7 @@ def train(
         if strategy.is_chief:
             record(folder, recipe)  # the keys that may differ may have changed
         account = Account()
-        report = RunReport(account, checkpoints, began, strategy.devices)
+        report = RunReport(batches, account, checkpoints, began, strategy.devices)
         if recipe.language_model_epochs and checkpoints.step == 0:
             seeds = checkpoints.seeds()
             task.train_decoder(translator, shared, folder, verbose, preemption)
@@ -121,7 +122,7 @@ def train(
         callbacks = [
             *rate_callbacks(recipe),
             MostSteps(recipe.steps),
-            Speed(batches, checkpoints, account),
+            report,
             # Before scoring: weights that the last step made NaN cannot translate.
             keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: checkpoints.check_finite()),
             Interruptible(task.score(translator), preemption),
@@ -129,7 +130,6 @@ def train(
             checkpoints,
             history,
             *(curves(folder / "tensorboard") if strategy.is_chief else ()),
-            report,
             preemption,
         ]
         counted = strategy.share(CountedBatches(batches, account))
@@ -207,13 +207,8 @@ def too_long_a_warm_up(recipe: Recipe, batches: int) -> str:
 
 def rate_callbacks(recipe: Recipe) -> list[keras.callbacks.Callback]:
     """Return the callback that sets the rate of each epoch, if the recipe halves it."""
-    if not recipe.halve_after:
-        return []
-    return [
-        keras.callbacks.LearningRateScheduler(
-            lambda epoch: halved_rate(recipe.rate, recipe.halve_after, epoch)
-        )
-    ]
+    rate = functools.partial(halved_rate, recipe.rate, recipe.halve_after)
+    return [keras.callbacks.LearningRateScheduler(rate)] if recipe.halve_after else []
 
 
 def halved_rate(rate: float, halve_after: int, epoch: int) -> float:

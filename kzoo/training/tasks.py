@@ -8,8 +8,10 @@ from pathlib import Path
 
 import keras
 import numpy as np
+from keras_hub.tokenizers import Tokenizer
 
 from kzoo.data import Batches, Corpus, Extractor, FeatureFile, PairBatches, ShardedBatches
+from kzoo.data.batch_shapes import check_longest
 from kzoo.data.language_pairs import two_languages
 from kzoo.data.pair_batches import check_weights
 from kzoo.data.unknown_characters import unknown_characters
@@ -70,6 +72,46 @@ class Task:
         self._read_validation(translator, folder)
         return translator
 
+    def _tokens(
+        self,
+        split: str,
+        languages: Sequence[str],
+        texts: Sequence[list[str]],
+        tokenizers: Sequence[Tokenizer],
+        limit: int,
+    ) -> tuple[list[list[list[int]]], np.ndarray | None]:
+        """Return each text's token ids, without or cut to what is too long, and the rows; `None` for all.
+
+        Args:
+            split: what the texts are of.
+            languages: theirs.
+            texts: sentences, aligned.
+            tokenizers: theirs.
+            limit: int. Maximum length of a sentence, with its start or end symbol.
+
+        Raises:
+            UserError: a sentence is too long, and the recipe does not say what becomes of it; or none fits.
+        """
+        sides = [tokenizer(text) for tokenizer, text in zip(tokenizers, texts, strict=True)]
+        if split == "train":
+            self.unknown = {
+                language: unknown_characters(*side, UNKNOWN)
+                for language, *side in zip(languages, texts, sides, tokenizers, strict=True)
+            }
+        if self.recipe.truncate:
+            return [[tokens[: limit - 1] for tokens in side] for side in sides], None
+        longest = np.max([list(map(len, side)) for side in sides], axis=0) + 1
+        if self.recipe.too_long == "error":
+            with naming(self.corpus, split, *languages):
+                check_longest(longest, limit, "sentence" if len(sides) == 1 else "sentence pair")
+        kept = np.flatnonzero(longest <= limit)
+        if len(kept) == len(longest):
+            return sides, None
+        if not len(kept):
+            raise UserError(f"split {split}: each sentence is longer than {limit} subwords: raise max_length")
+        print_dropped(split, len(longest) - len(kept), len(longest), limit)
+        return [rows_of(side, kept) for side in sides], kept
+
 
 class OneDirection(Task):
     """A recipe with a `source` and a `target`: the model translates from one to the other."""
@@ -108,20 +150,17 @@ class OneDirection(Task):
         return LabelSmoothedCrossEntropy(recipe.label_smoothing)
 
     def _read_validation(self, translator: keras.Model, folder: Path):
-        recipe = self.recipe
+        recipe, split = self.recipe, self.recipe.validation
         if recipe.language_model_epochs and not hasattr(translator.backbone, "language_model"):
             raise UserError(
                 f"{recipe.preset} has no recurrent decoder to train first: leave language_model_epochs out"
             )
         if translator.image_shape:
             self._read_images(translator, folder)
-        if recipe.too_long == "drop":
-            sources = [translator.source_tokenizer(self.validation[0])]
-            kept = kept_rows(recipe.validation, sources, translator.backbone.max_length)
-            self.validation = tuple([side[row] for row in kept] for side in self.validation)
-            self.images[recipe.validation] = rows_of(self.images.get(recipe.validation), kept)
-        with naming(self.corpus, recipe.validation, recipe.source):
-            translator.tokenize_source(self.validation[0], recipe.truncate)  # raises now if one is too long
+        source = [recipe.source], self.validation[:1], [translator.source_tokenizer]
+        _, kept = self._tokens(split, *source, translator.backbone.max_length)
+        self.validation = tuple(rows_of(side, kept) for side in self.validation)
+        self.images[split] = rows_of(self.images.get(split), kept)
 
     def _read_images(self, translator: keras.Model, folder: Path):
         if self.shards:
@@ -149,25 +188,13 @@ class OneDirection(Task):
         return batches
 
     def _batches(self, translator: keras.Model, pairs: tuple[list[str], list[str]], split: str) -> Batches:
-        recipe, most, images = self.recipe, translator.backbone.max_length, self.images.get(split)
-        longest = min(most, recipe.tokens)
-        tokenizers = (translator.source_tokenizer, translator.target_tokenizer)
-        sides = [tokenizer(text) for tokenizer, text in zip(tokenizers, pairs, strict=True)]
-        if split == "train":
-            languages = recipe.source, recipe.target
-            self.unknown = {
-                language: unknown_characters(*side, UNKNOWN)
-                for language, *side in zip(languages, pairs, sides, tokenizers, strict=True)
-            }
-        if recipe.truncate:
-            sides = [[tokens[: longest - 1] for tokens in side] for side in sides]
-        elif recipe.too_long == "drop":
-            kept = kept_rows(split, sides, longest)
-            sides, images = [[side[row] for row in kept] for side in sides], rows_of(images, kept)
-        with naming(self.corpus, split, recipe.source, recipe.target):
-            return Batches(
-                *sides, recipe.tokens, recipe.num_shapes, recipe.seed, max_length=most, images=images
-            )
+        recipe, most = self.recipe, translator.backbone.max_length
+        languages = recipe.source, recipe.target
+        tokenizers = translator.source_tokenizer, translator.target_tokenizer
+        sides, kept = self._tokens(split, languages, pairs, tokenizers, min(most, recipe.tokens))
+        images = rows_of(self.images.get(split), kept)
+        settings = recipe.tokens, recipe.num_shapes, recipe.seed
+        return Batches(*sides, *settings, max_length=most, images=images)
 
     def train_decoder(
         self,
@@ -210,11 +237,11 @@ class SeveralDirections(Task):
 
     def learn(self, folder: Path) -> dict:
         """Return the tokenizers of the run in `folder`, learned if necessary."""
-        size, form = self.recipe.vocabulary_size, self.recipe.text
-        return {
-            language: learned_subwords(folder, language, text, size, form, language)
-            for language, text in self.train.items()
-        }
+        size, form, tokenizers = self.recipe.vocabulary_size, self.recipe.text, {}
+        for language, text in self.train.items():
+            side = {language: (language, text)}
+            (tokenizers[language],) = learned_subwords(folder, language, side, size, form)
+        return tokenizers
 
     def _translator(self, folder: Path) -> keras.Model:
         recipe = self.recipe
@@ -232,32 +259,19 @@ class SeveralDirections(Task):
         return SentenceCrossEntropy(self.recipe.label_smoothing)
 
     def _read_validation(self, translator: keras.Model, folder: Path):
-        recipe = self.recipe
-        if recipe.too_long == "drop":
-            sides = [translator.tokenizers[code](text) for code, text in self.validation.items()]
-            kept = kept_rows(recipe.validation, sides, translator.backbone.max_length)
-            self.validation = {code: [text[row] for row in kept] for code, text in self.validation.items()}
-        for language, text in self.validation.items():
-            with naming(self.corpus, recipe.validation, language):
-                translator.tokenize(text, language, recipe.truncate)  # raises now if one is too long
+        tokenizers = [translator.tokenizers[language] for language in self.validation]
+        text = list(self.validation), self.validation.values(), tokenizers
+        _, kept = self._tokens(self.recipe.validation, *text, translator.backbone.max_length)
+        self.validation = {language: rows_of(text, kept) for language, text in self.validation.items()}
 
     def batches(self, translator: keras.Model) -> PairBatches:
         """Return the training batches of all directions, in turn."""
         recipe, most = self.recipe, translator.backbone.max_length
-        longest, tokens = most if recipe.sentences else min(most, recipe.tokens), {}
-        if recipe.too_long == "drop":
-            sides = [translator.tokenizers[code](text) for code, text in self.train.items()]
-            kept = kept_rows("train", sides, longest)
-            self.train = {code: [text[row] for row in kept] for code, text in self.train.items()}
-        for language, text in self.train.items():
-            with naming(self.corpus, "train", language):
-                tokens[language] = translator.tokenize(text, language, recipe.truncate)
-            tokenizer = translator.tokenizers[language]
-            self.unknown[language] = unknown_characters(text, tokens[language], tokenizer, UNKNOWN)
-            if recipe.truncate:
-                tokens[language] = [sentence[: longest - 1] for sentence in tokens[language]]
+        tokenizers = [translator.tokenizers[language] for language in self.train]
+        limit = most if recipe.sentences else min(most, recipe.tokens)
+        sides, _ = self._tokens("train", list(self.train), self.train.values(), tokenizers, limit)
         return PairBatches(
-            tokens,
+            dict(zip(self.train, sides, strict=True)),
             self.directions,
             recipe.languages,
             self.weights or None,
@@ -291,9 +305,8 @@ def make_optimizer(recipe: Recipe, width: int) -> keras.optimizers.Optimizer:
     if recipe.optimizer == "noam":  # Vaswani et al. 2017, Section 5.3
         rate = NoamSchedule(width, recipe.warmup_steps, recipe.rate_factor, recipe.accumulate)
         return Adam(rate, beta_1=0.9, beta_2=recipe.beta_2, epsilon=1e-9, **shared)
-    if (
-        recipe.optimizer == "adam"
-    ):  # Kingma and Ba 2014, Algorithm 1, whose ε is PyTorch's too; Keras's is 1e-7
+    if recipe.optimizer == "adam":
+        # Kingma and Ba 2014, Algorithm 1, whose ε is PyTorch's too; Keras's is 1e-7.
         return Adam(recipe.rate, epsilon=1e-8, **shared)
     return SGD(recipe.rate, **shared)
 
@@ -364,33 +377,15 @@ def run_extractor(folder: Path, images) -> dict | None:
         ) from None
 
 
-def kept_rows(split: str, sides: Sequence[list[list[int]]], limit: int) -> np.ndarray:
-    """Return the numbers of the rows whose sentences all fit, and print how many do not.
-
-    Args:
-        split: its name.
-        sides: the token ids of each side's sentences, without start and end.
-        limit: int. Maximum length of a sentence, with its start or end symbol.
-
-    Raises:
-        UserError: none fits.
-    """
-    longest = np.max([list(map(len, side)) for side in sides], axis=0) + 1
-    kept = np.flatnonzero(longest <= limit)
-    if not len(kept):
-        raise UserError(f"split {split}: each sentence is longer than {limit} subwords: raise max_length")
-    if len(kept) < len(longest):
-        print_dropped(split, len(longest) - len(kept), len(longest), limit)
-    return kept
-
-
 def print_dropped(split: str, count: int, total: int, limit: int):
     """Print how many pairs were left out."""
     print(f"split {split}: {count:,} of {total:,} pairs left out, with more than {limit} subwords")
 
 
-def rows_of(images: np.ndarray | FeatureFile | None, kept: np.ndarray) -> np.ndarray | FeatureFile | None:
-    """Return the images of the rows that are kept."""
-    if isinstance(images, FeatureFile):
-        return dataclasses.replace(images, order=images.order[kept])
-    return None if images is None else images[kept]
+def rows_of(rows, kept: np.ndarray | None):
+    """Return the rows, in a list, an array or a file of features, that are kept; all for `None`."""
+    if rows is None or kept is None:
+        return rows
+    if isinstance(rows, FeatureFile):
+        return dataclasses.replace(rows, order=rows.order[kept])
+    return [rows[row] for row in kept] if isinstance(rows, list) else rows[kept]

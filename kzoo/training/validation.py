@@ -33,16 +33,12 @@ class TranslationScore(keras.callbacks.Callback):
         lowercase: bool = False,
     ):
         super().__init__()
-        self.source, self.target = source, target
-        self.metric, self.truncate, self.images = bleu_metric(language, lowercase), truncate, images
+        self.source, self.target, self.language, self.lowercase = source, target, language, lowercase
+        self.options = {"truncate": truncate} | ({} if images is None else {"images": images})
 
     def on_epoch_end(self, epoch, logs=None):
-        start = time.perf_counter()
-        shown = {} if self.images is None else {"images": self.images}
-        translations = self.model.translate(
-            self.source, beam_size=1, truncate=self.truncate, split_sentences=False, **shown
-        )
-        logs["val_bleu"] = self.metric.corpus_score(translations, [self.target]).score
+        start, text = time.perf_counter(), (self.source, self.target)
+        logs["val_bleu"] = greedy_bleu(self.model, *text, self.language, self.lowercase, **self.options)
         logs["val_seconds"] = time.perf_counter() - start
 
 
@@ -72,17 +68,17 @@ class DirectionScores(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         start, scores = time.perf_counter(), {}
         for source, target in self.pairs:
-            translations = self.model.translate(
-                self.text[source],
-                source,
-                target,
-                beam_size=1,
-                truncate=self.truncate,
-                split_sentences=False,
-            )
-            metric = bleu_metric(target, self.lowercase)
-            scores[source, target] = metric.corpus_score(translations, [self.text[target]]).score
-            logs[f"val_bleu_{source}_{target}"] = scores[source, target]
+            model, text = self.model.between(source, target), (self.text[source], self.text[target])
+            bleu = greedy_bleu(model, *text, target, self.lowercase, truncate=self.truncate)
+            scores[source, target] = logs[f"val_bleu_{source}_{target}"] = bleu
         between = [score for (source, target), score in scores.items() if source != target]
         logs["val_bleu"] = sum(between) / len(between)
         logs["val_seconds"] = time.perf_counter() - start
+
+
+def greedy_bleu(
+    model: keras.Model, source: list[str], target: list[str], language: str, lowercase: bool, **options
+) -> float:
+    """Return the BLEU of a model's greedy translations; `options` are further arguments of `translate`."""
+    translations = model.translate(source, beam_size=1, split_sentences=False, **options)
+    return bleu_metric(language, lowercase).corpus_score(translations, [target]).score

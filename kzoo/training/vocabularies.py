@@ -36,49 +36,32 @@ def learned_tokenizers(recipe: Recipe, folder: Path, source: Iterable[str], targ
         source: sentences that they are learned from if there are none yet.
         target: their translations.
     """
-    size = recipe.vocabulary_size
-    if recipe.source_characters:
-        characters = learned_characters(folder, source, recipe.source_characters)
-        return [
-            characters,
-            learned_subwords(folder, "target", target, size, recipe.text, recipe.target),
-        ]
-    if recipe.joint_vocabulary and recipe.text == "raw":
-        return [learned_subwords(folder, "joint", [*source, *target], size)]
+    size, form, tokenizers = recipe.vocabulary_size, recipe.text, []
     sides = {"source": (recipe.source, source), "target": (recipe.target, target)}
-    if recipe.joint_vocabulary:
-        return shared_subwords(folder, "joint", sides, size, recipe.text)
-    return [
-        learned_subwords(folder, side, sentences, size, recipe.text, language)
-        for side, (language, sentences) in sides.items()
-    ]
+    if recipe.source_characters:
+        tokenizers = [learned_characters(folder, source, recipe.source_characters)]
+        del sides["source"]
+    elif recipe.joint_vocabulary:
+        joint = {"joint": ("", [*source, *target])} if form == "raw" else sides
+        return learned_subwords(folder, "joint", joint, size, form)
+    for side, text in sides.items():
+        tokenizers += learned_subwords(folder, side, {side: text}, size, form)
+    return tokenizers
 
 
 def learned_subwords(
-    folder: Path, name: str, sentences: list[str], size: int, text: str = "raw", language: str = ""
-) -> SubwordTokenizer:
-    """Return the run's tokenizer of this name.
-
-    Args:
-        folder: the run's folder; the vocabulary is stored there as `subwords.NAME.model`.
-        name: such as a language.
-        sentences: what it is learned from if the run has none yet.
-        size: int. Number of subwords.
-        text: `"raw"`; or in Moses's form: `"lowercased"`, or `"truecased"`, whose word forms are stored in
-            the run as `truecaser.LANGUAGE.json`.
-        language: language code, for Moses.
-    """
-    return shared_subwords(folder, name, {name: (language, sentences)}, size, text)[0]
-
-
-def shared_subwords(
-    folder: Path, name: str, sides: dict[str, tuple[str, list[str]]], size: int, text: str
+    folder: Path, name: str, sides: dict[str, tuple[str, list[str]]], size: int, text: str = "raw"
 ) -> list[SubwordTokenizer]:
     """Return the run's tokenizers that share the vocabulary of this name, one for each side.
 
     Args:
-        folder, name, size, text: as for `learned_subwords`.
-        sides: for each side's name, its language and its sentences.
+        folder: the run's folder; the vocabulary is stored there as `subwords.NAME.model`.
+        name: such as a language.
+        sides: for each side's name, its language code, for Moses, and its sentences, from which the
+            vocabulary is learned if the run has none yet.
+        size: int. Number of subwords.
+        text: `"raw"`; or in Moses's form: `"lowercased"`, or `"truecased"`, whose word forms are stored in
+            the run as `truecaser.LANGUAGE.json`.
 
     Raises:
         UserError: Moses does not know how one of the languages is written.

@@ -126,7 +126,7 @@ def test_a_bad_recipe_leaves_nothing(tmp_path):
         ),
         (
             {"model": {**RECIPE.model, "max_length": 8}},
-            r"^split val \(scenes\): sentence \d+ has \d+ subwords",
+            r"^split val \(scenes\): sentence pair \d+ has \d+ subwords",
         ),
     ):
         with pytest.raises(UserError, match=message):

@@ -29,9 +29,10 @@ from kzoo.training.arithmetic import (
     picture_products,
     training_flops,
 )
-from kzoo.training.report import Account, CountedBatches, RunReport, Speed, peak_memory
+from kzoo.training.report import Account, CountedBatches, RunReport, peak_memory
 
 D, F, V = 32, 48, 70
+THREE = Batches([[5]] * 6, [[6] * 4] * 6, tokens=10, num_shapes=1)  # batches, of 30 target tokens
 
 
 def test_batches_are_counted():
@@ -55,12 +56,15 @@ def test_batches_are_counted():
 def test_a_short_run_reports_what_it_trained_not_what_was_made_ahead(monkeypatch):
     monkeypatch.setattr("kzoo.training.report.measured_peak", lambda dtype: 1e9)
     account = Account(batches=15, sentences=30, source_words=150, target_words=300, places=450, seconds=1.0)
-    report = RunReport(account, SimpleNamespace(seconds=0.0), time.perf_counter())
+    checkpoints = SimpleNamespace(seconds=0.0, batch=3)
+    report = RunReport(THREE, account, checkpoints, time.perf_counter())
     report.set_model(SimpleNamespace(backbone=transformer(), dtype_policy=keras.DTypePolicy("float32")))
     report.on_train_begin()
+    report.on_epoch_begin(0)
     for batch in range(10):
         report.on_train_batch_end(batch)
-    report.on_epoch_end(0, {"seconds": 4.0})
+    checkpoints.seconds = 4.0
+    report.on_epoch_end(0, {})
     rows = dict(report.rows())
     needed = training_flops(report.model.backbone, 20, 100, 200, 0) / 4.0
     assert rows["target tokens per second"] == "50"
@@ -73,12 +77,14 @@ def test_a_report_is_of_all_devices_and_of_this_start_alone(monkeypatch):
     monkeypatch.setattr("kzoo.training.report.measured_peak", lambda dtype: 1e9)
     monkeypatch.setattr("kzoo.training.report.training_flops", lambda backbone, *counts: 1e9 * counts[-1])
     account = Account(batches=1, sentences=1, source_words=5, target_words=8, source_types=2, places=16)
-    report = RunReport(account, SimpleNamespace(seconds=6.0), time.perf_counter(), devices=2)
+    checkpoints = SimpleNamespace(seconds=6.0, batch=3)
+    report = RunReport(THREE, account, checkpoints, time.perf_counter(), devices=2)
     report.set_model(SimpleNamespace(backbone=None, dtype_policy=keras.DTypePolicy("float32")))
     report.on_train_begin()
     report.on_epoch_begin(3)
     report.on_train_batch_end(0)
-    report.on_epoch_end(3, {"seconds": 10.0})
+    checkpoints.seconds = 10.0
+    report.on_epoch_end(3, {})
     rows = dict(report.rows())
     assert rows["target tokens per second"] == "2"
     assert rows["arithmetic needed for them"] == "0.5 GFLOP/s"  # of the source's types
@@ -89,20 +95,22 @@ def test_a_report_is_of_all_devices_and_of_this_start_alone(monkeypatch):
 
 def test_a_report_says_where_the_time_went(monkeypatch):
     """Of a start at 100 that goes on 10 seconds in, and trains the next epoch in a `fit` of its own."""
-    clock, checkpoints = SimpleNamespace(now=110.0), SimpleNamespace(seconds=10.0)
+    clock, checkpoints = SimpleNamespace(now=110.0), SimpleNamespace(seconds=10.0, batch=3)
     monkeypatch.setattr("kzoo.training.report.time", SimpleNamespace(perf_counter=lambda: clock.now))
     monkeypatch.setattr("kzoo.training.report.measured_peak", lambda dtype: 1e9)
     monkeypatch.setattr("kzoo.training.report.training_flops", lambda *counts: 1e9)
     account = Account(batches=2, source_words=5, target_words=8, places=16, seconds=10.0)
-    report = RunReport(account, checkpoints, 100.0)
+    report = RunReport(THREE, account, checkpoints, 100.0)
     report.set_model(SimpleNamespace(backbone=None, dtype_policy=keras.DTypePolicy("float32")))
-    for epoch, (seconds, val_seconds) in enumerate([(30.0, 7.0), (30.0, 8.0)]):
+    for epoch, val_seconds in enumerate((7.0, 8.0)):
         report.on_train_begin()
         report.on_epoch_begin(epoch)
         clock.now += 5
         report.on_train_batch_end(0)
         clock.now += 30
-        report.on_epoch_end(epoch, {"seconds": seconds, "val_seconds": val_seconds})
+        checkpoints.seconds, logs = 30.0, {}
+        report.on_epoch_end(epoch, logs)
+        logs["val_seconds"] = val_seconds  # of a later callback
         report.on_train_end()
         checkpoints.seconds = 0.0
     clock.now = 200.0
@@ -124,14 +132,13 @@ def test_the_peak_memory_of_a_process_is_what_linux_counts(monkeypatch):
 
 def test_speed_counts_this_start_s_batches_in_this_start_s_time():
     """Of an epoch that goes on, 12 seconds in: 8 more, of which making batches took 2."""
-    batches, account = Batches([[5]] * 6, [[6] * 4] * 6, tokens=10, num_shapes=1), Account(seconds=7.0)
-    assert (len(batches), batches.num_words) == (3, 30)
-    checkpoints = SimpleNamespace(seconds=12.0, batch=2)
-    speed = Speed(batches, checkpoints, account)
-    speed.on_epoch_begin(1)
+    account, checkpoints = Account(seconds=7.0), SimpleNamespace(seconds=12.0, batch=2)
+    assert (len(THREE), THREE.num_words) == (3, 30)
+    report = RunReport(THREE, account, checkpoints, 0.0)
+    report.on_epoch_begin(1)
     checkpoints.seconds, account.seconds = 20.0, 9.0
     logs = {}
-    speed.on_epoch_end(1, logs)
+    report.on_epoch_end(1, logs)
     assert logs == {"seconds": 20.0, "tokens_per_second": 1.0, "input_share": 0.25}
 
 

@@ -12,15 +12,15 @@ THAI = ["ผู้ชายดื่มน้ำ", "เด็กเล่นอ�
 @pytest.mark.parametrize("text", ["lowercased", "truecased"])
 def test_moses_s_form_of_a_language_that_it_takes_apart_is_refused(tmp_path, text):
     with pytest.raises(UserError, match="not for language 'th': .* in 3 of 3 sentences; choose text = 'raw'"):
-        learned_subwords(tmp_path, "th", THAI, 40, text, "th")
+        learned_subwords(tmp_path, "th", {"th": ("th", THAI)}, 40, text)
     assert not list(tmp_path.iterdir())
-    tokenizer = learned_subwords(tmp_path, "th", THAI, 40)
+    (tokenizer,) = learned_subwords(tmp_path, "th", {"th": ("", THAI)}, 40)
     assert tokenizer.detokenize(tokenizer(THAI)) == THAI
 
 
 def test_turkish_cannot_be_truecased(tmp_path):
     with pytest.raises(UserError, match="'truecased' does not know the two kinds of i of language 'tr'"):
-        learned_subwords(tmp_path, "tr", ["İki adam."], 40, "truecased", "tr")
+        learned_subwords(tmp_path, "tr", {"tr": ("tr", ["İki adam."])}, 40, "truecased")
     assert not list(tmp_path.iterdir())
 
 
@@ -39,5 +39,6 @@ def test_turkish_cannot_be_truecased(tmp_path):
 def test_moses_s_form_is_for_languages_whose_words_stay_whole(tmp_path, language, sentences):
     filler = ["two dogs are running fast in the snow"] * 9
     size = 60 if len(sentences) < 5 else 600
-    tokenizer = learned_subwords(tmp_path, language, [*sentences, *filler], size, "lowercased", language)
+    sides = {language: (language, [*sentences, *filler])}
+    (tokenizer,) = learned_subwords(tmp_path, language, sides, size, "lowercased")
     assert tokenizer.language == language
