@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from filelock import lock_descriptor
+from filelock import FileLock, Timeout
 
 from kzoo.errors import UserError
 
@@ -144,7 +144,7 @@ def unfinished_folder(path: Path) -> Iterator[Path]:
     unfinished = path.with_name(_hidden(path.name))
     unfinished.mkdir()
     try:
-        with _held(unfinished):
+        with held(unfinished):
             yield unfinished
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -159,25 +159,31 @@ def _remove_abandoned(path: Path):
         with contextlib.suppress(OSError):  # another process's, or just moved
             # A younger one may not be locked yet.
             if time.time() - left.stat().st_mtime > 60:
-                with _held(left) as mine:
+                with held(left) as mine:
                     if mine:
                         shutil.rmtree(left)
 
 
 @contextlib.contextmanager
-def _held(folder: Path) -> Iterator[bool]:
-    """Lock a folder while the block and this process run; yield whether no other process has it locked."""
-    if WINDOWS:  # which opens no folders
-        yield False
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
+def held(path: Path) -> Iterator[bool | None]:
+    """Lock a file or folder, by a file `.lock` beside it, while the block and this process run.
+
+    Yields whether no other process has it locked; `None` where the file system cannot tell.
+    """
+    lock, mine = FileLock(f"{path}.lock", timeout=0), None
+    with contextlib.suppress(OSError):
+        try:
+            lock.acquire()
+            mine = True
+        except Timeout:
+            mine = False
     try:
-        mine = False
-        with contextlib.suppress(OSError):  # the file system cannot tell
-            mine = lock_descriptor(descriptor, blocking=False)
         yield mine
     finally:
-        os.close(descriptor)
+        if mine:
+            with contextlib.suppress(OSError):  # on Windows the release removes it
+                os.unlink(lock.lock_file)
+            lock.release()
 
 
 def check_space(folder: Path, size: int):
@@ -254,7 +260,7 @@ def _hidden(name: str) -> str:
 
 
 EARLIER = ".earlier"
-HIDDEN = re.compile(rf"\.(?P<name>.+)\.kzoo-[0-9a-f]{{8}}(?P<earlier>{re.escape(EARLIER)})?")
+HIDDEN = re.compile(rf"\.(?P<name>.+)\.kzoo-[0-9a-f]{{8}}((?P<earlier>{re.escape(EARLIER)})|\.lock)?")
 
 
 def to_disk(path: Path):

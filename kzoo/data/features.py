@@ -4,22 +4,21 @@
 writes them, batch by batch, and resumes where it was interrupted; training and translation open them.
 """
 
-import contextlib
 import glob
 import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import IO
 
 import numpy as np
-from filelock import lock_descriptor
 
 from kzoo.errors import UserError
-from kzoo.files import to_disk, whole_file, writing
+from kzoo.files import held, to_disk, whole_file, writing
+
+KEY = 16  # characters that identify an extraction
 
 
 @dataclass(frozen=True)
@@ -241,12 +240,16 @@ def write_features(
     description = {"names": list(names), "extractor": asdict(extractor)}
     if _is_complete(path, names, extractor):
         return open_features(path)
-    part = _part_of(path, names, replace(extractor, corrupt=""))
-    completed = _part_of(path, names, extractor)  # separate: means in it must never be taken for features
-    found = completed if completed.exists() else part
-    with _held(path, found) as file:
-        if found == part:
-            _append(path, file, arrays, names)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    base = _unfinished(path, names, extractor)
+    part = Path(f"{base}.part")
+    completed = Path(f"{base}.{extractor.corrupt}.part")  # separate: a mean must never be taken for features
+    with held(base) as mine:
+        if mine is False:
+            raise UserError(f"{path}: another process is writing these features; wait for its end")
+        if not completed.exists():
+            _append(path, part, arrays, names)
             with writing(path):
                 os.replace(part, completed)
         if complete is not None:
@@ -259,9 +262,10 @@ def write_features(
             to_disk(completed)
             os.replace(completed, path)
             to_disk(path.parent)
-            _remove_abandoned(path)
         with whole_file(path.with_suffix(".json")) as beside:
             beside.write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
+    with writing(path):
+        _remove_abandoned(path)
     return open_features(path)
 
 
@@ -286,71 +290,66 @@ def _is_complete(path: Path, names: tuple[str, ...], extractor: Extractor) -> bo
     return found.names == names and found.extractor in (extractor, replace(extractor, corrupt=""))
 
 
-def _part_of(path: Path, names: tuple[str, ...], extractor: Extractor) -> Path:
-    """Return the path of the unfinished array: not a `whole_file`, because it must survive a failure.
+def _unfinished(path: Path, names: tuple[str, ...], extractor: Extractor) -> Path:
+    """Return how the names of unfinished arrays begin: not a `whole_file`'s, as they must survive a failure.
 
-    The name identifies the extraction.
+    It identifies the extraction, however it treats corrupt pictures.
     """
-    whose = {"names": list(names), "extractor": asdict(extractor)}
-    key = hashlib.sha256(json.dumps(whose).encode()).hexdigest()[:16]
-    return path.with_name(f".{path.name}.{key}.part")
-
-
-@contextlib.contextmanager
-def _held(path: Path, part: Path) -> Iterator[IO[bytes]]:
-    """Open an unfinished array, which no other process may write until the block ends."""
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = part.open("a+b")
-    with file:
-        with contextlib.suppress(OSError):  # some network file systems cannot lock
-            if not lock_descriptor(file.fileno(), blocking=False):
-                raise UserError(f"{path}: another process is writing these features; wait for its end")
-        yield file
+    whose = {"names": list(names), "extractor": asdict(replace(extractor, corrupt=""))}
+    key = hashlib.sha256(json.dumps(whose).encode()).hexdigest()[:KEY]
+    return path.with_name(f".{path.name}.{key}")
 
 
 def _remove_abandoned(path: Path):
     """Remove unfinished arrays of other extractions, except those that another process is writing."""
     for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
-        with contextlib.suppress(UserError), _held(path, part):
-            part.unlink()
+        with held(part.with_name(part.name[: len(f".{path.name}.") + KEY])) as mine:
+            if mine is not False:
+                part.unlink()
 
 
 def _append(
-    path: Path, file: IO[bytes], arrays: Callable[[list[str]], Iterable[np.ndarray]], names: tuple[str, ...]
+    path: Path, part: Path, arrays: Callable[[list[str]], Iterable[np.ndarray]], names: tuple[str, ...]
 ):
     """Append rows to an unfinished array until it has one per name; its length says how many it has.
 
     A memory map would have its full length from the start, and need a second file for that number.
     """
-    file.seek(0)
-    try:
-        np.lib.format.read_magic(file)
-        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-        start, row = file.tell(), int(np.prod(shape[1:])) * dtype.itemsize
-        done = (os.fstat(file.fileno()).st_size - start) // row
-    except ValueError:  # new, or interrupted in the header
-        done = 0
-    total = len(names)
-    if done == total:
-        return
     with writing(path):
-        file.truncate(start + done * row if done else 0)  # without a row that was cut short
-    for batch in arrays(list(names[done:])):
-        if not done:
-            shape, dtype = (total, *batch.shape[1:]), batch.dtype
-            header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-            np.lib.format.write_array_header_1_0(file, header)
-        if batch.shape[1:] != shape[1:] or len(shape) not in (2, 3):
-            raise UserError(
-                f"{path}: the features of a batch have the shape {batch.shape[1:]} per picture, "
-                f"expected {shape[1:] if len(shape) in (2, 3) else '(D,) or (R, D)'}"
-            )
-        done += len(batch)
-        if done > total:
-            raise UserError(f"{path}: there are features of at least {done} pictures, but {total} names")
+        file = part.open("a+b")
+    with file:
+        file.seek(0)
+        try:
+            np.lib.format.read_magic(file)
+            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+            start, row = file.tell(), int(np.prod(shape[1:])) * dtype.itemsize
+            done = (os.fstat(file.fileno()).st_size - start) // row
+        except ValueError:  # new, or interrupted in the header
+            done = 0
+        total = len(names)
+        if done == total:
+            return
         with writing(path):
-            file.write(batch.astype(dtype).tobytes())
-            file.flush()
-    if done < total:
-        raise UserError(f"{path}: there are features of {done} pictures, but {total} names")
+            file.truncate(start + done * row if done else 0)  # without a row that was cut short
+        for batch in arrays(list(names[done:])):
+            if not done:
+                shape, dtype = (total, *batch.shape[1:]), batch.dtype
+                header = {
+                    "descr": np.lib.format.dtype_to_descr(dtype),
+                    "fortran_order": False,
+                    "shape": shape,
+                }
+                np.lib.format.write_array_header_1_0(file, header)
+            if batch.shape[1:] != shape[1:] or len(shape) not in (2, 3):
+                raise UserError(
+                    f"{path}: the features of a batch have the shape {batch.shape[1:]} per picture, "
+                    f"expected {shape[1:] if len(shape) in (2, 3) else '(D,) or (R, D)'}"
+                )
+            done += len(batch)
+            if done > total:
+                raise UserError(f"{path}: there are features of at least {done} pictures, but {total} names")
+            with writing(path):
+                file.write(batch.astype(dtype).tobytes())
+                file.flush()
+        if done < total:
+            raise UserError(f"{path}: there are features of {done} pictures, but {total} names")

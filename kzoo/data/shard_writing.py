@@ -17,6 +17,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from kzoo.data.unknown_characters import UnknownCharacters, unknown_characters
@@ -54,6 +55,16 @@ class Encoding:
     seed: int
 
 
+class ShardFiles(msgspec.Struct):
+    """A shard's entry in the index: its ArrayRecord file, the file's size, its pairs, and its lengths."""
+
+    file: str
+    bytes: int
+    pairs: int
+    lengths: str
+    lengths_sha256: str
+
+
 def write_shards(
     folder: Path,
     pairs: Iterable[tuple[str, str]],
@@ -61,7 +72,7 @@ def write_shards(
     processes: int,
     progress: Callable,
     count: int,
-) -> tuple[list[dict], list[UnknownCharacters]]:
+) -> tuple[list[ShardFiles], list[UnknownCharacters]]:
     """Write the shards of a text into a folder: ArrayRecord files, and the lengths of their sentences.
 
     A record is a pair: the tokens of its source, the end symbol, the tokens of its target, the end symbol.
@@ -78,7 +89,7 @@ def write_shards(
         count: int. Number of pairs.
 
     Returns:
-        One row per shard, as `kzoo.data.shards` reads it; and what the vocabularies of both sides lack.
+        An entry per shard; and what the vocabularies of both sides lack.
 
     Raises:
         UserError: a process was killed.
@@ -169,8 +180,8 @@ def _spool(folder: Path, number: int) -> Path:
     return folder / f"{number:05d}.words"
 
 
-def _write_shard(encoding: Encoding, place: tuple[Path, int]) -> dict:
-    """Write a shard from its tokens and return its row for the index."""
+def _write_shard(encoding: Encoding, place: tuple[Path, int]) -> ShardFiles:
+    """Write a shard from its tokens and return its entry for the index."""
     from array_record.python.array_record_module import ArrayRecordWriter
 
     folder, number = place
@@ -189,13 +200,7 @@ def _write_shard(encoding: Encoding, place: tuple[Path, int]) -> dict:
         raise OSError(None, str(error).partition(";")[0], str(path)) from None
     np.save(beside, lengths)
     spool.unlink()
-    return {
-        "file": path.name,
-        "bytes": path.stat().st_size,
-        "pairs": len(lengths),
-        "lengths": beside.name,
-        "lengths_sha256": sha256(beside),
-    }
+    return ShardFiles(path.name, path.stat().st_size, len(lengths), beside.name, sha256(beside))
 
 
 @contextlib.contextmanager

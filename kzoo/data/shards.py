@@ -5,14 +5,15 @@
 
 import hashlib
 import io
-import json
 import os
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 
-from kzoo.data.shard_writing import check_installed
+from kzoo.data.shard_writing import ShardFiles, check_installed
 from kzoo.data.text_files import read_bytes
 from kzoo.data.unknown_characters import UnknownCharacters
 from kzoo.errors import UserError
@@ -23,15 +24,28 @@ INDEX, FORMAT = "index.json", 1
 READER = "readahead_buffer_size:0,max_parallelism:0"  # for random access
 
 
-@dataclass(frozen=True)
-class ShardFiles:
-    """A shard's entry in the index: its ArrayRecord file, the file's size, its pairs, and its lengths."""
+class Index(msgspec.Struct, omit_defaults=True):
+    """What `index.json` says of the folder's shards and vocabularies.
 
-    file: str
-    bytes: int
+    Args:
+        format: of the shards.
+        settings: the recipe's keys and values that they were made for.
+        text: the text that they were made from.
+        pairs: int. Number of pairs.
+        vocabularies: the SHA-256 of each vocabulary file.
+        dtype: of the token ids.
+        shards: an entry for each.
+        unknown: for both languages, what the vocabularies lack; empty if nothing.
+    """
+
+    format: int
+    settings: dict[str, Any]
+    text: dict[str, Any]
     pairs: int
-    lengths: str
-    lengths_sha256: str
+    vocabularies: dict[str, str]
+    dtype: str
+    shards: list[ShardFiles]
+    unknown: list[tuple[int, int, str]] = []
 
 
 def write_index(
@@ -40,31 +54,21 @@ def write_index(
     text: dict,
     vocabularies: list[str],
     dtype: str,
-    rows: list[dict],
+    rows: list[ShardFiles],
     unknown: list[UnknownCharacters],
 ):
-    """Write the index of a folder of shards, which describes their contents.
-
-    Args:
-        folder: the folder of the shards and their vocabulary files.
-        settings: the recipe's keys and values that they were made for.
-        text: the text that they were made from.
-        vocabularies: the names of the vocabulary files.
-        dtype: of the token ids.
-        rows, unknown: what `write_shards` returned.
-    """
-    index = {
-        "format": FORMAT,
-        "settings": settings,
-        "text": text,
-        "pairs": sum(row["pairs"] for row in rows),
-        "vocabularies": {name: sha256(folder / name) for name in vocabularies},
-        "dtype": dtype,
-        "shards": rows,
-    }
-    if any(side.lacking for side in unknown):
-        index["unknown"] = [astuple(side) for side in unknown]
-    (folder / INDEX).write_text(json.dumps(index, indent=1) + "\n")
+    """Write the index of a folder of shards: as in `Index`, with the names of the vocabulary files."""
+    index = Index(
+        FORMAT,
+        settings,
+        text,
+        sum(row.pairs for row in rows),
+        {name: sha256(folder / name) for name in vocabularies},
+        dtype,
+        rows,
+        [astuple(side) for side in unknown] if any(side.lacking for side in unknown) else [],
+    )
+    (folder / INDEX).write_bytes(msgspec.json.format(msgspec.json.encode(index), indent=1) + b"\n")
 
 
 class Shards:
@@ -91,31 +95,28 @@ class Shards:
                 f"{folder}: no shards there (no {INDEX}); kzoo prepare RECIPE -o {folder} makes them"
             )
         try:
-            index = json.loads(path.read_bytes())
-            self.format, self.settings, self.dtype = index["format"], index["settings"], index["dtype"]
-            self._rows = [ShardFiles(**row) for row in index["shards"]]
-            self._vocabularies = dict(index["vocabularies"])
-            self.pairs = index["pairs"]
-            unknown = [UnknownCharacters(*side) for side in index.get("unknown", [])]
-            self.unknown = dict(
-                zip((self.settings["source"], self.settings["target"]), unknown, strict=False)
-            )
-            whole = self.pairs == sum(row.pairs for row in self._rows) > 0
-            np.dtype(self.dtype)
-        except (KeyError, TypeError, ValueError, AttributeError):
+            self._index = index = msgspec.json.decode(path.read_bytes(), type=Index)
+            np.dtype(index.dtype)
+            whole = index.pairs == sum(row.pairs for row in index.shards) > 0
+        except (msgspec.DecodeError, TypeError):
             whole = False
         if not whole:
             raise UserError(f"{path}: not an index of shards, or damaged; run kzoo prepare again")
-        if self.format != FORMAT:
-            raise UserError(f"{path}: format {self.format}, this kzoo reads {FORMAT}; run kzoo prepare again")
-        for number, row in enumerate(self._rows):
+        if index.format != FORMAT:
+            raise UserError(
+                f"{path}: format {index.format}, this kzoo reads {FORMAT}; run kzoo prepare again"
+            )
+        languages = index.settings.get("source"), index.settings.get("target")
+        unknown = [UnknownCharacters(*side) for side in index.unknown]
+        self.pairs, self.unknown = index.pairs, dict(zip(languages, unknown, strict=False))
+        for number, row in enumerate(index.shards):
             file = self.path(number)
             size = file.stat().st_size if file.is_file() else 0
             if size != row.bytes:
                 raise _damaged(file, f"it has {size:,} bytes instead of {row.bytes:,}")
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._index.shards)
 
     def digest(self) -> str:
         """Return a SHA-256 that two corpora share only if made from the same text in the same way."""
@@ -131,10 +132,10 @@ class Shards:
             UserError: they were made for other settings.
         """
         for name, wanted in settings.items():
-            if self.settings.get(name) != wanted:
+            if (found := self._index.settings.get(name)) != wanted:
                 raise UserError(
-                    f"the shards in {self.folder} have {name} {self.settings.get(name)!r}, the recipe "
-                    f"{wanted!r}: prepare them again, or change the recipe"
+                    f"the shards in {self.folder} have {name} {found!r}, the recipe {wanted!r}: "
+                    "prepare them again, or change the recipe"
                 )
 
     def copy_vocabularies(self, folder: Path):
@@ -144,7 +145,7 @@ class Shards:
             UserError: the run has other vocabularies, or one of the shards' is damaged.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        for name, digest in self._vocabularies.items():
+        for name, digest in self._index.vocabularies.items():
             path = folder / name
             data = self._read(name, digest)
             if not path.exists():
@@ -157,7 +158,7 @@ class Shards:
 
     def path(self, number: int) -> Path:
         """Return the ArrayRecord file of a shard."""
-        return self.folder / self._rows[number].file
+        return self.folder / self._index.shards[number].file
 
     def lengths(self, number: int) -> np.ndarray:
         """Return the lengths in tokens of both sides of a shard's pairs, `(pairs, 2)`, end symbols included.
@@ -165,12 +166,12 @@ class Shards:
         Raises:
             UserError: the file is damaged.
         """
-        row = self._rows[number]
+        row = self._index.shards[number]
         return np.load(io.BytesIO(self._read(row.lengths, row.lengths_sha256)))
 
     def open(self, number: int) -> "OpenShard":
         """Return a shard to read from."""
-        return OpenShard(self.path(number), self._rows[number].pairs, self.dtype)
+        return OpenShard(self.path(number), self._index.shards[number].pairs, self._index.dtype)
 
     def _read(self, name: str, digest: str) -> bytes:
         path = self.folder / name
