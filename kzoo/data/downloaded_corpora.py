@@ -74,7 +74,8 @@ def read_multi30k(split: str, language: str) -> Text:
         'A man in an orange hat starring at something.'
     """
     name = f"{split}.{language}"
-    return read_lines(download(f"{MULTI30K}/{name}.gz", CHECKSUMS[name], cache_folder() / "multi30k" / name))
+    path = cache_folder() / "multi30k" / name
+    return read_lines(download(f"{MULTI30K}/{name}.gz", CHECKSUMS[name], path, packed=True))
 
 
 def read_tatoeba(split: str, language: str) -> Text:
@@ -91,7 +92,7 @@ def read_tatoeba(split: str, language: str) -> Text:
         >>> len(read_tatoeba("train", "zh").sentences)
         27055
     """
-    path = download_archive(TATOEBA, TATOEBA_CHECKSUM, cache_folder() / "tatoeba_zh_en" / "cmn.txt")
+    path = download(TATOEBA, TATOEBA_CHECKSUM, cache_folder() / "tatoeba_zh_en" / "cmn.txt")
     side = TATOEBA_LANGUAGES.index(language)
     return Text(f"{path}, split {split}", [pair[side] for pair in _splits(path)[split]])
 
@@ -132,69 +133,46 @@ def split_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, list[tuple[str, s
     return found
 
 
-def download(address: str, sha256: str, path: Path) -> Path:
-    """Download and unpack the gzipped text at `address` to `path`, and return `path`.
-
-    An existing file with the right checksum is used as it is. The text is kept unpacked: servers may pack the
-    same text differently, so only the text's checksum is meaningful.
+def download(address: str, sha256: str, path: Path, packed: bool = False) -> Path:
+    """Download the file at `address` to `path`, unless it is there with the right checksum; return `path`.
 
     Args:
-        address: URL of a gzip file.
-        sha256: of the unpacked text, 64 hexadecimal digits.
-        path: where to keep the unpacked text; its folder is created if necessary.
+        address: URL.
+        sha256: of the file that is kept, 64 hexadecimal digits.
+        path: where to keep it; its folder is created if necessary.
+        packed: it is gzipped, and kept unpacked: servers may pack the same text differently, so only the
+            text's checksum is meaningful.
 
     Raises:
         UserError: no network, no such address, a truncated or altered file, no space; nothing is left behind.
 
     Example:
-        >>> download("https://example.org/val.en.gz", "1f2a…", cache_folder() / "val.en")
+        >>> download("https://example.org/val.en.gz", "1f2a…", cache_folder() / "val.en", packed=True)
         PosixPath('/home/me/.cache/kzoo/val.en')
     """
-    if _is_kept(path, sha256):
-        return path
+    with contextlib.suppress(OSError):  # missing or not readable
+        if sha256_of(path) == sha256:
+            return path
     with whole_file(path) as file, TemporaryDirectory(dir=file.parent) as folder:
-        text, broken = b"", ""
-        try:
-            text = gzip.decompress(_fetched(address, None, folder).read_bytes())
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            broken = str(error)
-        seen = hashlib.sha256(text).hexdigest()
-        if seen != sha256:
-            raise UserError(
-                f"{address}: truncated or altered{broken and f' ({broken})'}: "
-                f"SHA-256 of the unpacked text is {seen} instead of {sha256}"
-            )
-        file.write_bytes(text)
-    return path
-
-
-def download_archive(address: str, sha256: str, path: Path) -> Path:
-    """Download the archive at `address` to `path`, byte for byte, and return `path`.
-
-    An existing file with the right checksum is used as it is.
-
-    Args:
-        address: URL of the archive, of any kind.
-        sha256: of the archive itself, 64 hexadecimal digits.
-        path: where to keep it; its folder is created if necessary.
-
-    Raises:
-        UserError: as for `download`.
-
-    Example:
-        >>> download_archive("https://example.org/all.zip", "1f2a…", cache_folder() / "all.zip")
-        PosixPath('/home/me/.cache/kzoo/all.zip')
-    """
-    if not _is_kept(path, sha256):
-        with whole_file(path) as file, TemporaryDirectory(dir=file.parent) as folder:
+        if packed:
+            file.write_bytes(_unpacked(_fetched(address, None, folder), address, sha256))
+        else:
             shutil.copyfile(_fetched(address, sha256, folder), file)
     return path
 
 
-def _is_kept(path: Path, sha256: str) -> bool:
-    with contextlib.suppress(OSError):  # missing or not readable
-        return sha256_of(path) == sha256
-    return False
+def _unpacked(archive: Path, address: str, sha256: str) -> bytes:
+    text, broken = b"", ""
+    try:
+        text = gzip.decompress(archive.read_bytes())
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        broken = f" ({error})"
+    if (seen := hashlib.sha256(text).hexdigest()) != sha256:
+        raise UserError(
+            f"{address}: truncated or altered{broken}: "
+            f"SHA-256 of the unpacked text is {seen} instead of {sha256}"
+        )
+    return text
 
 
 def _fetched(address: str, sha256: str | None, folder: str) -> Path:

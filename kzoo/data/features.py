@@ -123,26 +123,19 @@ class FeatureFile(Sequence):
             )
 
 
-def open_features(
-    path: str | os.PathLike,
-    names: Iterable[str] | None = None,
-    extractor: Extractor | None = None,
-    shape: tuple[int, ...] | None = None,
-) -> FeatureFile:
+def open_features(path: str | os.PathLike, names: Iterable[str] | None = None) -> FeatureFile:
     """Open a file of features without reading its rows.
 
     Args:
         path: the `.npy` file.
         names: pictures in the desired order, with or without repetition; all of the file's by default.
-        extractor: the required extractor of the features; any by default.
-        shape: of one picture's features, `(D_img,)` or `(R, D_img)`, as the model takes them; any by default.
 
     Returns:
         The features.
 
     Raises:
         UserError: no such file, no description beside it, or either is damaged; different numbers of rows and
-            names; another extractor or shape; a picture that the file lacks.
+            names; a picture that the file lacks.
     """
     path = Path(path)
     array, description = _read_array(path), _description(path)
@@ -152,15 +145,7 @@ def open_features(
             f"{path}: has features of {len(array)} pictures, {path.with_suffix('.json').name} beside it "
             f"names {len(known)}: the two belong to different extractions, extract again"
         )
-    features = FeatureFile(array, known, found, _order(path, known, names))
-    if extractor is not None:
-        features.require(asdict(extractor))
-    if shape is not None and array.shape[1:] != tuple(shape):
-        raise UserError(
-            f"{path}: a picture's features have the shape {array.shape[1:]}, the model takes {tuple(shape)}: "
-            "extract them from the layer that it was trained with"
-        )
-    return features
+    return FeatureFile(array, known, found, _order(path, known, names))
 
 
 def _read_array(path: Path) -> np.ndarray:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from kzoo.data.downloaded_corpora import download_archive
+from kzoo.data.downloaded_corpora import download
 from kzoo.data.text_files import Text, read_lines
 from kzoo.errors import UserError
 from kzoo.files import cache_folder, whole_folder
@@ -146,8 +146,7 @@ def _is_whole(folder: Path) -> bool:
 def _make_training_folder(folder: Path):
     packed = cache_folder() / "wmt17_archives"  # kept until all is done, so that nothing is downloaded twice
     archives = [
-        download_archive(part.address, part.sha256, packed / part.address.rsplit("/", 1)[-1])
-        for part in PARTS
+        download(part.address, part.sha256, packed / part.address.rsplit("/", 1)[-1]) for part in PARTS
     ]
     with (
         whole_folder(folder) as new,

@@ -32,7 +32,7 @@ def real_data(name: str) -> Path:
 
 @pytest.fixture
 def no_network(monkeypatch):
-    def refuse(*args):
+    def refuse(*args, **options):
         raise AssertionError("a download was tried")
 
     monkeypatch.setattr(downloaded_corpora, "download", refuse)

@@ -1,5 +1,6 @@
 """Downloads: whole, as published, and made once; or one clear line, and nothing is left behind."""
 
+import functools
 import gzip
 import hashlib
 import os
@@ -9,10 +10,12 @@ from pathlib import Path
 import pytest
 from message_of import message_of
 
-from kzoo.data.downloaded_corpora import download, download_archive
+from kzoo.data import downloaded_corpora
 
 TEXT = "".join(f"Satz {i}: Zwei Hunde laufen über {i * i % 97} Wiesen.\n" for i in range(3000)).encode()
 SHA256 = hashlib.sha256(TEXT).hexdigest()
+download = functools.partial(downloaded_corpora.download, packed=True)
+download_as_it_is = downloaded_corpora.download
 
 
 @pytest.mark.parametrize("level", [1, 9])
@@ -39,7 +42,7 @@ def test_a_download_that_was_cut_is_tried_again(server, tmp_path):
 
 
 KINDS = pytest.mark.parametrize(
-    ("fetch", "packed"), [(download, gzip.compress(TEXT)), (download_archive, TEXT)]
+    ("fetch", "packed"), [(download, gzip.compress(TEXT)), (download_as_it_is, TEXT)]
 )
 
 
@@ -123,5 +126,5 @@ def test_a_full_disk_is_no_fault_of_the_network(server, monkeypatch, tmp_path):
 
     path = tmp_path / "all.zip"
     monkeypatch.setattr("shutil.move", full_disk)  # with which pooch ends
-    message = message_of(download_archive, f"{server.address}/all.zip", sha256, path)
+    message = message_of(download_as_it_is, f"{server.address}/all.zip", sha256, path)
     assert message == f"{path}: cannot be written (No space left on device)"
