@@ -80,16 +80,17 @@ def batch_shapes(
     return [(sentences or tokens // length, length) for length in chosen]
 
 
-def pair_lengths(source: list[list[int]], target: list[list[int]]) -> np.ndarray:
+def pair_lengths(source: list[list[int]], target: list[list[int]], name: str = "") -> np.ndarray:
     """Return the length of the longer side of each pair, with its start or end symbol.
 
     Raises:
-        UserError: no pairs, different numbers of sentences, or text in place of token ids.
+        UserError: no pairs, different numbers of sentences, or text in place of token ids; `name` is theirs.
     """
+    name = f"{name}: " if name else ""
     if len(source) != len(target):
-        raise UserError(f"{len(source)} source sentences but {len(target)} target sentences")
+        raise UserError(f"{name}{len(source):,} source sentences but {len(target):,} target sentences")
     if not source:
-        raise UserError("no sentence pairs to make batches of")
+        raise UserError(f"{name}no sentence pairs to make batches of")
     for sentence in (source[0], target[0]):
         if isinstance(sentence, str):
             raise UserError(

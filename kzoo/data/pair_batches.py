@@ -62,7 +62,7 @@ class PairBatches(BatchesByEpoch):
         sides = sides_of_pairs(words, pairs, languages)
         if weights is not None:
             check_weights(weights, pairs)
-        lengths = [pair_lengths(*side) for side in sides.values()]
+        lengths = [pair_lengths(*both, "-".join(pair)) for pair, both in sides.items()]
         longest = max(lengths, key=np.max)
         limit = (max_length or longest.max()) if sentences else min(max_length or tokens, tokens)
         check_longest(longest, limit, "sentence pair")
@@ -144,8 +144,7 @@ def sides_of_pairs(words: dict, pairs: list[tuple[str, str]], languages: list[st
     """Return the two sides of each pair.
 
     Raises:
-        UserError: a pair has languages or sentences that `PairBatches` does not take; the message names the
-            first one.
+        UserError: a pair of an unknown language or without sentences, or named twice.
     """
     sides = {}
     for source, target in pairs:
@@ -157,12 +156,5 @@ def sides_of_pairs(words: dict, pairs: list[tuple[str, str]], languages: list[st
                 raise UserError(f"{name}: no language {code!r} among {', '.join(languages)}")
             if pair not in words and code not in words:
                 raise UserError(f"{name} has no sentences in {code}")
-        sources, targets = words[pair] if pair in words else (words[source], words[target])
-        if len(sources) != len(targets):
-            raise UserError(
-                f"{name} is not aligned: {len(sources):,} sentences in {source}, {len(targets):,} in {target}"
-            )
-        if not sources:
-            raise UserError(f"{name} has no sentences to make batches of")
-        sides[pair] = sources, targets
+        sides[pair] = words[pair] if pair in words else (words[source], words[target])
     return sides

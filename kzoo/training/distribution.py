@@ -100,29 +100,23 @@ def _check_named_for(backend: str):
     """
     if names_processes(backend):
         return
-    for other, name, count in (
-        ("tensorflow", TF_CONFIG, _tf_processes()),
-        ("jax", KERAS_PROCESSES[1], _jax_processes()),
-    ):
-        if count > 1:
+    for other, name in (("tensorflow", TF_CONFIG), ("jax", KERAS_PROCESSES[1])):
+        if (count := _processes(other)) > 1:
             raise UserError(
                 f"{name} names {count} processes for {other}, but the backend is {backend}: "
                 f"set KERAS_BACKEND={other}, or unset {name}"
             )
 
 
-def _tf_processes() -> int:
-    """Return how many processes TF_CONFIG names; 0 if it is no such thing, which only TensorFlow minds."""
+def _processes(backend: str) -> int:
+    """Return how many processes the environment names for a backend; 0 if only the backend can read that."""
     try:
+        if backend == "jax":
+            return int(os.environ.get(KERAS_PROCESSES[1]) or 0)
         cluster = json.loads(os.environ.get(TF_CONFIG) or "{}").get("cluster", {})
         return sum(len(cluster.get(kind, [])) for kind in ("chief", "worker"))
     except (AttributeError, TypeError, ValueError):
         return 0
-
-
-def _jax_processes() -> int:
-    count = os.environ.get(KERAS_PROCESSES[1], "")
-    return int(count) if count.isdecimal() else 0
 
 
 def local_cluster(workers: int) -> list[dict[str, str]]:

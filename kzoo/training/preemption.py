@@ -2,14 +2,11 @@
 
 import contextlib
 import signal
-import threading
 
 import keras
 
 from kzoo.training.checkpoints import Checkpoints
-from kzoo.training.signals import Told
-
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
+from kzoo.training.signals import Told, handled
 
 
 class Preemption(keras.callbacks.Callback):
@@ -17,8 +14,7 @@ class Preemption(keras.callbacks.Callback):
 
     SIGTERM, which schedulers send before they take a machine away, ends the run with exit status 0. Ctrl-C
     ends it as always, with `KeyboardInterrupt`; pressed again, at once. Outside training steps, such as while
-    translations are scored, the run stops without waiting. A context manager; place it last among the
-    callbacks.
+    translations are scored, the run stops without waiting. Place it last among the callbacks.
 
     Args:
         checkpoints: the callback that saves.
@@ -27,20 +23,16 @@ class Preemption(keras.callbacks.Callback):
     def __init__(self, checkpoints: Checkpoints):
         super().__init__()
         self.checkpoints = checkpoints
-        self._waits, self._received, self._earlier = False, None, {}
+        self._waits, self._received = False, None
 
-    def __enter__(self):
-        if threading.current_thread() is threading.main_thread():  # no other may set signal handlers
-            self._earlier = {number: signal.signal(number, self._receive) for number in SIGNALS}
-        return self
-
-    def __exit__(self, kind, *error):
-        try:
-            if kind is Told:
+    @contextlib.contextmanager
+    def listening(self):
+        """Receive the signals in the block."""
+        with handled(self._receive):
+            try:
+                yield self
+            except Told:
                 self._save_and_leave()
-        finally:
-            for number, action in self._earlier.items():
-                signal.signal(number, action)
 
     def _receive(self, number, frame):
         if self._received and number == signal.SIGINT:
@@ -80,9 +72,19 @@ class Preemption(keras.callbacks.Callback):
             self._stop()
 
     def on_train_end(self, logs=None):
+        self.leave_at_once()
+
+    def leave_at_once(self):
+        """From now on, let a signal end the run at once."""
         self._waits = False
         if self._leaves_alone:
             self._stop()
+
+    def scoring(self, score: keras.callbacks.Callback) -> list[keras.callbacks.Callback]:
+        """Return callbacks that let a signal end a score after an epoch at once: nothing of it is kept."""
+        before = keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: self.leave_at_once())
+        after = keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: self.on_train_begin())
+        return [before, score, after]
 
     @contextlib.contextmanager
     def saving(self, checkpoints: Checkpoints):
@@ -90,33 +92,3 @@ class Preemption(keras.callbacks.Callback):
         own, self.checkpoints = self.checkpoints, checkpoints
         yield
         self.checkpoints = own
-
-    @contextlib.contextmanager
-    def at_once(self):
-        """Let a signal end the block at once."""
-        self._waits = False
-        if self._leaves_alone:
-            self._stop()
-        yield
-        self._waits = True
-
-
-class Interruptible(keras.callbacks.Callback):
-    """Wraps a callback whose work after an epoch a signal may end at once: nothing of it is kept.
-
-    Args:
-        callback: such as one that scores translations.
-        preemption: receives the signals.
-    """
-
-    def __init__(self, callback: keras.callbacks.Callback, preemption: Preemption):
-        super().__init__()
-        self.callback, self.preemption = callback, preemption
-
-    def set_model(self, model):
-        super().set_model(model)
-        self.callback.set_model(model)
-
-    def on_epoch_end(self, epoch, logs=None):
-        with self.preemption.at_once():
-            self.callback.on_epoch_end(epoch, logs)

@@ -1,6 +1,5 @@
 """What a run reports: its history, TensorBoard's curves, and the table of its speed at the end."""
 
-import contextlib
 import csv
 import importlib.util
 import re
@@ -70,30 +69,13 @@ def curves(folder: Path) -> list[keras.callbacks.Callback]:
 
 
 class Curves(keras.callbacks.TensorBoard):
-    """Keras's callback, whose failure to write, as on a full disk, is one line."""
-
-    def set_model(self, model):
-        with self._writing():
-            super().set_model(model)
-
-    def on_train_begin(self, logs=None):
-        with self._writing():
-            super().on_train_begin(logs)
+    """Keras's callback, whose log is complete after each epoch; a failure to write it is one line."""
 
     def on_epoch_end(self, epoch, logs=None):
-        with self._writing():
+        try:
             super().on_epoch_end(epoch, logs)
             for writer in self._writers.values():
                 writer.flush()
-
-    def on_train_end(self, logs=None):
-        with self._writing():
-            super().on_train_end(logs)
-
-    @contextlib.contextmanager
-    def _writing(self):
-        try:
-            yield
         except Exception as error:
             if not type(error).__module__.startswith("tensorflow"):  # not imported for its errors' names
                 raise

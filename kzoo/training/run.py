@@ -19,7 +19,7 @@ from kzoo.files import remove_folder, remove_unfinished
 from kzoo.training.checkpoints import Checkpoints, updates
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.distribution import open_strategy
-from kzoo.training.preemption import Interruptible, Preemption
+from kzoo.training.preemption import Preemption
 from kzoo.training.recipe import Recipe, check_recipe
 from kzoo.training.report import Account, CountedBatches, History, RunReport, curves, print_report
 from kzoo.training.resuming import fit_from
@@ -105,7 +105,7 @@ def train(
             strategy.check_same("other data", data)
         if told and (line := unknown_line(task.unknown)):
             print(line)
-        preemption = held.enter_context(Preemption(checkpoints))
+        preemption = held.enter_context(Preemption(checkpoints).listening())
         with strategy.scope():
             checkpoints.restore()
         if strategy.is_chief:
@@ -125,7 +125,7 @@ def train(
             report,
             # Before scoring: weights that the last step made NaN cannot translate.
             keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: checkpoints.check_finite()),
-            Interruptible(task.score(translator), preemption),
+            *preemption.scoring(task.score(translator)),
             *strategy.same_logs(),
             checkpoints,
             history,

@@ -3,11 +3,24 @@
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 
 class Told(BaseException):
     """The process was told to stop: raised out of the running code, and handled by the code around it."""
+
+
+@contextlib.contextmanager
+def handled(receive: Callable) -> Iterator[None]:
+    """Let a function receive both signals in the block; only the main thread can."""
+    main = threading.current_thread() is threading.main_thread()
+    signals = (signal.SIGTERM, signal.SIGINT) if main else ()
+    earlier = {number: signal.signal(number, receive) for number in signals}
+    try:
+        yield
+    finally:
+        for number, action in earlier.items():
+            signal.signal(number, action)
 
 
 @contextlib.contextmanager
@@ -25,17 +38,14 @@ def nothing_to_save(workers: int = 1) -> Iterator[None]:
         told = KeyboardInterrupt if number == signal.SIGINT else Told
         raise told
 
-    if workers > 1 or threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may set signal handlers
-        return
-    earlier = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
+    if workers > 1:
         yield
-        if told:
-            raise told
+        return
+    try:
+        with handled(stop):
+            yield
+            if told:
+                raise told
     except Told:
         print("\nSIGTERM: stopped where there is nothing to save; run the same command to resume")
         raise SystemExit(0) from None
-    finally:
-        for number, action in earlier.items():
-            signal.signal(number, action)

@@ -166,12 +166,12 @@ def test_pairs_have_orders_of_their_own():
 
 def test_bad_input_is_named():
     words = corpus()
-    with pytest.raises(UserError, match="^en-de is not aligned: 40 sentences in en, 39 in de$"):
+    with pytest.raises(UserError, match="^en-de: 40 source sentences but 39 target sentences$"):
         PairBatches({**words, "de": words["de"][:39]}, PAIRS, LANGUAGES)
     sides = {pair: [words[code] for code in pair] for pair in PAIRS}
-    with pytest.raises(UserError, match="^de-fr is not aligned: 40 sentences in de, 0 in fr$"):
+    with pytest.raises(UserError, match="^de-fr: 40 source sentences but 0 target sentences$"):
         PairBatches({**sides, ("de", "fr"): [words["de"], []]}, PAIRS, LANGUAGES)
-    with pytest.raises(UserError, match="^de-fr has no sentences"):
+    with pytest.raises(UserError, match="^de-fr: no sentence pairs"):
         PairBatches({**sides, ("de", "fr"): [[], []]}, PAIRS, LANGUAGES)
     with pytest.raises(UserError, match="subwords with its end symbol, the limit is 5"):
         PairBatches(words, PAIRS, LANGUAGES, max_length=5)

@@ -10,13 +10,15 @@ import numpy as np
 import scipy.sparse
 from keras import ops
 
+X_MAX, ALPHA = 100.0, 0.75  # the paper's
+
 
 @keras.saving.register_keras_serializable("kzoo")
 class GloVe(keras.Model):
     """Word vectors whose products approximate the logarithms of co-occurrence counts.
 
     The loss of one pair of words is f(X_ij) · (w_i · w̃_j + b_i + b̃_j − log X_ij)², with
-    f(x) = min(1, (x / x_max)^alpha); Eq. 8 sums it over the pairs that occur, `fit` over those of a batch.
+    f(x) = min(1, (x / 100)^(3/4)); Eq. 8 sums it over the pairs that occur, `fit` over those of a batch.
     The model is compiled as in the paper, with AdaGrad at rate 0.05.
 
     Args:
@@ -105,19 +107,15 @@ def co_occurrences(
     return (counts + counts.T).tocsr()
 
 
-def glove_examples(
-    counts: scipy.sparse.csr_array, x_max: float = 100.0, alpha: float = 0.75
-) -> dict[str, np.ndarray | dict[str, np.ndarray]]:
+def glove_examples(counts: scipy.sparse.csr_array) -> dict[str, np.ndarray | dict[str, np.ndarray]]:
     """Return the arguments of `GloVe.fit`: `x`, pairs that occur; `y`, log X; `sample_weight`, f(X) (Eq. 9).
 
     Args:
         counts: X, `(V, V)`.
-        x_max: float. From this count on, pairs weigh 1.
-        alpha: float. The weight of rarer pairs is (X / x_max)^alpha.
     """
     pairs = counts.tocoo()
     inputs = {"word": pairs.row.astype("int32"), "context": pairs.col.astype("int32")}
-    weights = np.minimum(1, (pairs.data / x_max) ** alpha)
+    weights = np.minimum(1, (pairs.data / X_MAX) ** ALPHA)
     log_counts = np.log(pairs.data).astype("float32")[:, None]  # else Keras's loss is a mean over the batch
     return {"x": inputs, "y": log_counts, "sample_weight": weights.astype("float32")}
 

@@ -54,7 +54,6 @@ def evaluate_embeddings(
     embed: Embed,
     tasks: Sequence[str] | None = None,
     seeds: Sequence[int] = SEEDS,
-    progress: Callable[[str], None] | None = None,
 ) -> list[TaskScores]:
     """Score sentence embeddings on SentEval's tasks, with its linear.
 
@@ -74,27 +73,22 @@ def evaluate_embeddings(
         embed: function of N sentences that returns their vectors `(N, E)`.
         tasks: names, keys of `SENTEVAL_TASKS`; by default all whose files are present.
         seeds: seeds of the folds of TREC and MRPC, and of the networks' training.
-        progress: called with a task's name when it is scored.
 
     Returns:
         The scores, one entry per task.
 
     Raises:
-        UserError: as `senteval_examples`; or the vectors have another shape or are not
-            finite.
+        UserError: as `senteval_examples`; or the vectors have another shape or are not finite.
 
     Example:
 
     >>> scores = evaluate_embeddings(lambda texts: model.embed(texts, "en"), ["MR", "SICK-R"])
     >>> print(senteval_table({"bridge": scores}))
     """
-    results = []
-    for task in senteval_tasks() if tasks is None else tasks:
-        splits = senteval_examples(task)
-        results.append(TaskScores(task, _protocol(task)(_embedded(embed, splits), list(seeds))))
-        if progress is not None:
-            progress(task)
-    return results
+    return [
+        TaskScores(task, _protocol(task)(_embedded(embed, senteval_examples(task)), list(seeds)))
+        for task in (senteval_tasks() if tasks is None else tasks)
+    ]
 
 
 def senteval_table(columns: dict[str, list[TaskScores]]) -> str:

@@ -25,7 +25,6 @@ def tagger_from(
     translator: Translator,
     sentences: Sequence[Sentence],
     adapted: bool = True,
-    font: str | None = None,
     seed: int = 1,
 ) -> CharacterTagger:
     """Return an untrained tagger that begins with a translator's character vectors.
@@ -37,7 +36,6 @@ def tagger_from(
         translator: its source words are characters.
         sentences: lists of (word, tag): the training text; its tags become the tagger's.
         adapted: whether training also updates the layer that computes the vectors; `False` freezes it.
-        font: font of characters that the translator lacks, as `kzoo.text.render_glyphs` takes it.
         seed: int. Fixes the initial weights and dropout.
     """
     keras.utils.set_random_seed(seed)
@@ -46,19 +44,19 @@ def tagger_from(
     tokenizer = CharacterTokenizer(list(dict.fromkeys([*known, *sorted(set("".join(texts)))])))
     source = translator.backbone.source_embedding
     if isinstance(source, GlyphEmbedding):
-        embedding = _glyphs(source, tokenizer.get_vocabulary(), font)
+        embedding = _glyphs(source, tokenizer.get_vocabulary())
     else:
         embedding = _lookup(source, tokenizer.vocabulary_size())
     embedding.trainable = adapted
     return CharacterTagger(embedding, sorted({tag for row in tags for tag in row}), tokenizer)
 
 
-def _glyphs(source: GlyphEmbedding, characters: list[str], font) -> GlyphEmbedding:
+def _glyphs(source: GlyphEmbedding, characters: list[str]) -> GlyphEmbedding:
     encoder = type(source.encoder).from_config(source.encoder.get_config())
     glyphs = keras.ops.convert_to_numpy(source.glyphs)
     new = characters[len(glyphs) :]
     if new:
-        glyphs = np.concatenate([glyphs, render_glyphs(new, font=font)])
+        glyphs = np.concatenate([glyphs, render_glyphs(new)])
     embedding = GlyphEmbedding(glyphs, encoder)
     embedding.build()
     encoder.set_weights(source.encoder.get_weights())
