@@ -171,7 +171,7 @@ class Shards:
 
     def open(self, number: int) -> "OpenShard":
         """Return a shard to read from."""
-        return OpenShard(self.path(number), self._index.shards[number].pairs, self._index.dtype)
+        return OpenShard(self.path(number), self._index.dtype)
 
     def _read(self, name: str, digest: str) -> bytes:
         path = self.folder / name
@@ -186,24 +186,20 @@ class OpenShard:
 
     Args:
         path: its ArrayRecord file.
-        size: int. Number of its pairs.
         dtype: of its token ids.
 
     Raises:
         UserError: the file is damaged; raised here or when the file is read.
     """
 
-    def __init__(self, path: Path, size: int, dtype: str):
+    def __init__(self, path: Path, dtype: str):
         from array_record.python.array_record_module import ArrayRecordReader
 
         self.path, self.dtype = path, dtype
         try:
             self._reader = ArrayRecordReader(str(path), READER)
-            found = self._reader.num_records()
         except (RuntimeError, ValueError) as error:
             raise _damaged(path, str(error).partition(";")[0]) from None
-        if found != size:
-            raise _damaged(path, f"{found:,} pairs instead of {size:,}")
 
     def pairs(self, numbers: np.ndarray) -> tuple[list[list[int]], list[list[int]]]:
         """Return the sources and the targets of numbered pairs, without end symbols."""
@@ -214,8 +210,6 @@ class OpenShard:
         sources, targets = [], []
         for record in records:
             words = np.frombuffer(record, self.dtype).tolist()
-            if END not in words:
-                raise _damaged(self.path, "a pair without an end symbol")
             end = words.index(END)
             sources.append(words[:end])
             targets.append(words[end + 1 : -1])

@@ -125,21 +125,20 @@ class Account:
 
 
 class CountedBatches(WrappedBatches):
-    """Batches that are counted as they are made.
+    """Batches that are counted in their `account` as they are made.
 
     Args:
         batches: `Batches`, or others that return `(inputs, labels, weights)`.
-        account: where they are counted.
     """
 
-    def __init__(self, batches: keras.utils.PyDataset, account: Account):
+    def __init__(self, batches: keras.utils.PyDataset):
         super().__init__(batches)
-        self._account = account
+        self.account = Account()
 
     def __getitem__(self, index: int):
         start = time.perf_counter()
         inputs, labels, weights = self.batches[index]
-        self._account.add(inputs, labels, time.perf_counter() - start)
+        self.account.add(inputs, labels, time.perf_counter() - start)
         return inputs, labels, weights
 
 
@@ -150,23 +149,15 @@ class RunReport(keras.callbacks.Callback):
     Place it before the callbacks that read or add times.
 
     Args:
-        batches: the training batches.
-        account: of the batches.
+        batches: the training batches, of all workers.
         checkpoints: they keep the time of an epoch over several starts of a run.
         began: time of `time.perf_counter` at which the run was started.
         devices: int. Number of devices that train together.
     """
 
-    def __init__(
-        self,
-        batches: keras.utils.PyDataset,
-        account: Account,
-        checkpoints: Checkpoints,
-        began: float,
-        devices: int = 1,
-    ):
+    def __init__(self, batches: CountedBatches, checkpoints: Checkpoints, began: float, devices: int = 1):
         super().__init__()
-        self.batches, self.account, self.checkpoints = batches, account, checkpoints
+        self.batches, self.account, self.checkpoints = batches.batches, batches.account, checkpoints
         self.devices, self.epochs = devices, []
         self._began, self._training, self._first_step, self._steps = began, None, None, 0
         self._earlier = 0.0  # seconds of earlier starts, whose batches the account has not seen

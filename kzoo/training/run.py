@@ -21,7 +21,7 @@ from kzoo.training.corpus import recipe_corpus
 from kzoo.training.distribution import open_strategy
 from kzoo.training.preemption import Preemption
 from kzoo.training.recipe import Recipe, check_recipe
-from kzoo.training.report import Account, CountedBatches, History, RunReport, curves, print_report
+from kzoo.training.report import CountedBatches, History, RunReport, curves, print_report
 from kzoo.training.resuming import fit_from
 from kzoo.training.run_folder import RECIPE, claim, one_process, record
 from kzoo.training.signals import nothing_to_save
@@ -110,8 +110,8 @@ def train(
             checkpoints.restore()
         if strategy.is_chief:
             record(folder, recipe)  # the keys that may differ may have changed
-        account = Account()
-        report = RunReport(batches, account, checkpoints, began, strategy.devices)
+        counted = CountedBatches(batches)
+        report = RunReport(counted, checkpoints, began, strategy.devices)
         if recipe.language_model_epochs and checkpoints.step == 0:
             seeds = checkpoints.seeds()
             task.train_decoder(translator, shared, folder, verbose, preemption)
@@ -132,7 +132,7 @@ def train(
             *(curves(folder / "tensorboard") if strategy.is_chief else ()),
             preemption,
         ]
-        counted = strategy.share(CountedBatches(batches, account))
+        counted = strategy.share(counted)
         if recipe.consistency:
             counted = TwiceEachRow(counted)
         enough = bool(recipe.steps) and updates(translator) >= recipe.steps

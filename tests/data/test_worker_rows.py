@@ -4,7 +4,7 @@ import numpy as np
 
 from kzoo.data import Batches
 from kzoo.data.batch_wrappers import WorkerRows
-from kzoo.training.report import Account, CountedBatches
+from kzoo.training.report import CountedBatches
 
 
 def batches(tokens=70):
@@ -42,8 +42,9 @@ def test_no_batch_gets_more_rows_than_the_replicas_need():
 
 
 def test_each_batch_is_counted_once():
-    account = Account()
-    parts = WorkerRows(CountedBatches(batches(), account), 4)
+    counted = CountedBatches(batches())
+    parts = WorkerRows(counted, 4)
     for index in range(len(parts)):
         parts[index]
+    account = counted.account
     assert (account.batches, account.sentences) == (len(parts), 41)

@@ -32,14 +32,20 @@ from kzoo.training.arithmetic import (
 from kzoo.training.report import Account, CountedBatches, RunReport, peak_memory
 
 D, F, V = 32, 48, 70
-THREE = Batches([[5]] * 6, [[6] * 4] * 6, tokens=10, num_shapes=1)  # batches, of 30 target tokens
+
+
+def counted(account):
+    """Return three batches of 30 target tokens together, with an account."""
+    batches = CountedBatches(Batches([[5]] * 6, [[6] * 4] * 6, tokens=10, num_shapes=1))
+    batches.account = account
+    return batches
 
 
 def test_batches_are_counted():
     source = [[5] * n for n in (3, 1, 4, 1, 5)]
     target = [[6] * n for n in (2, 7, 1, 8, 2)]
-    account = Account()
-    batches = CountedBatches(Batches(source, target, tokens=27, num_shapes=2), account)
+    batches = CountedBatches(Batches(source, target, tokens=27, num_shapes=2))
+    account = batches.account
     made = [batches[i] for i in range(len(batches))]
     assert account.batches == len(batches) == len(made)
     assert account.sentences == 5
@@ -57,7 +63,7 @@ def test_a_short_run_reports_what_it_trained_not_what_was_made_ahead(monkeypatch
     monkeypatch.setattr("kzoo.training.report.measured_peak", lambda dtype: 1e9)
     account = Account(batches=15, sentences=30, source_words=150, target_words=300, places=450, seconds=1.0)
     checkpoints = SimpleNamespace(seconds=0.0, batch=3)
-    report = RunReport(THREE, account, checkpoints, time.perf_counter())
+    report = RunReport(counted(account), checkpoints, time.perf_counter())
     report.set_model(SimpleNamespace(backbone=transformer(), dtype_policy=keras.DTypePolicy("float32")))
     report.on_train_begin()
     report.on_epoch_begin(0)
@@ -78,7 +84,7 @@ def test_a_report_is_of_all_devices_and_of_this_start_alone(monkeypatch):
     monkeypatch.setattr("kzoo.training.report.training_flops", lambda backbone, *counts: 1e9 * counts[-1])
     account = Account(batches=1, sentences=1, source_words=5, target_words=8, source_types=2, places=16)
     checkpoints = SimpleNamespace(seconds=6.0, batch=3)
-    report = RunReport(THREE, account, checkpoints, time.perf_counter(), devices=2)
+    report = RunReport(counted(account), checkpoints, time.perf_counter(), devices=2)
     report.set_model(SimpleNamespace(backbone=None, dtype_policy=keras.DTypePolicy("float32")))
     report.on_train_begin()
     report.on_epoch_begin(3)
@@ -100,7 +106,7 @@ def test_a_report_says_where_the_time_went(monkeypatch):
     monkeypatch.setattr("kzoo.training.report.measured_peak", lambda dtype: 1e9)
     monkeypatch.setattr("kzoo.training.report.training_flops", lambda *counts: 1e9)
     account = Account(batches=2, source_words=5, target_words=8, places=16, seconds=10.0)
-    report = RunReport(THREE, account, checkpoints, 100.0)
+    report = RunReport(counted(account), checkpoints, 100.0)
     report.set_model(SimpleNamespace(backbone=None, dtype_policy=keras.DTypePolicy("float32")))
     for epoch, val_seconds in enumerate((7.0, 8.0)):
         report.on_train_begin()
@@ -133,8 +139,8 @@ def test_the_peak_memory_of_a_process_is_what_linux_counts(monkeypatch):
 def test_speed_counts_this_start_s_batches_in_this_start_s_time():
     """Of an epoch that goes on, 12 seconds in: 8 more, of which making batches took 2."""
     account, checkpoints = Account(seconds=7.0), SimpleNamespace(seconds=12.0, batch=2)
-    assert (len(THREE), THREE.num_words) == (3, 30)
-    report = RunReport(THREE, account, checkpoints, 0.0)
+    report = RunReport(counted(account), checkpoints, 0.0)
+    assert (len(report.batches), report.batches.num_words) == (3, 30)
     report.on_epoch_begin(1)
     checkpoints.seconds, account.seconds = 20.0, 9.0
     logs = {}
