@@ -4,6 +4,9 @@ import inspect
 
 import keras
 
+# Call arguments with which a layer returns more than one output.
+MORE_OUTPUTS = ("return_attention_scores", "return_states", "cache_index")
+
 
 class Layer(keras.layers.Layer):
     """A layer whose configuration is its constructor's arguments, and whose own layers are frozen with it.
@@ -24,6 +27,11 @@ class Layer(keras.layers.Layer):
 
     def compute_output_shape(self, inputs_shape, *others):
         return inputs_shape
+
+    def compute_output_spec(self, *inputs, **options):
+        if any(options.get(name) not in (None, False) for name in MORE_OUTPUTS):
+            return keras.Operation.compute_output_spec(self, *inputs, **options)  # as `call` returns them
+        return super().compute_output_spec(*inputs, **options)
 
     def get_config(self):
         config = super().get_config()

@@ -13,7 +13,7 @@ from kzoo.layers import (
     RecurrentEncoder,
     TransformerEncoder,
 )
-from kzoo.models.backbones import TranslationBackbone, check_rate, check_sizes, unit_normal
+from kzoo.models.backbones import TranslationBackbone, check_rate, check_sizes, token_inputs, unit_normal
 from kzoo.models.losses import never
 
 TRANSFORMER_HEADS = 8
@@ -182,12 +182,9 @@ class AttentionBridgeBackbone(TranslationBackbone):
             name="outputs_by_language",
         )
 
-        inputs = {
-            "source": keras.Input((None,), dtype="int32", name="source"),
-            "target": keras.Input((None,), dtype="int32", name="target"),
-            "source_language": keras.Input((), dtype="int32", name="source_language"),
-            "target_language": keras.Input((), dtype="int32", name="target_language"),
-        }
+        inputs = token_inputs("source", "target")
+        for name in ("source_language", "target_language"):
+            inputs[name] = keras.Input((), dtype="int32", name=name)
         language = inputs["target_language"]
         memory, mask = self._encoded(inputs)
         if self.bridge is not None:
@@ -281,8 +278,9 @@ class AttentionBridgeBackbone(TranslationBackbone):
         memory, mask = self._memory(inputs)
         x = self._embed(self.target_embedding, inputs["target"], language)
         initial = self._initial(memory, mask)
-        scores = self.decoders.choose(
-            language, lambda decoder: decoder.attend(x, memory, initial, mask)[1]
+        _, scores = self.decoders.choose(
+            language,
+            lambda decoder: decoder(x, memory, initial, memory_mask=mask, return_attention_scores=True),
         )  # (B, T, k)
         return [scores[:, None]]
 

@@ -39,6 +39,11 @@ class TranslationBackbone(Backbone):
         return super().from_config(config)
 
 
+def token_inputs(*sides: str) -> dict:
+    """Return a backbone's inputs of token ids `(B, L)`, by their names."""
+    return {side: keras.Input((None,), dtype="int32", name=side) for side in sides}
+
+
 def check_source_embedding(kind: str, glyph_options: dict | None):
     """Raise `ValueError` for an unknown kind of source embedding, or options that it does not have."""
     if kind not in SOURCE_EMBEDDINGS:

@@ -73,10 +73,7 @@ def _listed(images) -> np.ndarray | list:
         return [images]
     if isinstance(images, list | tuple):
         return list(images)
-    try:
-        array = np.asarray(images)
-    except (TypeError, ValueError):
-        array = np.array(None)
+    array = _array(images)
     if array.ndim == 0:
         raise UserError(
             f"images are an array or a list, one with each sentence, not a {type(images).__name__}"
@@ -95,10 +92,7 @@ def _image(image, number: int, shape: tuple[int, ...]) -> np.ndarray:
                 "run kzoo features extract"
             )
         return read_picture(image, shape[:2])
-    try:
-        array = np.asarray(image)
-    except (TypeError, ValueError):  # lists of different lengths
-        array = np.array(None)
+    array = _array(image)
     if array.dtype.kind not in NUMBERS:
         raise UserError(
             f"sentence {number}: its image is a {type(image).__name__}, not numbers {tuple(shape)}"
@@ -108,6 +102,13 @@ def _image(image, number: int, shape: tuple[int, ...]) -> np.ndarray:
             f"sentence {number}: its image has the shape {array.shape}, the model reads {tuple(shape)}"
         )
     return array
+
+
+def _array(value) -> np.ndarray:
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError):  # lists of different lengths
+        return np.array(None)
 
 
 def _check_finite(images: np.ndarray, where: str):

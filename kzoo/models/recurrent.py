@@ -10,6 +10,7 @@ from kzoo.models.backbones import (
     check_sizes,
     check_source_embedding,
     glyph_embedding,
+    token_inputs,
     unit_normal,
 )
 from kzoo.models.losses import WholeBatchLoss
@@ -113,14 +114,12 @@ class RecurrentBackbone(TranslationBackbone):
         ]
         self.output_dense = keras.layers.Dense(target_vocabulary_size, dtype=dtype, name="output")
 
-        source = keras.Input((None,), dtype="int32", name="source")
-        target = keras.Input((None,), dtype="int32", name="target")
-        encoded, initial, mask = self._encoded(source)
-        x = self.decoder(
-            self.target_dropout(self.target_embedding(target)), encoded, initial, memory_mask=mask
-        )
+        inputs = token_inputs("source", "target")
+        encoded, initial, mask = self._encoded(inputs["source"])
+        x = self.target_dropout(self.target_embedding(inputs["target"]))
+        x = self.decoder(x, encoded, initial, memory_mask=mask)
         super().__init__(
-            inputs={"source": source, "target": target},
+            inputs=inputs,
             outputs=self._logits(x),
             dtype=dtype,
             name=name,
@@ -142,7 +141,8 @@ class RecurrentBackbone(TranslationBackbone):
         """
         encoded, initial, mask = self._encoded(inputs["source"])
         x = self.target_embedding(inputs["target"])
-        return [self.decoder.attend(x, encoded, initial, mask)[1][:, None]]
+        _, scores = self.decoder(x, encoded, initial, memory_mask=mask, return_attention_scores=True)
+        return [scores[:, None]]
 
     def _logits(self, x):
         return self.output_dense(self.output_dropout(x))
@@ -167,14 +167,14 @@ class RecurrentBackbone(TranslationBackbone):
         It shares the decoder's weights: training it trains them. There is no source: the context and the
         initial states are zero.
         """
-        target = keras.Input((None,), dtype="int32", name="target")
-        x = self.target_dropout(self.target_embedding(target))
+        inputs = token_inputs("target")
+        x = self.target_dropout(self.target_embedding(inputs["target"]))
         nothing = ops.zeros_like(x[:, 0, :1])  # (B, 1)
         width = self.encoder.compute_output_shape((None, None, self._settings["embedding_dim"]))[-1]
         # Two entries, because Keras warns about a softmax over one.
         memory = ops.repeat(ops.repeat(nothing[:, None], width, axis=2), 2, axis=1)  # (B, 2, D)
         initial = [(ops.repeat(nothing, u, axis=-1),) * 2 for u in self._settings["decoder_units"]]
-        model = LanguageModel({"target": target}, self._logits(self.decoder(x, memory, initial)))
+        model = LanguageModel(inputs, self._logits(self.decoder(x, memory, initial)))
         model.dtype_policy = self.dtype_policy  # decides on loss scaling
         return model
 
