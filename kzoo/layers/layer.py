@@ -41,8 +41,8 @@ class Layer(keras.layers.Layer):
             for name, parameter in inspect.signature(kind.__init__).parameters.items():
                 if parameter.kind is parameter.POSITIONAL_OR_KEYWORD and hasattr(self, name):
                     value = getattr(self, name)
-                    layer = isinstance(value, keras.layers.Layer)
-                    config[name] = keras.saving.serialize_keras_object(value) if layer else value
+                    layers = isinstance(value, keras.layers.Layer | list)
+                    config[name] = keras.saving.serialize_keras_object(value) if layers else value
         return config
 
     @classmethod
@@ -50,6 +50,6 @@ class Layer(keras.layers.Layer):
         layers = {
             name: keras.saving.deserialize_keras_object(value)
             for name, value in config.items()
-            if isinstance(value, dict) and "class_name" in value and name != "dtype"
+            if isinstance(value, dict | list) and name != "dtype"
         }
         return super().from_config({**config, **layers})

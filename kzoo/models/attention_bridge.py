@@ -1,5 +1,7 @@
 """Language-specific encoders and decoders, joined by one shared attention bridge."""
 
+from collections.abc import Sequence
+
 import keras
 import numpy as np
 from keras import ops
@@ -13,7 +15,7 @@ from kzoo.layers import (
     RecurrentEncoder,
     TransformerEncoder,
 )
-from kzoo.models.backbones import TranslationBackbone, check_rate, check_sizes, token_inputs, unit_normal
+from kzoo.models.backbones import TranslationBackbone, token_inputs, unit_normal
 from kzoo.models.losses import never
 
 TRANSFORMER_HEADS = 8
@@ -99,7 +101,7 @@ class AttentionBridgeBackbone(TranslationBackbone):
 
     def __init__(
         self,
-        vocabulary_sizes,
+        vocabulary_sizes: Sequence[int],
         encoder: str = "lstm",
         embedding_dim: int = 512,
         width: int = 512,
@@ -123,17 +125,6 @@ class AttentionBridgeBackbone(TranslationBackbone):
         sizes = vocabulary_sizes
         if encoder not in ENCODERS:
             raise ValueError(f"encoder is one of {', '.join(ENCODERS)}, not {encoder!r}")
-        check_sizes(
-            vocabulary_sizes=sizes,
-            embedding_dim=embedding_dim,
-            width=width,
-            num_decoder_layers=num_decoder_layers,
-            num_heads=num_heads,
-            hidden_dim=hidden_dim,
-            max_length=max_length,
-        )
-        check_rate(dropout)
-        check_rate(layer_dropout, "layer_dropout")
         self.max_length, self.width = max_length, width
         languages = range(len(sizes))
         # Of a table for all languages, so that looking up a token needs no branch.

@@ -1,12 +1,13 @@
 """The recurrent encoder–decoder with Luong's attention, from tokens or from characters' glyphs."""
 
+from collections.abc import Sequence
+
 import keras
 from keras import ops
 
 from kzoo.layers import Dropout, RecurrentDecoder, RecurrentEncoder
 from kzoo.models.backbones import (
     TranslationBackbone,
-    check_rate,
     check_sizes,
     check_source_embedding,
     glyph_embedding,
@@ -72,7 +73,7 @@ class RecurrentBackbone(TranslationBackbone):
         embedding_dim: int = 512,
         bidirectional=(512,),
         unidirectional=(1024,),
-        decoder_units=(512, 1024),
+        decoder_units: Sequence[int] = (512, 1024),
         dropout: float = 0.2,
         max_length: int = 256,
         dtype=None,
@@ -82,15 +83,7 @@ class RecurrentBackbone(TranslationBackbone):
         glyph_options = dict(glyph_options or {})
         self._keep(locals())
         check_source_embedding(source_embedding, glyph_options)
-        check_sizes(
-            source_vocabulary_size=source_vocabulary_size,
-            target_vocabulary_size=target_vocabulary_size,
-            embedding_dim=embedding_dim,
-            max_length=max_length,
-            decoder_units=list(decoder_units),
-            **{"bidirectional or unidirectional": [*bidirectional, *unidirectional]},
-        )
-        check_rate(dropout)
+        check_sizes("bidirectional or unidirectional", [*bidirectional, *unidirectional])
         self.max_length, self.width = max_length, decoder_units[-1]
 
         def lookup(size, name):

@@ -19,8 +19,6 @@ from kzoo.layers import (
 from kzoo.layers.output_bias import OutputBias
 from kzoo.models.backbones import (
     TranslationBackbone,
-    check_rate,
-    check_sizes,
     check_source_embedding,
     glyph_embedding,
     token_inputs,
@@ -112,14 +110,6 @@ class TransformerBackbone(TranslationBackbone):
         check_source_embedding(source_embedding, glyph_options)
         if source_embedding != "lookup" and target_vocabulary_size is None:
             raise ValueError(f"source_embedding={source_embedding!r} needs a target_vocabulary_size")
-        check_sizes(
-            num_layers=num_layers,
-            width=width,
-            num_heads=num_heads,
-            feedforward_dim=feedforward_dim,
-            max_length=max_length,
-        )
-        check_rate(dropout)
         if width % num_heads:
             raise ValueError(f"num_heads={num_heads} must divide width={width}")
         check_positions(position_encoding, position_options, width, num_heads)

@@ -58,6 +58,9 @@ class CharacterTokenizer(Tokenizer):
             if len(character) != 1 or self._ids[character] != number:
                 raise UserError(f"a vocabulary has single characters, each once: {character!r} does not fit")
 
+    def call(self, inputs: Sequence[str]) -> list[list[int]]:
+        return self.tokenize(inputs)
+
     def tokenize(self, inputs: Sequence[str]) -> list[list[int]]:
         """Return the character ids of each text."""
         if len(self._vocabulary) == len(SPECIAL):
