@@ -155,7 +155,7 @@ class GlyphCharEncoder(Layer):
         if norm is not None:
             x = ops.cast(x, "float32")
             moments = norm.stored if counts is None else weighted_moments(x, counts)
-            x = norm(x, moments)
+            x = norm.normalize(x, moments)
         return ops.cast(keras.activations.get(after.activation)(x), self.compute_dtype), moments
 
     def compute_output_shape(self, glyphs_shape):

@@ -27,7 +27,7 @@ class Normalization(NamedTuple):
             layer.add_weight((width,), "ones", **kept, trainable=False, name=f"{prefix}moving_variance"),
         )
 
-    def __call__(self, features, moments, epsilon: float = 1e-3):
+    def normalize(self, features, moments, epsilon: float = 1e-3):
         """Return `features` `(…, F)` normalized by `moments`, a mean and a variance, scaled and shifted."""
         mean, variance = moments
         return (features - mean) * ops.rsqrt(variance + epsilon) * self.gamma + self.beta
@@ -85,7 +85,7 @@ class MaskedBatchNormalization(Layer):
         if training and self.trainable:
             moments = weighted_moments(ops.reshape(x, (-1, x.shape[-1])), self._counts(x, present))
             self.norm.move_towards(moments, self.momentum)
-        return ops.cast(self.norm(x, moments, self.epsilon), self.compute_dtype)
+        return ops.cast(self.norm.normalize(x, moments, self.epsilon), self.compute_dtype)
 
     def _counts(self, x, present):
         """Return whether each position of each row counts, `(B·N,)`."""

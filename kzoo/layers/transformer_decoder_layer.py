@@ -48,11 +48,17 @@ class TransformerDecoderLayer(TransformerLayer):
     """
 
     def build(self, inputs_shape, source_shape=None):
-        self.self_attention = self.attention_layer("self_attention", inputs_shape, self.rotary)
-        self.self_attention_residual = self.residual("self_attention_residual", inputs_shape)
-        self.cross_attention = self.attention_layer("cross_attention", inputs_shape)
-        self.cross_attention_residual = self.residual("cross_attention_residual", inputs_shape)
-        super().build(inputs_shape)
+        self.self_attention = self.attention_layer("self_attention", inputs_shape[-1], self.rotary)
+        self.self_attention_residual = self.residual("self_attention_residual")
+        self.cross_attention = self.attention_layer("cross_attention", inputs_shape[-1])
+        self.cross_attention_residual = self.residual("cross_attention_residual")
+        super().build(
+            inputs_shape,
+            self.self_attention,
+            self.self_attention_residual,
+            self.cross_attention,
+            self.cross_attention_residual,
+        )
 
     def call(
         self,

@@ -54,9 +54,9 @@ class TransformerEncoderLayer(TransformerLayer):
     """
 
     def build(self, inputs_shape, image_shape=None):
-        self.attention = self.attention_layer("attention", inputs_shape, self.rotary)
-        self.attention_residual = self.residual("attention_residual", inputs_shape)
-        super().build(inputs_shape)
+        self.attention = self.attention_layer("attention", inputs_shape[-1], self.rotary)
+        self.attention_residual = self.residual("attention_residual")
+        super().build(inputs_shape, self.attention, self.attention_residual)
         self.image_attention = None
         if image_shape is not None:
             key_dim, dtype = self.head_width(inputs_shape[-1]), self.dtype_policy
@@ -64,7 +64,8 @@ class TransformerEncoderLayer(TransformerLayer):
                 self.num_heads, key_dim, dtype=dtype, name="image_attention"
             )
             self.image_attention.build(inputs_shape, image_shape)
-            self.image_residual = self.residual("image_residual", inputs_shape)
+            self.image_residual = self.residual("image_residual")
+            self.image_residual.build(inputs_shape)
 
     def call(
         self,

@@ -127,13 +127,14 @@ class TransformerLayer(Layer):
         self.activation = activation
         self.supports_masking = True
 
-    def build(self, inputs_shape):
-        """Make the last sublayer, the feed-forward network."""
+    def build(self, inputs_shape, *attentions: Layer):
+        """Make the feed-forward network, and build it after what the layer has before it, in this order."""
         self.feedforward = FeedForward(
             self.feedforward_dim, self.activation, dtype=self.dtype_policy, name="feedforward"
         )
-        self.feedforward.build(inputs_shape)
-        self.feedforward_residual = self.residual("feedforward_residual", inputs_shape)
+        self.feedforward_residual = self.residual("feedforward_residual")
+        for layer in (*attentions, self.feedforward, self.feedforward_residual):
+            layer.build(inputs_shape)
 
     def head_width(self, width: int) -> int:
         """Return d, the width of each of the H heads, for inputs of width D.
@@ -145,18 +146,14 @@ class TransformerLayer(Layer):
             raise ValueError(f"num_heads={self.num_heads} does not divide the width of the inputs, {width}")
         return width // self.num_heads
 
-    def attention_layer(self, name: str, shape, rotary=None) -> MultiHeadAttention:
-        """Return multi-head attention for inputs of a shape."""
-        key_dim = self.head_width(shape[-1])
-        layer = MultiHeadAttention(self.num_heads, key_dim, rotary=rotary, dtype=self.dtype_policy, name=name)
-        layer.build(shape)
-        return layer
+    def attention_layer(self, name: str, width: int, rotary=None) -> MultiHeadAttention:
+        """Return multi-head attention for inputs of width D, according to the settings."""
+        d = self.head_width(width)
+        return MultiHeadAttention(self.num_heads, d, rotary=rotary, dtype=self.dtype_policy, name=name)
 
-    def residual(self, name: str, shape) -> Residual:
-        """Return the residual connection of a sublayer for inputs of a shape."""
-        layer = Residual(self.norm, self.dropout, dtype=self.dtype_policy, name=name)
-        layer.build(shape)
-        return layer
+    def residual(self, name: str) -> Residual:
+        """Return the residual connection of a sublayer, according to the settings."""
+        return Residual(self.norm, self.dropout, dtype=self.dtype_policy, name=name)
 
     def feed_forward(self, x, training: bool | None = None):
         """Return the layer's outputs from those of its attentions, `(B, L, D)`."""

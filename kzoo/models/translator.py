@@ -236,7 +236,7 @@ class Translator(WholeBatchLoss, keras.Model):
         split = SplitTexts(texts, [direction.source] * len(texts), split_sentences)
         tokens = tokenize_within(direction.reads, split.sentences, self.backbone.max_length - 1, truncate)
         longest = min(search.max_length or self.backbone.max_length, self.backbone.max_length)
-        begun = tokenize_prefixes(direction.writes, split.prefixes(prefixes), len(tokens), longest - 1)
+        begun = tokenize_prefixes(direction.writes, split.prefixes(prefixes), longest - 1)
         others = direction.inputs(len(tokens))
         images = image_rows(images, len(texts), self.image_shape, self.extractor)
         if images is not None:
@@ -389,8 +389,7 @@ class Translator(WholeBatchLoss, keras.Model):
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         # Keras uses the weights for `weighted_metrics`.
-        weights = token_weights(y) if sample_weight is None else sample_weight
-        return super().compute_metrics(x, y, y_pred, weights)
+        return super().compute_metrics(x, y, y_pred, token_weights(y, sample_weight))
 
     def _resolve_auto_jit_compile(self):
         # For `compile` without `jit_compile`. Keras itself would not use XLA on a CPU, where it is faster,
