@@ -5,7 +5,7 @@ import inspect
 import keras
 
 # Call arguments with which a layer returns more than one output.
-MORE_OUTPUTS = ("return_attention_scores", "return_states", "cache_index")
+MORE_OUTPUTS = ("return_attention_scores", "cache_index")
 
 
 class Layer(keras.layers.Layer):

@@ -7,6 +7,7 @@ from kzoo.layers.dropout import Dropout
 from kzoo.layers.layer import Layer
 
 CELLS = {"lstm": keras.layers.LSTM, "gru": keras.layers.GRU}
+STATES = {"lstm": 2, "gru": 1}  # an LSTM has h and c
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -106,3 +107,12 @@ class RecurrentEncoder(Layer):
     def compute_output_shape(self, inputs_shape):
         width = self.unidirectional[-1] if self.unidirectional else 2 * self.bidirectional[-1]
         return (*inputs_shape[:-1], width)
+
+    def compute_output_spec(self, inputs, mask=None, return_states=False, training=None, kept=()):
+        # Keras would trace the networks, which takes 0.2 s on TensorFlow.
+        outputs = keras.KerasTensor(self.compute_output_shape(inputs.shape), self.compute_dtype)
+        if not return_states:
+            return outputs
+        units = [u for u in self.bidirectional for _ in range(2 * STATES[self.cell])]
+        units += [u for u in self.unidirectional for _ in range(STATES[self.cell])]
+        return outputs, [keras.KerasTensor((inputs.shape[0], u), self.compute_dtype) for u in units]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image, ImageOps
 
-from kzoo.errors import UserError
+from kzoo.errors import UserError, first_line
 
 NUMBERS = "iuf"  # NumPy's dtype kinds that an image may have
 PIECE = 256  # images of a file that are checked together
@@ -152,8 +152,7 @@ def read_picture(path: str | os.PathLike, size: Sequence[int] | None = None) -> 
     except FileNotFoundError:
         raise UserError(f"{path}: no such image") from None
     except Exception as error:  # Pillow's readers raise many kinds of errors on broken files
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise UserError(f"{path} is no image that can be read ({reason})") from None
+        raise UserError(f"{path} is no image that can be read ({first_line(error)})") from None
 
 
 def shown_images(translator, images, count: int, shown: str = "right"):
