@@ -84,7 +84,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("command", "message"), REFUSED)
 def test_user_errors_are_one_line_before_the_model_is_loaded(command, message, monkeypatch, capsys):
-    for module in ("engines", "comparison", "serving"):
+    for module in ("engines", "serving"):
         monkeypatch.setattr(f"kzoo.cli.{module}.start_backend", lambda: pytest.fail("too late"))
     status, error = run(*command.split(" "), monkeypatch=monkeypatch, capsys=capsys)
     assert status == 1
@@ -260,7 +260,7 @@ def test_a_report_is_on_the_first_run_s_own_test_set(tmp_path, monkeypatch, caps
         "kzoo.presets.shelf.load",
         lambda _: SimpleNamespace(multilingual=False, source_language="en", target_language="de"),
     )
-    monkeypatch.setattr("kzoo.cli.comparison.start_backend", lambda: None)
+    monkeypatch.setattr("kzoo.cli.engines.start_backend", lambda: None)
     seen = []
     monkeypatch.setattr(
         "kzoo.data.corpora.Corpus.pairs", lambda _, split, *way: seen.append((split, *way)) or exit()

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from kzoo.cli import options
-from kzoo.cli.console import progress_bar, start_backend
+from kzoo.cli.console import progress_bar
+from kzoo.cli.engines import open_translator
 from kzoo.cli.pictures import picture_files, shown_picture
 from kzoo.errors import UserError
 from kzoo.files import check_writable
@@ -43,7 +44,7 @@ def report(
     """Write a page with two presets' translations side by side, largest differences first, and their BLEU."""
     from kzoo.data.features import FeatureFile
     from kzoo.presets.description import scored_search
-    from kzoo.presets.shelf import direction, load, locate, preset_name
+    from kzoo.presets.shelf import direction, locate, preset_name
     from kzoo.training.scored_text import languages_known, text_to_score
 
     if pictures and not images:
@@ -57,15 +58,11 @@ def report(
         names = first, second
     given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
     searches = [scored_search(folder).changed(**given) for folder in folders]
-    start_backend()
+    opened = map(open_translator, (first, second), folders, searches)
+    translators = [direction(translator, source, target) for translator in opened]
     from kzoo.evaluation.report import cases, write_report
     from kzoo.evaluation.significance import compare_bleu, comparison_table
 
-    translators = []
-    for name, search in zip((first, second), searches, strict=True):
-        translator = load(name)
-        translator.search = search
-        translators.append(direction(translator, source, target))
     directions = {(translator.source_language, translator.target_language) for translator in translators}
     if len(directions) > 1:
         raise UserError(f"{first} and {second} translate between different languages: {sorted(directions)}")

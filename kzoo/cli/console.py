@@ -83,16 +83,12 @@ def status_line(what: str) -> Iterator[Callable[[str], None]]:
         yield status.update
 
 
-class _Stopped(BaseException):
-    """SIGTERM came, or Ctrl-C: raised out of the running code."""
-
-
 @contextlib.contextmanager
 def telling_when_stopped(line: Callable[[], str]) -> Iterator[None]:
     """At SIGTERM or Ctrl-C, end the process with a line on standard error, and the shell's exit status."""
 
     def stop(number, frame):
-        raise _Stopped(number)
+        raise SystemExit(128 + number)
 
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may set signal handlers
@@ -100,9 +96,9 @@ def telling_when_stopped(line: Callable[[], str]) -> Iterator[None]:
     earlier = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
-    except _Stopped as stopped:
+    except SystemExit:
         print(f"\n{line()}", file=sys.stderr)
-        raise SystemExit(128 + stopped.args[0]) from None
+        raise
     finally:
         for number, action in earlier.items():
             signal.signal(number, action)

@@ -12,8 +12,8 @@ def open_translator(
     preset: str,
     folder: Path,
     search: SearchSettings,
-    engine: Engine,
-    compute_type: str,
+    engine: Engine = "keras",
+    compute_type: str = "float32",
     needs: dict[str, object] | None = None,
 ):
     """Return a preset's translator, CTranslate2's or Keras's, which is started only if it is needed.

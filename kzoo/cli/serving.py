@@ -8,6 +8,7 @@ import typer
 
 from kzoo.cli import options
 from kzoo.cli.console import start_backend, status_line
+from kzoo.cli.engines import open_translator
 from kzoo.errors import UserError
 
 app = typer.Typer()
@@ -28,15 +29,14 @@ def export(
 ):
     """Export a preset for other programs: a TensorFlow SavedModel, text to text, or a CTranslate2 model."""
     from kzoo.presets.description import own_search
-    from kzoo.presets.shelf import load, locate
+    from kzoo.presets.shelf import locate
 
+    place = locate(preset)
     given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
-    search = own_search(locate(preset)).changed(**given)
-    start_backend()
+    search = own_search(place).changed(**given)
+    translator = open_translator(preset, place, search)
     from kzoo.export import export_ctranslate2, export_saved_model
 
-    translator = load(preset)
-    translator.search = search
     if to == "saved_model":
         with status_line("writing the graph of the beam search, which takes a minute or two") as show:
             export_saved_model(translator, folder, precision=precision, progress=show)

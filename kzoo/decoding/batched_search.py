@@ -125,13 +125,12 @@ def batches_by_length(
 
 def padded(rows: list[list[int]], length: int) -> np.ndarray:
     """Return rows of token ids, padded to `length`."""
-    return np.array([[*row, *[PAD] * (length - len(row))] for row in rows], "int32")
+    filled = [[*row, *[PAD] * (length - len(row))] for row in rows]
+    return np.array(filled, "int32").reshape(len(rows), length)
 
 
 def padded_source(tokens: list[list[int]], numbers: list[int], length: int) -> np.ndarray:
     """Return the numbered sentences with their end symbols, padded to `length` and to one of `ROWS`."""
     rows = next(r for r in ROWS if r >= len(numbers))
-    source = np.full((rows, length), PAD, "int32")
-    for row, number in enumerate(numbers):
-        source[row, : len(tokens[number]) + 1] = [*tokens[number], END]
-    return source
+    ended = [[*tokens[number], END] for number in numbers]
+    return padded([*ended, *[[]] * (rows - len(ended))], length)

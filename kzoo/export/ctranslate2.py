@@ -4,8 +4,9 @@ import os
 import tempfile
 from pathlib import Path
 
-from kzoo.decoding import Exponent, SearchSettings
+from kzoo.decoding import SearchSettings
 from kzoo.engine.conversion import convert, why_not_held
+from kzoo.engine.translator import why_not_searched
 from kzoo.errors import UserError
 from kzoo.export.precision import check_precision, is_quantized
 from kzoo.files import check_replaceable
@@ -57,11 +58,8 @@ def search_arguments(search: SearchSettings) -> dict:
     Raises:
         UserError: a length penalty that CTranslate2 does not have.
     """
-    if not isinstance(search.length_penalty, Exponent):
-        raise UserError(
-            f"CTranslate2 divides log P by length^α, it has no {search.length_penalty}: "
-            "give α with --length-penalty, or in the translator's search"
-        )
+    if reason := why_not_searched(search):
+        raise UserError(f"{reason}: give α with --length-penalty, or in the translator's search")
     arguments = {"beam_size": search.beam_size, "length_penalty": search.length_penalty.alpha}
     # Lengths are here with the end symbol, there without.
     if search.max_length is not None:

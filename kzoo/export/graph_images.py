@@ -1,5 +1,7 @@
 """Decoding of pictures as part of a TensorFlow graph, so that a SavedModel takes the bytes of image files."""
 
+import tensorflow as tf
+
 ORIENTATION = 0x0112  # EXIF's tag
 # What its eight values mean, for pixels as they are stored: first rows become columns where
 # `TRANSPOSED`, then the rows, the columns or both are reversed.
@@ -16,7 +18,6 @@ def decode_pictures(encoded, size: tuple[int, int]):
         encoded: strings `(B,)`, each the bytes of a JPEG, PNG, GIF or BMP file.
         size: h and w, to which a picture is scaled.
     """
-    import tensorflow as tf
 
     def jpeg(content):
         pixels = tf.io.decode_jpeg(content, channels=3, dct_method="INTEGER_ACCURATE")  # as in Pillow
@@ -44,8 +45,6 @@ def orientation(content, mark: bytes):
     Reference:
         CIPA DC-008, "Exchangeable image file format for digital still cameras: Exif", Section 4.6.
     """
-    import tensorflow as tf
-
     # A file without the mark is one part, which does not begin as EXIF data does.
     data = tf.strings.substr(tf.strings.split(content, mark, maxsplit=1)[-1], 0, 65536)
     little = tf.equal(tf.strings.substr(data, 0, 4), b"II*\0")
@@ -70,7 +69,6 @@ def orientation(content, mark: bytes):
 
 def turned(pixels, orientation):
     """Return pixels `(h, w, 3)` upright, as `PIL.ImageOps.exif_transpose` turns them."""
-    import tensorflow as tf
 
     def one_of(values):
         return tf.reduce_any(tf.equal(orientation, values))

@@ -6,6 +6,8 @@ translates as `translate` does.
 
 from collections.abc import Callable
 
+import tensorflow as tf
+
 from kzoo.decoding.search_settings import LENGTHS
 from kzoo.text.tokenizers import END
 
@@ -34,8 +36,6 @@ def in_batches(tokens, others: dict, empty: dict, most: int, make: Callable[[int
         make: function from a padded length L to a compiled function, which takes `{"source": (R, L), …}` and
             returns outputs `(R, …)`; where their axes are shorter than those of `empty`, the rest stays.
     """
-    import tensorflow as tf
-
     counts = tf.cast(tokens.row_lengths(), tf.int32)
     if "prefix" in others:
         begun = tf.math.count_nonzero(others["prefix"], axis=1, dtype=tf.int32)
@@ -51,7 +51,6 @@ def in_batches(tokens, others: dict, empty: dict, most: int, make: Callable[[int
 
 def _length_in_batches(tokens, others, results, numbers, length, function):
     """Return the results updated with those of the numbered sentences, all padded to one length."""
-    import tensorflow as tf
 
     def batch(rows: int):
         def search(first, results):
@@ -86,8 +85,6 @@ def by_group(groups, inputs: tuple, empty: dict, run: Callable) -> dict:
         empty: tensors `(B, …)` of the outputs' shapes.
         run: function from the rows of `inputs` of one group to the outputs' rows.
     """
-    import tensorflow as tf
-
     present = tf.unique(groups).y
 
     def step(i, results):
@@ -103,16 +100,12 @@ def by_group(groups, inputs: tuple, empty: dict, run: Callable) -> dict:
 
 def padded_source(tokens, rows: int, length: int):
     """Return ragged sentences with their end symbols as int32 `(rows, length)`."""
-    import tensorflow as tf
-
     ended = tf.concat([tf.cast(tokens, tf.int32), tf.fill([rows, 1], END)], axis=1)
     return tf.ensure_shape(ended.to_tensor(shape=(rows, length)), (rows, length))
 
 
 def _put(results, numbers, found):
     """Return `results` `(B, …)` with `found` in the numbered rows; beyond `found`'s axes they stay."""
-    import tensorflow as tf
-
     missing = [[0, 0]] + [
         [0, full - part] for full, part in zip(results.shape[1:], found.shape[1:], strict=True)
     ]

@@ -1,5 +1,8 @@
 """The tokenizers as parts of a TensorFlow graph, so that a SavedModel takes text and returns text."""
 
+import tensorflow as tf
+import tensorflow_text
+
 from kzoo.errors import UserError
 from kzoo.text import CharacterTokenizer, MarianTokenizer, SubwordTokenizer
 from kzoo.text.marian_pieces import SPACE
@@ -9,7 +12,97 @@ from kzoo.text.special_tokens import SPECIAL, UNKNOWN
 LINE_ENDS = "[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+"
 
 
-def graph_tokenizer(tokenizer):
+class GraphSubwords(tf.Module):
+    """SentencePiece."""
+
+    def __init__(self, tokenizer: SubwordTokenizer):
+        super().__init__()
+        self.pieces = tensorflow_text.SentencepieceTokenizer(tokenizer.proto)
+
+    def tokenize(self, text):
+        """Return the token ids `(B, None)` of texts `(B,)`, ragged."""
+        return self.pieces.tokenize(lines(text))
+
+    def detokenize(self, tokens):
+        """Return the texts `(B,)` of ragged token ids."""
+        return self.pieces.detokenize(tokens)
+
+
+class GraphCharacters(tf.Module):
+    """A table of characters."""
+
+    def __init__(self, tokenizer: CharacterTokenizer):
+        super().__init__()
+        vocabulary = tokenizer.get_vocabulary()
+        self.numbers = table(vocabulary, UNKNOWN)
+        self.shown = tf.constant(tokenizer.detokenize([[i] for i in range(len(vocabulary))]))
+
+    def tokenize(self, text):
+        """Return the character ids `(B, None)` of texts `(B,)`, ragged."""
+        characters = tf.strings.unicode_split(lines(text), "UTF-8")
+        return tf.ragged.map_flat_values(self.numbers.lookup, characters)
+
+    def detokenize(self, tokens):
+        """Return the texts `(B,)` of ragged character ids."""
+        return tf.strings.reduce_join(tf.gather(self.shown, tokens), axis=-1)
+
+
+class GraphMarian(tf.Module):
+    """SentencePiece, and the vocabulary of its pieces."""
+
+    def __init__(self, tokenizer: MarianTokenizer):
+        super().__init__()
+        if tokenizer.normalize_punctuation:
+            raise UserError("Moses's rules of punctuation run in Python: leave them out of what is exported")
+        vocabulary = tokenizer.get_vocabulary()
+        self.code = f">>{tokenizer.language}<<" if tokenizer.language else ""  # of texts without one
+        self.pieces = tensorflow_text.SentencepieceTokenizer(tokenizer.proto, out_type=tf.string)
+        self.numbers = table(vocabulary, UNKNOWN)
+        self.shown = tf.constant([""] * len(SPECIAL) + vocabulary[len(SPECIAL) :])
+
+    def tokenize(self, text):
+        """Return the token ids `(B, None)` of texts `(B,)`, ragged."""
+        text = lines(text)
+        code = tf.strings.regex_replace(text, "^(>>.*?<<).*$|^.*$", r"\1")
+        rest = tf.strings.regex_replace(text, "^>>.*?<<", "")
+        blank = tf.equal(tf.strings.strip(text), "")
+        code = tf.where((code == "") & ~blank, self.code, code)
+        codes = tf.RaggedTensor.from_row_lengths(
+            tf.boolean_mask(code, code != ""), tf.cast(code != "", tf.int64)
+        )
+        pieces = tf.concat([codes, self.pieces.tokenize(rest)], axis=1)
+        return tf.ragged.map_flat_values(self.numbers.lookup, pieces)
+
+    def detokenize(self, tokens):
+        """Return the texts `(B,)` of ragged token ids."""
+        joined = tf.strings.reduce_join(tf.gather(self.shown, tokens), axis=-1)
+        return tf.strings.strip(tf.strings.regex_replace(joined, SPACE, " "))
+
+
+class GraphLanguages(tf.Module):
+    """A table of languages."""
+
+    def __init__(self, codes: list[str]):
+        super().__init__()
+        self.codes = codes
+        self.table = table(codes, -1)
+
+    def numbers(self, names):
+        """Return the numbers `(B,)` of language codes `(B,)`; those that are not in the table are refused."""
+        found = self.table.lookup(names)
+        known = f"unknown language; this model knows {', '.join(self.codes)}"
+        with tf.control_dependencies([tf.debugging.assert_non_negative(found, message=known)]):
+            return tf.identity(found)
+
+
+GRAPH_TOKENIZERS = {
+    SubwordTokenizer: GraphSubwords,
+    MarianTokenizer: GraphMarian,
+    CharacterTokenizer: GraphCharacters,
+}
+
+
+def graph_tokenizer(tokenizer) -> tf.Module:
     """Return a tokenizer that works in the graph, with `tokenize` and `detokenize`.
 
     Args:
@@ -26,125 +119,15 @@ def graph_tokenizer(tokenizer):
     return GRAPH_TOKENIZERS[type(tokenizer)](tokenizer)
 
 
-def graph_subwords(tokenizer: SubwordTokenizer):
-    """Return SentencePiece in the graph."""
-    import tensorflow as tf
-    import tensorflow_text
-
-    class GraphSubwords(tf.Module):
-        def __init__(self):
-            super().__init__()
-            self.pieces = tensorflow_text.SentencepieceTokenizer(tokenizer.proto)
-
-        def tokenize(self, text):
-            """Return the token ids `(B, None)` of texts `(B,)`, ragged."""
-            # SentencePiece would otherwise read invalid bytes as pieces of its own, not as U+FFFD.
-            text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
-            return self.pieces.tokenize(one_line_in_graph(text))
-
-        def detokenize(self, tokens):
-            """Return the texts `(B,)` of ragged token ids."""
-            return self.pieces.detokenize(tokens)
-
-    return GraphSubwords()
-
-
-def graph_characters(tokenizer: CharacterTokenizer):
-    """Return a table of characters in the graph."""
-    import tensorflow as tf
-
-    vocabulary = tokenizer.get_vocabulary()
-
-    class GraphCharacters(tf.Module):
-        def __init__(self):
-            super().__init__()
-            numbers = tf.range(len(vocabulary), dtype=tf.int32)
-            pairs = tf.lookup.KeyValueTensorInitializer(vocabulary, numbers)
-            self.numbers = tf.lookup.StaticHashTable(pairs, default_value=UNKNOWN)
-            self.shown = tf.constant(tokenizer.detokenize([[i] for i in range(len(vocabulary))]))
-
-        def tokenize(self, text):
-            """Return the character ids `(B, None)` of texts `(B,)`, ragged."""
-            characters = tf.strings.unicode_split(one_line_in_graph(text), "UTF-8")
-            return tf.ragged.map_flat_values(self.numbers.lookup, characters)
-
-        def detokenize(self, tokens):
-            """Return the texts `(B,)` of ragged character ids."""
-            return tf.strings.reduce_join(tf.gather(self.shown, tokens), axis=-1)
-
-    return GraphCharacters()
-
-
-def graph_marian(tokenizer: MarianTokenizer):
-    """Return SentencePiece and the vocabulary of its pieces in the graph."""
-    import tensorflow as tf
-    import tensorflow_text
-
-    if tokenizer.normalize_punctuation:
-        raise UserError("Moses's rules of punctuation run in Python: leave them out of what is exported")
-    vocabulary = tokenizer.get_vocabulary()
-    default = f">>{tokenizer.language}<<" if tokenizer.language else ""
-
-    class GraphMarian(tf.Module):
-        def __init__(self):
-            super().__init__()
-            self.pieces = tensorflow_text.SentencepieceTokenizer(tokenizer.proto, out_type=tf.string)
-            pairs = tf.lookup.KeyValueTensorInitializer(vocabulary, tf.range(len(vocabulary), dtype=tf.int32))
-            self.numbers = tf.lookup.StaticHashTable(pairs, default_value=UNKNOWN)
-            self.shown = tf.constant([""] * len(SPECIAL) + vocabulary[len(SPECIAL) :])
-
-        def tokenize(self, text):
-            """Return the token ids `(B, None)` of texts `(B,)`, ragged."""
-            text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
-            text = one_line_in_graph(text)
-            code = tf.strings.regex_replace(text, "^(>>.*?<<).*$|^.*$", r"\1")
-            rest = tf.strings.regex_replace(text, "^>>.*?<<", "")
-            blank = tf.equal(tf.strings.strip(text), "")
-            code = tf.where((code == "") & ~blank, default, code)
-            codes = tf.RaggedTensor.from_row_lengths(
-                tf.boolean_mask(code, code != ""), tf.cast(code != "", tf.int64)
-            )
-            pieces = tf.concat([codes, self.pieces.tokenize(rest)], axis=1)
-            return tf.ragged.map_flat_values(self.numbers.lookup, pieces)
-
-        def detokenize(self, tokens):
-            """Return the texts `(B,)` of ragged token ids."""
-            joined = tf.strings.reduce_join(tf.gather(self.shown, tokens), axis=-1)
-            return tf.strings.strip(tf.strings.regex_replace(joined, SPACE, " "))
-
-    return GraphMarian()
-
-
-def one_line_in_graph(text):
-    """Return texts `(B,)` without line ends, as `kzoo.text.sentences.one_line` does."""
-    import tensorflow as tf
-
+def lines(text):
+    """Return texts `(B,)` without line ends, as `kzoo.text.sentences.one_line` does, and in valid UTF-8."""
+    # SentencePiece would read invalid bytes as pieces of its own, not as U+FFFD.
+    text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
     without = tf.strings.regex_replace(text, f"^{LINE_ENDS}|{LINE_ENDS}$", "")
     return tf.strings.regex_replace(without, LINE_ENDS, " ")
 
 
-GRAPH_TOKENIZERS = {
-    SubwordTokenizer: graph_subwords,
-    MarianTokenizer: graph_marian,
-    CharacterTokenizer: graph_characters,
-}
-
-
-def graph_languages(codes: list[str]):
-    """Return a table of languages in the graph, whose `numbers` rejects languages that are not in it."""
-    import tensorflow as tf
-
-    class GraphLanguages(tf.Module):
-        def __init__(self):
-            super().__init__()
-            pairs = tf.lookup.KeyValueTensorInitializer(codes, tf.range(len(codes), dtype=tf.int32))
-            self.table = tf.lookup.StaticHashTable(pairs, default_value=-1)
-
-        def numbers(self, names):
-            """Return the numbers `(B,)` of language codes `(B,)`."""
-            found = self.table.lookup(names)
-            known = f"unknown language; this model knows {', '.join(codes)}"
-            with tf.control_dependencies([tf.debugging.assert_non_negative(found, message=known)]):
-                return tf.identity(found)
-
-    return GraphLanguages()
+def table(keys: list[str], unknown: int) -> tf.lookup.StaticHashTable:
+    """Return the table of the keys' numbers, with the number of what is not among them."""
+    pairs = tf.lookup.KeyValueTensorInitializer(keys, tf.range(len(keys), dtype=tf.int32))
+    return tf.lookup.StaticHashTable(pairs, default_value=unknown)

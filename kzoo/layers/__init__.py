@@ -8,49 +8,28 @@ All modules are imported together, so that Keras knows every class that a saved 
 """
 
 from kzoo.errors import nearest
-from kzoo.layers.attention_bridge import AttentionBridge
-from kzoo.layers.by_language import ByLanguage
-from kzoo.layers.convolutional_encoder import ConvolutionalEncoder
-from kzoo.layers.dropout import Dropout
-from kzoo.layers.glyph_char_encoder import GlyphCharEncoder
-from kzoo.layers.glyph_embedding import GlyphEmbedding
-from kzoo.layers.image_text_attention import ImageTextAttention
-from kzoo.layers.linear_chain_crf import LinearChainCRF
-from kzoo.layers.multi_head_attention import MultiHeadAttention
-from kzoo.layers.output_bias import OutputBias
-from kzoo.layers.per_head_pope import PerHeadPoPE
-from kzoo.layers.picture_encoder import PictureEncoder
-from kzoo.layers.pope_embedding import PoPEEmbedding
-from kzoo.layers.recurrent_decoder import RecurrentDecoder
-from kzoo.layers.recurrent_encoder import RecurrentEncoder
-from kzoo.layers.relative_position_bias import RelativePositionBias
-from kzoo.layers.rope_embedding import RoPEEmbedding
-from kzoo.layers.transformer_decoder_layer import TransformerDecoderLayer
-from kzoo.layers.transformer_encoder import TransformerEncoder
-from kzoo.layers.transformer_encoder_layer import TransformerEncoderLayer
+from kzoo.layers.attention_bridge import AttentionBridge as AttentionBridge
+from kzoo.layers.by_language import ByLanguage as ByLanguage
+from kzoo.layers.convolutional_encoder import ConvolutionalEncoder as ConvolutionalEncoder
+from kzoo.layers.dropout import Dropout as Dropout
+from kzoo.layers.glyph_char_encoder import GlyphCharEncoder as GlyphCharEncoder
+from kzoo.layers.glyph_embedding import GlyphEmbedding as GlyphEmbedding
+from kzoo.layers.image_text_attention import ImageTextAttention as ImageTextAttention
+from kzoo.layers.linear_chain_crf import LinearChainCRF as LinearChainCRF
+from kzoo.layers.multi_head_attention import MultiHeadAttention as MultiHeadAttention
+from kzoo.layers.output_bias import OutputBias as OutputBias
+from kzoo.layers.per_head_pope import PerHeadPoPE as PerHeadPoPE
+from kzoo.layers.picture_encoder import PictureEncoder as PictureEncoder
+from kzoo.layers.pope_embedding import PoPEEmbedding as PoPEEmbedding
+from kzoo.layers.recurrent_decoder import RecurrentDecoder as RecurrentDecoder
+from kzoo.layers.recurrent_encoder import RecurrentEncoder as RecurrentEncoder
+from kzoo.layers.relative_position_bias import RelativePositionBias as RelativePositionBias
+from kzoo.layers.rope_embedding import RoPEEmbedding as RoPEEmbedding
+from kzoo.layers.transformer_decoder_layer import TransformerDecoderLayer as TransformerDecoderLayer
+from kzoo.layers.transformer_encoder import TransformerEncoder as TransformerEncoder
+from kzoo.layers.transformer_encoder_layer import TransformerEncoderLayer as TransformerEncoderLayer
 
-__all__ = [
-    "AttentionBridge",
-    "ByLanguage",
-    "ConvolutionalEncoder",
-    "Dropout",
-    "GlyphCharEncoder",
-    "GlyphEmbedding",
-    "ImageTextAttention",
-    "LinearChainCRF",
-    "MultiHeadAttention",
-    "OutputBias",
-    "PerHeadPoPE",
-    "PictureEncoder",
-    "PoPEEmbedding",
-    "RecurrentDecoder",
-    "RecurrentEncoder",
-    "RelativePositionBias",
-    "RoPEEmbedding",
-    "TransformerDecoderLayer",
-    "TransformerEncoder",
-    "TransformerEncoderLayer",
-]
+__all__ = sorted(name for name, value in globals().items() if isinstance(value, type))
 
 
 def __getattr__(name: str):

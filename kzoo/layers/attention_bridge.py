@@ -93,11 +93,6 @@ class AttentionBridge(Layer):
         sentences = ops.cast(ops.any(mask, axis=1), "float32")
         return ops.sum(penalty * sentences) / ops.maximum(ops.sum(sentences), 1.0)
 
-    def compute_output_spec(self, inputs, mask=None, return_attention_scores=False):
-        matrix = keras.KerasTensor(self.compute_output_shape(inputs.shape), self.compute_dtype)
-        scores = keras.KerasTensor((inputs.shape[0], self.num_heads, inputs.shape[1]), self.compute_dtype)
-        return (matrix, scores) if return_attention_scores else matrix
-
     def compute_mask(self, inputs, mask=None):
         return None  # M has no padding
 

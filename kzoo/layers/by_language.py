@@ -66,12 +66,3 @@ class ByLanguage(Layer):
 
     def compute_output_shape(self, language_shape, inputs_shape):
         return self.layers[0].compute_output_shape(inputs_shape)
-
-    def get_config(self):
-        layers = [keras.saving.serialize_keras_object(layer) for layer in self.layers]
-        return {**super().get_config(), "layers": layers}
-
-    @classmethod
-    def from_config(cls, config):
-        layers = [keras.saving.deserialize_keras_object(layer) for layer in config["layers"]]
-        return cls(**{**config, "layers": layers})

@@ -1,7 +1,5 @@
 """The glyph encoder: a character's vector computed from its bitmap, in five architectures."""
 
-from typing import Any, NamedTuple
-
 import keras
 from keras import ops
 from keras.initializers import RandomNormal
@@ -9,16 +7,7 @@ from keras.layers import Dense
 
 from kzoo.layers.glyph_architectures import ARCHITECTURES, FORMAT, SIZE, GlyphConvolutions, read_options
 from kzoo.layers.layer import Layer
-from kzoo.layers.normalization import move_towards, normalized, weighted_moments
-
-
-class Normalization(NamedTuple):
-    """The weights of a batch normalization: scale, shift, stored mean and stored variance, `(F,)` each."""
-
-    gamma: Any
-    beta: Any
-    mean: Any
-    variance: Any
+from kzoo.layers.normalization import Normalization, weighted_moments
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -110,23 +99,11 @@ class GlyphCharEncoder(Layer):
         self.features_map.build(shape)
         if self.output_map is not None:
             self.output_map.build((None, self.num_features))
-        self.features_norm = self._normalization(self._after_features, self.num_features, "")
-        self.output_norm = self._normalization(self._after_output, self.output_dim, "output_")
-
-    def _normalization(self, after, width: int, prefix: str) -> Normalization | None:
-        if after is None or not after.normalized:
-            return None
-
-        def weight(name, initializer, trainable=True):
-            kept = {"dtype": "float32", "autocast": False, "trainable": trainable}  # in any precision
-            return self.add_weight((width,), initializer, **kept, name=prefix + name)
-
-        return Normalization(
-            weight("gamma", "ones"),
-            weight("beta", "zeros"),
-            weight("moving_mean", "zeros", trainable=False),
-            weight("moving_variance", "ones", trainable=False),
-        )
+        features, output = self._after_features, self._after_output
+        self.features_norm = Normalization.of(self, self.num_features) if features.normalized else None
+        self.output_norm = None
+        if output is not None and output.normalized:
+            self.output_norm = Normalization.of(self, self.output_dim, "output_")
 
     def call(self, glyphs, training: bool | None = None, mask=None):
         if tuple(glyphs.shape[-2:]) != (SIZE, SIZE):
@@ -170,15 +147,15 @@ class GlyphCharEncoder(Layer):
         for norm, of_batch in zip((self.features_norm, self.output_norm), moments, strict=True):
             if norm is not None:
                 # At 0.99 they lag: after an epoch of Tatoeba the validation loss is 4.26 instead of 4.19.
-                move_towards((norm.mean, norm.variance), of_batch, momentum=0.9)
+                norm.move_towards(of_batch, momentum=0.9)
 
     def _apply(self, after, norm, x, counts=None):
         """Return `x` `(N, F)` after its normalization, if it has one, and its activation; and the moments."""
         moments = None
         if norm is not None:
             x = ops.cast(x, "float32")
-            moments = (norm.mean, norm.variance) if counts is None else weighted_moments(x, counts)
-            x = normalized(x, moments, norm.gamma, norm.beta)
+            moments = norm.stored if counts is None else weighted_moments(x, counts)
+            x = norm.normalize(x, moments)
         return ops.cast(keras.activations.get(after.activation)(x), self.compute_dtype), moments
 
     def compute_output_shape(self, glyphs_shape):

@@ -93,12 +93,6 @@ class ImageTextAttention(Layer):
     def _split_heads(self, x):
         return ops.reshape(x, (*ops.shape(x)[:2], self.num_heads, self.key_dim))
 
-    def compute_output_spec(self, text, image, text_mask=None, return_attention_scores=False, training=None):
-        output = keras.KerasTensor(self.compute_output_shape(text.shape, image.shape), self.compute_dtype)
-        shape = (text.shape[0], self.num_heads, output.shape[1], text.shape[1])
-        scores = keras.KerasTensor(shape, self.compute_dtype)
-        return (output, scores) if return_attention_scores else output
-
     def compute_mask(self, inputs, mask=None):
         return None  # regions have no padding
 

@@ -4,6 +4,9 @@ import inspect
 
 import keras
 
+# Call arguments with which a layer returns more than one output.
+MORE_OUTPUTS = ("return_attention_scores", "cache_index")
+
 
 class Layer(keras.layers.Layer):
     """A layer whose configuration is its constructor's arguments, and whose own layers are frozen with it.
@@ -25,6 +28,11 @@ class Layer(keras.layers.Layer):
     def compute_output_shape(self, inputs_shape, *others):
         return inputs_shape
 
+    def compute_output_spec(self, *inputs, **options):
+        if any(options.get(name) not in (None, False) for name in MORE_OUTPUTS):
+            return keras.Operation.compute_output_spec(self, *inputs, **options)  # as `call` returns them
+        return super().compute_output_spec(*inputs, **options)
+
     def get_config(self):
         config = super().get_config()
         for kind in type(self).__mro__:
@@ -33,8 +41,8 @@ class Layer(keras.layers.Layer):
             for name, parameter in inspect.signature(kind.__init__).parameters.items():
                 if parameter.kind is parameter.POSITIONAL_OR_KEYWORD and hasattr(self, name):
                     value = getattr(self, name)
-                    layer = isinstance(value, keras.layers.Layer)
-                    config[name] = keras.saving.serialize_keras_object(value) if layer else value
+                    layers = isinstance(value, keras.layers.Layer | list)
+                    config[name] = keras.saving.serialize_keras_object(value) if layers else value
         return config
 
     @classmethod
@@ -42,6 +50,6 @@ class Layer(keras.layers.Layer):
         layers = {
             name: keras.saving.deserialize_keras_object(value)
             for name, value in config.items()
-            if isinstance(value, dict) and "class_name" in value and name != "dtype"
+            if isinstance(value, dict | list) and name != "dtype"
         }
         return super().from_config({**config, **layers})

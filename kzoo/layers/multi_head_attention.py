@@ -227,18 +227,6 @@ class MultiHeadAttention(Layer):
         """Return queries or keys `(B, H, L, d)`, rotated if there is a `rotary` layer."""
         return x if self.rotary is None else self.rotary(x, positions=positions)
 
-    def compute_output_spec(self, query, value=None, cache=None, **others):
-        # Keras passes by name what is not a tensor.
-        B, L, _ = query.shape
-        outputs = [keras.KerasTensor(query.shape, self.compute_dtype)]
-        if others.get("return_attention_scores"):
-            N = (query if value is None else value).shape[1] if cache is None else cache[0].shape[-1]
-            precision = self if self.rotary is None else self.rotary  # of queries and keys
-            outputs.append(keras.KerasTensor((B, self.num_heads, L, N), precision.compute_dtype))
-        if others.get("cache_index") is not None:
-            outputs.append(tuple(keras.KerasTensor(part.shape, part.dtype) for part in cache))
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
-
 
 def not_later(first, last):
     """Return which tokens are not later than each of `first … last - 1`: bool `(last - first, last)`."""

@@ -1,9 +1,46 @@
 """Batch normalization of rows that count several times or not at all, over all replicas."""
 
+from typing import Any, NamedTuple
+
 import keras
 from keras import ops
 
 from kzoo.layers.layer import Layer
+
+
+class Normalization(NamedTuple):
+    """The weights of a batch normalization: scale, shift, stored mean and stored variance, `(F,)` each."""
+
+    gamma: Any
+    beta: Any
+    mean: Any
+    variance: Any
+
+    @classmethod
+    def of(cls, layer: keras.layers.Layer, width: int, prefix: str = "") -> "Normalization":
+        """Return new weights of a layer, for F = `width` features."""
+        kept = {"dtype": "float32", "autocast": False}  # in any precision
+        return cls(
+            layer.add_weight((width,), "ones", **kept, name=f"{prefix}gamma"),
+            layer.add_weight((width,), "zeros", **kept, name=f"{prefix}beta"),
+            layer.add_weight((width,), "zeros", **kept, trainable=False, name=f"{prefix}moving_mean"),
+            layer.add_weight((width,), "ones", **kept, trainable=False, name=f"{prefix}moving_variance"),
+        )
+
+    def normalize(self, features, moments, epsilon: float = 1e-3):
+        """Return `features` `(…, F)` normalized by `moments`, a mean and a variance, scaled and shifted."""
+        mean, variance = moments
+        return (features - mean) * ops.rsqrt(variance + epsilon) * self.gamma + self.beta
+
+    @property
+    def stored(self) -> tuple:
+        """The stored mean and variance."""
+        return self.mean, self.variance
+
+    def move_towards(self, moments, momentum: float):
+        """Move the stored moments towards a batch's; they keep the share `momentum` of their values."""
+        for variable, new in zip(self.stored, moments, strict=True):
+            variable.assign(momentum * variable + (1 - momentum) * new)
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -41,19 +78,14 @@ class MaskedBatchNormalization(Layer):
         self.epsilon = epsilon
 
     def build(self, inputs_shape):
-        F, kept = (inputs_shape[-1],), {"dtype": "float32", "autocast": False}  # in any precision
-        self.gamma = self.add_weight(F, "ones", **kept, name="gamma")
-        self.beta = self.add_weight(F, "zeros", **kept, name="beta")
-        self.moving_mean = self.add_weight(F, "zeros", **kept, trainable=False, name="moving_mean")
-        self.moving_variance = self.add_weight(F, "ones", **kept, trainable=False, name="moving_variance")
+        self.norm = Normalization.of(self, inputs_shape[-1])
 
     def call(self, inputs, present=None, training: bool | None = None):
-        x = ops.cast(inputs, "float32")
-        moments = stored = self.moving_mean, self.moving_variance
+        x, moments = ops.cast(inputs, "float32"), self.norm.stored
         if training and self.trainable:
             moments = weighted_moments(ops.reshape(x, (-1, x.shape[-1])), self._counts(x, present))
-            move_towards(stored, moments, self.momentum)
-        return ops.cast(normalized(x, moments, self.gamma, self.beta, self.epsilon), self.compute_dtype)
+            self.norm.move_towards(moments, self.momentum)
+        return ops.cast(self.norm.normalize(x, moments, self.epsilon), self.compute_dtype)
 
     def _counts(self, x, present):
         """Return whether each position of each row counts, `(B·N,)`."""
@@ -76,18 +108,6 @@ def weighted_moments(features, counts):
 
     center = mean(features)
     return center, mean(ops.square(features - center))
-
-
-def normalized(features, moments, gamma, beta, epsilon: float = 1e-3):
-    """Return `features` `(…, F)` normalized by `moments`, then scaled by `gamma` and shifted by `beta`."""
-    mean, variance = moments
-    return (features - mean) * ops.rsqrt(variance + epsilon) * gamma + beta
-
-
-def move_towards(stored, moments, momentum: float):
-    """Move the stored mean and variance towards a batch's; they keep the share `momentum` of their values."""
-    for variable, new in zip(stored, moments, strict=True):
-        variable.assign(momentum * variable + (1 - momentum) * new)
 
 
 def mean_over_replicas(x):

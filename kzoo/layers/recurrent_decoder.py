@@ -32,9 +32,10 @@ class RecurrentDecoder(Layer):
         training: bool. Whether dropout is on.
         kept: dropout factors that are drawn outside, `(B, T, units)` for each LSTM: of the outputs of all but
             the last, and of the attentional vectors, which are fed back so. None by default.
+        return_attention_scores: bool. Defaults to `False`.
 
     Returns:
-        `(B, T, units[-1])`: the attentional vectors.
+        `(B, T, units[-1])`: the attentional vectors; then α `(B, T, N)` if requested.
 
     Example:
 
@@ -73,17 +74,17 @@ class RecurrentDecoder(Layer):
         )
         self.combine.build((*inputs_shape[:-1], memory_shape[-1] + width))
 
-    def call(self, inputs, memory, initial, memory_mask=None, training: bool | None = None, kept=()):
-        return self._states(inputs, self.prepare(memory, memory_mask), initial, training, kept)[0]
-
-    def attend(self, inputs, memory, initial, memory_mask=None) -> tuple:
-        """Return what `call` does, and α, the attention to the memory `(B, T, N)`."""
+    def call(
+        self,
+        inputs,
+        memory,
+        initial,
+        memory_mask=None,
+        training: bool | None = None,
+        kept=(),
+        return_attention_scores: bool = False,
+    ):
         prepared = self.prepare(memory, memory_mask)
-        attentional, h = self._states(inputs, prepared, initial)
-        return attentional, self._weights(h, prepared)
-
-    def _states(self, inputs, prepared, initial, training=None, kept=()):
-        """Return a_t and h_t of all tokens, `(B, T, units[-1])` each."""
         # Drawn outside the loop, whose steps would all draw the same numbers.
         kept_at_all_tokens = [
             dropout(ops.ones_like(pair[0][:, None]), training=training)  # (B, 1, units)
@@ -99,7 +100,8 @@ class RecurrentDecoder(Layer):
         by_time = [ops.transpose(ops.cast(x, self.compute_dtype), (1, 0, 2)) for x in (inputs, *kept)]
         _, states = ops.scan(next_word, state, by_time)
         by_word = states["fed_back"], states["cells"][-1][0]  # (T, B, 1, units[-1])
-        return tuple(ops.transpose(part[:, :, 0], (1, 0, 2)) for part in by_word)
+        attentional, h = (ops.transpose(part[:, :, 0], (1, 0, 2)) for part in by_word)
+        return (attentional, self._weights(h, prepared)) if return_attention_scores else attentional
 
     def prepare(self, memory, memory_mask=None) -> dict:
         """Return what every step needs of the memory: keys, values and mask, computed once per sentence."""

@@ -2,7 +2,6 @@
 
 import keras
 
-from kzoo.layers.multi_head_attention import MultiHeadAttention
 from kzoo.layers.transformer_layer import TransformerLayer
 
 
@@ -30,9 +29,10 @@ class TransformerDecoderLayer(TransformerLayer):
         inputs_mask: bool `(B, T)`. `True` at target tokens. Needed only for left padding: causal attention
             never sees padding on the right.
         position_bias: `(H, T, T)`. Added to the scores of the self-attention. None by default.
+        return_attention_scores: bool. Defaults to `False`.
 
     Returns:
-        `(B, T, D)`.
+        `(B, T, D)`; then the attention to the source `(B, H, T, S)` if requested.
 
     Raises:
         ValueError: `num_heads` does not divide D; an unknown `norm`.
@@ -48,26 +48,17 @@ class TransformerDecoderLayer(TransformerLayer):
     """
 
     def build(self, inputs_shape, source_shape=None):
-        dtype, key_dim = self.dtype_policy, self.head_width(inputs_shape[-1])
-        self.self_attention = MultiHeadAttention(
-            self.num_heads, key_dim, rotary=self.rotary, dtype=dtype, name="self_attention"
-        )
+        self.self_attention = self.attention_layer("self_attention", inputs_shape[-1], self.rotary)
         self.self_attention_residual = self.residual("self_attention_residual")
-        self.cross_attention = MultiHeadAttention(
-            self.num_heads, key_dim, dtype=dtype, name="cross_attention"
-        )
+        self.cross_attention = self.attention_layer("cross_attention", inputs_shape[-1])
         self.cross_attention_residual = self.residual("cross_attention_residual")
-        self.feedforward = self.feed_forward()
-        self.feedforward_residual = self.residual("feedforward_residual")
-        for layer in (
+        super().build(
+            inputs_shape,
             self.self_attention,
             self.self_attention_residual,
             self.cross_attention,
             self.cross_attention_residual,
-            self.feedforward,
-            self.feedforward_residual,
-        ):
-            layer.build(inputs_shape)
+        )
 
     def call(
         self,
@@ -77,28 +68,17 @@ class TransformerDecoderLayer(TransformerLayer):
         training: bool | None = None,
         inputs_mask=None,
         position_bias=None,
+        return_attention_scores: bool = False,
     ):
-        return self.attend(inputs, source, source_mask, training, inputs_mask, position_bias)[0]
-
-    def attend(
-        self,
-        inputs,
-        source,
-        source_mask=None,
-        training: bool | None = None,
-        inputs_mask=None,
-        position_bias=None,
-    ) -> tuple:
-        """Return what `call` does, and the attention to the source `(B, H, T, S)`."""
-        x = inputs
         attended = self.self_attention(
-            self.self_attention_residual.enter(x),
+            self.self_attention_residual.enter(inputs),
             use_causal_mask=True,
             position_bias=position_bias,
             query_mask=inputs_mask,
         )
-        x = self.self_attention_residual(x, attended, training=training)
-        return self._after_self_attention(x, source_mask, value=source, training=training)
+        x = self.self_attention_residual(inputs, attended, training=training)
+        x, scores = self._read_source(x, source_mask, value=source, training=training)
+        return (x, scores) if return_attention_scores else x
 
     def decode_step(
         self,
@@ -126,32 +106,28 @@ class TransformerDecoderLayer(TransformerLayer):
         Returns:
             `(B, K, D)` and the cache with the tokens' entries written.
         """
-        x = inputs
         attended, cache = self.self_attention(
-            self.self_attention_residual.enter(x),
+            self.self_attention_residual.enter(inputs),
             attention_mask=mask,
             position_bias=position_bias,
             cache=cache,
             cache_index=cache_index,
             positions=positions,
         )
-        x = self.self_attention_residual(x, attended)
-        return self._after_self_attention(x, source_mask, cache=source_cache)[0], cache
+        x = self.self_attention_residual(inputs, attended)
+        return self._read_source(x, source_mask, cache=source_cache)[0], cache
 
     def source_cache(self, source) -> tuple:
         """Return the source's keys `(B, H, d, S)` and values `(B, H, S, d)`, computed once per sentence."""
         return tuple(self.cross_attention.keys_and_values(source))
 
-    def _after_self_attention(self, x, source_mask, value=None, cache=None, training=None):
+    def _read_source(self, x, source_mask, training=None, **source):
+        """Return the layer's outputs from those of the self-attention, and the attention to the source."""
         attended, scores = self.cross_attention(
             self.cross_attention_residual.enter(x),
-            value=value,
             value_mask=source_mask,
-            cache=cache,
             return_attention_scores=True,
+            **source,
         )
         x = self.cross_attention_residual(x, attended, training=training)
-        x = self.feedforward_residual(
-            x, self.feedforward(self.feedforward_residual.enter(x)), training=training
-        )
-        return x, scores
+        return self.feed_forward(x, training), scores

@@ -4,7 +4,6 @@ import keras
 from keras import ops
 
 from kzoo.layers.image_text_attention import ImageTextAttention
-from kzoo.layers.multi_head_attention import MultiHeadAttention
 from kzoo.layers.transformer_layer import TransformerLayer
 
 
@@ -33,9 +32,10 @@ class TransformerEncoderLayer(TransformerLayer):
         training: bool. Whether dropout is on.
         inputs_mask: filled by Keras instead of `mask` beside another tensor; `mask` takes precedence.
         position_bias: `(H, S, S)`. Added to the scores of the self-attention. None by default.
+        return_attention_scores: bool. Defaults to `False`.
 
     Returns:
-        `(B, S, D)`.
+        `(B, S, D)`; then, if requested, the image's attention to the tokens `(B, H, R, S)`, or `None`.
 
     Raises:
         ValueError: `num_heads` below 1 or no divisor of D; an unknown `norm`; an image of another rank; an
@@ -54,17 +54,12 @@ class TransformerEncoderLayer(TransformerLayer):
     """
 
     def build(self, inputs_shape, image_shape=None):
-        dtype, key_dim = self.dtype_policy, self.head_width(inputs_shape[-1])
-        self.attention = MultiHeadAttention(
-            self.num_heads, key_dim, rotary=self.rotary, dtype=dtype, name="attention"
-        )
+        self.attention = self.attention_layer("attention", inputs_shape[-1], self.rotary)
         self.attention_residual = self.residual("attention_residual")
-        self.feedforward = self.feed_forward()
-        self.feedforward_residual = self.residual("feedforward_residual")
-        for layer in (self.attention, self.attention_residual, self.feedforward, self.feedforward_residual):
-            layer.build(inputs_shape)
+        super().build(inputs_shape, self.attention, self.attention_residual)
         self.image_attention = None
         if image_shape is not None:
+            key_dim, dtype = self.head_width(inputs_shape[-1]), self.dtype_policy
             self.image_attention = ImageTextAttention(
                 self.num_heads, key_dim, dtype=dtype, name="image_attention"
             )
@@ -80,20 +75,15 @@ class TransformerEncoderLayer(TransformerLayer):
         training: bool | None = None,
         inputs_mask=None,
         position_bias=None,
+        return_attention_scores: bool = False,
     ):
-        return self.attend(inputs, image, inputs_mask if mask is None else mask, training, position_bias)[0]
-
-    def attend(
-        self, inputs, image=None, mask=None, training: bool | None = None, position_bias=None
-    ) -> tuple:
-        """Return what `call` does, and the image's attention to the tokens `(B, H, R, S)`, or `None`."""
         if (image is None) != (self.image_attention is None):
             built, called = ("without", "with") if self.image_attention is None else ("with", "without")
             raise ValueError(
                 f"{self.name} was built {built} an image and is called {called} one: give an image in every "
                 "call or in none"
             )
-        x, scores = inputs, None
+        x, mask, scores = inputs, inputs_mask if mask is None else mask, None
         attended = self.attention(
             self.attention_residual.enter(x), query_mask=mask, position_bias=position_bias
         )
@@ -104,7 +94,5 @@ class TransformerEncoderLayer(TransformerLayer):
             )  # (B, R, D)
             shown = ops.broadcast_to(ops.mean(shown, axis=1, keepdims=True), ops.shape(x))
             x = self.image_residual(x, shown, training=training)
-        x = self.feedforward_residual(
-            x, self.feedforward(self.feedforward_residual.enter(x)), training=training
-        )
-        return x, scores
+        x = self.feed_forward(x, training)
+        return (x, scores) if return_attention_scores else x

@@ -4,6 +4,7 @@ import keras
 
 from kzoo.layers.dropout import Dropout
 from kzoo.layers.layer import Layer
+from kzoo.layers.multi_head_attention import MultiHeadAttention
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -126,6 +127,15 @@ class TransformerLayer(Layer):
         self.activation = activation
         self.supports_masking = True
 
+    def build(self, inputs_shape, *attentions: Layer):
+        """Make the feed-forward network, and build it after what the layer has before it, in this order."""
+        self.feedforward = FeedForward(
+            self.feedforward_dim, self.activation, dtype=self.dtype_policy, name="feedforward"
+        )
+        self.feedforward_residual = self.residual("feedforward_residual")
+        for layer in (*attentions, self.feedforward, self.feedforward_residual):
+            layer.build(inputs_shape)
+
     def head_width(self, width: int) -> int:
         """Return d, the width of each of the H heads, for inputs of width D.
 
@@ -136,10 +146,16 @@ class TransformerLayer(Layer):
             raise ValueError(f"num_heads={self.num_heads} does not divide the width of the inputs, {width}")
         return width // self.num_heads
 
-    def feed_forward(self) -> FeedForward:
-        """Return the feed-forward network, according to the settings."""
-        return FeedForward(self.feedforward_dim, self.activation, dtype=self.dtype_policy, name="feedforward")
+    def attention_layer(self, name: str, width: int, rotary=None) -> MultiHeadAttention:
+        """Return multi-head attention for inputs of width D, according to the settings."""
+        d = self.head_width(width)
+        return MultiHeadAttention(self.num_heads, d, rotary=rotary, dtype=self.dtype_policy, name=name)
 
     def residual(self, name: str) -> Residual:
         """Return the residual connection of a sublayer, according to the settings."""
         return Residual(self.norm, self.dropout, dtype=self.dtype_policy, name=name)
+
+    def feed_forward(self, x, training: bool | None = None):
+        """Return the layer's outputs from those of its attentions, `(B, L, D)`."""
+        outputs = self.feedforward(self.feedforward_residual.enter(x))
+        return self.feedforward_residual(x, outputs, training=training)

@@ -3,35 +3,19 @@
 All modules are imported together, so that Keras knows every class that a saved model may name.
 """
 
-from kzoo.models.attention_bridge import AttentionBridgeBackbone
-from kzoo.models.losses import ConsistentCrossEntropy, LabelSmoothedCrossEntropy, SentenceCrossEntropy
-from kzoo.models.multilingual import MultilingualTranslator
-from kzoo.models.optimizers import SGD, Adam, NoamSchedule
-from kzoo.models.recurrent import RecurrentBackbone
-from kzoo.models.tagger import CharacterTagger
-from kzoo.models.transformer import TransformerBackbone
-from kzoo.models.translator import Translator
-from kzoo.text import (  # noqa: F401, a translator is saved with its tokenizers
-    CharacterTokenizer,
-    MarianTokenizer,
-    MosesSubwordTokenizer,
-    SubwordTokenizer,
-    TruecasedSubwordTokenizer,
-)
-from kzoo.text.texts import Hypothesis
+from kzoo.models.attention_bridge import AttentionBridgeBackbone as AttentionBridgeBackbone
+from kzoo.models.losses import ConsistentCrossEntropy as ConsistentCrossEntropy
+from kzoo.models.losses import LabelSmoothedCrossEntropy as LabelSmoothedCrossEntropy
+from kzoo.models.losses import SentenceCrossEntropy as SentenceCrossEntropy
+from kzoo.models.multilingual import MultilingualTranslator as MultilingualTranslator
+from kzoo.models.optimizers import SGD as SGD
+from kzoo.models.optimizers import Adam as Adam
+from kzoo.models.optimizers import NoamSchedule as NoamSchedule
+from kzoo.models.recurrent import RecurrentBackbone as RecurrentBackbone
+from kzoo.models.tagger import CharacterTagger as CharacterTagger
+from kzoo.models.transformer import TransformerBackbone as TransformerBackbone
+from kzoo.models.translator import Translator as Translator
+from kzoo.text import character_tokenizer, marian_tokenizer, moses_tokenizer  # noqa: F401, in translators' files
+from kzoo.text.texts import Hypothesis as Hypothesis
 
-__all__ = [
-    "SGD",
-    "Adam",
-    "AttentionBridgeBackbone",
-    "CharacterTagger",
-    "ConsistentCrossEntropy",
-    "Hypothesis",
-    "LabelSmoothedCrossEntropy",
-    "MultilingualTranslator",
-    "NoamSchedule",
-    "RecurrentBackbone",
-    "SentenceCrossEntropy",
-    "TransformerBackbone",
-    "Translator",
-]
+__all__ = sorted(name for name, value in globals().items() if isinstance(value, type))

@@ -1,5 +1,7 @@
 """Language-specific encoders and decoders, joined by one shared attention bridge."""
 
+from collections.abc import Sequence
+
 import keras
 import numpy as np
 from keras import ops
@@ -13,7 +15,7 @@ from kzoo.layers import (
     RecurrentEncoder,
     TransformerEncoder,
 )
-from kzoo.models.backbones import TranslationBackbone, check_rate, check_sizes, unit_normal
+from kzoo.models.backbones import TranslationBackbone, token_inputs, unit_normal
 from kzoo.models.losses import never
 
 TRANSFORMER_HEADS = 8
@@ -99,7 +101,7 @@ class AttentionBridgeBackbone(TranslationBackbone):
 
     def __init__(
         self,
-        vocabulary_sizes,
+        vocabulary_sizes: Sequence[int],
         encoder: str = "lstm",
         embedding_dim: int = 512,
         width: int = 512,
@@ -123,17 +125,6 @@ class AttentionBridgeBackbone(TranslationBackbone):
         sizes = vocabulary_sizes
         if encoder not in ENCODERS:
             raise ValueError(f"encoder is one of {', '.join(ENCODERS)}, not {encoder!r}")
-        check_sizes(
-            vocabulary_sizes=sizes,
-            embedding_dim=embedding_dim,
-            width=width,
-            num_decoder_layers=num_decoder_layers,
-            num_heads=num_heads,
-            hidden_dim=hidden_dim,
-            max_length=max_length,
-        )
-        check_rate(dropout)
-        check_rate(layer_dropout, "layer_dropout")
         self.max_length, self.width = max_length, width
         languages = range(len(sizes))
         # Of a table for all languages, so that looking up a token needs no branch.
@@ -182,12 +173,9 @@ class AttentionBridgeBackbone(TranslationBackbone):
             name="outputs_by_language",
         )
 
-        inputs = {
-            "source": keras.Input((None,), dtype="int32", name="source"),
-            "target": keras.Input((None,), dtype="int32", name="target"),
-            "source_language": keras.Input((), dtype="int32", name="source_language"),
-            "target_language": keras.Input((), dtype="int32", name="target_language"),
-        }
+        inputs = token_inputs("source", "target")
+        for name in ("source_language", "target_language"):
+            inputs[name] = keras.Input((), dtype="int32", name=name)
         language = inputs["target_language"]
         memory, mask = self._encoded(inputs)
         if self.bridge is not None:
@@ -281,8 +269,9 @@ class AttentionBridgeBackbone(TranslationBackbone):
         memory, mask = self._memory(inputs)
         x = self._embed(self.target_embedding, inputs["target"], language)
         initial = self._initial(memory, mask)
-        scores = self.decoders.choose(
-            language, lambda decoder: decoder.attend(x, memory, initial, mask)[1]
+        _, scores = self.decoders.choose(
+            language,
+            lambda decoder: decoder(x, memory, initial, memory_mask=mask, return_attention_scores=True),
         )  # (B, T, k)
         return [scores[:, None]]
 

@@ -1,7 +1,7 @@
 """What the backbones share: how they are saved, source embeddings, and checks of their arguments."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Integral
 
 import keras
@@ -18,7 +18,20 @@ class TranslationBackbone(Backbone):
     """A backbone that is saved as what it was made from, which its constructor gives to `_keep`."""
 
     def _keep(self, arguments: dict):
-        """Keep a constructor's `locals()`, but Keras's own, as JSON has them."""
+        """Keep a constructor's `locals()`, but Keras's own, as JSON has them.
+
+        Raises:
+            ValueError: an argument annotated as an int, a size, that is no whole number of at least 1; one
+                annotated as ints, the sizes of a stack, with such a size or none; a dropout outside [0, 1).
+        """
+        for name, parameter in inspect.signature(arguments["__class__"].__init__).parameters.items():
+            value = arguments[name]
+            if parameter.annotation is int:
+                check_sizes(name, value)
+            elif parameter.annotation == Sequence[int]:
+                check_sizes(name, list(value))
+            elif name.endswith("dropout") and not 0 <= value < 1:
+                raise ValueError(f"{name} is at least 0 and less than 1, not {value!r}")
         others = ("self", "__class__", "dtype", "name", "trainable")
         own = {name: value for name, value in arguments.items() if name not in others}
         self._settings = {n: list(value) if isinstance(value, tuple) else value for n, value in own.items()}
@@ -37,6 +50,11 @@ class TranslationBackbone(Backbone):
         if config.get("source_embedding") == "glyph":  # older files say less about it
             config = {**config, "glyph_options": read_options(config.get("glyph_options") or {})}
         return super().from_config(config)
+
+
+def token_inputs(*sides: str) -> dict:
+    """Return a backbone's inputs of token ids `(B, L)`, by their names."""
+    return {side: keras.Input((None,), dtype="int32", name=side) for side in sides}
 
 
 def check_source_embedding(kind: str, glyph_options: dict | None):
@@ -64,24 +82,14 @@ def unit_normal() -> keras.initializers.Initializer:
     return keras.initializers.RandomNormal(stddev=1.0)
 
 
-def check_sizes(**sizes):
-    """Raise `ValueError` for a size, by its argument's name, that is not a whole number of at least 1.
-
-    A list holds the sizes of a stack, of which there is at least one.
-    """
-    for name, value in sizes.items():
-        if value == []:
-            raise ValueError(f"no {name}: give at least one")
-        for size in value if isinstance(value, list) else [value]:
-            if not isinstance(size, Integral) or size < 1:
-                one = f"each of {name}" if isinstance(value, list) else name
-                raise ValueError(f"{one} is a whole number of at least 1, not {size!r}")
-
-
-def check_rate(rate: float, name: str = "dropout"):
-    """Raise `ValueError` for a rate outside [0, 1)."""
-    if not 0 <= rate < 1:
-        raise ValueError(f"{name} is at least 0 and less than 1, not {rate!r}")
+def check_sizes(name: str, value: int | list[int]):
+    """Raise `ValueError` for a size, or one of a stack's, that is not a whole number of at least 1."""
+    if value == []:
+        raise ValueError(f"no {name}: give at least one")
+    for size in value if isinstance(value, list) else [value]:
+        if not isinstance(size, Integral) or size < 1:
+            one = f"each of {name}" if isinstance(value, list) else name
+            raise ValueError(f"{one} is a whole number of at least 1, not {size!r}")
 
 
 def check_names(settings: dict, *takers: Callable):

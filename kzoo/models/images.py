@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image, ImageOps
 
-from kzoo.errors import UserError
+from kzoo.errors import UserError, first_line
 
 NUMBERS = "iuf"  # NumPy's dtype kinds that an image may have
 PIECE = 256  # images of a file that are checked together
@@ -73,10 +73,7 @@ def _listed(images) -> np.ndarray | list:
         return [images]
     if isinstance(images, list | tuple):
         return list(images)
-    try:
-        array = np.asarray(images)
-    except (TypeError, ValueError):
-        array = np.array(None)
+    array = _array(images)
     if array.ndim == 0:
         raise UserError(
             f"images are an array or a list, one with each sentence, not a {type(images).__name__}"
@@ -95,10 +92,7 @@ def _image(image, number: int, shape: tuple[int, ...]) -> np.ndarray:
                 "run kzoo features extract"
             )
         return read_picture(image, shape[:2])
-    try:
-        array = np.asarray(image)
-    except (TypeError, ValueError):  # lists of different lengths
-        array = np.array(None)
+    array = _array(image)
     if array.dtype.kind not in NUMBERS:
         raise UserError(
             f"sentence {number}: its image is a {type(image).__name__}, not numbers {tuple(shape)}"
@@ -108,6 +102,13 @@ def _image(image, number: int, shape: tuple[int, ...]) -> np.ndarray:
             f"sentence {number}: its image has the shape {array.shape}, the model reads {tuple(shape)}"
         )
     return array
+
+
+def _array(value) -> np.ndarray:
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError):  # lists of different lengths
+        return np.array(None)
 
 
 def _check_finite(images: np.ndarray, where: str):
@@ -151,8 +152,7 @@ def read_picture(path: str | os.PathLike, size: Sequence[int] | None = None) -> 
     except FileNotFoundError:
         raise UserError(f"{path}: no such image") from None
     except Exception as error:  # Pillow's readers raise many kinds of errors on broken files
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise UserError(f"{path} is no image that can be read ({reason})") from None
+        raise UserError(f"{path} is no image that can be read ({first_line(error)})") from None
 
 
 def shown_images(translator, images, count: int, shown: str = "right"):

@@ -40,12 +40,11 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         self.label_smoothing = label_smoothing
 
     def __call__(self, y_true, y_pred, sample_weight=None):
-        if sample_weight is None:
-            sample_weight = token_weights(y_true)
-        shape = tuple(ops.convert_to_tensor(sample_weight).shape)
+        weights = token_weights(y_true, sample_weight)
+        shape = tuple(ops.convert_to_tensor(weights).shape)
         if len(shape) != 2:
             raise ValueError(f"{self.name} takes a weight for each token, (B, T), 0 at padding; not {shape}")
-        return super().__call__(y_true, y_pred, sample_weight)
+        return super().__call__(y_true, y_pred, weights)
 
     def count(self, weights):
         """Return how many tokens with these weights `(B, T)` the mean is over."""
@@ -94,9 +93,7 @@ class SentenceCrossEntropy(LabelSmoothedCrossEntropy):
         super().__init__(label_smoothing, name, **kwargs)
 
     def __call__(self, y_true, y_pred, sample_weight=None):
-        if sample_weight is None:
-            sample_weight = token_weights(y_true)
-        weights = ops.cast(sample_weight, "float32")
+        weights = ops.cast(token_weights(y_true, sample_weight), "float32")
         # Computed from the mean over tokens, because Keras handles only means correctly on several replicas.
         mean = super().__call__(y_true, y_pred, weights)
         return mean * ops.cast(ops.divide_no_nan(ops.sum(weights), self.count(weights)), mean.dtype)
@@ -172,14 +169,13 @@ class WholeBatchLoss:
         # A loss's name and a list of losses have a `count` too, Python's own.
         if not (isinstance(self.loss, keras.losses.Loss) and hasattr(self.loss, "count")):
             return loss
-        weights = token_weights(y) if sample_weight is None else sample_weight
-        own = self.loss.count(ops.cast(weights, "float32"))
+        own = self.loss.count(ops.cast(token_weights(y, sample_weight), "float32"))
         return loss * ops.cast(ops.divide_no_nan(own, mean_over_replicas(own)), loss.dtype)
 
 
-def token_weights(labels):
-    """Return the weights of labels `(B, T)`: 1 at tokens, 0 at padding."""
-    return ops.cast(ops.not_equal(labels, PAD), "float32")
+def token_weights(labels, given=None):
+    """Return the weights of labels `(B, T)`: those given, by default 1 at tokens and 0 at padding."""
+    return ops.cast(ops.not_equal(labels, PAD), "float32") if given is None else given
 
 
 def never(dtype: str) -> float:

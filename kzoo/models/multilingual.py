@@ -9,8 +9,7 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.decoding.batched_search import batches_by_length, padded_source
 from kzoo.errors import UserError
-from kzoo.models.compiled import BackboneMethod
-from kzoo.models.translator import Translator
+from kzoo.models.translator import Direction, Translator
 from kzoo.text.texts import Hypothesis, pieces, tokenize_within
 
 
@@ -85,7 +84,6 @@ class MultilingualTranslator(Translator):
         source_language: str | None = None,
         target_language: str | None = None,
         n: int | None = None,
-        *arguments,
         **options,
     ) -> list[list[Hypothesis]]:
         """Return the `n` best translations of each text, best first, with their scores; no text twice.
@@ -95,8 +93,9 @@ class MultilingualTranslator(Translator):
 
         The other arguments are those of `translate` and of `Translator.n_best`.
         """
-        languages = {"source_language": source_language, "target_language": target_language}
-        return super().n_best(texts, n, *arguments, **languages, **options)
+        return super().n_best(
+            texts, n, source_language=source_language, target_language=target_language, **options
+        )
 
     def attention(
         self, text: str, source_language: str, target_language: str, translation: str | None = None
@@ -161,21 +160,11 @@ class MultilingualTranslator(Translator):
         """Yield the sentences' numbers with their M and A, batch by batch; empty sentences are skipped."""
         if not self.embeds:
             raise UserError("a model without a bridge (bridge=False) has no sentence embeddings")
-        self._heed_new_weights()
-        if self._embed_batch is None:
-            embeddings = BackboneMethod(self.backbone, self.backbone.matrix)
-            embeddings.compile(jit_compile=self._searches.jit_compile)
-            # Its method only: Keras would take the model itself for a layer of this one.
-            self._embed_batch = embeddings.predict_on_batch
         for length, numbers in batches_by_length(tokens, self.backbone.max_length):
             source = padded_source(tokens, numbers, length)
             code = np.full(len(source), self._number(language), "int32")
-            found = self._embed_batch({"source": source, "source_language": code})
+            found = self._compiled(self.backbone.matrix)({"source": source, "source_language": code})
             yield numbers, *(part[: len(numbers)] for part in found)
-
-    def _forget_compiled(self):
-        super()._forget_compiled()
-        self._embed_batch = None
 
     def tokenize(self, texts: Iterable[str], language: str, truncate: bool = False) -> list[list[int]]:
         """Return the token ids of sentences in a language, without start and end.
@@ -189,7 +178,8 @@ class MultilingualTranslator(Translator):
 
     def between(self, source_language: str, target_language: str) -> "OneDirection":
         """Return one direction of this translator, for code that expects a translator of one direction."""
-        return OneDirection(self, *self._direction(source_language, target_language))
+        direction = self._direction(source_language, target_language)
+        return OneDirection(self, direction.source, direction.target)
 
     def _direction(self, source, target):
         if source is None or target is None:
@@ -197,16 +187,8 @@ class MultilingualTranslator(Translator):
                 f"the model translates among {', '.join(self.languages)}: "
                 "give source_language and target_language"
             )
-        self._number(source), self._number(target)
-        return source, target
-
-    def _tokenizers(self, direction):
-        return tuple(self.tokenizers[language] for language in direction)
-
-    def _language_inputs(self, direction, rows):
-        names = ("source_language", "target_language")
-        numbers = [np.full(rows, self._number(language), "int32") for language in direction]
-        return dict(zip(names, numbers, strict=True))
+        numbers = {"source_language": self._number(source), "target_language": self._number(target)}
+        return Direction(source, target, self.tokenizers[source], self.tokenizers[target], numbers)
 
     def _number(self, language: str) -> int:
         if language not in self.tokenizers:
@@ -226,9 +208,8 @@ class MultilingualTranslator(Translator):
         languages = settings.pop("languages")
         return cls(backbone, dict(zip(languages, tokenizers, strict=True)), **settings)
 
-    def _serialized_tokenizers(self):
-        serialize = keras.saving.serialize_keras_object
-        return {"tokenizers": {code: serialize(tokenizer) for code, tokenizer in self.tokenizers.items()}}
+    def _arguments(self):
+        return {"tokenizers": dict(self.tokenizers)}
 
 
 @dataclass(frozen=True)
@@ -245,13 +226,9 @@ class OneDirection:
         """Translate sentences, like `MultilingualTranslator.translate`."""
         return self.translator.translate(texts, self.source_language, self.target_language, **options)
 
-    def n_best(
-        self, texts: Iterable[str], n: int | None = None, *arguments, **options
-    ) -> list[list[Hypothesis]]:
+    def n_best(self, texts: Iterable[str], n: int | None = None, **options) -> list[list[Hypothesis]]:
         """Return the `n` best translations, like `MultilingualTranslator.n_best`."""
-        return self.translator.n_best(
-            texts, self.source_language, self.target_language, n, *arguments, **options
-        )
+        return self.translator.n_best(texts, self.source_language, self.target_language, n, **options)
 
     def attention(self, text: str, translation: str | None = None) -> tuple[list[str], list[str], np.ndarray]:
         """Return the attention of a translation's tokens, like `MultilingualTranslator.attention`."""

@@ -1,15 +1,17 @@
 """The recurrent encoder–decoder with Luong's attention, from tokens or from characters' glyphs."""
 
+from collections.abc import Sequence
+
 import keras
 from keras import ops
 
 from kzoo.layers import Dropout, RecurrentDecoder, RecurrentEncoder
 from kzoo.models.backbones import (
     TranslationBackbone,
-    check_rate,
     check_sizes,
     check_source_embedding,
     glyph_embedding,
+    token_inputs,
     unit_normal,
 )
 from kzoo.models.losses import WholeBatchLoss
@@ -71,7 +73,7 @@ class RecurrentBackbone(TranslationBackbone):
         embedding_dim: int = 512,
         bidirectional=(512,),
         unidirectional=(1024,),
-        decoder_units=(512, 1024),
+        decoder_units: Sequence[int] = (512, 1024),
         dropout: float = 0.2,
         max_length: int = 256,
         dtype=None,
@@ -81,15 +83,7 @@ class RecurrentBackbone(TranslationBackbone):
         glyph_options = dict(glyph_options or {})
         self._keep(locals())
         check_source_embedding(source_embedding, glyph_options)
-        check_sizes(
-            source_vocabulary_size=source_vocabulary_size,
-            target_vocabulary_size=target_vocabulary_size,
-            embedding_dim=embedding_dim,
-            max_length=max_length,
-            decoder_units=list(decoder_units),
-            **{"bidirectional or unidirectional": [*bidirectional, *unidirectional]},
-        )
-        check_rate(dropout)
+        check_sizes("bidirectional or unidirectional", [*bidirectional, *unidirectional])
         self.max_length, self.width = max_length, decoder_units[-1]
 
         def lookup(size, name):
@@ -113,14 +107,12 @@ class RecurrentBackbone(TranslationBackbone):
         ]
         self.output_dense = keras.layers.Dense(target_vocabulary_size, dtype=dtype, name="output")
 
-        source = keras.Input((None,), dtype="int32", name="source")
-        target = keras.Input((None,), dtype="int32", name="target")
-        encoded, initial, mask = self._encoded(source)
-        x = self.decoder(
-            self.target_dropout(self.target_embedding(target)), encoded, initial, memory_mask=mask
-        )
+        inputs = token_inputs("source", "target")
+        encoded, initial, mask = self._encoded(inputs["source"])
+        x = self.target_dropout(self.target_embedding(inputs["target"]))
+        x = self.decoder(x, encoded, initial, memory_mask=mask)
         super().__init__(
-            inputs={"source": source, "target": target},
+            inputs=inputs,
             outputs=self._logits(x),
             dtype=dtype,
             name=name,
@@ -142,7 +134,8 @@ class RecurrentBackbone(TranslationBackbone):
         """
         encoded, initial, mask = self._encoded(inputs["source"])
         x = self.target_embedding(inputs["target"])
-        return [self.decoder.attend(x, encoded, initial, mask)[1][:, None]]
+        _, scores = self.decoder(x, encoded, initial, memory_mask=mask, return_attention_scores=True)
+        return [scores[:, None]]
 
     def _logits(self, x):
         return self.output_dense(self.output_dropout(x))
@@ -167,14 +160,14 @@ class RecurrentBackbone(TranslationBackbone):
         It shares the decoder's weights: training it trains them. There is no source: the context and the
         initial states are zero.
         """
-        target = keras.Input((None,), dtype="int32", name="target")
-        x = self.target_dropout(self.target_embedding(target))
+        inputs = token_inputs("target")
+        x = self.target_dropout(self.target_embedding(inputs["target"]))
         nothing = ops.zeros_like(x[:, 0, :1])  # (B, 1)
         width = self.encoder.compute_output_shape((None, None, self._settings["embedding_dim"]))[-1]
         # Two entries, because Keras warns about a softmax over one.
         memory = ops.repeat(ops.repeat(nothing[:, None], width, axis=2), 2, axis=1)  # (B, 2, D)
         initial = [(ops.repeat(nothing, u, axis=-1),) * 2 for u in self._settings["decoder_units"]]
-        model = LanguageModel({"target": target}, self._logits(self.decoder(x, memory, initial)))
+        model = LanguageModel(inputs, self._logits(self.decoder(x, memory, initial)))
         model.dtype_policy = self.dtype_policy  # decides on loss scaling
         return model
 

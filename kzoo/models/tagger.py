@@ -6,6 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from kzoo.decoding.batched_search import padded
 from kzoo.errors import UserError
 from kzoo.layers import LinearChainCRF
 from kzoo.text.segment_tags import Segment, segments_to_tags, tags_to_segments
@@ -189,7 +190,4 @@ def padded_length(characters: int) -> int:
 
 
 def _padded(rows: Sequence[Sequence[int]]) -> np.ndarray:
-    array = np.full((len(rows), padded_length(max(map(len, rows), default=0))), PAD, "int32")
-    for i, row in enumerate(rows):
-        array[i, : len(row)] = row
-    return array
+    return padded(rows, padded_length(max(map(len, rows), default=0)))

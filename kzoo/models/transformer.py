@@ -19,10 +19,9 @@ from kzoo.layers import (
 from kzoo.layers.output_bias import OutputBias
 from kzoo.models.backbones import (
     TranslationBackbone,
-    check_rate,
-    check_sizes,
     check_source_embedding,
     glyph_embedding,
+    token_inputs,
 )
 
 
@@ -111,14 +110,6 @@ class TransformerBackbone(TranslationBackbone):
         check_source_embedding(source_embedding, glyph_options)
         if source_embedding != "lookup" and target_vocabulary_size is None:
             raise ValueError(f"source_embedding={source_embedding!r} needs a target_vocabulary_size")
-        check_sizes(
-            num_layers=num_layers,
-            width=width,
-            num_heads=num_heads,
-            feedforward_dim=feedforward_dim,
-            max_length=max_length,
-        )
-        check_rate(dropout)
         if width % num_heads:
             raise ValueError(f"num_heads={num_heads} must divide width={width}")
         check_positions(position_encoding, position_options, width, num_heads)
@@ -184,20 +175,12 @@ class TransformerBackbone(TranslationBackbone):
         if image_shape is not None and len(image_shape) == 3:
             self.picture_encoder = PictureEncoder(dtype=dtype, name="picture_encoder")
 
-        inputs = {
-            "source": keras.Input((None,), dtype="int32", name="source"),
-            "target": keras.Input((None,), dtype="int32", name="target"),
-        }
+        inputs = token_inputs("source", "target")
         if image_shape is not None:
             inputs["image"] = keras.Input(tuple(image_shape), name="image")
-        x = self._embed_target(inputs["target"])
-        encoded, mask = self._encode(inputs)
-        bias = _bias(self.target_bias, x)
-        for layer in self.decoder_layers:
-            x = layer(x, encoded, source_mask=mask, position_bias=bias)
         super().__init__(
             inputs=inputs,
-            outputs=self._logits(x),
+            outputs=self._logits(self._decode(inputs)),
             dtype=dtype,
             name=name,
             trainable=trainable,
@@ -218,11 +201,7 @@ class TransformerBackbone(TranslationBackbone):
         """
         if self._settings["image_shape"] is None:
             raise ValueError("a model without an image_shape has no attention of an image")
-        x, mask, image = self._enter(inputs)
-        bias, scores = _bias(self.source_bias, x), []
-        for layer in self.encoder_layers:
-            x, attended = layer.attend(x, image, mask, position_bias=bias)
-            scores.append(attended)
+        self._encode(inputs, scores := [])
         return scores
 
     def source_attention(self, inputs: dict):
@@ -231,12 +210,7 @@ class TransformerBackbone(TranslationBackbone):
         Args:
             inputs: the model's inputs; row t of the weights belongs to the token after target token t.
         """
-        encoded, mask = self._encode(inputs)
-        x, scores = self._embed_target(inputs["target"]), []
-        bias = _bias(self.target_bias, x)
-        for layer in self.decoder_layers:
-            x, attended = layer.attend(x, encoded, mask, position_bias=bias)
-            scores.append(attended)
+        self._decode(inputs, scores := [])
         return scores
 
     def _enter(self, inputs):
@@ -248,13 +222,19 @@ class TransformerBackbone(TranslationBackbone):
         x = self.source_embedding(source) * self._source_scale
         return self.source_dropout(_with_positions(x, self.source_positions)), mask, image
 
-    def _encode(self, inputs):
-        """Return the encoder's outputs `(B, S, D)`, and the mask `(B, S)`."""
+    def _encode(self, inputs, scores: list | None = None):
+        """Return the encoder's outputs `(B, S, D)`, and the mask `(B, S)`; list the layers' attention."""
         x, mask, image = self._enter(inputs)
         bias = _bias(self.source_bias, x)
-        for layer in self.encoder_layers:
-            x = layer(x, image=image, mask=mask, position_bias=bias)
+        x = _through(self.encoder_layers, x, scores, image=image, mask=mask, position_bias=bias)
         return (x if self.encoder_norm is None else self.encoder_norm(x)), mask
+
+    def _decode(self, inputs, scores: list | None = None):
+        """Return the decoder's outputs `(B, T, D)`; list the layers' attention to the source."""
+        x = self._embed_target(inputs["target"])
+        encoded, mask = self._encode(inputs)
+        bias = _bias(self.target_bias, x)
+        return _through(self.decoder_layers, x, scores, source=encoded, source_mask=mask, position_bias=bias)
 
     def _logits(self, x):
         x = x if self.decoder_norm is None else self.decoder_norm(x)
@@ -319,6 +299,17 @@ class TransformerBackbone(TranslationBackbone):
     def default_lora_layer_names(self) -> list[str]:
         """Return the layers that `enable_lora` adapts: all dense ones, not attention's joint kernel."""
         return ["query", "key_value", "output", "inner", "outer"]
+
+
+def _through(layers, x, scores: list | None, **others):
+    """Return the outputs of a stack of layers; a list of scores gets each layer's attention."""
+    for layer in layers:
+        if scores is None:
+            x = layer(x, **others)
+        else:
+            x, attended = layer(x, **others, return_attention_scores=True)
+            scores.append(attended)
+    return x
 
 
 def _with_positions(x, added, positions=None):

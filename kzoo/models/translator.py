@@ -2,20 +2,22 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Self
+from typing import NamedTuple, Self
 
 import keras
 import numpy as np
+from keras import ops
 from keras_hub.tokenizers import Tokenizer
 
 from kzoo.decoding import SearchSettings
-from kzoo.decoding.batched_search import BatchedSearch
-from kzoo.decoding.search_settings import check_whole_numbers
+from kzoo.decoding.batched_search import BatchedSearch, padded
+from kzoo.decoding.search_settings import check_whole_numbers, padded_length
 from kzoo.errors import UserError
-from kzoo.models.compiled import SourceAttention, uses_xla
+from kzoo.models.compiled import BackboneMethod, uses_xla
 from kzoo.models.images import image_rows
 from kzoo.models.losses import WholeBatchLoss, token_weights
 from kzoo.models.preset_files import in_one_line, read_preset, write_preset
+from kzoo.text.special_tokens import END, START
 from kzoo.text.texts import (
     Hypothesis,
     SplitTexts,
@@ -25,10 +27,28 @@ from kzoo.text.texts import (
     tokenize_prefixes,
     tokenize_within,
 )
-from kzoo.text.tokenizers import END
 
 Image = np.ndarray | str | os.PathLike  # features, pixels, or a picture's file
-Direction = tuple[str | None, str | None]  # codes of a source and a target language
+
+
+class Direction(NamedTuple):
+    """What a call is about: codes of the source and the target language, and what reads and writes them.
+
+    Args:
+        source, target: the codes.
+        reads, writes: the tokenizers.
+        numbers: what a backbone of several languages is told of them, by the name of its input.
+    """
+
+    source: str | None
+    target: str | None
+    reads: Tokenizer | None
+    writes: Tokenizer | None
+    numbers: dict[str, int] = {}
+
+    def inputs(self, rows: int) -> dict[str, np.ndarray]:
+        """Return the backbone's inputs that name the direction, one row for each sentence."""
+        return {name: np.full(rows, number, "int32") for name, number in self.numbers.items()}
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -184,19 +204,16 @@ class Translator(WholeBatchLoss, keras.Model):
         self,
         texts: Iterable[str],
         n: int | None = None,
-        beam_size: int | None = None,
-        length_penalty: float | Callable | None = None,
-        max_length: int | None = None,
+        *,
         truncate: bool = False,
         threads: int = 2,
         progress: Callable[[int], None] | None = None,
         images: np.ndarray | Sequence | None = None,
         prefixes: Iterable[str] | None = None,
-        min_length: int | None = None,
-        no_repeat_ngram: int | None = None,
         split_sentences: bool | None = None,
         source_language: str | None = None,
         target_language: str | None = None,
+        **search,
     ) -> list[list[Hypothesis]]:
         """Return the `n` best translations of each text, best first, with their scores; no text twice.
 
@@ -205,35 +222,29 @@ class Translator(WholeBatchLoss, keras.Model):
 
         Args:
             n: int. At most `beam_size`; as many by default.
+            **search: `beam_size`, `length_penalty`, `max_length`, `min_length` and `no_repeat_ngram`.
 
-        The other arguments are those of `translate`.
+        All but `n` are the arguments of `translate`.
         """
-        search = self.search.changed(
-            beam_size=beam_size,
-            length_penalty=length_penalty,
-            max_length=max_length,
-            min_length=min_length,
-            no_repeat_ngram=no_repeat_ngram,
-        )
+        search = self.search.changed(**search)
         n = search.beam_size if n is None else n
         check_whole_numbers(n=n, threads=threads)
         if n > search.beam_size:
             raise UserError(f"{n} best translations need a beam of at least {n}, not {search.beam_size}")
-        source, target = direction = self._direction(source_language, target_language)
-        reads, writes = self._tokenizers(direction)
+        direction = self._direction(source_language, target_language)
         texts = checked_texts(texts)
-        split = SplitTexts(texts, [source] * len(texts), split_sentences)
-        tokens = tokenize_within(reads, split.sentences, self.backbone.max_length - 1, truncate)
+        split = SplitTexts(texts, [direction.source] * len(texts), split_sentences)
+        tokens = tokenize_within(direction.reads, split.sentences, self.backbone.max_length - 1, truncate)
         longest = min(search.max_length or self.backbone.max_length, self.backbone.max_length)
-        begun = tokenize_prefixes(writes, split.prefixes(prefixes), len(tokens), longest - 1)
-        others = self._language_inputs(direction, len(tokens))
+        begun = tokenize_prefixes(direction.writes, split.prefixes(prefixes), longest - 1)
+        others = direction.inputs(len(tokens))
         images = image_rows(images, len(texts), self.image_shape, self.extractor)
         if images is not None:
             others["image"] = images[split.text_of] if split_sentences else images
         self._heed_new_weights()
         self.bake()
         found = self._searches.search(tokens, others, search, threads, progress, begun)
-        return split.join(as_hypotheses(found, n, writes), [target] * len(texts))
+        return split.join(as_hypotheses(found, n, direction.writes), [direction.target] * len(texts))
 
     def attention(
         self,
@@ -263,18 +274,28 @@ class Translator(WholeBatchLoss, keras.Model):
                 image that does not fit.
         """
         direction = self._direction(source_language, target_language)
-        reads, writes = self._tokenizers(direction)
-        source = self._tokens(text, reads)
+        source = self._tokens(text, direction.reads)
         images = image_rows(None if image is None else [image], 1, self.image_shape)
         if translation is None:
-            languages = dict(zip(("source_language", "target_language"), direction, strict=True))
+            languages = {"source_language": direction.source, "target_language": direction.target}
             (best,) = self.n_best([text], n=1, images=images, split_sentences=False, **languages)
             translation = best[0].text
-        (target,) = tokenize_within(writes, [translation], self.backbone.max_length - 1)
-        others = self._language_inputs(direction, 1) | ({} if images is None else {"image": images})
-        self._heed_new_weights()
-        attended = self._attended(pieces(reads, source))
-        return attended, pieces(writes, target), self._attention(source, target, others)[..., : len(attended)]
+        (target,) = tokenize_within(direction.writes, [translation], self.backbone.max_length - 1)
+        length = padded_length(max(len(source), len(target)), self.backbone.max_length)
+        inputs = {
+            "source": padded([[*source, END]], length),
+            "target": padded([[START, *target]], length),
+            **direction.inputs(1),
+            **({} if images is None else {"image": images}),
+        }
+        (weights,) = self._compiled(self._source_attention, few_calls=True)(inputs)
+        attended = self._attended(pieces(direction.reads, source))
+        written = pieces(direction.writes, target)
+        return attended, written, weights[..., : len(written), : len(attended)]
+
+    def _source_attention(self, inputs):
+        """Return the backbone's attention `(B, layers, H, T, N)`, padding included."""
+        return ops.cast(ops.stack(self.backbone.source_attention(inputs), axis=1), "float32")
 
     def image_attention(self, text: str, image: Image) -> tuple[list[str], np.ndarray]:
         """Return a sentence's subwords with the end symbol, and the picture's attention to them.
@@ -293,7 +314,7 @@ class Translator(WholeBatchLoss, keras.Model):
         images = image_rows([image], 1, self.image_shape)
         inputs = {"source": np.array([[*tokens, END]], "int32"), "image": images}
         scores = self.backbone.image_attention(inputs)
-        weights = np.stack([keras.ops.convert_to_numpy(layer[0]) for layer in scores])
+        weights = np.stack([ops.convert_to_numpy(layer[0]) for layer in scores])
         return pieces(self.source_tokenizer, tokens), weights
 
     def tokenize_source(self, texts: Iterable[str], truncate: bool = False) -> list[list[int]]:
@@ -319,52 +340,42 @@ class Translator(WholeBatchLoss, keras.Model):
         Raises:
             UserError: languages that the model lacks, or none where it has several.
         """
+        reads, writes = self.source_tokenizer, self.target_tokenizer
         if target in self.target_languages:
-            return self.source_language, target
+            return Direction(self.source_language, target, reads.for_language(target), writes)
         for asked, own in zip((source, target), self.languages, strict=True):
             if asked not in (None, own):
                 raise UserError(
                     f"the model translates from {self.source_language} to {self.target_language}, "
                     f"not with {asked!r}"
                 )
-        return self.source_language, self.target_language
-
-    def _tokenizers(self, direction: Direction) -> tuple[Tokenizer | None, Tokenizer | None]:
-        """Return the tokenizers of a source and a target."""
-        if direction[1] in self.target_languages:
-            return self.source_tokenizer.for_language(direction[1]), self.target_tokenizer
-        return self.source_tokenizer, self.target_tokenizer
-
-    def _language_inputs(self, direction: Direction, rows: int) -> dict[str, np.ndarray]:
-        """Return what a backbone of several languages is told of a direction, one row for each sentence."""
-        return {}
+        return Direction(self.source_language, self.target_language, reads, writes)
 
     def _attended(self, subwords: list[str]) -> list[str]:
         """Return what a translation attends to: a sentence's subwords, or their summary."""
         return subwords
 
+    def _arguments(self) -> dict:
+        """Return the constructor's arguments, except the backbone and the search."""
+        source, target = self.source_tokenizer, self.target_tokenizer
+        return {
+            "source_tokenizer": source,
+            "target_tokenizer": None if target is source else target,
+            "source_language": self.source_language,
+            "target_language": self.target_language,
+            **({} if self.extractor is None else {"extractor": dict(self.extractor)}),
+        }
+
     def _tokenizers_and_settings(self) -> tuple[list, dict]:
         """Return what a preset has beside the backbone: tokenizers, and other arguments as JSON."""
-        return [self.source_tokenizer, self.target_tokenizer], self._settings()
+        settings = self._arguments()
+        source = settings.pop("source_tokenizer")
+        return [source, settings.pop("target_tokenizer") or source], settings
 
     @classmethod
     def _from_parts(cls, backbone: keras.Model, tokenizers: list, settings: dict) -> Self:
         """Return the translator of a backbone and what `_tokenizers_and_settings` returned."""
         return cls(backbone, *tokenizers, **settings)
-
-    def _settings(self) -> dict:
-        """Return the constructor's arguments except the backbone and the tokenizers."""
-        languages = {"source_language": self.source_language, "target_language": self.target_language}
-        return languages if self.extractor is None else {**languages, "extractor": dict(self.extractor)}
-
-    def _serialized_tokenizers(self) -> dict:
-        """Return the tokenizers, and what goes with them, as `get_config` has them."""
-        source, target = self.source_tokenizer, self.target_tokenizer
-        return {
-            "source_tokenizer": keras.saving.serialize_keras_object(source),
-            "target_tokenizer": None if target is source else keras.saving.serialize_keras_object(target),
-            **self._settings(),
-        }
 
     # As a Keras model.
 
@@ -378,8 +389,7 @@ class Translator(WholeBatchLoss, keras.Model):
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         # Keras uses the weights for `weighted_metrics`.
-        weights = token_weights(y) if sample_weight is None else sample_weight
-        return super().compute_metrics(x, y, y_pred, weights)
+        return super().compute_metrics(x, y, y_pred, token_weights(y, sample_weight))
 
     def _resolve_auto_jit_compile(self):
         # For `compile` without `jit_compile`. Keras itself would not use XLA on a CPU, where it is faster,
@@ -394,7 +404,7 @@ class Translator(WholeBatchLoss, keras.Model):
             "backbone": keras.saving.serialize_keras_object(self.backbone),
             "search": self.search.entries(),
             "frozen_layers": [n for n, layer in enumerate(self._backbone_layers()) if not layer.trainable],
-            **self._serialized_tokenizers(),
+            **keras.saving.serialize_keras_object(self._arguments()),
         }
 
     @classmethod
@@ -478,17 +488,23 @@ class Translator(WholeBatchLoss, keras.Model):
         if verbose:
             print(f"{filepath}: written, tf_saved_model, {precision}")
 
-    def _forget_compiled(self):
-        """Begin without compiled functions of the model."""
-        self._searches = BatchedSearch(self, self.backbone.max_length, uses_xla(self.backbone))
-        self._attention = SourceAttention(self.backbone)
-
     def _heed_new_weights(self):
         """Forget functions compiled with weights that are gone: `quantize` and `enable_lora` make others."""
         weights = tuple(map(id, self.backbone.weights))
         if weights != self._compiled_with:
-            self._forget_compiled()
+            self._searches = BatchedSearch(self, self.backbone.max_length, uses_xla(self.backbone))
+            self._methods = {}
             self._compiled_with = weights
+
+    def _compiled(self, method: Callable, few_calls: bool = False) -> Callable:
+        """Return a function of the backbone's inputs, compiled once for each of their shapes."""
+        self._heed_new_weights()
+        name = method.__name__
+        if name not in self._methods:
+            model = BackboneMethod(self.backbone, method, few_calls)
+            # Its method only: Keras would take the model itself for a layer of this one.
+            self._methods[name] = model.predict_on_batch
+        return self._methods[name]
 
     def bake(self):
         """Encode the glyphs of all source characters once, if the model reads glyphs."""

@@ -283,7 +283,7 @@ class Served:
             if prefix:
                 own = language is None
                 tokenizer = self.translator.target_tokenizer if own else self.translator.tokenizers[language]
-                tokenize_prefixes(tokenizer, [prefix], 1, min(self._settings.max_length or most, most) - 1)
+                tokenize_prefixes(tokenizer, [prefix], min(self._settings.max_length or most, most) - 1)
 
     def _search(self, key: tuple, rows: list[tuple]) -> list[list[Hypothesis]]:
         """Translate a batch of one direction and one padded length; called in a model's thread.

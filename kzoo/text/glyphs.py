@@ -1,8 +1,9 @@
 """Draws characters as small bitmaps, which a glyph encoder reads instead of character ids."""
 
+import functools
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 
 import numpy as np
@@ -44,10 +45,14 @@ def render_glyphs(
         which drew with ImageMagick. https://aclanthology.org/W18-3025
     """
     font = _default_font() if font is None else os.fspath(font)
-    sized = _Face(font)
-    characters = list(characters)
+    face, characters = _face(font), list(characters)
     drawn = [i for i, character in enumerate(characters) if len(character) == 1]
-    missing = [i for i in drawn if sized.lacks(characters[i])]
+
+    def drawn_large(character: str) -> bytes:  # or the box for missing ones would look like other boxes
+        return bytes(face(64).getmask(character))
+
+    nowhere = drawn_large(NOWHERE)
+    missing = [i for i in drawn if not characters[i].isspace() and drawn_large(characters[i]) == nowhere]
     if missing and len(missing) == len(drawn):
         raise UserError(f"{font} has none of the {len(drawn):,} characters: give a font of their script")
     if missing:
@@ -59,8 +64,8 @@ def render_glyphs(
         )
     glyphs = np.zeros((len(characters), size, size), "uint8")
     for i in drawn:
-        glyphs[i] = _centred(sized, characters[i], size)
-    glyphs[missing] = _centred(sized, NOWHERE, size)
+        glyphs[i] = _centred(face, characters[i], size)
+    glyphs[missing] = _centred(face, NOWHERE, size)
     return glyphs
 
 
@@ -74,30 +79,16 @@ def _default_font() -> str:
     return str(noto_cjk_sans_otc.FONT_PATH)
 
 
-class _Face:
-    """One face of a font file, in any size."""
-
-    def __init__(self, path: str):
-        if not os.path.isfile(path):
-            raise UserError(f"{path}: no such font file")
-        self.path = path
-        self.made = {}
-        try:
-            families = [face.getname()[0] or "" for face in _faces(path)]
-        except OSError as error:
-            raise UserError(f"{path}: cannot be read as a TTF, OTF or TTC font ({error})") from None
-        simplified = [i for i, family in enumerate(families) if family.endswith(" SC")]
-        self.index = simplified[0] if simplified else 0
-        # Large, so that the font's box for missing characters is not confused with a box-like character.
-        self.nowhere = bytes(self.of(64).getmask(NOWHERE))
-
-    def of(self, size: int) -> ImageFont.FreeTypeFont:
-        if size not in self.made:
-            self.made[size] = _open(self.path, size, self.index)
-        return self.made[size]
-
-    def lacks(self, character: str) -> bool:
-        return not character.isspace() and bytes(self.of(64).getmask(character)) == self.nowhere
+def _face(path: str) -> Callable[[int], ImageFont.FreeTypeFont]:
+    """Return a face of a font file, as a function of the size: Simplified Chinese, or else the first."""
+    if not os.path.isfile(path):
+        raise UserError(f"{path}: no such font file")
+    try:
+        families = [face.getname()[0] or "" for face in _faces(path)]
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read as a TTF, OTF or TTC font ({error})") from None
+    index = next((i for i, family in enumerate(families) if family.endswith(" SC")), 0)
+    return functools.cache(lambda size: _open(path, size, index))
 
 
 def _faces(path: str) -> Iterator[ImageFont.FreeTypeFont]:
@@ -113,10 +104,10 @@ def _open(path: str, size: int, index: int) -> ImageFont.FreeTypeFont:
     return ImageFont.truetype(path, size, index=index, layout_engine=ImageFont.Layout.BASIC)
 
 
-def _centred(sized: _Face, character: str, size: int) -> np.ndarray:
+def _centred(face: Callable, character: str, size: int) -> np.ndarray:
     """Return a bitmap `(size, size)` of a character, in the largest font size that fits."""
     for type_size in range(size, 0, -1):
-        ink = _ink(sized.of(type_size), character, 3 * size)
+        ink = _ink(face(type_size), character, 3 * size)
         if max(ink.size) <= size:
             break
     bitmap = Image.new("1", (size, size))

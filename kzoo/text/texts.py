@@ -53,22 +53,20 @@ def tokenize_within(
 
 
 def tokenize_prefixes(
-    tokenizer: "Tokenizer", prefixes: Iterable[str] | None, count: int, limit: int
+    tokenizer: "Tokenizer", prefixes: list[str] | None, limit: int
 ) -> list[list[int]] | None:
     """Return the token ids that translations begin with; `None` if they begin with anything.
 
     Args:
         tokenizer: of the target language.
-        prefixes: a text for each of `count` sentences, or one for one; `""` for none.
-        count: int.
+        prefixes: a text for each sentence; `""` for none.
         limit: int. Maximum number of tokens.
 
     Raises:
-        UserError: there is not one for each sentence, or one is too long or has an unknown character.
+        UserError: one is too long or has an unknown character.
     """
     if prefixes is None:
         return None
-    prefixes = listed_prefixes(prefixes, count)
     tokens = tokenize_within(tokenizer, prefixes, sys.maxsize)
     for text, found in zip(prefixes, tokens, strict=True):
         if UNKNOWN in found:
@@ -79,14 +77,6 @@ def tokenize_prefixes(
                 f"a translation has at most {limit} before its end"
             )
     return tokens if any(tokens) else None
-
-
-def listed_prefixes(prefixes: Iterable[str], count: int) -> list[str]:
-    """Return prefixes, or one, as a list; raises `UserError` if there are not `count`."""
-    prefixes = [prefixes] if isinstance(prefixes, str) else list(prefixes)
-    if len(prefixes) != count:
-        raise UserError(f'{len(prefixes)} prefixes, but {count} sentences: give each its own, "" for none')
-    return prefixes
 
 
 def checked_texts(texts: Iterable[str]) -> list[str]:
@@ -185,7 +175,12 @@ class SplitTexts:
         """
         if prefixes is None:
             return None
-        given = zip(listed_prefixes(prefixes, len(self._parts)), self._parts, strict=True)
+        prefixes, count = [prefixes] if isinstance(prefixes, str) else list(prefixes), len(self._parts)
+        if len(prefixes) != count:
+            raise UserError(
+                f'{len(prefixes)} prefixes, but {count} sentences: give each its own, "" for none'
+            )
+        given = zip(prefixes, self._parts, strict=True)
         return [one for prefix, parts in given for one in (prefix, *[""] * (len(parts) - 1))]
 
     def join(self, found: list[list[Hypothesis]], languages: Sequence[str | None]) -> list[list[Hypothesis]]:

@@ -30,8 +30,9 @@ from google.protobuf.json_format import MessageToDict
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
 from kzoo.export.graph_images import decode_pictures
-from kzoo.export.precision import FullWeights, quantized
-from kzoo.export.saved_model import TextSearch, export_saved_model
+from kzoo.export.graph_translator import GraphWeights, TextSearch
+from kzoo.export.precision import quantized
+from kzoo.export.saved_model import export_saved_model
 
 ENGLISH = [
     "a man walks.",
@@ -397,9 +398,9 @@ def test_several_languages_in_one_batch(ask, tmp_path):
 
 def test_outputs_end_where_those_of_translate_do():
     backbone = pope_tiny(subwords(), **{**TRANSFORMER, "max_length": 64}).backbone
-    limits = TextSearch(FullWeights(backbone), SearchSettings()).limits
+    limits = TextSearch(GraphWeights(backbone), SearchSettings()).limits
     assert limits == {16: 32, 24: 44, 32: 56, 48: 64, 64: 64}
-    limits = TextSearch(FullWeights(backbone), SearchSettings(max_length=9)).limits
+    limits = TextSearch(GraphWeights(backbone), SearchSettings(max_length=9)).limits
     assert set(limits.values()) == {9}
 
 

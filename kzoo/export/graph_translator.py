@@ -1,0 +1,258 @@
+"""A translator as a part of a TensorFlow graph: the whole way from texts to texts, and its signatures."""
+
+import os
+from collections.abc import Callable
+
+import keras
+import tensorflow as tf
+
+from kzoo.decoding.batched_search import output_limit
+from kzoo.decoding.beam_search import BeamSearch
+from kzoo.decoding.search_settings import SearchSettings
+from kzoo.export.graph_images import decode_pictures
+from kzoo.export.graph_search import by_group, in_batches, num_searches, padded_lengths
+from kzoo.export.graph_text import GraphLanguages, graph_tokenizer
+from kzoo.export.precision import quantized
+from kzoo.files import whole_folder
+from kzoo.models.compiled import uses_xla
+from kzoo.models.preset_checks import check_float16
+from kzoo.text.special_tokens import END, PAD
+
+
+def save_graph(
+    translator: keras.Model,
+    folder: str | os.PathLike,
+    settings: SearchSettings,
+    precision: str,
+    progress: Callable[[str], None] | None,
+):
+    """Write a translator as a SavedModel, as `export_saved_model` does after its checks."""
+    translator.bake()
+    weights = GraphWeights(translator.backbone, precision)
+    make = multilingual_module if translator.multilingual else bilingual_module
+    module, signatures = make(translator, TextSearch(weights, settings, progress))
+    module.weights = weights.variables
+    with whole_folder(folder) as unfinished:
+        tf.saved_model.save(module, str(unfinished), signatures)
+
+
+class GraphWeights:
+    """A backbone's weights as a file stores them: `float16` halves its size, at the same speed.
+
+    Args:
+        backbone: a model on TensorFlow.
+        precision: `"float32"`; `"float16"`, which functions read in float32; `"int8"`.
+
+    Attributes:
+        backbone: the model to run.
+        variables: what a SavedModel stores.
+
+    Raises:
+        UserError: a weight beyond float16; a backbone that is quantized already.
+    """
+
+    def __init__(self, backbone: keras.Model, precision: str = "float32"):
+        self.backbone = quantized(backbone) if precision == "int8" else backbone
+        self._halves, kept = [], self.backbone.variables
+        if precision == "float16":
+            check_float16(kept)
+            self._halves = [
+                (weight, tf.Variable(tf.cast(weight.value, tf.float16), trainable=False))
+                for weight in kept
+                if weight.dtype == "float32"
+            ]
+            kept = [weight for weight in kept if weight.dtype != "float32"]
+        self.variables = [half for _, half in self._halves] + [weight.value for weight in kept]
+
+    def reading(self, function):
+        """Return a function of tensors that runs the model."""
+
+        def read(*inputs):
+            weights = [(weight, tf.cast(half, tf.float32)) for weight, half in self._halves]
+            with keras.StatelessScope(weights):
+                return function(*inputs)
+
+        return read if self._halves else function
+
+
+class TextSearch:
+    """A model's beam search on ragged token ids in the graph."""
+
+    def __init__(
+        self, weights: GraphWeights, settings: SearchSettings, progress: Callable[[str], None] | None = None
+    ):
+        self.progress, self.traced = progress, 0
+        self.backbone, self.weights, self.settings = weights.backbone, weights, settings
+        self.beam_size, self.most = settings.beam_size, self.backbone.max_length
+        self.limits = {n: output_limit(settings, n, self.most) for n in padded_lengths(self.most)}
+
+    def __call__(self, tokens, others: dict, prefix):
+        """Return the hypotheses of ragged token ids: their ids, ragged `(B·K, None)`, and scores `(B, K)`.
+
+        Args:
+            tokens: ragged int32 `(B, None)`, the sentences.
+            others: the other inputs of `encode`.
+            prefix: ragged int32 `(B, None)`, what the hypotheses begin with.
+        """
+        longest = min(self.settings.max_length or self.most, self.most) - 1  # before the end symbol
+        prefix = tf.cast(prefix[:, :longest], tf.int32).to_tensor(PAD, shape=(None, self.most))
+        others = {**others, "prefix": prefix}
+        B, K, T = tokens.nrows(tf.int32), self.beam_size, self.limits[self.most]
+        empty = {"tokens": tf.fill([B, K, T], PAD), "scores": tf.fill([B, K], -1e9)}
+        found = in_batches(tokens, others, empty, self.most, self._compiled)
+        # An empty text translates to an empty text, with certainty.
+        nothing = tf.equal(tokens.row_lengths(), 0)[:, None]
+        scores = tf.where(nothing, tf.constant([0.0] + [-1e9] * (K - 1)), found["scores"])
+        output = tf.reshape(found["tokens"], (B * K, T))
+        ends = tf.reduce_min(tf.where(tf.equal(output, END), tf.range(T), T), axis=1)
+        lengths = tf.where(tf.reshape(scores, (-1,)) > -1e8, ends, 0)
+        return tf.RaggedTensor.from_tensor(output, lengths=tf.where(lengths < T, lengths, 0)), scores
+
+    def _compiled(self, length: int):
+        beam_search = BeamSearch(self.backbone, **vars(self.settings.changed(max_length=self.limits[length])))
+
+        def search(inputs):  # in Python this runs once for each number of rows, when it is traced
+            self.traced += 1
+            if self.progress is not None:
+                of, rows = num_searches(self.most), inputs["source"].shape[0]
+                self.progress(f"search {self.traced} of {of}: {rows} × {length} tokens")
+            return beam_search(inputs)
+
+        compile = {"jit_compile": uses_xla(self.backbone), "autograph": False}
+        return tf.function(self.weights.reading(search), **compile)
+
+
+def bilingual_module(translator, search: TextSearch):
+    """Return the module and the signatures of a translator of one direction."""
+    module, shape = tf.Module(), translator.image_shape
+    module.source = graph_tokenizer(translator.source_tokenizer)
+    module.target = graph_tokenizer(translator.target_tokenizer)
+    signature = [tf.TensorSpec([None], tf.string, "text")]
+    pictures = shape is not None and len(shape) == 3
+    if pictures:
+        signature.append(tf.TensorSpec([None], tf.string, "image"))
+    elif shape is not None:
+        signature.append(tf.TensorSpec([None, *shape], tf.float32, "image"))
+
+    def hypotheses(text, *others):
+        *image, prefix = others
+        tokens = module.source.tokenize(text)[:, : search.most - 1]
+        if pictures:
+            image = [decode_pictures(image[0], shape[:2])]
+        begun = module.target.tokenize(prefix)
+        found, scores = search(tokens, {"image": image[0]} if image else {}, begun)
+        texts = tf.reshape(module.target.detokenize(found), (-1, search.beam_size))
+        return {"translation": texts, "score": scores}
+
+    return module, _translation_signatures(hypotheses, signature)
+
+
+def multilingual_module(translator, search: TextSearch):
+    """Return the module and the signatures of a translator among several languages."""
+    module, K = tf.Module(), search.beam_size
+    module.languages = GraphLanguages(translator.languages)
+    module.tokenizers = [graph_tokenizer(tokenizer) for tokenizer in translator.tokenizers.values()]
+    signature = [
+        tf.TensorSpec([None], tf.string, name) for name in ("text", "source_language", "target_language")
+    ]
+
+    def hypotheses(text, source_language, target_language, prefix):
+        codes = [module.languages.numbers(names) for names in (source_language, target_language)]
+
+        def translate(text, source, target, prefix):
+            """Translate texts of one source and one target language."""
+            tokens = _tokenized(module, text, source, search.most)
+            begun = _tokenized(module, prefix, target, search.most)
+            found, scores = search(tokens, {"source_language": source, "target_language": target}, begun)
+            written = [lambda t=tokenizer: t.detokenize(found) for tokenizer in module.tokenizers]
+            return {"translation": tf.reshape(tf.switch_case(target[0], written), (-1, K)), "score": scores}
+
+        B = tf.shape(text)[0]
+        empty = {"translation": tf.fill([B, K], ""), "score": tf.fill([B, K], -1e9)}
+        group = codes[0] * len(module.tokenizers) + codes[1]
+        return by_group(group, (text, *codes, prefix), empty, translate)
+
+    return module, {
+        **_translation_signatures(hypotheses, signature),
+        **_embedding_signature(module, search),
+    }
+
+
+def _translation_signatures(hypotheses, signature: list) -> dict:
+    """Return signatures for the best hypothesis and for all K, given a function to their texts and scores."""
+    with_prefix = [*signature, tf.TensorSpec([None], tf.string, "prefix")]
+
+    @tf.function(input_signature=with_prefix, autograph=False)
+    def prefixed(*inputs):
+        return _distinct(**hypotheses(*of_one_length(with_prefix, inputs)))
+
+    @tf.function(input_signature=signature, autograph=False)
+    def n_best(*inputs):
+        return prefixed(*inputs, tf.fill(tf.shape(inputs[0]), ""))
+
+    @tf.function(input_signature=signature, autograph=False)
+    def translate(*inputs):
+        return {name: values[:, 0] for name, values in n_best(*inputs).items()}
+
+    return {"serving_default": translate, "n_best": n_best, "prefixed": prefixed}
+
+
+def _distinct(translation, score) -> dict:
+    """Return `(B, K)` hypotheses with each text once; "" and -1e9 stand in the last places instead."""
+    K = translation.shape[1]
+    earlier = tf.range(K)[None, :] < tf.range(K)[:, None]
+    again = tf.reduce_any(tf.equal(translation[:, :, None], translation[:, None, :]) & earlier, axis=2)
+    order = tf.argsort(tf.cast(again, tf.int32), axis=1, stable=True)
+    distinct = {"translation": tf.where(again, "", translation), "score": tf.where(again, -1e9, score)}
+    return {name: tf.gather(values, order, batch_dims=1) for name, values in distinct.items()}
+
+
+def _embedding_signature(module, search: TextSearch) -> dict:
+    """Return the signature of M, flattened; none for a model without a bridge."""
+    backbone, most = search.backbone, search.most
+    if backbone.bridge is None:
+        return {}
+    k, D = backbone.matrix_shape
+    signature = [tf.TensorSpec([None], tf.string, name) for name in ("text", "language")]
+
+    def flat(inputs):
+        return {"embedding": tf.cast(tf.reshape(backbone.matrix(inputs)[0], (-1, k * D)), tf.float32)}
+
+    def matrices(length: int):
+        return tf.function(search.weights.reading(flat), autograph=False)
+
+    def nothing(text):
+        return {"embedding": tf.zeros((tf.shape(text)[0], k * D))}
+
+    def embedded(text, source):
+        tokens = _tokenized(module, text, source, most)
+        return in_batches(tokens, {"source_language": source}, nothing(text), most, matrices)
+
+    @tf.function(input_signature=signature, autograph=False)
+    def embed(text, language):
+        text, language = of_one_length(signature, (text, language))
+        numbers = module.languages.numbers(language)
+        return by_group(numbers, (text, numbers), nothing(text), embedded)
+
+    return {"embed": embed}
+
+
+def _tokenized(module, text, language, most: int):
+    """Return the token ids, ragged and at most `most` with the end symbol, of texts in one language."""
+    return tf.switch_case(
+        language[0],
+        [lambda t=tokenizer: t.tokenize(text)[:, : most - 1] for tokenizer in module.tokenizers],
+    )
+
+
+def of_one_length(signature: list, inputs: tuple) -> tuple:
+    """Return the inputs, checked in the graph to have one row per text."""
+    rows = tf.shape(inputs[0])[0]
+    checks = [
+        tf.debugging.assert_equal(
+            tf.shape(values)[0], rows, message=f"{spec.name} must have a row for each text"
+        )
+        for spec, values in zip(signature[1:], inputs[1:], strict=True)
+    ]
+    with tf.control_dependencies(checks):
+        return tuple(tf.identity(values) for values in inputs)
