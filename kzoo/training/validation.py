@@ -1,4 +1,4 @@
-"""BLEU on a validation set, after each epoch of training."""
+"""BLEU on a validation set after each epoch of training; which scores of translations are low, at its end."""
 
 import time
 
@@ -7,6 +7,8 @@ import numpy as np
 
 from kzoo.data import FeatureFile
 from kzoo.evaluation.scores import bleu_metric
+from kzoo.presets.description import direction_key
+from kzoo.text.texts import Hypothesis
 
 
 class TranslationScore(keras.callbacks.Callback):
@@ -44,6 +46,12 @@ class TranslationScore(keras.callbacks.Callback):
         )
         logs["val_bleu"] = self.metric.corpus_score(translations, [self.target]).score
         logs["val_seconds"] = time.perf_counter() - start
+
+    def low_scores(self, translator: keras.Model) -> dict[str, float]:
+        """Return `low_score` of the translations of the validation set, by direction."""
+        shown = {} if self.images is None else {"images": self.images}
+        found = translator.n_best(self.source, 1, truncate=self.truncate, split_sentences=False, **shown)
+        return {direction_key(*translator.languages): low_score(found)}
 
 
 class DirectionScores(keras.callbacks.Callback):
@@ -86,3 +94,16 @@ class DirectionScores(keras.callbacks.Callback):
         between = [score for (source, target), score in scores.items() if source != target]
         logs["val_bleu"] = sum(between) / len(between)
         logs["val_seconds"] = time.perf_counter() - start
+
+    def low_scores(self, translator: keras.Model) -> dict[str, float]:
+        """Return `low_score` of the translations of the validation set, by direction."""
+        options = {"truncate": self.truncate, "split_sentences": False}
+        return {
+            direction_key(*pair): low_score(translator.n_best(self.text[pair[0]], *pair, 1, **options))
+            for pair in self.pairs
+        }
+
+
+def low_score(found: list[list[Hypothesis]]) -> float:
+    """Return the 5th percentile of the best translations' scores: below it, a text is unlike the data."""
+    return round(float(np.percentile([best[0].score for best in found], 5)), 4)
