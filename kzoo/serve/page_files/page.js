@@ -180,7 +180,7 @@ function showCard() {
     ["Licence", licence],
     ["Limits", `${tokens.toLocaleString("en")} subwords a sentence, ${characters.toLocaleString("en")} characters a text`],
   ];
-  $("lead").textContent = introduction[0] || "";
+  $("lead").textContent = (introduction[0] || "").replace(/\. .*/, "."); // its first sentence
   const table = scores.length ? [make("table", { className: "scores" },
     make("thead", {}, row("th", ["Test set", "Sentences", "BLEU", "chrF2"])),
     make("tbody", {}, ...scores.map(([name, sentences, bleu, chrf]) =>
@@ -188,7 +188,7 @@ function showCard() {
   $("card").replaceChildren(
     make("div", {},
       make("dl", {}, ...facts.filter(([, fact]) => fact).flatMap(([name, fact]) => [make("dt", {}, name), make("dd", {}, fact)])),
-      ...[...introduction.slice(1), ...terms].map((text) => make("p", {}, text)),
+      ...[...introduction, ...terms].map((text) => make("p", {}, text)),
       ...(introduction.length ? [make("p", {}, make("a", { href: "page/card" }, "The whole card"))] : [])),
     ...table);
   $("about").hidden = false;
