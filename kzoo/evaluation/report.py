@@ -26,6 +26,7 @@ STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
        color: #1b1b1b; background: #fff; }
 h1, dt, dd, td { overflow-wrap: anywhere; }
+h1 { font-size: clamp(1.25rem, 5vw, 2rem); line-height: 1.3; }
 h2 { grid-column: 1 / -1; margin: 0; font-size: 1rem; }
 article { display: grid; grid-template-columns: 12rem minmax(0, 1fr); gap: .75rem 1.5rem; padding: 1.5rem 0;
           border-top: 1px solid #ddd; }
@@ -131,8 +132,9 @@ def write_report(
         f"<style>{STYLE}</style>\n<main>\n<h1>{html.escape(title)}</h1>\n"
         f"<p>{html.escape(direction)}{total:,} sentences.</p>\n{_scores(*compared) if compared else ''}"
         f"<p>{shown}Those that the two models translate most differently come first. Words that the other "
-        "translation lacks are marked. The number beside a model’s name is its sentence’s chrF2 against the "
-        f"reference shown: <code>{html.escape(str(CHRF2.get_signature()))}</code></p>\n"
+        "translation lacks are marked. The number beside a model’s name is its sentence’s chrF2 "
+        "by sacreBLEU against the reference shown: "
+        f"<code>{html.escape(str(CHRF2.get_signature()))}</code></p>\n"
         f"{articles}\n</main>\n</html>\n"
     )
     with whole_file(path) as file:
