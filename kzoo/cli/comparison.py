@@ -85,7 +85,7 @@ def report(
     more = data.more_references(split, target)
     compared = compare_bleu(list(zip(names, translations, strict=True)), references, target, more)
     title = f"{names[0]} and {names[1]} on {where}"
-    write_report(path, title, names, chosen, drawn, compared, (source, target))
+    write_report(path, title, names, chosen, drawn, compared, (source, target), len(sources))
     print(comparison_table(*compared))
     for name, search in zip(names, searches, strict=True):
         print(f"{name}: {search}")

@@ -89,7 +89,7 @@ def serve(
 
         translator = load(preset)
         translator.search = search
-        served = Served(translator, name, version, max_batch=max_batch, max_wait=max_wait)
+        served = Served(translator, name, version, max_batch=max_batch, max_wait=max_wait, folder=folder)
         shown = f"[{host}]" if ":" in host else host
         print(f"{name}: http://{shown}:{listening.getsockname()[1]}/, {search}, Ctrl-C stops it", flush=True)
         serve_forever(served, listening, allow_host or ())

@@ -5,10 +5,12 @@ import os
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
+from matplotlib.colors import LinearSegmentedColormap, Normalize
 
 from kzoo.errors import UserError
 from kzoo.evaluation.figures import picture, without_marks
+
+VEIL = (0.54, 0.56, 0.58, 0.85)  # over what is not looked at: a grey that shows on black and on white
 
 
 def plot_bridge(attention: dict[str, tuple[list[str], np.ndarray]], path: str | os.PathLike):
@@ -80,9 +82,9 @@ def plot_regions(
     path: str | os.PathLike,
     image_shape: tuple[int, ...],
 ):
-    """Draw, for each word, how much each region of the picture attends to it, over the picture.
+    """Draw, for each word, the picture with the regions dimmed that do not attend to it.
 
-    The picture as it is comes first; the redder a region, the more it attends to the word, by one scale for
+    The picture as it is comes first; the clearer a region, the more it attends to the word, by one scale for
     all words.
 
     Args:
@@ -108,10 +110,11 @@ def plot_regions(
         panels = zip(places.ravel()[1:], without_marks(words), np.moveaxis(by_word, -1, 0), strict=False)
         for axes, word, weights in panels:
             axes.imshow(image, extent=place)
-            # Transparent where attention is low, so that the picture's colours stay.
-            axes.imshow(weights, cmap="Reds", vmin=0, vmax=most, alpha=0.8 * weights / most, extent=place)
+            veil = np.full((*weights.shape, 4), VEIL)
+            veil[..., 3] *= 1 - weights / most
+            axes.imshow(veil, extent=place)
             axes.set_title(word)
-        scale = ScalarMappable(Normalize(0, most), "Reds")
+        scale = ScalarMappable(Normalize(0, most), LinearSegmentedColormap.from_list("veil", [VEIL, "white"]))
         figure.colorbar(scale, ax=places.ravel().tolist(), label="attention", shrink=0.8)
 
 

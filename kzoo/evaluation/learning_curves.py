@@ -12,8 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from kzoo.errors import UserError
 from kzoo.evaluation.figures import look, picture
 from kzoo.evaluation.markdown import markdown_table
-
-DRAWN = {"val_bleu": "validation BLEU", "loss": "training loss, nats"}
+from kzoo.hub.integrity import read_object
 
 
 def read_labels(histories: Sequence[str]) -> dict[str, Path]:
@@ -109,6 +108,8 @@ def reach_table(histories: Mapping[str, str | Path], thresholds: Sequence[float]
 def plot_learning_curves(histories: Mapping[str, str | Path], path: str | Path) -> None:
     """Draw validation BLEU and training loss of runs against the epoch: the paper's Figure 4.
 
+    Each kind of loss has axes of its own: a loss per sentence and one per token cannot be compared.
+
     Args:
         histories: run label → its `history.csv`, at least one; drawn in this order.
         path: picture to write, .png, .svg or .pdf.
@@ -119,23 +120,41 @@ def plot_learning_curves(histories: Mapping[str, str | Path], path: str | Path) 
     if not histories:
         raise UserError("no run to draw: give at least one history.csv")
     runs = {label: read_history(file) for label, file in histories.items()}
-    across = max(1, min(3, 66 // max(map(len, runs))))  # names in a row of the legend
-    with picture(path, size=(6.6, 2.9 + 0.2 * -(-len(runs) // across))) as figure:
-        panels = figure.subplots(1, 2)
-        for axes, (column, title) in zip(panels, DRAWN.items(), strict=True):
-            for number, run in enumerate(runs.values()):
-                axes.plot(
-                    run["epoch"],
-                    run[column],
-                    **look(number),
+    losses = {label: loss_name(Path(file)) for label, file in histories.items()}
+    panels = [("val_bleu", "validation BLEU", None)]
+    panels += [("loss", f"training loss, {loss}", loss) for loss in dict.fromkeys(losses.values())]
+    across = max(1, min(3, 33 * len(panels) // max(map(len, runs))))  # names in a row of the legend
+    with picture(path, size=(3.3 * len(panels), 2.9 + 0.2 * -(-len(runs) // across))) as figure:
+        places = figure.subplots(1, len(panels))
+        for axes, (column, title, loss) in zip(places, panels, strict=True):
+            for number, (label, run) in enumerate(runs.items()):
+                if loss in (None, losses[label]):
                     # A run of one epoch is a point, which a line does not show.
-                    marker="o" if len(run["epoch"]) < 20 else "",
-                    markersize=3,
-                )
+                    marker = "o" if len(run["epoch"]) < 20 else ""
+                    axes.plot(run["epoch"], run[column], **look(number), marker=marker, markersize=3)
             axes.set(title=title, xlabel="epoch")
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
             axes.grid(True)
-        figure.legend(panels[1].lines, list(runs), loc="outside lower center", ncols=across)
+        figure.legend(places[0].lines, list(runs), loc="outside lower center", ncols=across)
+
+
+def loss_name(history: Path) -> str:
+    """Return what a run's loss is measured in, from the recipe beside its history.
+
+    Runs without a recipe are taken to have the same loss.
+    """
+    recipe = history.with_name("recipe.json")
+    said = read_object(recipe) if recipe.is_file() else {}
+    parts = ["nats per sentence" if said.get("languages") else "nats per token" if said else "nats"]
+    if smoothing := said.get("label_smoothing"):
+        parts.append(f"smoothing {smoothing:g}")
+    for name, weight in (
+        ("penalty", (said.get("model") or {}).get("penalty_weight")),
+        ("consistency", said.get("consistency")),
+    ):
+        if weight:
+            parts.append(f"{name} × {weight:g}")
+    return ", ".join(parts)
 
 
 def _number(text: str | None, place: str) -> float:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
+from sacrebleu.metrics import CHRF
 
 from kzoo.errors import UserError
 from kzoo.evaluation.significance import HOW_P, ComparedBleu
@@ -25,6 +26,7 @@ STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
        color: #1b1b1b; background: #fff; }
 h1, dt, dd, td { overflow-wrap: anywhere; }
+h1 { font-size: clamp(1.25rem, 5vw, 2rem); line-height: 1.3; }
 h2 { grid-column: 1 / -1; margin: 0; font-size: 1rem; }
 article { display: grid; grid-template-columns: 12rem minmax(0, 1fr); gap: .75rem 1.5rem; padding: 1.5rem 0;
           border-top: 1px solid #ddd; }
@@ -34,7 +36,10 @@ img.small { image-rendering: pixelated; }
 dl { display: grid; grid-template-columns: 8rem minmax(0, 1fr); gap: .25rem 1rem; margin: 0; }
 dl.two { grid-template: auto auto / repeat(2, minmax(0, 1fr)); grid-auto-flow: column; margin-top: .75rem; }
 dt { color: #666; } dd { margin: 0; }
-table { border-collapse: collapse; } th, td { padding: .25rem min(1.5rem, 3vw) .25rem 0; text-align: left; }
+table { border-collapse: collapse; }
+th, td { padding: .25rem 0 .25rem min(1.5rem, 3vw); text-align: right; white-space: nowrap; }
+:is(th, td):first-child { padding-left: 0; text-align: left; white-space: normal; }
+.how { color: #666; font-size: .875rem; }
 th { color: #666; font-weight: normal; } code { overflow-wrap: anywhere; }
 mark { background: #ffe08a; border-radius: 2px; }
 @media (max-width: 40rem) { article, dl, dl.two { display: block; } }
@@ -45,6 +50,7 @@ mark { background: #ffe08a; border-radius: 2px; }
 WITHOUT_SPACES = f"{CHINESE}\u3040-\u30ff\u31f0-\u31ff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 ANY_WITHOUT_SPACES = re.compile(f"[{WITHOUT_SPACES}]")
 CHARACTERS = re.compile(rf"[^\W{WITHOUT_SPACES}]+|.", re.DOTALL)  # and words of other scripts
+CHRF2 = CHRF()
 SMALL = 128  # pixels: a picture no wider and no higher is shown enlarged, with exact pixels
 
 
@@ -96,6 +102,7 @@ def write_report(
     images: Sequence[np.ndarray] | Mapping[int, np.ndarray] | None = None,
     compared: tuple[list[ComparedBleu], str] | None = None,
     languages: tuple[str, str] = ("", ""),
+    sentences: int | None = None,
 ):
     """Write the page: one HTML file that needs nothing else.
 
@@ -106,7 +113,9 @@ def write_report(
         chosen: as `cases` returns them.
         images: the pictures by `Case.number`, each uint8 `(h, w, 3)`; `None`: no pictures are shown.
         compared: the models' BLEU on all sentences, as `compare_bleu` returns it, shown at the top.
-        languages: codes of the source and the target, by which browsers choose fonts and voices.
+        languages: codes of the source and the target, which are named, and by which browsers choose fonts
+            and voices.
+        sentences: int. The number of sentences that `chosen` is from; by default all are chosen.
 
     Raises:
         UserError: nothing to show, or a file that cannot be written.
@@ -114,12 +123,18 @@ def write_report(
     if not chosen:
         raise UserError("there are no sentences to report")
     articles = "\n".join(_article(case, names, images, *languages) for case in chosen)
+    direction = f"{languages[0]} → {languages[1]}, " if any(languages) else ""
+    total = len(chosen) if sentences is None else sentences
+    shown = "" if total == len(chosen) else f"Shown: {len(chosen):,} of them. "
     page = (
         f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{html.escape(title)}</title>\n'
         '<meta name="viewport" content="width=device-width">\n'
         f"<style>{STYLE}</style>\n<main>\n<h1>{html.escape(title)}</h1>\n"
-        f"{_scores(*compared) if compared else ''}"
-        f"<p>{len(chosen):,} sentences, those that the two models translate most differently first.</p>\n"
+        f"<p>{html.escape(direction)}{total:,} sentences.</p>\n{_scores(*compared) if compared else ''}"
+        f"<p>{shown}Those that the two models translate most differently come first. Words that the other "
+        "translation lacks are marked. The number beside a model’s name is its sentence’s chrF2 "
+        "by sacreBLEU against the reference shown: "
+        f"<code>{html.escape(str(CHRF2.get_signature()))}</code></p>\n"
         f"{articles}\n</main>\n</html>\n"
     )
     with whole_file(path) as file:
@@ -132,9 +147,9 @@ def _scores(compared: list[ComparedBleu], signature: str) -> str:
         f"<td>{'' if row.p is None else f'{row.p:.3f}'}"
         for row in compared
     )
-    head = "<tr><th>model<th>BLEU<th>95 % of draws of the sentences<th>p"
-    signature = f"BLEU and draws: <code>{html.escape(signature)}</code>"
-    return f"<table>{head}{rows}</table>\n<p>{signature}<br>{html.escape(HOW_P)}</p>\n"
+    head = "<tr><th>model<th>BLEU<th>draws<th>p"
+    how = f"±: 95 % of random draws of the sentences. BLEU and draws: <code>{html.escape(signature)}</code>"
+    return f'<table>{head}{rows}</table>\n<p class="how">{how}<br>{html.escape(HOW_P)}</p>\n'
 
 
 def _article(
@@ -147,7 +162,9 @@ def _article(
     first, second = _marked(case.first, case.second)
     given = _term("source", html.escape(case.source), source)
     given += _term("reference", html.escape(case.reference), target)
-    translated = _term(names[0], first, target) + _term(names[1], second, target)
+    scores = (CHRF2.sentence_score(text, [case.reference]).score for text in (case.first, case.second))
+    named = [f"{name} · {score:.1f}" for name, score in zip(names, scores, strict=True)]
+    translated = _term(named[0], first, target) + _term(named[1], second, target)
     texts = f'<div><dl>{given}</dl><dl class="two">{translated}</dl></div>'
     heading = f"<h2>Sentence {case.number + 1}</h2>"
     if images is None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from kzoo.decoding.search_settings import SEARCH_FILE, SearchSettings
+from kzoo.files import write_json
 from kzoo.hub.integrity import METADATA_FILE, read_object
 
 
@@ -27,6 +28,22 @@ def describe(folder: Path) -> list[str]:
 def scored_corpus(folder: Path) -> str | None:
     """Return the name of the corpus that a trained preset's own scores are of; `None` if there are none."""
     return _scores(folder).get("corpus")
+
+
+def direction_key(source: str | None, target: str | None) -> str:
+    """Return the name of a direction in a preset's metadata, such as `"en-de"`."""
+    return f"{source}-{target}"
+
+
+def write_low_scores(folder: Path, scores: dict[str, float]):
+    """Write into a preset's metadata, for each direction, the score below which a translation is unusual.
+
+    Args:
+        folder: the preset.
+        scores: of each `direction_key`, the 5th percentile of its validation set's scores.
+    """
+    metadata = read_object(folder / METADATA_FILE)
+    write_json(folder / METADATA_FILE, {**metadata, "low_scores": scores})
 
 
 def own_search(folder: Path) -> SearchSettings:

@@ -11,6 +11,8 @@ from fastapi.responses import JSONResponse
 
 from kzoo.errors import UserError
 from kzoo.models import Translator
+from kzoo.presets.description import direction_key
+from kzoo.serve.about import CARD, bitmaps, card, examples, low_scores, seen_characters
 from kzoo.serve.batching import Busy
 from kzoo.serve.images import image_kind
 from kzoo.serve.requests import PageRequest, read_page_request
@@ -54,24 +56,32 @@ def page_routes(served: Served) -> APIRouter:
     """
     router = APIRouter()
     for path, name, media_type in FILES:
-        router.add_api_route(path, file_route(name, media_type))
+        router.add_api_route(path, file_route(FOLDER / name, media_type))
+    said = {"card": card(served.folder), "examples": examples(served.folder, served.translator)}
+    if said["card"].get("introduction"):
+        router.add_api_route("/page/card", file_route(served.folder / CARD, "text/plain"))
+    low = low_scores(served.folder, served.length_penalty)
+    glyphs = bitmaps(served.translator)  # now: on JAX, a running search owns the weights
 
     @router.get("/page/about")
     async def about_route() -> JSONResponse:
-        return JSONResponse(about(served))
+        return JSONResponse(about(served) | said)
 
     @router.post("/page/translate")
     async def translate_route(request: Request) -> Response:
         asked = await served.beside(read_page_request, await request.body())
         answer = await translated(served, asked)
+        answer["low_score"] = low.get(direction_key(*way(served, asked)))
+        if glyphs is not None:
+            answer["characters"] = seen_characters(served.translator, glyphs, asked.text)
         return Response(msgspec.json.encode(answer), media_type="application/json")
 
     return router
 
 
-def file_route(name: str, media_type: str) -> Callable[[], Awaitable[Response]]:
-    """Return a handler that answers with one of the page's files."""
-    content = (FOLDER / name).read_bytes()
+def file_route(path: Path, media_type: str) -> Callable[[], Awaitable[Response]]:
+    """Return a handler that answers with a file as it is now."""
+    content = path.read_bytes()
 
     async def answer() -> Response:
         return Response(content, headers=HEADERS, media_type=media_type)
@@ -81,7 +91,12 @@ def file_route(name: str, media_type: str) -> Callable[[], Awaitable[Response]]:
 
 def about(served: Served) -> dict:
     """Return what the page needs to know of a preset."""
-    limits = {"characters": served.limits.characters, "body": served.limits.body, "n": served.beam_size}
+    limits = {
+        "characters": served.limits.characters,
+        "body": served.limits.body,
+        "n": served.beam_size,
+        "tokens": served.translator.backbone.max_length - 1,
+    }
     source, target = (None, None) if served.multilingual else served.languages
     return {
         "name": served.name,
@@ -94,6 +109,11 @@ def about(served: Served) -> dict:
         "limits": limits,
         "readiness": served.readiness,
     }
+
+
+def way(served: Served, asked: PageRequest) -> Languages:
+    """Return the languages that a request translates between."""
+    return (asked.source_language, asked.target_language) if served.multilingual else tuple(served.languages)
 
 
 async def translated(served: Served, asked: PageRequest) -> dict:

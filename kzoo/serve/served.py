@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -71,6 +72,7 @@ class Served:
         max_wait: float. Maximum milliseconds that a sentence waits for others while a thread is free.
         limits: what requests may hold.
         length_penalty: as in `Translator.translate`, with the same default.
+        folder: the preset's, whose card and scores the page shows.
 
     Raises:
         UserError: the name cannot be part of a URL, or the batch size is out of range.
@@ -86,12 +88,13 @@ class Served:
         max_wait: float = 0.0,
         limits: Limits | None = None,
         length_penalty: float | Callable | None = None,
+        folder: Path | None = None,
     ):
         if not name or set(name) & set("/:?#"):
             raise UserError(f"a model's name must not be empty or contain '/', ':', '?' or '#': {name!r}")
         if not 1 <= max_batch <= ROWS[-1]:
             raise UserError(f"a batch has 1 to {ROWS[-1]} sentences, not {max_batch}")
-        self.translator, self.name, self.version = translator, name, version
+        self.translator, self.name, self.version, self.folder = translator, name, version, folder
         self._settings = translator.search.changed(beam_size=beam_size, length_penalty=length_penalty)
         self.beam_size = self._settings.beam_size
         self.limits = limits or Limits()
@@ -111,6 +114,11 @@ class Served:
         )
         self._warming = None
         self._warned = False  # that a text of several sentences came unsplit
+
+    @property
+    def length_penalty(self) -> float | Callable:
+        """What log-probabilities are divided by, as in `Translator.translate`."""
+        return self._settings.length_penalty
 
     @property
     def multilingual(self) -> bool:

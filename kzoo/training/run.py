@@ -16,6 +16,7 @@ from kzoo.data import TwiceEachRow
 from kzoo.data.unknown_characters import unknown_line
 from kzoo.errors import UserError
 from kzoo.files import remove_folder, remove_unfinished
+from kzoo.presets.description import write_low_scores
 from kzoo.training.checkpoints import Checkpoints, updates
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.distribution import open_strategy
@@ -119,13 +120,14 @@ def train(
 
         # What is left to train. Even when the last step is done, its epoch may still have to be scored.
         history = History(folder / "history.csv", checkpoints, recipe.patience)
+        scorer = task.score(translator)
         callbacks = [
             *rate_callbacks(recipe),
             MostSteps(recipe.steps),
             report,
             # Before scoring: weights that the last step made NaN cannot translate.
             keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: checkpoints.check_finite()),
-            *preemption.scoring(task.score(translator)),
+            *preemption.scoring(scorer),
             *strategy.same_logs(),
             checkpoints,
             history,
@@ -147,8 +149,10 @@ def train(
         strategy.wait()  # for the chief's last checkpoint
         history.write()  # a run may have been killed between its last checkpoint and this
         checkpoints.load_average_of_best()
+        low_scores = scorer.low_scores(translator)
         with strategy.own_place(folder / "preset") as preset:
             translator.save_to_preset(preset)  # whole or not at all, and beside what stands there
+            write_low_scores(Path(preset), low_scores)
         strategy.wait()
         if told:
             print_report(report)

@@ -1,4 +1,4 @@
-"""BLEU on a validation set, after each epoch of training."""
+"""BLEU on a validation set after each epoch of training; which scores of translations are low, at its end."""
 
 import time
 
@@ -7,6 +7,7 @@ import numpy as np
 
 from kzoo.data import FeatureFile
 from kzoo.evaluation.scores import bleu_metric
+from kzoo.presets.description import direction_key
 
 
 class TranslationScore(keras.callbacks.Callback):
@@ -40,6 +41,10 @@ class TranslationScore(keras.callbacks.Callback):
         start, text = time.perf_counter(), (self.source, self.target)
         logs["val_bleu"] = greedy_bleu(self.model, *text, self.language, self.lowercase, **self.options)
         logs["val_seconds"] = time.perf_counter() - start
+
+    def low_scores(self, translator: keras.Model) -> dict[str, float]:
+        """Return `low_score` of the translations of the validation set, by direction."""
+        return {direction_key(*translator.languages): low_score(translator, self.source, **self.options)}
 
 
 class DirectionScores(keras.callbacks.Callback):
@@ -75,6 +80,15 @@ class DirectionScores(keras.callbacks.Callback):
         logs["val_bleu"] = sum(between) / len(between)
         logs["val_seconds"] = time.perf_counter() - start
 
+    def low_scores(self, translator: keras.Model) -> dict[str, float]:
+        """Return `low_score` of the translations of the validation set, by direction."""
+        return {
+            direction_key(source, target): low_score(
+                translator.between(source, target), self.text[source], truncate=self.truncate
+            )
+            for source, target in self.pairs
+        }
+
 
 def greedy_bleu(
     model: keras.Model, source: list[str], target: list[str], language: str, lowercase: bool, **options
@@ -82,3 +96,9 @@ def greedy_bleu(
     """Return the BLEU of a model's greedy translations; `options` are further arguments of `translate`."""
     translations = model.translate(source, beam_size=1, split_sentences=False, **options)
     return bleu_metric(language, lowercase).corpus_score(translations, [target]).score
+
+
+def low_score(model: keras.Model, source: list[str], **options) -> float:
+    """Return the 5th percentile of greedy translations' scores: below it, a text is unlike the data."""
+    found = model.n_best(source, n=1, beam_size=1, split_sentences=False, **options)
+    return round(float(np.percentile([best[0].score for best in found], 5)), 4)

@@ -1,11 +1,14 @@
 """Learning curves: what is read from runs, the epochs counted, the picture."""
 
+import json
+
 import pytest
 from PIL import Image
 
 from kzoo.errors import UserError
 from kzoo.evaluation.learning_curves import (
     epochs_to_reach,
+    loss_name,
     plot_learning_curves,
     reach_table,
     read_history,
@@ -66,6 +69,23 @@ def test_many_runs_are_drawn(runs):
     plot_learning_curves(histories, runs / "curves.png")
     with Image.open(runs / "curves.png") as picture:
         assert picture.size == (990, 525)  # three rows of names below the curves
+
+
+def test_each_kind_of_loss_has_its_own_axes(runs):
+    recipes = {
+        "fast": {"languages": ["en", "de"], "label_smoothing": 0.0, "model": {"penalty_weight": 1}},
+        "slow": {"languages": [], "label_smoothing": 0.1, "consistency": 5},
+    }
+    for name, recipe in recipes.items():
+        (runs / name / "recipe.json").write_text(json.dumps(recipe))
+    histories = {name: runs / name / "history.csv" for name in recipes}
+    assert [loss_name(path) for path in histories.values()] == [
+        "nats per sentence, penalty × 1",
+        "nats per token, smoothing 0.1, consistency × 5",
+    ]
+    plot_learning_curves(histories, runs / "curves.png")
+    with Image.open(runs / "curves.png") as picture:
+        assert picture.size[0] == 1485  # three panels: BLEU and either loss
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from PIL import Image
+from sacrebleu import sentence_chrf
 
 from kzoo.errors import UserError
 from kzoo.evaluation.report import cases, write_report
@@ -92,6 +93,18 @@ def test_what_the_draws_and_what_p_come_from_is_said(tmp_path):
     )
     page = path.read_text("utf-8")
     assert "draws: <code>nrefs:1|bs:1000</code>" in page and "p: 10,000 random exchanges" in page
+
+
+def test_direction_size_and_each_sentence_s_score_are_said(tmp_path):
+    path = tmp_path / "report.html"
+    chosen = cases(SOURCES, REFERENCES, FIRST, SECOND)[:1]
+    write_report(path, "t", ("a", "b"), chosen, languages=("en", "de"), sentences=3)
+    page = path.read_text("utf-8")
+    assert "en → de, 3 sentences." in page and "1 of them" in page and "nc:6|nw:0" in page
+    scores = [sentence_chrf(text, [REFERENCES[0]]).score for text in (FIRST[0], SECOND[0])]
+    assert [f"<dt>{name} · {score:.1f}</dt>" in page for name, score in zip("ab", scores, strict=True)] == [
+        True
+    ] * 2
 
 
 def test_chinese_is_compared_by_characters(tmp_path):

@@ -21,9 +21,9 @@ def served():
 
 
 @contextlib.contextmanager
-def running(translator):
+def running(translator, **options):
     """Give the address of a server in a thread."""
-    served = Served(translator, "tiny_model", beam_size=BEAM, max_batch=1, limits=LIMITS)
+    served = Served(translator, "tiny_model", beam_size=BEAM, max_batch=1, limits=LIMITS, **options)
     with reserved("127.0.0.1", 0) as bound:
         server = uvicorn.Server(uvicorn.Config(create_app(served), log_level="warning"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})

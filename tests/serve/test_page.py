@@ -11,21 +11,25 @@ import zlib
 import httpx
 import numpy as np
 import pytest
+from conftest import running
 from PIL import Image
 from tiny_models import BEAM, CHARACTERS, SIZES, TEXT, bridge, picture_file, pictures, pope
 
 import kzoo.serve
+from kzoo.decoding import SearchSettings
 from kzoo.errors import UserError
+from kzoo.models import RecurrentBackbone, Translator
 from kzoo.presets import image_text_tiny
+from kzoo.serve import about
 from kzoo.serve import images as decoding
 from kzoo.serve.batching import Busy
 from kzoo.serve.page import drawn_attention, fitting
 
 
 def get(address: str) -> dict:
-    about = httpx.get(f"{address}/page/about").json()
-    del about["readiness"]  # which changes
-    return about
+    said = httpx.get(f"{address}/page/about").json()
+    del said["readiness"]  # which changes
+    return said
 
 
 def post(address: str, **asked) -> httpx.Response:
@@ -61,13 +65,13 @@ def test_the_files_are_small_and_strict(served):
         unsafe = ("innerHTML", "outerHTML", "insertAdjacentHTML", "eval(")
         assert not any(word in answer.text for word in unsafe)
         size += len(answer.content)
-    assert size < 31_000
+    assert size < 45_000
 
 
 def test_a_preset_of_one_direction(served):
     translator, address = served(pope)
-    about = get(address)
-    assert about == {
+    said = get(address)
+    assert said == {
         "name": "tiny_model",
         "version": 1,
         "languages": None,
@@ -75,20 +79,24 @@ def test_a_preset_of_one_direction(served):
         "target": "de",
         "image": None,
         "attention": ["encoder_decoder"],
-        "limits": {"characters": 200, "body": 20_000, "n": 3},
+        "limits": {"characters": 200, "body": 20_000, "n": 3, "tokens": 15},
+        "card": {},
+        "examples": [],
     }
     answer = post(address, text=TEXT, n=3).json()
     check_hypotheses(answer, translator.n_best([TEXT], 3, beam_size=BEAM)[0])
     source, target, weights = translator.attention(TEXT, answer["hypotheses"][0]["text"])
     (drawn,) = answer["attention"]
     check_drawn(drawn, "encoder_decoder", target, source, weights)
+    assert answer["low_score"] is None  # the preset has none
+    assert "characters" not in answer
 
 
 def test_a_bridge(served):
     translator, address = served(bridge)
-    about = get(address)
-    assert about["languages"] == ["en", "de", "fr"]
-    assert about["attention"] == ["encoder_decoder", "bridge"]
+    said = get(address)
+    assert said["languages"] == ["en", "de", "fr"]
+    assert said["attention"] == ["encoder_decoder", "bridge"]
     answer = post(address, text=TEXT, source_language="en", target_language="fr", n=2).json()
     check_hypotheses(answer, translator.n_best([TEXT], "en", "fr", 2, beam_size=BEAM)[0])
     rows, target, weights = translator.attention(TEXT, "en", "fr", answer["hypotheses"][0]["text"])
@@ -99,9 +107,9 @@ def test_a_bridge(served):
 
 def test_pictures(served):
     translator, address = served(pictures)
-    about = get(address)
-    assert about["image"] == "picture"
-    assert about["attention"] == ["encoder_decoder", "image"]
+    said = get(address)
+    assert said["image"] == "picture"
+    assert said["attention"] == ["encoder_decoder", "image"]
     answer = post(address, text=TEXT, image=base64_text(picture_file())).json()
     image = np.asarray(Image.open(io.BytesIO(picture_file())))
     check_hypotheses(answer, translator.n_best([TEXT], 1, beam_size=BEAM, images=image[None])[0])
@@ -123,6 +131,80 @@ def test_a_picture_is_decoded_once_and_one_at_a_time(served, monkeypatch):
     _, address = served(pictures)
     assert post(address, text=TEXT, image=base64_text(picture_file())).status_code == 200
     assert threads == ["checks_0"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A preset's small files, with a card."""
+    files = {
+        "metadata.json": {"parameter_count": 1_500_000, "low_scores": {"en-de": -0.5}},
+        "translator.json": {"source_language": "en", "target_language": "de"},
+        "search.json": {"beam_size": 5, "length_penalty": 1.0},
+        "scores.json": {
+            "corpus": "scenes",
+            "licence": "free",
+            "scores": [{"split": "test", "sentences": 9, "bleu": 30.1, "chrf2": 50.2}],
+        },
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_text(json.dumps(content))
+    card = "# name\n\nA `small`\nmodel.\n\n```python\n1\n\n2\n```\n\n## Data and terms\n\nFree.\n\n| a |\n"
+    (tmp_path / "README.md").write_text(card)
+    return tmp_path
+
+
+def test_a_card_is_said_in_paragraphs(folder):
+    said = about.card(folder)
+    assert said.pop("size").startswith("1.5 M parameters")
+    assert said == {
+        "licence": "free",
+        "scores": [["scenes test", 9, 30.1, 50.2]],
+        "introduction": ["A small model."],
+        "terms": ["Free."],
+    }
+    assert about.card(None) == about.card(folder / "none") == {}
+
+
+def test_a_server_says_its_preset_s_card_and_threshold(folder):
+    with running(pope(), folder=folder, length_penalty=1.0) as address:
+        assert get(address)["card"]["introduction"] == ["A small model."]
+        assert httpx.get(f"{address}/page/card").text == (folder / "README.md").read_text()
+        assert post(address, text=TEXT).json()["low_score"] == -0.5
+
+
+def test_low_scores_are_of_the_same_length_penalty(folder):
+    own = SearchSettings()
+    assert about.low_scores(folder, own.length_penalty) == {"en-de": -0.5}
+    assert (
+        about.low_scores(folder, own.changed(length_penalty=0.6).length_penalty)
+        == about.low_scores(None, own)
+        == {}
+    )
+
+
+def test_pictures_to_try_tell_two_senses_of_the_same_words(folder):
+    translator = image_text_tiny(CHARACTERS, image_shape=(32, 48, 3), **{**SIZES, "num_layers": 1})
+    translator.source_language, translator.target_language = "en", "de"
+    tried = about.examples(folder, translator)
+    assert [one["text"] for one in tried[::2]] == [one["text"] for one in tried[1::2]]
+    shown = [np.asarray(Image.open(io.BytesIO(base64.b64decode(one["image"])))) for one in tried]
+    assert len(shown) == 4 and (shown[0] != shown[1]).any()
+    assert {one["language"] for one in about.examples(folder, pope())} == {"en"}
+
+
+def test_characters_come_with_the_bitmaps_that_the_encoder_reads():
+    glyphs = np.random.default_rng(1).integers(0, 2, (len(CHARACTERS.get_vocabulary()), 22, 22)).astype(bool)
+    sizes = {"embedding_dim": 8, "bidirectional": (8,), "unidirectional": (), "decoder_units": (8,)}
+    options = {"source_embedding": "glyph", "glyph_options": {"architecture": "fc_1"}}
+    backbone = RecurrentBackbone(len(glyphs), len(glyphs), **sizes, **options, max_length=16)
+    backbone.source_embedding.glyphs.assign(glyphs)
+    translator = Translator(backbone, CHARACTERS)
+    np.testing.assert_array_equal(about.bitmaps(translator), glyphs)
+    (name, pixels), (unknown, _) = about.seen_characters(translator, glyphs, "dx")
+    assert (name, unknown) == ("d", "<unk>")
+    (token,) = CHARACTERS(["d"])[0]
+    np.testing.assert_array_equal(np.frombuffer(pixels, "uint8").reshape(22, 22), glyphs[token])
+    assert about.bitmaps(pope()) is None
 
 
 def test_features():

@@ -164,10 +164,10 @@ def test_by_keyboard_alone(page):
     opened.press(TEXT)  # the text has the focus from the start
     opened.press(Keys.TAB, hold=Keys.SHIFT)
     opened.press(Keys.TAB, hold=Keys.SHIFT)
-    for _ in range(6):
+    for _ in range(7):
         stops.append(opened.focused().get_attribute("id"))
         opened.press(Keys.TAB)
-    assert stops == ["from", "swap", "text", "n", "translate", "to"]
+    assert stops == ["from", "swap", "text", "split", "n", "translate", "to"]
     opened.press(Keys.TAB, hold=Keys.SHIFT)
     opened.press("f")  # a select takes the option that begins so
     assert opened.id("to").get_attribute("value") == "fr"
@@ -177,7 +177,7 @@ def test_by_keyboard_alone(page):
     expected = opened.translator.translate([TEXT], "en", "fr", beam_size=BEAM)[0]
     assert opened.id("result").text == expected
     assert opened.focused().get_attribute("id") == "translate"
-    opened.press(Keys.TAB, Keys.TAB)
+    opened.press(Keys.TAB, Keys.TAB, Keys.TAB)  # past the language and the button that copies
     tables = opened.all("table")
     assert len(tables) == 2
     assert opened.focused() == tables[0].find_element("css selector", "tbody td")
@@ -194,6 +194,8 @@ def test_languages_are_swapped(page):
     assert best == opened.translator.translate([TEXT], "de", "en", beam_size=BEAM)[0]
     opened.id("swap").click()
     assert opened.id("text").get_attribute("value") == best
+    opened.wait(lambda: opened.id("result").text)
+    assert opened.id("result").text == opened.translator.translate([best], "en", "de", beam_size=BEAM)[0]
 
 
 def test_what_was_written_since_the_translation_stays_when_languages_are_swapped(page):
@@ -202,6 +204,59 @@ def test_what_was_written_since_the_translation_stays_when_languages_are_swapped
     opened.id("text").send_keys(" and more")
     opened.id("swap").click()
     assert opened.id("text").get_attribute("value") == TEXT + " and more"
+    opened.wait(lambda: opened.id("result").text or opened.id("error").text)
+
+
+def test_an_example_is_translated_at_once(page):
+    opened = page(pictures)
+    image = base64.b64encode(picture_file()).decode()
+    offered = [{"text": TEXT, "language": "", "image": image}, {"text": "no", "language": "xx"}]
+    opened.run("(about.examples = arguments[0], showExamples(), 0)", offered)
+    (button,) = opened.all("#examples button")
+    button.click()
+    opened.wait(lambda: opened.id("result").text)
+    assert opened.id("text").get_attribute("value") == TEXT
+    assert opened.id("preview").is_displayed()
+    assert opened.run("picture") == f"data:image/png;base64,{image}"
+
+
+def test_a_translation_is_copied(page):
+    opened = page(pope)
+    assert not opened.id("copy").is_displayed()
+    best = opened.translate(TEXT)
+    opened.run("(navigator.clipboard.writeText = async (text) => { window.copied = text; }, 0)")
+    opened.id("copy").click()
+    opened.wait(lambda: opened.id("copy").text == "Copied")
+    assert opened.run("copied") == best
+
+
+def test_a_low_score_is_marked(page):
+    opened = page(pope)
+    for score, marked in ((-2.5, True), (-1.5, False)):
+        opened.run("(showHypotheses([{ text: 'x', score: arguments[0] }], 'de', -2), 0)", score)
+        assert opened.id("unusual").is_displayed() == marked
+    opened.run("(clear(), 0)")
+    assert not opened.id("unusual").is_displayed()
+
+
+def test_characters_are_drawn_as_their_bitmaps(page):
+    opened = page(pope)
+    pixels = base64.b64encode(bytes([1, *[0] * 483])).decode()
+    opened.run("(showCharacters([['d', arguments[0]]], 'en'), 0)", pixels)
+    (drawn,) = opened.all("#characters canvas")
+    colours = opened.run("[...arguments[0].getContext('2d').getImageData(0, 0, 22, 22).data]", drawn)
+    assert colours == [0, 0, 0, 255] + [255] * 4 * 483
+
+
+def test_a_wide_table_shows_that_it_goes_on(page):
+    opened = page(pope, width=360)
+    opened.translate(TEXT)
+    more, place = opened.all(".more")[0], opened.all(".scroll")[0]
+    opened.run("(arguments[0].style.width = '6rem', 0)", place)
+    opened.wait(more.is_displayed)
+    assert "fading" in place.get_attribute("className")
+    opened.run("(arguments[0].scrollLeft = 1e4, 0)", place)
+    opened.wait(lambda: "fading" not in place.get_attribute("className"))
 
 
 def test_another_language_takes_the_translation_away(page):
@@ -365,14 +420,11 @@ def test_a_picture_is_chosen_shown_and_drawn_under_the_words(page, tmp_path):
     opened.wait(lambda: "the server takes files up to" in opened.id("error").text)
 
 
-def test_attention_shows_on_a_black_picture(page, tmp_path):
+def test_attention_shows_on_a_black_picture(page):
     opened = page(pictures)
-    black = io.BytesIO()
-    Image.new("RGB", (64, 64)).save(black, "PNG")
-    choose(opened, tmp_path, black.getvalue())
-    opened.translate(TEXT)
-    colours = "[...arguments[0].getContext('2d').getImageData(0, 0, 64, 64).data]"
-    assert max(max(opened.run(colours, drawn)[::4]) for drawn in opened.all(".word canvas")) > 150  # red
+    drawn = "[...dimmed(canvas(64, 64), [1, 0], 1, 1, 2).getContext('2d').getImageData(0, 0, 64, 1).data]"
+    left, right = opened.run(drawn)[0], opened.run(drawn)[-4]
+    assert left < 30 and right > 90  # grey where it does not attend
 
 
 def test_the_picture_is_the_one_chosen_last(page, tmp_path):

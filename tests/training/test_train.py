@@ -67,6 +67,7 @@ def test_a_run_leaves_history_checkpoints_and_a_preset(unbroken, recipe):
     assert json.loads((folder / "recipe.json").read_text())["seed"] == recipe.seed
     assert (folder / "checkpoints" / "epoch_0003").is_dir()
     assert list((folder / "tensorboard").rglob("events*"))
+    assert list(json.loads((folder / "preset" / "metadata.json").read_text())["low_scores"]) == ["en-de"]
     preset = load(folder)
     assert (preset.source_language, preset.target_language) == ("en", "de")
     assert preset.search == translator.search == SearchSettings(4, 0.8)

@@ -2,10 +2,12 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import sacrebleu
 
-from kzoo.training.validation import TranslationScore
+from kzoo.text.texts import Hypothesis
+from kzoo.training.validation import DirectionScores, TranslationScore
 
 SOURCE, TARGET = ["A woman sleeps.", "A dog."], ["一个女人在睡觉。", "一只狗。"]
 TRANSLATIONS = ["一个男人在睡觉。", "一只狗。"]
@@ -25,3 +27,19 @@ def test_the_set_is_translated_as_told_and_scored_as_its_language(told):
     assert asked == [(SOURCE, {"beam_size": 1, "split_sentences": False, **told})]
     assert logs["val_bleu"] == sacrebleu.corpus_bleu(TRANSLATIONS, [TARGET], tokenize="zh").score
     assert logs["val_seconds"] >= 0
+
+
+def test_low_scores_are_the_5th_percentile_of_each_direction():
+    scores = np.linspace(-2, 0, 41)
+
+    def n_best(texts, *languages, **options):
+        assert options["split_sentences"] is False
+        shift = 1 if languages[:2] == ("de", "en") else 0
+        return [[Hypothesis("", score - shift), Hypothesis("", -9)] for score in scores]
+
+    one = TranslationScore(SOURCE, TARGET, "zh").low_scores(
+        SimpleNamespace(n_best=n_best, languages=["en", "zh"])
+    )
+    assert one == {"en-zh": pytest.approx(-1.9)}
+    several = DirectionScores({"en": SOURCE, "de": TARGET}, [("en", "de"), ("de", "en")])
+    assert several.low_scores(SimpleNamespace(n_best=n_best)) == pytest.approx({"en-de": -1.9, "de-en": -2.9})

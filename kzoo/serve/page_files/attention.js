@@ -71,10 +71,19 @@ function figure(drawn, shown, languages) {
   const title = make("h2", {}, kind.title);
   if (!drawn.weights) return make("figure", { "aria-label": kind.title }, make("figcaption", {}, title, make("p", {}, drawn.note)));
   const pictured = Boolean(drawn.grid && shown);
-  if (pictured) kind.note = "The redder a region, the more it attends to the word. Below, the word’s share of all attention.";
+  if (pictured) kind.note = "The clearer a region, the more it attends to the word; the others are dimmed. Below, the word’s share of all attention.";
   const note = make("p");
   const reading = make("p", { className: "reading" });
   const place = make("div", { className: "scroll" });
+  const more = make("p", { className: "more", hidden: true, "aria-hidden": true }, "Scroll sideways for the rest →");
+  // A fade and a line of text show that a table goes on at the right.
+  const fade = () => {
+    const rest = place.scrollWidth - place.clientWidth - place.scrollLeft > 4;
+    place.classList.toggle("fading", rest);
+    more.hidden = place.scrollWidth - place.clientWidth <= 4;
+  };
+  place.addEventListener("scroll", fade);
+  new ResizeObserver(fade).observe(place);
   const layer = choice("Layer", drawn.weights.length, redraw);
   const head = choice("Head", drawn.weights[0].length, redraw);
   const inLanguage = (names) => names.map((name) => ({ ...name, lang: name.side ? languages[name.side] : "en" }));
@@ -82,14 +91,15 @@ function figure(drawn, shown, languages) {
   function redraw() {
     const weights = chosen(drawn.weights, layer.select.value, head.select.value);
     const read = (text) => { reading.textContent = text; };
-    read(`Point at a ${pictured ? "word" : "cell"}, or move with the arrow keys.`);
+    const touch = matchMedia("(pointer: coarse)").matches;
+    read(`${touch ? "Touch" : "Point at"} a ${pictured ? "word" : "cell"}${touch ? "" : ", or move with the arrow keys"}.`);
     note.textContent = [kind.note, drawn.note, range(weights)].join(" ");
     place.replaceChildren(pictured ? wordsOver(weights, names, drawn.grid, shown, read) : heatMap(weights, names, kind, read));
   }
   redraw();
   return make("figure", { "aria-label": kind.title },
     make("figcaption", {}, title, layer.label, head.label, note),
-    make("div", { className: "below" }, reading, ...(pictured ? [] : [legend()])), place);
+    make("div", { className: "below" }, reading, ...(pictured ? [] : [legend()]), more), place);
 }
 
 function legend() {
@@ -113,7 +123,7 @@ function heatMap(weights, { rows, columns }, kind, read) {
   return table;
 }
 
-// The picture once per word, red where it attends to it.
+// The picture once per word, dimmed where it does not attend to it.
 function wordsOver(weights, { columns }, [down, across], shown, read) {
   const shares = columns.map((_, j) => weights.reduce((sum, row) => sum + row[j], 0) / weights.length);
   const most = Math.max(...weights.flat()); // one scale for all words
@@ -127,7 +137,7 @@ function wordsOver(weights, { columns }, [down, across], shown, read) {
     bar.style.setProperty("--w", share);
     bar.style.setProperty("--most", Math.max(...shares));
     const word = cell("div", text, read,
-      reddened(shown, regions, most, down, across),
+      dimmed(shown, regions, most, down, across),
       make("div", { className: "bar" }, bar),
       make("span", { className: name.style || "", lang: name.lang }, name.text),
       make("small", {}, percent(share)));
@@ -159,13 +169,13 @@ async function thumbnail(address) {
   return small;
 }
 
-function reddened(shown, regions, most, down, across) {
+function dimmed(shown, regions, most, down, across) {
   const pixels = new ImageData(across, down);
-  regions.forEach((weight, i) => pixels.data.set([203, 24, 29, 215 * (weight / most)], 4 * i));
-  const red = canvas(across, down);
-  red.getContext("2d").putImageData(pixels, 0, 0);
+  regions.forEach((weight, i) => pixels.data.set([138, 143, 148, 217 * (1 - weight / most)], 4 * i));
+  const veil = canvas(across, down); // a grey that shows on black and on white
+  veil.getContext("2d").putImageData(pixels, 0, 0);
   const result = canvas(shown.width, shown.height);
-  for (const layer of [shown, red]) result.getContext("2d").drawImage(layer, 0, 0, shown.width, shown.height);
+  for (const layer of [shown, veil]) result.getContext("2d").drawImage(layer, 0, 0, shown.width, shown.height);
   return result;
 }
 
@@ -189,4 +199,23 @@ function walk(cells) {
       next[within(j + step[1], next.length)].focus();
     });
   }));
+}
+
+// Shows each character with its bitmap of 22×22 pixels, as the encoder of a glyph model sees it.
+function showCharacters(characters, language) {
+  $("characters").hidden = !characters.length;
+  $("characters").replaceChildren(...(characters.length ? [make("figure", { "aria-label": "Characters" },
+    make("figcaption", {}, make("h2", {}, "Characters as the encoder sees them"),
+      make("p", {}, "The model reads these bitmaps of 22 × 22 pixels. It has no other knowledge of a character.")),
+    make("ul", { className: "glyphs" }, ...characters.map(([name, content]) =>
+      make("li", {}, bitmap(atob(content)), make("span", { lang: language }, /^<.+>$/.test(name) ? "unknown" : name)))))] : []));
+}
+
+function bitmap(pixels) {
+  const side = Math.sqrt(pixels.length);
+  const drawn = new ImageData(side, side);
+  for (let i = 0; i < pixels.length; i++) drawn.data.fill(pixels.charCodeAt(i) ? 0 : 255, 4 * i, 4 * i + 3).fill(255, 4 * i + 3, 4 * i + 4);
+  const result = canvas(side, side);
+  result.getContext("2d").putImageData(drawn, 0, 0);
+  return result;
 }

@@ -94,10 +94,11 @@ async function translate() {
     target: asked.target_language || about.target || "",
   };
   try {
-    const { hypotheses, attention } = await ask("page/translate", asked, stop.signal);
+    const { hypotheses, attention, low_score: low, characters } = await ask("page/translate", asked, stop.signal);
     const shown = await thumb;
     if (stop.signal.aborted) return;
-    showHypotheses(hypotheses, languages.target);
+    showHypotheses(hypotheses, languages.target, low);
+    showCharacters(characters || [], languages.source);
     $("result").dataset.source = asked.text;
     showAttention(attention.map((drawn) => figure(drawn, shown, languages)));
     $("result").scrollIntoView({ block: "nearest" });
@@ -119,6 +120,7 @@ function stopPending() {
 // Takes away a translation that is not of what the form asks for.
 function clear() {
   showHypotheses([]);
+  showCharacters([]);
   showAttention([]);
 }
 
@@ -135,14 +137,84 @@ function showAttention(figures) {
   if (focused) ($("attention").querySelector('[tabindex="0"]') || $("translate")).focus({ preventScroll: true });
 }
 
-function showHypotheses(hypotheses, language) {
+const scored = (score) => score.toFixed(2).replace("-", "−");
+
+// Shows translations, best first; marks the best if its score is below `low`.
+function showHypotheses(hypotheses, language, low = null) {
   $("result").textContent = hypotheses.length ? hypotheses[0].text : "";
+  $("copy").hidden = !$("result").textContent;
+  $("copy").textContent = "Copy";
+  const unusual = low !== null && hypotheses.length > 0 && hypotheses[0].score < low;
+  $("unusual").hidden = !unusual;
+  $("unusual").textContent = unusual ? `Check this translation: the text may be unlike the model’s training data. Its score, ${
+    scored(hypotheses[0].score)}, is below ${scored(low)}; 95 % of the validation sentences score higher.` : "";
   for (const id of ["result", "hypotheses"]) $(id).lang = language || "";
   $("hypotheses").replaceChildren(...hypotheses.map(({ text, score }) =>
     make("li", {}, make("div", {},
       make("span", { dir: "auto" }, text),
-      make("data", { value: score, title: "log-probability over length" }, score.toFixed(2).replace("-", "−"))))));
+      make("data", { value: score, title: "log-probability over length" }, scored(score))))));
   $("others").hidden = hypotheses.length < 2;
+}
+
+async function copy() {
+  try {
+    await navigator.clipboard.writeText($("result").textContent);
+  } catch { // browsers have no clipboard on pages without HTTPS
+    getSelection().selectAllChildren($("result"));
+    document.execCommand("copy");
+  }
+  $("copy").textContent = $("status").textContent = "Copied";
+}
+
+/* ---- what the model is ---- */
+
+const row = (tag, cells) => make("tr", {}, ...cells.map((content) => make(tag, {}, content)));
+
+function showCard() {
+  const { introduction = [], terms = [], size, licence, scores = [] } = about.card;
+  const { tokens, characters } = about.limits;
+  const languages = about.languages || [about.source, about.target].filter(Boolean);
+  const facts = [
+    ["Languages", languages.map(languageName).join(about.languages ? ", " : " → ")],
+    ["Size", size],
+    ["Licence", licence],
+    ["Limits", `${tokens.toLocaleString("en")} subwords a sentence, ${characters.toLocaleString("en")} characters a text`],
+  ];
+  $("lead").textContent = (introduction[0] || "").replace(/\. .*/, "."); // its first sentence
+  const table = scores.length ? [make("table", { className: "scores" },
+    make("thead", {}, row("th", ["Test set", "Sentences", "BLEU", "chrF2"])),
+    make("tbody", {}, ...scores.map(([name, sentences, bleu, chrf]) =>
+      row("td", [name, sentences.toLocaleString("en"), bleu.toFixed(1), chrf.toFixed(1)]))))] : [];
+  $("card").replaceChildren(
+    make("div", {},
+      make("dl", {}, ...facts.filter(([, fact]) => fact).flatMap(([name, fact]) => [make("dt", {}, name), make("dd", {}, fact)])),
+      ...[...introduction, ...terms].map((text) => make("p", {}, text)),
+      ...(introduction.length ? [make("p", {}, make("a", { href: "page/card" }, "The whole card"))] : [])),
+    ...table);
+  $("about").hidden = false;
+}
+
+// Offers the examples in the chosen language.
+function showExamples() {
+  const offered = about.examples.filter(({ language }) => language === $("text").lang);
+  $("examples").hidden = !offered.length;
+  $("examples").replaceChildren("Try", ...offered.map(({ text, language, image }) => {
+    const address = image && `data:image/png;base64,${image}`;
+    const button = make("button", { type: "button", lang: language }, ...(image ? [make("img", { src: address, alt: "" })] : []), text);
+    button.addEventListener("click", () => tryExample(text, address));
+    return button;
+  }));
+}
+
+function tryExample(text, address) {
+  stopPending();
+  $("text").value = text;
+  if (address) {
+    choosing = null;
+    $("file").value = "";
+    showPicture(address);
+  }
+  translate();
 }
 
 /* ---- the form ---- */
@@ -178,7 +250,12 @@ async function readPicture() {
     $("file").value = "";
     return;
   }
-  picture = read;
+  showPicture(read);
+}
+
+function showPicture(address) {
+  picture = address;
+  const shown = about.image === "picture";
   if (shown) $("preview").src = picture;
   $("preview").hidden = !shown;
 }
@@ -215,6 +292,7 @@ function changeLanguages() {
 
 function nameLanguage() {
   $("text").lang = about.languages ? $("from").value : about.source || "";
+  showExamples();
 }
 
 async function start() {
@@ -228,6 +306,7 @@ async function start() {
   $("name").setAttribute("aria-label", about.name); // without the places where it may break
   $("name").replaceChildren(...about.name.split(/(?<=_)/).flatMap((part) => [part, make("wbr")]));
   $("version").textContent = `version ${about.version} · kzoo`;
+  showCard();
   setLanguages();
   $("n").replaceChildren();
   for (let n = 1; n <= about.limits.n; n++) $("n").append(make("option", { value: n }, String(n)));
@@ -267,5 +346,7 @@ $("swap").addEventListener("click", () => {
   // A translation is then translated back, unless something else was written since.
   if (textContent && dataset.source === $("text").value) $("text").value = textContent;
   changeLanguages();
+  if (textContent) translate();
 });
+$("copy").addEventListener("click", copy);
 start();
