@@ -49,7 +49,7 @@ def _presets() -> dict[str, str]:
     builders = [name for name in dir(presets) if _is_builder(getattr(presets, name))]
     pages = {name: f"# {name}\n\n{_described('kzoo.presets', name)}" for name in [*functions, *builders]}
     sizes = _markdown(inspect.getdoc(transformer))
-    about = f"Functions that build an untrained model. Those of the Transformers share these arguments:\n\n{sizes}"
+    about = f"Functions that build untrained models. The Transformers' share these arguments:\n\n{sizes}"
     return {**pages, "index": _index("Presets", about, pages)}
 
 
@@ -232,7 +232,7 @@ def _recipe() -> str:
 
     lines = [
         "# A recipe's keys\n",
-        "`kzoo train RECIPE KEY=VALUE` overrides any of them. A resumed run may change only those marked ↻.\n",
+        "`kzoo train RECIPE KEY=VALUE` overrides any. A resumed run may change only those marked ↻.\n",
         "| key | type | default | meaning |",
         "| --- | --- | --- | --- |",
     ]

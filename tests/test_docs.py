@@ -1,4 +1,4 @@
-"""The Python in the documentation: its names are defined, its imports exist; by hand, it runs."""
+"""The documentation: its links lead somewhere, its Python's names and imports exist; by hand, it runs."""
 
 import ast
 import importlib
@@ -18,16 +18,23 @@ def code(page: Path) -> str:
     return "\n".join(re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.M | re.S))
 
 
-PAGES = {
-    str(page.relative_to(ROOT)): code(page)
-    for page in [
-        *ROOT.glob("*.md"),
-        *sorted(ROOT.glob("docs/*.md")),
-        *sorted(ROOT.glob("training/*/RESULTS.md")),
-        *sorted(ROOT.glob("presets/*/README.md")),
-    ]
-    if code(page)
-}
+FILES = [
+    *ROOT.glob("*.md"),
+    *sorted(ROOT.glob("docs/*.md")),
+    *sorted(ROOT.glob("training/*/RESULTS.md")),
+    *sorted(ROOT.glob("presets/**/README.md")),
+]
+PAGES = {str(page.relative_to(ROOT)): code(page) for page in FILES if code(page)}
+
+
+@pytest.mark.parametrize("page", FILES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files(page):
+    """Whether their headings exist, and links from generated pages, `make docs` checks."""
+    links = re.findall(
+        r"\]\(([^)#\s]+)", re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.M | re.S)
+    )
+    inside = [link for link in links if "://" not in link]
+    assert not [link for link in inside if not (page.parent / link).exists()]
 
 
 def test_there_is_python_in_the_documentation():
@@ -66,6 +73,7 @@ def test_what_is_imported_from_kzoo_exists(page):
         "training/attention_bridge/RESULTS.md",
         "training/glyph/RESULTS.md",
         "training/image_text/RESULTS.md",
+        "docs/pictures.md",
     ],
 )
 def test_it_runs(page, tmp_path):
