@@ -25,7 +25,7 @@ def train(
     strategy: Annotated[
         str,
         typer.Option(
-            help="How to use several devices (default: all): one, mirrored, multi_worker, data_parallel, model_parallel."
+            help="Use of devices, all by default: one, mirrored, multi_worker, data_parallel, model_parallel."
         ),
     ] = "",
 ):
