@@ -240,7 +240,7 @@ def _recipe() -> str:
     for name, key in KEYS.items():
         required = key.default is dataclasses.MISSING and key.default_factory is dataclasses.MISSING
         made = key.default_factory() if key.default_factory is not dataclasses.MISSING else key.default
-        default = "required" if required else "" if made in ("", None, [], {}) else f"`{made!r}`"
+        default = "required" if required else "" if made in ("", None, [], {}) else f"`{json.dumps(made)}`"
         mark = " ↻" if key.metadata["may_differ"] else ""
         meaning = _cell(key.metadata["text"])
         lines.append(f"| `{name}`{mark} | {_type(types[name])} | {default} | {meaning} |")
@@ -257,7 +257,7 @@ def _type(kind) -> str:
             [_type(inner), *(f"{sign} {bound}" for sign, bound in bounds.items() if bound is not None)]
         )
     if typing.get_origin(kind) is typing.Literal:
-        return ", ".join(f"`{value!r}`" for value in typing.get_args(kind))
+        return ", ".join(f"`{json.dumps(value)}`" for value in typing.get_args(kind))
     if typing.get_origin(kind) is list:
         return f"list of {_type(typing.get_args(kind)[0])}"
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
