@@ -102,8 +102,8 @@ def attention_bridge(
         tokenizers = dict.fromkeys(languages)
     elif not isinstance(tokenizers, Mapping):
         raise UserError(
-            f"give tokenizers by language, as {{'en': tokenizer, …}}, not as a "
-            f"{type(tokenizers).__name__}; for a model without tokenizers give languages=['en', …]"
+            f"tokenizers are given by language, as {{'en': tokenizer, …}}, not in a "
+            f"{type(tokenizers).__name__}; for a model without them give languages=['en', …]"
         )
     sizes = [
         vocabulary_size if tokenizer is None else tokenizer.vocabulary_size()
