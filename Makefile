@@ -10,7 +10,7 @@ NOT_TENSORFLOW = $(addprefix --ignore=tests/training/test_, \
     without_tensorflow.py)
 ONCE = tests/data tests/engine tests/text tests/evaluation tests/papers $(filter-out tests/test_cli.py,$(wildcard tests/test_*.py))
 
-.PHONY: demo test test-tensorflow test-jax test-served test-once test-torch test-all wheels lint setup clean
+.PHONY: demo test test-tensorflow test-jax test-served test-once test-torch test-all wheels docs lint setup clean
 
 demo: setup
 	$(BIN)/kzoo demo
@@ -38,14 +38,22 @@ test-once: setup
 test-torch: setup
 	KERAS_BACKEND=torch $(BIN)/python -m pytest -q tests/layers
 
-# Also what takes minutes or the network: fresh environments, examples in the documentation, transformers.
-test-all: test .venv-torch/ready
+# Also what takes minutes or the network: fresh environments, the documentation and its examples, transformers.
+test-all: test docs .venv-torch/ready
 	KZOO_SLOW=1 $(BIN)/python -m pytest -q tests/slow tests/test_docs.py
 	KERAS_BACKEND=tensorflow .venv-torch/bin/python -m pytest -q tests/models/test_marian.py
 
 # The library, and the shelf's trained presets.
 wheels: setup
 	$(BIN)/python -m pip wheel -q --no-deps -w dist . ./presets
+
+# The site, build/docs/index.html; a dead link is an error.
+docs: .venv/docs
+	KERAS_BACKEND=jax $(BIN)/python -m sphinx -q -W --keep-going -c docs . build/docs
+
+.venv/docs: .venv/ready
+	$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	touch $@
 
 lint: setup
 	$(BIN)/ruff check .
@@ -66,4 +74,4 @@ setup: .venv/ready
 	touch $@
 
 clean:
-	rm -rf .venv .venv-torch dist
+	rm -rf .venv .venv-torch build dist docs/reference

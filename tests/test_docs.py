@@ -1,14 +1,19 @@
-"""The Python in the documentation: its names are defined, its imports exist; by hand, it runs."""
+"""The documentation: its links lead somewhere, its Python's names and imports exist; by hand, it runs."""
 
 import ast
 import importlib
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import typer
+
+from kzoo.cli import app
+from kzoo.training.recipe import KEYS, read_recipe, recipe_file
 
 ROOT = Path(__file__).parents[1]
 
@@ -18,16 +23,24 @@ def code(page: Path) -> str:
     return "\n".join(re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.M | re.S))
 
 
-PAGES = {
-    str(page.relative_to(ROOT)): code(page)
-    for page in [
-        *ROOT.glob("*.md"),
-        *sorted(ROOT.glob("docs/*.md")),
-        *sorted(ROOT.glob("training/*/RESULTS.md")),
-        *sorted(ROOT.glob("presets/*/README.md")),
-    ]
-    if code(page)
-}
+FILES = [
+    *ROOT.glob("*.md"),
+    *sorted(ROOT.glob("docs/*.md")),
+    *sorted(ROOT.glob("training/*/RESULTS.md")),
+    *sorted(ROOT.glob("presets/**/README.md")),
+]
+COMMAND = re.compile(r"^    (?:[A-Z_]+=\S+ )*(?:python3? -m )?(kzoo [a-z].*)$", re.M)
+PAGES = {str(page.relative_to(ROOT)): code(page) for page in FILES if code(page)}
+
+
+@pytest.mark.parametrize("page", FILES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files(page):
+    """Whether their headings exist, and links from generated pages, `make docs` checks."""
+    links = re.findall(
+        r"\]\(([^)#\s]+)", re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.M | re.S)
+    )
+    inside = [link for link in links if "://" not in link]
+    assert not [link for link in inside if not (page.parent / link).exists()]
 
 
 def test_there_is_python_in_the_documentation():
@@ -58,6 +71,36 @@ def test_what_is_imported_from_kzoo_exists(page):
             assert all(hasattr(module, name.name) for name in node.names), node.module
 
 
+@pytest.mark.parametrize("page", FILES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_and_their_options_exist(page):
+    text = re.sub(
+        "^```\n.*?^```",
+        lambda block: block[0].replace("\n", "\n    "),
+        page.read_text("utf-8"),
+        flags=re.M | re.S,
+    )
+    for line in COMMAND.findall(text.replace("\\\n", " ")):
+        command, words = typer.main.get_command(app), shlex.split(line, comments=True)[1:]
+        while words and words[0] in getattr(command, "commands", {}):
+            command = command.commands[words.pop(0)]
+        assert not hasattr(command, "commands"), line
+        options = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+        assert {word.split("=")[0] for word in words if word.startswith("-")} <= options, line
+        if command.name in ("train", "prepare"):
+            overrides = [word for word in words[1:] if re.match(r"[a-z_0-9]+[.=]", word)]
+            assert {re.split("[.=]", word)[0] for word in overrides} <= set(KEYS), line
+            assert words[0] == "RECIPE" or words[0].endswith(".toml") or recipe_file(words[0]).is_file(), line
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/data.md"])
+def test_recipes_can_be_read(page, tmp_path):
+    recipes = re.findall(r"^```toml\n(.*?)^```", (ROOT / page).read_text("utf-8"), re.M | re.S)
+    assert recipes
+    for recipe in recipes:
+        (tmp_path / "my.toml").write_text(recipe, "utf-8")
+        assert read_recipe(tmp_path / "my.toml").corpus == "files"
+
+
 @pytest.mark.skipif("KZOO_SLOW" not in os.environ, reason="trains for minutes: KZOO_SLOW=1 runs it")
 @pytest.mark.parametrize(
     "page",
@@ -66,6 +109,7 @@ def test_what_is_imported_from_kzoo_exists(page):
         "docs/adding_a_language.md",
         "training/glyph/RESULTS.md",
         "training/image_text/RESULTS.md",
+        "docs/pictures.md",
     ],
 )
 def test_it_runs(page, tmp_path):

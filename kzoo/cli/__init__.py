@@ -21,7 +21,7 @@ app = typer.Typer(
 
 
 @app.command("list")
-def list_command(pattern: Annotated[str, typer.Argument(help='Such as "pope*".')] = "*"):
+def list_command(pattern: Annotated[str, typer.Argument(help='Names to show, such as "pope*".')] = "*"):
     """List the zoo's presets: trained ones with their scores, and those with no weights yet."""
     from rich.console import Console
 

@@ -1,4 +1,4 @@
-"""Features of pictures, for models that read images."""
+"""Compute features of pictures, for models that read pictures."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +10,7 @@ from kzoo.errors import UserError
 
 OTHERS = (".npy", ".json", ".part", ".txt", ".db")  # files found beside pictures, such as Thumbs.db
 
-app = typer.Typer(no_args_is_help=True, help="Features of pictures, for models that read images.")
+app = typer.Typer(no_args_is_help=True, help="Compute features of pictures, for models that read pictures.")
 
 
 @app.command("extract")
@@ -19,13 +19,15 @@ def extract(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help=".npy file, such as Multi30k's SPLIT.npy; by default FOLDER.npy, here."
+            "--output",
+            "-o",
+            help=".npy file, such as train.npy; by default FOLDER.npy in the current folder.",
         ),
     ] = None,
     names: Annotated[
         Path | None,
         typer.Option(
-            help="File of their names, one per line, as in Multi30k's SPLIT.txt; by default all, sorted."
+            help="File with the pictures' names, one per line and sentence; by default all, sorted."
         ),
     ] = None,
     model: Annotated[str, typer.Option(help="A network of keras.applications.")] = "vgg19",

@@ -12,29 +12,38 @@ Preset = Annotated[
 # The search: by default that of the preset.
 Beam = Annotated[
     int | None,
-    typer.Option("--beam", min=1, max=10_000, help="Hypotheses kept by beam search; the preset's own, or 5."),
+    typer.Option(
+        "--beam",
+        min=1,
+        max=10_000,
+        help="Candidate translations kept at each step; by default the preset's, or 5.",
+    ),
 ]
 Penalty = Annotated[
-    float | None, typer.Option(help="α: scores are log P / length^α; the preset's own, or 1.")
+    float | None, typer.Option(help="α in the score log P / length^α; by default the preset's, or 1.")
 ]
-GNMTPenalty = Annotated[float | None, typer.Option("--gnmt", help="α of GNMT's penalty, used instead.")]
+GNMTPenalty = Annotated[
+    float | None, typer.Option("--gnmt", help="α of GNMT's length penalty, instead of --length-penalty.")
+]
 MaxLength = Annotated[
     int | None,
     typer.Option(
         min=1,
         max=100_000,
-        help="Most tokens of a translation; the preset's own, or 1.5 × the source's + 8.",
+        help="Maximum tokens of a translation; by default the preset's, or 1.5 × the source's + 8.",
     ),
 ]
 From = Annotated[str | None, typer.Option("--from", help="Source language; for multilingual presets.")]
 To = Annotated[str | None, typer.Option("--to", help="Target language; for multilingual presets.")]
 EngineOption = Annotated[
     Literal["auto", "keras", "ctranslate2"],
-    typer.Option("--engine", help="What translates; auto: CTranslate2 if it holds the model, else Keras."),
+    typer.Option(
+        "--engine", help="Program that translates; auto: CTranslate2 if it supports the model, else Keras."
+    ),
 ]
 ComputeType = Annotated[
     Literal["float32", "int8", "bfloat16", "int8_bfloat16", "float16", "int8_float16", "int16"],
-    typer.Option(help="What CTranslate2 computes in."),
+    typer.Option(help="Number format in which CTranslate2 computes."),
 ]
 Truncate = Annotated[bool, typer.Option(help="Cut sentences that are too long for the model.")]
 Files = Annotated[

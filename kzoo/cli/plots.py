@@ -21,10 +21,10 @@ def plot_curves(
     histories: Annotated[list[str], typer.Argument(help="Runs or history.csv files, as LABEL=PATH or PATH.")],
     reach: Annotated[
         list[float] | None,
-        typer.Option(help="Print the epochs until validation BLEU reaches this; can be repeated."),
+        typer.Option(help="Print after how many epochs validation BLEU reaches this; can be repeated."),
     ] = None,
 ):
-    """Learning curves of runs: the paper's Figure 4."""
+    """Draw the learning curves of runs, as in Figure 4 of the PoPE paper."""
     from kzoo.evaluation.learning_curves import plot_learning_curves, reach_table, read_labels
 
     labelled = read_labels(histories)
@@ -68,9 +68,11 @@ def plot_image(
             metavar="FILE.npy", help="File with the picture's features, for presets that read features."
         ),
     ] = None,
-    regions: Annotated[bool, typer.Option(help="Show where in the picture, one panel per word.")] = False,
+    regions: Annotated[
+        bool, typer.Option(help="Show, for each word, which parts of the picture attend to it.")
+    ] = False,
 ):
-    """Attention of a picture to the words of its sentence."""
+    """Draw the attention of a picture to the words of its sentence."""
     from kzoo.data import open_features
     from kzoo.presets.shelf import load, locate
 
@@ -115,7 +117,7 @@ def plot_directions(
     scores: Annotated[Path, typer.Argument(help="JSON file with the scores of a multilingual model.")],
     lowercased: Annotated[bool, typer.Option("--lowercased", help="BLEU of lowercased text.")] = False,
 ):
-    """BLEU by direction; directions unseen in training are marked."""
+    """Draw BLEU by direction; directions unseen in training are marked."""
     from kzoo.evaluation.directions import plot_directions as plot
     from kzoo.evaluation.directions import read_directions
 

@@ -24,7 +24,8 @@ def evaluate(
         typer.Option(help="A corpus by name; by default the run's, or that of the preset's own scores."),
     ] = None,
     split: Annotated[
-        list[str] | None, typer.Option(help="Can be repeated; all test sets by default.")
+        list[str] | None,
+        typer.Option(help="Split to score, such as test; can be repeated; all test sets by default."),
     ] = None,
     files: options.Files = None,
     source: options.From = None,
@@ -36,7 +37,8 @@ def evaluate(
     truncate: options.Truncate = False,
     images: Annotated[Path | None, typer.Option(help="Folder with features SPLIT.npy.")] = None,
     shown: Annotated[
-        Literal["right", "shuffled", "none"], typer.Option(help="Which image is shown with each sentence.")
+        Literal["right", "shuffled", "none"],
+        typer.Option(help="Picture shown with each sentence: its own, another sentence's, or none."),
     ] = "right",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the scores.")] = None,
     engine: options.EngineOption = "auto",

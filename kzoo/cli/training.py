@@ -15,7 +15,8 @@ app = typer.Typer()
 @app.command()
 def train(
     recipe: Annotated[
-        Path, typer.Argument(help="A recipe's file, or the name of one of the zoo's: pope_multi30k.")
+        Path,
+        typer.Argument(help="A recipe's file, or the name of one that kzoo brings, such as pope_multi30k."),
     ],
     overrides: Overrides = None,
     output: Annotated[
@@ -24,7 +25,7 @@ def train(
     strategy: Annotated[
         str,
         typer.Option(
-            help="one, mirrored, multi_worker, data_parallel or model_parallel; by default all devices."
+            help="Use of devices, all by default: one, mirrored, multi_worker, data_parallel, model_parallel."
         ),
     ] = "",
 ):

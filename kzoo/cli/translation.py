@@ -43,11 +43,11 @@ def translate(
         int | None, typer.Option(min=0, max=100_000, help="Minimum tokens of a translation.")
     ] = None,
     no_repeat_ngram: Annotated[
-        int | None, typer.Option(min=0, max=100_000, help="n: no n tokens occur twice; 0: they may.")
+        int | None, typer.Option(min=0, max=100_000, help="Never repeat a sequence of n tokens; 0 allows it.")
     ] = None,
     prefix: Annotated[
         list[str] | None,
-        typer.Option(help="What the translations begin with: once for all, or once per sentence."),
+        typer.Option(help="Text that translations begin with: once for all sentences, or once for each."),
     ] = None,
     n_best: Annotated[
         int,
@@ -66,7 +66,9 @@ def translate(
     ] = None,
     images: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.npy", help="One row per sentence, for presets that read features."),
+        typer.Option(
+            metavar="FILE.npy", help="Picture features, one row per sentence, for presets that read features."
+        ),
     ] = None,
     engine: options.EngineOption = "auto",
     compute_type: options.ComputeType = "float32",

@@ -115,7 +115,7 @@ def fetched(handle: str) -> Path:
     except OSError as error:
         raise UserError(
             f"{handle} cannot be kept in {folder} ({error.strerror or error}); "
-            "KZOO_CACHE can name another folder"
+            "set KZOO_CACHE to another folder"
         ) from None
     return folder
 
