@@ -5,10 +5,9 @@ import pytest
 from keras import ops
 
 from kzoo.presets import image_text_base, image_text_tiny, pope_base, text_only_base, text_only_tiny
-from kzoo.training import read_recipe
 
 
-def test_base_is_the_paper_s_transformer_with_the_features_of_vgg():
+def test_base_is_vaswani_s_transformer_with_the_features_of_vgg():
     model, text_only = (build(source_vocabulary_size=50) for build in (image_text_base, text_only_base))
     config = model.backbone.get_config()
     assert (config["num_layers"], config["width"], config["num_heads"]) == (6, 512, 8)
@@ -22,7 +21,7 @@ def test_base_is_the_paper_s_transformer_with_the_features_of_vgg():
     assert model.count_params() - text_only.count_params() == 6 * attention
 
 
-def test_the_optimizer_is_the_paper_s():
+def test_the_rate_is_vaswani_s_with_the_paper_s_warm_up():
     optimizer = text_only_base(source_vocabulary_size=10, num_layers=1).optimizer
     assert (optimizer.beta_1, optimizer.beta_2, optimizer.epsilon) == (0.9, 0.997, 1e-9)
     schedule = optimizer._learning_rate
@@ -43,15 +42,3 @@ def test_the_loss_is_the_paper_s_log_likelihood():
 def test_tiny_reads_small_pictures():
     assert image_text_tiny(source_vocabulary_size=20, num_layers=1).image_shape == (64, 64, 3)
     assert text_only_tiny(source_vocabulary_size=20, num_layers=1).image_shape is None
-
-
-def test_the_recipe_is_the_paper_s():
-    recipe = read_recipe("image_text_base", ["images=features"])
-    assert (recipe.preset, recipe.corpus, recipe.text, recipe.beam_size) == (
-        "image_text_base",
-        "multi30k",
-        "truecased",
-        10,
-    )
-    assert (recipe.warmup_steps, recipe.beta_2) == (16_000, 0.997)
-    assert read_recipe("image_text_scenes", []).preset == "image_text_tiny"

@@ -20,7 +20,7 @@ from kzoo.presets import (
 from kzoo.presets.pope import BIG
 
 
-def test_base_is_the_paper_s_transformer():
+def test_base_is_vaswani_s_transformer():
     model = pope_base(source_vocabulary_size=100)
     config = model.backbone.get_config()
     assert (config["num_layers"], config["width"], config["num_heads"]) == (6, 512, 8)

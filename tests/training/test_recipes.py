@@ -30,7 +30,7 @@ def test_every_recipe_is_read(path):
     assert f" kzoo train {path.stem}" in text
 
 
-def test_pope_is_the_paper_s():
+def test_pope_has_the_paper_s_steps_and_vaswani_s_rate():
     """Aggarwal 2024, Table 1; what it does not say is Vaswani et al. 2017, Sections 5.3 and 5.4."""
     recipe = read_recipe("pope_multi30k_base")
     assert (recipe.preset, recipe.model) == ("pope_base", {})
@@ -51,7 +51,7 @@ def test_attention_bridge_has_the_paper_s_text_and_sgd():
     assert values(recipe, "clip_norm", "label_smoothing", "accumulate") == (5.0, 0.0, 1)
 
 
-def test_glyph_is_the_paper_s():
+def test_glyph_has_the_paper_s_schedule_and_search():
     """Broscheit et al. 2018, Section 4.2 and Table 3; what they leave open are PyTorch's defaults."""
     recipe = read_recipe("glyph_zh_en")
     assert (recipe.preset, recipe.model) == ("glyph_zh_en", {})
@@ -66,7 +66,7 @@ def test_glyph_is_the_paper_s():
     assert values(recipe, "beam_size", "length_penalty") == (10, 0.9)
 
 
-def test_image_text_is_the_paper_s():
+def test_image_text_has_the_paper_s_loss_search_and_warm_up():
     """Ma et al. 2020, Section III.B, Eq. 4; the schedule is Vaswani's: its rate peaks after the warm-up."""
     recipe = read_recipe("image_text_base")
     assert (recipe.preset, recipe.model) == ("image_text_base", {})
