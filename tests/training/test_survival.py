@@ -84,6 +84,9 @@ class Score(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         logs["val_bleu"] = -float(sum(np.abs(w).sum() for w in self.model.get_weights()))
 
+    def low_scores(self, model):
+        return {}
+
 
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch):
@@ -93,6 +96,7 @@ def tiny(monkeypatch):
 def use_tiny(setattr):
     setattr(MODULE, "OneDirection", TinyTask)
     setattr(MODULE, "recipe_corpus", lambda recipe: None)
+    setattr(MODULE, "write_low_scores", lambda folder, scores: None)
 
 
 @pytest.fixture(scope="module")
