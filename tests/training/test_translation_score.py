@@ -30,16 +30,16 @@ def test_the_set_is_translated_as_told_and_scored_as_its_language(told):
 
 
 def test_low_scores_are_the_5th_percentile_of_each_direction():
-    scores = np.linspace(-2, 0, 41)
+    def model(shift):
+        def n_best(texts, n, beam_size, split_sentences, truncate=False):
+            assert (n, beam_size, split_sentences) == (1, 1, False)
+            return [[Hypothesis("", score - shift)] for score in np.linspace(-2, 0, 41)]
 
-    def n_best(texts, *languages, **options):
-        assert options["split_sentences"] is False
-        shift = 1 if languages[:2] == ("de", "en") else 0
-        return [[Hypothesis("", score - shift), Hypothesis("", -9)] for score in scores]
+        return SimpleNamespace(n_best=n_best, languages=["en", "zh"])
 
-    one = TranslationScore(SOURCE, TARGET, "zh").low_scores(
-        SimpleNamespace(n_best=n_best, languages=["en", "zh"])
-    )
-    assert one == {"en-zh": pytest.approx(-1.9)}
-    several = DirectionScores({"en": SOURCE, "de": TARGET}, [("en", "de"), ("de", "en")])
-    assert several.low_scores(SimpleNamespace(n_best=n_best)) == pytest.approx({"en-de": -1.9, "de-en": -2.9})
+    one = TranslationScore(SOURCE, TARGET, "zh")
+    assert one.low_scores(model(0)) == {"en-zh": pytest.approx(-1.9)}
+    shifts = {("en", "de"): 0, ("de", "en"): 1}
+    several = DirectionScores({"en": SOURCE, "de": TARGET}, [*shifts])
+    translator = SimpleNamespace(between=lambda *pair: model(shifts[pair]))
+    assert several.low_scores(translator) == pytest.approx({"en-de": -1.9, "de-en": -2.9})
