@@ -88,8 +88,16 @@ class MarianTokenizer(Tokenizer):
 
     @property
     def normalize_punctuation(self) -> str | None:
-        """The code of the language whose rules of punctuation are applied."""
+        """The code of the language whose Moses rules of punctuation are applied to a text; `None`: none are.
+
+        A translator that is saved keeps it. SavedModels cannot hold these rules.
+        """
         return self._options["normalize_punctuation"]
+
+    @normalize_punctuation.setter
+    def normalize_punctuation(self, code: str | None):
+        self.pieces.normalize_punctuation = code
+        self._options["normalize_punctuation"] = code
 
     def for_language(self, code: str) -> Self:
         """Return the tokenizer with another `language`."""

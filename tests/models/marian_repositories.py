@@ -35,16 +35,24 @@ def pieces(model: bytes) -> list[str]:
 
 
 def make(
-    folder: Path, languages: tuple[str, ...] = (), separate: bool = False, size: int = 120, **sizes
+    folder: Path,
+    languages: tuple[str, ...] = (),
+    separate: bool = False,
+    size: int = 120,
+    extra: int = 0,
+    **sizes,
 ) -> Path:
-    """Write a repository with random weights: English to German, or to the languages of target tokens."""
+    """Write a repository with random weights: English to German, or to the languages of target tokens.
+
+    Its vocabulary has some `extra` pieces that no text has.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     english, german = open_corpus("scenes").pairs("train", "en", "de")
     models = {"source": subwords(english, size), "target": subwords(german, size - 10)}
     for side, model in models.items():
         (folder / f"{side}.spm").write_bytes(model)
     sides = [pieces(models["source"]), pieces(models["target"])]
-    codes = [f">>{code}<<" for code in languages]
+    codes = [*(f">>{code}<<" for code in languages), *(f"<extra{i}>" for i in range(extra))]
     entries = sides if separate else [[*dict.fromkeys(sides[0] + sides[1])]]
     vocabularies = [["</s>", "<unk>", *words, *codes, "<pad>"] for words in entries]
     if separate:  # padding has one number in the configuration

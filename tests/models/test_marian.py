@@ -8,6 +8,7 @@ import ctranslate2
 import keras
 import numpy as np
 import pytest
+from sacremoses import MosesPunctNormalizer
 from scipy.special import log_softmax
 
 from kzoo.data import open_corpus
@@ -157,6 +158,19 @@ def test_the_target_language_is_chosen(tmp_path):
     assert load(tmp_path / "saved").translate(["A dog runs."]) == tagged[1:]
     with pytest.raises(UserError, match="'xxx'"):
         translator.translate(["A dog runs."], target_language="xxx")
+
+
+def test_punctuation_is_normalized_as_moses_does(tmp_path):
+    folder = repositories.make(tmp_path / "opus-mt-en-de")
+    theirs, texts = MosesPunctNormalizer("en"), ["A dog ; runs", "( Two ) men"]
+    translator = load(folder)
+    expected = translator.source_tokenizer([theirs.normalize(text) for text in texts])
+    assert translator.source_tokenizer(texts) != expected
+    translator.source_tokenizer.normalize_punctuation = "en"
+    assert translator.source_tokenizer(texts) == expected
+    translator.save_to_preset(tmp_path / "saved", dtype="float32")
+    assert load(tmp_path / "saved").source_tokenizer(texts) == expected
+    assert CTranslate2Translator(locate(tmp_path / "saved")).source_tokenizer(texts) == expected
 
 
 @pytest.mark.parametrize(
