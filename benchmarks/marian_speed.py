@@ -3,8 +3,8 @@
     python benchmarks/marian_speed.py --rounds 5
 
 Makes a repository with random weights (6+6 layers, width 512, some 58,000 pieces), which needs torch and
-transformers. Prints the seconds of loading it, then, in turns, float32, beam 4, the median seconds of both from
-text to text and of their ratios. All translations have 32 tokens: random weights hardly ever end a sentence.
+transformers. Prints the seconds of loading it, then, in turns, float32, beam 4, the median seconds of both
+from text to text and of their ratios. Translations have at most 32 tokens: random weights seldom end one.
 """
 
 import argparse

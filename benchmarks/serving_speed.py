@@ -3,11 +3,12 @@
     pip install -e '.[serve]'
     python benchmarks/serving_speed.py --preset pope_tiny_multi30k_en_de
 
-First two servers, with batching and without, in turns: 1, 8 and 64 clients on loopback, each requesting one
-sentence of Multi30k's test_2016_flickr after another; the servers' shapes are compiled beforehand. Then
-whole passes over the first sentences, from text to text, each system in its own process, in turns:
-`translate` and the SavedModel, CTranslate2 with two workers in float32 and int8. Each gets all sentences in
-one call; the SavedModel again in two calls at once, and in calls of 64.
+First two servers of Keras's search, with batching and without, in turns: 1, 8 and 64 clients on loopback,
+each requesting one sentence of Multi30k's test_2016_flickr after another; the servers' shapes are compiled
+beforehand (serving_engines.py compares with CTranslate2's server). Then whole passes over the first
+sentences, from text to text, each system in its own process, in turns: `translate` and the SavedModel,
+CTranslate2 with two workers in float32 and int8. Each gets all sentences in one call; the SavedModel again in
+two calls at once, and in calls of 64.
 
 Prints both tables, and the ratios that docs/serving.md names as goals.
 """
@@ -84,7 +85,9 @@ def loads(
     """Return what each number of clients saw of a server with each maximum batch."""
     found = {batch: {clients: Load() for clients in CLIENTS} for batch in batches}
     with ExitStack() as servers:
-        ports = {batch: servers.enter_context(server(preset, batch)) for batch in batches}
+        ports = {
+            batch: servers.enter_context(server(preset, batch, "--engine", "keras")) for batch in batches
+        }
         for _, clients, (batch, port) in itertools.product(range(rounds), CLIENTS, ports.items()):
             asyncio.run(load(port, texts, clients, WARM_UP_SECONDS))
             before = core_seconds(port)
@@ -100,20 +103,25 @@ def core_seconds(port: int) -> float:
 
 
 @contextmanager
-def server(preset: str, batch: int):
+def server(preset: str, batch: int, *options: str):
     """Give the port of a server that is ready."""
     command = [sys.executable, "-m", "kzoo", "serve", preset, "--port", "0", "--name", "model"]
+    start = time.perf_counter()
     with subprocess.Popen(
-        [*command, "--beam", str(BEAM), "--max-batch", str(batch)], stdout=subprocess.PIPE, text=True
+        [*command, "--beam", str(BEAM), "--max-batch", str(batch), *options],
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         port = int(process.stdout.readline().rpartition("/,")[0].rpartition(":")[2])
-        start = time.perf_counter()
         try:
             while not answers(f"http://127.0.0.1:{port}/readyz"):
                 if process.poll() is not None:
                     sys.exit(f"the server ended with status {process.returncode}")
-                time.sleep(0.5)
-            print(f"--max-batch {batch}: ready after {time.perf_counter() - start:.0f} s", flush=True)
+                time.sleep(0.05)
+            print(
+                f"--max-batch {batch} {' '.join(options)}: ready after {time.perf_counter() - start:.1f} s",
+                flush=True,
+            )
             yield port
         finally:
             process.terminate()
@@ -141,8 +149,8 @@ async def client(port: int, texts: list[str], number: int, end: float) -> list[f
     found = []
     while (begin := now()) < end:
         body = json.dumps({"instances": [texts[number % len(texts)]]}).encode()
-        head = f"POST /v1/models/model:predict HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
-        writer.write(head.encode() + body)
+        head = f"Host: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+        writer.write(b"POST /v1/models/model:predict HTTP/1.1\r\n" + head.encode() + body)
         header = (await reader.readuntil(b"\r\n\r\n")).lower()
         answer = await reader.readexactly(int(header.split(b"content-length:")[1].split(b"\r\n")[0]))
         if b" 200 " not in header.split(b"\r\n")[0]:

@@ -163,8 +163,8 @@ def test_evaluation_records_what_it_was_asked(tmp_path, monkeypatch):
 
 def test_sigterm_ends_a_server_that_is_still_loading(monkeypatch, capsys):
     before = signal.getsignal(signal.SIGTERM)
-    loading = lambda: os.kill(os.getpid(), signal.SIGTERM)  # noqa: E731
-    monkeypatch.setattr("kzoo.cli.serving.start_backend", loading)
+    loading = lambda *_: os.kill(os.getpid(), signal.SIGTERM)  # noqa: E731
+    monkeypatch.setattr("kzoo.cli.serving.open_translator", loading)
     command = ("serve", "pope_tiny_multi30k_en_de", "--port", "0")
     try:
         assert run(*command, monkeypatch=monkeypatch, capsys=capsys)[0] == 0

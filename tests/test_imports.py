@@ -20,11 +20,11 @@ ALLOWED = {
     "data": {"data", "scenes", "text", "errors", "files"},
     "decoding": {"decoding", "text", "errors"},
     # `translator.export(…)` calls the export, which knows the models.
-    "models": {"models", "layers", "decoding", "export", "hub", "text", "errors", "files"},
+    "models": {"models", "layers", "decoding", "engine", "export", "hub", "text", "errors", "files"},
     "presets": {"presets", "models", "decoding", "hub", "text", "errors", "files"},
     "evaluation": {"evaluation", "data", "scenes", "presets", "decoding", "text", "errors", "files"},
     "export": {"export", "engine", "models", "decoding", "text", "errors", "files"},
-    "serve": {"serve", "models", "presets", "decoding", "text", "errors", "files"},
+    "serve": {"serve", "engine", "models", "presets", "decoding", "text", "errors", "files"},
     "cli": {
         "cli",
         "training",

@@ -34,9 +34,3 @@ def open_translator(
         translator = shelf.load(preset)
     translator.search = search
     return translator
-
-
-def engine_name(translator) -> str:
-    """Return the engine of a translator, with what it computes in."""
-    kind = getattr(translator, "engine", "keras")
-    return f"{kind} {translator.compute_type}" if kind == "ctranslate2" else kind

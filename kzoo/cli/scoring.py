@@ -9,7 +9,8 @@ import typer
 
 from kzoo.cli import options
 from kzoo.cli.console import progress_bar
-from kzoo.cli.engines import engine_name, open_translator
+from kzoo.cli.engines import open_translator
+from kzoo.engine import engine_name
 from kzoo.errors import UserError
 from kzoo.files import check_writable
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from kzoo.cli import options
-from kzoo.cli.console import start_backend, status_line
+from kzoo.cli.console import status_line
 from kzoo.cli.engines import open_translator
 from kzoo.errors import UserError
 
@@ -68,10 +68,13 @@ def serve(
         list[str] | None,
         typer.Option(help="A name by which clients may call the server, such as its proxy's; repeatable."),
     ] = None,
+    engine: options.EngineOption = "auto",
+    compute_type: options.ComputeType = "float32",
 ):
     """Serve a preset with TensorFlow Serving's REST interface, and a page to try it."""
+    from kzoo.engine import engine_name
     from kzoo.presets.description import own_search
-    from kzoo.presets.shelf import load, locate, preset_name
+    from kzoo.presets.shelf import locate, preset_name
     from kzoo.serve.startup import end_on_sigterm, reserved
 
     end_on_sigterm()  # while the model loads, too
@@ -83,13 +86,12 @@ def serve(
     given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
     search = own_search(folder).changed(**given)
     with reserved(host, port) as listening:
-        start_backend()
+        translator = open_translator(preset, folder, search, engine, compute_type)
         from kzoo.serve import Served
         from kzoo.serve import serve as serve_forever
 
-        translator = load(preset)
-        translator.search = search
         served = Served(translator, name, version, max_batch=max_batch, max_wait=max_wait, folder=folder)
         shown = f"[{host}]" if ":" in host else host
-        print(f"{name}: http://{shown}:{listening.getsockname()[1]}/, {search}, Ctrl-C stops it", flush=True)
+        address, how = f"http://{shown}:{listening.getsockname()[1]}/", f"{engine_name(translator)}, {search}"
+        print(f"{name}: {address}, {how}, Ctrl-C stops it", flush=True)
         serve_forever(served, listening, allow_host or ())

@@ -2,12 +2,18 @@
 
 import importlib.util
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from kzoo.decoding.search_settings import Exponent, SearchSettings
 from kzoo.errors import UserError
 
 Engine = Literal["auto", "keras", "ctranslate2"]
+
+
+def engine_name(translator) -> str:
+    """Return the engine of a translator, with what it computes in."""
+    kind = getattr(translator, "engine", "keras")
+    return f"{kind} {translator.compute_type}" if kind == "ctranslate2" else kind
 
 
 def chosen_engine(
@@ -27,19 +33,40 @@ def chosen_engine(
     if engine == "keras":
         return "keras"
     from kzoo.engine.conversion import why_not
-    from kzoo.engine.translator import why_not_searched
 
     try:
-        reason = why_not(folder) or why_not_searched(search)
+        reason = why_not(folder)
     except UserError as error:  # of a damaged preset, which Keras's way of loading tells more of
         reason = str(error)
+    return chosen(engine, reason, search, needs)
+
+
+def chosen(
+    engine: Engine, reason: str | None, search: SearchSettings, needs: dict[str, object] | None = None
+) -> str:
+    """Return the engine, as `chosen_engine`, where it is known why CTranslate2 cannot hold the model.
+
+    Args:
+        engine, search, needs: as there.
+        reason: why; `None` if it can.
+
+    Raises:
+        UserError: as there; or there is no such engine.
+    """
+    if engine not in get_args(Engine):
+        raise UserError(f"engine is one of {', '.join(get_args(Engine))}, not {engine!r}")
+    if engine == "keras":
+        return "keras"
+    from kzoo.engine.translator import why_not_searched
+
+    reason = reason or why_not_searched(search)
     if only_keras := [name for name, value in (needs or {}).items() if value]:
         reason = f"CTranslate2 is not used with {' or '.join(only_keras)}"
     if importlib.util.find_spec("ctranslate2") is None:
         reason = "CTranslate2 is not installed: pip install ctranslate2"
     if engine == "ctranslate2":
         if reason:
-            raise UserError(f"{reason}; leave --engine out for Keras's search")
+            raise UserError(f"{reason}; leave engine (--engine) out for Keras's search")
         return engine
     # With these, its search ends with other hypotheses.
     differs = search.min_length or search.no_repeat_ngram or search.length_penalty == Exponent(0)

@@ -38,8 +38,11 @@ class CTranslate2Translator:
         folder: the preset, as `kzoo.hub.locate` returns it.
         compute_type: what the products are computed in, one of `COMPUTE_TYPES`.
         threads: int. Batches translated at a time; one per core by default.
+        model: the converted model; by default that of the cache.
 
     Attributes:
+        folder: the preset.
+        threads: int. Batches translated at a time.
         source_language, target_language: codes, or `None`.
         search: how translations are searched for where a call does not say.
 
@@ -57,12 +60,19 @@ class CTranslate2Translator:
     image_shape = None
     multilingual = embeds = False
 
-    def __init__(self, folder: Path, compute_type: str = "float32", threads: int | None = None):
+    def __init__(
+        self,
+        folder: Path,
+        compute_type: str = "float32",
+        threads: int | None = None,
+        model: Path | None = None,
+    ):
         try:
             import ctranslate2
         except ImportError:
             raise UserError("CTranslate2 is not installed: pip install ctranslate2") from None
-        settings, model = read_object(folder / "translator.json"), converted(folder)
+        settings, model = read_object(folder / "translator.json"), model or converted(folder)
+        self.folder, self.threads = folder, threads or len(os.sched_getaffinity(0))
         self.source_language = settings.get("source_language")
         self.search = own_search(folder)
         self.compute_type = compute_type
@@ -75,7 +85,7 @@ class CTranslate2Translator:
             self._model = ctranslate2.Translator(
                 str(model),
                 compute_type=compute_type,
-                inter_threads=threads or len(os.sched_getaffinity(0)),
+                inter_threads=self.threads,
                 intra_threads=1,
             )
         except ValueError as error:
@@ -140,8 +150,19 @@ class CTranslate2Translator:
         texts = checked_texts(texts)
         split = SplitTexts(texts, [self.source_language] * len(texts), split_sentences)
         tokens = tokenize_within(self.source_tokenizer, split.sentences, self.max_length - 1, truncate)
+        found = self.n_best_of_tokens(tokens, n, search, progress)
+        return split.join(found, [self.target_language] * len(texts))
+
+    def n_best_of_tokens(
+        self,
+        tokens: list[list[int]],
+        n: int,
+        search: SearchSettings,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[list[Hypothesis]]:
+        """Return the `n` best translations of sentences that are token ids already, without an end."""
         found = self._search(tokens, n, search, progress or (lambda count: None))
-        return split.join(as_hypotheses(found, n, self.target_tokenizer), [self.target_language] * len(texts))
+        return as_hypotheses(found, n, self.target_tokenizer)
 
     def _search(self, tokens: list[list[int]], n: int, search: SearchSettings, progress) -> list:
         """Return `(tokens (K, T), scores (K,))` of each sentence, `None` for an empty one."""

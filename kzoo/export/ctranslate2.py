@@ -34,22 +34,27 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
     """
     check_precision(precision)
     arguments = search_arguments(translator.search)
-    backbone = translator.backbone
-    sides = () if translator.multilingual else (translator.source_tokenizer, translator.target_tokenizer)
-    kinds = [type(tokenizer).__name__ for tokenizer in sides if tokenizer is not None]
-    if reason := why_not_held(type(backbone).__name__, backbone.get_config(), kinds):
+    if reason := why_not(translator):
         raise UserError(reason)
-    if is_quantized(backbone):
-        raise UserError(
-            "the translator is quantized already: export the one it was made from, with precision='int8'"
-        )
     check_replaceable(folder, "model.bin")
     if precision == "float16":
-        check_float16(backbone.weights)
+        check_float16(translator.backbone.weights)
     with tempfile.TemporaryDirectory() as place:
         preset = Path(place) / "preset"
         translator.save_to_preset(preset, dtype="float32")
         convert(preset, folder, precision, arguments)
+
+
+def why_not(translator) -> str | None:
+    """Return why CTranslate2's format cannot hold a translator; `None` if it can."""
+    backbone = translator.backbone
+    sides = () if translator.multilingual else (translator.source_tokenizer, translator.target_tokenizer)
+    kinds = [type(tokenizer).__name__ for tokenizer in sides if tokenizer is not None]
+    if reason := why_not_held(type(backbone).__name__, backbone.get_config(), kinds):
+        return reason
+    if is_quantized(backbone):
+        return "the translator is quantized already: export the one it was made from, with precision='int8'"
+    return None
 
 
 def search_arguments(search: SearchSettings) -> dict:

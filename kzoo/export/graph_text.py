@@ -53,7 +53,9 @@ class GraphMarian(tf.Module):
     def __init__(self, tokenizer: MarianTokenizer):
         super().__init__()
         if tokenizer.normalize_punctuation:
-            raise UserError("a SavedModel cannot normalize punctuation: set normalize_punctuation to None first")
+            raise UserError(
+                "a SavedModel cannot normalize punctuation: set normalize_punctuation to None first"
+            )
         vocabulary = tokenizer.get_vocabulary()
         self.code = f">>{tokenizer.language}<<" if tokenizer.language else ""  # of texts without one
         self.pieces = tensorflow_text.SentencepieceTokenizer(tokenizer.proto, out_type=tf.string)

@@ -7,19 +7,21 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import keras
 import numpy as np
 from PIL import Image
 
 from kzoo.hub.integrity import METADATA_FILE, read_object
-from kzoo.layers.glyph_embedding import GlyphEmbedding
-from kzoo.models import Translator
 from kzoo.presets.description import describe, own_search, scored_corpus
 from kzoo.scenes import LANGUAGES, scenes
 from kzoo.scenes.picture import draw
 from kzoo.scenes.scene import OTHER_SENSE, Scene
 from kzoo.serve.images import image_kind
+
+if TYPE_CHECKING:  # Keras is not imported for CTranslate2
+    from kzoo.engine.translator import CTranslate2Translator
+    from kzoo.models import Translator
 
 CARD = "README.md"
 # By corpus and language: sentences like those of the corpus, and not from it.
@@ -81,7 +83,7 @@ def low_scores(folder: Path | None, length_penalty) -> dict[str, float]:
     return read_object(folder / METADATA_FILE).get("low_scores", {})
 
 
-def examples(folder: Path | None, translator: Translator) -> list[dict]:
+def examples(folder: Path | None, translator: "Translator | CTranslate2Translator") -> list[dict]:
     """Return what to try: each a "text", its "language", and for a model that reads pictures an "image".
 
     Only a preset that names its corpus has examples; with pictures, only one trained on Scenes.
@@ -119,13 +121,19 @@ def _png(scene: Scene) -> str:
     return base64.b64encode(file.getvalue()).decode()
 
 
-def bitmaps(translator: Translator) -> np.ndarray | None:
+def bitmaps(translator: "Translator | CTranslate2Translator") -> np.ndarray | None:
     """Return the bitmaps `(V, 22, 22)` that the encoder of a glyph model reads; `None` for other models."""
+    if not hasattr(translator, "backbone"):  # CTranslate2's, which holds no glyphs
+        return None
+    import keras
+
+    from kzoo.layers.glyph_embedding import GlyphEmbedding
+
     embedding = getattr(translator.backbone, "source_embedding", None)
     return keras.ops.convert_to_numpy(embedding.glyphs) if isinstance(embedding, GlyphEmbedding) else None
 
 
-def seen_characters(translator: Translator, glyphs: np.ndarray, text: str) -> list[tuple[str, bytes]]:
+def seen_characters(translator: "Translator", glyphs: np.ndarray, text: str) -> list[tuple[str, bytes]]:
     """Return a text's characters, each with its bitmap by rows, a byte a pixel, 0 or 1."""
     (tokens,) = translator.tokenize_source([text], truncate=True)
     names = map(translator.source_tokenizer.id_to_token, tokens)

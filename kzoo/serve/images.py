@@ -7,7 +7,6 @@ import numpy as np
 from PIL import Image
 
 from kzoo.errors import UserError
-from kzoo.models.images import image_rows, read_picture
 
 # A PNG of a few kilobytes can hold a picture that takes gigabytes; a camera's has 24 million pixels.
 MOST_PIXELS = 32_000_000
@@ -39,9 +38,12 @@ def decoded_images(
     Raises:
         UserError: images that do not fit, or pictures with too many pixels in all.
     """
-    if images is None or shape is None:
-        image_rows(images, count, shape)  # raises an error if anything is wrong
+    if shape is None:
+        if images is not None:
+            raise UserError("this model reads text only: give it no images")
         return [None] * count
+    if images is None:
+        raise UserError(f"this model reads an image {shape} with every sentence: give images")
     if len(images) != count:
         raise UserError(f"{count:,} sentences but {len(images):,} images: one with each is needed")
     read = features
@@ -76,6 +78,8 @@ def _pixels(image, number: int) -> int:
 
 
 def _picture(image: bytes, shape: tuple[int, ...], number: int) -> np.ndarray:
+    from kzoo.models.images import read_picture  # with Keras, which CTranslate2's server does not import
+
     try:
         return read_picture(io.BytesIO(image), shape[:2])
     except UserError:

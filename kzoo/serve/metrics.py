@@ -7,6 +7,7 @@ from prometheus_client import (
     Counter,
     Gauge,
     Histogram,
+    Info,
     ProcessCollector,
     generate_latest,
 )
@@ -18,10 +19,17 @@ PURPOSES = (("/v1/models", "model"), ("/page", "page"), ("/healthz", "probe"), (
 
 
 class Metrics:
-    """One server's metrics, in their own registry."""
+    """One server's metrics, in their own registry.
 
-    def __init__(self):
+    Args:
+        engine: str. What translates.
+    """
+
+    def __init__(self, engine: str = "keras"):
         registry = self._registry = CollectorRegistry()
+        Info("kzoo_engine", "What translates, and what it computes in.", registry=registry).info(
+            {"engine": engine}
+        )
         ProcessCollector(registry=registry)  # memory, processor time, open files
         self.requests = Counter(
             "kzoo_requests", "Requests answered.", ("purpose", "status"), registry=registry

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -10,13 +11,15 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from kzoo.errors import UserError
-from kzoo.models import Translator
 from kzoo.presets.description import direction_key
 from kzoo.serve.about import CARD, bitmaps, card, examples, low_scores, seen_characters
 from kzoo.serve.batching import Busy
 from kzoo.serve.images import image_kind
 from kzoo.serve.requests import PageRequest, read_page_request
 from kzoo.serve.served import Served
+
+if TYPE_CHECKING:  # Keras is not imported for CTranslate2
+    from kzoo.models import Translator
 
 log = logging.getLogger("kzoo.serve")
 
@@ -40,6 +43,7 @@ HEADERS = {
 # Above these, a browser takes seconds to draw, and the answer has megabytes.
 MOST_CELLS = 6_000
 MOST_WEIGHTS = 150_000
+LOADING = "the model that draws it is being prepared: translate again in a minute"
 # Axes over which weights are averaged, until they are few enough, and what the page then says.
 MEANS = (
     ((), ""),
@@ -95,7 +99,7 @@ def about(served: Served) -> dict:
         "characters": served.limits.characters,
         "body": served.limits.body,
         "n": served.beam_size,
-        "tokens": served.translator.backbone.max_length - 1,
+        "tokens": served.max_length - 1,
     }
     source, target = (None, None) if served.multilingual else served.languages
     return {
@@ -140,8 +144,10 @@ async def translated(served: Served, asked: PageRequest) -> dict:
 
 async def attention(served: Served, *asked) -> list[dict]:
     """Return `drawn_attention` of what is asked; without it, the translations are still answered."""
+    reason = LOADING
     try:
-        return await served.run(drawn_attention, served.translator, *asked)
+        if translator := served.keras_translator():
+            return await served.run(drawn_attention, translator, *asked)
     except Busy as error:
         reason = str(error)
     except Exception:
@@ -150,7 +156,7 @@ async def attention(served: Served, *asked) -> list[dict]:
     return [not_drawn(kind, reason) for kind in kinds(served.translator)]
 
 
-def kinds(translator: Translator) -> list[str]:
+def kinds(translator: "Translator") -> list[str]:
     """Return the attentions that a translator has: `encoder_decoder`, `bridge`, `image`."""
     found = ["encoder_decoder"]
     if translator.embeds:
@@ -161,7 +167,7 @@ def kinds(translator: Translator) -> list[str]:
 
 
 def drawn_attention(
-    translator: Translator, text: str, translation: str, languages: Languages, image: np.ndarray | None
+    translator: "Translator", text: str, translation: str, languages: Languages, image: np.ndarray | None
 ) -> list[dict]:
     """Return each attention of a sentence and its translation.
 
@@ -203,7 +209,7 @@ def not_drawn(kind: str, reason: str) -> dict:
 
 
 def encoder_decoder(
-    translator: Translator, text: str, translation: str, languages: Languages, image: np.ndarray | None
+    translator: "Translator", text: str, translation: str, languages: Languages, image: np.ndarray | None
 ) -> dict:
     """Return the translation's words over the sentence's, or over the rows of the bridge's M."""
     if translator.multilingual:
@@ -214,7 +220,7 @@ def encoder_decoder(
 
 
 def bridge(
-    translator: Translator, text: str, translation: str, languages: Languages, image: np.ndarray | None
+    translator: "Translator", text: str, translation: str, languages: Languages, image: np.ndarray | None
 ) -> dict:
     """Return the bridge's heads over the sentence's words."""
     words, weights = translator.bridge_attention(text, languages[0])
@@ -223,7 +229,7 @@ def bridge(
 
 
 def over_words(
-    translator: Translator, text: str, translation: str, languages: Languages, image: np.ndarray | None
+    translator: "Translator", text: str, translation: str, languages: Languages, image: np.ndarray | None
 ) -> dict:
     """Return the image's regions over the sentence's words."""
     words, weights = translator.image_attention(text, image)

@@ -244,11 +244,11 @@ def answer(request: Request, outputs: dict[str, list]) -> bytes:
 
 
 def metadata(served: Served) -> dict:
-    """Return what TensorFlow Serving's metadata interface answers."""
+    """Return what TensorFlow Serving's metadata interface answers, and the engine."""
     described = {name: _described(name, signature) for name, signature in signatures(served).items()}
     return {
         "model_spec": {"name": served.name, "signature_name": "", "version": str(served.version)},
-        "metadata": {"signature_def": {"signature_def": described}},
+        "metadata": {"signature_def": {"signature_def": described}, "engine": served.engine},
     }
 
 

@@ -8,11 +8,11 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import JSONResponse
 
 from kzoo.errors import UserError
-from kzoo.models import Hypothesis
 from kzoo.serve import requests
 from kzoo.serve.limits import check_language
 from kzoo.serve.requests import RequestReader, answer, metadata, signatures
 from kzoo.serve.served import BROKEN, Served
+from kzoo.text.texts import Hypothesis
 
 MODEL = r"(?i)models/(?P<name>[^/:]+)(?:/versions/(?P<version>[0-9]{1,18})|/labels/(?P<label>[^/:]+))?"
 ASKED = re.compile(MODEL + r"(?P<metadata>/metadata)?")

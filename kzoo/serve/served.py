@@ -5,20 +5,24 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import keras
 import numpy as np
 
-from kzoo.decoding.batched_search import ROWS
+from kzoo.engine import engine_name
 from kzoo.errors import UserError
-from kzoo.models import Hypothesis, Translator
-from kzoo.serve import shapes
 from kzoo.serve.batching import Batcher
 from kzoo.serve.images import decoded_images
 from kzoo.serve.limits import Limits, directions
 from kzoo.serve.metrics import Metrics
-from kzoo.serve.shapes import filled, padded_lengths, row_counts, rows_of_length, tokenizer_of, warm_up_rows
-from kzoo.text.texts import SplitTexts, several_sentences, tokenize_prefixes
+from kzoo.serve.shapes import FEW_ROWS, padded_lengths
+from kzoo.text.texts import Hypothesis, SplitTexts, several_sentences, tokenize_prefixes
+
+if TYPE_CHECKING:  # Keras is not imported for CTranslate2
+    from kzoo.engine.translator import CTranslate2Translator
+    from kzoo.models import Translator
+    from kzoo.serve.engine_search import EngineSearch
+    from kzoo.serve.keras_search import KerasSearch
 
 log = logging.getLogger("kzoo.serve")
 
@@ -33,10 +37,14 @@ def is_large(size: int) -> bool:
     return size > LARGE
 
 
-def _not_compiled(key: tuple) -> bool:
-    """Return whether a batch is not one of those that are compiled at the start."""
-    _, length, begun = key
-    return length > shapes.USUAL_LENGTH or begun
+def _engine_of(translator) -> "type[KerasSearch | EngineSearch]":
+    if engine_name(translator) == "keras":
+        from kzoo.serve.keras_search import KerasSearch
+
+        return KerasSearch
+    from kzoo.serve.engine_search import EngineSearch
+
+    return EngineSearch
 
 
 @dataclass(frozen=True)
@@ -45,7 +53,7 @@ class Prepared:
 
     Args:
         split: their sentences.
-        rows: of each sentence, the key of its batches, and the row: text, image and prefix.
+        rows: of each sentence, the key of its batches, and the row, as the engine's `rows` returns them.
         targets: the code of each text's target language.
         images: of each text, as the model reads it.
     """
@@ -63,7 +71,8 @@ class Served:
     between `start` and `stop`.
 
     Args:
-        translator: of one direction or of many.
+        translator: of one direction or of many; or CTranslate2's, beside which Keras is loaded when attention
+            or a prefix is asked for.
         name: str. The model's name for clients.
         version: int. The model's version, as in TensorFlow Serving.
         beam_size: int. Hypotheses kept by beam search, the same for all requests; by default that of the
@@ -80,7 +89,7 @@ class Served:
 
     def __init__(
         self,
-        translator: Translator,
+        translator: "Translator | CTranslate2Translator",
         name: str,
         version: int = 1,
         beam_size: int | None = None,
@@ -92,27 +101,26 @@ class Served:
     ):
         if not name or set(name) & set("/:?#"):
             raise UserError(f"a model's name must not be empty or contain '/', ':', '?' or '#': {name!r}")
-        if not 1 <= max_batch <= ROWS[-1]:
-            raise UserError(f"a batch has 1 to {ROWS[-1]} sentences, not {max_batch}")
+        if not 1 <= max_batch <= FEW_ROWS[-1]:
+            raise UserError(f"a batch has 1 to {FEW_ROWS[-1]} sentences, not {max_batch}")
         self.translator, self.name, self.version, self.folder = translator, name, version, folder
         self._settings = translator.search.changed(beam_size=beam_size, length_penalty=length_penalty)
         self.beam_size = self._settings.beam_size
         self.limits = limits or Limits()
-        self.metrics = Metrics()
+        self.engine = engine_name(translator)
+        self.metrics = Metrics(self.engine)
         self.ready = self.broken = False
-        self._counts = row_counts(max_batch)
-        # As many batches at a time as in `translate`; on JAX, Keras donates the weights' buffers in a call.
-        threads = 1 if keras.backend.backend() == "jax" else 2
+        self._engine = _engine_of(translator)(translator, self._settings, max_batch)
         self._batcher = Batcher(
             self._search,
-            lambda key: rows_of_length(key[1], self._counts),
+            self._engine.sizes,
             max_wait / 1000,
             self.limits.queue,
             self.metrics,
-            threads,
-            slow=_not_compiled,
+            self._engine.threads,
+            slow=self._engine.slow,
         )
-        self._warming = None
+        self._warming = self._loading = None
         self._warned = False  # that a text of several sentences came unsplit
 
     @property
@@ -131,6 +139,11 @@ class Served:
         return self.translator.languages
 
     @property
+    def max_length(self) -> int:
+        """The most tokens that the model reads or writes, with the end symbol."""
+        return self._engine.max_length
+
+    @property
     def image_shape(self) -> tuple[int, ...] | None:
         """The shape of a sentence's features; `(H, W, 3)` for pictures, `None` without images."""
         return self.translator.image_shape
@@ -141,7 +154,7 @@ class Served:
         return "" if self.ready else BROKEN if self.broken else PREPARING
 
     async def start(self):
-        """Start taking requests while compiling the model's usual shapes.
+        """Start taking requests while the model is tried, and its usual shapes are compiled.
 
         `ready` says when that is done, `broken` that it failed.
         """
@@ -204,11 +217,10 @@ class Served:
         begun = [""] * len(texts) if prefixes is None else prefixes
         for column in (texts, begun):
             self.limits.check_texts(column)
-        large = images is not None or is_large(sum(map(len, [*texts, *begun])))
+        size, asked = sum(map(len, [*texts, *begun])), (texts, ways, images, begun, split_sentences)
         with self._batcher.room(len(texts)):
-            return await self._batcher.beside(
-                self._prepared, texts, ways, images, begun, split_sentences, large=large
-            )
+            large = images is not None or is_large(size)
+            return await self._batcher.beside(self._prepared, *asked, large=large)
 
     async def search(self, prepared: Prepared, n: int) -> list[list[Hypothesis]]:
         """Return the `n` best translations of each prepared text, best first.
@@ -276,55 +288,55 @@ class Served:
         sentences, prefixes = split.sentences, split.prefixes(prefixes)
         self.limits.check_count(len(sentences))
         ways = [ways[number] for number in split.text_of]
-        lengths = padded_lengths(self.translator, sentences, [source for source, _ in ways])
-        self._check_prefixes(prefixes, [target for _, target in ways])
         images = decoded_images(images, len(texts), self.image_shape)
-        # Sentences of one padded length make a batch, which is one call of one compiled search.
-        keys = zip(ways, lengths, map(bool, prefixes), strict=True)
-        inputs = zip(sentences, (images[number] for number in split.text_of), prefixes, strict=True)
-        return Prepared(split, list(zip(keys, inputs, strict=True)), targets, images)
+        rows = self._engine.rows(sentences, ways, [images[number] for number in split.text_of], prefixes)
+        self._check_prefixes(prefixes, [target for _, target in ways])
+        return Prepared(split, rows, targets, images)
 
     def _check_prefixes(self, prefixes: list[str], languages: list[str | None]):
         """Reject texts that no translation can begin with, each in its target language."""
-        most = self.translator.backbone.max_length
+        most = self.max_length
         for prefix, language in zip(prefixes, languages, strict=True):
             if prefix:
                 own = language is None
                 tokenizer = self.translator.target_tokenizer if own else self.translator.tokenizers[language]
                 tokenize_prefixes(tokenizer, [prefix], min(self._settings.max_length or most, most) - 1)
 
-    def _search(self, key: tuple, rows: list[tuple]) -> list[list[Hypothesis]]:
+    def keras_translator(self) -> "Translator | None":
+        """Return Keras's translator, which draws attention; `None` while it loads, which a first call begins.
+
+        Raises:
+            Exception: why the last try to load it failed; the next call tries again.
+        """
+        if self.engine == "keras":
+            return self.translator
+        if self._loading is None:
+            self._loading = asyncio.create_task(self._batcher.run(self._engine.keras_translator))
+        if not self._loading.done():
+            return None
+        loading = self._loading
+        if loading.cancelled() or loading.exception():
+            self._loading = None
+        return loading.result()
+
+    def _search(self, key: tuple, rows: list) -> list[list[Hypothesis]]:
         """Translate a batch of one direction and one padded length; called in a model's thread.
 
         Raises:
             RuntimeError: the model's scores are not finite.
         """
-        direction, _, begun = key
-        texts, images, prefixes = (list(column) for column in zip(*filled(rows, self._counts), strict=True))
-        options = {"images": np.stack(images)} if self.image_shape else {}
-        if begun:
-            options["prefixes"] = prefixes
-        if self.multilingual:
-            options |= dict(zip(("source_language", "target_language"), direction, strict=True))
         try:
-            found = self.translator.n_best(
-                texts, **vars(self._settings), threads=1, split_sentences=False, **options
-            )
+            return self._engine.search(key, rows)
         except UserError as error:  # requests have been checked: the model is at fault, not a client
             raise RuntimeError(str(error)) from error
-        return found[: len(rows)]
 
     async def _warm_up(self):
         """Translate sentences of the usual lengths, so that the first clients do not wait for compilation."""
-        direction = (self.languages[0], self.languages[-1]) if self.multilingual else (None, None)
-        most = self.translator.backbone.max_length
-        batches = warm_up_rows(
-            tokenizer_of(self.translator, direction[0]), most, self._counts, self.image_shape
-        )
+        batches = self._engine.usual()
 
         async def compile_some():
-            for rows in batches:
-                await self._batcher.in_model_thread(self._search, (direction, None, False), rows)
+            for key, rows in batches:
+                await self._batcher.in_model_thread(self._search, key, rows)
 
         try:
             await asyncio.gather(*(compile_some() for _ in range(self._batcher.threads)))
@@ -332,5 +344,5 @@ class Served:
             log.exception("the model cannot translate")
             self.broken = True
         else:
-            log.info("ready: the usual shapes are compiled")
+            log.info("ready: %s", self.engine)
             self.ready = True

@@ -1,14 +1,17 @@
 """The shapes of a server's batches, and batches that compile the usual ones before the first client."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
-from keras_hub.tokenizers import Tokenizer
 
-from kzoo.decoding.batched_search import batches_by_length
-from kzoo.decoding.search_settings import LENGTHS
+from kzoo.decoding.search_settings import LENGTHS, padded_length
 from kzoo.errors import UserError
-from kzoo.models import Translator
+
+if TYPE_CHECKING:  # which takes seconds to import
+    from keras_hub.tokenizers import Tokenizer
+
+    from kzoo.models import Translator
 
 # Batches are padded to one of these sizes, fewer than in `translate`: each is compiled for each length, which
 # takes XLA 5 s or more.
@@ -38,29 +41,44 @@ def filled(rows: list, counts: list[int]) -> list:
     return rows + rows[:1] * (count - len(rows))
 
 
-def padded_lengths(translator: Translator, texts: list[str], languages: list[str | None]) -> list[int]:
+def padded_lengths(translator: "Translator", texts: list[str], languages: list[str | None]) -> list[int]:
     """Return the length that each text, in its language, is padded to; 0 for a text without a token.
 
+    Raises:
+        UserError: as for `read_tokens`.
+    """
+    most = translator.backbone.max_length
+    tokens = read_tokens(
+        lambda some: _tokenized(translator, *map(list, zip(*some, strict=True))),
+        list(zip(texts, languages, strict=True)),
+        most,
+    )
+    return [padded_length(len(sentence), most) if sentence else 0 for sentence in tokens]
+
+
+def read_tokens(tokenizer: Callable, texts: list, most: int) -> list[list[int]]:
+    """Return the token ids of each text.
+
     A SavedModel silently cuts sentences that are too long for its model; a server can report them.
+
+    Args:
+        tokenizer: function of a list of texts.
+        texts: list.
+        most: int. Maximum tokens that the model can read, with the end symbol.
 
     Raises:
         UserError: names the first sentence that is too long for the model.
     """
-    most, tokens = translator.backbone.max_length, []
+    tokens = []
     for start in range(0, len(texts), TOGETHER):
-        some = slice(start, start + TOGETHER)
-        for sentence in _tokenized(translator, texts[some], languages[some]):
+        for sentence in tokenizer(texts[start : start + TOGETHER]):
             tokens.append(sentence)
             if len(sentence) >= most:
                 raise UserError(
                     f"sentence {len(tokens)} has {len(sentence):,} subwords, the model reads at most "
                     f"{most - 1}: split it"
                 )
-    lengths = [0] * len(texts)
-    for length, numbers in batches_by_length(tokens, most):
-        for number in numbers:
-            lengths[number] = length
-    return lengths
+    return tokens
 
 
 def _tokenized(translator, texts: list[str], languages: list[str | None]) -> list[list[int]]:
@@ -73,13 +91,13 @@ def _tokenized(translator, texts: list[str], languages: list[str | None]) -> lis
     return tokens
 
 
-def tokenizer_of(translator: Translator, language: str | None) -> Tokenizer:
+def tokenizer_of(translator: "Translator", language: str | None) -> "Tokenizer":
     """Return the tokenizer of a source language; `None` means the only one."""
     return translator.source_tokenizer if language is None else translator.tokenizers[language]
 
 
 def warm_up_rows(
-    tokenizer: Tokenizer, max_length: int, counts: list[int], image_shape: tuple[int, ...] | None
+    tokenizer: "Tokenizer", max_length: int, counts: list[int], image_shape: tuple[int, ...] | None
 ) -> Iterator[list[tuple]]:
     """Yield batches of text, image and no prefix, one of each usual shape, those needed first at the front.
 
@@ -98,7 +116,7 @@ def warm_up_rows(
             yield [(text, image, "")] * rows
 
 
-def usual_texts(tokenizer: Tokenizer, max_length: int) -> list[str]:
+def usual_texts(tokenizer: "Tokenizer", max_length: int) -> list[str]:
     """Return a text of each padded length up to the usual one."""
     candidates = [" ".join("a" * count) for count in range(1, min(USUAL_LENGTH, max_length))]
     counts = [len(tokens) for tokens in tokenizer(candidates)] if candidates else []

@@ -19,6 +19,7 @@ import kzoo.serve
 from kzoo.decoding import SearchSettings
 from kzoo.errors import UserError
 from kzoo.models import RecurrentBackbone, Translator
+from kzoo.models import images as model_images
 from kzoo.presets import image_text_tiny
 from kzoo.serve import about
 from kzoo.serve import images as decoding
@@ -121,13 +122,13 @@ def test_pictures(served):
 
 def test_a_picture_is_decoded_once_and_one_at_a_time(served, monkeypatch):
     """In the thread for checks; a picture can take hundreds of megabytes, and a third of a second."""
-    threads, read = [], decoding.read_picture
+    threads, read = [], model_images.read_picture
 
     def noted(*arguments):
         threads.append(threading.current_thread().name)
         return read(*arguments)
 
-    monkeypatch.setattr(decoding, "read_picture", noted)
+    monkeypatch.setattr(model_images, "read_picture", noted)
     _, address = served(pictures)
     assert post(address, text=TEXT, image=base64_text(picture_file())).status_code == 200
     assert threads == ["checks_0"]

@@ -33,9 +33,9 @@ def preset(tmp_path_factory):
 
 
 @contextmanager
-def serving(preset):
+def serving(preset, *options):
     """Give a process that serves the preset, and its port."""
-    command = [sys.executable, "-m", "kzoo", "serve", str(preset), "--port", "0", "--beam", "2"]
+    command = [sys.executable, "-m", "kzoo", "serve", str(preset), "--port", "0", "--beam", "2", *options]
     with subprocess.Popen([*command, "--max-batch", "4"], stdout=subprocess.PIPE, text=True) as process:
         try:
             line = process.stdout.readline()
@@ -93,7 +93,7 @@ def whole(connection: socket.socket) -> bytes:
 def test_a_server_from_its_start_to_its_end(preset):
     expected = load(preset).translate(TEXTS, beam_size=2)
     body = json.dumps({"instances": TEXTS}).encode()
-    with serving(preset) as (process, port):
+    with serving(preset, "--engine", "keras") as (process, port):
         slow = begun(port, 100, b"{")
         assert predict(port) == expected
 

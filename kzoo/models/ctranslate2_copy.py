@@ -1,0 +1,41 @@
+"""A translator's copy that CTranslate2 runs, made from the weights at hand."""
+
+import hashlib
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import keras
+
+from kzoo.engine.conversion import convert
+from kzoo.engine.translator import CTranslate2Translator
+
+if TYPE_CHECKING:
+    from kzoo.models.translator import Translator
+
+
+class CTranslate2Copy:
+    """Makes the copy, and keeps it until the translator's weights or tokenizers change."""
+
+    def __init__(self):
+        self._made_of = self._copy = None
+
+    def of(self, translator: "Translator") -> CTranslate2Translator:
+        """Return the copy of a translator, which `kzoo.export.ctranslate2.why_not` says that there can be."""
+        tokenizers = translator.source_tokenizer, translator.target_tokenizer
+        made_of = _digest(translator.backbone.weights), *map(id, tokenizers)
+        if made_of != self._made_of:
+            with tempfile.TemporaryDirectory() as folder:
+                preset, model = Path(folder) / "preset", Path(folder) / "model"
+                translator.save_to_preset(preset, "float32")
+                convert(preset, model)
+                self._copy = CTranslate2Translator(preset, model=model)
+            self._made_of = made_of
+        return self._copy
+
+
+def _digest(weights: list) -> str:
+    found = hashlib.sha256()
+    for weight in weights:
+        found.update(keras.ops.convert_to_numpy(weight).tobytes())
+    return found.hexdigest()

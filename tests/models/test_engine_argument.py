@@ -1,0 +1,64 @@
+"""`translate(engine=…)`: CTranslate2 with the weights at hand."""
+
+import keras
+import numpy as np
+import pytest
+
+from kzoo.decoding import GNMT
+from kzoo.errors import UserError
+from kzoo.presets import image_text_tiny
+from kzoo.presets.pope import transformer
+from kzoo.text import SubwordTokenizer, train_subwords
+
+pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
+TEXTS = ["a dog runs", "", "the girl"]
+SIZES = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 24, "max_length": 16}
+GREEDY = {"beam_size": 1, "max_length": 8}  # without ties between hypotheses
+
+
+@pytest.fixture
+def translator():
+    model = transformer(
+        SubwordTokenizer(train_subwords(["a man", "a dog runs", "the girl"] * 9, 25)), **SIZES
+    )
+    change(model, seed=1)
+    return model
+
+
+def change(model, seed: int):
+    random = np.random.default_rng(seed)
+    model.set_weights([random.normal(0, 0.5, weight.shape) for weight in model.get_weights()])
+
+
+def test_weights_that_change_are_used(translator):
+    found = []
+    for seed in (1, 2):
+        change(translator, seed)
+        found.append(translator.translate(TEXTS, engine="ctranslate2", **GREEDY))
+        assert found[-1] == translator.translate(TEXTS, **GREEDY)
+    assert found[0] != found[1]
+
+
+def test_the_translator_s_own_search_is_used(translator):
+    translator.search = translator.search.changed(**GREEDY)
+    assert translator.translate(TEXTS, engine="ctranslate2") == translator.translate(TEXTS)
+    translator.search = translator.search.changed(max_length=3)
+    assert translator.translate(TEXTS, engine="auto") == translator.translate(TEXTS)
+
+
+def test_what_only_keras_does(translator):
+    for arguments in ({"prefixes": ["a", "", "a"]}, {"length_penalty": GNMT(0.6)}):
+        with pytest.raises(UserError, match="prefixes|GNMT"):
+            translator.translate(TEXTS, engine="ctranslate2", **GREEDY, **arguments)
+        assert translator.translate(TEXTS, engine="auto", **GREEDY, **arguments) == translator.translate(
+            TEXTS, **GREEDY, **arguments
+        )
+    with pytest.raises(UserError, match="one of auto, keras, ctranslate2"):
+        translator.translate(TEXTS, engine="torch")
+
+
+def test_a_model_that_ctranslate2_does_not_hold(translator):
+    keras.utils.set_random_seed(1)
+    reader = image_text_tiny(translator.source_tokenizer, image_shape=(2, 6), **SIZES)
+    with pytest.raises(UserError, match="text only"):
+        reader.translate(TEXTS, engine="ctranslate2")

@@ -1,0 +1,163 @@
+"""A server that translates with CTranslate2: Keras's answers over HTTP, and Keras only when it is needed."""
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+import time
+
+import httpx
+import numpy as np
+import pytest
+
+from kzoo.engine.translator import CTranslate2Translator
+from kzoo.hub import locate
+from kzoo.serve import Limits, Served, create_app
+
+pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
+PRESET = "pope_tiny_multi30k_en_de"
+TEXTS = ["A dog runs.", "", "Two dogs run."]
+LIMITS = Limits(characters=2000, sentences=8)
+BEAM = 3
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KZOO_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def asked(*requests, until=lambda answer: True) -> list[httpx.Response]:
+    """Return the answers to requests that come at once: paths, or paths and bodies.
+
+    They are asked again as long as `until` does not hold for the last answer.
+    """
+
+    async def main():
+        served = Served(CTranslate2Translator(locate(PRESET)), "m", beam_size=BEAM, limits=LIMITS)
+        app = create_app(served)
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client,
+            asyncio.timeout(300),
+        ):
+            while not served.ready:
+                await asyncio.sleep(0.01)
+            while True:
+                answers = await asyncio.gather(*(send(client, request) for request in requests))
+                if until(answers[-1]):
+                    return answers
+                await asyncio.sleep(0.2)
+
+    return asyncio.run(main())
+
+
+async def send(client, request):
+    if isinstance(request, str):
+        return await client.get(request)
+    return await client.post(request[0], json=request[1], timeout=300)
+
+
+def predict(**body):
+    return "/v1/models/m:predict", body
+
+
+def test_translations_and_scores_are_keras_s(shelved):
+    """Of many requests at once, whose sentences share batches."""
+    expected = shelved(PRESET).n_best(TEXTS, beam_size=BEAM)
+    requests = [predict(inputs=[text]) for text in TEXTS for _ in range(5)]
+    *single, several = asked(*requests, predict(inputs=TEXTS, signature_name="n_best"))
+    for answer, best in zip(single, (best for best in expected for _ in range(5)), strict=True):
+        found = answer.json()["outputs"]
+        assert found["translation"] == [best[0].text]
+        np.testing.assert_allclose(found["score"], best[0].score, atol=1e-4)
+    outputs = several.json()["outputs"]
+    for best, texts, scores in zip(expected, outputs["translation"], outputs["score"], strict=True):
+        assert texts == [one.text for one in best] + [""] * (BEAM - len(best))
+        np.testing.assert_allclose(scores[: len(best)], [one.score for one in best], atol=1e-4)
+
+
+def test_the_engine_is_named():
+    metadata, metrics, ready = asked("/v1/models/m/metadata", "/metrics", "/readyz")
+    assert metadata.json()["metadata"]["engine"] == "ctranslate2 float32"
+    assert 'kzoo_engine_info{engine="ctranslate2 float32"} 1.0' in metrics.text
+    assert ready.status_code == 200
+
+
+def test_limits_and_refusals_are_the_same():
+    page = {"text": "A dog.", "image": "aaaa"}
+    answers = asked(
+        predict(instances=["a " * 400]),
+        predict(instances=["a"] * 9),
+        predict(instances=[{"text": "a", "prefix": "\u2603"}], signature_name="prefixed"),
+        ("/page/translate", page),
+    )
+    messages = "the model reads at most 255", "at most 8", "vocabulary lacks", "text only"
+    for answer, message in zip(answers, messages, strict=True):
+        assert answer.status_code == 400
+        assert message in answer.json()["error"]
+
+
+def test_texts_of_several_sentences():
+    text = "A dog runs. Two dogs run."
+    answer, page = asked(
+        predict(inputs=[text], split_sentences=True), ("/page/translate", {"text": text, "n": 2})
+    )
+    expected = " ".join(CTranslate2Translator(locate(PRESET)).translate(["A dog runs.", "Two dogs run."]))
+    assert answer.json()["outputs"]["translation"] == [expected]
+    assert page.json()["hypotheses"][0]["text"] == expected
+
+
+def test_keras_gives_prefixed_translations_and_attention(shelved):
+    """The page is answered at once; attention is there when Keras is loaded."""
+    seen = []
+
+    def drawn_at_last(answer) -> bool:
+        seen.append(answer.json())
+        return "weights" in seen[-1]["attention"][0]
+
+    rows = [{"text": text, "prefix": "Ein"} for text in TEXTS[:1]]
+    prefixed, page = asked(
+        predict(instances=rows, signature_name="prefixed"),
+        ("/page/translate", {"text": TEXTS[0]}),
+        until=drawn_at_last,
+    )
+    assert "is being prepared" in seen[0]["attention"][0]["note"]
+    keras = shelved(PRESET)
+    [best] = keras.n_best(TEXTS[:1], beam_size=BEAM, prefixes=["Ein"])
+    assert prefixed.json()["predictions"][0]["translation"] == [one.text for one in best]
+    [drawn] = page.json()["attention"]
+    expected = keras.attention(TEXTS[0], page.json()["hypotheses"][0]["text"])[2]
+    np.testing.assert_allclose(drawn["weights"], expected, atol=1e-3)
+    assert seen[0]["hypotheses"] == page.json()["hypotheses"]
+
+
+def test_the_command_imports_no_deep_learning():
+    """Whoever imports it fails; and a client gets its answer over a socket."""
+    code = (
+        "import sys\n"
+        "heavy = ('keras', 'keras_hub', 'tensorflow', 'jax', 'torch', 'transformers')\n"
+        "for name in heavy: sys.modules[name] = None\n"
+        f"sys.argv = ['kzoo', 'serve', '{PRESET}', '--name', 'm', '--port', '0']\n"
+        "from kzoo.cli import main; main()"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            line = process.stdout.readline()
+            assert "ctranslate2 float32" in line
+            address = re.search(r"http://\S+:\d+", line)[0]
+            end = time.monotonic() + 60
+            while True:
+                try:
+                    if httpx.get(f"{address}/readyz").status_code == 200:
+                        break
+                except httpx.TransportError:
+                    assert time.monotonic() < end
+                time.sleep(0.05)
+            answer = httpx.post(f"{address}/v1/models/m:predict", content=json.dumps({"inputs": TEXTS[:1]}))
+            assert answer.json()["outputs"]["translation"] == ["Ein Hund rennt."]
+        finally:
+            process.terminate()
+        assert process.wait(30) == 0
