@@ -22,9 +22,10 @@ ALLOWED = {
     # `translator.export(…)` calls the export, which knows the models.
     "models": {"models", "layers", "decoding", "engine", "export", "hub", "text", "errors", "files"},
     "presets": {"presets", "models", "decoding", "hub", "text", "errors", "files"},
-    "evaluation": {"evaluation", "data", "scenes", "presets", "decoding", "text", "errors", "files"},
+    "evaluation": {"evaluation", "data", "scenes", "presets", "decoding", "hub", "text", "errors", "files"},
     "export": {"export", "engine", "models", "decoding", "text", "errors", "files"},
-    "serve": {"serve", "engine", "models", "presets", "decoding", "text", "errors", "files"},
+    "serve": {"serve", "engine", "models", "presets", "layers", "decoding", "hub", "text", "errors", "files"}
+    | {"scenes"},  # the page's examples
     "cli": {
         "cli",
         "training",

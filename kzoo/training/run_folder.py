@@ -122,7 +122,8 @@ def _check_goes_on(folder: Path, recipe: Recipe, epochs: int):
     if _may_have_begun_with_another_penalty(folder, recipe):
         print(
             f"{folder} was begun by an earlier version: if its bridge's penalty had the weight 1, now 1/64, "
-            f"stop and write penalty_weight = 1 under model in the recipe and in the run's {RECIPE}"
+            "stop and write penalty_weight = 1 and use_bias = false under model in the recipe and in the "
+            f"run's {RECIPE}"
         )
     if recipe.epochs < epochs:
         raise UserError(

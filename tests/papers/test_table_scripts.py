@@ -158,10 +158,10 @@ def test_the_bridge_paper_s_numbers_are_its_own():
     assert [table2[name]["ObjNumber"] for name in table2] == [60.58, 70.01, 72.19, 73.29]
 
 
-def test_the_base_size_is_the_bridge_paper_s_but_for_the_penalty_s_weight():
+def test_the_base_size_is_the_bridge_paper_s_but_for_the_penalty():
     script = runpy.run_path(str(TRAINING / "attention_bridge/tables.py"))
     line = script["beside_the_paper"](script["whole_recipe"]("base", 1, None))
-    assert line.endswith("differ in: penalty_weight 0.015625 (1.0).")
+    assert line.endswith("differ in: penalty_weight 0.015625 (1.0), use_bias True (False).")
     line = script["beside_the_paper"](script["whole_recipe"]("tiny", 1, ["model.width=512"]))
     assert "embedding_dim 128 (512)" in line
     assert " width " not in line

@@ -41,7 +41,7 @@ def test_base_has_the_sizes_of_section_3(settings, counted):
 def test_of_four_languages_with_10_000_subwords_each_base_has_98_7_million_parameters():
     model = attention_bridge_m2m(vocabulary_size=7)
     assert model.backbone.count_params() == parameters(4, 7)
-    assert parameters(4, 10_000) == 98_747_456
+    assert parameters(4, 10_000) == 98_747_456 + 1024 + 10  # the bridge's biases
 
 
 def test_base_drops_where_the_authors_toolkit_does():
@@ -51,10 +51,12 @@ def test_base_drops_where_the_authors_toolkit_does():
 
 
 @pytest.mark.parametrize("builder", [attention_bridge_bilingual, attention_bridge_m2m_tiny])
-def test_the_penalty_has_a_64th_of_the_weight_in_eq_3_unless_asked_for(builder):
+def test_the_penalty_is_the_authors_toolkit_s_unless_asked_for(builder):
     languages = {"languages": ("en", "de"), "vocabulary_size": 7, "hidden_dim": 8}
-    assert builder(**languages).backbone.bridge.penalty_weight == 1 / 64
-    assert builder(**languages, penalty_weight=1.0).backbone.bridge.penalty_weight == 1
+    bridge = builder(**languages).backbone.bridge
+    assert (bridge.penalty_weight, bridge.use_bias, bridge.squared) == (1 / 64, True, True)
+    bridge = builder(**languages, penalty_weight=1.0, use_bias=False).backbone.bridge
+    assert (bridge.penalty_weight, bridge.use_bias, bridge.squared) == (1, False, True)
 
 
 def test_the_optimizer_is_the_paper_s_sgd_with_its_toolkit_s_clipping():
