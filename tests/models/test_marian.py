@@ -8,6 +8,7 @@ import ctranslate2
 import keras
 import numpy as np
 import pytest
+from fastapi.testclient import TestClient
 from sacremoses import MosesPunctNormalizer
 from scipy.special import log_softmax
 
@@ -19,6 +20,7 @@ from kzoo.models.marian import read_marian
 from kzoo.models.tensor_files import read_tensors
 from kzoo.presets import load
 from kzoo.presets.shelf import locate
+from kzoo.serve import Served, create_app
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("transformers", reason="transformers is not installed")
@@ -245,6 +247,17 @@ def test_translations_are_transformers(trained):
     assert len(clear) > 150
     assert [ours[number] for number in clear] == [expected[number][0] for number in clear]
     assert sum(map(str.__ne__, engine.translate(sentences), translator.translate(sentences))) <= 1  # a tie
+
+
+@pytest.mark.parametrize("engine", [load, lambda folder: CTranslate2Translator(locate(folder))])
+def test_the_server_gives_the_same_translations(engine, trained):
+    texts = ["A dog runs.", "Two men sing."]
+    app = create_app(Served(engine(trained), "opus", beam_size=2))
+    with TestClient(app) as client:
+        answer = client.post("/v1/models/opus:predict", json={"instances": texts})
+    assert answer.status_code == 200, answer.text
+    found = [row["translation"] for row in answer.json()["predictions"]]
+    assert found == load(trained).translate(texts, beam_size=2)
 
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="SavedModels are TensorFlow's")
