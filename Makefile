@@ -8,6 +8,9 @@ BOTH = tests/layers tests/models tests/decoding tests/training
 NOT_TENSORFLOW = $(addprefix --ignore=tests/training/test_, \
     language_model.py preparation.py starting_preset.py stopped_families.py \
     without_tensorflow.py)
+# Several processes, killed runs and the browser: minutes, so only in test-all.
+SLOW = tests/training/test_strategies.py tests/training/test_survival.py tests/training/test_stopped_workers.py
+BROWSER = tests/serve/test_page_in_browser.py
 ONCE = tests/data tests/engine tests/text tests/evaluation tests/papers $(filter-out tests/test_cli.py,$(wildcard tests/test_*.py))
 
 .PHONY: demo test test-tensorflow test-jax test-served test-once test-torch test-all wheels docs lint setup clean
@@ -20,16 +23,17 @@ test: setup lint
 	$(MAKE) --no-print-directory --output-sync --jobs=3 test-tensorflow test-jax test-served test-once
 
 test-tensorflow: setup
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q $(BOTH) $(NOT_TENSORFLOW)
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q $(BOTH) $(NOT_TENSORFLOW) $(SLOW:%=--ignore=%)
 
 # What users meet first, on the default backend; SavedModels and the service are TensorFlow's.
 test-served: setup
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q tests/test_cli.py tests/presets tests/export tests/serve
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q tests/test_cli.py tests/presets tests/export tests/serve \
+	    --ignore=$(BROWSER)
 
 # Two processes: XLA's compiler ends one that has compiled all of it (a segmentation fault).
 test-jax: setup
 	KERAS_BACKEND=jax $(BIN)/python -m pytest -q $(filter-out tests/training,$(BOTH))
-	KERAS_BACKEND=jax $(BIN)/python -m pytest -q tests/training
+	KERAS_BACKEND=jax $(BIN)/python -m pytest -q tests/training $(SLOW:%=--ignore=%)
 
 test-once: setup
 	KERAS_BACKEND=jax $(BIN)/python -m pytest -q $(ONCE)
@@ -38,8 +42,11 @@ test-once: setup
 test-torch: setup
 	KERAS_BACKEND=torch $(BIN)/python -m pytest -q tests/layers
 
-# Also what takes minutes or the network: fresh environments, the documentation and its examples, transformers.
+# Also what takes minutes or the network: killed runs, several processes, the browser, fresh environments, the
+# documentation and its examples, transformers.
 test-all: test docs .venv-torch/ready
+	KZOO_SLOW=1 KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q $(SLOW) $(BROWSER)
+	KZOO_SLOW=1 KERAS_BACKEND=jax $(BIN)/python -m pytest -q $(SLOW)
 	KZOO_SLOW=1 $(BIN)/python -m pytest -q tests/slow tests/test_docs.py
 	KERAS_BACKEND=tensorflow .venv-torch/bin/python -m pytest -q tests/models/test_marian.py
 
