@@ -72,7 +72,7 @@ class CTranslate2Translator:
         except ImportError:
             raise UserError("CTranslate2 is not installed: pip install ctranslate2") from None
         settings, model = read_object(folder / "translator.json"), model or converted(folder)
-        self.folder, self.threads = folder, threads or len(os.sched_getaffinity(0))
+        self.folder, self.threads = folder, threads or _cores()
         self.source_language = settings.get("source_language")
         self.search = own_search(folder)
         self.compute_type = compute_type
@@ -197,6 +197,10 @@ class CTranslate2Translator:
                 length = padded_length(len(sentence), self.max_length)
                 by_limit.setdefault(output_limit(search, length, self.max_length), []).append(number)
         return by_limit
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def why_not_searched(search: SearchSettings) -> str | None:
