@@ -255,10 +255,12 @@ def test_taggers_are_trained_again_for_other_vectors_only():
     script = runpy.run_path(str(TRAINING / "glyph/tables.py"))
     recipe = script["recipe_of"]("EMB", "tiny", None)
     row = {"recipe": {k: v for k, v in dataclasses.asdict(recipe).items() if k != "accumulate"}}  # older
+    row["tagger"] = {"dropout": 0.1, "output_dropout": 0.5}
     has_vectors_of = script["has_vectors_of"]
     assert has_vectors_of(row, recipe)
     assert has_vectors_of(row, dataclasses.replace(recipe, beam_size=1, length_penalty=0.0))
     assert not has_vectors_of(row, dataclasses.replace(recipe, epochs=11))
+    assert not has_vectors_of({"recipe": row["recipe"]}, recipe)  # from before its dropout was the paper's
     assert not has_vectors_of(None, recipe)
 
 

@@ -33,7 +33,8 @@ from kzoo.evaluation import evaluate, score_translations
 from kzoo.evaluation.markdown import markdown_table
 from kzoo.evaluation.scores import write_scores
 from kzoo.files import write_json
-from kzoo.layers.glyph_architectures import ARCHITECTURES
+from kzoo.hub.integrity import read_object
+from kzoo.layers.glyph_architectures import ARCHITECTURES, read_options
 from kzoo.presets import load
 from kzoo.text import render_glyphs
 from kzoo.training import Recipe, make_recipe, read_recipe
@@ -299,6 +300,7 @@ def trained(name: str, size: str, runs: Path, overrides: list[str] | None) -> tu
 
 def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
     """Train a translator, then translate and score validation and test; or read its existing scores."""
+    check_encoder(recipe, folder)
 
     def score(translator, path: Path):
         splits, languages = [recipe.validation, "test"], (recipe.source, recipe.target)
@@ -310,9 +312,33 @@ def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
     return scored_once(recipe, folder, score)[:2]
 
 
+def check_encoder(recipe: Recipe, folder: Path):
+    """Refuse a run from before the architectures were those of Table 1: a name may have meant another one.
+
+    Raises:
+        UserError: the run in the folder has another encoder than the recipe.
+    """
+    saved = folder / "preset" / "config.json"
+    if not recipe.preset.startswith("glyph") or not saved.exists():
+        return
+    trained_one = encoder_of(read_options(read_object(saved)["config"]["glyph_options"]))
+    if trained_one != encoder_of({**recipe.model, **recipe.model.get("glyph_options", {})}):
+        raise UserError(f"{folder} holds a run of another encoder, {trained_one}: give other --runs")
+
+
+def encoder_of(options: dict) -> str:
+    """Return an encoder's architecture, with its F where it may choose one."""
+    architecture = options["architecture"]
+    default = ARCHITECTURES[architecture].num_features
+    return architecture if default is None else f"{architecture}:{options.get('num_features') or default}"
+
+
 def has_vectors_of(row: dict | None, recipe: Recipe) -> bool:
-    """Return whether a tagger's row is there, of this recipe's vectors, which no beam search changes."""
-    if row is None:
+    """Return whether a tagger's row is there, of this recipe's vectors, which no beam search changes.
+
+    A row that does not say where its tagger had dropout is of another tagger than the paper's.
+    """
+    if row is None or "tagger" not in row:
         return False
     changes = {"beam_size": recipe.beam_size, "length_penalty": recipe.length_penalty}
     return dataclasses.replace(make_recipe(row["recipe"]), **changes) == recipe
