@@ -129,7 +129,7 @@ class Recipe:
     train: list[str] = key(
         [],
         """for `"files"`: aligned text files, one per language (`source`, `target`; or those of `languages`
-        that are trained, in that order), or one table (`.tsv`, `.csv`).""",
+        that are trained, in that order), or one table, `"my.tsv"` (or `.csv`).""",
         OWN_FILES,
         path=True,
     )
@@ -353,7 +353,7 @@ def _from_folder(folder: Path, name: str, value):
         return value
     if isinstance(value, list):
         return [_path(folder, item) for item in value]
-    return _path(folder, value) if KEYS[name].type is str else value
+    return _path(folder, value)
 
 
 def _path(folder: Path, value):
@@ -415,6 +415,9 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
     if isinstance(values.get("truncate"), bool):  # in runs of before `too_long`
         others = {name: value for name, value in values.items() if name != "truncate"}
         values = {"too_long": "truncate" if values["truncate"] else "error", **others}
+    for name in {"train", "val", "test"} & values.keys():
+        if isinstance(values[name], str):  # one table
+            values = {**values, name: [values[name]]}
     for name, value in values.items():
         if name not in KEYS:
             raise UserError(

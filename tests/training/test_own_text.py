@@ -42,6 +42,9 @@ def test_paths_are_relative_to_the_recipe(tmp_path, monkeypatch):
     assert (recipe.val, recipe.test) == (["/val.en", "/home/me/val.de"], ["a", "b"])
     monkeypatch.chdir(folder)
     assert read_recipe("my.toml").train == ["train.en", "train.de"]  # as runs have recorded them
+    (folder / "my.toml").write_text(f'{text}train = "my.tsv"\n')  # one table
+    recipe = read_recipe("my.toml", ["val=my.csv", "test=0.1"])
+    assert (recipe.train, recipe.val, recipe.test) == (["my.tsv"], ["my.csv"], 0.1)
     with pytest.raises(UserError, match="none.en: no such file .*the current folder is"):
         check_own_files(Recipe(**BASE, train=["none.en", "train.de"]))
 
