@@ -13,6 +13,7 @@ from kzoo.data.corpora import Corpus
 from kzoo.data.text_files import (
     Text,
     check_aligned,
+    check_text,
     not_aligned,
     plain_lines,
     read_lines,
@@ -26,7 +27,11 @@ Columns = Sequence[int] | Sequence[str]  # numbers from 1, or names in a first l
 SEPARATORS = ",;\t"  # of CSV: spreadsheets write a semicolon where the comma is in numbers
 SAMPLE = 100  # lines by which the separator is found
 NAME_IT = "name it .tsv and give it alone, or give a column of it"
-TITLES = {"source", "target", "src", "tgt", "trg", "sentence", "text", "translation", "reference"}
+TITLES = {
+    *("source", "target", "src", "tgt", "trg", "sentence", "text", "translation", "reference"),
+    *("english", "german", "deutsch", "french", "français", "czech", "čeština", "spanish", "español"),
+    *("chinese", "中文", "indonesian", "russian", "русский", "italian", "italiano", "japanese", "日本語"),
+}
 SEED = 1  # not a recipe's: runs with different seeds are compared on the same sentences
 
 
@@ -50,8 +55,8 @@ def open_files(
             order of `languages`.
 
     Raises:
-        UserError: no split at all, a file that does not exist, or files that are neither one per language nor
-            a table.
+        UserError: no split at all, a file that does not exist or is no text, or files that are neither one
+            per language nor a table.
 
     Example:
         >>> corpus = open_files(train=("train.id", "train.zh"), val="val.tsv.gz", languages=("id", "zh"))
@@ -111,6 +116,8 @@ def _files(split: str, paths: Paths, count: int) -> tuple[Path, ...]:
         raise UserError(
             f"split {split}: {table} is a table, which has all languages: give it alone, or text files"
         )
+    for file in filter(Path.is_file, files):
+        check_text(file)  # a spreadsheet is named as one, whatever else is wrong
     more = split == "test" and count == 2 and len(files) > 2  # further references
     if not (table or more or len(files) == count):
         seen = ", ".join(map(str, files)) or "nothing"

@@ -29,6 +29,8 @@ NOT_TEXT = {
     rb"7z\xbc\xaf": "a 7z archive",
     rb"Rar!\x1a": "a RAR archive",
     rb"\x28\xb5\x2f\xfd": "packed by Zstandard",
+    rb"\x5d\x00\x00": "packed by LZMA",
+    rb"\x1f\x9d": "packed by compress",
     rb"(?s:.{257}ustar)": "a tar archive",
 }
 # UTF-32 first: its mark begins as UTF-16's.
@@ -71,6 +73,11 @@ def read_bytes(path: Path) -> bytes:
 def text_chunks(path: Path) -> Iterator[bytes]:
     """Yield the contents of a text file, unpacked, in UTF-8; for the errors see `read_lines`."""
     return as_utf8(_chunks(path), str(path))
+
+
+def check_text(path: Path):
+    """Raise `UserError` for a file whose beginning cannot be read or is not that of text."""
+    next(text_chunks(path))
 
 
 def as_utf8(chunks: Iterable[bytes], where: str) -> Iterator[bytes]:

@@ -12,6 +12,8 @@ from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
 from kzoo.layers.glyph_architectures import FORMAT, read_options
 
 SOURCE_EMBEDDINGS = ("lookup", "glyph")
+# Beyond any machine and any model: building more would not end, or fill the memory.
+MOST_LAYERS, LARGEST_SIZE = 1000, 10**7
 
 
 class TranslationBackbone(Backbone):
@@ -21,8 +23,9 @@ class TranslationBackbone(Backbone):
         """Keep a constructor's `locals()`, but Keras's own, as JSON has them.
 
         Raises:
-            ValueError: an argument annotated as an int, a size, that is no whole number of at least 1; one
-                annotated as ints, the sizes of a stack, with such a size or none; a dropout outside [0, 1).
+            ValueError: an argument annotated as an int, a size, that is no whole number of at least 1 or is
+                too large to be built; one annotated as ints, the sizes of a stack, with such a size or none;
+                a dropout outside [0, 1).
         """
         for name, parameter in inspect.signature(arguments["__class__"].__init__).parameters.items():
             value = arguments[name]
@@ -83,13 +86,16 @@ def unit_normal() -> keras.initializers.Initializer:
 
 
 def check_sizes(name: str, value: int | list[int]):
-    """Raise `ValueError` for a size, or one of a stack's, that is not a whole number of at least 1."""
+    """Raise `ValueError` for a size, or one of a stack's, that is no whole number from 1 to the most."""
     if value == []:
         raise ValueError(f"no {name}: give at least one")
+    one = f"each of {name}" if isinstance(value, list) else name
+    most = MOST_LAYERS if name.endswith("layers") else LARGEST_SIZE
     for size in value if isinstance(value, list) else [value]:
         if not isinstance(size, Integral) or size < 1:
-            one = f"each of {name}" if isinstance(value, list) else name
             raise ValueError(f"{one} is a whole number of at least 1, not {size!r}")
+        if size > most:
+            raise ValueError(f"{one} is at most {most:,}, not {size:,}")
 
 
 def check_names(settings: dict, *takers: Callable):

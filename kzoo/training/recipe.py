@@ -25,8 +25,9 @@ from kzoo.presets.shelf import MODULES, builder_module, is_builder
 # The zoo's own recipes: in a clone; in an installation.
 FOLDERS = (Path(__file__).parents[2] / "training", Path(__file__).parents[1] / "recipes")
 
-Whole = Annotated[int, Meta(ge=0)]
-Positive = Annotated[int, Meta(ge=1)]
+# Up to what Keras's and TensorFlow's 32-bit counters hold; batches, up to what could be in memory.
+Whole = Annotated[int, Meta(ge=0, le=10**9)]
+Positive = Annotated[int, Meta(ge=1, le=10**9)]
 Amount = Annotated[float, Meta(ge=0)]
 Below1 = Annotated[float, Meta(ge=0, lt=1)]
 HeldOut = list[str] | Positive | Annotated[float, Meta(gt=0, lt=1)]
@@ -129,7 +130,7 @@ class Recipe:
     train: list[str] = key(
         [],
         """for `"files"`: aligned text files, one per language (`source`, `target`; or those of `languages`
-        that are trained, in that order), or one table (`.tsv`, `.csv`).""",
+        that are trained, in that order), or one table, `"my.tsv"` (or `.csv`).""",
         OWN_FILES,
         path=True,
     )
@@ -198,10 +199,10 @@ class Recipe:
         TWO_LANGUAGES,
         BUILDER,
     )
-    tokens: Annotated[int, Meta(ge=2)] = key(
+    tokens: Annotated[int, Meta(ge=2, le=10**7)] = key(
         2048, "maximum tokens per batch on either side, padding included.", NOT_SENTENCES
     )
-    sentences: Whole = key(
+    sentences: Annotated[int, Meta(ge=0, le=10**6)] = key(
         0, "multilingual: rows per batch, instead of `tokens`; 0: use `tokens`.", SEVERAL_LANGUAGES
     )
     num_shapes: Positive = key(7, "maximum number of batch shapes.")
@@ -353,7 +354,7 @@ def _from_folder(folder: Path, name: str, value):
         return value
     if isinstance(value, list):
         return [_path(folder, item) for item in value]
-    return _path(folder, value) if KEYS[name].type is str else value
+    return _path(folder, value)
 
 
 def _path(folder: Path, value):
@@ -415,6 +416,9 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
     if isinstance(values.get("truncate"), bool):  # in runs of before `too_long`
         others = {name: value for name, value in values.items() if name != "truncate"}
         values = {"too_long": "truncate" if values["truncate"] else "error", **others}
+    for name in {"train", "val", "test"} & values.keys():
+        if isinstance(values[name], str):  # one table
+            values = {**values, name: [values[name]]}
     for name, value in values.items():
         if name not in KEYS:
             raise UserError(

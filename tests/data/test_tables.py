@@ -54,6 +54,14 @@ def test_titles_are_not_a_sentence(tmp_path):
     path.write_text("EN\tde\na\tb\n")
     assert "line 1: these are titles (EN, de)" in message_of(pairs_of, path)
     assert pairs_of(path, ["EN", "de"]) == [("a", "b")]
+    path.write_text("English\tDeutsch\na\tb\n")
+    assert "line 1: these are titles (English, Deutsch)" in message_of(pairs_of, path)
+
+
+def test_what_is_no_text_is_named_whatever_its_name(tmp_path):
+    path = tmp_path / "pairs.tsv.zst"
+    path.write_bytes(b"\x28\xb5\x2f\xfd\x04")
+    assert "is packed by Zstandard, not text" in message_of(open_files, path)
 
 
 @pytest.mark.parametrize("text", ["a, b,c\nd,e\n", 'a,"b\n', "a dog, big;ein Hund\n", "a\n"])

@@ -65,6 +65,8 @@ def test_what_is_no_text_is_named(tmp_path):
     assert message_of(read_lines, path).startswith(f"{path}: is a tar archive")
     path.write_bytes(b"\x28\xb5\x2f\xfd\x04")
     assert "Zstandard" in message_of(read_lines, path)
+    path.write_bytes(lzma.compress(b"a dog", format=lzma.FORMAT_ALONE))
+    assert "packed by LZMA" in message_of(read_lines, path)
     path.write_bytes("a dog".encode("utf-16")[:-1])
     assert message_of(read_lines, path).startswith(f"{path}: not valid UTF-16")
     for packing in (bz2, lzma):

@@ -207,6 +207,10 @@ def test_bad_settings_are_named():
         for wrong in (0, -1, 2.0):
             with pytest.raises(ValueError, match=f"{size} is a whole number of at least 1, not {wrong}"):
                 TransformerBackbone(50, **{**SETTINGS, size: wrong})
+        with pytest.raises(ValueError, match=f"{size} is at most .*, not 1,000,000,000"):
+            TransformerBackbone(50, **{**SETTINGS, size: 10**9})
+    with pytest.raises(ValueError, match="source_vocabulary_size is at most 10,000,000, not 1,000,000,000"):
+        TransformerBackbone(10**9)
     for rate in (1.0, -0.1):
         with pytest.raises(ValueError, match=f"dropout is at least 0 and less than 1, not {rate}"):
             TransformerBackbone(50, dropout=rate)

@@ -42,6 +42,9 @@ def test_paths_are_relative_to_the_recipe(tmp_path, monkeypatch):
     assert (recipe.val, recipe.test) == (["/val.en", "/home/me/val.de"], ["a", "b"])
     monkeypatch.chdir(folder)
     assert read_recipe("my.toml").train == ["train.en", "train.de"]  # as runs have recorded them
+    (folder / "my.toml").write_text(f'{text}train = "my.tsv"\n')  # one table
+    recipe = read_recipe("my.toml", ["val=my.csv", "test=0.1"])
+    assert (recipe.train, recipe.val, recipe.test) == (["my.tsv"], ["my.csv"], 0.1)
     with pytest.raises(UserError, match="none.en: no such file .*the current folder is"):
         check_own_files(Recipe(**BASE, train=["none.en", "train.de"]))
 
@@ -52,6 +55,8 @@ def test_paths_are_relative_to_the_recipe(tmp_path, monkeypatch):
         ({"val": 0}, "val is 0: expected .int. >= 1"),
         ({"test": 1.5}, "test is 1.5: expected .float. < 1"),
         ({"val": True}, "val is True"),
+        ({"tokens": 10**22}, "tokens is 10+: expected .int. <= 10000000"),
+        ({"accumulate": 10**20}, "accumulate is 10+: expected .int. <= 1000000000"),
         ({"columns": [0, 1]}, "columns is .0, 1.: expected .int. >= 1"),
         ({"too_long": "cut"}, "too_long is 'cut', not one of error, truncate, drop"),
         ({"val": 5, "images": "features"}, "shards and images are of splits that have files"),
