@@ -266,8 +266,13 @@ def _type(kind) -> str:
 
 
 def _notebook(path: Path) -> str:
-    cells = [
-        (cell["cell_type"], "".join(cell["source"])) for cell in json.loads(path.read_text("utf-8"))["cells"]
-    ]
-    text = "\n\n".join(text if kind == "markdown" else f"```python\n{text}\n```" for kind, text in cells)
-    return text.replace("](", "](../") + "\n"
+    """Return a notebook's text, its code, and what the code printed."""
+    blocks = []
+    for cell in json.loads(path.read_text("utf-8"))["cells"]:
+        text = "".join(cell["source"])
+        code = cell["cell_type"] == "code"
+        blocks.append(f"```python\n{text}\n```" if code else text.replace("](", "](../"))
+        printed = "".join("".join(output.get("text", "")) for output in cell.get("outputs", []))
+        if printed:
+            blocks.append(f"```text\n{printed.rstrip()}\n```")
+    return "\n\n".join(blocks) + "\n"

@@ -113,7 +113,7 @@ def test_recipes_can_be_read(page, tmp_path):
     ],
 )
 def test_it_runs(page, tmp_path):
-    needs = ("hf://", "evaluate_embeddings(")  # a network; SentEval's data, and half an hour
-    lines = [line for line in PAGES[page].splitlines() if not any(text in line for text in needs)]
+    left_out = "evaluate_embeddings("  # needs SentEval's data, and half an hour
+    lines = [line for line in PAGES[page].splitlines() if left_out not in line]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "-c", "\n".join(lines)], cwd=tmp_path, env=environment, check=True)
