@@ -72,7 +72,10 @@ def glyph_embedding(
     vocabulary_size: int, width: int, glyph_options: dict | None, dtype, name: str
 ) -> GlyphEmbedding:
     """Return the layer that computes vectors of D = `width` numbers from `vocabulary_size` glyphs."""
-    encoder = GlyphCharEncoder(width, **(glyph_options or {}), dtype=dtype, name="glyph_encoder")
+    options = glyph_options or {}
+    if options.get("num_features") is not None:
+        check_sizes("num_features", options["num_features"])
+    encoder = GlyphCharEncoder(width, **options, dtype=dtype, name="glyph_encoder")
     return GlyphEmbedding(vocabulary_size, encoder, dtype=dtype, name=name)
 
 

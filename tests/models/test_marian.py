@@ -21,6 +21,7 @@ from kzoo.models.tensor_files import read_tensors
 from kzoo.presets import load
 from kzoo.presets.shelf import locate
 from kzoo.serve import Served, create_app
+from kzoo.training import Recipe, train
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("transformers", reason="transformers is not installed")
@@ -247,6 +248,16 @@ def test_translations_are_transformers(trained):
     assert len(clear) > 150
     assert [ours[number] for number in clear] == [expected[number][0] for number in clear]
     assert sum(map(str.__ne__, engine.translate(sentences), translator.translate(sentences))) <= 1  # a tie
+
+
+def test_it_is_fine_tuned(trained, tmp_path):
+    sizes = {"epochs": 1, "steps": 2, "tokens": 512, "average": 1}
+    recipe = Recipe(preset=str(trained), corpus="scenes", source="en", target="de", **sizes)
+    tuned, before = train(recipe, tmp_path / "run", verbose=0), read_marian(trained)
+    changes = [np.abs(a - b).max() for a, b in zip(tuned.get_weights(), before.get_weights(), strict=True)]
+    assert 0 < max(changes) < 0.1  # it went on from these weights
+    texts = ["A dog runs.", "Two men sing."]
+    assert load(tmp_path / "run").source_tokenizer(texts) == before.source_tokenizer(texts)
 
 
 @pytest.mark.parametrize("engine", [load, lambda folder: CTranslate2Translator(locate(folder))])

@@ -81,6 +81,10 @@ def test_glyphs_take_the_place_of_the_table():
     [
         ({"source_embedding": "picture"}, "source_embedding is one of lookup, glyph, not 'picture'"),
         ({"glyph_options": {"architecture": "fc_1"}}, "source_embedding='lookup' has no glyph_options"),
+        (
+            {"source_embedding": "glyph", "glyph_options": {"num_features": 10**20}},
+            "num_features is at most 10,000,000, not 100,000,000,000,000,000,000",
+        ),
         ({"decoder_units": ()}, "no decoder_units: give at least one"),
         ({"decoder_units": (4, 0)}, "each of decoder_units is a whole number of at least 1, not 0"),
         (

@@ -93,7 +93,7 @@ def test_a_bad_recipe_leaves_nothing(recipe, tmp_path):
         ({"model": {**recipe.model, "num_heads": 0}}, "num_heads is a whole number of at least 1, not 0"),
         (
             {"model": {**recipe.model, "max_length": 8}},
-            r"^split val \(\S+/val\.en\): sentence \d+ has \d+ subwords with its end symbol, the limit is 8: raise",
+            r"^split val \(\S+/val\.en\): sentence \d+ has \d+ subwords with its end symbol, the limit is 8",
         ),
         ({"preset": "attention_bridge_m2m_tiny"}, "attention_bridge_m2m_tiny needs languages in its recipe"),
         ({"language_model_epochs": 1}, "pope_tiny has no recurrent decoder to train first"),
