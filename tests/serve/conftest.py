@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import threading
+import time
 
 import pytest
 import uvicorn
@@ -28,6 +29,8 @@ def running(translator, **options):
         server = uvicorn.Server(uvicorn.Config(create_app(served), log_level="warning"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
         thread.start()
+        while not server.started:
+            time.sleep(0.01)
         try:
             yield "http://{}:{}".format(*bound.getsockname())
         finally:
