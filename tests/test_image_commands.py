@@ -151,7 +151,7 @@ def test_reports_own_files_with_the_pictures_of_their_features(folder):
     kzoo(*REPORT, "--pictures", folder)
     page = (folder / "page.html").read_text("utf-8")
     assert "text and features on test.id" in page
-    told = re.findall(r'<dt>features</dt><dd dir="auto" lang="zh">(\w+) <mark>(\d+)', page)
+    told = re.findall(r'<dt>features · [\d.]+</dt><dd dir="auto" lang="zh">(\w+) <mark>(\d+)', page)
     assert sorted(told) == [("dua", "10"), ("satu", "90"), ("tiga", "200")]
     pictures = shown(page)
     assert [str(picture[0, 0, 0]) for picture in pictures] == [shade for _, shade in told]
