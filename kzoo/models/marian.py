@@ -24,6 +24,7 @@ NEEDED = {
     "normalize_embedding": (False, False),
     "add_final_layer_norm": (False, False),
     "tie_word_embeddings": (True, True),
+    "static_position_embeddings": (True, True),
 }
 ACTIVATIONS = {"swish": "silu", "silu": "silu", "relu": "relu", "gelu": "gelu"}
 
@@ -57,14 +58,13 @@ def read_marian(folder: str | os.PathLike, name: str | None = None) -> Translato
         vocabularies.append(_read(folder / "target_vocab.json"))
     orders = [_order(vocabulary, config, folder) for vocabulary in vocabularies]
     tensors = read_tensors(folder)
-    backbone = TransformerBackbone(**settings)
+    try:
+        backbone = TransformerBackbone(**settings)
+    except ValueError as error:
+        raise UserError(f"{folder}/config.json: {error}") from None
     _assign(backbone, tensors, orders, config, folder)
     tokenizers = [
-        MarianTokenizer(
-            (folder / f"{side}.spm").read_bytes(),
-            [*SPECIAL.values(), *pieces],
-            config_file=f"{side}_tokenizer.json",
-        )
+        _tokenizer(folder, side, pieces)
         for side, (_, pieces) in zip(("source", "target"), (orders[0], orders[-1]), strict=True)
     ]
     source, target = _languages(options, name or folder.name)
@@ -72,6 +72,15 @@ def read_marian(folder: str | os.PathLike, name: str | None = None) -> Translato
     beam_size, alpha = config.get("num_beams") or 4, config.get("length_penalty") or 1.0
     translator.search = SearchSettings(beam_size, float(alpha))
     return translator
+
+
+def _tokenizer(folder: Path, side: str, pieces: list[str]) -> MarianTokenizer:
+    path, vocabulary = folder / f"{side}.spm", [*SPECIAL.values(), *pieces]
+    try:
+        # SentencePiece takes an empty file for a model.
+        return MarianTokenizer(path.read_bytes() or b"x", vocabulary, config_file=f"{side}_tokenizer.json")
+    except (OSError, RuntimeError):
+        raise UserError(f"{path} is damaged: fetch the repository again") from None
 
 
 def _read(path: Path) -> dict:

@@ -181,6 +181,8 @@ def test_punctuation_is_normalized_as_moses_does(tmp_path):
     [
         (lambda folder: (folder / "vocab.json").unlink(), "vocab.json"),
         (lambda folder: (folder / "source.spm").unlink(), "source.spm"),
+        (lambda folder: (folder / "source.spm").write_bytes(b"x" * 50), "source.spm is damaged"),
+        (lambda folder: (folder / "target.spm").write_bytes(b""), "target.spm is damaged"),
         (lambda folder: (folder / "vocab.json").write_text("{"), "vocab.json"),
         (lambda folder: (folder / "vocab.json").write_text('{"</s>": 0, "<unk>": 1}'), "special token"),
         (lambda folder: (folder / "model.safetensors").unlink(), "pytorch_model.bin"),
@@ -188,6 +190,9 @@ def test_punctuation_is_normalized_as_moses_does(tmp_path):
         (lambda folder: changed(folder, d_model=64), "shape"),
         (lambda folder: changed(folder, encoder_layers=3, decoder_layers=3), "layers.2"),
         (lambda folder: changed(folder, scale_embedding=False), "scale_embedding"),
+        (lambda folder: changed(folder, static_position_embeddings=False), "static_position_embeddings"),
+        (lambda folder: changed(folder, encoder_layers=10**9, decoder_layers=10**9), "num_layers is at most"),
+        (lambda folder: changed(folder, max_position_embeddings=0), "max_length"),
         (lambda folder: changed(folder, activation_function="x"), "activation_function"),
         (lambda folder: changed(folder, decoder_layers=1), "layers"),
         (lambda folder: changed(folder, d_model=None), "d_model"),
