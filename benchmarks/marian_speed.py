@@ -11,13 +11,13 @@ import argparse
 import os
 import sys
 import tempfile
-import time
 from pathlib import Path
 from statistics import median
 
 os.environ.setdefault("KERAS_BACKEND", "jax")
 import ctranslate2
 from ctranslate2.converters import TransformersConverter
+from engine_speed import seconds
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/models"))
 import marian_repositories as repositories
@@ -28,22 +28,7 @@ from kzoo.engine.translator import BATCH, CTranslate2Translator
 from kzoo.presets import load
 from kzoo.presets.shelf import locate
 
-BASE = {
-    "d_model": 512,
-    "encoder_layers": 6,
-    "decoder_layers": 6,
-    "encoder_attention_heads": 8,
-    "decoder_attention_heads": 8,
-    "encoder_ffn_dim": 2048,
-    "decoder_ffn_dim": 2048,
-}
 TOKENS = 32
-
-
-def seconds(function) -> float:
-    began = time.perf_counter()
-    function()
-    return time.perf_counter() - began
 
 
 def main():
@@ -55,7 +40,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["KZOO_CACHE"] = f"{folder}/cache"
-        repository = repositories.make(Path(folder) / "opus-mt-en-de", extra=58_000, **BASE)
+        repository = repositories.make(Path(folder) / "opus-mt-en-de", **repositories.BASE)
         compare(repository, f"{folder}/converted", options.rounds, options.sentences)
 
 

@@ -6,9 +6,8 @@ from collections.abc import Callable
 import keras
 import tensorflow as tf
 
-from kzoo.decoding.batched_search import output_limit
 from kzoo.decoding.beam_search import BeamSearch
-from kzoo.decoding.search_settings import SearchSettings
+from kzoo.decoding.search_settings import SearchSettings, output_limit
 from kzoo.export.graph_images import decode_pictures
 from kzoo.export.graph_search import by_group, in_batches, num_searches, padded_lengths
 from kzoo.export.graph_text import GraphLanguages, graph_tokenizer
@@ -118,8 +117,8 @@ class TextSearch:
                 self.progress(f"search {self.traced} of {of}: {rows} × {length} tokens")
             return beam_search(inputs)
 
-        compile = {"jit_compile": uses_xla(self.backbone), "autograph": False}
-        return tf.function(self.weights.reading(search), **compile)
+        reading = self.weights.reading(search)
+        return tf.function(reading, jit_compile=uses_xla(self.backbone), autograph=False)
 
 
 def bilingual_module(translator, search: TextSearch):

@@ -17,6 +17,17 @@ SIZES |= {
     for side in ("encoder", "decoder")
     for name, size in (("attention_heads", 4), ("ffn_dim", 48))
 }
+# What most of OPUS-MT's models have.
+BASE = {
+    "d_model": 512,
+    "encoder_layers": 6,
+    "decoder_layers": 6,
+    "encoder_attention_heads": 8,
+    "decoder_attention_heads": 8,
+    "encoder_ffn_dim": 2048,
+    "decoder_ffn_dim": 2048,
+    "extra": 58_000,
+}
 
 
 def subwords(sentences: list[str], size: int) -> bytes:
@@ -84,7 +95,7 @@ def make(
     with torch.no_grad():
         for name, weight in model.named_parameters():
             if "embed_positions" not in name and "layer_norm.weight" not in name:
-                weight.normal_(0, 0.15)
+                weight.normal_(0, 0.85 * config.d_model**-0.5)
         model.final_logits_bias.normal_()
     model.save_pretrained(folder)
     return folder
