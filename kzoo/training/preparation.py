@@ -5,11 +5,11 @@ import dataclasses
 import functools
 import hashlib
 import itertools
-import os
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import joblib
 import sentencepiece
 
 from kzoo.data.own_files import stream_pairs
@@ -82,7 +82,9 @@ def prepare(
         shards = max(1, round(count / pairs_per_shard))
         encoding = make_encoding(tokenizers, shards, recipe.seed)
         again = Digested(read())
-        rows, unknown = write_shards(unfinished, again, encoding, processes or _cores(), progress, count)
+        rows, unknown = write_shards(
+            unfinished, again, encoding, processes or joblib.cpu_count(), progress, count
+        )
         if again.digest() != digest:
             raise UserError("the training text changed while it was read: prepare it again")
         text = {
@@ -161,7 +163,3 @@ def _words(tokenizer) -> Callable[[list[str]], list[list[int]]]:
         return functools.partial(character_words, ids, UNKNOWN, END)
     processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.proto)
     return functools.partial(subword_words, processor)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
