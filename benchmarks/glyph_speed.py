@@ -79,7 +79,7 @@ class Model:
         source = [words[:15] for words in translator.source_tokenizer(list(text[0]))]
         target = [words[:15] for words in translator.target_tokenizer(list(text[1]))]
         self.batches = Batches(source, target, shapes=[shape], shuffle=False)
-        self.words = self.batches.num_words
+        self.words = self.batches.num_tokens
         self.sentences = list(text[0][: options.sentences])
         self.amount = {"training": self.words, "translating": len(self.sentences)}
 

@@ -67,9 +67,9 @@ class WorkerRows(WrappedBatches):
         )
 
     @property
-    def num_words(self) -> int:
+    def num_tokens(self) -> int:
         """Number of target tokens per epoch, over all workers."""
-        return self.batches.num_words
+        return self.batches.num_tokens
 
     def digest(self) -> str:
         """Return the SHA-256 of all workers' training data."""

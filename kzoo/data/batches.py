@@ -96,7 +96,7 @@ class Batches(BatchesByEpoch):
         self.start_epoch(0)
 
     @property
-    def num_words(self) -> int:
+    def num_tokens(self) -> int:
         """Number of target tokens per epoch, end symbols included."""
         return sum(len(sentence) + 1 for sentence in self.target)
 
@@ -157,7 +157,7 @@ class ShardedBatches(BatchesByEpoch):
         as for `Batches`.
 
     Attributes:
-        num_words: int. Number of target tokens per epoch, end symbols included.
+        num_tokens: int. Number of target tokens per epoch, end symbols included.
         dropped: int. Number of pairs that are left out.
 
     Raises:
@@ -177,16 +177,16 @@ class ShardedBatches(BatchesByEpoch):
         super().__init__(**kwargs)
         self.shards, self.seed = shards, seed
         self._limit, self._too_long = min(max_length or tokens, tokens), too_long
-        self.num_words, self.dropped, histograms = 0, 0, []
+        self.num_tokens, self.dropped, histograms = 0, 0, []
         for number in range(len(shards)):
             lengths = self._lengths(number)
             if too_long == "error":
                 check_longest(lengths.max(axis=1), self._limit, f"{shards.path(number)}: pair")
             kept = lengths[self._kept(lengths)]
             self.dropped += len(lengths) - len(kept)
-            self.num_words += int(kept[:, 1].sum())
+            self.num_tokens += int(kept[:, 1].sum())
             histograms.append(np.unique(kept.max(axis=1), return_counts=True))
-        if not self.num_words:
+        if not self.num_tokens:
             raise UserError(
                 f"{shards.folder}: each pair is longer than {self._limit}: raise max_length or tokens"
             )

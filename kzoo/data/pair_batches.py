@@ -79,10 +79,10 @@ class PairBatches(BatchesByEpoch):
         self.start_epoch(0)
 
     @property
-    def num_words(self) -> int:
+    def num_tokens(self) -> int:
         """Average number of target tokens per epoch, end symbols included."""
         counts = zip(self.batches, self._counts, strict=True)
-        return round(sum(batches.num_words * count / len(batches) for batches, count in counts))
+        return round(sum(batches.num_tokens * count / len(batches) for batches, count in counts))
 
     def __getitem__(self, index: int):
         pair, batch = self._plan[index]

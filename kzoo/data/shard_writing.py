@@ -116,12 +116,12 @@ def check_installed():
         raise UserError("shards need the package array_record: pip install -e '.[streaming]'")
 
 
-def character_words(ids: dict[str, int], unknown: int, end: int, texts: list[str]) -> list[list[int]]:
+def character_tokens(ids: dict[str, int], unknown: int, end: int, texts: list[str]) -> list[list[int]]:
     """Return the ids of each text's characters, followed by the end symbol."""
     return [[*(ids.get(character, unknown) for character in one_line(text)), end] for text in texts]
 
 
-def subword_words(processor, texts: list[str]) -> list[list[int]]:
+def subword_tokens(processor, texts: list[str]) -> list[list[int]]:
     """Return the ids of each text's subwords, followed by the end symbol."""
     return processor.encode([one_line(text) for text in texts], add_eos=True, num_threads=1)
 

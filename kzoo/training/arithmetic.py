@@ -83,8 +83,8 @@ def _region_kernels(backbone: keras.Model) -> int:
 def training_flops(
     backbone: keras.Model,
     sentences: int,
-    source_words: int,
-    target_words: int,
+    source_tokens: int,
+    target_tokens: int,
     squares: int,
     source_types: int = 0,
 ) -> float:
@@ -97,14 +97,14 @@ def training_flops(
     Args:
         backbone: a translator's backbone.
         sentences: int. Number of sentences, each with its picture if the model reads one.
-        source_words: int. Source tokens, end symbols included.
-        target_words: int. Target tokens, end symbols included.
+        source_tokens: int. Source tokens, end symbols included.
+        target_tokens: int. Target tokens, end symbols included.
         squares: int. Sum over the sentences of length².
         source_types: int. Distinct source tokens of each batch, summed: the glyphs that are encoded.
     """
     source, target = kernel_sizes(backbone)
     attentions = [layer for layer in backbone._flatten_layers() if isinstance(layer, MultiHeadAttention)]
-    products = source * source_words + target * target_words
+    products = source * source_tokens + target * target_tokens
     products += picture_products(backbone) * sentences + glyph_products(backbone) * source_types
     return 6.0 * products + 12.0 * len(attentions) * backbone.width * squares
 

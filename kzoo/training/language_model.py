@@ -90,13 +90,13 @@ def _read(model: keras.Model, folder: Path, data: str):
 
 def word_perplexity(model: keras.Model, batches: keras.utils.PyDataset, strategy: Strategy) -> float:
     """Return exp of the mean cross-entropy of all tokens, however they are batched."""
-    loss, words, parts = 0.0, 0.0, strategy.share(batches)
+    loss, tokens, parts = 0.0, 0.0, strategy.share(batches)
     for number in range(len(batches)):
         here = batches[number][2].sum()
         loss += float(model.test_on_batch(*parts[number])) * here
-        words += here
+        tokens += here
         model.reset_metrics()
-    return math.exp(loss / words)
+    return math.exp(loss / tokens)
 
 
 class TargetOnly(WrappedBatches):

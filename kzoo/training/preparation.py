@@ -16,9 +16,9 @@ from kzoo.data.own_files import stream_pairs
 from kzoo.data.shard_writing import (
     PAIRS,
     Encoding,
-    character_words,
+    character_tokens,
     check_installed,
-    subword_words,
+    subword_tokens,
     write_shards,
 )
 from kzoo.data.shards import INDEX, Shards, write_index
@@ -153,13 +153,13 @@ def survey(
 def make_encoding(tokenizers: list, shards: int, seed: int) -> Encoding:
     """Return how the tokenizers encode text, without the tokenizers: they would load a backend."""
     size = max(tokenizer.vocabulary_size() for tokenizer in tokenizers)
-    source, target = map(_words, (tokenizers[0], tokenizers[-1]))
+    source, target = map(_encoder, (tokenizers[0], tokenizers[-1]))
     return Encoding(source, target, END, UNKNOWN, "<u2" if size <= 1 << 16 else "<u4", shards, seed)
 
 
-def _words(tokenizer) -> Callable[[list[str]], list[list[int]]]:
+def _encoder(tokenizer) -> Callable[[list[str]], list[list[int]]]:
     if isinstance(tokenizer, CharacterTokenizer):
         ids = {word: number for number, word in enumerate(tokenizer.get_vocabulary()) if number > END}
-        return functools.partial(character_words, ids, UNKNOWN, END)
+        return functools.partial(character_tokens, ids, UNKNOWN, END)
     processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.proto)
-    return functools.partial(subword_words, processor)
+    return functools.partial(subword_tokens, processor)

@@ -90,7 +90,7 @@ class Account:
     Args:
         batches: int. Number of batches.
         sentences: int. Number of sentences in them.
-        source_words, target_words: int. Tokens, end symbols included, padding excluded.
+        source_tokens, target_tokens: int. Tokens, end symbols included, padding excluded.
         source_types: int. Distinct source tokens of each batch, summed.
         places: int. Tokens of both sides, padding included.
         squares: int. Sum over the sentences of the longer side's length².
@@ -99,8 +99,8 @@ class Account:
 
     batches: int = 0
     sentences: int = 0
-    source_words: int = 0
-    target_words: int = 0
+    source_tokens: int = 0
+    target_tokens: int = 0
     source_types: int = 0
     places: int = 0
     squares: int = 0
@@ -109,15 +109,15 @@ class Account:
     @property
     def padding(self) -> float:
         """The share of padding among all tokens."""
-        return 1 - (self.source_words + self.target_words) / max(1, self.places)
+        return 1 - (self.source_tokens + self.target_tokens) / max(1, self.places)
 
     def add(self, inputs: dict, labels, seconds: float):
         """Count a batch."""
-        sides = [(words != PAD).sum(axis=1) for words in (inputs["source"], labels)]
+        sides = [(tokens != PAD).sum(axis=1) for tokens in (inputs["source"], labels)]
         self.batches += 1
         self.sentences += int((sides[0] > 0).sum())
-        self.source_words += int(sides[0].sum())
-        self.target_words += int(sides[1].sum())
+        self.source_tokens += int(sides[0].sum())
+        self.target_tokens += int(sides[1].sum())
         self.source_types += np.unique(inputs["source"][inputs["source"] != PAD]).size
         self.places += inputs["source"].size + labels.size
         self.squares += int((sides[0].clip(sides[1]) ** 2).sum())
@@ -177,10 +177,10 @@ class RunReport(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         seconds = self.checkpoints.seconds
-        words = self.batches.num_words * self.checkpoints.batch / len(self.batches)
+        tokens = self.batches.num_tokens * self.checkpoints.batch / len(self.batches)
         here = seconds - self._before  # 0 if only the score was left
         share = (self.account.seconds - self._made) / here if here else 0.0
-        logs |= {"seconds": seconds, "tokens_per_second": words / seconds, "input_share": share}
+        logs |= {"seconds": seconds, "tokens_per_second": tokens / seconds, "input_share": share}
         self.epochs.append(logs)  # itself, to which later callbacks add
 
     def on_train_end(self, logs=None):
@@ -201,15 +201,15 @@ class RunReport(keras.callbacks.Callback):
         needed = trained * training_flops(
             self.model.backbone,
             account.sentences,
-            account.source_words,
-            account.target_words,
+            account.source_tokens,
+            account.target_tokens,
             account.squares,
             account.source_types,
         )
         precision = self.model.dtype_policy.compute_dtype
         peak = self.devices * measured_peak(precision)
         return [
-            ("target tokens per second", f"{trained * account.target_words / training:,.0f}"),
+            ("target tokens per second", f"{trained * account.target_tokens / training:,.0f}"),
             ("arithmetic needed for them", f"{needed / training / 1e9:,.1f} GFLOP/s"),
             ("  share of a matrix product", f"{needed / training / peak:.1%}"),
             (f"    which reaches, in {precision}", f"{peak / 1e9:,.0f} GFLOP/s"),

@@ -138,8 +138,8 @@ def test_num_words_is_the_target_words_of_an_epoch():
     words = corpus()
     batches = PairBatches(words, PAIRS, LANGUAGES, tokens=60)
     targets = [sentence for _, target in PAIRS for sentence in words[target]]
-    assert batches.num_words == sum(len(sentence) + 1 for sentence in targets)
-    assert sum(len(labels) for _, _, rows in epoch(batches) for _, _, labels in rows) == batches.num_words
+    assert batches.num_tokens == sum(len(sentence) + 1 for sentence in targets)
+    assert sum(len(labels) for _, _, rows in epoch(batches) for _, _, labels in rows) == batches.num_tokens
 
 
 @pytest.mark.parametrize("passes", [0.5, 2])
@@ -148,12 +148,12 @@ def test_num_words_is_the_average_of_epochs_that_end_within_a_pass(passes):
     whole = PairBatches(words, PAIRS, LANGUAGES, sentences=8, num_shapes=1)
     num_batches = int(passes * len(whole))
     batches = PairBatches(words, PAIRS, LANGUAGES, sentences=8, num_shapes=1, num_batches=num_batches)
-    assert batches.num_words == passes * whole.num_words
+    assert batches.num_tokens == passes * whole.num_tokens
     seen = []
     for _ in range(2):
         seen.append(sum(len(labels) for _, _, rows in epoch(batches) for _, _, labels in rows))
         batches.on_epoch_end()
-    assert np.mean(seen) == batches.num_words
+    assert np.mean(seen) == batches.num_tokens
 
 
 def test_pairs_have_orders_of_their_own():

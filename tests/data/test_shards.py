@@ -13,7 +13,7 @@ import pytest
 from unpadded import unpadded
 
 from kzoo.data import Batches, ShardedBatches, Shards
-from kzoo.data.shard_writing import Encoding, character_words, write_shards
+from kzoo.data.shard_writing import Encoding, character_tokens, write_shards
 from kzoo.data.shards import write_index
 from kzoo.data.unknown_characters import UnknownCharacters
 from kzoo.errors import UserError
@@ -22,7 +22,7 @@ from kzoo.text.tokenizers import END, UNKNOWN
 from kzoo.training.preparation import silent
 
 LETTERS = {letter: number for number, letter in enumerate("abcdefghijklmnop", 4)}
-numbered = functools.partial(character_words, LETTERS, UNKNOWN, END)
+numbered = functools.partial(character_tokens, LETTERS, UNKNOWN, END)
 COUNT = 230
 
 
@@ -70,7 +70,7 @@ def test_the_same_pairs_and_shapes_as_in_memory(shards, text):
         theirs.start_epoch(epoch)
         assert sorted(rows(ours)) == sorted(rows(theirs))
     assert ours.shapes == theirs.shapes
-    assert ours.num_words == theirs.num_words
+    assert ours.num_tokens == theirs.num_tokens
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -96,7 +96,7 @@ def test_truncated_as_in_memory(shards, text):
     sides = [[words[:9] for words in side] for side in map(words, zip(*text, strict=True))]
     ours, theirs = ShardedBatches(shards, 128, 4, max_length=10, too_long="truncate"), Batches(*sides, 128, 4)
     assert sorted(rows(ours)) == sorted(rows(theirs))
-    assert (ours.shapes, ours.num_words) == (theirs.shapes, theirs.num_words)
+    assert (ours.shapes, ours.num_tokens) == (theirs.shapes, theirs.num_tokens)
 
 
 def test_dropped_as_in_memory(shards, text):
@@ -105,9 +105,9 @@ def test_dropped_as_in_memory(shards, text):
     ours = ShardedBatches(shards, 128, 4, max_length=10, too_long="drop")
     theirs = Batches(*map(list, zip(*kept, strict=True)), 128, 4)
     assert sorted(rows(ours)) == sorted(rows(theirs))
-    assert (ours.shapes, ours.num_words, ours.dropped) == (
+    assert (ours.shapes, ours.num_tokens, ours.dropped) == (
         theirs.shapes,
-        theirs.num_words,
+        theirs.num_tokens,
         len(every) - len(kept),
     )
     assert 0 < ours.dropped < len(every)

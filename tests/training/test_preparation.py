@@ -76,7 +76,7 @@ def test_shards_hold_the_words_that_training_without_them_has(shards, recipe, si
     ours = ShardedBatches(shards, recipe.tokens)
     assert len(ours.shapes) == 7
     assert sentences(ours) == sentences(theirs)
-    assert (ours.shapes, ours.num_words) == (theirs.shapes, theirs.num_words)
+    assert (ours.shapes, ours.num_tokens) == (theirs.shapes, theirs.num_tokens)
 
 
 def test_the_index_says_what_they_hold(shards, recipe):

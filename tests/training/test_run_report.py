@@ -49,8 +49,8 @@ def test_batches_are_counted():
     made = [batches[i] for i in range(len(batches))]
     assert account.batches == len(batches) == len(made)
     assert account.sentences == 5
-    assert account.source_words == 14 + 5  # with the end symbols
-    assert account.target_words == batches.batches.num_words == 20 + 5
+    assert account.source_tokens == 14 + 5  # with the end symbols
+    assert account.target_tokens == batches.batches.num_tokens == 20 + 5
     assert account.places == sum(inputs["source"].size + labels.size for inputs, labels, _ in made)
     assert account.padding == pytest.approx(1 - 44 / account.places)
     assert account.source_types == 2 * len(batches)  # one word and the end symbol
@@ -61,7 +61,7 @@ def test_batches_are_counted():
 
 def test_a_short_run_reports_what_it_trained_not_what_was_made_ahead(monkeypatch):
     monkeypatch.setattr("kzoo.training.report.measured_peak", lambda dtype: 1e9)
-    account = Account(batches=15, sentences=30, source_words=150, target_words=300, places=450, seconds=1.0)
+    account = Account(batches=15, sentences=30, source_tokens=150, target_tokens=300, places=450, seconds=1.0)
     checkpoints = SimpleNamespace(seconds=0.0, batch=3)
     report = RunReport(counted(account), checkpoints, time.perf_counter())
     report.set_model(SimpleNamespace(backbone=transformer(), dtype_policy=keras.DTypePolicy("float32")))
@@ -82,7 +82,7 @@ def test_a_report_is_of_all_devices_and_of_this_start_alone(monkeypatch):
     """6 of the epoch's 10 seconds were of an earlier start, whose batches are not counted."""
     monkeypatch.setattr("kzoo.training.report.measured_peak", lambda dtype: 1e9)
     monkeypatch.setattr("kzoo.training.report.training_flops", lambda backbone, *counts: 1e9 * counts[-1])
-    account = Account(batches=1, sentences=1, source_words=5, target_words=8, source_types=2, places=16)
+    account = Account(batches=1, sentences=1, source_tokens=5, target_tokens=8, source_types=2, places=16)
     checkpoints = SimpleNamespace(seconds=6.0, batch=3)
     report = RunReport(counted(account), checkpoints, time.perf_counter(), devices=2)
     report.set_model(SimpleNamespace(backbone=None, dtype_policy=keras.DTypePolicy("float32")))
@@ -105,7 +105,7 @@ def test_a_report_says_where_the_time_went(monkeypatch):
     monkeypatch.setattr("kzoo.training.report.time", SimpleNamespace(perf_counter=lambda: clock.now))
     monkeypatch.setattr("kzoo.training.report.measured_peak", lambda dtype: 1e9)
     monkeypatch.setattr("kzoo.training.report.training_flops", lambda *counts: 1e9)
-    account = Account(batches=2, source_words=5, target_words=8, places=16, seconds=10.0)
+    account = Account(batches=2, source_tokens=5, target_tokens=8, places=16, seconds=10.0)
     report = RunReport(counted(account), checkpoints, 100.0)
     report.set_model(SimpleNamespace(backbone=None, dtype_policy=keras.DTypePolicy("float32")))
     for epoch, val_seconds in enumerate((7.0, 8.0)):
@@ -140,7 +140,7 @@ def test_speed_counts_this_start_s_batches_in_this_start_s_time():
     """Of an epoch that goes on, 12 seconds in: 8 more, of which making batches took 2."""
     account, checkpoints = Account(seconds=7.0), SimpleNamespace(seconds=12.0, batch=2)
     report = RunReport(counted(account), checkpoints, 0.0)
-    assert (len(report.batches), report.batches.num_words) == (3, 30)
+    assert (len(report.batches), report.batches.num_tokens) == (3, 30)
     report.on_epoch_begin(1)
     checkpoints.seconds, account.seconds = 20.0, 9.0
     logs = {}
