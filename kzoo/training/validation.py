@@ -99,6 +99,9 @@ def greedy_bleu(
 
 
 def low_score(model: keras.Model, source: list[str], **options) -> float:
-    """Return the 5th percentile of greedy translations' scores: below it, a text is unlike the data."""
-    found = model.n_best(source, n=1, beam_size=1, split_sentences=False, **options)
+    """Return the 5th percentile of the best translations' scores: below it, a text is unlike the data.
+
+    The model searches as it does for its users, since more hypotheses find higher scores.
+    """
+    found = model.n_best(source, n=1, split_sentences=False, **options)
     return round(float(np.percentile([best[0].score for best in found], 5)), 4)

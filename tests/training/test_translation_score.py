@@ -31,8 +31,8 @@ def test_the_set_is_translated_as_told_and_scored_as_its_language(told):
 
 def test_low_scores_are_the_5th_percentile_of_each_direction():
     def model(shift):
-        def n_best(texts, n, beam_size, split_sentences, truncate=False):
-            assert (n, beam_size, split_sentences) == (1, 1, False)
+        def n_best(texts, n, split_sentences, truncate=False):
+            assert (n, split_sentences) == (1, False)
             return [[Hypothesis("", score - shift)] for score in np.linspace(-2, 0, 41)]
 
         return SimpleNamespace(n_best=n_best, languages=["en", "zh"])
