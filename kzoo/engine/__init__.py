@@ -1,6 +1,7 @@
 """CTranslate2 as the engine that translates, from a preset's files; imports neither Keras nor TensorFlow."""
 
 import importlib.util
+import os
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -71,3 +72,8 @@ def chosen(
     # With these, its search ends with other hypotheses.
     differs = search.min_length or search.no_repeat_ngram or search.length_penalty == Exponent(0)
     return "keras" if reason or differs else "ctranslate2"
+
+
+def usable_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,6 +1,5 @@
 """Translates with CTranslate2, with the methods and the results of `kzoo.models.Translator`."""
 
-import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from kzoo.decoding.search_settings import (
     output_limit,
     padded_length,
 )
+from kzoo.engine import usable_cores
 from kzoo.engine.conversion import SIDES, converted
 from kzoo.errors import UserError
 from kzoo.hub.integrity import read_object
@@ -72,7 +72,7 @@ class CTranslate2Translator:
         except ImportError:
             raise UserError("CTranslate2 is not installed: pip install ctranslate2") from None
         settings, model = read_object(folder / "translator.json"), model or converted(folder)
-        self.folder, self.threads = folder, threads or _cores()
+        self.folder, self.threads = folder, threads or usable_cores()
         self.source_language = settings.get("source_language")
         self.search = own_search(folder)
         self.compute_type = compute_type
@@ -197,10 +197,6 @@ class CTranslate2Translator:
                 length = padded_length(len(sentence), self.max_length)
                 by_limit.setdefault(output_limit(search, length, self.max_length), []).append(number)
         return by_limit
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def why_not_searched(search: SearchSettings) -> str | None:

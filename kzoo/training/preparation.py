@@ -9,7 +9,6 @@ import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import joblib
 import sentencepiece
 
 from kzoo.data.own_files import stream_pairs
@@ -22,6 +21,7 @@ from kzoo.data.shard_writing import (
     write_shards,
 )
 from kzoo.data.shards import INDEX, Shards, write_index
+from kzoo.engine import usable_cores
 from kzoo.errors import UserError
 from kzoo.files import check_replaceable, whole_folder
 from kzoo.text import CharacterTokenizer
@@ -83,7 +83,7 @@ def prepare(
         encoding = make_encoding(tokenizers, shards, recipe.seed)
         again = Digested(read())
         rows, unknown = write_shards(
-            unfinished, again, encoding, processes or joblib.cpu_count(), progress, count
+            unfinished, again, encoding, processes or usable_cores(), progress, count
         )
         if again.digest() != digest:
             raise UserError("the training text changed while it was read: prepare it again")
