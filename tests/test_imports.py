@@ -13,12 +13,12 @@ PACKAGE = Path(__file__).resolve().parents[1] / "kzoo"
 # What each room may import from the package.
 ALLOWED = {
     "layers": {"layers", "positions", "errors"},
-    "engine": {"engine", "decoding", "presets", "hub", "text", "positions", "errors", "files"},
+    "engine": {"engine", "decoding", "hub", "text", "positions", "errors", "files"},
     "hub": {"hub", "errors", "files"},
     "text": {"text", "errors", "files"},
     "scenes": {"scenes", "errors"},
     "data": {"data", "scenes", "text", "errors", "files"},
-    "decoding": {"decoding", "text", "errors"},
+    "decoding": {"decoding", "hub", "text", "errors"},
     # `translator.export(…)` calls the export, which knows the models.
     "models": {"models", "layers", "decoding", "engine", "export", "hub", "text", "errors", "files"},
     "presets": {"presets", "models", "decoding", "hub", "text", "errors", "files"},

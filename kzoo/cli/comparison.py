@@ -44,7 +44,7 @@ def report(
     """Write a page with two presets' translations side by side, largest differences first, and their BLEU."""
     from kzoo.data.features import FeatureFile
     from kzoo.presets.description import scored_search
-    from kzoo.presets.shelf import direction, locate, preset_name
+    from kzoo.presets.shelf import locate, preset_name
     from kzoo.training.scored_text import languages_known, text_to_score
 
     if pictures and not images:
@@ -59,7 +59,7 @@ def report(
     given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
     searches = [scored_search(folder).changed(**given) for folder in folders]
     opened = map(open_translator, (first, second), folders, searches)
-    translators = [direction(translator, source, target) for translator in opened]
+    translators = [translator.between(source, target) for translator in opened]
     from kzoo.evaluation.report import cases, write_report
     from kzoo.evaluation.significance import compare_bleu, comparison_table
 

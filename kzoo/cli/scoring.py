@@ -56,7 +56,7 @@ def evaluate(
     from kzoo.evaluation.scores import evaluate as evaluate_splits
     from kzoo.evaluation.scores import score_table, write_scores
     from kzoo.presets.description import scored_search
-    from kzoo.presets.shelf import direction, locate, preset_name
+    from kzoo.presets.shelf import locate, preset_name
     from kzoo.training.scored_text import directions_to_score, languages_known, splits_to_score, text_to_score
 
     splits = split or []
@@ -88,7 +88,7 @@ def evaluate(
             write_directions(scores, output, unseen, **about, **searched)
         return
 
-    translator = direction(translator, source, target)
+    translator = translator.between(source, target)
     source, target = translator.source_language, translator.target_language
     data = languages_known(data, files, (source, target))
     if images:

@@ -28,7 +28,7 @@ def export(
     ] = "float32",
 ):
     """Export a preset for other programs: a TensorFlow SavedModel, text to text, or a CTranslate2 model."""
-    from kzoo.presets.description import own_search
+    from kzoo.decoding.search_settings import own_search
     from kzoo.presets.shelf import locate
 
     place = locate(preset)
@@ -72,8 +72,8 @@ def serve(
     compute_type: options.ComputeType = "float32",
 ):
     """Serve a preset with TensorFlow Serving's REST interface, and a page to try it."""
+    from kzoo.decoding.search_settings import own_search
     from kzoo.engine import engine_name
-    from kzoo.presets.description import own_search
     from kzoo.presets.shelf import locate, preset_name
     from kzoo.serve.startup import end_on_sigterm, reserved
 

@@ -75,8 +75,8 @@ def translate(
 ):
     """Translate a sentence, a file or standard input."""
     from kzoo.data import open_features
-    from kzoo.presets.description import own_search
-    from kzoo.presets.shelf import direction, locate
+    from kzoo.decoding.search_settings import own_search
+    from kzoo.presets.shelf import locate
 
     folder = locate(preset)
     search = own_search(folder).changed(
@@ -103,7 +103,7 @@ def translate(
         check_writable(output)
     needs = {"pictures": image or images, "a prefix": prefix}
     translator = open_translator(preset, folder, search, engine, compute_type, needs)
-    translator = direction(translator, source, target)
+    translator = translator.between(source, target)
     rows = _images(translator, preset, image, features, len(sentences))
     if prefix:
         rows["prefixes"] = prefix * len(sentences) if len(prefix) == 1 else prefix

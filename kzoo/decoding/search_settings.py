@@ -9,9 +9,11 @@ import os
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Self
 
 from kzoo.errors import UserError, nearest
+from kzoo.hub.integrity import read_object
 
 # Lengths that decoding is compiled for: source tokens are padded up to these.
 LENGTHS = (16, 24, 32, 48, 64, 96, 128, 256)
@@ -173,11 +175,34 @@ class SearchSettings:
         return ", ".join(words)
 
 
+def own_search(folder: Path) -> SearchSettings:
+    """Return the search settings in a preset's folder; the default for presets without a settings file.
+
+    Raises:
+        UserError: the file cannot be read, or has a setting that no search can have.
+    """
+    path = folder / SEARCH_FILE
+    return SearchSettings.from_entries(read_object(path) if path.exists() else {}, path)
+
+
 def check_whole_numbers(least: int = 1, **numbers):
     """Raise `UserError` for a number, by its argument's name, that is not whole or below `least`."""
     for name, value in numbers.items():
         if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
             raise UserError(f"{name} is a whole number of at least {least}, not {value!r}")
+
+
+def checked_n(n: int | None, search: SearchSettings) -> int:
+    """Return how many best translations are wanted: `n`, by default the beam size.
+
+    Raises:
+        UserError: `n` is not a whole number from 1 to the beam size.
+    """
+    n = search.beam_size if n is None else n
+    check_whole_numbers(n=n)
+    if n > search.beam_size:
+        raise UserError(f"{n} best translations need a beam of at least {n}, not {search.beam_size}")
+    return n
 
 
 def check_alpha(alpha: float):

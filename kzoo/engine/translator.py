@@ -8,15 +8,16 @@ import sentencepiece
 from kzoo.decoding.search_settings import (
     Exponent,
     SearchSettings,
-    check_whole_numbers,
+    checked_n,
     output_limit,
+    own_search,
     padded_length,
 )
 from kzoo.engine import usable_cores
 from kzoo.engine.conversion import SIDES, converted
 from kzoo.errors import UserError
 from kzoo.hub.integrity import read_object
-from kzoo.presets.description import own_search
+from kzoo.text.directions import TwoLanguages
 from kzoo.text.marian_pieces import MarianPieces
 from kzoo.text.sentences import one_line
 from kzoo.text.special_tokens import END
@@ -27,7 +28,7 @@ BATCH = 64  # sentences; CTranslate2 sorts them by length first
 BLOCK = 4096  # sentences between two calls of `progress`
 
 
-class CTranslate2Translator:
+class CTranslate2Translator(TwoLanguages):
     """A preset's Transformer, run by CTranslate2: the translations of `Translator`, some times as fast.
 
     Imports neither Keras nor TensorFlow. The converted model is kept in the cache. Both searches find the
@@ -91,27 +92,6 @@ class CTranslate2Translator:
         except ValueError as error:
             raise UserError(f"CTranslate2 cannot compute in {compute_type} here: {error}") from None
 
-    @property
-    def target_language(self) -> str | None:
-        """The code of the target language; as `Translator.target_language`."""
-        return self._target_language
-
-    @target_language.setter
-    def target_language(self, code: str | None):
-        self._target_language = code
-        if code in self.target_languages:
-            self.source_tokenizer.language = code
-
-    @property
-    def target_languages(self) -> list[str]:
-        """The codes of the languages that the vocabulary names."""
-        return getattr(self.source_tokenizer, "languages", [])
-
-    @property
-    def languages(self) -> list[str | None]:
-        """The codes of the languages: the source's and the target's."""
-        return [self.source_language, self.target_language]
-
     def translate(self, texts: Iterable[str], **arguments) -> list[str]:
         """Translate sentences, or with `split_sentences` texts of several; the arguments are `n_best`'s."""
         return [best[0].text for best in self.n_best(texts, 1, **arguments)]
@@ -128,6 +108,8 @@ class CTranslate2Translator:
         min_length: int | None = None,
         no_repeat_ngram: int | None = None,
         split_sentences: bool | None = None,
+        source_language: str | None = None,
+        target_language: str | None = None,
     ) -> list[list[Hypothesis]]:
         """Return the `n` best translations of each text; arguments and results are `Translator.n_best`'s.
 
@@ -143,15 +125,13 @@ class CTranslate2Translator:
         )
         if reason := why_not_searched(search):
             raise UserError(reason)
-        n = search.beam_size if n is None else n
-        check_whole_numbers(n=n)
-        if n > search.beam_size:
-            raise UserError(f"{n} best translations need a beam_size of {n} at least, not {search.beam_size}")
-        texts = checked_texts(texts)
-        split = SplitTexts(texts, [self.source_language] * len(texts), split_sentences)
-        tokens = tokenize_within(self.source_tokenizer, split.sentences, self.max_length - 1, truncate)
+        n = checked_n(n, search)
+        source, target = self.direction(source_language, target_language)
+        tokenizer, texts = self.source_tokenizer_for(target), checked_texts(texts)
+        split = SplitTexts(texts, [source] * len(texts), split_sentences)
+        tokens = tokenize_within(tokenizer, split.sentences, self.max_length - 1, truncate)
         found = self.n_best_of_tokens(tokens, n, search, progress)
-        return split.join(found, [self.target_language] * len(texts))
+        return split.join(found, [target] * len(texts))
 
     def n_best_of_tokens(
         self,

@@ -6,6 +6,7 @@ from numbers import Integral
 
 import keras
 from keras_hub.models import Backbone
+from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError, nearest
 from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
@@ -99,6 +100,22 @@ def check_sizes(name: str, value: int | list[int]):
             raise ValueError(f"{one} is a whole number of at least 1, not {size!r}")
         if size > most:
             raise ValueError(f"{one} is at most {most:,}, not {size:,}")
+
+
+def vocabulary_size_of(tokenizer: Tokenizer | None, default: int | None) -> int | None:
+    """Return the vocabulary size of a tokenizer; without one, the default.
+
+    Raises:
+        UserError: something other than a tokenizer, such as a vocabulary size.
+    """
+    if tokenizer is None:
+        return default
+    if not isinstance(tokenizer, Tokenizer):
+        raise UserError(
+            f"{tokenizer!r:.80} is not a tokenizer: give one of kzoo.text, such as SubwordTokenizer, or give "
+            "vocabulary sizes by name, such as source_vocabulary_size=8000"
+        )
+    return tokenizer.vocabulary_size()
 
 
 def check_names(settings: dict, *takers: Callable):

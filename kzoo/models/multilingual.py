@@ -1,7 +1,6 @@
 """The translator for many directions: between any two of its languages."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import keras
 import numpy as np
@@ -176,17 +175,24 @@ class MultilingualTranslator(Translator):
         self._number(language)
         return tokenize_within(self.tokenizers[language], texts, self.backbone.max_length - 1, truncate)
 
-    def between(self, source_language: str, target_language: str) -> "OneDirection":
-        """Return one direction of this translator, for code that expects a translator of one direction."""
-        direction = self._direction(source_language, target_language)
-        return OneDirection(self, direction.source, direction.target)
+    def direction(
+        self, source_language: str | None = None, target_language: str | None = None
+    ) -> tuple[str, str]:
+        """Return the source and the target language of a call, checked.
 
-    def _direction(self, source, target):
-        if source is None or target is None:
+        Raises:
+            UserError: a language is missing, or the model lacks it.
+        """
+        if source_language is None or target_language is None:
             raise UserError(
                 f"the model translates among {', '.join(self.languages)}: "
-                "give source_language and target_language"
+                "give source_language and target_language (--from and --to)"
             )
+        self._number(source_language), self._number(target_language)
+        return source_language, target_language
+
+    def _direction(self, source, target):
+        source, target = self.direction(source, target)
         numbers = {"source_language": self._number(source), "target_language": self._number(target)}
         return Direction(source, target, self.tokenizers[source], self.tokenizers[target], numbers)
 
@@ -210,26 +216,3 @@ class MultilingualTranslator(Translator):
 
     def _arguments(self):
         return {"tokenizers": dict(self.tokenizers)}
-
-
-@dataclass(frozen=True)
-class OneDirection:
-    """One direction of a multilingual translator, with the interface of `Translator.translate`."""
-
-    translator: MultilingualTranslator
-    source_language: str
-    target_language: str
-
-    multilingual = False
-
-    def translate(self, texts: Iterable[str], **options) -> list[str]:
-        """Translate sentences, like `MultilingualTranslator.translate`."""
-        return self.translator.translate(texts, self.source_language, self.target_language, **options)
-
-    def n_best(self, texts: Iterable[str], n: int | None = None, **options) -> list[list[Hypothesis]]:
-        """Return the `n` best translations, like `MultilingualTranslator.n_best`."""
-        return self.translator.n_best(texts, self.source_language, self.target_language, n, **options)
-
-    def attention(self, text: str, translation: str | None = None) -> tuple[list[str], list[str], np.ndarray]:
-        """Return the attention of a translation's tokens, like `MultilingualTranslator.attention`."""
-        return self.translator.attention(text, self.source_language, self.target_language, translation)

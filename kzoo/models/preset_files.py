@@ -12,7 +12,7 @@ import h5py
 import keras
 from keras_hub.models import Backbone
 
-from kzoo.decoding.search_settings import SEARCH_FILE, SearchSettings
+from kzoo.decoding.search_settings import SEARCH_FILE, own_search
 from kzoo.errors import UserError
 from kzoo.files import check_replaceable, check_space, whole_folder
 from kzoo.hub.integrity import (
@@ -203,7 +203,9 @@ def read_preset(
             "read it with kzoo.presets.load"
         )
     files = settings.pop("tokenizers")
-    settings["search"] = _search(folder, listing)
+    if (folder / SEARCH_FILE).exists():
+        check_listed(folder, listing, [SEARCH_FILE])
+    settings["search"] = own_search(folder)
     configuration = read_object(folder / CONFIG_FILE)
     check_object(configuration, folder / CONFIG_FILE)
     try:
@@ -219,15 +221,6 @@ def read_preset(
         tokenizers = [by_file[file] for file in files]
         check_vocabularies(folder, configuration["config"], tokenizers)
         return Backbone.from_preset(str(folder), **overrides), tokenizers, settings
-
-
-def _search(folder: Path, listing: dict[str, str]) -> SearchSettings:
-    """Return the search of a preset; the default for one that has none, as those of earlier kzoos."""
-    path = folder / SEARCH_FILE
-    if SEARCH_FILE not in listing and not path.exists():
-        return SearchSettings()
-    check_listed(folder, listing, [SEARCH_FILE])
-    return SearchSettings.from_entries(read_object(path), path)
 
 
 def _weights_files(folder: Path) -> list[str]:

@@ -11,7 +11,7 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.decoding import SearchSettings
 from kzoo.decoding.batched_search import BatchedSearch, padded
-from kzoo.decoding.search_settings import check_whole_numbers, padded_length
+from kzoo.decoding.search_settings import check_whole_numbers, checked_n, padded_length
 from kzoo.engine import Engine, chosen
 from kzoo.errors import UserError
 from kzoo.models.compiled import BackboneMethod, uses_xla
@@ -19,6 +19,7 @@ from kzoo.models.ctranslate2_copy import CTranslate2Copy
 from kzoo.models.images import image_rows
 from kzoo.models.losses import WholeBatchLoss, token_weights
 from kzoo.models.preset_files import in_one_line, read_preset, write_preset
+from kzoo.text.directions import TwoLanguages
 from kzoo.text.special_tokens import END, START
 from kzoo.text.texts import (
     Hypothesis,
@@ -54,7 +55,7 @@ class Direction(NamedTuple):
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class Translator(WholeBatchLoss, keras.Model):
+class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
     """A translation model with its tokenizers: `fit` and `evaluate` take token ids, `translate` takes text.
 
     Its configuration (`get_config`, `keras.models.clone_model`) has no vocabularies; a saved file and a
@@ -112,31 +113,6 @@ class Translator(WholeBatchLoss, keras.Model):
         self._copy = CTranslate2Copy()
         self._heed_new_weights()
         self.built = True  # like the backbone
-
-    @property
-    def target_language(self) -> str | None:
-        """The code of the target language.
-
-        For a vocabulary that names languages, as OPUS-MT's of several targets do, it is what texts are
-        translated into; it can be any of `target_languages`.
-        """
-        return self._target_language
-
-    @target_language.setter
-    def target_language(self, code: str | None):
-        self._target_language = code
-        if code in self.target_languages:
-            self.source_tokenizer.language = code
-
-    @property
-    def target_languages(self) -> list[str]:
-        """The codes of the languages that the vocabulary names, each of which can be the target language."""
-        return getattr(self.source_tokenizer, "languages", [])
-
-    @property
-    def languages(self) -> list[str | None]:
-        """The codes of the languages: the source's and the target's."""
-        return [self.source_language, self.target_language]
 
     @property
     def image_shape(self) -> tuple[int, ...] | None:
@@ -236,10 +212,8 @@ class Translator(WholeBatchLoss, keras.Model):
         All but `n` are the arguments of `translate`.
         """
         search = self.search.changed(**search)
-        n = search.beam_size if n is None else n
-        check_whole_numbers(n=n, threads=threads)
-        if n > search.beam_size:
-            raise UserError(f"{n} best translations need a beam of at least {n}, not {search.beam_size}")
+        n = checked_n(n, search)
+        check_whole_numbers(threads=threads)
         direction = self._direction(source_language, target_language)
         if engine != "keras" and self._chosen(engine, search, images, prefixes) == "ctranslate2":
             copy = self._copy.of(self)
@@ -365,16 +339,8 @@ class Translator(WholeBatchLoss, keras.Model):
         Raises:
             UserError: languages that the model lacks, or none where it has several.
         """
-        reads, writes = self.source_tokenizer, self.target_tokenizer
-        if target in self.target_languages:
-            return Direction(self.source_language, target, reads.for_language(target), writes)
-        for asked, own in zip((source, target), self.languages, strict=True):
-            if asked not in (None, own):
-                raise UserError(
-                    f"the model translates from {self.source_language} to {self.target_language}, "
-                    f"not with {asked!r}"
-                )
-        return Direction(self.source_language, self.target_language, reads, writes)
+        source, target = self.direction(source, target)
+        return Direction(source, target, self.source_tokenizer_for(target), self.target_tokenizer)
 
     def _attended(self, subwords: list[str]) -> list[str]:
         """Return what a translation attends to: a sentence's subwords, or their summary."""

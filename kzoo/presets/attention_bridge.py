@@ -11,7 +11,7 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
 from kzoo.models import SGD, AttentionBridgeBackbone, MultilingualTranslator, SentenceCrossEntropy
-from kzoo.models.backbones import check_names
+from kzoo.models.backbones import check_names, vocabulary_size_of
 
 Tokenizers = Mapping[str, Tokenizer] | None  # by language
 
@@ -109,10 +109,7 @@ def attention_bridge(
             f"tokenizers are given by language, as {{'en': tokenizer, …}}, not in a "
             f"{type(tokenizers).__name__}; for a model without them give languages=['en', …]"
         )
-    sizes = [
-        vocabulary_size if tokenizer is None else tokenizer.vocabulary_size()
-        for tokenizer in tokenizers.values()
-    ]
+    sizes = [vocabulary_size_of(tokenizer, vocabulary_size) for tokenizer in tokenizers.values()]
     translator = MultilingualTranslator(AttentionBridgeBackbone(sizes, **settings), tokenizers)
     compile_translator(translator)
     return translator

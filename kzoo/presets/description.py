@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kzoo.decoding.search_settings import SEARCH_FILE, SearchSettings
+from kzoo.decoding.search_settings import SEARCH_FILE, SearchSettings, own_search
 from kzoo.files import write_json
 from kzoo.hub.integrity import METADATA_FILE, read_object
 
@@ -44,16 +44,6 @@ def write_low_scores(folder: Path, scores: dict[str, float]):
     """
     metadata = read_object(folder / METADATA_FILE)
     write_json(folder / METADATA_FILE, {**metadata, "low_scores": scores})
-
-
-def own_search(folder: Path) -> SearchSettings:
-    """Return the search that a trained preset carries; the default for one that carries none.
-
-    Raises:
-        UserError: its file cannot be read, or a search cannot have one of its values.
-    """
-    path = folder / SEARCH_FILE
-    return SearchSettings.from_entries(read_object(path) if path.exists() else {}, path)
 
 
 def scored_search(folder: Path) -> SearchSettings:

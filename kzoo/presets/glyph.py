@@ -5,7 +5,7 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
 from kzoo.models import Adam, LabelSmoothedCrossEntropy, RecurrentBackbone, Translator
-from kzoo.models.backbones import check_names
+from kzoo.models.backbones import check_names, vocabulary_size_of
 from kzoo.text import CharacterTokenizer, SubwordTokenizer, render_glyphs
 
 Vocab = Tokenizer | None  # as builders take tokenizers
@@ -96,11 +96,11 @@ def recurrent(
     check_names(settings, recurrent, RecurrentBackbone)
     if target_tokenizer is None and isinstance(source_tokenizer, SubwordTokenizer):
         target_tokenizer = source_tokenizer  # one vocabulary for both sides
-    if source_tokenizer is not None:
-        source_vocabulary_size = source_tokenizer.vocabulary_size()
-    if target_tokenizer is not None:
-        target_vocabulary_size = target_tokenizer.vocabulary_size()
-    backbone = RecurrentBackbone(source_vocabulary_size, target_vocabulary_size, **settings)
+    backbone = RecurrentBackbone(
+        vocabulary_size_of(source_tokenizer, source_vocabulary_size),
+        vocabulary_size_of(target_tokenizer, target_vocabulary_size),
+        **settings,
+    )
     draw_glyphs(backbone, source_tokenizer, font)
     translator = Translator(backbone, source_tokenizer, target_tokenizer)
     compile_translator(translator)

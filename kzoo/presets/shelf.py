@@ -21,7 +21,6 @@ if TYPE_CHECKING:  # listing presets needs no deep-learning library
     from rich.console import Group
 
     from kzoo.models import MultilingualTranslator, Translator
-    from kzoo.models.multilingual import OneDirection
 
 # Each builder's module, as the package's stub lists them.
 MODULES = {
@@ -213,38 +212,3 @@ def preset_name(preset: str, folder: Path) -> str:
         return parts[-2] if preset.startswith("kaggle:") and parts[-1].isdecimal() else parts[-1]
     folder = folder.resolve()
     return folder.parent.name if folder.name == "preset" else folder.name
-
-
-def direction(
-    translator: "Translator | MultilingualTranslator", source: str | None = None, target: str | None = None
-) -> "Translator | OneDirection":
-    """Return a trained translator for a single direction, with `translate` and its two languages.
-
-    Args:
-        translator: what `load` returned.
-        source: source language; a multilingual translator needs it.
-        target: target language; likewise.
-
-    Raises:
-        UserError: a multilingual translator without the two, or languages that the translator lacks.
-    """
-    if translator.multilingual:
-        if source is None or target is None:
-            raise UserError(
-                f"this preset translates among {', '.join(translator.languages)}: choose two "
-                "with --from and --to"
-            )
-        return translator.between(source, target)
-    if target in getattr(translator, "target_languages", ()):
-        translator.target_language = target
-    translator.source_language = translator.source_language or source
-    translator.target_language = translator.target_language or target
-    if translator.source_language is None or translator.target_language is None:
-        raise UserError("this preset does not name its languages: give them with --from and --to")
-    for given, own in ((source, translator.source_language), (target, translator.target_language)):
-        if given not in (None, own):
-            raise UserError(
-                f"this preset translates from {translator.source_language} to {translator.target_language}, "
-                f"not with {given!r}"
-            )
-    return translator

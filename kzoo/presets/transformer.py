@@ -3,7 +3,7 @@
 import keras
 
 from kzoo.models import Adam, LabelSmoothedCrossEntropy, NoamSchedule, TransformerBackbone, Translator
-from kzoo.models.backbones import check_names
+from kzoo.models.backbones import check_names, vocabulary_size_of
 from kzoo.presets.glyph import Vocab, draw_glyphs
 
 # Vaswani et al. 2017, Table 3, row "base": the paper's models.
@@ -34,6 +34,7 @@ def transformer(
     source_tokenizer: Vocab = None,
     target_tokenizer: Vocab = None,
     source_vocabulary_size: int = 8000,
+    target_vocabulary_size: int | None = None,
     font: str | None = None,
     **settings,
 ) -> Translator:
@@ -43,7 +44,8 @@ def transformer(
         source_tokenizer: `SubwordTokenizer` of the source, or of both languages; `CharacterTokenizer` for
             `source_embedding="glyph"`.
         target_tokenizer: of the target; `None`: one joint vocabulary.
-        source_vocabulary_size: int. Used if there is no tokenizer.
+        source_vocabulary_size: int. Used without a `source_tokenizer`.
+        target_vocabulary_size: int. Used without a `target_tokenizer`; `None`: one joint vocabulary.
         font: for `source_embedding="glyph"`, as `kzoo.text.render_glyphs` takes it.
         **settings: arguments of `TransformerBackbone`.
 
@@ -51,11 +53,11 @@ def transformer(
         UserError: a setting that it does not have.
     """
     check_names(settings, transformer, TransformerBackbone)
-    if source_tokenizer is not None:
-        source_vocabulary_size = source_tokenizer.vocabulary_size()
-    if target_tokenizer is not None:
-        settings["target_vocabulary_size"] = target_tokenizer.vocabulary_size()
-    backbone = TransformerBackbone(source_vocabulary_size, **settings)
+    backbone = TransformerBackbone(
+        vocabulary_size_of(source_tokenizer, source_vocabulary_size),
+        vocabulary_size_of(target_tokenizer, target_vocabulary_size),
+        **settings,
+    )
     draw_glyphs(backbone, source_tokenizer, font)
     translator = Translator(backbone, source_tokenizer, target_tokenizer)
     compile_translator(translator)

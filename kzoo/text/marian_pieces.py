@@ -1,6 +1,8 @@
 """OPUS-MT's subwords without Keras: SentencePiece's pieces, numbered by a vocabulary of their own."""
 
+import copy
 from collections.abc import Iterable, Sequence
+from typing import Self
 
 import sentencepiece
 
@@ -55,6 +57,12 @@ class MarianPieces:
             known = ", ".join(self.languages) or "no languages"
             raise UserError(f"this vocabulary names {known}, not {code!r}")
         self._language = code
+
+    def for_language(self, code: str) -> Self:
+        """Return a copy with another `language`."""
+        other = copy.copy(self)
+        other.language = code
+        return other
 
     def __call__(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each text."""

@@ -28,7 +28,7 @@ from kzoo.models import (
 )
 from kzoo.models.images import image_rows
 from kzoo.presets import build, list_presets, load
-from kzoo.presets.shelf import direction, is_builder, locate
+from kzoo.presets.shelf import is_builder, locate
 from kzoo.text import UNKNOWN
 from kzoo.training.checkpoints import saved_in
 from kzoo.training.corpus import naming, recipe_directions, text_languages
@@ -133,7 +133,10 @@ class OneDirection(Task):
     def _translator(self, folder: Path) -> keras.Model:
         recipe = self.recipe
         if not is_builder(recipe.preset):
-            return direction(load_start(recipe, folder), recipe.source, recipe.target)
+            translator = load_start(recipe, folder)
+            languages = translator.direction(recipe.source, recipe.target)
+            translator.source_language, translator.target_language = languages
+            return translator
         tokenizers = self.learn(folder)
         # With a shared vocabulary, the embedding matrix is shared too.
         shared = recipe.joint_vocabulary and not recipe.source_characters

@@ -152,7 +152,7 @@ def test_the_preset_s_own_folder_is_refused(recipe, preset, tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"source": "de", "target": "en"}, "this preset translates from en to de, not with 'de'"),
+        ({"source": "de", "target": "en"}, "translates from en to de, not with 'de'"),
         (
             {"model": {"dropout": 2.0}},
             r"^preset \S+/preset with {'dropout': 2.0} cannot be built \(.*dropout",
@@ -176,7 +176,7 @@ def test_what_the_preset_cannot_be_is_refused(wrong, message, recipe, tmp_path):
 
 def test_a_refused_run_leaves_a_folder_as_it_was(recipe, tmp_path):
     (tmp_path / "notes").write_text("mine")
-    with pytest.raises(UserError, match="this preset translates from en to de"):
+    with pytest.raises(UserError, match="translates from en to de"):
         train(replaced(recipe, source="de", target="en"), tmp_path, verbose=0)
     assert [path.name for path in tmp_path.iterdir()] == ["notes"]
 
