@@ -1,4 +1,4 @@
-"""What a backbone computes beside its logits and the beam search, compiled; and whether XLA compiles it."""
+"""Whether XLA compiles a backbone, and methods of a backbone as compiled functions."""
 
 from collections.abc import Callable
 
@@ -6,17 +6,16 @@ import keras
 
 
 def uses_xla(backbone: keras.Model, few_calls: bool = False) -> bool:
-    """Return whether XLA compiles a backbone on this backend, as the value of `compile`'s `jit_compile`.
+    """Return the value of `jit_compile` for functions of a backbone: whether to compile them with XLA.
 
-    A backbone names the backends on which it does in `xla_backends`; without this attribute, none.
-
-    Under `tf.distribute` it does not: compiled code cannot read an embedding's copy on any device other than
-    the first (keras issues 18145 and 20763).
+    A backbone lists in `xla_backends` the backends on which XLA can compile it; without the attribute, none.
+    XLA is not used under `tf.distribute`: compiled code reads an embedding only on the first device (keras
+    issues 18145 and 20763).
 
     Args:
-        backbone: the model, or the one whose weights the compiled function reads.
-        few_calls: whether it only computes single sentences that a user looks at: compiling for TensorFlow
-            would take longer than all of them.
+        backbone: the model.
+        few_calls: whether the function will run for a few single sentences only. On TensorFlow, XLA would
+            then take longer to compile than it saves.
     """
     backend = keras.backend.backend()
     if backend == "tensorflow":

@@ -1,4 +1,4 @@
-"""A translator's copy that CTranslate2 runs, made from the weights at hand."""
+"""Converts a translator in memory to CTranslate2."""
 
 import hashlib
 import tempfile
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 class CTranslate2Copy:
-    """Makes the copy, and keeps it until the translator's weights or tokenizers change."""
+    """A translator's CTranslate2 model, converted again when the weights or tokenizers change."""
 
     def __init__(self):
         self._made_of = self._copy = None
 
     def of(self, translator: "Translator") -> CTranslate2Translator:
-        """Return the copy of a translator, which `kzoo.export.ctranslate2.why_not` says that there can be."""
+        """Return the copy of a translator for which `kzoo.export.ctranslate2.why_not` has no objection."""
         tokenizers = translator.source_tokenizer, translator.target_tokenizer
         made_of = _digest(translator.backbone.weights), *map(id, tokenizers)
         if made_of != self._made_of:

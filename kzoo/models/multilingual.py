@@ -1,4 +1,4 @@
-"""The translator for many directions: between any two of its languages."""
+"""The multilingual translator, which translates between any two of its languages."""
 
 from collections.abc import Iterable
 
@@ -14,13 +14,13 @@ from kzoo.text.texts import Hypothesis, pieces, tokenize_within
 
 @keras.saving.register_keras_serializable("kzoo")
 class MultilingualTranslator(Translator):
-    """A translator between any two of several languages, which also embeds sentences.
+    """A translator between any two of several languages. With an attention bridge it also embeds sentences.
 
-    Its configuration has no vocabularies, as a `Translator`'s.
+    `get_config` leaves the vocabularies out, as for a `Translator`.
 
     Args:
         backbone: a model whose inputs include the languages' numbers, such as `AttentionBridgeBackbone`.
-        tokenizers: `{code: SubwordTokenizer}`, in the order of the model's language numbers.
+        tokenizers: `{code: SubwordTokenizer}`, in the order of the backbone's language numbers.
         **kwargs: the `search`, a `SearchSettings`, and other arguments of `keras.Model`.
 
     Call arguments:
@@ -63,8 +63,8 @@ class MultilingualTranslator(Translator):
 
         Args:
             texts: sentences; an empty one translates to an empty one.
-            source_language: code of the source language; there is no default.
-            target_language: code of the target language; the source language itself paraphrases.
+            source_language: code of the source language; required.
+            target_language: code of the target language; required. The source language itself paraphrases.
             **options: `beam_size` and the other arguments of `Translator.translate`.
 
         Returns:
@@ -88,7 +88,7 @@ class MultilingualTranslator(Translator):
         """Return the `n` best translations of each text, best first, with their scores; no text twice.
 
         Args:
-            n: int. At most `beam_size`; as many by default.
+            n: int. At most `beam_size`, the default.
 
         The other arguments are those of `translate` and of `Translator.n_best`.
         """
@@ -104,11 +104,11 @@ class MultilingualTranslator(Translator):
         Args:
             text: the sentence.
             source_language, target_language: as in `translate`.
-            translation: by default what `translate` returns.
+            translation: its translation; by default what `translate` returns.
 
         Returns:
             The names of M's rows, `"1"` to `"k"`; the translation's T subwords with the end symbol; the
-            weights `(1, 1, T, k)`. Without a bridge the sentence's S subwords take the place of the rows.
+            weights `(1, 1, T, k)`. Without a bridge, the sentence's S subwords instead of the rows.
 
         Raises:
             UserError: as for `Translator.attention`; or a language that the model lacks.
@@ -124,13 +124,14 @@ class MultilingualTranslator(Translator):
             texts: sentences.
             language: code of the sentences' language.
             pooling: `"flatten"`, M's k · D numbers, or `"mean"`, the mean of its k rows.
-            truncate: bool. Cut sentences that are longer than the model can read; otherwise they are errors.
+            truncate: bool. Cut sentences longer than the model's maximum, which are otherwise errors.
 
         Returns:
             `(N, k · D)` or `(N, D)`, float32.
 
         Raises:
-            UserError: as for `translate`; or the model has no bridge.
+            UserError: a sentence longer than the model's maximum; an unknown language or pooling; a model
+                without a bridge.
         """
         poolings = {
             "flatten": lambda m: m.reshape(len(m), m.shape[1] * m.shape[2]),
@@ -156,7 +157,7 @@ class MultilingualTranslator(Translator):
         return pieces(self.tokenizers[language], tokens), scores[0, :, : len(tokens) + 1]
 
     def _matrices(self, tokens: list[list[int]], language: str):
-        """Yield the sentences' numbers with their M and A, batch by batch; empty sentences are skipped."""
+        """Yield each batch's sentence numbers, M and A; empty sentences are skipped."""
         if not self.embeds:
             raise UserError("a model without a bridge (bridge=False) has no sentence embeddings")
         for length, numbers in batches_by_length(tokens, self.backbone.max_length):

@@ -1,8 +1,8 @@
 """Checks of a preset before anything in it is used.
 
-Its JSON may name the zoo's classes and their settings, but no code and no paths: Keras's safe mode refuses
-pickled functions, but imports what a configuration names. Its weights and vocabularies must be those of its
-configuration, and of a size that can be built.
+A preset may come from a stranger. Its JSON may name classes of kzoo and keras-hub, but no other code and no
+paths: Keras's safe mode refuses pickled functions, but imports any class that a configuration names. Weights
+and vocabularies must fit the configuration and be small enough to build.
 """
 
 import os
@@ -24,33 +24,33 @@ from kzoo.errors import UserError
 IDENTITY = ("module", "class_name", "registered_name")  # how Keras finds a class
 PACKAGES = ("kzoo", "keras_hub")
 DATA_TYPE = ("keras", "DTypePolicy", None)  # the only class of Keras itself in presets
-# Sizes of text and pictures, such as `max_length`, need not be an axis of a weight: they may be up to this.
+# Maximum of sizes that no weight shows, such as `max_length`.
 LARGEST_SIZE = 2**16
 
 
 def check_object(configuration: dict, path: Path):
-    """Refuse the configuration of an object whose class is not the zoo's, and what `check_settings` refuses.
+    """Refuse an object's configuration if its class is not allowed, or if `check_settings` refuses it.
 
     Args:
         configuration: the contents of a preset's JSON file.
         path: the file, for the error message.
 
     Raises:
-        UserError: it names no class, or anywhere a class that is not the zoo's; nothing is imported or built.
+        UserError: it names no class, a class of another package, or a path. Nothing is built.
     """
     _check_class(*(configuration.get(key) for key in IDENTITY), path)
     check_settings(configuration, path)
 
 
 def check_settings(configuration: dict, path: Path):
-    """Refuse settings that name a class that is not the zoo's, or a path.
+    """Refuse settings that contain a class of another package or a path.
 
     Args:
         configuration: the contents of a preset's JSON file.
         path: the file, for the error message.
 
     Raises:
-        UserError: the settings name one; nothing is imported or built.
+        UserError: the settings contain one. Nothing is built.
     """
     waiting = [configuration]
     while waiting:
@@ -84,23 +84,23 @@ def _check_class(module, class_name, registered_name, path: Path):
 
 
 def _import_all():
-    """Import all classes that presets name, which packages otherwise import on first use."""
+    """Import all classes of the packages, which otherwise import them on first use."""
     for package in (kzoo.layers, kzoo.models, kzoo.text):
         for name in package.__all__:
             getattr(package, name)
 
 
 def check_weights(preset: str | os.PathLike, configuration: dict, files: list[Path]):
-    """Refuse weights that are not those of a configuration's model.
+    """Refuse weights that do not fit a configuration.
 
     Args:
-        preset: its name in errors.
-        configuration: of the backbone, as Keras serializes it.
-        files: HDF5 files that together have the weights.
+        preset: named in errors.
+        configuration: the backbone's, as Keras serializes it.
+        files: the HDF5 files with the weights.
 
     Raises:
-        UserError: a size beyond those of the weights; weights that are missing, left over or of another
-            shape; values that are not finite numbers, or that are in another file.
+        UserError: a size larger than the weights; weights that are missing, unexpected or of another shape;
+            values that are not finite, or stored in another file.
     """
     found = Counter(weight.shape for file in files for weight in _weights(file))
     _check_sizes(preset, configuration["config"], found)
@@ -108,8 +108,8 @@ def check_weights(preset: str | os.PathLike, configuration: dict, files: list[Pa
     for shape in sorted({*found, *expected}):
         if found[shape] != expected[shape]:
             raise UserError(
-                f"preset {preset}: its configuration is of a model with {expected[shape]} weights of shape "
-                f"{shape}, but {', '.join(file.name for file in files)} has {found[shape]} of them"
+                f"preset {preset}: its configuration has {expected[shape]} weights of shape {shape}, but "
+                f"{', '.join(file.name for file in files)} has {found[shape]}"
             )
     for file in files:
         for weight in _weights(file):
@@ -132,9 +132,10 @@ def _is_finite(weight: h5py.Dataset) -> bool:
 
 
 def _check_sizes(preset: str | os.PathLike, settings: dict, found: Counter):
-    """Refuse settings with which building a model, even without values, would take too much time or memory.
+    """Refuse sizes so large that building the model would take too much time or memory.
 
-    Every layer has weights of its own, and a list has a size for each of several layers.
+    A size is at most the largest axis of the weights or `LARGEST_SIZE`; a number of layers is at most the
+    number of weights.
     """
     count, largest = found.total(), max((LARGEST_SIZE, *(size for shape in found for size in shape)))
     waiting = list(settings.items())
@@ -144,7 +145,7 @@ def _check_sizes(preset: str | os.PathLike, settings: dict, found: Counter):
         if isinstance(value, dict):
             waiting += value.items()
         elif isinstance(value, list):
-            waiting += [(name, one) for one in value]
+            waiting += [(name, item) for item in value]
             size, most = len(value), max(count, 3)  # 3: a picture's shape
         if isinstance(size, int) and size > most:
             raise UserError(
@@ -153,27 +154,24 @@ def _check_sizes(preset: str | os.PathLike, settings: dict, found: Counter):
 
 
 def _shapes(configuration: dict) -> Counter:
-    """Return how many weights of each shape a configuration's model has; they are given no values."""
+    """Return how many weights of each shape a configuration has, without creating their values."""
 
     def build():
         with keras.StatelessScope(initialize_variables=False):
             return keras.saving.deserialize_keras_object(configuration)
 
-    # In a thread of its own, which has its own list of the variables that Keras will give values to.
+    # In a new thread, because Keras keeps the list of variables to initialize per thread.
     with ThreadPoolExecutor(1) as thread:
         return Counter(tuple(weight.shape) for weight in thread.submit(build).result().weights)
 
 
 def check_vocabularies(preset: str | os.PathLike, settings: dict, tokenizers: list[Tokenizer]):
-    """Refuse tokenizers with more tokens than the model has vectors for.
+    """Refuse a tokenizer with more tokens than the model's vocabulary.
 
     Args:
-        preset: its name in errors.
-        settings: of the backbone.
-        tokenizers: of the source and the target; or of each language.
-
-    Raises:
-        UserError: names the first one.
+        preset: named in errors.
+        settings: the backbone's.
+        tokenizers: of the source and the target, or of each language.
     """
     source, target = (settings.get(f"{side}_vocabulary_size") for side in ("source", "target"))
     sizes = settings.get("vocabulary_sizes") or (source, target or source)
@@ -186,11 +184,7 @@ def check_vocabularies(preset: str | os.PathLike, settings: dict, tokenizers: li
 
 
 def check_float16(weights: Iterable[keras.Variable]):
-    """Refuse float32 weights with a number that would become infinite in float16.
-
-    Raises:
-        UserError: names the first one.
-    """
+    """Raise `UserError` for a float32 weight with a number that would become infinite in float16."""
     for weight in weights:
         if weight.dtype != "float32":
             continue
@@ -198,7 +192,7 @@ def check_float16(weights: Iterable[keras.Variable]):
         largest, most = values.max(where=np.isfinite(values), initial=0), float(np.finfo("float16").max)
         if largest > most:
             raise UserError(
-                f"weight {weight.path} has a number of size {largest:,.0f}, but float16 ends at "
-                f"{most:,.0f}: use an earlier checkpoint or retrain with a lower rate or a clip_norm; "
-                'save_to_preset(…, dtype="float32") and exports in float32 keep it as it is'
+                f"weight {weight.path} has a number of size {largest:,.0f}, but float16 holds at most "
+                f"{most:,.0f}: use an earlier checkpoint or retrain with a lower rate or a clip_norm. "
+                'float32 holds it: save_to_preset(…, dtype="float32"), or an export in float32'
             )

@@ -1,4 +1,4 @@
-"""Presets on disk: a trained translator as a keras-hub preset, with its tokenizers and a settings file."""
+"""Writes and reads presets: keras-hub presets with a translator's tokenizers and settings."""
 
 import contextlib
 import json
@@ -37,8 +37,8 @@ from kzoo.models.preset_checks import (
 TRANSLATOR_FILE = "translator.json"
 CONFIG_FILE = "config.json"  # as keras-hub names it
 WEIGHTS_FILE = "model.weights.h5"  # the same
-SHARDS_FILE = "model.weights.json"  # instead, for large models: which file has which weights
-SHARD_SIZE = 0.03  # GiB of float32 per file, half of it in float16: hosts refuse large files
+SHARDS_FILE = "model.weights.json"  # of large models: lists the file of each weight
+SHARD_SIZE = 0.03  # GiB of float32 per file, half as much in float16; hosts refuse large files
 TOKENIZER_FILE = re.compile(r"[\w-]+\.json", re.ASCII)
 
 
@@ -52,17 +52,17 @@ def write_preset(
     """Write a preset: the backbone's configuration, its weights, tokenizers, settings, search.
 
     Args:
-        folder: the preset's folder. It is written completely or not at all, and replaces an earlier preset
-            there; other files in the folder, such as its card, are kept.
-        translator: its class, its `backbone` and its `search` are written.
+        folder: the preset's folder. It is written completely or not at all. An earlier preset there is
+            replaced; other files in the folder, such as its card, are kept.
+        translator: its class, `backbone` and `search` are written.
         tokenizers: in the order in which `read_preset` returns them; one may occur several times.
-        settings: the other arguments that the translator is made from.
+        settings: the other arguments of the translator's constructor.
         dtype: of the weights in the files: `"float16"` or `"float32"`.
 
     Raises:
         UserError: another dtype; the folder holds something other than a preset, or cannot be written; a
-            weight beyond float16 or not finite; weights of quantization or LoRA; a backbone of another
-            package; anything that `read_preset` would refuse.
+            weight that is not finite or too large for float16; a quantized model or one with LoRA; a
+            backbone of another package; anything that `read_preset` would refuse.
     """
     if dtype not in ("float16", "float32"):
         raise UserError(f"a preset's weights are float16 or float32, not {dtype!r}")
@@ -77,15 +77,15 @@ def write_preset(
     full = type(backbone).from_config({**backbone.get_config(), "dtype": "float32"})
     if len(full.weights) != len(backbone.weights):
         raise UserError(
-            "a preset has the weights of a model that is not quantized and has no LoRA: save this one as a "
-            ".keras file, which, loaded, has LoRA's factors in its weights"
+            "a preset cannot hold a quantized model or one with LoRA: save it as a .keras file; loading that "
+            "merges LoRA into the weights"
         )
     full.set_weights(backbone.get_weights())
     if dtype == "float16":
         check_float16(full.weights)
     with whole_folder(folder) as unfinished:
-        check_space(unfinished, 8 * full.count_params() + 2**20)  # in float32, and again in float16
-        # A weight is in one file, however large it is.
+        check_space(unfinished, 8 * full.count_params() + 2**20)  # float32, then float16
+        # A weight cannot be divided among files.
         largest = max(4 * math.prod(weight.shape) for weight in full.weights) / 2**30
         full.save_to_preset(str(unfinished), max_shard_size=max(SHARD_SIZE, largest))
         if dtype == "float16":
@@ -101,7 +101,7 @@ def write_preset(
         for file, entries in ((TRANSLATOR_FILE, content), (SEARCH_FILE, translator.search.entries())):
             (unfinished / file).write_text(json.dumps(entries, indent=4) + "\n")
         seal(unfinished)
-        for file in (CONFIG_FILE, *content["tokenizers"]):  # refuse to write what could not be read
+        for file in (CONFIG_FILE, *content["tokenizers"]):  # checks that `read_preset` would make
             check_object(read_object(unfinished / file), Path(folder) / file)
         _check_translator(content, Path(folder) / TRANSLATOR_FILE)
         configuration = read_object(unfinished / CONFIG_FILE)
@@ -126,10 +126,10 @@ def _check_tokenizers(tokenizers: list):
 
 
 def _others(folder: Path) -> list[Path]:
-    """Return the files in a folder that are not part of its preset, such as its card and its scores.
+    """Return the files in a folder beside its preset, such as the card and the scores.
 
     Raises:
-        UserError: the folder is not a preset's, and not empty.
+        UserError: the folder is not empty and holds no preset.
     """
     check_replaceable(folder, METADATA_FILE)
     if not (folder / METADATA_FILE).exists():
@@ -140,7 +140,7 @@ def _others(folder: Path) -> list[Path]:
 
 
 def _copy(path: Path, to: Path):
-    """Copy a file or folder; links stay links, wherever they lead."""
+    """Copy a file or folder; links are copied as links."""
     if path.is_dir() and not path.is_symlink():
         shutil.copytree(path, to, symlinks=True)
     else:
@@ -150,8 +150,8 @@ def _copy(path: Path, to: Path):
 def _halve(path: Path):
     """Rewrite a weights file in float16.
 
-    A model built in float16 would be saved in float16, but on JAX no LSTM can be: its initial weights come
-    from a QR decomposition, which JAX lacks in float16.
+    Saving a model built in float16 would do the same, but on JAX an LSTM cannot be built in float16: its
+    initial weights come from a QR decomposition, which JAX lacks there.
     """
     whole = path.rename(path.with_suffix(".full"))
     with h5py.File(whole) as full, h5py.File(path, "w") as half:
@@ -171,24 +171,23 @@ def _halve(path: Path):
 def read_preset(
     preset: str | os.PathLike, translator: type[keras.Model], **overrides
 ) -> tuple[Backbone, list, dict]:
-    """Return the backbone, the tokenizers and the settings that `write_preset` wrote, `search` among them.
+    """Return the backbone, the tokenizers and the settings that `write_preset` wrote, including `search`.
 
-    First every file is compared with its checksum, every name in it with what a preset may name, and the
-    weights with the configuration.
+    Before anything is built, every file is checked against its checksum, every name in it against those that
+    a preset may contain, and the weights against the configuration.
 
     Args:
         preset: as `kzoo.hub.locate` takes it: a folder, a name on the shelf, or a handle.
-        translator: the class that is to be made from it: the preset's, or a subclass.
+        translator: the class to build: the preset's, or a subclass.
         **overrides: arguments of the backbone that replace the saved ones: those in
             `kzoo.hub.integrity.OVERRIDES`.
 
     Raises:
         UserError: there is no such preset; a file is missing or altered; the format is newer than this kzoo;
-            the preset holds another class of translator, or names a class or a file that a preset may not
-            name; weights or vocabularies of another model; another override, or one that its weights cannot
-            have.
+            the preset holds another class of translator, or names a class or file that presets may not
+            contain; weights or vocabularies do not fit the model; an override that is not allowed.
     """
-    folder = locate(preset).absolute()  # keras-hub takes a bare name for one of its own presets
+    folder = locate(preset).absolute()  # keras-hub would look for a bare name among its own presets
     listing = read_listing(folder)
     check_listed(folder, listing, (CONFIG_FILE, TRANSLATOR_FILE))
     check_files(folder, listing)
@@ -212,7 +211,7 @@ def read_preset(
         keras.dtype_policies.get(overrides.get("dtype"))
     except (TypeError, ValueError):
         raise UserError(
-            f"dtype is {overrides['dtype']!r}: it is one of Keras's, such as float32 or mixed_bfloat16"
+            f"dtype {overrides['dtype']!r} is unknown to Keras: give one such as float32 or mixed_bfloat16"
         ) from None
     with in_one_line(folder, overrides):
         check_overrides(folder, configuration["config"], overrides)
@@ -241,18 +240,18 @@ def _weights_files(folder: Path) -> list[str]:
 
 @contextlib.contextmanager
 def in_one_line(folder: str | os.PathLike, overrides: dict | None = None):
-    """Report in one line why a preset cannot be built: a newer kzoo may have added an argument."""
+    """Report in one line why a preset cannot be built."""
     try:
         yield
     except UserError:
         raise
-    except Exception as error:  # a size beyond the memory is an error of the backend's own, or of NumPy's
+    except Exception as error:  # of Keras, NumPy or the backend, such as a lack of memory
         inner = str(error).split("Exception encountered:")[-1].strip()  # Keras puts long text before it
         reason = (inner or type(error).__name__).splitlines()[0]
         if changed := {name: value for name, value in (overrides or {}).items() if name != "dtype"}:
             raise UserError(f"preset {folder} with {changed} cannot be built ({reason:.160})") from error
         raise UserError(
-            f"preset {folder} cannot be built by this kzoo ({reason:.160}); if a newer one saved it, update"
+            f"preset {folder} cannot be built by this kzoo ({reason:.160}); if a newer kzoo saved it, update"
         ) from error
 
 
@@ -263,7 +262,7 @@ def _read_tokenizer(folder: Path, file: str, listing: dict[str, str]):
     check_object(configuration, folder / file)
     tokenizer = keras.saving.deserialize_keras_object(configuration, safe_mode=True)
     if getattr(tokenizer, "config_file", None) != file:
-        raise UserError(f"{folder / file} is not the configuration of a tokenizer that is saved as {file}")
+        raise UserError(f"{folder / file} does not configure a tokenizer that is saved as {file}")
     assets = [f"assets/{file.removesuffix('.json')}/{asset}" for asset in tokenizer.file_assets]
     check_listed(folder, listing, assets)
     tokenizer.load_preset_assets(str(folder))
@@ -289,11 +288,11 @@ def _settings(folder: Path) -> dict:
 
 
 def _check_translator(settings: dict, path: Path):
-    """Refuse settings that are not a translator's, or name a path."""
+    """Refuse settings that are not a translator's or contain a path."""
     check_settings(settings, path)
     files = settings.get("tokenizers")
     if "class" not in settings or not isinstance(files, list):
-        raise UserError(f"{path} is not the settings of a kzoo preset: it lacks class or tokenizers")
+        raise UserError(f"{path} is not the settings file of a kzoo preset: it lacks class or tokenizers")
     for file in files:
         if not isinstance(file, str) or not TOKENIZER_FILE.fullmatch(file):
             raise UserError(f"{path} names the tokenizer {file!r:.80}, not a file like joint_tokenizer.json")

@@ -35,22 +35,22 @@ Image = np.ndarray | str | os.PathLike  # features, pixels, or a picture's file
 
 
 class Direction(NamedTuple):
-    """What a call is about: codes of the source and the target language, and what reads and writes them.
+    """A call's source and target language, with their tokenizers.
 
     Args:
-        source, target: the codes.
-        reads, writes: the tokenizers.
-        numbers: what a backbone of several languages is told of them, by the name of its input.
+        source, target: language codes.
+        source_tokenizer, target_tokenizer: of these languages.
+        numbers: the languages' numbers, by the name of the backbone's input, for a multilingual backbone.
     """
 
     source: str | None
     target: str | None
-    reads: Tokenizer | None
-    writes: Tokenizer | None
+    source_tokenizer: Tokenizer | None
+    target_tokenizer: Tokenizer | None
     numbers: dict[str, int] = {}
 
     def inputs(self, rows: int) -> dict[str, np.ndarray]:
-        """Return the backbone's inputs that name the direction, one row for each sentence."""
+        """Return the backbone's language inputs, one row per sentence."""
         return {name: np.full(rows, number, "int32") for name, number in self.numbers.items()}
 
 
@@ -58,8 +58,8 @@ class Direction(NamedTuple):
 class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
     """A translation model with its tokenizers: `fit` and `evaluate` take token ids, `translate` takes text.
 
-    Its configuration (`get_config`, `keras.models.clone_model`) has no vocabularies; a saved file and a
-    preset have them.
+    `get_config` and `keras.models.clone_model` leave the vocabularies out. Saved files and presets include
+    them.
 
     Args:
         backbone: a functional model from `{"source": (B, S), "target": (B, T)}` to logits `(B, T, V)`, with a
@@ -69,10 +69,9 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         target_tokenizer: of the target language; the source's by default.
         source_language: code of the source language, such as `"en"`.
         target_language: code of the target language.
-        extractor: the extractor of the picture features that the model reads, as the fields of a
-            `kzoo.data.Extractor`: a file with features of another extractor is refused. `None`: any features
-            are accepted.
-        search: how translations are searched for where a call does not say; it may be replaced at any time.
+        extractor: fields of the `kzoo.data.Extractor` that computed the picture features. Files with features
+            of another extractor are refused; `None` accepts any.
+        search: default search settings. You can replace them at any time.
         **kwargs: other arguments of `keras.Model`.
 
     Call arguments:
@@ -88,7 +87,7 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
     ['Ein Hund rennt.']
     """
 
-    multilingual = False  # whether `translate` is told the languages
+    multilingual = False  # whether `translate` needs the languages
 
     def __init__(
         self,
@@ -111,7 +110,7 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         self.search = search or SearchSettings()
         self._compiled_with = None
         self._copy = CTranslate2Copy()
-        self._heed_new_weights()
+        self._drop_stale_functions()
         self.built = True  # like the backbone
 
     @property
@@ -143,42 +142,39 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         target_language: str | None = None,
         engine: Engine = "keras",
     ) -> list[str]:
-        """Translate sentences, or with `split_sentences` texts of several.
+        """Translate sentences or, with `split_sentences`, texts of several sentences.
 
         Args:
             texts: sentences; an empty one translates to an empty one.
-            beam_size: int. Hypotheses kept at each step; 1 is greedy search. By default that of the
-                translator's `search`, which a preset brings with it; likewise for the next two.
-            length_penalty: α, for log P / length^α; `kzoo.decoding.GNMT(α)`; or another function of the
-                length, for each of which the search is compiled once.
+            beam_size: int. Hypotheses kept at each step; 1 is greedy search. This and the other search
+                arguments default to the translator's `search`, which presets include.
+            length_penalty: α in log P / length^α, `kzoo.decoding.GNMT(α)`, or another function of the length.
+                The search is compiled once for each.
             max_length: int. Maximum length of a translation in tokens.
-            truncate: bool. Cut sentences that are longer than the model can read; otherwise they are errors.
+            truncate: bool. Cut sentences longer than the model's maximum, which are otherwise errors.
             threads: int. Batches decoded at a time; always one on JAX.
             progress: function called with the number of sentences after each batch.
             images: for a model with an `image_shape`, one image per sentence: an array
-                `(N, *image_shape)`, features as `kzoo.data.open_features` opens them, or, for a model that
-                reads pictures, paths of image files, which are scaled to its size. Pixels are 0 to 255.
-            prefixes: for each text a text whose subwords its translation begins with; `""` for none.
-            min_length: int. Minimum length of a translation in tokens, end symbol included; by default that
-                of `search`, likewise for the next.
-            no_repeat_ngram: int. n, for translations in which no n tokens occur twice in the same order; 0:
-                they may.
-            split_sentences: bool. Split each text into its sentences, translate each, and join the
-                translations; `progress` then counts sentences. `False`: each text is one sentence. `None`:
-                the same, with a warning if a text has several, of which the model may leave some out.
-            source_language, target_language: codes of the languages; a model of several has no default.
-            engine: what translates: `"keras"`; `"ctranslate2"`, in float32 on the CPU and some times as fast
-                there, from a copy of the weights that is kept until they change; or `"auto"`: CTranslate2
-                where it finds the same translations, else Keras.
+                `(N, *image_shape)`; features as `kzoo.data.open_features` opens them; or, if the model reads
+                pictures, paths of image files, which are resized. Pixels are 0 to 255.
+            prefixes: for each text, the beginning of its translation; `""` for none.
+            min_length: int. Minimum length of a translation in tokens, end symbol included.
+            no_repeat_ngram: int. n: no sequence of n tokens occurs twice in a translation; 0 allows repeats.
+            split_sentences: bool. Split each text into sentences, translate each, and join the translations;
+                `progress` then counts sentences. `False`: each text is one sentence. `None`: as `False`, with
+                a warning if a text has several sentences, because the model may skip some.
+            source_language, target_language: language codes; required by a multilingual model.
+            engine: `"keras"`; `"ctranslate2"`, which is faster on a CPU, computes in float32 and keeps a copy
+                of the weights; or `"auto"`: CTranslate2 where it finds the same translations, else Keras.
 
         Returns:
             The translations, in the order of `texts`.
 
         Raises:
             UserError: a sentence longer than the model's maximum; a language that the model lacks; images
-                that do not fit; a prefix that is too long or has an unknown character; another argument that
-                no search can have; token scores that are not finite; `engine="ctranslate2"` for what only
-                Keras does.
+                that do not fit; a prefix that is too long or has an unknown character; an invalid search
+                argument; token scores that are not finite; `engine="ctranslate2"` for a request that only
+                Keras supports.
         """
         asked = locals()
         del asked["self"]
@@ -202,14 +198,14 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
     ) -> list[list[Hypothesis]]:
         """Return the `n` best translations of each text, best first, with their scores; no text twice.
 
-        With `split_sentences`, the second best is the second best of each sentence, joined, and so on; the
+        With `split_sentences`, translation i of a text joins translation i of each of its sentences; its
         score is the mean of theirs.
 
         Args:
-            n: int. At most `beam_size`; as many by default.
+            n: int. At most `beam_size`, the default.
             **search: `beam_size`, `length_penalty`, `max_length`, `min_length` and `no_repeat_ngram`.
 
-        All but `n` are the arguments of `translate`.
+        The other arguments are those of `translate`.
         """
         search = self.search.changed(**search)
         n = checked_n(n, search)
@@ -227,17 +223,19 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
             )
         texts = checked_texts(texts)
         split = SplitTexts(texts, [direction.source] * len(texts), split_sentences)
-        tokens = tokenize_within(direction.reads, split.sentences, self.backbone.max_length - 1, truncate)
-        longest = min(search.max_length or self.backbone.max_length, self.backbone.max_length)
-        begun = tokenize_prefixes(direction.writes, split.prefixes(prefixes), longest - 1)
+        limit = self.backbone.max_length
+        tokens = tokenize_within(direction.source_tokenizer, split.sentences, limit - 1, truncate)
+        longest = min(search.max_length or limit, limit)
+        prefixes = tokenize_prefixes(direction.target_tokenizer, split.prefixes(prefixes), longest - 1)
         others = direction.inputs(len(tokens))
         images = image_rows(images, len(texts), self.image_shape, self.extractor)
         if images is not None:
             others["image"] = images[split.text_of] if split_sentences else images
-        self._heed_new_weights()
+        self._drop_stale_functions()
         self.bake()
-        found = self._searches.search(tokens, others, search, threads, progress, begun)
-        return split.join(as_hypotheses(found, n, direction.writes), [direction.target] * len(texts))
+        found = self._searches.search(tokens, others, search, threads, progress, prefixes)
+        found = as_hypotheses(found, n, direction.target_tokenizer)
+        return split.join(found, [direction.target] * len(texts))
 
     def _chosen(self, engine: Engine, search: SearchSettings, images, prefixes) -> str:
         from kzoo.export.ctranslate2 import why_not
@@ -255,12 +253,11 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
     ) -> tuple[list[str], list[str], np.ndarray]:
         """Return the attention of a translation's tokens to the tokens of its sentence.
 
-        The model reads the translation as in training: split into subwords again, which need not be those
-        that the search generated.
+        The translation is tokenized again, so its subwords may differ from those that the search generated.
 
         Args:
             text: the sentence.
-            translation: by default what `translate` returns.
+            translation: its translation; by default what `translate` returns.
             image: one image, as in `translate`'s `images`.
             source_language, target_language: as in `translate`.
 
@@ -273,13 +270,13 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
                 image that does not fit.
         """
         direction = self._direction(source_language, target_language)
-        source = self._tokens(text, direction.reads)
+        source = self._tokens(text, direction.source_tokenizer)
         images = image_rows(None if image is None else [image], 1, self.image_shape)
         if translation is None:
             languages = {"source_language": direction.source, "target_language": direction.target}
             (best,) = self.n_best([text], n=1, images=images, split_sentences=False, **languages)
             translation = best[0].text
-        (target,) = tokenize_within(direction.writes, [translation], self.backbone.max_length - 1)
+        (target,) = tokenize_within(direction.target_tokenizer, [translation], self.backbone.max_length - 1)
         length = padded_length(max(len(source), len(target)), self.backbone.max_length)
         inputs = {
             "source": padded([[*source, END]], length),
@@ -288,9 +285,9 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
             **({} if images is None else {"image": images}),
         }
         (weights,) = self._compiled(self._source_attention, few_calls=True)(inputs)
-        attended = self._attended(pieces(direction.reads, source))
-        written = pieces(direction.writes, target)
-        return attended, written, weights[..., : len(written), : len(attended)]
+        attended = self._attended(pieces(direction.source_tokenizer, source))
+        subwords = pieces(direction.target_tokenizer, target)
+        return attended, subwords, weights[..., : len(subwords), : len(attended)]
 
     def _source_attention(self, inputs):
         """Return the backbone's attention `(B, layers, H, T, N)`, padding included."""
@@ -331,19 +328,15 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
             raise UserError(f"{text!r} has no word to attend to")
         return tokens
 
-    # What differs where one model translates in many directions.
+    # Overridden by `MultilingualTranslator`.
 
     def _direction(self, source: str | None, target: str | None) -> Direction:
-        """Return the languages that a call is about.
-
-        Raises:
-            UserError: languages that the model lacks, or none where it has several.
-        """
+        """Return the direction of a call, as `direction` does, with its tokenizers."""
         source, target = self.direction(source, target)
         return Direction(source, target, self.source_tokenizer_for(target), self.target_tokenizer)
 
     def _attended(self, subwords: list[str]) -> list[str]:
-        """Return what a translation attends to: a sentence's subwords, or their summary."""
+        """Return the names of what a translation attends to: the source subwords, or the rows of M."""
         return subwords
 
     def _arguments(self) -> dict:
@@ -358,20 +351,20 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         }
 
     def _tokenizers_and_settings(self) -> tuple[list, dict]:
-        """Return what a preset has beside the backbone: tokenizers, and other arguments as JSON."""
+        """Return the tokenizers that a preset includes, and its other settings as JSON."""
         settings = self._arguments()
         source = settings.pop("source_tokenizer")
         return [source, settings.pop("target_tokenizer") or source], settings
 
     @classmethod
     def _from_parts(cls, backbone: keras.Model, tokenizers: list, settings: dict) -> Self:
-        """Return the translator of a backbone and what `_tokenizers_and_settings` returned."""
+        """Return a translator, from a backbone and what `_tokenizers_and_settings` returned."""
         return cls(backbone, *tokenizers, **settings)
 
     # As a Keras model.
 
     def call(self, inputs, training=None):
-        # Keras would take a dictionary's values in the order of their names, whatever these are.
+        # With other names, Keras would match the inputs by their order.
         if isinstance(inputs, dict) and (others := inputs.keys() - self.backbone.input.keys()):
             raise ValueError(
                 f"the model reads {', '.join(sorted(self.backbone.input))}, not {', '.join(sorted(others))}"
@@ -383,13 +376,13 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         return super().compute_metrics(x, y, y_pred, token_weights(y, sample_weight))
 
     def _resolve_auto_jit_compile(self):
-        # For `compile` without `jit_compile`. Keras itself would not use XLA on a CPU, where it is faster,
-        # but would on a GPU for switches between languages, which it cannot compile. Private, because what
-        # `compile` is given is saved in files, which another backend may read.
+        # Called by `compile` without `jit_compile`. Keras's own choice would leave XLA out on a CPU, where it
+        # is faster, and use it on a GPU for switches between languages, which it cannot compile. An argument
+        # of `compile` would not do: it is saved in files, which another backend may read.
         return uses_xla(self.backbone)
 
     def get_config(self):
-        # What the backbone was made from does not say which of its layers have been frozen since.
+        # The backbone's own configuration does not say which of its layers are frozen.
         return {
             **super().get_config(),
             "backbone": keras.saving.serialize_keras_object(self.backbone),
@@ -406,7 +399,8 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         parts = {name: keras.saving.deserialize_keras_object(value) for name, value in config.items()}
         model = cls(**parts, search=search)
         if frozen:
-            for number, layer in enumerate(model._backbone_layers()):  # each before its own layers
+            # Outer layers come first: setting `trainable` also sets it for the inner layers.
+            for number, layer in enumerate(model._backbone_layers()):
                 layer.trainable = number not in frozen
         return model
 
@@ -418,19 +412,20 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         """Write the translator as a keras-hub preset: configuration, weights, tokenizers, search.
 
         Args:
-            folder: the preset's folder. It is written completely or not at all, and replaces an earlier
-                preset there; other files in the folder, such as its card, are kept.
+            folder: the preset's folder. It is written completely or not at all. An earlier preset there is
+                replaced; other files in the folder, such as its card, are kept.
             dtype: of the weights in the file: `"float16"`, or `"float32"`, which is exact and twice as large.
 
         Raises:
-            UserError: the folder holds something other than a preset, or cannot be written; a weight beyond
-                float16; another dtype; settings that `from_preset` would refuse, such as a language "zh/TW".
+            UserError: the folder holds something other than a preset, or cannot be written; a weight too
+                large for float16; another dtype; settings that `from_preset` would refuse, such as a language
+                "zh/TW".
         """
         write_preset(folder, self, *self._tokenizers_and_settings(), dtype)
 
     @classmethod
     def from_preset(cls, folder: str | os.PathLike, **overrides) -> Self:
-        """Read what `save_to_preset` wrote.
+        """Load a translator that `save_to_preset` wrote.
 
         Args:
             folder: the preset: a folder, a name on the shelf, or a handle, as `kzoo.presets.load` takes it.
@@ -458,7 +453,7 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
             format: `"tf_saved_model"`; `kzoo.export.export_ctranslate2` writes CTranslate2's.
             verbose: bool. Whether to print what is written, which takes a minute or two.
             input_signature: `None`: its signatures are those of `kzoo.export.export_saved_model`.
-            beam_size, length_penalty: as in `translate`; the rest is as in `search`.
+            beam_size, length_penalty: as in `translate`; the other search settings are those of `search`.
             precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
 
         Raises:
@@ -472,15 +467,15 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
                 "kzoo.export.export_ctranslate2 writes CTranslate2's format"
             )
         if input_signature is not None:
-            raise UserError("a translator's signatures take text: leave input_signature out")
+            raise UserError("the SavedModel of a translator takes text: leave input_signature out")
         if verbose:
             print(f"{filepath}: writing the graph of the beam search, which takes a minute or two")
         export_saved_model(self, filepath, beam_size, length_penalty, precision)
         if verbose:
             print(f"{filepath}: written, tf_saved_model, {precision}")
 
-    def _heed_new_weights(self):
-        """Forget functions compiled with weights that are gone: `quantize` and `enable_lora` make others."""
+    def _drop_stale_functions(self):
+        """Drop compiled functions if the weights were replaced, as by `quantize` and `enable_lora`."""
         weights = tuple(map(id, self.backbone.weights))
         if weights != self._compiled_with:
             self._searches = BatchedSearch(self, self.backbone.max_length, uses_xla(self.backbone))
@@ -489,11 +484,11 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
 
     def _compiled(self, method: Callable, few_calls: bool = False) -> Callable:
         """Return a function of the backbone's inputs, compiled once for each of their shapes."""
-        self._heed_new_weights()
+        self._drop_stale_functions()
         name = method.__name__
         if name not in self._methods:
             model = BackboneMethod(self.backbone, method, few_calls)
-            # Its method only: Keras would take the model itself for a layer of this one.
+            # The method alone: Keras would track the model itself as a layer of this one.
             self._methods[name] = model.predict_on_batch
         return self._methods[name]
 

@@ -200,7 +200,7 @@ def test_what_the_format_does_not_hold_is_named(translator, tmp_path):
         export_ctranslate2(translator, tmp_path / "model", "int4")
     wide = pope_tiny(SubwordTokenizer(train_subwords(SENTENCES * 5, 40)), **sizes)
     wide.set_weights([weight + 70_000 for weight in wide.get_weights()])
-    with pytest.raises(UserError, match="float16 ends at 65,504"):
+    with pytest.raises(UserError, match="float16 holds at most 65,504"):
         export_ctranslate2(wide, tmp_path / "model", "float16")
     assert not (tmp_path / "model").exists()
     (tmp_path / "precious").write_text("keep")

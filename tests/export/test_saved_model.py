@@ -425,6 +425,6 @@ def test_what_cannot_be_exported_is_named(tmp_path):
         translator.export(tmp_path / "model", precision="int8")
     translator = pope_tiny(subwords(), **TRANSFORMER)
     translator.set_weights([weight + 70_000 for weight in translator.get_weights()])
-    with pytest.raises(UserError, match="float16 ends at 65,504"):
+    with pytest.raises(UserError, match="float16 holds at most 65,504"):
         translator.export(tmp_path / "model", precision="float16")
     assert not (tmp_path / "model").exists()

@@ -174,7 +174,7 @@ def test_a_weight_beyond_float16_is_named(saved, preset):
     values[5, 3] = -65_536
     weight.assign(values)
     with pytest.raises(
-        UserError, match=f"{weight.path} has a number of size 65,536, but float16 ends at 65,504"
+        UserError, match=f"{weight.path} has a number of size 65,536, but float16 holds at most 65,504"
     ):
         translator.save_to_preset(preset)
     read = keras.ops.convert_to_numpy(Translator.from_preset(preset).backbone.target_embedding.embeddings)
@@ -398,7 +398,7 @@ def test_a_configuration_of_another_model_is_refused(tmp_path):
         config = {**whole["config"], **changes}
         (folder / "config.json").write_text(json.dumps({**whole, "config": config}))
         seal(folder)
-        refused(folder, "its configuration is of a model with", "but model.weights.h5 has")
+        refused(folder, "its configuration has", "but model.weights.h5 has")
     (folder / "config.json").write_text(json.dumps(whole))
     seal(folder)
     load(folder)
@@ -422,9 +422,9 @@ def test_weights_that_are_not_the_model_s_are_refused(preset, tmp_path, monkeypa
     load(preset).save_to_preset(folder)
     for number, (change, words) in enumerate(
         (
-            (lambda values: None, "its configuration is of a model with"),
-            (lambda values: values[..., :-1], "its configuration is of a model with"),
-            (lambda values: values[None], "its configuration is of a model with"),
+            (lambda values: None, "its configuration has"),
+            (lambda values: values[..., :-1], "its configuration has"),
+            (lambda values: values[None], "its configuration has"),
             (lambda values: np.full_like(values, np.nan), "is not an array of finite numbers"),
             (lambda values: np.full_like(values, np.inf), "is not an array of finite numbers"),
             (lambda values: values.astype("S8"), "is not an array of finite numbers"),
@@ -439,7 +439,7 @@ def test_weights_that_are_not_the_model_s_are_refused(preset, tmp_path, monkeypa
     with h5py.File(sorted(folder.glob("*.weights.h5"))[-1], "r+") as file:
         file["more"] = np.zeros(3)
     seal(folder)
-    refused(folder, "is of a model with 0 weights of shape (3,)")
+    refused(folder, "its configuration has 0 weights of shape (3,)")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

@@ -259,7 +259,7 @@ def test_a_builder_has_no_weights_to_load():
 
 @pytest.mark.parametrize("dtype", ["bf16", 16])
 def test_a_dtype_that_keras_does_not_know_is_named(dtype):
-    with pytest.raises(UserError, match=f"dtype is {dtype!r}: it is one of Keras's, such as float32"):
+    with pytest.raises(UserError, match=f"dtype {dtype!r} is unknown to Keras: give one such as float32"):
         load(NAME, dtype=dtype)
 
 
