@@ -76,10 +76,10 @@ REFUSED = [
     (f"translate {PRESET} --max-length 3 --min-length 4 dog", "min_length 4 is above max_length 3"),
     (f"evaluate {PRESET} --files a b --corpus scenes", "--files and --corpus exclude each"),
     (f"report x {PRESET} {PRESET} --files a b --corpus scenes", "--files and --corpus exclude"),
-    (f"translate {PRESET} --length-penalty nan dog", "length_penalty is a finite number"),
-    (f"evaluate {PRESET} --length-penalty nan", "length_penalty is a finite number"),
-    (f"export {PRESET} x --length-penalty nan", "length_penalty is a finite number"),
-    (f"serve {PRESET} --port 0 --length-penalty nan", "length_penalty is a finite number"),
+    (f"translate {PRESET} --length-penalty nan dog", "length_penalty must be a finite number"),
+    (f"evaluate {PRESET} --length-penalty nan", "length_penalty must be a finite number"),
+    (f"export {PRESET} x --length-penalty nan", "length_penalty must be a finite number"),
+    (f"serve {PRESET} --port 0 --length-penalty nan", "length_penalty must be a finite number"),
 ]
 
 

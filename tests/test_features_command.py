@@ -66,7 +66,7 @@ def test_a_corrupt_picture_stops_it_or_is_one_line(extract):
     (extract.folder / "1.png").write_bytes(b"no picture")
     done = extract()
     assert done.exit_code == 1
-    assert "1.png is no image that can be read" in str(done.exception)
+    assert "1.png cannot be read as an image" in str(done.exception)
     done = extract("--replace-corrupt")
     assert done.exit_code == 0, done.output
     (line,) = filter(None, done.stderr.splitlines())  # the bar ends with an empty one

@@ -284,7 +284,7 @@ def test_large_photographs_are_shown_smaller_turned_as_their_exif_says(folder):
     Image.new("RGB", (1200, 300), (9, 0, 0)).save(folder / "photograph.png", exif=exif)
     assert shown_picture(folder / "photograph.png").shape == (400, 100, 3)
     (folder / "broken.png").write_bytes((folder / "photograph.png").read_bytes()[:40])
-    with pytest.raises(UserError, match=r"broken\.png is no image"):
+    with pytest.raises(UserError, match=r"broken\.png cannot be read as an image"):
         shown_picture(folder / "broken.png")
 
 

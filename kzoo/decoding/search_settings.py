@@ -189,7 +189,7 @@ def check_whole_numbers(least: int = 1, **numbers):
     """Raise `UserError` for a number, by its argument's name, that is not whole or below `least`."""
     for name, value in numbers.items():
         if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-            raise UserError(f"{name} is a whole number of at least {least}, not {value!r}")
+            raise UserError(f"{name} must be a whole number of at least {least}, not {value!r}")
 
 
 def checked_n(n: int | None, search: SearchSettings) -> int:
@@ -208,7 +208,7 @@ def checked_n(n: int | None, search: SearchSettings) -> int:
 def check_alpha(alpha: float):
     """Raise `UserError` for an α that is not a finite number."""
     if not _is_finite(alpha):
-        raise UserError(f"the α of a length penalty is a finite number, not {alpha!r}")
+        raise UserError(f"the α of a length penalty must be a finite number, not {alpha!r}")
 
 
 def as_penalty(length_penalty: float | Callable) -> Callable:
@@ -223,7 +223,7 @@ def as_penalty(length_penalty: float | Callable) -> Callable:
         return length_penalty
     if not _is_finite(length_penalty):
         raise UserError(
-            "length_penalty is a finite number, or a function such as kzoo.decoding.GNMT(0.6), "
+            "length_penalty must be a finite number, or a function such as kzoo.decoding.GNMT(0.6), "
             f"not {length_penalty!r}"
         )
     return Exponent(float(length_penalty))

@@ -55,7 +55,7 @@ def chosen(
         UserError: as there; or there is no such engine.
     """
     if engine not in get_args(Engine):
-        raise UserError(f"engine is one of {', '.join(get_args(Engine))}, not {engine!r}")
+        raise UserError(f"engine must be one of {', '.join(get_args(Engine))}, not {engine!r}")
     if engine == "keras":
         return "keras"
     from kzoo.engine.translator import why_not_searched

@@ -10,7 +10,7 @@ PRECISIONS = ("float32", "float16", "int8")
 def check_precision(precision: str):
     """Raise `UserError` for an unknown precision."""
     if precision not in PRECISIONS:
-        raise UserError(f"precision is one of {', '.join(PRECISIONS)}, not {precision!r}")
+        raise UserError(f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}")
 
 
 def is_quantized(backbone: keras.Model) -> bool:

@@ -43,7 +43,7 @@ class Dropout(Layer):
     def __init__(self, rate: float, seed: int | None = None, **kwargs):
         super().__init__(**kwargs)
         if not 0 <= rate < 1:
-            raise ValueError(f"rate is at least 0 and less than 1, not {rate}")
+            raise ValueError(f"rate must be at least 0 and less than 1, not {rate}")
         self.rate = rate
         self.seed = seed
         self.supports_masking = True

@@ -71,7 +71,7 @@ class GlyphCharEncoder(Layer):
         super().__init__(**kwargs)
         self.supports_masking = True
         if architecture not in ARCHITECTURES:
-            raise ValueError(f"architecture is one of {tuple(ARCHITECTURES)}, not {architecture!r}")
+            raise ValueError(f"architecture must be one of {tuple(ARCHITECTURES)}, not {architecture!r}")
         chosen = ARCHITECTURES[architecture]
         if chosen.num_features is None and num_features not in (None, output_dim):
             raise ValueError(f"{architecture} has F = D = {output_dim}, not F = {num_features}")

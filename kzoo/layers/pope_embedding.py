@@ -87,7 +87,7 @@ class PoPEEmbedding(Layer):
         except TypeError:  # symbolic
             return
         if first < 0:
-            raise ValueError(f"positions count from 0: start_index is at least 0, not {first}")
+            raise ValueError(f"positions count from 0: start_index must be at least 0, not {first}")
         if needed > self.max_length:
             raise ValueError(
                 f"PoPEEmbedding has max_length={self.max_length} positions, the inputs need {needed}; "

@@ -57,7 +57,7 @@ class RecurrentEncoder(Layer):
     ):
         super().__init__(**kwargs)
         if cell not in CELLS:
-            raise ValueError(f"cell is one of {', '.join(CELLS)}, not {cell!r}")
+            raise ValueError(f"cell must be one of {', '.join(CELLS)}, not {cell!r}")
         self.bidirectional = tuple(bidirectional)
         self.unidirectional = tuple(unidirectional)
         self.cell = cell

@@ -118,7 +118,7 @@ class TransformerLayer(Layer):
         super().__init__(**kwargs)
         check_norm(norm)
         if num_heads < 1:
-            raise ValueError(f"num_heads is at least 1, not {num_heads}")
+            raise ValueError(f"num_heads must be at least 1, not {num_heads}")
         self.num_heads = num_heads
         self.feedforward_dim = feedforward_dim
         self.dropout = dropout

@@ -23,14 +23,14 @@ TRANSFORMER_HEADS = 8
 
 def _recurrent(width, **names):
     if width % 2:
-        raise ValueError(f"a recurrent encoder reads in two directions: an even width, not {width}")
+        raise ValueError(f"a recurrent encoder reads in two directions: width must be even, not {width}")
     return RecurrentEncoder((width // 2, width // 2), **names)
 
 
 def _transformer(width, **names):
     if width % TRANSFORMER_HEADS:
         raise ValueError(
-            f"encoder='transformer' has {TRANSFORMER_HEADS} heads: a width that they divide, not {width}"
+            f"encoder='transformer' has {TRANSFORMER_HEADS} heads, which must divide the width, not {width}"
         )
     return TransformerEncoder(width, num_heads=TRANSFORMER_HEADS, **names)
 
@@ -50,30 +50,30 @@ class AttentionBridgeBackbone(TranslationBackbone):
     """An encoder and a decoder for each language, around one attention bridge that all of them share.
 
     Inputs are `{"source": (B, S), "target": (B, T), "source_language": (B,), "target_language": (B,)}`,
-    int32: token ids with 0 for padding, the target beginning with the start symbol, and the numbers of the
-    languages, the same in all rows. The output is the logits `(B, T, V)` of each next token.
+    int32: token ids with 0 for padding, and language numbers, the same in all rows. The target begins with
+    the start symbol. The output is the logits `(B, T, V)` of each next token.
 
-    All that the decoder sees of a sentence is the bridge's M: its LSTMs attend to M and start with the mean
-    of M as h and c.
+    The decoder sees a sentence only through the bridge's M: its LSTMs attend to M and start with the mean of
+    M as h and c.
 
     For decoding, `encode`, `start` and `decode_step` implement the contract of `kzoo.decoding`.
 
     Args:
-        vocabulary_sizes: ints. Vocabulary size of each language, in the order of the languages' numbers.
+        vocabulary_sizes: ints. Vocabulary size of each language, in the order of the language numbers.
         encoder: `"lstm"` (the paper's two bidirectional LSTMs), `"gru"`, `"cnn"` or `"transformer"`.
         embedding_dim: int. Width of the token embeddings.
         width: int. D, of the encoders' outputs and the decoders' states.
         num_decoder_layers: int. Number of LSTMs of a decoder.
-        bridge: bool. `False` leaves the bridge out: decoders attend to the encoder's outputs and start with
-            their mean, the paper's plain baseline.
+        bridge: bool. `False`, the paper's plain baseline: decoders attend to the encoder's outputs and start
+            with their mean.
         num_heads: int. k, the rows of M.
         hidden_dim: int. Inner width of the bridge.
         penalty_weight: float. Factor of the bridge's penalty; 1 is the paper's Eq. 3.
         squared: bool. Whether the penalty's norm is squared, as in Eq. 3.
         use_bias: bool. Whether the bridge's two maps have biases, as in the authors' code.
         dropout: float. Rate on embeddings, encoder outputs and attentional vectors where they predict.
-        layer_dropout: float. Rate between stacked recurrent layers and on attentional vectors, which are fed
-            back so, as in OpenNMT; drawn anew at every token.
+        layer_dropout: float. Rate between stacked recurrent layers and on the attentional vectors that are
+            fed back, as in OpenNMT; drawn anew at every token.
         tied_embeddings: bool. Whether a language's encoder and decoder share a table of token embeddings.
         max_length: int. Maximum sentence length in tokens, with its start or end symbol.
         dtype, name, trainable: as in `keras.Model`.
@@ -124,12 +124,12 @@ class AttentionBridgeBackbone(TranslationBackbone):
         self._keep(locals())
         sizes = vocabulary_sizes
         if encoder not in ENCODERS:
-            raise ValueError(f"encoder is one of {', '.join(ENCODERS)}, not {encoder!r}")
+            raise ValueError(f"encoder must be one of {', '.join(ENCODERS)}, not {encoder!r}")
         self.max_length, self.width = max_length, width
         languages = range(len(sizes))
-        # Of a table for all languages, so that looking up a token needs no branch.
+        # Where each language begins in the one embedding table: looking up a token needs no branch.
         self._offsets = np.cumsum([0, *sizes[:-1]]).astype("int32")
-        # Logits of all languages have the same width; tokens that a language lacks are never predicted.
+        # All languages' logits have one width; tokens that a language lacks are never predicted.
         self._absent = np.arange(max(sizes)) >= np.array(sizes)[:, None]
 
         def table(name):
@@ -146,7 +146,7 @@ class AttentionBridgeBackbone(TranslationBackbone):
             names = [f"{side}_dropout_{i}" for i in range(count if layer_dropout else 0)]
             return [Dropout(layer_dropout, dtype=dtype, name=name) for name in names]
 
-        self.encoder_dropouts = layer_dropouts("encoder", encoder in RECURRENT)  # after the first of two
+        self.encoder_dropouts = layer_dropouts("encoder", encoder in RECURRENT)  # between the two layers
         self.decoder_dropouts = layer_dropouts("decoder", num_decoder_layers)
         self.encoders = ByLanguage(
             [ENCODERS[encoder](width, max_length, dtype=dtype, name=f"encoder_{i}") for i in languages],
@@ -202,9 +202,9 @@ class AttentionBridgeBackbone(TranslationBackbone):
         return table(ops.add(tokens, offsets))
 
     def _kept(self, dropouts, tokens) -> dict:
-        """Return the argument `kept` for languages' layers: the dropouts' factors, `(B, L, D)` each.
+        """Return the argument `kept` of the languages' layers: each dropout's factors `(B, L, D)`.
 
-        Drawn here, because a language's branch must draw nothing at random.
+        They are drawn here, because random numbers are not allowed in the branch of a language.
         """
         ones = ops.repeat(ops.ones_like(tokens, dtype="float32")[..., None], self.width, axis=-1)
         return {"kept": [dropout(ones) for dropout in dropouts]} if dropouts else {}
@@ -247,14 +247,14 @@ class AttentionBridgeBackbone(TranslationBackbone):
         return self.bridge.attend(*self._encoded(inputs))
 
     def encode(self, inputs: dict) -> dict:
-        """Return the memory of the sentences: M as prepared by the target language's decoder."""
+        """Return the memory of the sentences: M, prepared by the target language's decoder."""
         language = inputs["target_language"]
         memory, mask = self._memory(inputs)
         prepared = self.decoders.choose(language, lambda decoder: decoder.prepare(memory, mask))
         return {"prepared": prepared, "initial": self._initial(memory, mask), "target_language": language}
 
     def _memory(self, inputs):
-        """Return what the decoders attend to: M `(B, k, D)`, or encoder outputs `(B, S, D)`, and the mask."""
+        """Return what decoders attend to, M `(B, k, D)` or encoder outputs `(B, S, D)`, and its mask."""
         return self._encoded(inputs) if self.bridge is None else (self.matrix(inputs)[0], None)
 
     def source_attention(self, inputs: dict):

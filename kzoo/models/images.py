@@ -1,4 +1,4 @@
-"""The images that come with sentences: checked against what a model reads, or wrong ones in their place."""
+"""Images that come with sentences: read, checked against the model, or replaced by wrong ones."""
 
 import os
 from collections.abc import Sequence
@@ -8,8 +8,8 @@ from PIL import Image, ImageOps
 
 from kzoo.errors import UserError, first_line
 
-NUMBERS = "iuf"  # NumPy's dtype kinds that an image may have
-PIECE = 256  # images of a file that are checked together
+NUMBERS = "iuf"  # kinds of NumPy dtypes that an image may have
+PIECE = 256  # images checked at a time
 GREY = 127
 SEED = 0  # of the shuffled order
 SHOWN = ("right", "shuffled", "none")
@@ -24,17 +24,17 @@ def image_rows(
     """Return one image per sentence, as a model takes them.
 
     Args:
-        images: `(N, *shape)`, or a list of N images, or, if `shape` is that of a picture, of paths of image
-            files; one path is one image. `None` for a model without images.
+        images: `(N, *shape)`, or a list of N images. If `shape` is that of a picture, also a list of paths of
+            image files, or a single path. `None` for a model without images.
         count: int. N, the number of sentences.
         shape: `(D_img,)`, `(R, D_img)` or `(h, w, 3)`; `None`: the model reads no images.
-        extractor: the extractor that must have computed a file's features, as in a preset; `None`: any.
+        extractor: the extractor that the features must come from, as in a preset; `None`: any.
 
     Raises:
-        UserError: images for a model that reads none, no images for a model that reads them, a sentence
-            without an image, features of another extractor, another number of images than sentences, images
-            of another shape, values that are not numbers or are NaN, pictures scaled from 0 to 1, or a file
-            that is not an image.
+        UserError: images for a model that reads text only, or none for one that reads images; a sentence
+            without an image; features of another extractor; a number of images other than N; images of
+            another shape; values that are not finite numbers; pictures scaled to 0 … 1; a file that is not an
+            image.
     """
     if shape is None:
         if images is not None:
@@ -50,7 +50,7 @@ def image_rows(
     else:
         images = _listed(images)
     if len(images) != count:
-        raise UserError(f"{where}{count:,} sentences but {len(images):,} images: one with each is needed")
+        raise UserError(f"{where}{count:,} sentences but {len(images):,} images: give one per sentence")
     if count == 0:
         return np.zeros((0, *shape), "float32")
     if isinstance(images, list):
@@ -62,22 +62,20 @@ def image_rows(
     _check_finite(images, where)
     if len(shape) == 3 and images.dtype.kind == "f" and 0 < images.max() <= 1:
         raise UserError(
-            f"pictures are numbers from 0 to 255, these end at {images.max():.3g}: multiply by 255"
+            f"pictures are numbers from 0 to 255, but the largest here is {images.max():.3g}: multiply by 255"
         )
     return images
 
 
 def _listed(images) -> np.ndarray | list:
-    """Return images as an array of numbers, or as a list of possible images."""
+    """Return images as an array of numbers, or as a list whose entries are still to be checked."""
     if isinstance(images, str | os.PathLike):
         return [images]
     if isinstance(images, list | tuple):
         return list(images)
     array = _array(images)
     if array.ndim == 0:
-        raise UserError(
-            f"images are an array or a list, one with each sentence, not a {type(images).__name__}"
-        )
+        raise UserError(f"images must be an array or a list, one per sentence, not a {type(images).__name__}")
     return array if array.dtype.kind in NUMBERS else list(array)
 
 
@@ -107,12 +105,12 @@ def _image(image, number: int, shape: tuple[int, ...]) -> np.ndarray:
 def _array(value) -> np.ndarray:
     try:
         return np.asarray(value)
-    except (TypeError, ValueError):  # lists of different lengths
+    except (TypeError, ValueError):  # nested lists of different lengths
         return np.array(None)
 
 
 def _check_finite(images: np.ndarray, where: str):
-    """Refuse NaN and infinities; checked in pieces, because features need not fit into memory."""
+    """Refuse NaN and infinities; checked in pieces, because a file of features may be larger than memory."""
     if images.dtype.kind != "f":
         return
     for first in range(0, len(images), PIECE):
@@ -136,12 +134,12 @@ def read_picture(path: str | os.PathLike, size: Sequence[int] | None = None) -> 
     """
     try:
         with Image.open(path) as image:
-            for other in ("xmp", "XML:com.adobe.xmp"):  # which Pillow reads if EXIF has no orientation
+            for other in ("xmp", "XML:com.adobe.xmp"):  # Pillow's sources of orientation besides EXIF
                 image.info.pop(other, None)
             turned = ImageOps.exif_transpose(image)
             if turned.mode == "F":
-                raise ValueError("its numbers are fractions: write it with 8 bits a colour")
-            if turned.mode.startswith("I"):  # more than 8 bits, which Pillow clips instead of scaling
+                raise ValueError("its pixels are floats: save it with 8 bits per channel")
+            if turned.mode.startswith("I"):  # more than 8 bits, which Pillow would clip instead of scale
                 sixteen, turned = turned.mode.startswith("I;16"), turned.convert("I")
                 scale = 256 if sixteen or turned.getextrema()[1] > 255 else 1
                 turned = turned.point(lambda value: value / scale).convert("L")
@@ -151,8 +149,8 @@ def read_picture(path: str | os.PathLike, size: Sequence[int] | None = None) -> 
             return np.asarray(turned)
     except FileNotFoundError:
         raise UserError(f"{path}: no such image") from None
-    except Exception as error:  # Pillow's readers raise many kinds of errors on broken files
-        raise UserError(f"{path} is no image that can be read ({first_line(error)})") from None
+    except Exception as error:  # on broken files Pillow raises errors of many kinds
+        raise UserError(f"{path} cannot be read as an image ({first_line(error)})") from None
 
 
 def shown_images(translator, images, count: int, shown: str = "right"):
@@ -162,21 +160,21 @@ def shown_images(translator, images, count: int, shown: str = "right"):
         translator: reads images; has `image_shape` and `extractor`.
         images: as `Translator.translate` takes them, one per sentence.
         count: int. Number of sentences.
-        shown: `"right"`, the sentences' own; `"shuffled"`, the same in a random order, in which about one
-            sentence of the whole set keeps its own; `"none"`, grey pictures, or zeros for features.
+        shown: `"right"`, the sentences' own images; `"shuffled"`, the same in a random order, in which about
+            one sentence keeps its own; `"none"`, grey pictures, or zeros for features.
 
     Returns:
         `(N, *image_shape)`: an array, or features that are read from the file when indexed.
 
     Raises:
-        UserError: another `shown`; images that the translator does not read, or another number of them.
+        UserError: an unknown `shown`; images that do not fit the translator or the sentences.
     """
     if shown not in SHOWN:
-        raise UserError(f"shown is one of {', '.join(SHOWN)}, not {shown!r}")
+        raise UserError(f"shown must be one of {', '.join(SHOWN)}, not {shown!r}")
     rows = image_rows(images, count, translator.image_shape, translator.extractor)
     if shown == "shuffled":
         return rows[np.random.default_rng(SEED).permutation(count)]
     if shown == "none":
-        nothing = GREY if len(translator.image_shape) == 3 else 0
-        return np.full((count, *translator.image_shape), nothing, rows.dtype)
+        blank = GREY if len(translator.image_shape) == 3 else 0
+        return np.full((count, *translator.image_shape), blank, rows.dtype)
     return rows

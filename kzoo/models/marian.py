@@ -1,4 +1,4 @@
-"""OPUS-MT: a Marian model of Hugging Face's, converted to a preset of the zoo's."""
+"""Converts Marian models from Hugging Face, such as OPUS-MT, to presets."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from kzoo.text.marian_tokenizer import MarianTokenizer
 from kzoo.text.special_tokens import SPECIAL
 
 FILES = ("config.json", "vocab.json", "source.spm", "target.spm")
-# What Marian's configuration has if it says nothing, and what kzoo's Transformer does.
+# Settings of Marian's configuration: the default, and the value that kzoo's Transformer has.
 NEEDED = {
     "scale_embedding": (False, True),
     "normalize_before": (False, False),
@@ -30,15 +30,16 @@ ACTIVATIONS = {"swish": "silu", "silu": "silu", "relu": "relu", "gelu": "gelu"}
 
 
 def read_marian(folder: str | os.PathLike, name: str | None = None) -> Translator:
-    """Return the translator of a repository with a Marian model, as Helsinki-NLP's OPUS-MT has them.
+    """Return the translator of a repository with a Marian model, such as Helsinki-NLP's OPUS-MT models.
 
-    Marian has its end symbol at 0 and padding, with which it starts, last; here padding, unknown, start and
-    end are first. Its sines come before its cosines, Vaswani's alternate: the features are reordered.
+    Tokens and features are reordered. Marian's vocabulary begins with the end symbol and ends with padding,
+    which is also the start symbol; kzoo's begins with padding, unknown, start and end. In Marian's position
+    encoding all sines precede all cosines; in Vaswani's they alternate.
 
     Args:
         folder: `config.json`, `vocab.json`, `source.spm`, `target.spm`, and the weights in
             `model.safetensors` or `pytorch_model.bin`.
-        name: the repository's, whose end may name its languages; the folder's by default.
+        name: the repository's name, which may end in its languages; by default the folder's.
 
     Raises:
         UserError: a file is missing, damaged, or of another architecture.
@@ -49,7 +50,7 @@ def read_marian(folder: str | os.PathLike, name: str | None = None) -> Translato
     """
     folder = Path(folder)
     if missing := [file for file in FILES if not (folder / file).is_file()]:
-        raise UserError(f"{folder} is no Marian model: it has no {', '.join(missing)}")
+        raise UserError(f"{folder} is not a Marian model: it has no {', '.join(missing)}")
     config = _read(folder / "config.json")
     settings = _settings(config, folder)
     options = _read(folder / "tokenizer_config.json") if (folder / "tokenizer_config.json").is_file() else {}
@@ -77,7 +78,7 @@ def read_marian(folder: str | os.PathLike, name: str | None = None) -> Translato
 def _tokenizer(folder: Path, side: str, pieces: list[str]) -> MarianTokenizer:
     path, vocabulary = folder / f"{side}.spm", [*SPECIAL.values(), *pieces]
     try:
-        # SentencePiece takes an empty file for a model.
+        # SentencePiece accepts an empty file as a model.
         return MarianTokenizer(path.read_bytes() or b"x", vocabulary, config_file=f"{side}_tokenizer.json")
     except (OSError, RuntimeError):
         raise UserError(f"{path} is damaged: fetch the repository again") from None
@@ -94,7 +95,7 @@ def _read(path: Path) -> dict:
 
 
 def _settings(config: dict, folder: Path) -> dict:
-    """Return the backbone's arguments; refuse what it does not have."""
+    """Return the backbone's arguments; refuse settings that it lacks."""
 
     def size(name: str) -> int:
         if type(config.get(name)) is not int:
@@ -109,13 +110,15 @@ def _settings(config: dict, folder: Path) -> dict:
 
     for key, (usual, needed) in NEEDED.items():
         if config.get(key, usual) != needed:
-            raise UserError(f"{folder}: {key} is {config.get(key, usual)!r}; kzoo reads Marian with {needed}")
+            raise UserError(
+                f"{folder}: {key} is {config.get(key, usual)!r}; kzoo reads only Marian models with {needed}"
+            )
     activation = config.get("activation_function")
     if activation not in ACTIVATIONS:
         known = ", ".join(ACTIVATIONS)
         raise UserError(f"{folder}: activation_function is {activation!r}, not one of {known}")
     joint = config.get("share_encoder_decoder_embeddings", True)
-    return {  # a token more: the start symbol, for which Marian takes padding
+    return {  # one token more: kzoo has a start symbol, Marian starts with padding
         "source_vocabulary_size": size("vocab_size") + 1,
         "target_vocabulary_size": None if joint else size("decoder_vocab_size") + 1,
         "position_encoding": "sine",
@@ -132,12 +135,12 @@ def _settings(config: dict, folder: Path) -> dict:
 
 
 def _order(vocabulary: dict, config: dict, folder: Path) -> tuple[list[int], list[str]]:
-    """Return Marian's ids in the zoo's order, special tokens first, and the other pieces."""
+    """Return Marian's ids in kzoo's order, special tokens first, and the other pieces."""
     special = [config.get("pad_token_id"), vocabulary.get("<unk>"), config.get("decoder_start_token_id")]
     special.append(config.get("eos_token_id"))
     pieces = {token: piece for piece, token in vocabulary.items()}
     if len(pieces) < len(vocabulary) or any(token not in pieces for token in special):
-        raise UserError(f"{folder}: vocab.json lacks a special token, or has a number twice")
+        raise UserError(f"{folder}: vocab.json lacks a special token, or has an id twice")
     others = [token for token in sorted(pieces) if token not in special]
     return [*special, *others], [pieces[token] for token in others]
 
@@ -150,12 +153,12 @@ def _languages(options: dict, name: str) -> tuple[str | None, str | None]:
 
 
 def _assign(backbone: TransformerBackbone, tensors: dict, orders: list, config: dict, folder: Path):
-    """Copy the weights, each checked for its shape."""
+    """Copy the weights, checking the shape of each."""
     width = config["d_model"]
     features = np.stack([np.arange(width // 2), np.arange(width // 2) + width // 2], axis=1).ravel()
 
     def take(name: str, *orders) -> np.ndarray:
-        """Return a tensor with its axes reordered; `None` leaves one."""
+        """Return a tensor with each axis in the given order; `None` keeps an axis as it is."""
         if name not in tensors:
             raise UserError(f"{folder}: the weights lack {name}")
         values = np.asarray(tensors[name], "float32")
@@ -202,7 +205,7 @@ def _assign(backbone: TransformerBackbone, tensors: dict, orders: list, config: 
         put(layer.embeddings, take(name, order, features), name)
     head = "lm_head.weight"
     if head in tensors and not np.array_equal(tensors[head], tensors[name]):
-        raise UserError(f"{folder}: {head} is not {name}, but kzoo's Transformer has one table for both")
+        raise UserError(f"{folder}: {head} differs from {name}, but kzoo has one table for both")
     bias = "final_logits_bias"
     put(backbone.output_bias.bias, take(bias, None, orders[-1][0])[0], bias)
     for number, layer in enumerate(backbone.encoder_layers):
@@ -217,6 +220,6 @@ def _assign(backbone: TransformerBackbone, tensors: dict, orders: list, config: 
 
 
 def convert_marian(folder: Path, output: str | os.PathLike, name: str | None = None):
-    """Write a Marian model as a preset, in full precision; as `read_marian`."""
+    """Convert a Marian model, as `read_marian` reads it, to a preset in float32."""
     keras.utils.set_random_seed(0)
     read_marian(folder, name).save_to_preset(output, dtype="float32")

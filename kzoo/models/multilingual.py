@@ -138,7 +138,7 @@ class MultilingualTranslator(Translator):
             "mean": lambda m: m.mean(axis=1),
         }
         if pooling not in poolings:
-            raise UserError(f"pooling is one of {', '.join(poolings)}, not {pooling!r}")
+            raise UserError(f"pooling must be one of {', '.join(poolings)}, not {pooling!r}")
         tokens = self.tokenize(texts, language, truncate)
         matrices = np.zeros((len(tokens), *self.backbone.matrix_shape), "float32")
         for numbers, matrix, _ in self._matrices(tokens, language):

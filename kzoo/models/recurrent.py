@@ -35,7 +35,7 @@ class RecurrentBackbone(TranslationBackbone):
         glyph_options: dict. Arguments of `GlyphCharEncoder`, such as `{"architecture": "fc_2"}`.
         embedding_dim: int. Width of the embeddings of both sides.
         bidirectional: ints. Units of each bidirectional LSTM of the encoder, in each direction.
-        unidirectional: ints. Units of each LSTM on top of them.
+        unidirectional: ints. Units of each unidirectional LSTM above them.
         decoder_units: ints. Units of each LSTM of the decoder.
         dropout: float. Rate on the input of every LSTM except the attentional vector that is fed back, and on
             the attentional vectors before the output layer.
@@ -43,8 +43,8 @@ class RecurrentBackbone(TranslationBackbone):
         dtype, name, trainable: as in `keras.Model`.
 
     Raises:
-        ValueError: an unknown source embedding, or options that it does not have; a size that is less than 1
-            or not a whole number; no LSTM in the encoder or none in the decoder; a dropout outside [0, 1).
+        ValueError: an unknown source embedding, or options that it does not take; a size that is not a whole
+            number of at least 1; an encoder or decoder without an LSTM; a dropout outside [0, 1).
 
     Example:
 
@@ -157,18 +157,18 @@ class RecurrentBackbone(TranslationBackbone):
     def language_model(self) -> keras.Model:
         """Return the decoder as a language model, from `{"target": (B, T)}` to logits `(B, T, V)`.
 
-        It shares the decoder's weights: training it trains them. There is no source: the context and the
-        initial states are zero.
+        It shares the decoder's weights, so training it trains the decoder. Without a source, the context and
+        the initial states are zero.
         """
         inputs = token_inputs("target")
         x = self.target_dropout(self.target_embedding(inputs["target"]))
-        nothing = ops.zeros_like(x[:, 0, :1])  # (B, 1)
+        zero = ops.zeros_like(x[:, 0, :1])  # (B, 1)
         width = self.encoder.compute_output_shape((None, None, self._settings["embedding_dim"]))[-1]
         # Two entries, because Keras warns about a softmax over one.
-        memory = ops.repeat(ops.repeat(nothing[:, None], width, axis=2), 2, axis=1)  # (B, 2, D)
-        initial = [(ops.repeat(nothing, u, axis=-1),) * 2 for u in self._settings["decoder_units"]]
+        memory = ops.repeat(ops.repeat(zero[:, None], width, axis=2), 2, axis=1)  # (B, 2, D)
+        initial = [(ops.repeat(zero, u, axis=-1),) * 2 for u in self._settings["decoder_units"]]
         model = LanguageModel(inputs, self._logits(self.decoder(x, memory, initial)))
-        model.dtype_policy = self.dtype_policy  # decides on loss scaling
+        model.dtype_policy = self.dtype_policy  # which decides whether the loss is scaled
         return model
 
     def default_lora_layer_names(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""The glyph paper's tagger, from characters to words with parts of speech."""
+"""The tagger of the glyph paper: it segments characters into words and tags them."""
 
 from collections.abc import Sequence
 
@@ -23,22 +23,22 @@ class CharacterTagger(keras.Model):
         x ← x + Dropout(ReLU(conv_d(x)))   for the dilations d = 1, 2, 4, …
         potentials = FC(Dropout(x))
 
-    The convolutions have kernel size 3 and the embedding's width (the paper has three, of width 512), dropout
-    0.1 on each and 0.5 before the potentials. The paper leaves open by how much dilation grows, and what each
-    residual connection goes around: here a convolution with its ReLU and dropout.
+    The convolutions have kernel size 3 and the embedding's width; the paper has three of width 512. The paper
+    does not say how fast the dilation grows, nor what a residual connection spans: here it spans a
+    convolution with its ReLU and dropout.
 
-    The loss is the random field's negative log likelihood, so `compile` needs no `loss`; it is a mean over
-    sentences, weighted by `fit`'s `sample_weight`, one number per sentence. The paper's optimizer is
-    `training.glyph.tagging.pytorch_adagrad(0.1)`. To keep an embedding fixed, set its `trainable` to `False`.
+    The loss is the random field's negative log likelihood, so `compile` needs no `loss`. It is a mean over
+    sentences; `fit`'s `sample_weight` has one number per sentence. The paper's optimizer is
+    `training.glyph.tagging.pytorch_adagrad(0.1)`. To freeze the embedding, set its `trainable` to `False`.
 
     Args:
         embedding: maps character ids to vectors: `keras.layers.Embedding` or `GlyphEmbedding`.
         tags: the tags of the BI scheme, such as `["B-NOUN", "I-NOUN"]`; a tag's number is its index.
-        tokenizer: `CharacterTokenizer` that makes the embedding's ids.
+        tokenizer: `CharacterTokenizer` with the embedding's vocabulary.
         num_layers: int. Number of convolutions.
         embedding_dropout: float. Rate on the embeddings.
         dropout: float. Rate on each convolution's output.
-        output_dropout: float. Rate on the last convolution's sum, from which the potentials are computed.
+        output_dropout: float. Rate on the input of the layer that computes the potentials.
         **kwargs: other arguments of `keras.Model`.
 
     Call arguments:
@@ -87,7 +87,7 @@ class CharacterTagger(keras.Model):
         }
         width, dtype = embedding.output_dim, self.dtype_policy
         self.dilations = [2**i for i in range(num_layers)]
-        # A convolution is a fully connected layer over a position and its two neighbours.
+        # Each convolution is a dense layer over a position and two others, a dilation before and after it.
         self.convolutions = [
             keras.layers.Dense(width, "relu", dtype=dtype, name=f"conv_{d}") for d in self.dilations
         ]
@@ -112,7 +112,7 @@ class CharacterTagger(keras.Model):
         for dilation, convolution, dropout in zip(
             self.dilations, self.convolutions, self.dropouts, strict=True
         ):
-            x = x * inside  # zero after the end, as before the beginning
+            x = x * inside  # zeros after the sentence, as before it
             length = ops.shape(x)[1]
             wide = ops.pad(x, ((0, 0), (dilation, dilation), (0, 0)))
             around = [wide[:, i * dilation : i * dilation + length] for i in range(3)]
@@ -130,7 +130,7 @@ class CharacterTagger(keras.Model):
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         correct = ops.equal(y_pred["tags"], ops.cast(y, "int32"))
-        # Flattened: of rows, Keras would first take the means, over padding too.
+        # Flattened, because Keras would average each row first, including padding.
         self.accuracy.update_state(ops.reshape(correct, (-1,)), ops.reshape(ops.not_equal(x, PAD), (-1,)))
         return self.get_metrics_result()
 
@@ -145,17 +145,17 @@ class CharacterTagger(keras.Model):
         numbers = {name: number for number, name in enumerate(self.tag_names)}
         for number, tag in ((n, tag) for n, row in enumerate(tags, 1) for tag in row):
             if tag not in numbers:
-                raise UserError(f"sentence {number} has the tag {tag}, the tagger knows {self.tag_names}")
+                raise UserError(f"sentence {number} has the tag {tag}, but the tagger knows {self.tag_names}")
         return self._ids(texts), _padded([[numbers[tag] for tag in row] for row in tags])
 
     def tag(self, texts: Sequence[str], batch_size: int = 32) -> list[list[Segment]]:
-        """Return the tagged words of each text, which is taken as one line."""
+        """Return the tagged words of each text; line ends within a text count as spaces."""
         texts = [one_line(text) for text in texts]
         results = [[] for _ in texts]
         order = sorted((i for i in range(len(texts)) if texts[i]), key=lambda i: -len(texts[i]))
         for first in range(0, len(order), batch_size):
             chosen = order[first : first + batch_size]
-            # Empty rows fill the last batch, so that its shape needs no new compilation.
+            # Empty rows fill the last batch: another shape would have to be compiled.
             rows = [texts[i] for i in chosen] + [""] * (batch_size - len(chosen))
             tags = self.predict_on_batch(self._ids(rows))["tags"]
             for i, row in zip(chosen, tags, strict=False):
@@ -178,7 +178,7 @@ class CharacterTagger(keras.Model):
 
     @classmethod
     def from_config(cls, config):
-        config = {"output_dropout": 0.0, **config}  # those saved without it had none
+        config = {"output_dropout": 0.0, **config}  # older files lack it
         for part in ("embedding", "tokenizer"):
             config[part] = keras.saving.deserialize_keras_object(config[part])
         return cls(**config)

@@ -1,4 +1,4 @@
-"""Tensors in files of other programs, as NumPy arrays: safetensors, and PyTorch's, whose code is not run."""
+"""Reads the tensors of safetensors and PyTorch files as NumPy arrays, without running code in them."""
 
 import io
 import pickle
@@ -24,7 +24,7 @@ def read_tensors(folder: Path) -> dict[str, np.ndarray]:
     """Return the tensors of a model's `model.safetensors`, or else of its `pytorch_model.bin`.
 
     Raises:
-        UserError: neither is there, or it is damaged, or holds something else than tensors.
+        UserError: neither file exists, or the file is damaged or holds something other than tensors.
     """
     safe, torch = folder / "model.safetensors", folder / "pytorch_model.bin"
     path = safe if safe.is_file() else torch
@@ -40,14 +40,14 @@ def read_tensors(folder: Path) -> dict[str, np.ndarray]:
         return _from_zip(path) if zipped else _from_legacy(path)
     except UserError:
         raise
-    except Exception as error:  # of the formats' parsers, of many kinds
+    except Exception as error:  # the parsers raise errors of many kinds
         raise UserError(
-            f"{path} is damaged, or has no tensors: {str(error) or type(error).__name__:.160}"
+            f"{path} is damaged or holds no tensors: {str(error) or type(error).__name__:.160}"
         ) from None
 
 
 class _Tensors(pickle.Unpickler):
-    """Reads a pickle that names tensors, and nothing else."""
+    """Unpickles tensors, and refuses anything else."""
 
     def __init__(self, file, storage):
         super().__init__(file)
@@ -60,24 +60,24 @@ class _Tensors(pickle.Unpickler):
             return _tensor
         if module == "torch" and name in DTYPES:
             return DTYPES[name]
-        raise UserError(f"a file of weights names {module}.{name}, which is no tensor: it was not read")
+        raise UserError(f"the weights contain {module}.{name}, which is not a tensor: they were not loaded")
 
     def persistent_load(self, entry):
         kind, dtype, key, _, size, *_ = entry
         if kind != "storage" or dtype not in DTYPES.values():
-            raise UserError("a file of weights has an entry that is no tensor: it was not read")
+            raise UserError("the weights contain an entry that is not a tensor: they were not loaded")
         return self._storage(str(key), np.dtype(dtype), size)
 
 
 def _tensor(storage, offset, shape, strides, *_):
-    """Return a view of a storage, as `torch._utils._rebuild_tensor_v2` does; the storage may come later."""
+    """Return the arguments of `_view`: in the older format the storage itself is read later."""
     return storage, offset, tuple(shape), tuple(strides)
 
 
 def _view(storage: np.ndarray, offset: int, shape: tuple, strides: tuple) -> np.ndarray:
     last = offset + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
     if min((offset, *shape, *strides)) < 0 or last >= len(storage):
-        raise UserError("a tensor reaches beyond its storage")
+        raise UserError("a tensor is larger than its storage")
     step = storage.itemsize
     return np.lib.stride_tricks.as_strided(storage[offset:], shape, [stride * step for stride in strides])
 
@@ -103,7 +103,7 @@ def _from_legacy(path: Path) -> dict[str, np.ndarray]:
             kinds[key] = dtype
             return key
 
-        for _ in range(3):  # a magic number, a version, the system
+        for _ in range(3):  # magic number, version, system information
             _Tensors(file, storage).load()
         found = _Tensors(file, storage).load()
         stored = {}

@@ -1,4 +1,4 @@
-"""The Transformer, encoder and decoder, with any of the zoo's position encodings."""
+"""The Transformer encoder and decoder, with a choice of position encodings."""
 
 from collections.abc import Sequence
 
@@ -31,17 +31,17 @@ class TransformerBackbone(TranslationBackbone):
 
     Inputs are `{"source": (B, S), "target": (B, T)}`, int32 token ids with 0 for padding; the target begins
     with the start symbol. The output is the logits `(B, T, V)` of each next token. The output projection is
-    the target's embedding table (Vaswani et al. 2017, Section 3.4). With an `image_shape` there is a third
-    input, `"image"`: in the encoder's layers the picture attends to the tokens.
+    the target's embedding table (Vaswani et al. 2017, Section 3.4). With an `image_shape` the model has a
+    third input, `"image"`, which attends to the tokens in each encoder layer.
 
     For decoding, `encode`, `start` and `decode_step` implement the contract of `kzoo.decoding`.
 
     Args:
-        source_vocabulary_size: int. Tokens of the source, or of both languages.
-        target_vocabulary_size: int. V. `None`, the default: one joint vocabulary and one table for both.
+        source_vocabulary_size: int. Vocabulary size of the source, or of both languages.
+        target_vocabulary_size: int. V. `None`, the default: one joint vocabulary and one embedding table.
         position_encoding: `"pope"`, `"sine"` or `"learned"`, added to the embeddings; `"rope"`, which rotates
-            the queries and keys of self-attention; `"bias"`, a learned bias of its scores, one for all layers
-            of the encoder and one for those of the decoder; or `"none"`.
+            the queries and keys of self-attention; `"bias"`, a learned bias on the scores of self-attention,
+            shared by the layers of the encoder and by those of the decoder; or `"none"`.
         position_options: dict. Arguments of the position layer, such as `{"normalize": True}` for PoPE. PoPE
             also has `{"per_head": True}`: added to the queries and keys of self-attention, not to the
             embeddings.
@@ -51,8 +51,8 @@ class TransformerBackbone(TranslationBackbone):
         feedforward_dim: int. Inner width of the feed-forward networks.
         dropout: float. Rate on embeddings and on each sublayer's output, at least 0 and less than 1.
         norm: `"post"` (Vaswani's) or `"pre"`, where layer normalization is applied.
-        source_embedding: `"lookup"`, or `"glyph"`: vectors computed from the source characters' bitmaps,
-            which needs a `target_vocabulary_size`.
+        source_embedding: `"lookup"`, or `"glyph"`: vectors computed from the source characters' bitmaps;
+            requires a `target_vocabulary_size`.
         glyph_options: dict. Arguments of `GlyphCharEncoder`, such as `{"architecture": "fc_2"}`.
         image_shape: ints. Shape of a sentence's image: `(D_img,)`, features of the whole picture;
             `(R, D_img)`, features of R regions; or `(h, w, 3)`, a picture, read by a small convolutional
@@ -63,10 +63,10 @@ class TransformerBackbone(TranslationBackbone):
         dtype, name, trainable: as in `keras.Model`.
 
     Raises:
-        ValueError: an unknown position encoding, source embedding or `norm`; options of one that has none;
-            glyphs without a `target_vocabulary_size`; a size that is less than 1 or not a whole number; a
-            `num_heads` that does not divide the width, or that gives heads of odd width for rotary positions;
-            a dropout outside [0, 1).
+        ValueError: an unknown position encoding, source embedding or `norm`, or options that it does not
+            take; glyphs without a `target_vocabulary_size`; a size that is not a whole number of at least 1;
+            a `num_heads` that does not divide the width, or heads of odd width with rotary positions; a
+            dropout outside [0, 1).
 
     Example:
 
@@ -156,7 +156,7 @@ class TransformerBackbone(TranslationBackbone):
             self.target_embedding = embedding(target_vocabulary_size, "target_embedding")
             embed = embedding if source_embedding == "lookup" else glyphs
             self.source_embedding = embed(source_vocabulary_size, "source_embedding")
-        # What is added is always float32: bfloat16 cannot tell position 256 from 257.
+        # Always float32: bfloat16 cannot tell position 256 from 257.
         self.source_positions = positions(ADDED_POSITIONS, "source_positions", "float32")
         self.target_positions = positions(ADDED_POSITIONS, "target_positions", "float32")
         self.source_bias, self.target_bias = (
@@ -200,7 +200,7 @@ class TransformerBackbone(TranslationBackbone):
             ValueError: the model reads text only.
         """
         if self._settings["image_shape"] is None:
-            raise ValueError("a model without an image_shape has no attention of an image")
+            raise ValueError("a model without an image_shape has no image attention")
         self._encode(inputs, scores := [])
         return scores
 
@@ -218,19 +218,19 @@ class TransformerBackbone(TranslationBackbone):
         source, image = inputs["source"], inputs.get("image")
         mask = ops.not_equal(source, 0)
         if self.picture_encoder is not None:
-            image = self.picture_encoder(image, present=ops.any(mask, axis=1))  # others only fill the batch
+            image = self.picture_encoder(image, present=ops.any(mask, axis=1))  # empty rows fill the batch
         x = self.source_embedding(source) * self._source_scale
         return self.source_dropout(_with_positions(x, self.source_positions)), mask, image
 
     def _encode(self, inputs, scores: list | None = None):
-        """Return the encoder's outputs `(B, S, D)`, and the mask `(B, S)`; list the layers' attention."""
+        """Return the encoder's outputs `(B, S, D)` and mask `(B, S)`; append the attention to `scores`."""
         x, mask, image = self._enter(inputs)
         bias = _bias(self.source_bias, x)
         x = _through(self.encoder_layers, x, scores, image=image, mask=mask, position_bias=bias)
         return (x if self.encoder_norm is None else self.encoder_norm(x)), mask
 
     def _decode(self, inputs, scores: list | None = None):
-        """Return the decoder's outputs `(B, T, D)`; list the layers' attention to the source."""
+        """Return the decoder's outputs `(B, T, D)`; append the attention to the source to `scores`."""
         x = self._embed_target(inputs["target"])
         encoded, mask = self._encode(inputs)
         bias = _bias(self.target_bias, x)
@@ -257,9 +257,9 @@ class TransformerBackbone(TranslationBackbone):
     def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
         """Return the state before the first token.
 
-        The cache holds every token of every hypothesis: N = `max_length` · K entries that are written once
-        and never moved. Only the ancestry `(B, K, N)`, which marks the entries that a hypothesis descends
-        from, is reordered with the beam.
+        The cache holds every token of every hypothesis: N = `max_length` · K entries, each written once and
+        never moved. Only the ancestry `(B, K, N)`, which marks the entries of a hypothesis's own tokens, is
+        reordered with the beam.
         """
         values = memory["layers"][0][1]  # (B, H, S, d)
         B, H, N, d = ops.shape(values)[0], values.shape[1], max_length * beam_size, values.shape[3]
@@ -302,7 +302,7 @@ class TransformerBackbone(TranslationBackbone):
 
 
 def _through(layers, x, scores: list | None, **others):
-    """Return the outputs of a stack of layers; a list of scores gets each layer's attention."""
+    """Return the outputs of a stack of layers; append each layer's attention to `scores`, if a list."""
     for layer in layers:
         if scores is None:
             x = layer(x, **others)
@@ -317,15 +317,15 @@ def _with_positions(x, added, positions=None):
 
 
 def _bias(bias_layer, x, **positions):
-    """Return the bias `(H, L, N)` of the scores of every self-attention of a stack, or `None`."""
+    """Return the bias `(H, L, N)` on the self-attention scores of a stack of layers, or `None`."""
     return None if bias_layer is None else bias_layer(x, **positions)
 
 
-# The position encodings by name, in three tables: by where each acts. Their functions take `max_length` and
-# the `position_options`, and return a layer, or `None`.
+# Position encodings by name, in one table for each place where they act. The functions take `max_length` and
+# the `position_options`, and return a layer or `None`.
 
-# What is added to the embeddings; put your own here. Their layers are called with the embeddings and, in
-# decoding, with `positions`, ints `(K,)`.
+# Added to the embeddings; add your own here. The layer is called with the embeddings and, in decoding, with
+# `positions`, ints `(K,)`.
 ADDED_POSITIONS = {
     "pope": lambda max_length, per_head=False, **options: (
         None if per_head else PoPEEmbedding(max_length, **options)
@@ -333,24 +333,24 @@ ADDED_POSITIONS = {
     "sine": lambda max_length, **options: SinePositionEncoding(**options),
     "learned": lambda max_length, **options: PositionEmbedding(max_length, **options),
 }
-# What acts on the queries and keys of each self-attention: `MultiHeadAttention(rotary=…)`.
+# Applied to the queries and keys of self-attention, as `MultiHeadAttention(rotary=…)`.
 HEAD_POSITIONS = {
     "pope": lambda max_length, per_head=False, **options: (
         PerHeadPoPE(max_length, **options) if per_head else None
     ),
     "rope": lambda max_length, **options: RoPEEmbedding(**options),
 }
-# What is added to the scores of every self-attention of a stack: `MultiHeadAttention(…, position_bias=…)`.
+# Added to the scores of self-attention, as `position_bias` in a call of `MultiHeadAttention`.
 SCORE_POSITIONS = {"bias": lambda max_length, **options: RelativePositionBias(**options)}
 
 
 def check_positions(encoding: str, options: dict | None, width: int, num_heads: int):
-    """Raise `ValueError` for an encoding that a Transformer of these sizes cannot have."""
+    """Raise `ValueError` for a position encoding that is unknown or does not fit the sizes."""
     known = (*dict.fromkeys([*ADDED_POSITIONS, *HEAD_POSITIONS, *SCORE_POSITIONS]), "none")
     if encoding not in known:
-        raise ValueError(f"position_encoding is one of {known}, not {encoding!r}")
+        raise ValueError(f"position_encoding must be one of {known}, not {encoding!r}")
     if encoding == "none" and options:
-        raise ValueError(f"position_encoding='none' has no position_options, not {options!r}")
+        raise ValueError(f"position_encoding='none' takes no position_options, not {options!r}")
     if encoding == "rope" and width // num_heads % 2:
         raise ValueError(
             f"rotary positions need heads of even width, not width={width} / num_heads={num_heads}"

@@ -415,9 +415,9 @@ def test_what_cannot_be_exported_is_named(tmp_path):
         pope_tiny(subwords(), **TRANSFORMER).export(tmp_path)
     with pytest.raises(UserError, match="not 'int4'"):
         pope_tiny(subwords(), **TRANSFORMER).export(tmp_path / "model", precision="int4")
-    with pytest.raises(UserError, match="beam_size is a whole number of at least 1, not 0"):
+    with pytest.raises(UserError, match="beam_size must be a whole number of at least 1, not 0"):
         pope_tiny(subwords(), **TRANSFORMER).export(tmp_path / "model", beam_size=0)
-    with pytest.raises(UserError, match="length_penalty is a finite number"):
+    with pytest.raises(UserError, match="length_penalty must be a finite number"):
         pope_tiny(subwords(), **TRANSFORMER).export(tmp_path / "model", length_penalty="x")
     translator = pope_tiny(subwords(), **TRANSFORMER)
     translator.quantize("int8")

@@ -86,7 +86,7 @@ def test_layers_and_calls_drop_differently():
 
 
 def test_bad_rate_is_named():
-    with pytest.raises(ValueError, match="rate is at least 0 and less than 1, not 1.0"):
+    with pytest.raises(ValueError, match="rate must be at least 0 and less than 1, not 1.0"):
         Dropout(1.0)
 
 

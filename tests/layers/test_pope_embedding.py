@@ -110,7 +110,7 @@ def test_too_long_names_both_lengths(start):
 
 
 def test_a_position_before_the_first_is_refused():
-    with pytest.raises(ValueError, match="start_index is at least 0, not -2"):
+    with pytest.raises(ValueError, match="start_index must be at least 0, not -2"):
         PoPEEmbedding(8)(np.zeros((1, 4, 16), "float32"), start_index=-2)
 
 

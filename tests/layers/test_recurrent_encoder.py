@@ -139,7 +139,7 @@ def test_dropout_is_on_the_input_of_every_network(random):
 
 
 def test_an_unknown_cell_is_named():
-    with pytest.raises(ValueError, match="cell is one of lstm, gru, not 'rnn'"):
+    with pytest.raises(ValueError, match="cell must be one of lstm, gru, not 'rnn'"):
         RecurrentEncoder(cell="rnn")
 
 

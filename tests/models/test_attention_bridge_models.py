@@ -178,14 +178,14 @@ def test_other_encoders(encoder):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"encoder": "rnn"}, "encoder is one of lstm, gru, cnn, transformer, not 'rnn'"),
+        ({"encoder": "rnn"}, "encoder must be one of lstm, gru, cnn, transformer, not 'rnn'"),
         ({"sizes": []}, "no vocabulary_sizes: give at least one"),
-        ({"encoder": "lstm", "width": 9}, "reads in two directions: an even width, not 9"),
-        ({"encoder": "gru", "width": 9}, "reads in two directions: an even width, not 9"),
+        ({"encoder": "lstm", "width": 9}, "reads in two directions: width must be even, not 9"),
+        ({"encoder": "gru", "width": 9}, "reads in two directions: width must be even, not 9"),
         ({"encoder": "transformer", "width": 12}, "encoder='transformer' has 8 heads: .* not 12"),
-        ({"num_decoder_layers": 0}, "num_decoder_layers is a whole number of at least 1, not 0"),
-        ({"max_length": 0}, "max_length is a whole number of at least 1, not 0"),
-        ({"dropout": 1.0}, "dropout is at least 0 and less than 1, not 1.0"),
+        ({"num_decoder_layers": 0}, "num_decoder_layers must be a whole number of at least 1, not 0"),
+        ({"max_length": 0}, "max_length must be a whole number of at least 1, not 0"),
+        ({"dropout": 1.0}, "dropout must be at least 0 and less than 1, not 1.0"),
     ],
 )
 def test_bad_settings_are_named(wrong, message):

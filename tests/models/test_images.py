@@ -55,7 +55,7 @@ def test_every_format_is_read_as_colours(tmp_path):
         found = read_picture(tmp_path / name, (6, 8)).astype(int)
         assert abs(found - expected).max() <= 4, name
     Image.fromarray(np.full((6, 8), 0.5, "float32")).save(tmp_path / "fractions.tiff")
-    with pytest.raises(UserError, match=r"fractions\.tiff is no image .*write it with 8 bits"):
+    with pytest.raises(UserError, match=r"fractions\.tiff cannot be read as an image .*save it with 8 bits"):
         read_picture(tmp_path / "fractions.tiff", (6, 8))
 
 
@@ -97,7 +97,7 @@ def test_no_sentences_have_no_images():
     for shape in (FEATURES, PICTURE):
         for nothing in ([], np.zeros((0, *shape)), np.array([])):
             assert image_rows(nothing, 0, shape).shape == (0, *shape)
-        refused([], 2, shape, "2 sentences but 0 images: one with each is needed")
+        refused([], 2, shape, "2 sentences but 0 images: give one per sentence")
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_whole_arrays_are_checked():
     long[513] = np.nan
     refused(long, 600, FEATURES, "sentence 514: its image has NaN")
     for images in ({"a.png"}, (name for name in ["a.png"]), 7, np.array(7.0)):
-        refused(images, 1, FEATURES, "images are an array or a list, one with each sentence, not a")
+        refused(images, 1, FEATURES, "images must be an array or a list, one per sentence, not a")
 
 
 def test_a_file_with_nan_is_named(tmp_path):
@@ -153,13 +153,13 @@ def test_a_reader_s_error_is_one_line(file, monkeypatch):
             raise raised
 
         monkeypatch.setattr(Image, "open", broken)
-        with pytest.raises(UserError, match=rf"a\.png is no image that can be read \({shown}\)$"):
+        with pytest.raises(UserError, match=rf"a\.png cannot be read as an image \({shown}\)$"):
             read_picture(file[0], (4, 4))
 
 
 def test_pictures_from_0_to_1_are_refused():
     pictures = np.full((2, 16, 16, 3), 0.75)
-    with pytest.raises(UserError, match="from 0 to 255, these end at 0.75: multiply by 255"):
+    with pytest.raises(UserError, match="from 0 to 255, but the largest here is 0.75: multiply by 255"):
         image_rows(pictures, 2, (16, 16, 3))
     assert image_rows(255 * pictures, 2, (16, 16, 3)).max() == 191.25
     assert image_rows(0 * pictures, 2, (16, 16, 3)).max() == 0
@@ -181,5 +181,5 @@ def test_right_shuffled_or_none():
 
 
 def test_another_word_is_named():
-    with pytest.raises(UserError, match="shown is one of right, shuffled, none, not 'wrong'"):
+    with pytest.raises(UserError, match="shown must be one of right, shuffled, none, not 'wrong'"):
         shown_images(READER, MANY, 100, "wrong")

@@ -182,13 +182,13 @@ def test_bad_input_is_named(trained):
             trained.translate(SENTENCES, *languages)
     with pytest.raises(UserError, match="sentence 2 has .* subwords, the model reads at most 59"):
         trained.translate(["A man.", "man " * 70], "en", "de")
-    with pytest.raises(UserError, match="pooling is one of flatten, mean, not 'max'"):
+    with pytest.raises(UserError, match="pooling must be one of flatten, mean, not 'max'"):
         trained.embed(SENTENCES, "en", pooling="max")
     with pytest.raises(UserError, match="6 best translations need a beam of at least 6, not 5"):
         trained.n_best(SENTENCES, "en", "de", n=6)
-    with pytest.raises(UserError, match="threads is a whole number of at least 1, not 0"):
+    with pytest.raises(UserError, match="threads must be a whole number of at least 1, not 0"):
         trained.translate(SENTENCES, "en", "de", threads=0)
-    with pytest.raises(UserError, match="length_penalty is a finite number"):
+    with pytest.raises(UserError, match="length_penalty must be a finite number"):
         trained.translate(SENTENCES, "en", "de", length_penalty=np.inf)
 
 

@@ -232,7 +232,7 @@ def test_a_preset_of_before_searches_has_the_default(preset):
 def test_a_search_that_is_not_listed_or_cannot_be_is_refused(preset):
     rewrite(preset / "search.json", beam_size=-1)
     seal(preset)
-    refused(preset, "search.json: beam_size is a whole number of at least 1, not -1")
+    refused(preset, "search.json: beam_size must be a whole number of at least 1, not -1")
     (preset / "search.json").unlink()
     seal(preset)
     (preset / "search.json").write_text("{}")

@@ -108,7 +108,7 @@ def test_several_languages_have_prefixes_of_their_own(tokenizer):
         ({"prefixes": ["ab " * 9, ""]}, "the prefix .* has .* subwords, a translation has at most 3 before"),
         ({"prefixes": [3, ""]}, "not int: 3"),
         ({"min_length": 17, "max_length": 17}, "min_length is 17, but the model writes at most 16 tokens"),
-        ({"no_repeat_ngram": -1}, "no_repeat_ngram is a whole number of at least 0, not -1"),
+        ({"no_repeat_ngram": -1}, "no_repeat_ngram must be a whole number of at least 0, not -1"),
     ],
 )
 def test_what_no_translation_can_have_is_named(translator, wrong, message):

@@ -119,15 +119,15 @@ def test_progress_counts_the_sentences_that_are_searched(trained):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"n": 0}, "n is a whole number of at least 1, not 0"),
+        ({"n": 0}, "n must be a whole number of at least 1, not 0"),
         ({"n": 6}, "6 best translations need a beam of at least 6, not 5"),
-        ({"beam_size": 2.0}, "beam_size is a whole number of at least 1, not 2.0"),
-        ({"beam_size": "5"}, "beam_size is a whole number of at least 1, not '5'"),
-        ({"max_length": 0}, "max_length is a whole number of at least 1, not 0"),
-        ({"max_length": 3.5}, "max_length is a whole number of at least 1, not 3.5"),
-        ({"threads": 0}, "threads is a whole number of at least 1, not 0"),
-        ({"length_penalty": "x"}, "length_penalty is a finite number, or a function .*, not 'x'"),
-        ({"length_penalty": np.nan}, "length_penalty is a finite number, or a function .*, not nan"),
+        ({"beam_size": 2.0}, "beam_size must be a whole number of at least 1, not 2.0"),
+        ({"beam_size": "5"}, "beam_size must be a whole number of at least 1, not '5'"),
+        ({"max_length": 0}, "max_length must be a whole number of at least 1, not 0"),
+        ({"max_length": 3.5}, "max_length must be a whole number of at least 1, not 3.5"),
+        ({"threads": 0}, "threads must be a whole number of at least 1, not 0"),
+        ({"length_penalty": "x"}, "length_penalty must be a finite number, or a function .*, not 'x'"),
+        ({"length_penalty": np.nan}, "length_penalty must be a finite number, or a function .*, not nan"),
     ],
 )
 def test_a_wrong_argument_of_the_search_is_named(trained, wrong, message):

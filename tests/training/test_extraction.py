@@ -142,7 +142,7 @@ def test_a_file_of_weights_is_read(folder, tmp_path, monkeypatch):
 def test_a_corrupt_picture_is_named_or_replaced_when_asked(folder, direct, tmp_path, capsys):
     names = [NAMES[0], "broken.jpg", *NAMES[1:]]
     path = tmp_path / "test.npy"
-    with pytest.raises(UserError, match=r"broken\.jpg is no image"):
+    with pytest.raises(UserError, match=r"broken\.jpg cannot be read as an image"):
         extract_features(path, folder, names, layer=WHOLE, **NETWORK)
     assert not path.exists()
     seen = []
@@ -152,14 +152,14 @@ def test_a_corrupt_picture_is_named_or_replaced_when_asked(folder, direct, tmp_p
     assert_close(found[1], direct[0].mean(axis=0))
     assert sum(seen) == len(names)
     (line,) = [line for line in capsys.readouterr().err.splitlines() if "broken.jpg" in line]
-    assert line.startswith(f"{folder / 'broken.jpg'} is no image that can be read (")
+    assert line.startswith(f"{folder / 'broken.jpg'} cannot be read as an image (")
     assert line.endswith("; it gets the mean feature")
 
 
 def test_asking_for_replacement_goes_on_where_it_stopped(little, folder, tmp_path, monkeypatch):
     names = [*NAMES, "broken.jpg"]
     asked = {"model": "mobilenet", "layer": WHOLE, "weights": "random", "batch_size": 2}
-    with pytest.raises(UserError, match=r"broken\.jpg is no image"):
+    with pytest.raises(UserError, match=r"broken\.jpg cannot be read as an image"):
         extract_features(tmp_path / "test.npy", folder, names, **asked)
     read, seen = [], []
     monkeypatch.setattr("kzoo.training.feature_extraction.read_picture", reading(read))
@@ -191,7 +191,7 @@ def test_what_an_earlier_run_could_not_read_is_read_again(little, folder, tmp_pa
             extract_features(path, here, names, replace_corrupt=True, progress=second(stop), **asked)
 
     interrupted()
-    with pytest.raises(UserError, match=r"bad\.png is no image"):
+    with pytest.raises(UserError, match=r"bad\.png cannot be read as an image"):
         extract_features(path, here, names, **asked)
     (here / "bad.png").write_bytes((folder / NAMES[2]).read_bytes())
     found = extract_features(path, here, names, **asked)

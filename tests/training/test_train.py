@@ -90,7 +90,7 @@ def test_a_bad_recipe_leaves_nothing(recipe, tmp_path):
         ({"corpus": "none", "train": [], "val": []}, "unknown corpus 'none'"),
         ({"validation": "dev"}, "no split 'dev'"),
         ({"model": {**recipe.model, "depth": 3}}, "^preset pope_tiny: there is no argument 'depth'"),
-        ({"model": {**recipe.model, "num_heads": 0}}, "num_heads is a whole number of at least 1, not 0"),
+        ({"model": {**recipe.model, "num_heads": 0}}, "num_heads must be a whole number of at least 1"),
         (
             {"model": {**recipe.model, "max_length": 8}},
             r"^split val \(\S+/val\.en\): sentence \d+ has \d+ subwords with its end symbol, the limit is 8",
