@@ -1,6 +1,6 @@
-"""The zoo's layers, one per file; none depends on a model, a tokenizer or a data set.
+"""The zoo's layers, one per file. They do not depend on models, tokenizers or data sets.
 
-The letters of every docstring and shape comment: `B` batch, `S` source length, `T` target length, `L` any
+Letters in docstrings and shape comments: `B` batch, `S` source length, `T` target length, `L` any
 length, `D` model width, `H` heads, `d` width of a head, `V` vocabulary, `K` beam, `N` entries of a cache,
 `R` image regions, `k` bridge heads, `F` features.
 

@@ -28,8 +28,8 @@ class AttentionBridge(Layer):
 
     Call arguments:
         inputs: `(B, n, d)`. H, the encoder's output.
-        mask: bool `(B, n)`. `True` at tokens, `False` at padding. All tokens by default. A row
-            without tokens is not a sentence and does not count in the penalty.
+        mask: bool `(B, n)`. `True` at tokens, `False` at padding. All tokens by default. Rows without tokens
+            do not count in the penalty.
         return_attention_scores: bool. Defaults to `False`.
 
     Returns:
@@ -37,8 +37,8 @@ class AttentionBridge(Layer):
 
     Example:
 
-    >>> words = keras.random.normal((2, 12, 64))
-    >>> AttentionBridge(num_heads=10, hidden_dim=128)(words).shape
+    >>> tokens = keras.random.normal((2, 12, 64))
+    >>> AttentionBridge(num_heads=10, hidden_dim=128)(tokens).shape
     (2, 10, 64)
 
     Reference:

@@ -12,10 +12,10 @@ from kzoo.layers.layer import Layer
 class ByLanguage(Layer):
     """One layer per language; each call runs one. The language is a tensor, so nothing is retraced.
 
-    All sentences of a batch have the same language. The layers must have no random state of their own:
-    random numbers drawn inside a branch differ between backends, so dropout belongs outside. On torch the
-    other languages' weights get no gradient instead of zero: Keras warns, and optimizers with momentum, such
-    as Adam, leave them as they are, where TensorFlow and JAX move them on.
+    All sentences of a batch have the same language. The layers must not draw random numbers, which differ
+    between backends inside a branch: apply dropout outside. On torch, the other languages' weights get no
+    gradient instead of zero. Keras warns about it, and optimizers with momentum, such as Adam, do not move
+    these weights, as they do on TensorFlow and JAX.
 
     Args:
         layers: layers with the same call arguments and output shape, in the order of the languages. Layers
@@ -26,7 +26,7 @@ class ByLanguage(Layer):
         language: int `(B,)`. Number of the batch's language, repeated B times.
         inputs: tensor. The layers' first argument.
         others: the layers' other arguments, by name. A `mask` is passed on with the output.
-        inputs_mask: filled by Keras if `inputs` carries a mask, which is refused without a `mask`.
+        inputs_mask: set by Keras if `inputs` carries a mask; an error unless `mask` is given too.
 
     Returns:
         The output of the language's layer.
@@ -53,10 +53,10 @@ class ByLanguage(Layer):
 
     def call(self, language, inputs, inputs_mask=None, **others):
         if inputs_mask is not None and others.get("mask") is None:
-            # Depending on the backend, it gets into the branches and out of them, or not.
+            # Whether it would reach the branch and the output depends on the backend.
             raise ValueError(
-                f"{self.name} loses the mask that its inputs carry: give it as mask=…, or, to layers without "
-                "such an argument, inputs without a mask"
+                f"{self.name} loses the mask that its inputs carry: pass it as mask=…, or pass inputs without a "
+                "mask if its layers take none"
             )
         return self.choose(language, lambda layer: layer(inputs, **others))
 

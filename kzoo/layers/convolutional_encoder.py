@@ -12,8 +12,8 @@ class ConvolutionalEncoder(Layer):
 
         x ← (x + (conv_a(x) ⊗ sigmoid(conv_b(x)))) · sqrt(1/2)
 
-    Padding is set to zero before each convolution, so that a token never depends on how far its batch is
-    padded. A linear map at the input gives x the width D.
+    Padding is set to zero before each convolution, so outputs do not depend on the length of the padding. A
+    linear map gives the inputs the width D.
 
     Args:
         width: int. D. Defaults to `512`.
@@ -30,8 +30,8 @@ class ConvolutionalEncoder(Layer):
 
     Example:
 
-    >>> words = keras.random.normal((2, 12, 64))
-    >>> ConvolutionalEncoder(width=32)(words).shape
+    >>> tokens = keras.random.normal((2, 12, 64))
+    >>> ConvolutionalEncoder(width=32)(tokens).shape
     (2, 12, 32)
 
     Reference:
@@ -61,9 +61,9 @@ class ConvolutionalEncoder(Layer):
 
     def call(self, inputs, mask=None):
         x = self.enter(inputs)
-        words = 1.0 if mask is None else ops.cast(mask, x.dtype)[..., None]  # (B, S, 1)
+        real = 1.0 if mask is None else ops.cast(mask, x.dtype)[..., None]  # (B, S, 1)
         for convolution in self.convolutions:
-            x = x * words
+            x = x * real
             values, gates = ops.split(convolution(x), 2, axis=-1)
             x = (x + values * ops.sigmoid(gates)) * 0.5**0.5
         return x

@@ -11,19 +11,21 @@ SIZE = 22  # the only size that the paper's convolutions reduce to a single pixe
 CHANNELS = 32
 
 
-class After(NamedTuple):
+class Nonlinearity(NamedTuple):
     """What follows a linear map.
 
     Args:
-        normalized: bool. Whether batch normalization follows.
-        activation: the activation after that.
+        normalized: bool. Whether there is batch normalization.
+        activation: the activation after it.
     """
 
     normalized: bool
     activation: str
 
 
-BN_RELU, SOFTMAX, NOTHING = After(True, "relu"), After(False, "softmax"), After(False, "linear")
+BN_RELU = Nonlinearity(True, "relu")
+SOFTMAX = Nonlinearity(False, "softmax")
+NOTHING = Nonlinearity(False, "linear")
 
 
 class Architecture(NamedTuple):
@@ -38,8 +40,8 @@ class Architecture(NamedTuple):
 
     convolutions: bool
     num_features: int | None
-    features: After
-    output: After | None = None
+    features: Nonlinearity
+    output: Nonlinearity | None = None
 
 
 ARCHITECTURES = {
@@ -49,10 +51,10 @@ ARCHITECTURES = {
     "cnn_relu": Architecture(True, None, BN_RELU),
     "fc_1": Architecture(False, None, NOTHING),
     "fc_2": Architecture(False, 512, BN_RELU, NOTHING),
-    # Not the paper's: kept for models that were trained with them.
-    "cnn_bn_fc_relu": Architecture(True, 1024, After(True, "linear"), After(False, "relu")),
-    "cnn_bn_softmax_fc": Architecture(True, 4096, After(True, "softmax"), NOTHING),
-    "fc_bn": Architecture(False, None, After(True, "linear")),
+    # Not in the paper: kept for models that were trained with them.
+    "cnn_bn_fc_relu": Architecture(True, 1024, Nonlinearity(True, "linear"), Nonlinearity(False, "relu")),
+    "cnn_bn_softmax_fc": Architecture(True, 4096, Nonlinearity(True, "softmax"), NOTHING),
+    "fc_bn": Architecture(False, None, Nonlinearity(True, "linear")),
 }
 
 FORMAT = 2  # of the options in a configuration
@@ -60,10 +62,10 @@ NAMES_BEFORE = {"cnn_fc_relu": "cnn_bn_fc_relu", "cnn_softmax_fc": "cnn_bn_softm
 
 
 def read_options(saved: dict) -> dict:
-    """Return the encoder's arguments that a saved configuration means.
+    """Return the encoder's arguments for the options of a saved configuration, which may be an older one.
 
-    Without `"format"` it is older than the architectures of Table 1: three names meant other networks, and
-    `fc_2` had 1,024 features by default.
+    Configurations without a `"format"` are older than the architectures of Table 1: three names meant other
+    networks, and `fc_2` had 1,024 features by default.
     """
     options = dict(saved)
     if options.pop("format", None) is None:

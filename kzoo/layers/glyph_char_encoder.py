@@ -1,4 +1,4 @@
-"""The glyph encoder: a character's vector computed from its bitmap, in five architectures."""
+"""The glyph encoder, which computes a character's vector from its bitmap."""
 
 import keras
 from keras import ops
@@ -23,14 +23,14 @@ class GlyphCharEncoder(Layer):
     The CNN (Table 2) is conv 3×3×32, ReLU, max-pool 2, conv 3×3×32, ReLU, max-pool 2, conv 4×4×F, without
     padding: 22 → 20 → 10 → 8 → 4 → 1. BN is batch normalization, of the F features or of the D outputs.
 
-    Three more are not the paper's, and are kept for models that were trained with them:
+    Three more are not in the paper. They are kept for models that were trained with them:
 
         cnn_bn_fc_relu     ReLU(FC(BN(CNN(glyph))))
         cnn_bn_softmax_fc  FC(softmax(BN(CNN(glyph))))
         fc_bn              BN(FC(glyph))
 
-    What the paper leaves open: all maps have biases; batch normalization has Keras's ε = 0.001, and PyTorch's
-    momentum, by which the stored statistics keep 0.9 of their values at each step.
+    Where the paper gives no detail, all maps have biases, and batch normalization has ε = 0.001, as in Keras,
+    and keeps 0.9 of its stored statistics at each step, as in PyTorch.
 
     Args:
         output_dim: int. D. Defaults to `512`.
@@ -74,7 +74,9 @@ class GlyphCharEncoder(Layer):
             raise ValueError(f"architecture must be one of {tuple(ARCHITECTURES)}, not {architecture!r}")
         chosen = ARCHITECTURES[architecture]
         if chosen.num_features is None and num_features not in (None, output_dim):
-            raise ValueError(f"{architecture} has F = D = {output_dim}, not F = {num_features}")
+            raise ValueError(
+                f"{architecture} has num_features = output_dim = {output_dim}, not {num_features}"
+            )
         self.output_dim = output_dim
         self.architecture = architecture
         self.num_features = num_features or chosen.num_features or output_dim
@@ -86,7 +88,7 @@ class GlyphCharEncoder(Layer):
         self.features_map = Dense(self.num_features, **inside, name="features")
         self.output_map = None
         if chosen.output is not None:
-            # A soft lookup mixes the rows of this matrix: they begin at the size of looked-up vectors.
+            # The softmax mixes the rows of this matrix, so they start at the scale of looked-up vectors.
             lookup = chosen.features.activation == "softmax"
             initial = RandomNormal(stddev=1.0) if lookup else "glorot_uniform"
             self.output_map = Dense(output_dim, kernel_initializer=initial, **inside, name="output")
@@ -107,7 +109,7 @@ class GlyphCharEncoder(Layer):
 
     def call(self, glyphs, training: bool | None = None, mask=None):
         if tuple(glyphs.shape[-2:]) != (SIZE, SIZE):
-            raise ValueError(f"glyphs are {SIZE}×{SIZE} pixels, these have the shape {tuple(glyphs.shape)}")
+            raise ValueError(f"glyphs must have {SIZE}×{SIZE} pixels, not the shape {tuple(glyphs.shape)}")
         shape = ops.shape(glyphs)[:-2]
         glyphs = ops.reshape(glyphs, (-1, SIZE, SIZE))
         counts = ops.ones_like(glyphs[:, 0, 0], dtype="int32") if mask is None else ops.reshape(mask, (-1,))
@@ -117,7 +119,7 @@ class GlyphCharEncoder(Layer):
         return ops.reshape(vectors, (*shape, self.output_dim))
 
     def learns(self, training) -> bool:
-        """Return whether a call with this `training` uses the batch's statistics and updates the stored."""
+        """Return whether such a call normalizes by the batch's statistics and updates the stored ones."""
         return bool(training) and self.trainable
 
     def features(self, glyphs):
@@ -127,9 +129,9 @@ class GlyphCharEncoder(Layer):
         return ops.cast(self.features_map(inputs), "float32")
 
     def vectors(self, features, counts=None):
-        """Return the vectors `(N, D)` of `features` `(N, F)`, and the moments used; nothing is stored.
+        """Return the vectors `(N, D)` of `features` `(N, F)`, and the moments used, without storing them.
 
-        With `counts` the moments are those of the batch, where row n counts `counts[n]` times; without, the
+        With `counts`, the moments are the batch's, in which row n counts `counts[n]` times; without, the
         stored ones.
         """
         x, of_features = self._apply(self._after_features, self.features_norm, features, counts)

@@ -58,8 +58,8 @@ class GlyphEmbedding(Layer):
             self._drawn = np.asarray(glyphs)
             if self._drawn.ndim != 3 or self._drawn.shape[1:] != (SIZE, SIZE):
                 raise ValueError(
-                    f"a glyph table is (V, {SIZE}, {SIZE}), this one has the shape {self._drawn.shape}: "
-                    f"draw it with kzoo.text.render_glyphs(characters, size={SIZE})"
+                    f"glyphs must have the shape (V, {SIZE}, {SIZE}), not {self._drawn.shape}: "
+                    f"draw them with kzoo.text.render_glyphs(characters, size={SIZE})"
                 )
             glyphs = len(self._drawn)
         self.vocabulary_size = int(glyphs)
@@ -79,7 +79,7 @@ class GlyphEmbedding(Layer):
             self.encoder.build((None, SIZE, SIZE))
 
     def call(self, ids, training: bool | None = None):
-        flat = ops.reshape(ops.cast(ids, "int32"), (-1,))  # Keras makes floats of ids that come unannounced
+        flat = ops.reshape(ops.cast(ids, "int32"), (-1,))  # Keras may have made them floats
         if self.encoder.learns(training):
             self.baked.assign(False)
             vectors, moments = self._encode(flat, learning=True)
@@ -119,15 +119,16 @@ class GlyphEmbedding(Layer):
         N, V = ops.shape(ids)[0], self.vocabulary_size
         counts = ops.segment_sum(ops.ones_like(ids), ids, num_segments=V)
         present = counts > 0
-        place = ops.take(ops.cumsum(ops.cast(present, "int32")) - 1, ids)  # index among the distinct ones
+        place = ops.take(ops.cumsum(ops.cast(present, "int32")) - 1, ids)  # index among those present
         numbers = ops.arange(V, dtype="int32")
-        distinct = ops.argsort(ops.where(present, numbers, V + numbers))[:N]  # then the others
+        distinct = ops.argsort(ops.where(present, numbers, V + numbers))[:N]  # those present come first
         glyphs = ops.take(self.glyphs, distinct, axis=0)
         times = ops.where(ops.any(glyphs, axis=(1, 2)), ops.take(counts, distinct), 0)
 
-        # Compiled code has fixed sizes: room for every token, though half is usually enough. Batches of 2,048
-        # characters of Tatoeba have 500 distinct ones, batches of 4,096 have 730. Only the other half is in a
-        # branch, where XLA's convolutions take 10 times as long on a CPU.
+        # Compiled code has fixed sizes, so there is room for N characters, but half of it is usually enough:
+        # batches of 2,048 Tatoeba characters have 500 distinct ones, batches of 4,096 have 730. The second
+        # half is in a branch that rarely runs; the first is not, because on a CPU XLA's convolutions take 10
+        # times as long in a branch.
         half = (ops.shape(glyphs)[0] + 1) // 2
         features = self.encoder.features(glyphs[:half])
         rest = ops.cond(

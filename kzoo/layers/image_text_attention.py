@@ -14,8 +14,8 @@ class ImageTextAttention(Layer):
 
         softmax(Q_img K_textᵀ / sqrt(d)) V_text    in each of H heads, concatenated and projected   (Eq. 3)
 
-    The image keeps its own width: its map into the heads, `(D_img, H·d)`, is separate from the joint kernel
-    `(D, 2·H·d)` of the text's key and value maps.
+    The image may have another width than the text: its query map has a kernel `(D_img, H·d)` of its own,
+    beside the joint kernel `(D, 2·H·d)` of the text's key and value maps.
 
     Args:
         num_heads: int. H.
@@ -40,8 +40,8 @@ class ImageTextAttention(Layer):
 
     Example:
 
-    >>> words, picture = keras.random.normal((2, 10, 64)), keras.random.normal((2, 4096))
-    >>> ImageTextAttention(num_heads=4, key_dim=16)(words, picture).shape
+    >>> tokens, picture = keras.random.normal((2, 10, 64)), keras.random.normal((2, 4096))
+    >>> ImageTextAttention(num_heads=4, key_dim=16)(tokens, picture).shape
     (2, 1, 64)
 
     Reference:
@@ -59,7 +59,7 @@ class ImageTextAttention(Layer):
     def build(self, text_shape, image_shape):
         if len(image_shape) not in (2, 3):
             raise ValueError(
-                f"an image is (B, R, D_img), or (B, D_img) without regions; this one has the shape "
+                "an image must have the shape (B, R, D_img), or (B, D_img) without regions, not "
                 f"{tuple(image_shape)}"
             )
         inner, dtype = self.num_heads * self.key_dim, self.dtype_policy

@@ -14,14 +14,14 @@ class Layer(keras.layers.Layer):
     Each argument of the constructor is kept as the attribute of its name. The outputs have the shape of the
     first input, unless a layer says otherwise.
 
-    Keras's `trainable = False` reaches the layers that exist at that moment. Those that `build` makes later
-    would train: after `trainable=False` in the constructor, and so in every frozen layer that is loaded.
+    In Keras, `trainable = False` freezes only the sublayers that exist at that moment. Here it also freezes
+    those that `build` creates later, so a frozen layer stays frozen when it is loaded.
     """
 
     def _post_build(self):  # Keras's hook after `build`
         super()._post_build()
-        if not self.trainable:  # otherwise its layers stay as they are: one of them may be frozen alone
-            # Not of the layer itself: on TensorFlow, setting an attribute to what it is does nothing.
+        if not self.trainable:  # otherwise leave the sublayers as they are: some may be frozen
+            # Not `self.trainable = False`: on TensorFlow, setting an attribute to its own value does nothing.
             for layer in self._flatten_layers(include_self=False):
                 layer.trainable = False
 

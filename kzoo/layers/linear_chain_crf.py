@@ -42,13 +42,13 @@ class LinearChainCRF(Layer):
     """
 
     def __init__(self, num_tags: int, **kwargs):
-        # Half precision could no longer tell potentials above 2,048 apart by 1; all is computed in float32.
+        # Computed in float32: half precision cannot tell potentials above 2,048 apart by 1.
         super().__init__(autocast=False, **kwargs)
         if num_tags < 1:
-            raise ValueError(f"a random field needs num_tags ≥ 1, not {num_tags}")
+            raise ValueError(f"num_tags must be at least 1, not {num_tags}")
         self.num_tags = num_tags
         self.supports_masking = True
-        # Not in `build`: the likelihood may be asked for before the first call.
+        # Not in `build`: the likelihood may be needed before the first call.
         K = num_tags
         single = {"dtype": "float32", "autocast": False}
         self.transitions = self.add_weight((K, K), "zeros", **single, name="transitions")

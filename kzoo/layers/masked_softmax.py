@@ -17,8 +17,8 @@ def masked_softmax(scores, mask=None):
 def masked_exponentials(scores, mask=None) -> tuple:
     """Return `masked_softmax` before its division: numerators `(…, N)`, at most 1, and their sums `(…, 1)`.
 
-    What is mixed with the numerators can be divided afterwards: then no array of the scores' size is divided,
-    and in the gradient none is summed.
+    Mix the values with the numerators and divide the result: then no array of the scores' size is divided or,
+    in the gradient, summed.
 
     Args:
         scores, mask: as in `masked_softmax`.

@@ -1,4 +1,4 @@
-"""Batch normalization of rows that count several times or not at all, over all replicas."""
+"""Batch normalization in which rows have weights, over all replicas."""
 
 from typing import Any, NamedTuple
 
@@ -19,12 +19,12 @@ class Normalization(NamedTuple):
     @classmethod
     def of(cls, layer: keras.layers.Layer, width: int, prefix: str = "") -> "Normalization":
         """Return new weights of a layer, for F = `width` features."""
-        kept = {"dtype": "float32", "autocast": False}  # in any precision
+        float32 = {"dtype": "float32", "autocast": False}  # whatever the layer's precision
         return cls(
-            layer.add_weight((width,), "ones", **kept, name=f"{prefix}gamma"),
-            layer.add_weight((width,), "zeros", **kept, name=f"{prefix}beta"),
-            layer.add_weight((width,), "zeros", **kept, trainable=False, name=f"{prefix}moving_mean"),
-            layer.add_weight((width,), "ones", **kept, trainable=False, name=f"{prefix}moving_variance"),
+            layer.add_weight((width,), "ones", **float32, name=f"{prefix}gamma"),
+            layer.add_weight((width,), "zeros", **float32, name=f"{prefix}beta"),
+            layer.add_weight((width,), "zeros", **float32, trainable=False, name=f"{prefix}moving_mean"),
+            layer.add_weight((width,), "ones", **float32, trainable=False, name=f"{prefix}moving_variance"),
         )
 
     def normalize(self, features, moments, epsilon: float = 1e-3):
@@ -47,8 +47,8 @@ class Normalization(NamedTuple):
 class MaskedBatchNormalization(Layer):
     """Batch normalization with statistics over the rows that count, on all replicas.
 
-    Keras's own layer counts rows that only fill a batch as images, unless it is given a mask, which it does
-    not share among replicas.
+    Keras's own layer counts rows that only fill a batch, unless it gets a mask; its masked statistics are not
+    shared among replicas.
 
     Args:
         momentum: float. Share of the stored statistics kept at each batch. Defaults to `0.9`.

@@ -7,7 +7,7 @@ from kzoo.layers.layer import Layer
 
 @keras.saving.register_keras_serializable("kzoo")
 class OutputBias(Layer):
-    """Adds a learned number to the logit of each token, 0 at first.
+    """Adds a learned bias, initially 0, to the logit of each token.
 
     Call arguments:
         inputs: `(…, V)`.

@@ -11,8 +11,9 @@ class PerHeadPoPE(PoPEEmbedding):
 
         q_m + PE(m),   k_n + PE(n)   in each head, with PE of the head's width d
 
-    Give it to attention as `rotary=`: the place of layers that act on queries and keys. All heads have the
-    same encoding. The paper names per-head positions as future work (Section 6, after Chen et al. 2021).
+    Pass it to `MultiHeadAttention` as `rotary`, the argument for layers that act on queries and keys. All
+    heads have the same encoding. The paper names per-head positions as future work (Section 6, after Chen et
+    al. 2021).
 
     Args:
         max_length, first_order, normalize: as in `PoPEEmbedding`.
@@ -27,7 +28,7 @@ class PerHeadPoPE(PoPEEmbedding):
         `(B, H, L, d)`: the inputs with the encoding added.
 
     Raises:
-        ValueError: as `PoPEEmbedding`.
+        ValueError: as for `PoPEEmbedding`.
 
     Example:
 

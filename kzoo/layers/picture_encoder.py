@@ -11,21 +11,21 @@ from kzoo.layers.normalization import MaskedBatchNormalization
 class PictureEncoder(Layer):
     """Computes features of a picture's regions: 3×3 convolutions of stride 2, batch normalization, ReLU.
 
-    For synthetic pictures such as those of Scenes. Photographs need features of a network that was trained
-    on many photographs.
+    Use it for synthetic pictures such as those of `kzoo.scenes`. For photographs, use features of a network
+    that was trained on many photographs.
 
-    Batch normalization keeps the features of different pictures apart. Early in training a picture is noise
-    to a translator, which learns to ignore it if few sentences need theirs: with layer normalization, or
-    none, all pictures had the same features (standard deviation 0.007 or less; with this one 0.05 to 0.5).
+    Batch normalization keeps the features of different pictures apart. Early in training, pictures are noise
+    to a translator; if few sentences need them, it learns to ignore them. With layer normalization or none,
+    all pictures ended with the same features (standard deviation at most 0.007; with batch normalization 0.05
+    to 0.5).
 
     Args:
         channels: ints. Channels of each convolution; every convolution halves height and width.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
-        pictures: `(B, h, w, 3)`, from 0 to 255. Height and width must be multiples of 2^n for n
-            convolutions.
-        present: bool `(B,)`. `False` at rows that only fill the batch and do not enter its statistics.
+        pictures: `(B, h, w, 3)`, from 0 to 255. With n convolutions, h and w must be multiples of 2^n.
+        present: bool `(B,)`. `False` at rows that only fill the batch; the statistics ignore them.
         training: bool. Whether to normalize by the batch's statistics and update the stored ones.
 
     Returns:
@@ -74,7 +74,7 @@ class PictureEncoder(Layer):
     def _regions(self, pictures_shape) -> int:
         if len(pictures_shape) != 4 or None in pictures_shape[1:3] or pictures_shape[3] != 3:
             raise ValueError(
-                f"pictures are (B, h, w, 3) of known height and width, not {tuple(pictures_shape)}"
+                f"pictures must be (B, h, w, 3) with known height and width, not {tuple(pictures_shape)}"
             )
         height, width = pictures_shape[1:3]
         step = 2 ** len(self.channels)

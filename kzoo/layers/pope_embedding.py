@@ -42,9 +42,8 @@ class PoPEEmbedding(Layer):
 
     Raises:
         ValueError: `max_length` below 1 or a negative `first_order`; if known in advance, a negative
-            `start_index` or a length over `max_length`. `positions` and what is symbolic are not checked,
-            since compiled code cannot raise: the caller keeps them from 0 to `max_length` - 1, as the
-            translator does.
+            `start_index` or a length over `max_length`. `positions` and symbolic values are not checked,
+            because compiled code cannot raise: keep them from 0 to `max_length` - 1.
 
     Example:
 

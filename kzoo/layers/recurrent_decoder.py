@@ -30,8 +30,8 @@ class RecurrentDecoder(Layer):
         initial: list of pairs `(h, c)`, `(B, units)` each, one pair per LSTM.
         memory_mask: bool `(B, N)`. `False` at padding. All `True` by default.
         training: bool. Whether dropout is on.
-        kept: dropout factors that are drawn outside, `(B, T, units)` for each LSTM: of the outputs of all but
-            the last, and of the attentional vectors, which are fed back so. None by default.
+        kept: dropout factors drawn by the caller, `(B, T, units)` each: for the outputs of every LSTM but the
+            last, then for the attentional vectors, also where they are fed back. None by default.
         return_attention_scores: bool. Defaults to `False`.
 
     Returns:
@@ -85,26 +85,26 @@ class RecurrentDecoder(Layer):
         return_attention_scores: bool = False,
     ):
         prepared = self.prepare(memory, memory_mask)
-        # Drawn outside the loop, whose steps would all draw the same numbers.
+        # Drawn outside the loop, in which every step would draw the same numbers.
         kept_at_all_tokens = [
             dropout(ops.ones_like(pair[0][:, None]), training=training)  # (B, 1, units)
             for dropout, pair in zip(self._dropouts, initial[:-1], strict=True)
         ]
         state = self.start(initial)
 
-        def next_word(state, now):
-            word, *kept = (part[:, None] for part in now)  # (B, 1, …)
-            _, state = self.step(word, prepared, state, kept or kept_at_all_tokens)
+        def read_token(state, now):
+            token, *kept = (part[:, None] for part in now)  # (B, 1, …)
+            _, state = self.step(token, prepared, state, kept or kept_at_all_tokens)
             return state, state  # TensorFlow's scan collects only what has the state's shape
 
         by_time = [ops.transpose(ops.cast(x, self.compute_dtype), (1, 0, 2)) for x in (inputs, *kept)]
-        _, states = ops.scan(next_word, state, by_time)
-        by_word = states["fed_back"], states["cells"][-1][0]  # (T, B, 1, units[-1])
-        attentional, h = (ops.transpose(part[:, :, 0], (1, 0, 2)) for part in by_word)
+        _, states = ops.scan(read_token, state, by_time)
+        by_token = states["fed_back"], states["cells"][-1][0]  # (T, B, 1, units[-1])
+        attentional, h = (ops.transpose(part[:, :, 0], (1, 0, 2)) for part in by_token)
         return (attentional, self._weights(h, prepared)) if return_attention_scores else attentional
 
     def prepare(self, memory, memory_mask=None) -> dict:
-        """Return what every step needs of the memory: keys, values and mask, computed once per sentence."""
+        """Return the memory's keys, values and mask for `step`, computed once per sentence."""
         if memory_mask is None:
             memory_mask = ops.ones(ops.shape(memory)[:2], "bool")
         memory = ops.cast(memory, self.compute_dtype)
@@ -125,8 +125,8 @@ class RecurrentDecoder(Layer):
             inputs: `(B, K, E)`. Embedded tokens.
             prepared: what `prepare` returned for the B sentences.
             state: `{"cells": pairs of (B, K, units), "fed_back": (B, K, units[-1])}`.
-            kept: in training, the dropout factors `(B, K, units)` of the outputs of all LSTMs but the last,
-                and perhaps of the attentional vectors.
+            kept: in training, dropout factors `(B, K, units)` for the outputs of every LSTM but the last,
+                then, optionally, for the attentional vectors.
 
         Returns:
             The attentional vectors `(B, K, units[-1])`, and the state.

@@ -16,7 +16,7 @@ class RecurrentEncoder(Layer):
 
     Args:
         bidirectional: ints. Units of each bidirectional network, in each direction.
-        unidirectional: ints. Units of each network on top of them. None by default.
+        unidirectional: ints. Units of each unidirectional network above them. None by default.
         cell: `"lstm"` or `"gru"`. Defaults to `"lstm"`.
         dropout: float. Rate on the input of every network. Defaults to `0`.
         **kwargs: other arguments of `keras.layers.Layer`.
@@ -26,8 +26,8 @@ class RecurrentEncoder(Layer):
         mask: bool `(B, S)`. `True` at tokens, `False` at padding. All tokens by default.
         return_states: bool. Defaults to `False`.
         training: bool. Whether dropout is on.
-        kept: dropout factors that are drawn outside, `(B, S, units)` for the outputs of every network but the
-            last. None by default.
+        kept: dropout factors drawn by the caller, `(B, S, units)` each, for the outputs of every network but
+            the last. None by default.
 
     Returns:
         `(B, S, D)`: D is the last network's units, both directions together. Then, if requested, the
@@ -38,8 +38,8 @@ class RecurrentEncoder(Layer):
 
     Example:
 
-    >>> words = keras.random.normal((2, 12, 64))
-    >>> RecurrentEncoder(bidirectional=(32, 32))(words).shape
+    >>> tokens = keras.random.normal((2, 12, 64))
+    >>> RecurrentEncoder(bidirectional=(32, 32))(tokens).shape
     (2, 12, 64)
 
     Reference:
@@ -75,9 +75,8 @@ class RecurrentEncoder(Layer):
             keras.layers.Bidirectional(both, dtype=self.dtype_policy, name=f"bidirectional_{i}")
             for i, both in enumerate(copied)
         ]
-        # Bidirectional copies its layer. When Keras loads a model, it identifies the copied layers by their
-        # memory addresses: a freed one would be confused with the next at the same address. So they are kept,
-        # in a function, which hides them from Keras.
+        # `Bidirectional` copies its layer. On loading, Keras identifies the originals by memory address, which
+        # another layer could get if they were freed. The function keeps them and hides them from Keras.
         self._copied = lambda: copied
         self.networks += [
             network(units, f"unidirectional_{i}") for i, units in enumerate(self.unidirectional)
@@ -93,7 +92,7 @@ class RecurrentEncoder(Layer):
     def call(self, inputs, mask=None, return_states: bool = False, training: bool | None = None, kept=()):
         x, states = inputs, []
         if mask is not None:
-            # cuDNN on TensorFlow refuses sentences of only padding: rows that fill the batch get one token.
+            # cuDNN on TensorFlow refuses rows of only padding, which fill a batch: they get one token.
             only_padding = ops.logical_not(ops.any(mask, axis=1, keepdims=True))  # (B, 1)
             first = ops.arange(ops.shape(mask)[1]) == 0
             mask = ops.logical_or(mask, ops.logical_and(only_padding, first))

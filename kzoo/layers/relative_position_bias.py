@@ -13,14 +13,14 @@ class RelativePositionBias(Layer):
 
         score(m, n) = q_m · k_n / sqrt(d) + b[bucket(n - m), head]
 
-    This replaces the encoding of positions (Eq. 11 of the PoPE paper, which refers to T5). The first half of
-    the buckets holds one distance each, the other half ranges whose ends grow by a constant factor up to
-    `max_distance`; all distances beyond share the last. Two-sided, half of the buckets is for keys before
-    the query and half for keys after it; one-sided, all are for keys before it, and the query itself shares
-    its bucket with the keys after it, which a causal mask hides.
+    It replaces a position encoding (Eq. 11 of the PoPE paper, after T5). Each bucket of the first half holds
+    one distance. Each of the second half holds a range of distances; the ranges grow by a constant factor up
+    to `max_distance`, and all larger distances share the last bucket. If two-sided, half of the buckets are
+    for keys before the query and half for keys after it. If one-sided, all are for keys before it; the keys
+    after it, which a causal mask hides, share the query's own bucket.
 
-    T5 adds it to scores that are not divided by sqrt(d); `MultiHeadAttention` adds it after the division. As
-    in T5, the layers of a stack share one bias: call it once and give its result to each layer.
+    T5 does not divide the scores by sqrt(d); `MultiHeadAttention` does, and then adds the bias. As in T5, the
+    layers of a stack share one bias: call this layer once and pass the result to each of them.
 
     Args:
         num_heads: int. H.
@@ -38,8 +38,8 @@ class RelativePositionBias(Layer):
         `(H, L, N)`, for the argument `position_bias` of `MultiHeadAttention`.
 
     Raises:
-        ValueError: no head; fewer than 4 buckets, or an odd number if two-sided; a `max_distance` that the
-            first half of the buckets covers.
+        ValueError: `num_heads` below 1; `num_buckets` below 4, or odd if two-sided; a `max_distance` that the
+            first half of the buckets already covers.
 
     Example:
 
@@ -95,7 +95,7 @@ class RelativePositionBias(Layer):
 def buckets(num_buckets: int, max_distance: int, two_sided: bool) -> np.ndarray:
     """Return the bucket of each relative position, key - query, from `-max_distance` to `max_distance`.
 
-    Computed once, in float64: in float32, a backend could round a range's first distance down.
+    Computed in float64: in float32, the first distance of a range could be rounded down.
 
     Returns:
         `(2 · max_distance + 1,)`, int32.

@@ -8,7 +8,7 @@ from keras_hub.layers import RotaryEmbedding
 class RoPEEmbedding(RotaryEmbedding):
     """Rotary position embedding (RoPE): rotates queries and keys by angles that grow with the position.
 
-    keras-hub's `RotaryEmbedding` under the zoo's name, for queries and keys with a head axis. The feature
+    keras-hub's `RotaryEmbedding`, with defaults for queries and keys that have a head axis. The feature
     pair (i, i + d/2) at position p is rotated by the angle p · max_wavelength^(-2i/d), so that the product of
     a query and a key depends only on their distance (Eq. 15 and 34, up to a permutation of the features:
     the paper pairs neighbouring features).

@@ -29,13 +29,13 @@ class TransformerEncoder(Layer):
         `(B, S, D)`.
 
     Raises:
-        ValueError: `num_heads` does not divide `width`; a sentence, of a length known in advance, over
-            `max_length`.
+        ValueError: `num_heads` does not divide `width`; a sentence longer than `max_length`, if its length
+            is known in advance.
 
     Example:
 
-    >>> words = keras.random.normal((2, 12, 64))
-    >>> TransformerEncoder(width=32, num_heads=4)(words).shape
+    >>> tokens = keras.random.normal((2, 12, 64))
+    >>> TransformerEncoder(width=32, num_heads=4)(tokens).shape
     (2, 12, 32)
     """
 

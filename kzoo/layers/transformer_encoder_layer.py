@@ -26,11 +26,11 @@ class TransformerEncoderLayer(TransformerLayer):
 
     Call arguments:
         inputs: `(B, S, D)`.
-        image: `(B, D_img)` or `(B, R, D_img)`, features of a picture: in every call, or in none. None by
+        image: `(B, D_img)` or `(B, R, D_img)`, features of a picture, in every call or in none. None by
             default.
         mask: bool `(B, S)`. `True` at tokens, `False` at padding. All tokens by default.
         training: bool. Whether dropout is on.
-        inputs_mask: filled by Keras instead of `mask` beside another tensor; `mask` takes precedence.
+        inputs_mask: set by Keras instead of `mask` if there is an `image`; `mask` takes precedence.
         position_bias: `(H, S, S)`. Added to the scores of the self-attention. None by default.
         return_attention_scores: bool. Defaults to `False`.
 
@@ -38,13 +38,13 @@ class TransformerEncoderLayer(TransformerLayer):
         `(B, S, D)`; then, if requested, the image's attention to the tokens `(B, H, R, S)`, or `None`.
 
     Raises:
-        ValueError: `num_heads` below 1 or no divisor of D; an unknown `norm`; an image of another rank; an
-            image in some calls only.
+        ValueError: `num_heads` below 1, or not a divisor of D; an unknown `norm`; an image of another rank;
+            an image in some calls only.
 
     Example:
 
-    >>> words = keras.random.normal((2, 10, 64))
-    >>> TransformerEncoderLayer(num_heads=4, feedforward_dim=128)(words).shape
+    >>> tokens = keras.random.normal((2, 10, 64))
+    >>> TransformerEncoderLayer(num_heads=4, feedforward_dim=128)(tokens).shape
     (2, 10, 64)
 
     Reference:

@@ -62,7 +62,7 @@ class Residual(Layer):
 def check_norm(norm: str):
     """Raise `ValueError` for an unknown `norm`."""
     if norm not in ("pre", "post"):
-        raise ValueError(f'norm is "pre" or "post", not {norm!r}')
+        raise ValueError(f'norm must be "pre" or "post", not {norm!r}')
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -128,7 +128,7 @@ class TransformerLayer(Layer):
         self.supports_masking = True
 
     def build(self, inputs_shape, *attentions: Layer):
-        """Make the feed-forward network, and build it after what the layer has before it, in this order."""
+        """Create the feed-forward network; build the given sublayers, then the network."""
         self.feedforward = FeedForward(
             self.feedforward_dim, self.activation, dtype=self.dtype_policy, name="feedforward"
         )
@@ -156,6 +156,6 @@ class TransformerLayer(Layer):
         return Residual(self.norm, self.dropout, dtype=self.dtype_policy, name=name)
 
     def feed_forward(self, x, training: bool | None = None):
-        """Return the layer's outputs from those of its attentions, `(B, L, D)`."""
+        """Return the layer's outputs `(B, L, D)`, given those of its attentions."""
         outputs = self.feedforward(self.feedforward_residual.enter(x))
         return self.feedforward_residual(x, outputs, training=training)

@@ -218,7 +218,7 @@ def test_a_fixed_encoder_keeps_its_statistics(random):
 def test_what_cannot_be_is_named(random):
     with pytest.raises(ValueError, match="architecture must be one of .*'cnn_fc_relu'.*not 'cnn'"):
         GlyphCharEncoder(architecture="cnn")
-    with pytest.raises(ValueError, match="cnn_relu has F = D = 512, not F = 64"):
+    with pytest.raises(ValueError, match="cnn_relu needs num_features=512, not 64"):
         GlyphCharEncoder(architecture="cnn_relu", num_features=64)
     with pytest.raises(ValueError, match="glyphs are 22×22 pixels, these have the shape .3, 20, 20"):
         GlyphCharEncoder(8)(random.random((3, 20, 20)))

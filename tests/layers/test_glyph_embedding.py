@@ -159,5 +159,5 @@ def test_half_precision_is_near(glyphs):
 
 @pytest.mark.parametrize("shape", [(4, 20, 20), (22, 22), (4, 22, 22, 1)])
 def test_a_table_that_does_not_fit_is_named(shape):
-    with pytest.raises(ValueError, match=r"a glyph table is \(V, 22, 22\), this one has the shape"):
+    with pytest.raises(ValueError, match=r"glyphs must have the shape \(V, 22, 22\), not"):
         GlyphEmbedding(np.zeros(shape), GlyphCharEncoder(6))

@@ -184,7 +184,7 @@ def test_the_loss_may_come_before_the_first_call(potentials):
 
 
 def test_other_numbers_of_tags_are_refused(crf, potentials):
-    with pytest.raises(ValueError, match="num_tags ≥ 1, not 0"):
+    with pytest.raises(ValueError, match="num_tags must be at least 1, not 0"):
         LinearChainCRF(0)
     with pytest.raises(ValueError, match="potentials of 2 tags, but num_tags is 3"):
         crf.negative_log_likelihood(potentials[..., :2], np.zeros((3, 4), "int32"))
