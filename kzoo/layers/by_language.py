@@ -55,8 +55,8 @@ class ByLanguage(Layer):
         if inputs_mask is not None and others.get("mask") is None:
             # Whether it would reach the branch and the output depends on the backend.
             raise ValueError(
-                f"{self.name} loses the mask that its inputs carry: pass it as mask=…, or pass inputs without a "
-                "mask if its layers take none"
+                f"{self.name} loses the mask that its inputs carry: pass it as mask=…, or pass inputs "
+                "without a mask if its layers take none"
             )
         return self.choose(language, lambda layer: layer(inputs, **others))
 

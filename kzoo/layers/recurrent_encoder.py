@@ -75,8 +75,8 @@ class RecurrentEncoder(Layer):
             keras.layers.Bidirectional(both, dtype=self.dtype_policy, name=f"bidirectional_{i}")
             for i, both in enumerate(copied)
         ]
-        # `Bidirectional` copies its layer. On loading, Keras identifies the originals by memory address, which
-        # another layer could get if they were freed. The function keeps them and hides them from Keras.
+        # `Bidirectional` copies its layer. On loading, Keras tells the originals apart by memory address,
+        # which another layer could get if they were freed. The function keeps them, hidden from Keras.
         self._copied = lambda: copied
         self.networks += [
             network(units, f"unidirectional_{i}") for i, units in enumerate(self.unidirectional)

@@ -220,7 +220,7 @@ def test_what_cannot_be_is_named(random):
         GlyphCharEncoder(architecture="cnn")
     with pytest.raises(ValueError, match="cnn_relu needs num_features=512, not 64"):
         GlyphCharEncoder(architecture="cnn_relu", num_features=64)
-    with pytest.raises(ValueError, match="glyphs are 22×22 pixels, these have the shape .3, 20, 20"):
+    with pytest.raises(ValueError, match="glyphs must have 22×22 pixels, not the shape .3, 20, 20"):
         GlyphCharEncoder(8)(random.random((3, 20, 20)))
 
 

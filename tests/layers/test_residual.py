@@ -34,5 +34,5 @@ def test_dropout_is_on_the_sublayer_s_output_alone():
 
 
 def test_unknown_norm():
-    with pytest.raises(ValueError, match='norm is "pre" or "post", not \'middle\''):
+    with pytest.raises(ValueError, match='norm must be "pre" or "post", not \'middle\''):
         Residual("middle")

@@ -80,7 +80,7 @@ def test_an_image_is_given_always_or_never(random):
 def test_bad_settings_are_named():
     with pytest.raises(ValueError, match="num_heads must be at least 1, not 0"):
         TransformerEncoderLayer(0, 16)
-    with pytest.raises(ValueError, match='norm is "pre" or "post", not \'middle\''):
+    with pytest.raises(ValueError, match='norm must be "pre" or "post", not \'middle\''):
         TransformerEncoderLayer(2, 16, norm="middle")
 
 
