@@ -1,4 +1,4 @@
-"""Tables of position encodings in NumPy: for the layers, the figures, and engines without Keras."""
+"""Position encodings as NumPy tables, for layers, figures and engines without Keras."""
 
 import numpy as np
 
@@ -6,8 +6,8 @@ import numpy as np
 def legendre_table(num_orders: int, num_points: int) -> np.ndarray:
     """Return P_n(x_i) for n = 0 … `num_orders` - 1 and x_i = -1 + 2 i / `num_points`, by Bonnet's recurrence.
 
-    (n + 1) P_{n+1}(x) = (2n + 1) x P_n(x) - n P_{n-1}(x), stable on [-1, 1]: within 1e-12 of the exact
-    value for the first 1,024 orders.
+    (n + 1) P_{n+1}(x) = (2n + 1) x P_n(x) - n P_{n-1}(x), which is stable on [-1, 1]: the error is below
+    1e-12 for the first 1,024 orders.
 
     Returns:
         `(num_orders, num_points)`, float64.

@@ -1,4 +1,4 @@
-"""Beam search over many sentences, in batches of few shapes, each compiled once, several at a time."""
+"""Beam search over many sentences: batches in a few shapes, each compiled once, several at a time."""
 
 import threading
 from collections import Counter
@@ -12,18 +12,18 @@ from kzoo.decoding.beam_search import BeamSearch
 from kzoo.decoding.search_settings import SearchSettings, output_limit, padded_length
 from kzoo.text.special_tokens import END, PAD
 
-# Numbers of sentences that decoding is compiled for; the lengths are `search_settings.LENGTHS`. Batches of 64
-# took 0.93 of the time of batches of 32.
+# Batch sizes that decoding is compiled for; the lengths are `search_settings.LENGTHS`. Batches of 64 take
+# 0.93 of the time of batches of 32.
 ROWS = (1, 4, 8, 16, 32, 48, 64)
-# With this many sentences of one padded length or more, a search in stages is worth its additional 17 s of
-# compilation on a CPU.
+# From this many sentences of one padded length on, a search in stages saves more than the 17 s that it takes
+# longer to compile on a CPU.
 MANY = 16384
 
 
 class BatchedSearch:
-    """A model's compiled beam searches, one per shape, and the batching of sentences for them.
+    """Batches sentences and searches them with a beam search compiled for each shape.
 
-    Not a Keras object, so that it is not saved with the model.
+    It is not a Keras object, so it is not saved with the model.
 
     Args:
         model: implements the decoding contract; its memory is made from `{"source": (B, S), …}`.
@@ -52,10 +52,10 @@ class BatchedSearch:
         Args:
             tokens: the sentences as token ids, without start and end.
             others: the other inputs of `encode`, one row per sentence.
-            settings: K is the beam size, T the maximum length, `output_limit` for each padded length.
+            settings: of the search. The maximum length is `output_limit` for each padded length.
             threads: int. Batches at a time; always one on JAX.
             progress: called with the number of sentences after each batch.
-            prefixes: for each sentence the token ids that its outputs begin with, and have at least one more.
+            prefixes: for each sentence, the token ids that its outputs begin with; at least one more follows.
 
         Returns:
             For each sentence its token ids `(K, T)` and scores `(K,)`, best first; `None` for an empty one.
@@ -80,7 +80,7 @@ class BatchedSearch:
         batches = batches_by_length(tokens, self.max_length, prefixes)
         sentences = Counter(length for length, numbers in batches for _ in numbers)
         if keras.backend.backend() == "jax":
-            threads = 1  # Keras donates the weights' buffers for the time of a call
+            threads = 1  # during a call, Keras donates the weights' buffers
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(search_batch, *zip(*batches, strict=True)) if batches else ())
         return found
@@ -102,13 +102,13 @@ def batches_by_length(
 ) -> list[tuple[int, list[int]]]:
     """Return the padded length and the sentence numbers of each batch, the longest first.
 
-    A sentence's padded length, and with it the length limit of its translation, does not depend on the other
+    A sentence's padded length, and so the maximum length of its translation, does not depend on other
     sentences. Empty sentences are in no batch.
 
     Args:
         tokens: the sentences as token ids, without end.
         most: int. Maximum length that the model can take, with the end symbol.
-        prefixes: of the outputs. A sentence is padded to the length of its prefix where that is longer.
+        prefixes: of the outputs. A sentence is padded to its prefix's length if that is longer.
     """
     by_length = {}
     counts = [max(map(len, both)) for both in zip(tokens, prefixes or tokens, strict=True)]

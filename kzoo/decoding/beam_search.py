@@ -1,4 +1,4 @@
-"""Beam search for every model that implements the decoding contract of this package."""
+"""Beam search for any model that implements the decoding contract of this package."""
 
 from collections.abc import Callable
 
@@ -12,35 +12,35 @@ from kzoo.text.special_tokens import END, NOT_TEXT, PAD, START
 MEAN = Exponent(1.0)
 # Used as log 0: finite, so that sums of it stay ordered and no backend makes it NaN.
 NEVER = -1e9
-# Smaller batches are not halved, because every halving is a loop that is compiled separately.
+# Smaller batches are not halved: every halving adds a loop to compile.
 SMALLEST_HALVED = 16
-GROUP = 32  # scores whose greatest is compared first
+GROUP = 32  # scores of which `top_k` compares the maximum first
 
 
 class BeamSearch(keras.Model):
     """Finds the `beam_size` best outputs of a model; a `keras.Model`, so that `predict_on_batch` compiles it.
 
-    At each step the 2K best continuations of the K active hypotheses are computed. Those among the first K
-    that end the sentence are finished: they stop growing and compete by log P / penalty(length). The K best
-    others remain active. A sentence is done when K of its hypotheses have finished; at `max_length` every
-    active hypothesis must end. Beam size 1 is greedy search. No output has padding, unknown or start tokens:
-    P is among the others.
+    Each step computes the 2K best continuations of the K active hypotheses. Those among the first K that end
+    the sentence are finished and compete by log P / penalty(length). The K best that do not end remain
+    active. A sentence is done when K of its hypotheses are finished; at `max_length` every active hypothesis
+    must end. Beam size 1 is greedy search. Outputs never contain padding, unknown or start tokens; P is
+    computed without them.
 
     Args:
         model: implements the decoding contract (`encode`, `start`, `decode_step`).
         beam_size: int. K.
         max_length: int. T, the maximum number of tokens of an output, end symbol included.
         length_penalty: function from a length, end symbol included, to the divisor of log P.
-        staged: bool. Search a large batch in several loops: it is halved when half of its sentences are done,
-            and the state's room for tokens grows in stages. Halving took 0.83 of the time, stages 0.87;
-            compiling takes three times as long. Defaults to `False`.
+        staged: bool. Search a large batch in several loops: halve it when half of its sentences are done, and
+            enlarge the state in stages. Halving takes 0.83 of the time, stages 0.87, but compiling takes
+            three times as long. Defaults to `False`.
         min_length: int. Minimum number of tokens of an output, end symbol included.
-        no_repeat_ngram: int. n, for outputs in which no n tokens occur twice in the same order; 0: they may.
+        no_repeat_ngram: int. n: no sequence of n tokens occurs twice in an output; 0 allows repeats.
 
     Call arguments:
         inputs: the inputs of the model's `encode`, with first axes B, including `"source"` `(B, S)`. A
-            sentence of only padding is done at once and has no outputs. There may also be a `"prefix"`,
-            int32 `(B, P)`, P at least T: the tokens that the outputs begin with, then padding.
+            sentence of only padding has no outputs and takes no steps. Optionally `"prefix"`, int32 `(B, P)`,
+            P at least T: the tokens that the outputs begin with, then padding.
 
     Returns:
         `{"tokens": int32 (B, K, T), "scores": float32 (B, K)}`, best first: tokens with their end symbol,
@@ -74,7 +74,7 @@ class BeamSearch(keras.Model):
 
     def call(self, inputs):
         memory = self.model.encode(inputs)
-        if "prefix" in inputs:  # with the memory it is halved, and does not change
+        if "prefix" in inputs:  # in the memory, it is halved with the batch
             memory = {**memory, "prefix": inputs["prefix"]}
         batch = ops.shape(tree.flatten(memory)[0])[0]
         K, T = self.beam_size, self.max_length
@@ -92,14 +92,14 @@ class BeamSearch(keras.Model):
         }
         staged = self._halves(loop) and self._state_grows(memory)
         tokens, scores = self._search(loop, memory, (-(-T // 4), -(-T // 2), T) if staged else (T,))
-        # In place of hypotheses that were not found, all equally bad, backends' `top_k` choose differently.
+        # Among hypotheses that were not found, each backend's `top_k` chooses others: they become padding.
         return {"tokens": ops.where(scores[..., None] > NEVER / 2, tokens, PAD), "scores": scores}
 
     def _search(self, loop: dict, memory: dict, lengths: tuple[int, ...]):
         """Return the finished hypotheses `(B, K, T)` of all sentences, and their scores `(B, K)`.
 
-        The state has room for `lengths[0]` steps, then for `lengths[1]`, and so on, because a step's time
-        grows with the cache. When half of the sentences are done, the search continues with the others alone,
+        The state has room for `lengths[0]` steps, then for `lengths[1]`, and so on, because a larger cache
+        makes steps slower. When half of the sentences are done, the search continues with the others only,
         because a batch is as slow as its slowest sentence.
         """
         K = self.beam_size
@@ -129,12 +129,12 @@ class BeamSearch(keras.Model):
         )
 
     def _halves(self, loop: dict) -> bool:
-        """Return whether the batch is halved during the search; never if its size is not known in advance."""
+        """Return whether to halve the batch during the search; never if its size is not known in advance."""
         rows = loop["tokens"].shape[0]
         return self.staged and rows is not None and rows >= SMALLEST_HALVED
 
     def _state_grows(self, memory: dict) -> bool:
-        """Return whether the model's state has an axis of the output's maximum length."""
+        """Return whether the state's size depends on the maximum output length."""
         short, long = (tree.flatten(self.model.start(memory, self.beam_size, length)) for length in (1, 2))
         return any(a.shape != b.shape for a, b in zip(short, long, strict=True))
 
@@ -215,19 +215,19 @@ def write_token(histories, tokens, step):
 
 
 def ruled_out(history, step, prefix, min_length: int, no_repeat_ngram: int, vocabulary_size: int):
-    """Return what is added to the log-probabilities of the next tokens: 0, or `NEVER` for what is ruled out.
+    """Return a mask to add to the log-probabilities of the next tokens: 0, or `NEVER` if ruled out.
 
     Args:
         history: int32 `(B, K, T)`. The tokens so far, then padding.
         step: int32 scalar. How many tokens there are so far.
         prefix: int32 `(B, P)`, the tokens that outputs begin with, then padding; P is at least T. It may
-            repeat n-grams. `None`: outputs begin with anything.
+            repeat n-grams. `None`: no prefix.
         min_length: int. Minimum length of an output, end symbol included.
-        no_repeat_ngram: int. n, for outputs in which no n tokens occur twice in the same order; 0: they may.
+        no_repeat_ngram: int. n: no sequence of n tokens occurs twice in an output; 0 allows repeats.
         vocabulary_size: int. V.
 
     Returns:
-        What broadcasts to `(B, K, V)`.
+        A number, or a tensor that broadcasts to `(B, K, V)`.
     """
     found = 0.0
     if min_length > 1:
@@ -262,8 +262,8 @@ def _repeated(history, step, n: int, vocabulary_size: int):
 def top_k(scores, k: int):
     """Return the `k` greatest values of each row, greatest first, and their positions.
 
-    Exact, in two stages: the k best are among the k groups of 32 with the greatest maxima. On a CPU, where a
-    single stage sorts the whole vocabulary, this gives four thirds of the whole beam search's speed.
+    Exact, in two stages: the k greatest are in the k groups of 32 with the greatest maxima. On a CPU, where a
+    single stage sorts the whole vocabulary, this makes the whole beam search a third faster.
 
     Args:
         scores: `(B, N)`.

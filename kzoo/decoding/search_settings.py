@@ -1,6 +1,6 @@
-"""The settings of a beam search, as a preset carries them in a file of its own, and its length penalties.
+"""Settings of a beam search, which a preset keeps in `search.json`, and length penalties.
 
-A length penalty divides a hypothesis's log-probability, which would otherwise favour short ones.
+A length penalty divides a hypothesis's log-probability; without it, short hypotheses would win.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from typing import Self
 from kzoo.errors import UserError, nearest
 from kzoo.hub.integrity import read_object
 
-# Lengths that decoding is compiled for: source tokens are padded up to these.
+# Source lengths that decoding is compiled for: sentences are padded up to these.
 LENGTHS = (16, 24, 32, 48, 64, 96, 128, 256)
 SEARCH_FILE = "search.json"
 
@@ -68,24 +68,23 @@ class GNMT:
         return f"GNMT's length penalty with α = {self.alpha:g}"
 
 
-ALPHAS = {Exponent: "length_penalty", GNMT: "gnmt"}  # what a file calls the α of each kind of penalty
+ALPHAS = {Exponent: "length_penalty", GNMT: "gnmt"}  # the key of each penalty's α in a file
 
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How translations are searched for.
+    """Settings of the search for translations.
 
     Args:
         beam_size: int. Hypotheses kept at each step; 1 is greedy search.
-        length_penalty: α, for log P / length^α; `GNMT(α)`; or another function of the length.
+        length_penalty: α in log P / length^α, `GNMT(α)`, or another function of the length.
         max_length: int. Maximum length of a translation in tokens, end symbol included; `None`: 1.5 × the
             padded source length + 8.
         min_length: int. Minimum length of a translation in tokens, end symbol included.
-        no_repeat_ngram: int. n, for translations in which no n tokens occur twice in the same order; 0: they
-            may.
+        no_repeat_ngram: int. n: no sequence of n tokens occurs twice in a translation; 0 allows repeats.
 
     Raises:
-        UserError: a setting that no search can have.
+        UserError: an invalid setting.
 
     Example:
 
@@ -108,14 +107,14 @@ class SearchSettings:
                 raise UserError(f"min_length {self.min_length} is above max_length {self.max_length}")
 
     def changed(self, **settings) -> Self:
-        """Return the settings with others in place of some; `None` leaves one as it is.
+        """Return a copy with some settings replaced; `None` keeps the current value.
 
         Args:
-            **settings: as the class takes them; also `gnmt`, the α of GNMT's penalty, which goes before a
+            **settings: the class's arguments; also `gnmt`, the α of GNMT's penalty, which overrides
                 `length_penalty`.
 
         Raises:
-            UserError: a setting that no search can have.
+            UserError: an invalid setting.
         """
         given = {name: value for name, value in settings.items() if value is not None}
         if "gnmt" in given:
@@ -123,15 +122,15 @@ class SearchSettings:
         return dataclasses.replace(self, **given)
 
     def entries(self) -> dict:
-        """Return the settings as JSON has them, such as `{"beam_size": 4, "gnmt": 0.6}`.
+        """Return the settings as a JSON object, such as `{"beam_size": 4, "gnmt": 0.6}`.
 
         Raises:
-            UserError: a length penalty of a kind that no file has.
+            UserError: the length penalty is a function other than `Exponent` and `GNMT`.
         """
         penalty = self.length_penalty
         if type(penalty) not in ALPHAS:
             raise UserError(
-                f"a preset's length_penalty is a number or kzoo.decoding.GNMT, not the function {penalty!r}"
+                f"a preset's length_penalty must be a number or kzoo.decoding.GNMT, not {penalty!r}"
             )
         others = ("max_length", "min_length", "no_repeat_ngram")
         return {
@@ -142,14 +141,14 @@ class SearchSettings:
 
     @classmethod
     def from_entries(cls, entries: dict, where: str | os.PathLike) -> Self:
-        """Return the settings that `entries` returned; what is missing has its default.
+        """Return the settings of a JSON object, as `entries` returns it; missing keys have their default.
 
         Args:
             entries: a JSON object.
-            where: the file that has it, for errors.
+            where: its file, named in errors.
 
         Raises:
-            UserError: an unknown key, or a value that it cannot have.
+            UserError: an unknown key or an invalid value.
         """
         known = [*(field.name for field in dataclasses.fields(cls)), "gnmt"]
         if unknown := [key for key in entries if key not in known]:
@@ -158,21 +157,21 @@ class SearchSettings:
         try:
             if "gnmt" in values:
                 if "length_penalty" in values:
-                    raise UserError("length_penalty and gnmt exclude each other: keep one of them")
+                    raise UserError("length_penalty and gnmt cannot be used together: keep one of them")
                 values["length_penalty"] = GNMT(values.pop("gnmt"))
             return cls(**values)
         except UserError as error:
             raise UserError(f"{where}: {error}") from None
 
     def __str__(self) -> str:
-        words = [f"beam {self.beam_size}", str(self.length_penalty)]
+        parts = [f"beam {self.beam_size}", str(self.length_penalty)]
         if self.max_length:
-            words.append(f"at most {self.max_length} tokens")
+            parts.append(f"at most {self.max_length} tokens")
         if self.min_length:
-            words.append(f"at least {self.min_length} tokens")
+            parts.append(f"at least {self.min_length} tokens")
         if self.no_repeat_ngram:
-            words.append(f"no {self.no_repeat_ngram}-gram twice")
-        return ", ".join(words)
+            parts.append(f"no {self.no_repeat_ngram}-gram twice")
+        return ", ".join(parts)
 
 
 def own_search(folder: Path) -> SearchSettings:
@@ -186,7 +185,7 @@ def own_search(folder: Path) -> SearchSettings:
 
 
 def check_whole_numbers(least: int = 1, **numbers):
-    """Raise `UserError` for a number, by its argument's name, that is not whole or below `least`."""
+    """Raise `UserError` for an argument that is not a whole number of at least `least`."""
     for name, value in numbers.items():
         if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
             raise UserError(f"{name} must be a whole number of at least {least}, not {value!r}")
@@ -212,14 +211,14 @@ def check_alpha(alpha: float):
 
 
 def as_penalty(length_penalty: float | Callable) -> Callable:
-    """Return the function of a length that a number α stands for; functions are returned as they are.
+    """Return α as the length penalty `Exponent(α)`; return functions unchanged.
 
     Raises:
-        UserError: neither a finite number nor a function; a function without a hash.
+        UserError: neither a finite number nor a function; a function that cannot be hashed.
     """
     if callable(length_penalty):
         if not isinstance(length_penalty, Hashable):  # searches are compiled once for each
-            raise UserError(f"length_penalty {length_penalty!r} has no hash: make it a frozen dataclass")
+            raise UserError(f"length_penalty {length_penalty!r} cannot be hashed: make it a frozen dataclass")
         return length_penalty
     if not _is_finite(length_penalty):
         raise UserError(
@@ -234,15 +233,15 @@ def _is_finite(value) -> bool:
 
 
 def padded_length(count: int, most: int) -> int:
-    """Return the length that a sentence of `count` tokens, and its end symbol, is padded to, up to `most`."""
+    """Return the padded length, at most `most`, of a sentence of `count` tokens and its end symbol."""
     return min(next((length for length in LENGTHS if length > count), most), most)
 
 
 def output_limit(settings: SearchSettings, length: int, most: int) -> int:
-    """Return the maximum output length for a padded source length, by default 1.5 × it + 8, up to `most`.
+    """Return the maximum output length for a padded source length: by default 1.5 × it + 8, at most `most`.
 
     Raises:
-        UserError: no output of the model is long enough for the settings.
+        UserError: the minimum length is above `most`.
     """
     if settings.min_length > most:
         raise UserError(f"min_length is {settings.min_length}, but the model writes at most {most} tokens")

@@ -1,4 +1,4 @@
-"""Characters as tokens, for the source side of glyph translation and for the tagger."""
+"""The tokenizer of single characters, for glyph models and the tagger."""
 
 import json
 from collections import Counter
@@ -21,8 +21,8 @@ class CharacterTokenizer(Tokenizer):
     """One token per character, after the zoo's special tokens: padding 0, unknown 1, start 2, end 3.
 
     Args:
-        characters: the vocabulary, without special tokens, as `learn_characters` returns it. `None` until
-            `load_preset_assets` or a saved model provides it: the configuration has no vocabulary.
+        characters: the vocabulary without special tokens, as `learn_characters` returns it. `None` until
+            `load_preset_assets` or a saved model provides it; the configuration leaves it out.
         **kwargs: other arguments of `keras_hub.tokenizers.Tokenizer`.
 
     Call arguments:
@@ -68,10 +68,10 @@ class CharacterTokenizer(Tokenizer):
         return [[self._ids.get(character, UNKNOWN) for character in one_line(text)] for text in inputs]
 
     def detokenize(self, inputs: Iterable[Iterable[int]]) -> list[str]:
-        """Return the texts of lists of ids; U+FFFD for unknown, nothing for the other special tokens."""
-        shown = ["" if i in SPECIAL else word for i, word in enumerate(self._vocabulary)]
-        shown[UNKNOWN] = "\ufffd"
-        return ["".join(shown[i] for i in numbers) for numbers in inputs]
+        """Return the texts of lists of ids: U+FFFD for unknown, nothing for the other special tokens."""
+        written = ["" if i in SPECIAL else token for i, token in enumerate(self._vocabulary)]
+        written[UNKNOWN] = "\ufffd"
+        return ["".join(written[i] for i in numbers) for numbers in inputs]
 
     def vocabulary_size(self) -> int:
         """Return V, the four special tokens included."""
@@ -110,7 +110,7 @@ def learn_characters(sentences: Iterable[str], vocabulary_size: int | None = Non
             all characters.
 
     Raises:
-        UserError: the text is empty, or `vocabulary_size` leaves no room for a character.
+        UserError: the text is empty, or `vocabulary_size` leaves no room for characters.
 
     Example:
 
@@ -119,10 +119,10 @@ def learn_characters(sentences: Iterable[str], vocabulary_size: int | None = Non
     """
     counts = Counter(character for sentence in sentences for character in one_line(sentence))
     if not counts:
-        raise UserError("no characters can be learned: the text is empty")
+        raise UserError("cannot learn characters: the text is empty")
     if vocabulary_size is not None and vocabulary_size <= len(SPECIAL):
         raise UserError(
-            f"vocabulary_size is {vocabulary_size}: it includes the {len(SPECIAL)} special tokens"
+            f"vocabulary_size={vocabulary_size} is too small: it includes the {len(SPECIAL)} special tokens"
         )
     frequent = sorted(counts, key=lambda character: (-counts[character], character))
     return frequent if vocabulary_size is None else frequent[: vocabulary_size - len(SPECIAL)]

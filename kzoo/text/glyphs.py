@@ -1,4 +1,4 @@
-"""Draws characters as small bitmaps, which a glyph encoder reads instead of character ids."""
+"""Draws characters as small bitmaps for the glyph encoder."""
 
 import functools
 import os
@@ -19,21 +19,21 @@ def render_glyphs(
 ) -> np.ndarray:
     """Draw characters as binary bitmaps.
 
-    The font size is the bitmap's; characters that would not fit are drawn smaller, and the ink is centred.
-    Characters that the font lacks share one glyph, the font's box for missing characters, and are named in a
-    warning. Special tokens such as `<pad>`, which are not single characters, are blank.
+    The font size is the bitmap's size. Characters that do not fit are drawn smaller; all are centred.
+    Characters that the font lacks get its box for missing characters, with a warning that names them. Special
+    tokens such as `<pad>` are blank.
 
     Args:
         characters: a vocabulary, or a `str`.
         size: int. Height and width in pixels. Defaults to `22`, the paper's.
-        font: path of a TTF, OTF or TTC file; of a collection the Simplified Chinese face is used, or else the
-            first. Defaults to Noto Sans CJK Regular, from the extra `glyphs`.
+        font: path of a TTF, OTF or TTC file. From a collection, the Simplified Chinese face is used, or else
+            the first. Defaults to Noto Sans CJK Regular, from the extra `glyphs`.
 
     Returns:
         uint8 `(N, size, size)`: 1 for ink.
 
     Raises:
-        UserError: no such font file, an unreadable font, or one that has none of the characters.
+        UserError: the font file is missing or unreadable, or the font has none of the characters.
 
     Example:
 
@@ -48,18 +48,18 @@ def render_glyphs(
     face, characters = _face(font), list(characters)
     drawn = [i for i, character in enumerate(characters) if len(character) == 1]
 
-    def drawn_large(character: str) -> bytes:  # or the box for missing ones would look like other boxes
+    def drawn_large(character: str) -> bytes:  # so that □ differs from the box for missing characters
         return bytes(face(64).getmask(character))
 
     nowhere = drawn_large(NOWHERE)
     missing = [i for i in drawn if not characters[i].isspace() and drawn_large(characters[i]) == nowhere]
     if missing and len(missing) == len(drawn):
-        raise UserError(f"{font} has none of the {len(drawn):,} characters: give a font of their script")
+        raise UserError(f"{font} has none of the {len(drawn):,} characters: give a font for their script")
     if missing:
         named = ", ".join(f"{characters[i]} (U+{ord(characters[i]):04X})" for i in missing[:10])
         more = ", …" if len(missing) > 10 else ""
         warnings.warn(
-            f"{font} lacks {len(missing):,} of {len(drawn):,} characters; they get one glyph: {named}{more}",
+            f"{font} lacks {len(missing):,} of {len(drawn):,} characters, which get one glyph: {named}{more}",
             stacklevel=2,
         )
     glyphs = np.zeros((len(characters), size, size), "uint8")
@@ -80,7 +80,7 @@ def _default_font() -> str:
 
 
 def _face(path: str) -> Callable[[int], ImageFont.FreeTypeFont]:
-    """Return a face of a font file, as a function of the size: Simplified Chinese, or else the first."""
+    """Return a font's Simplified Chinese face, or else its first, as a function of the size."""
     if not os.path.isfile(path):
         raise UserError(f"{path}: no such font file")
     try:
@@ -116,7 +116,7 @@ def _centred(face: Callable, character: str, size: int) -> np.ndarray:
 
 
 def _ink(font: ImageFont.FreeTypeFont, character: str, room: int) -> Image.Image:
-    """Return the drawn character without its margins."""
+    """Return a drawn character without margins."""
     image = Image.new("1", (room, room))
     draw = ImageDraw.Draw(image)
     draw.fontmode = "1"  # FreeType's monochrome mode keeps thin strokes, which a threshold loses

@@ -1,4 +1,4 @@
-"""OPUS-MT's subwords without Keras: SentencePiece's pieces, numbered by a vocabulary of their own."""
+"""The subwords of OPUS-MT models, without Keras."""
 
 import copy
 from collections.abc import Iterable, Sequence
@@ -19,11 +19,11 @@ class MarianPieces:
     Args:
         proto: bytes of the SentencePiece model.
         vocabulary: the pieces in the order of their ids, special tokens first.
-        language: code that every text is begun with, if it does not begin with one; `None`: no code.
-        normalize_punctuation: code of the language whose Moses rules of punctuation are applied first.
+        language: target language, whose code is put before texts that do not begin with one; `None`: none is.
+        normalize_punctuation: language whose Moses rules normalize punctuation first; `None`: none do.
 
     Raises:
-        UserError: a vocabulary without the special tokens, or with a piece twice; a language that it lacks.
+        UserError: a vocabulary without the special tokens, or with a piece twice; an unknown language.
     """
 
     def __init__(
@@ -43,19 +43,19 @@ class MarianPieces:
 
     @property
     def languages(self) -> list[str]:
-        """The codes of the languages that the vocabulary names."""
+        """The codes of the target languages that the vocabulary names."""
         return [piece[2:-2] for piece in self.vocabulary if piece.startswith(">>") and piece.endswith("<<")]
 
     @property
     def language(self) -> str | None:
-        """The code that texts are begun with."""
+        """The target language, whose code is put before texts."""
         return self._language
 
     @language.setter
     def language(self, code: str | None):
         if code is not None and code not in self.languages:
             known = ", ".join(self.languages) or "no languages"
-            raise UserError(f"this vocabulary names {known}, not {code!r}")
+            raise UserError(f"this vocabulary knows {known}, not {code!r}")
         self._language = code
 
     def for_language(self, code: str) -> Self:
@@ -78,7 +78,7 @@ class MarianPieces:
         return [self.ids.get(piece, UNKNOWN) for piece in (*codes, *pieces)]
 
     def normalize(self, text: str) -> str:
-        """Return a sentence in the form that is split into subwords."""
+        """Return a sentence as it is split into subwords."""
         if not self.normalize_punctuation or not text:
             return text
         from sacremoses import MosesPunctNormalizer

@@ -19,18 +19,19 @@ MODEL_FILE = "vocabulary.spm"
 
 @keras.saving.register_keras_serializable("kzoo")
 class MarianTokenizer(Tokenizer):
-    """SentencePiece's pieces, looked up in a vocabulary that begins with the zoo's special tokens.
+    """SentencePiece pieces, looked up in a vocabulary that begins with kzoo's special tokens.
 
-    Text is taken as transformers' `MarianTokenizer` takes it: a language's code at its beginning, as in
-    `">>fra<< A dog."`, is one token, the rest is split by SentencePiece, and a piece that the vocabulary
-    lacks is unknown. Names of special tokens in the text, such as `</s>`, are text here.
+    It tokenizes as transformers' `MarianTokenizer` does: a language code at the beginning of a text, as in
+    `">>fra<< A dog."`, is one token; SentencePiece splits the rest; a piece that the vocabulary lacks is
+    unknown. In contrast to it, names of special tokens in a text, such as `</s>`, are plain text.
 
     Args:
-        proto: bytes of the SentencePiece model. `None` until `load_preset_assets` or a saved model has it.
+        proto: bytes of the SentencePiece model. `None` until `load_preset_assets` or a saved model provides
+            it.
         pieces: the vocabulary, special tokens first.
-        language: code that every text is begun with, if it does not begin with one; `None`: no code.
-        normalize_punctuation: code of the language whose Moses rules of punctuation are applied first;
-            `None`, the default: none are.
+        language: target language, whose code is put before texts that do not begin with one; `None`: none is.
+        normalize_punctuation: language whose Moses rules normalize punctuation first; `None`, the default:
+            none do.
         **kwargs: other arguments of `keras_hub.tokenizers.Tokenizer`.
 
     Call arguments:
@@ -40,8 +41,8 @@ class MarianTokenizer(Tokenizer):
         A list of lists of int, without start and end.
 
     Raises:
-        UserError: a vocabulary without the special tokens, or with a piece twice; a language that it lacks; a
-            call without a vocabulary.
+        UserError: a vocabulary without the special tokens, or with a piece twice; an unknown language; a call
+            without a vocabulary.
     """
 
     lowercases = False  # whether detokenized text is in lower case
@@ -66,19 +67,19 @@ class MarianTokenizer(Tokenizer):
 
     @property
     def pieces(self) -> MarianPieces:
-        """The vocabulary, which works without Keras."""
+        """The vocabulary and SentencePiece model, which work without Keras."""
         if self._pieces is None:
             raise UserError(NO_VOCABULARY)
         return self._pieces
 
     @property
     def languages(self) -> list[str]:
-        """The codes of the languages that the vocabulary names."""
+        """The codes of the target languages that the vocabulary names."""
         return [] if self._pieces is None else self.pieces.languages
 
     @property
     def language(self) -> str | None:
-        """The code that texts are begun with."""
+        """The target language, whose code is put before texts."""
         return self._options["language"]
 
     @language.setter
@@ -88,9 +89,9 @@ class MarianTokenizer(Tokenizer):
 
     @property
     def normalize_punctuation(self) -> str | None:
-        """The code of the language whose Moses rules of punctuation are applied to a text; `None`: none are.
+        """The language whose Moses rules normalize punctuation; `None`: none do.
 
-        A translator that is saved keeps it. SavedModels cannot hold these rules.
+        Saved translators keep it. SavedModels do not support it.
         """
         return self._options["normalize_punctuation"]
 
@@ -100,7 +101,7 @@ class MarianTokenizer(Tokenizer):
         self._options["normalize_punctuation"] = code
 
     def for_language(self, code: str) -> Self:
-        """Return the tokenizer with another `language`."""
+        """Return a copy with another `language`."""
         options = {**self._options, "language": code}
         return type(self)(self.proto, self.get_vocabulary(), **options, config_file=self.config_file)
 
@@ -112,7 +113,7 @@ class MarianTokenizer(Tokenizer):
         return self.pieces(inputs)
 
     def normalize(self, text: str) -> str:
-        """Return a sentence in the form that is split into subwords."""
+        """Return a sentence as it is split into subwords."""
         return self.pieces.normalize(text)
 
     def detokenize(self, inputs: Iterable[Iterable[int]]) -> list[str]:

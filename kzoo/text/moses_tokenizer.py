@@ -1,4 +1,4 @@
-"""Subwords of Moses-tokenized text: punctuation normalized, tokens separated, lowercased or truecased."""
+"""Subwords of text that Moses's rules tokenized and normalized, in lower case or truecased."""
 
 import functools
 import json
@@ -28,9 +28,9 @@ from kzoo.text.sentences import one_line
 from kzoo.text.tokenizers import SubwordTokenizer
 
 DETRUECASER = MosesDetruecaser()
-# Spaces that only Moses writes: around Chinese punctuation, including quotes.
+# Moses writes spaces around Chinese punctuation and quotes.
 AROUND_MARKS = re.compile(f" *([{CHINESE_MARKS}“”‘’…—]) *")
-BEFORE_MARKS = re.compile(" +([؟،؛۔।॥։።])")  # other scripts' punctuation, which Moses does not join to words
+BEFORE_MARKS = re.compile(" +([؟،؛۔।॥։።])")  # punctuation that Moses leaves apart from the word before it
 FORMS_FILE = "truecaser.json"
 
 
@@ -40,7 +40,7 @@ class MosesSubwordTokenizer(SubwordTokenizer):
 
     Args:
         proto: as `SubwordTokenizer` takes it; trained on what `normalize` returns.
-        language: code, which decides how punctuation is treated.
+        language: code, which sets the rules for punctuation.
         **kwargs: other arguments of `SubwordTokenizer`.
 
     Call arguments:
@@ -77,7 +77,7 @@ class MosesSubwordTokenizer(SubwordTokenizer):
         return [self.plain(tokens) for tokens in super().detokenize(inputs)]
 
     def plain(self, tokens: str) -> str:
-        """Undo `normalize`: return the sentence as people write it."""
+        """Return a normalized sentence as plain text: the inverse of `normalize`."""
         text = _tools(self.language)[2].detokenize(tokens.split(), unescape=False)
         if not is_chinese(self.language):
             return BEFORE_MARKS.sub(r"\1", text)
@@ -94,8 +94,8 @@ class TruecasedSubwordTokenizer(MosesSubwordTokenizer):
 
     Args:
         proto: as `SubwordTokenizer` takes it; trained on what `normalize` returns.
-        language: code, which decides how punctuation is treated.
-        forms: of the language's words, as `learn_forms` returns them for `moses_tokens` of the training text.
+        language: code, which sets the rules for punctuation.
+        forms: the words' forms, as `learn_forms` returns them for the `moses_tokens` of the training text.
             `None` until `load_preset_assets` or a saved model provides them.
         **kwargs: other arguments of `SubwordTokenizer`.
 
@@ -106,7 +106,7 @@ class TruecasedSubwordTokenizer(MosesSubwordTokenizer):
         A list of lists of int, without start and end.
 
     Raises:
-        UserError: Turkish or Azerbaijani, whose two kinds of i Moses's truecasing does not know.
+        UserError: Turkish or Azerbaijani: Moses's truecasing does not support their dotted and dotless i.
 
     Example:
 
@@ -128,7 +128,9 @@ class TruecasedSubwordTokenizer(MosesSubwordTokenizer):
         self, proto=None, language: str = "en", forms: Sequence[Sequence[str]] | None = None, **kwargs
     ):
         if has_two_kinds_of_i(language):
-            raise UserError(f"Moses's truecasing does not know the two kinds of i of language {language!r}")
+            raise UserError(
+                f"Moses's truecasing does not support language {language!r}, with its dotted and dotless i"
+            )
         super().__init__(proto, language, **kwargs)
         self.file_assets = [*self.file_assets, FORMS_FILE]
         self._truecaser = Truecaser(forms or ())
@@ -153,13 +155,13 @@ class TruecasedSubwordTokenizer(MosesSubwordTokenizer):
 
 
 class Truecaser:
-    """Writes the first word of a sentence, and words in an unseen form, in their most frequent form.
+    """Writes the first word of a sentence, and words with an unknown form, in their most frequent form.
 
     Args:
         forms: the forms of each word, the most frequent first, as `learn_forms` returns them.
 
     Raises:
-        UserError: `forms` is something else.
+        UserError: `forms` are not lists of words.
 
     Example:
 
@@ -172,7 +174,7 @@ class Truecaser:
 
     def __init__(self, forms: Sequence[Sequence[str]]):
         if not all(words and all(isinstance(word, str) for word in words) for words in forms):
-            raise UserError("a truecaser's forms are lists of words, one list per word: learn them again")
+            raise UserError("a truecaser's forms must be lists of words, one list per word: learn them again")
         self.forms = forms
         self._moses = MosesTruecaser()
         self._moses.model = {
@@ -182,12 +184,12 @@ class Truecaser:
 
     def __call__(self, tokens: str) -> str:
         """Return a sentence truecased; its tokens are separated by spaces, as by Moses's tokenizer."""
-        # sacremoses has Moses's rule for known forms, but leaves it out by default.
+        # `use_known` is Moses's own rule, which sacremoses leaves out by default.
         return self._moses.truecase(tokens, return_str=True, use_known=True)
 
 
 def learn_forms(sentences: Iterable[str]) -> list[list[str]]:
-    """Return the forms of each word, the most frequent first; equally frequent ones in the order seen.
+    """Return the forms of each word, the most frequent first; ties in the order of first occurrence.
 
     First words of sentences do not count, because they are always capitalized.
 
@@ -202,7 +204,7 @@ def moses_tokens(text: str, language: str) -> str:
     """Return a sentence with its punctuation normalized (except for Chinese) and its tokens separated."""
     normalizer, tokenizer, _ = _tools(language)
     text = one_line(text)
-    normal = text if is_chinese(language) else normalizer.normalize(text)  # which writes “ as "
+    normal = text if is_chinese(language) else normalizer.normalize(text)  # which turns “ into "
     return tokenizer.tokenize(normal, return_str=True, escape=False)
 
 
@@ -214,7 +216,7 @@ def moses_text(text: str, language: str) -> str:
 @functools.cache
 def _tools(language: str):
     code = "zh" if is_chinese(language) else main_code(language)  # sacremoses takes fr-CA for English
-    # sacremoses' Czech rules glue every number of a sentence that ends in one to the word before it. Slovak
-    # has no rules, and brings back more of Multi30k's Czech sentences as they were.
-    joined = "sk" if code == "cs" else code
-    return MosesPunctNormalizer(code), MosesTokenizer(code), MosesDetokenizer(joined)
+    # In a sentence that ends in a number, sacremoses' Czech rules join every number to the word before it.
+    # With Slovak, which has no rules, more of Multi30k's Czech sentences come back unchanged.
+    detokenized = "sk" if code == "cs" else code
+    return MosesPunctNormalizer(code), MosesTokenizer(code), MosesDetokenizer(detokenized)

@@ -1,4 +1,4 @@
-"""Joint segmentation and tagging as one tag per character, in the BI scheme: B-NOUN I-NOUN B-VERB."""
+"""Tagged words as one tag per character in the BI scheme, such as B-NOUN I-NOUN B-VERB."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,7 +6,7 @@ Segment = tuple[str, str]  # a word and its tag
 
 
 def segments_to_tags(segments: Iterable[Segment]) -> tuple[str, list[str]]:
-    """Return the characters of tagged words, and their tags: `B-` for a word's first, `I-` for its others.
+    """Return the characters of tagged words, and their tags: `B-` for a word's first character, else `I-`.
 
     Example:
 
@@ -23,7 +23,7 @@ def segments_to_tags(segments: Iterable[Segment]) -> tuple[str, list[str]]:
 def tags_to_segments(characters: Sequence[str], tags: Sequence[str]) -> list[Segment]:
     """Return the tagged words: the inverse of `segments_to_tags`.
 
-    An `I-` tag that does not continue a word of the same tag begins a new word, as in CoNLL's evaluation.
+    An `I-` tag after another tag, or at the beginning, begins a new word, as in CoNLL's evaluation.
 
     Example:
 

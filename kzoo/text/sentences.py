@@ -1,30 +1,30 @@
-"""A text's sentences, and a sentence as one line."""
+"""Splits texts into sentences; puts a sentence on one line."""
 
 import re
 
 from kzoo.text.languages import main_code
 
-# After these, sentencex sees an end where there is none: an initial or an ordinal, as in "M. Dupont" and
-# "19. Jahrhundert"; "Ms."; and a mark with a letter right behind it, as in "E.S.E.".
+# After these sentencex ends a sentence wrongly: an initial or an ordinal, as in "M. Dupont" and "19.
+# Jahrhundert"; "Ms."; and a punctuation mark directly followed by a letter, as in "E.S.E.".
 NO_END = re.compile(r"((^|[\s(\[.\-'’])(\d{1,2}|[^\W\d_]|Ms)\.\s*|[!-~])$")
 
 
 def split_sentences(text: str, language: str | None = None) -> list[str]:
-    """Return a text's sentences, each with the white space behind it: joined, they are the text.
+    """Return a text's sentences, each with the white space after it; joined, they give the text.
 
-    The end of a line ends a sentence too. What is in quotes or parentheses is not split. A text without a
-    sentence is returned as one.
+    A line end also ends a sentence. Quotes and parentheses are not split. A text without a sentence is
+    returned as one.
 
     Args:
         text: any text.
-        language: its code, by which abbreviations are known; `None`, or one without rules: as English.
+        language: its code, which selects the abbreviations; English for `None` or a language without rules.
 
     Example:
 
     >>> split_sentences("Mr. Smith sees a dog. It runs.", "en")
     ['Mr. Smith sees a dog. ', 'It runs.']
     """
-    import sentencex  # which training does not need
+    import sentencex  # not needed in training
 
     sentences = [""]
     for line in text.splitlines(keepends=True):
@@ -38,9 +38,9 @@ def split_sentences(text: str, language: str | None = None) -> list[str]:
 
 
 def one_line(text: str) -> str:
-    """Return a text without the line ends around it, and with a space for those within it.
+    """Return a text with its line ends replaced by spaces, or removed at the beginning and the end.
 
-    What ends a line is not part of a sentence: no tokenizer gets it (in a graph: `kzoo.export.graph_text`).
+    Every tokenizer applies it first; `kzoo.export.graph_text` does the same in a graph.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""From texts to sentences and token ids, and from the search's token ids to hypotheses and texts."""
+"""Turns texts into sentences and token ids, and the search's token ids into hypotheses and texts."""
 
 import itertools
 import sys
@@ -15,7 +15,7 @@ from kzoo.text.languages import has_spaces
 from kzoo.text.sentences import split_sentences
 from kzoo.text.special_tokens import END, UNKNOWN
 
-if TYPE_CHECKING:  # which takes seconds to import
+if TYPE_CHECKING:  # importing it takes seconds
     from keras_hub.tokenizers import Tokenizer
 
 
@@ -30,15 +30,15 @@ class Hypothesis:
 def tokenize_within(
     tokenizer: "Tokenizer", texts: Iterable[str], limit: int, truncate: bool = False
 ) -> list[list[int]]:
-    """Return the token ids of sentences, or of one sentence, that have at most `limit` tokens.
+    """Return the token ids of sentences, or of one sentence, each of at most `limit` tokens.
 
     Raises:
-        UserError: a longer sentence, unless `truncate` is true, which cuts it; an input that is not text; no
-            tokenizer.
+        UserError: a longer sentence, unless `truncate` is true, which cuts it; an input that is not text; a
+            model without a tokenizer.
     """
     if tokenizer is None:
         raise UserError(
-            "this model has no tokenizers: build it with them, as pope_tiny(tokenizer) or "
+            "this model has no tokenizers: build it with them, as in pope_tiny(tokenizer) or "
             "attention_bridge_m2m(tokenizers)"
         )
     texts = checked_texts(texts)
@@ -47,7 +47,7 @@ def tokenize_within(
         if len(sentence) > limit and not truncate:
             raise UserError(
                 f"sentence {number + 1} has {len(sentence)} subwords, the model reads at most {limit}: "
-                f"split it, or ask for truncation with truncate or --truncate ({texts[number][:40]!r}…)"
+                f"split it, or cut it with truncate=True or --truncate ({texts[number][:40]!r}…)"
             )
     return [sentence[:limit] for sentence in tokens]
 
@@ -55,7 +55,7 @@ def tokenize_within(
 def tokenize_prefixes(
     tokenizer: "Tokenizer", prefixes: list[str] | None, limit: int
 ) -> list[list[int]] | None:
-    """Return the token ids that translations begin with; `None` if they begin with anything.
+    """Return the token ids that translations begin with; `None` if there are no prefixes.
 
     Args:
         tokenizer: of the target language.
@@ -63,7 +63,7 @@ def tokenize_prefixes(
         limit: int. Maximum number of tokens.
 
     Raises:
-        UserError: one is too long or has an unknown character.
+        UserError: a prefix that is too long or has an unknown character.
     """
     if prefixes is None:
         return None
@@ -74,44 +74,44 @@ def tokenize_prefixes(
         if len(found) > limit:
             raise UserError(
                 f"the prefix {text[:40]!r}… has {len(found)} subwords, "
-                f"a translation has at most {limit} before its end"
+                f"but a translation has at most {limit} before its end symbol"
             )
     return tokens if any(tokens) else None
 
 
 def checked_texts(texts: Iterable[str]) -> list[str]:
-    """Return sentences, or one, as a list.
+    """Return sentences, or a single one, as a list.
 
     Raises:
-        UserError: one of them is not text.
+        UserError: a sentence that is not text.
     """
     texts = [texts] if isinstance(texts, str) else list(texts)
     for number, text in enumerate(texts, 1):
         if not isinstance(text, str):
-            raise UserError(f"a sentence is text, not {type(text).__name__}: {text!r:.40}")
+            raise UserError(f"a sentence must be a str, not {type(text).__name__}: {text!r:.40}")
         check_encodable(text, number)
     return texts
 
 
 def check_encodable(text: str, number: int):
-    """Raise `UserError` for a sentence, by its number, that cannot be encoded as UTF-8."""
+    """Raise `UserError` if sentence `number` cannot be encoded as UTF-8."""
     try:
         text.encode()
-    except UnicodeEncodeError:  # JSON can say "\ud800"
+    except UnicodeEncodeError:  # JSON can contain "\ud800"
         raise UserError(f"sentence {number} is not text: it has half of a surrogate pair") from None
 
 
 def pieces(tokenizer: "Tokenizer", tokens: list[int]) -> list[str]:
-    """Return tokens as the tokenizer writes them, followed by the end symbol."""
+    """Return the subwords of token ids, then the end symbol."""
     return [*(tokenizer.id_to_token(token) for token in tokens), tokenizer.id_to_token(END)]
 
 
 def as_hypotheses(found: list, n: int, tokenizer: "Tokenizer") -> list[list[Hypothesis]]:
-    """Return the `n` best hypotheses of each sentence as text, each text once, with its best score.
+    """Return the `n` best hypotheses of each sentence as texts, each text once, with its best score.
 
     Args:
         found: for each sentence, token ids `(K, T)` and scores `(K,)`, best first; `None` for an empty one.
-        n: int. At most K; fewer are returned if the search found fewer texts.
+        n: int. At most K; there are fewer if the search found fewer texts.
         tokenizer: of the target language.
 
     Raises:
@@ -123,8 +123,8 @@ def as_hypotheses(found: list, n: int, tokenizer: "Tokenizer") -> list[list[Hypo
         real = [i for i, score in enumerate(scores if n > 1 else scores[:1]) if score > -1e8]
         if not real:
             raise UserError(
-                f"the scores of sentence {number} are not finite; check the weights. Use an earlier "
-                "checkpoint, retrain with a lower rate or a clip_norm, or use float32 instead of float16"
+                f"the scores of sentence {number} are not finite: use an earlier checkpoint, retrain with a "
+                "lower rate or a clip_norm, or use float32 instead of float16"
             )
         rows.append([(list(tokens[i]), float(scores[i])) for i in real])
     ended = [[int(token) for token in row[: row.index(END)]] for sentence in rows for row, _ in sentence]
@@ -133,7 +133,7 @@ def as_hypotheses(found: list, n: int, tokenizer: "Tokenizer") -> list[list[Hypo
 
 
 def _distinct(best: list[Hypothesis]) -> list[Hypothesis]:
-    """Return the first of the hypotheses of each text: it can be split into subwords in several ways."""
+    """Return each text's first hypothesis: several sequences of subwords can give one text."""
     found = {}
     for hypothesis in best:
         found.setdefault(hypothesis.text, hypothesis)
@@ -141,24 +141,24 @@ def _distinct(best: list[Hypothesis]) -> list[Hypothesis]:
 
 
 class SplitTexts:
-    """The sentences of texts; `join` makes their translations those of the texts.
+    """Splits texts into sentences; `join` joins the sentences' translations again.
 
     Args:
         texts: checked strings.
         languages: the code of each text's language.
-        split: bool. Whether texts are split; `False`: each is one sentence. `None`: the same, with a warning
-            if one of them has several.
+        split: bool. Whether to split; `False`: each text is one sentence. `None`: as `False`, with a warning
+            if a text has several sentences.
 
     Attributes:
-        sentences: of all texts, in their order.
-        text_of: `(sentences,)`, the number of each one's text.
+        sentences: those of all texts, in order.
+        text_of: `(sentences,)`, the index of each sentence's text.
     """
 
     def __init__(self, texts: list[str], languages: Sequence[str | None], split: bool | None):
         whole = [[text] for text in texts]
         if split is None and several_sentences(texts, languages):
             warnings.warn(
-                "a text has several sentences, of which the model may leave some out: split_sentences=True "
+                "a text has several sentences, and the model may skip some: split_sentences=True "
                 "(--split-sentences) translates each",
                 stacklevel=1,
             )
@@ -168,29 +168,27 @@ class SplitTexts:
         self.text_of = np.repeat(np.arange(len(texts)), list(map(len, self._parts)))
 
     def prefixes(self, prefixes: Iterable[str] | None) -> list[str] | None:
-        """Return prefixes of the texts' translations as those of the sentences': of the first of each text.
+        """Return the prefix of each sentence: that of its text for the first sentence, `""` for the others.
 
         Raises:
-            UserError: there is not one for each text.
+            UserError: the number of prefixes is not that of the texts.
         """
         if prefixes is None:
             return None
         prefixes, count = [prefixes] if isinstance(prefixes, str) else list(prefixes), len(self._parts)
         if len(prefixes) != count:
-            raise UserError(
-                f'{len(prefixes)} prefixes, but {count} sentences: give each its own, "" for none'
-            )
+            raise UserError(f'{len(prefixes)} prefixes but {count} texts: give one per text, "" for none')
         given = zip(prefixes, self._parts, strict=True)
-        return [one for prefix, parts in given for one in (prefix, *[""] * (len(parts) - 1))]
+        return [begun for prefix, parts in given for begun in (prefix, *[""] * (len(parts) - 1))]
 
     def join(self, found: list[list[Hypothesis]], languages: Sequence[str | None]) -> list[list[Hypothesis]]:
-        """Return the hypotheses of the texts: the best of all sentences joined, the second best, and so on.
+        """Return each text's hypotheses: number i joins number i of each of its sentences.
 
-        A sentence with fewer hypotheses gives its last one again. The score is the sentences' mean.
+        A sentence with fewer hypotheses repeats its last one. The score is the mean of the sentences'.
 
         Args:
-            found: of each of `sentences`, best first.
-            languages: the code of each translation's language, which decides whether a space is between them.
+            found: the hypotheses of each of `sentences`, best first.
+            languages: the language of each text's translation; some have no spaces between sentences.
         """
         rows = iter(found)
         return [

@@ -1,4 +1,4 @@
-"""Subword tokenizers: SentencePiece's byte-pair encoding, trained here, compatible with keras-hub."""
+"""Subword tokenizers: SentencePiece's byte-pair encoding, compatible with keras-hub."""
 
 import io
 import re
@@ -14,24 +14,24 @@ from kzoo.text.sentences import one_line
 from kzoo.text.special_tokens import END, PAD, START, UNKNOWN
 
 NO_VOCABULARY = (
-    "the tokenizer has no vocabulary, which a configuration leaves out: "
+    "the tokenizer has no vocabulary, because configurations leave it out: "
     "load the model from a file or a preset, or build it with a tokenizer"
 )
-# What SentencePiece's trainer skips: its special tokens' names, and sentences with characters of its own.
+# SentencePiece's trainer skips names of special tokens, and sentences with characters that it uses itself.
 SPECIAL_NAMES = ("<pad>", "<unk>", "<s>", "</s>")
 TRAINERS_OWN = ("\u2585", "\x1f")
-STRAY = 0.01  # share of the sentences in which what NFKC replaces is stray, and not the text's way of writing
+STRAY = 0.01  # in fewer sentences than this share, characters that NFKC replaces are taken for stray ones
 
 
 @keras.saving.register_keras_serializable("kzoo")
 class SubwordTokenizer(SentencePieceTokenizer):
     """SentencePiece subwords with the zoo's special tokens: padding 0, unknown 1, start 2, end 3.
 
-    It runs on plain sentencepiece, or with tensorflow-text in the graph if TensorFlow is installed.
+    It runs on plain sentencepiece or, if TensorFlow is installed, in the graph with tensorflow-text.
 
     Args:
-        proto: bytes, or the path of a SentencePiece model with these special tokens. `None` until
-            `load_preset_assets` or a saved model provides it: the configuration has no vocabulary.
+        proto: bytes or path of a SentencePiece model with these special tokens. `None` until
+            `load_preset_assets` or a saved model provides it; the configuration leaves it out.
         **kwargs: other arguments of `keras_hub.tokenizers.SentencePieceTokenizer`.
 
     Call arguments:
@@ -61,7 +61,7 @@ class SubwordTokenizer(SentencePieceTokenizer):
             if ids != (PAD, UNKNOWN, START, END):
                 raise UserError(
                     f"a kzoo tokenizer has padding, unknown, start and end at {(PAD, UNKNOWN, START, END)}; "
-                    f"this SentencePiece model has them at {ids}: train it with kzoo.text.train_subwords"
+                    f"this SentencePiece model has them at {ids}: train one with kzoo.text.train_subwords"
                 )
 
     def tokenize(self, inputs):
@@ -70,18 +70,18 @@ class SubwordTokenizer(SentencePieceTokenizer):
         return super().tokenize(keras.tree.map_structure(_one_line, inputs))
 
     def normalize(self, text: str) -> str:
-        """Return a sentence in the form that is split into subwords: here unchanged."""
+        """Return a sentence as it is split into subwords: here, unchanged."""
         return text
 
 
 def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
     """Learn byte-pair encoding from sentences.
 
-    Sentences are normalized by Unicode's NFKC, both here and when the tokenizer is used: a letter and its
-    accent become one character, spaces of any kind the plain one. Text is not normalized if NFKC would
-    replace more than that in over a hundredth of its sentences, since translations into it need what is
-    replaced: the full-width marks of Chinese, a vowel of Thai, the joiners of Persian, "…". "▁" (U+2581),
-    which SentencePiece writes for a space, becomes one.
+    Sentences are normalized by Unicode's NFKC, here and in the tokenizer: a letter and its accent become one
+    character, and every kind of space becomes a plain one. If NFKC would replace other characters in over 1 %
+    of the sentences, the text is not normalized, because translations need these characters: full-width
+    punctuation in Chinese, a vowel in Thai, joiners in Persian, "…". "▁" (U+2581), SentencePiece's mark for a
+    space, becomes a space.
 
     Args:
         sentences: the sentences of the text; of both languages for a joint vocabulary.
@@ -91,8 +91,8 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
         The SentencePiece model for `SubwordTokenizer`. The same text gives the same model everywhere.
 
     Raises:
-        UserError: the text has too few, or too many, different subwords for `vocabulary_size`, or a NUL,
-            which SentencePiece cannot learn.
+        UserError: the text has too few or too many different subwords for `vocabulary_size`, or a NUL, which
+            SentencePiece cannot learn.
 
     Reference:
         Sennrich et al. 2016, "Neural Machine Translation of Rare Words with Subword Units".
@@ -100,11 +100,9 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
     """
     sentences = [one_line(sentence) for sentence in sentences]
     if not any(sentence.strip() for sentence in sentences):
-        raise UserError("no subword vocabulary can be learned: there is no text")
+        raise UserError("cannot learn subwords: there is no text")
     if number := next((n for n, sentence in enumerate(sentences, 1) if "\0" in sentence), None):
-        raise UserError(
-            f"sentence {number} has a NUL, a character that SentencePiece cannot learn: remove it"
-        )
+        raise UserError(f"sentence {number} has a NUL character, which SentencePiece cannot learn: remove it")
     longest = max(len(sentence.encode("utf-8", "replace")) for sentence in sentences)
     normalized = _nfkc(sentences)
     as_it_is = sum(map(_is_replaced, sentences, normalized)) > len(sentences) * STRAY
@@ -118,7 +116,7 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
             model_type="bpe",
             vocab_size=vocabulary_size,
             character_coverage=1.0,
-            max_sentence_length=max(longest, 4192),  # by default those over 4,192 bytes are left out
+            max_sentence_length=max(longest, 4192),  # the default leaves out those over 4,192 bytes
             normalization_rule_name="identity" if as_it_is else "nmt_nfkc",
             pad_id=PAD,
             unk_id=UNKNOWN,
@@ -128,22 +126,22 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
             minloglevel=2,
             **skipped,
         )
-    except (RuntimeError, ValueError) as error:  # the latter for a size that no integer holds
+    except (RuntimeError, ValueError) as error:  # ValueError: a size too large for an integer
         reason = str(error).splitlines()[-1].split("] ")[-1].strip()
         if found := re.search(r"required_chars\. \d+ vs (\d+)", reason):
-            reason = f"its characters alone are {int(found[1]):,}, with the special tokens"
+            reason = f"it has {int(found[1]):,} characters, special tokens included"
         raise UserError(
-            f"no vocabulary_size={vocabulary_size} subwords can be learned from this text: {reason}"
+            f"cannot learn vocabulary_size={vocabulary_size} subwords from this text: {reason}"
         ) from None
     return model.getvalue()
 
 
 def _one_line(text):
-    return one_line(text) if isinstance(text, str) else text  # a tensor, or bytes, as keras-hub takes them
+    return one_line(text) if isinstance(text, str) else text  # keras-hub also accepts tensors and bytes
 
 
 def _skipped_by_trainer(sentences: list[str]) -> dict:
-    """Return the trainer's options for learning what it would skip; none if there is nothing."""
+    """Return the trainer's options for learning what it would otherwise skip."""
     names, own = (
         [text for text in texts if any(text in sentence for sentence in sentences)]
         for texts in (SPECIAL_NAMES, TRAINERS_OWN)
@@ -161,11 +159,11 @@ def _nfkc(sentences: list[str]) -> list[str]:
 
 
 def _is_replaced(sentence: str, normalized: str) -> bool:
-    """Return whether normalization changed more of a sentence than accents, spaces and what is not seen."""
-    return normalized != sentence and _seen(normalized) != _seen(sentence)
+    """Return whether normalization changed more than accents, spaces and invisible characters."""
+    return normalized != sentence and _visible(normalized) != _visible(sentence)
 
 
-def _seen(text: str) -> str:
+def _visible(text: str) -> str:
     """Return a text in NFC without spaces, control characters, and format characters other than joiners."""
     invisible = ("Zs", "Cc", "Cf")
     return "".join(

@@ -43,5 +43,5 @@ def test_refuses_sizes_that_cannot_be_halved():
 
 @pytest.mark.parametrize("shape", [(64, 64, 3), (1, 64, 64, 1)])
 def test_refuses_what_is_no_batch_of_coloured_pictures(shape):
-    with pytest.raises(ValueError, match=r"pictures are \(B, h, w, 3\)"):
+    with pytest.raises(ValueError, match=r"pictures must be \(B, h, w, 3\)"):
         PictureEncoder()(np.zeros(shape, "uint8"))

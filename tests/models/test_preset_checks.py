@@ -135,7 +135,7 @@ def test_a_tokenizer_s_assets_from_elsewhere_are_refused(preset, tmp_path):
     change(tokenizer, config={"config_file": "../../harm.json"})
     refused(preset, "tokenizer.json names the path '../../harm.json'")
     change(tokenizer, config={"config_file": "other.json"})
-    refused(preset, "not the configuration of a tokenizer that is saved as tokenizer.json")
+    refused(preset, "does not configure a tokenizer that is saved as tokenizer.json")
     change(tokenizer, config={"config_file": "tokenizer.json", "proto": str(tmp_path / "secret.spm")})
     refused(preset, "tokenizer.json names the path")
 

@@ -218,7 +218,7 @@ def test_a_preset_carries_its_search(saved, preset):
     assert json.loads((preset / "search.json").read_text()) == {"beam_size": 4, "gnmt": 0.6, "max_length": 9}
     assert load(preset).search == translator.search
     translator.search = SearchSettings(length_penalty=np.sqrt)
-    with pytest.raises(UserError, match="length_penalty is a number or kzoo.decoding.GNMT"):
+    with pytest.raises(UserError, match="length_penalty must be a number or kzoo.decoding.GNMT"):
         translator.save_to_preset(preset)
     assert load(preset).search == SearchSettings(4, GNMT(0.6), 9)
 

@@ -103,9 +103,12 @@ def test_several_languages_have_prefixes_of_their_own(tokenizer):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"prefixes": ["ab"]}, '1 prefixes, but 2 sentences: give each its own, "" for none'),
+        ({"prefixes": ["ab"]}, '1 prefixes but 2 texts: give one per text, "" for none'),
         ({"prefixes": ["ab", "axb"]}, "the prefix 'axb' has a character that the vocabulary lacks"),
-        ({"prefixes": ["ab " * 9, ""]}, "the prefix .* has .* subwords, a translation has at most 3 before"),
+        (
+            {"prefixes": ["ab " * 9, ""]},
+            "the prefix .* has .* subwords, but a translation has at most 3 before",
+        ),
         ({"prefixes": [3, ""]}, "not int: 3"),
         ({"min_length": 17, "max_length": 17}, "min_length is 17, but the model writes at most 16 tokens"),
         ({"no_repeat_ngram": -1}, "no_repeat_ngram must be a whole number of at least 0, not -1"),

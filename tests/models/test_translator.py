@@ -136,9 +136,9 @@ def test_a_wrong_argument_of_the_search_is_named(trained, wrong, message):
 
 
 def test_what_is_no_text_is_named(trained):
-    with pytest.raises(UserError, match="a sentence is text, not int: 3"):
+    with pytest.raises(UserError, match="a sentence must be a str, not int: 3"):
         trained.translate([3])
-    with pytest.raises(UserError, match="a sentence is text, not list"):
+    with pytest.raises(UserError, match="a sentence must be a str, not list"):
         trained.attention(["A dog."])
     with pytest.raises(UserError, match="sentence 2 is not text: it has half of a surrogate pair"):
         trained.translate(["A dog.", "A \ud800 dog."])
@@ -266,7 +266,7 @@ def test_too_long_a_sentence_is_named_or_cut(trained):
 def test_weights_that_are_not_finite_are_named(trained):
     broken = pope_tiny(trained.source_tokenizer, **SMALL)
     broken.set_weights([np.full_like(weight, np.nan) for weight in broken.get_weights()])
-    with pytest.raises(UserError, match="the scores of sentence 1 are not finite; .*a lower rate") as refused:
+    with pytest.raises(UserError, match="the scores of sentence 1 are not finite: .*a lower rate") as refused:
         broken.translate(SENTENCES[2:3], beam_size=2, max_length=4)
     assert "\n" not in str(refused.value)
 

@@ -162,7 +162,9 @@ def test_translations_begin_with_a_prefix(translator):
     begins = [one.startswith(prefix) for one, prefix in zip(best, prefixes, strict=True)]
     assert begins == [True, True, False, True, True, True]  # an empty text has an empty translation
     check_error(unknown, 400, "the prefix '犬' has a character that the vocabulary lacks")
-    check_error(long, 400, "the prefix .* has [0-9]+ subwords, a translation has at most 15 before its end")
+    check_error(
+        long, 400, "the prefix .* has [0-9]+ subwords, but a translation has at most 15 before its end"
+    )
     check_error(none, 400, "inputs .*missing required field .prefix")
 
 
