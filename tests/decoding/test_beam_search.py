@@ -307,7 +307,5 @@ def test_a_length_penalty_without_a_hash_is_refused():
         def __call__(self, length):
             return length**0.5
 
-    with pytest.raises(
-        UserError, match=r"length_penalty .*Root\(\) cannot be hashed: make it a frozen dataclass"
-    ):
+    with pytest.raises(UserError, match=r"length_penalty .*Root\(\) cannot be hashed: make it a"):
         as_penalty(Root())

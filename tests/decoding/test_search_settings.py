@@ -65,5 +65,5 @@ def test_what_no_search_can_have_is_named_with_its_file(entries, words):
 
 
 def test_a_function_is_in_no_file():
-    with pytest.raises(UserError, match="a number or kzoo.decoding.GNMT, not the function <built-in"):
+    with pytest.raises(UserError, match="a number or kzoo.decoding.GNMT, not <built-in"):
         SearchSettings(length_penalty=math.sqrt).entries()
