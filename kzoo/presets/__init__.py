@@ -1,6 +1,6 @@
-"""Named models: builders of untrained ones (`pope_base()`), and the shelf of trained ones (`load(NAME)`).
+"""Models by name: builders make untrained ones (`pope_base()`), `load(NAME)` returns trained ones.
 
-Finding and listing presets needs no deep-learning library; it is imported when a model is built or loaded.
+Listing presets imports no deep-learning library; building and loading a model does.
 """
 
 import lazy_loader

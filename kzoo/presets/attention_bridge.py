@@ -1,8 +1,4 @@
-"""The multilingual models of the attention bridge paper, and its bilingual baseline.
-
-The penalty's weight is 1/64 and the bridge's maps have biases, as in the authors' toolkit; Eq. 1 and
-3 as they stand are `penalty_weight=1, use_bias=False`.
-"""
+"""The multilingual models of the attention bridge paper, and its bilingual baseline."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,11 +11,11 @@ from kzoo.models.backbones import check_names, vocabulary_size_of
 
 Tokenizers = Mapping[str, Tokenizer] | None  # by language
 
-# The authors' toolkit adds the mean penalty once to a batch's −log P, and divides by its 64 sentences: a
-# 64th of Eq. 3's weight for each of them. Of its forms, squared or not, with biases or without, this one had
-# the best BLEU (training/attention_bridge/RESULTS.md).
+# The authors' toolkit adds the mean penalty once to the −log P of a batch of 64 sentences and divides by 64: a
+# sentence gets a 64th of Eq. 3's weight. Of the penalty's forms, squared or not, with biases or without, this
+# one had the best BLEU (training/attention_bridge/RESULTS.md).
 PENALTY = {"penalty_weight": 0.015625, "use_bias": True}
-# Vázquez et al. 2019, Section 3. The paper is silent about dropout: 0.3 is the default of its toolkit.
+# Vázquez et al. 2019, Section 3. The paper does not mention dropout: 0.3 is its toolkit's default.
 BASE = {
     **PENALTY,
     "encoder": "lstm",
@@ -31,7 +27,7 @@ BASE = {
     "layer_dropout": 0.3,
     "tied_embeddings": False,
 }
-# For two cores.
+# Trains on two CPU cores.
 TINY = {
     **PENALTY,
     "encoder": "lstm",
@@ -47,14 +43,14 @@ TINY = {
 def attention_bridge_m2m(
     tokenizers: Tokenizers = None, languages: Sequence[str] = ("en", "de", "fr", "cs"), **overrides
 ) -> MultilingualTranslator:
-    """The paper's many-to-many model (Vázquez et al. 2019, Table 1, "M-2-M").
+    """The many-to-many model of the attention bridge paper (Vázquez et al. 2019, Table 1, "M-2-M").
 
-    The penalty's weight is 1/64 and the bridge's maps have biases, as in the authors' toolkit; Eq. 1 and 3
-    as they stand are `penalty_weight=1, use_bias=False`.
+    The penalty's weight is 1/64 and the bridge's maps have biases, as in the authors' toolkit. For Eq. 1 and
+    3 of the paper, pass `penalty_weight=1, use_bias=False`.
 
     Args:
         tokenizers: `{code: SubwordTokenizer}`. Without them, give `languages` and `vocabulary_size`.
-        languages: codes, if there are no tokenizers.
+        languages: codes; used only without tokenizers.
         **overrides: arguments of `AttentionBridgeBackbone`; `vocabulary_size`, 10,000 by default.
     """
     return attention_bridge(tokenizers, languages, **{**BASE, **overrides})
@@ -63,10 +59,9 @@ def attention_bridge_m2m(
 def attention_bridge_bilingual(
     tokenizers: Tokenizers = None, languages: Sequence[str] = ("en", "de"), **overrides
 ) -> MultilingualTranslator:
-    """The paper's bilingual model (Vázquez et al. 2019, Table 1); `bridge=False` is its plain baseline.
+    """The bilingual model of the attention bridge paper (Vázquez et al. 2019, Table 1).
 
-    The penalty's weight is 1/64 and the bridge's maps have biases, as in the authors' toolkit; Eq. 1 and 3
-    as they stand are `penalty_weight=1, use_bias=False`.
+    `bridge=False` is the paper's plain baseline. The arguments are those of `attention_bridge_m2m`.
     """
     return attention_bridge(tokenizers, languages, **{**BASE, **overrides})
 
@@ -74,14 +69,14 @@ def attention_bridge_bilingual(
 def attention_bridge_m2m_tiny(
     tokenizers: Tokenizers = None, languages: Sequence[str] = ("en", "de", "fr", "cs"), **overrides
 ) -> MultilingualTranslator:
-    """Many-to-many at a size that two cores can train."""
+    """`attention_bridge_m2m` at a size that two CPU cores can train."""
     return attention_bridge(tokenizers, languages, **{**TINY, **overrides})
 
 
 def attention_bridge_bilingual_tiny(
     tokenizers: Tokenizers = None, languages: Sequence[str] = ("en", "de"), **overrides
 ) -> MultilingualTranslator:
-    """Bilingual at a size that two cores can train; `bridge=False` leaves the bridge out."""
+    """`attention_bridge_bilingual` at a size that two CPU cores can train."""
     return attention_bridge(tokenizers, languages, **{**TINY, **overrides})
 
 
@@ -92,12 +87,12 @@ def attention_bridge(
 
     Args:
         tokenizers: `{code: SubwordTokenizer}`; `None`: a model for `languages`, without tokenizers.
-        languages: codes.
-        vocabulary_size: int. Vocabulary size of each language, if there are no tokenizers.
+        languages: codes; used only without tokenizers.
+        vocabulary_size: int. Vocabulary size of each language; used only without tokenizers.
         **settings: arguments of `AttentionBridgeBackbone`.
 
     Raises:
-        UserError: a language is named twice; tokenizers without their languages; an unknown setting.
+        UserError: a language is named twice; tokenizers that are not in a dict; an unknown setting.
     """
     check_names(settings, attention_bridge, AttentionBridgeBackbone)
     if tokenizers is None:
@@ -106,7 +101,7 @@ def attention_bridge(
         tokenizers = dict.fromkeys(languages)
     elif not isinstance(tokenizers, Mapping):
         raise UserError(
-            f"tokenizers are given by language, as {{'en': tokenizer, …}}, not in a "
+            f"tokenizers must be a dict by language, such as {{'en': tokenizer, …}}, not a "
             f"{type(tokenizers).__name__}; for a model without them give languages=['en', …]"
         )
     sizes = [vocabulary_size_of(tokenizer, vocabulary_size) for tokenizer in tokenizers.values()]
@@ -116,7 +111,7 @@ def attention_bridge(
 
 
 def compile_translator(translator: keras.Model):
-    """Compile with the paper's SGD at rate 1 and the loss of Eq. 3; clipping at norm 5 is its toolkit's.
+    """Compile with SGD at rate 1 and the loss of Eq. 3; clipping at norm 5 is from the paper's toolkit.
 
     The loss is the mean over sentences of −log P, plus the bridge's penalty times its weight.
     """

@@ -1,4 +1,4 @@
-"""Descriptions of trained presets, for commands: read from the small files beside the weights."""
+"""Descriptions of trained presets, read from the small files beside the weights."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ def describe(folder: Path) -> list[str]:
     """Return lines about a trained preset: its languages, size, score and licence.
 
     Args:
-        folder: the preset; its `scores.json`, written by `kzoo evaluate`, has the score and the licence.
+        folder: the preset. The score and the licence are in its `scores.json`, written by `kzoo evaluate`.
 
     Raises:
         UserError: one of its files cannot be read.
@@ -21,47 +21,47 @@ def describe(folder: Path) -> list[str]:
         _languages(read_object(folder / "translator.json")),
         _size(folder),
         _score(scores.get("scores", [])),
-        f"licence: {scores.get('licence', 'not said')}",
+        f"licence: {scores.get('licence', 'not given')}",
     ]
 
 
 def scored_corpus(folder: Path) -> str | None:
-    """Return the name of the corpus that a trained preset's own scores are of; `None` if there are none."""
+    """Return the name of the corpus that a trained preset was scored on; `None` if it was not."""
     return _scores(folder).get("corpus")
 
 
 def direction_key(source: str | None, target: str | None) -> str:
-    """Return the name of a direction in a preset's metadata, such as `"en-de"`."""
+    """Return the key of a direction in a preset's metadata, such as `"en-de"`."""
     return f"{source}-{target}"
 
 
 def write_low_scores(folder: Path, scores: dict[str, float]):
-    """Write into a preset's metadata, for each direction, the score below which a translation is unusual.
+    """Write into a preset's metadata the score below which a translation is unusual, for each direction.
 
     Args:
         folder: the preset.
-        scores: of each `direction_key`, the 5th percentile of its validation set's scores.
+        scores: by `direction_key`, the 5th percentile of the validation set's scores.
     """
     metadata = read_object(folder / METADATA_FILE)
     write_json(folder / METADATA_FILE, {**metadata, "low_scores": scores})
 
 
 def scored_search(folder: Path) -> SearchSettings:
-    """Return the search of a trained preset's final scores.
+    """Return the search settings of a trained preset's final scores.
 
-    It is the preset's own; for one that carries none, it is in the recipe of its run or, outside a run, in
+    They are the preset's own. For a preset without any, they are in its run's recipe or, outside a run, in
     its scores.
 
     Raises:
-        UserError: a file cannot be read, or a search cannot have one of its values.
+        UserError: a file cannot be read or has an invalid setting.
     """
     if (folder / SEARCH_FILE).exists():
         return own_search(folder)
     recipe = folder.parent / "recipe.json"
     in_run = folder.name == "preset" and recipe.is_file()
-    said, where = (read_object(recipe), recipe) if in_run else (_scores(folder), folder / "scores.json")
+    source, where = (read_object(recipe), recipe) if in_run else (_scores(folder), folder / "scores.json")
     found = {
-        name: said[name] for name in ("beam_size", "length_penalty", "gnmt") if said.get(name) is not None
+        name: source[name] for name in ("beam_size", "length_penalty", "gnmt") if source.get(name) is not None
     }
     return SearchSettings.from_entries(found, where)
 

@@ -1,4 +1,4 @@
-"""The character-to-subword models of the glyph paper: with vectors from bitmaps, and from a lookup table."""
+"""The glyph paper's models from characters to subwords: with glyph encoder, and with lookup table."""
 
 import keras
 from keras_hub.tokenizers import Tokenizer
@@ -8,7 +8,7 @@ from kzoo.models import Adam, LabelSmoothedCrossEntropy, RecurrentBackbone, Tran
 from kzoo.models.backbones import check_names, vocabulary_size_of
 from kzoo.text import CharacterTokenizer, SubwordTokenizer, render_glyphs
 
-Vocab = Tokenizer | None  # as builders take tokenizers
+Vocab = Tokenizer | None  # a builder's tokenizer argument
 
 # Broscheit et al. 2018, Table 3.
 BASE = {
@@ -18,7 +18,7 @@ BASE = {
     "decoder_units": (512, 1024),
     "dropout": 0.2,
 }
-# For two cores.
+# Trains on two CPU cores.
 TINY = {
     "embedding_dim": 128,
     "bidirectional": (128,),
@@ -34,13 +34,14 @@ def glyph_zh_en(
     architecture: str = "cnn_fc_relu",
     **overrides,
 ) -> Translator:
-    """Characters encoded from their glyphs (Broscheit et al. 2018, Tables 1 to 3).
+    """Recurrent model that encodes Chinese characters from glyphs (Broscheit et al. 2018, Tables 1 to 3).
 
     Args:
         source_tokenizer: `CharacterTokenizer`.
         target_tokenizer: `SubwordTokenizer`.
-        architecture: of the encoder, as `kzoo.layers.GlyphCharEncoder` names them.
-        **overrides: arguments of `RecurrentBackbone`, and those of `recurrent`.
+        architecture: of the glyph encoder, as in `kzoo.layers.GlyphCharEncoder`.
+        **overrides: arguments of `RecurrentBackbone`; also `source_vocabulary_size` and
+            `target_vocabulary_size`, used without tokenizers, and `font`, a font file.
     """
     return recurrent(source_tokenizer, target_tokenizer, **{**BASE, **_glyph(architecture, overrides)})
 
@@ -51,19 +52,19 @@ def glyph_zh_en_tiny(
     architecture: str = "cnn_fc_relu",
     **overrides,
 ) -> Translator:
-    """Characters encoded from their glyphs, at a size that two cores can train."""
+    """`glyph_zh_en` at a size that two CPU cores can train."""
     return recurrent(source_tokenizer, target_tokenizer, **{**TINY, **_glyph(architecture, overrides)})
 
 
 def lookup_zh_en(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides) -> Translator:
-    """The paper's baseline EMB: a learned vector for each character."""
+    """The glyph paper's baseline EMB: `glyph_zh_en` with a learned vector for each character."""
     return recurrent(source_tokenizer, target_tokenizer, **{**BASE, **overrides})
 
 
 def lookup_zh_en_tiny(
     source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides
 ) -> Translator:
-    """A learned vector for each character, at a size that two cores can train."""
+    """`lookup_zh_en` at a size that two CPU cores can train."""
     return recurrent(source_tokenizer, target_tokenizer, **{**TINY, **overrides})
 
 
@@ -85,13 +86,13 @@ def recurrent(
     Args:
         source_tokenizer: `CharacterTokenizer`; its characters' glyphs are drawn here.
         target_tokenizer: `SubwordTokenizer`; by default the source's, if that is one.
-        source_vocabulary_size: int. Used if there is no tokenizer.
-        target_vocabulary_size: int. Used if there is no tokenizer.
+        source_vocabulary_size: int. Used without a `source_tokenizer`.
+        target_vocabulary_size: int. Used without a `target_tokenizer`.
         font: as `kzoo.text.render_glyphs` takes it.
         **settings: arguments of `RecurrentBackbone`.
 
     Raises:
-        UserError: a setting that it does not have.
+        UserError: an unknown setting.
     """
     check_names(settings, recurrent, RecurrentBackbone)
     if target_tokenizer is None and isinstance(source_tokenizer, SubwordTokenizer):
@@ -108,10 +109,10 @@ def recurrent(
 
 
 def draw_glyphs(backbone: keras.Model, tokenizer: Tokenizer | None, font: str | None = None):
-    """Give a backbone that reads glyphs the glyphs of its characters; leave any other backbone unchanged.
+    """Draw the glyphs of a backbone's characters, if its `source_embedding` reads glyphs.
 
     Args:
-        backbone: decided by its `source_embedding`.
+        backbone: the backbone, changed in place.
         tokenizer: `CharacterTokenizer`, or `None`.
         font: as `kzoo.text.render_glyphs` takes it.
 
@@ -121,8 +122,8 @@ def draw_glyphs(backbone: keras.Model, tokenizer: Tokenizer | None, font: str | 
     if tokenizer is not None and hasattr(backbone.source_embedding, "glyphs"):
         if not isinstance(tokenizer, CharacterTokenizer):
             raise UserError(
-                f"glyphs need characters, but the source's tokenizer is a {type(tokenizer).__name__}: "
-                'use CharacterTokenizer, in a recipe source_characters = "common"'
+                f"glyphs need a CharacterTokenizer, but the source's is a {type(tokenizer).__name__}; "
+                'in a recipe, set source_characters = "common"'
             )
         backbone.source_embedding.glyphs.assign(render_glyphs(tokenizer.get_vocabulary(), font=font))
 

@@ -16,24 +16,24 @@ PICTURE = (64, 64, 3)  # of the built-in Scenes
 def image_text_base(
     source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides
 ) -> Translator:
-    """Transformer base in whose encoder a picture's FC7 features attend to the tokens (Ma et al. 2020)."""
+    """Transformer base; in the encoder a picture's FC7 features attend to the tokens (Ma et al. 2020)."""
     return image_text(source_tokenizer, target_tokenizer, **{**BASE, "image_shape": FC7, **overrides})
 
 
 def text_only_base(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides) -> Translator:
-    """The same model without pictures: the paper's baseline."""
+    """`image_text_base` without pictures: the paper's baseline."""
     return image_text(source_tokenizer, target_tokenizer, **{**BASE, **overrides})
 
 
 def image_text_tiny(
     source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides
 ) -> Translator:
-    """Small Transformer that reads pictures of 64×64 pixels with a convolutional network trained with it."""
+    """Small Transformer that reads pictures of 64×64 pixels, by a convolutional network trained with it."""
     return image_text(source_tokenizer, target_tokenizer, **{**TINY, "image_shape": PICTURE, **overrides})
 
 
 def text_only_tiny(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides) -> Translator:
-    """The same model without pictures."""
+    """`image_text_tiny` without pictures."""
     return image_text(source_tokenizer, target_tokenizer, **{**TINY, **overrides})
 
 
@@ -53,7 +53,7 @@ def image_text(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, *
 def compile_translator(translator: keras.Model):
     """Compile with Adam (0.9, 0.997, 1e-9), 16,000 warm-up steps and the plain log-likelihood (Eq. 4).
 
-    The paper's "initial rate 0.01" together with Noam's schedule is ambiguous: this is the schedule as
-    Vaswani gives it, whose peak is 3.5e-4 at D = 512.
+    The paper's "initial rate 0.01" with Noam's schedule is ambiguous. This is Vaswani's schedule, whose peak
+    is 3.5e-4 at D = 512.
     """
     transformer.compile_translator(translator, warmup_steps=16000, beta_2=0.997, label_smoothing=0.0)

@@ -1,9 +1,9 @@
-"""The Transformers of the PoPE paper: Legendre positions and the encodings they are compared with."""
+"""The Transformers of the PoPE paper: Legendre positions, and the encodings it compares them with."""
 
 from kzoo.models import Translator
 from kzoo.presets.glyph import Vocab
 from kzoo.presets.transformer import BASE, BIG, SMALL, TINY, transformer
-from kzoo.presets.transformer import compile_translator as compile_translator  # what a trained one has
+from kzoo.presets.transformer import compile_translator as compile_translator  # for trained presets
 
 POPE = {"position_encoding": "pope"}
 ORTHONORMAL = {**POPE, "position_options": {"normalize": True}}

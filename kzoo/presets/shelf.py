@@ -1,4 +1,4 @@
-"""The shelf: the zoo's presets by name, untrained or trained."""
+"""Presets by name: lists, builds and loads them."""
 
 import fnmatch
 import hashlib
@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # listing presets needs no deep-learning library
 
     from kzoo.models import MultilingualTranslator, Translator
 
-# Each builder's module, as the package's stub lists them.
+# Each builder's module, read from the package's stub.
 MODULES = {
     name: module
     for module, name in re.findall(
@@ -30,7 +30,7 @@ MODULES = {
     )
     if module != "shelf"
 }
-# The module with a trained translator's recipe, by its backbone's class; see `family`.
+# The module that compiles a trained translator, by its backbone's class; see `family`.
 FAMILIES = {
     "AttentionBridgeBackbone": "attention_bridge",
     "RecurrentBackbone": "glyph",
@@ -51,7 +51,7 @@ def list_presets(pattern: str = "*") -> list[str]:
 
 
 def shelf_table(pattern: str = "*") -> "Group":
-    """Return the presets that match, for `rich` to print: a table of trained ones and one of builders."""
+    """Return the matching presets as `rich` tables, one of trained presets and one of builders."""
     from rich.console import Group
     from rich.table import Column, Table
 
@@ -76,12 +76,12 @@ def build(name: str, *tokenizers, **overrides) -> "Translator | MultilingualTran
     """Return an untrained, compiled translator: the builder `name` called with the other arguments.
 
     Raises:
-        UserError: no builder of that name, or an argument that it does not take.
+        UserError: there is no such builder, or it does not take an argument.
     """
     build_preset = builder(name)
     try:
         return build_preset(*tokenizers, **overrides)
-    except UserError as error:  # which says enough without all arguments
+    except UserError as error:  # its message needs no arguments
         raise UserError(f"preset {name}: {error}") from None
     except (TypeError, ValueError) as error:
         raise UserError(f"preset {name} with {overrides}: {error}") from error
@@ -91,13 +91,13 @@ def builder(name: str) -> "Callable[..., Translator | MultilingualTranslator]":
     """Return the function that builds the preset `name`.
 
     Raises:
-        UserError: no preset of that name can be built.
+        UserError: there is no such builder.
     """
     return getattr(importlib.import_module(f"kzoo.presets.{builder_module(name)}"), name)
 
 
 def is_builder(name: str) -> bool:
-    """Return whether `name` is a builder's; otherwise it can only be a trained preset's."""
+    """Return whether `name` is that of a builder."""
     return name in MODULES
 
 
@@ -105,7 +105,7 @@ def locate(preset: str | os.PathLike) -> Path:
     """Return the folder of a trained preset, as `kzoo.hub.locate` does.
 
     Raises:
-        UserError: there is none, which is told from a builder that has no weights.
+        UserError: there is no such preset, or only a builder of that name, which has no weights.
     """
     try:
         folder = location.locate(preset)
@@ -119,12 +119,12 @@ def locate(preset: str | os.PathLike) -> Path:
 
 
 def _converted(folder: Path, name: str) -> Path:
-    """Return the preset in the cache that a repository with a Marian model was converted to."""
+    """Return the cached preset of a repository with a Marian model, converted if it is not there yet."""
     files = sorted((path.name, path.stat()) for path in folder.iterdir() if path.is_file())
     key = str([folder.resolve(), *((file, stat.st_size, stat.st_mtime_ns) for file, stat in files)])
     preset = cache_folder() / "converted" / hashlib.sha256(key.encode()).hexdigest()[:32]
     if not preset.is_dir():
-        print(f"{name}: converted to a preset of kzoo's, once", file=sys.stderr)
+        print(f"{name}: converting it to a kzoo preset, once", file=sys.stderr)
         from kzoo.models.marian import convert_marian
 
         convert_marian(folder, preset, name.partition("@")[0].rstrip("/").rpartition("/")[2])
@@ -132,7 +132,7 @@ def _converted(folder: Path, name: str) -> Path:
 
 
 def is_trained(name: str) -> bool:
-    """Return whether `name` is a trained preset's that is here, or a handle, which is not looked up."""
+    """Return whether `name` is a trained preset that is here, or a handle, which is not looked up."""
     try:
         return not is_builder(name) and bool("://" in name or locate(name))
     except UserError:
@@ -143,7 +143,7 @@ def builder_module(name: str) -> str:
     """Return the module of `kzoo.presets` that builds the preset `name`, without importing it.
 
     Raises:
-        UserError: no preset of that name can be built.
+        UserError: there is no such builder.
     """
     if not is_builder(name):
         raise UserError(f"no preset {name!r} can be built; {nearest(name, list(MODULES))}")
@@ -151,21 +151,21 @@ def builder_module(name: str) -> str:
 
 
 def load(preset: str | os.PathLike, **overrides) -> Any:
-    """Return a trained translator with its tokenizers, compiled as its builder compiles.
+    """Load a trained translator with its tokenizers, compiled as its builder compiles it.
 
     Args:
         preset: a name on the shelf; a folder written by `save_to_preset` or `kzoo train`; or a handle,
-            `"hf://user/repository[@revision]"` or `"kaggle://user/model/keras/variation[/version]"`, whose
-            preset is downloaded once and then read from the cache.
+            `"hf://user/repository[@revision]"` or `"kaggle://user/model/keras/variation[/version]"`, which is
+            downloaded once and then read from the cache.
         **overrides: arguments of its backbone that replace the saved ones: `dropout`, `dtype`,
-            `penalty_weight`, or `max_length`, where that sizes no table of weights.
+            `penalty_weight`, or `max_length`, unless a table of weights has this size.
 
     Returns:
-        A `Translator`, or, if the preset is of a multilingual model, a `MultilingualTranslator`.
+        A `Translator`; for a multilingual preset, a `MultilingualTranslator`.
 
     Raises:
-        UserError: no preset of that name, it cannot be downloaded, it is not what was saved, or an override
-            that it cannot have.
+        UserError: there is no such preset; it cannot be downloaded; a file is missing or altered; an override
+            is not allowed.
 
     Example:
 
@@ -180,8 +180,8 @@ def load(preset: str | os.PathLike, **overrides) -> Any:
     kind = read_settings(folder)["class"]
     if kind not in TRANSLATORS:
         raise UserError(
-            f"{folder} holds a translator of class {kind!r}, which this kzoo does not know; "
-            "if the class is your own, read it with its from_preset"
+            f"{folder} holds a translator of class {kind!r}, which this kzoo does not know: update kzoo, or, "
+            "if the class is your own, load it with its from_preset"
         )
     translator = getattr(importlib.import_module("kzoo.models"), kind).from_preset(folder, **overrides)
     backbone = translator.backbone
@@ -191,7 +191,7 @@ def load(preset: str | os.PathLike, **overrides) -> Any:
 
 
 def family(backbone: str, config: dict) -> str:
-    """Return the module with the builders of a backbone's kind.
+    """Return the module of `kzoo.presets` with the builders of a kind of backbone.
 
     Args:
         backbone: name of its class.

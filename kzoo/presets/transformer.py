@@ -1,4 +1,4 @@
-"""The Transformers of the papers: their sizes, the general builder, and Vaswani's recipe."""
+"""What the Transformer presets share: sizes, the builder, and Vaswani's training recipe."""
 
 import keras
 
@@ -26,7 +26,7 @@ TINY = {
     "dropout": 0.3,
     "norm": "pre",
 }
-# As small in depth, twice as wide: the best of what two cores train in a night.
+# As deep, twice as wide: the best model that two cores train in a night.
 SMALL = {**TINY, "width": 256, "feedforward_dim": 512}
 
 
@@ -43,14 +43,14 @@ def transformer(
     Args:
         source_tokenizer: `SubwordTokenizer` of the source, or of both languages; `CharacterTokenizer` for
             `source_embedding="glyph"`.
-        target_tokenizer: of the target; `None`: one joint vocabulary.
+        target_tokenizer: `SubwordTokenizer` of the target; `None`: one joint vocabulary.
         source_vocabulary_size: int. Used without a `source_tokenizer`.
         target_vocabulary_size: int. Used without a `target_tokenizer`; `None`: one joint vocabulary.
         font: for `source_embedding="glyph"`, as `kzoo.text.render_glyphs` takes it.
         **settings: arguments of `TransformerBackbone`.
 
     Raises:
-        UserError: a setting that it does not have.
+        UserError: an unknown setting.
     """
     check_names(settings, transformer, TransformerBackbone)
     backbone = TransformerBackbone(

@@ -24,7 +24,7 @@ def test_a_language_named_twice_is_refused():
 
 
 def test_tokenizers_without_their_languages_are_refused():
-    with pytest.raises(UserError, match="given by language, as {'en': tokenizer, …}, not in a list"):
+    with pytest.raises(UserError, match="a dict by language, such as {'en': tokenizer, …}, not a list"):
         attention_bridge_m2m_tiny(["en", "de"])
 
 
