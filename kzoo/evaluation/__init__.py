@@ -1,4 +1,4 @@
-"""Scores of translations, and figures for them."""
+"""Scores of translations, their significance, and figures."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Whether translations get those words right that only the picture tells how to translate."""
+"""Scores of ambiguous words, which only the picture tells how to translate."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,9 +12,9 @@ class AmbiguousScores:
     """How many ambiguous words were translated in the sense that the picture shows.
 
     Args:
-        words: how many there are.
-        right: number with a form of the right sense in the translation, and none of the other sense.
-        other: number with the other sense; the rest were translated in some other way.
+        words: number of ambiguous words.
+        right: number whose translation has the right sense and not the other.
+        other: number whose translation has the other sense and not the right one.
     """
 
     words: int
@@ -23,7 +23,7 @@ class AmbiguousScores:
 
     @property
     def accuracy(self) -> float:
-        """The share of right words, in percent."""
+        """The share of words translated right, in percent."""
         return 100 * self.right / self.words
 
 
@@ -32,17 +32,17 @@ def score_ambiguous_words(
 ) -> AmbiguousScores:
     """Count the ambiguous words of scenes that were translated as the pictures show.
 
-    Nothing in the text tells the senses of a word apart; always taking the one that is more frequent in the
-    training set gets 59.6 % of the words right from English to German, 50.6 % from Indonesian to Chinese.
+    The text alone does not tell the senses apart: always choosing the more frequent sense of the training set
+    gets 59.6 % of the words right from English to German, 50.6 % from Indonesian to Chinese.
 
     Args:
-        scenes: what was translated.
+        scenes: the scenes whose sentences were translated.
         translations: one for each scene.
-        source: language translated from.
-        target: language translated to.
+        source: source language.
+        target: target language.
 
     Raises:
-        UserError: the numbers differ, or no word is ambiguous between these languages.
+        UserError: the numbers of scenes and translations differ, or no word is ambiguous.
 
     Example:
 
@@ -52,9 +52,7 @@ def score_ambiguous_words(
     100.0
     """
     if len(scenes) != len(translations):
-        raise UserError(
-            f"{len(scenes):,} scenes but {len(translations):,} translations: one for each is needed"
-        )
+        raise UserError(f"{len(scenes):,} scenes but {len(translations):,} translations: give one per scene")
     words = [
         (word, translation)
         for scene, translation in zip(scenes, translations, strict=True)
@@ -72,14 +70,14 @@ def score_ambiguous_words(
 def score_scenes(
     translations: Mapping[str, Sequence[str]], source: str, target: str
 ) -> dict[str, AmbiguousScores]:
-    """Return the scores of translations of Scenes' splits; none where no word is ambiguous.
+    """Return the scores of each split of Scenes; none if no word is ambiguous between the languages.
 
     Args:
-        translations: of each split's sentences, by the split's name.
-        source: language translated from.
-        target: language translated to.
+        translations: by the split's name, the translations of its sentences.
+        source: source language.
+        target: target language.
     """
-    if not any(one.ambiguous(source, target) for one in scenes("test")):
+    if not any(scene.ambiguous(source, target) for scene in scenes("test")):
         return {}
     return {
         split: score_ambiguous_words(scenes(split), translated, source, target)

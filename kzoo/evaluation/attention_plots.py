@@ -1,4 +1,4 @@
-"""Figures of attention to the words of a sentence: of the bridge's heads, and of a picture."""
+"""Figures of the attention to a sentence, of the bridge's heads or of a picture."""
 
 import os
 
@@ -10,14 +10,14 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from kzoo.errors import UserError
 from kzoo.evaluation.figures import picture, without_marks
 
-VEIL = (0.54, 0.56, 0.58, 0.85)  # over what is not looked at: a grey that shows on black and on white
+VEIL = (0.54, 0.56, 0.58, 0.85)  # dims unattended regions: a grey that is visible on black and on white
 
 
 def plot_bridge(attention: dict[str, tuple[list[str], np.ndarray]], path: str | os.PathLike):
-    """Draw A, heads × words, for a sentence in each language.
+    """Draw the bridge's attention A, heads × subwords, for one sentence or several.
 
     Args:
-        attention: for each title, such as a language, the sentence's subwords and its A `(k, S)`.
+        attention: by title, such as a language: a sentence's subwords and its A `(k, S)`.
         path: PNG, SVG or PDF file.
     """
     longest = max(len(words) for words, _ in attention.values())
@@ -37,14 +37,14 @@ def plot_bridge(attention: dict[str, tuple[list[str], np.ndarray]], path: str | 
 def plot_image_attention(
     words: list[str], scores: np.ndarray, path: str | os.PathLike, image: np.ndarray | None = None
 ):
-    """Draw the attention of the image to the words: one strip per layer, with one row per head.
+    """Draw a picture's attention to the subwords: one strip per layer, with one row per head.
 
     Args:
         words: the sentence's S subwords.
-        scores: `(layers, H, R, S)`, as `Translator.image_attention` returns them; the mean over the R regions
-            is drawn.
+        scores: `(layers, H, R, S)`, as `Translator.image_attention` returns them. Drawn is the mean over the
+            R regions.
         path: PNG, SVG or PDF file.
-        image: the picture `(h, w, 3)`, drawn beside them, or `None`.
+        image: the picture `(h, w, 3)`, to be drawn beside them, or `None`.
     """
     layers, heads = scores.shape[:2]
     size = (
@@ -57,7 +57,7 @@ def plot_image_attention(
             axes = left.subplots()
             axes.imshow(image)
             axes.set_axis_off()
-        # Attention is spread over many words: on a scale to 1 little would show.
+        # Attention is spread over many words: a scale up to 1 would show little.
         most = scores.mean(axis=2).max()
         rows = right.subplots(layers, squeeze=False)[:, 0]
         for number, (axes, layer) in enumerate(zip(rows, scores, strict=True), 1):
@@ -70,7 +70,7 @@ def plot_image_attention(
 
 
 def _write_above(axes: Axes, words: list[str]):
-    """Write the sentence above a strip, one word above each column."""
+    """Write the subwords above a strip, one above each column."""
     axes.xaxis.tick_top()
     axes.set_xticks(range(len(words)), without_marks(words), rotation=45, ha="left", rotation_mode="anchor")
 
@@ -82,20 +82,20 @@ def plot_regions(
     path: str | os.PathLike,
     image_shape: tuple[int, ...],
 ):
-    """Draw, for each word, the picture with the regions dimmed that do not attend to it.
+    """Draw the picture once for each subword, dimming the regions that do not attend to it.
 
-    The picture as it is comes first; the clearer a region, the more it attends to the word, by one scale for
-    all words.
+    The undimmed picture comes first. The clearer a region, the more it attends to the subword, on one scale
+    for all subwords.
 
     Args:
-        scores: `(layers, H, R, S)`; the mean over layers and heads is drawn.
+        scores: `(layers, H, R, S)`. Drawn is the mean over layers and heads.
         image: the picture `(h, w, 3)`.
         words: the S subwords.
         path: PNG, SVG or PDF file.
-        image_shape: the model's, which gives the layout of the regions.
+        image_shape: the model's, from which the layout of the regions follows.
 
     Raises:
-        UserError: the features are of the whole picture, or of regions that do not form a square.
+        UserError: features of whole pictures, or of regions that do not form a square.
     """
     height, width = image.shape[:2]
     by_word = scores.mean(axis=(0, 1)).reshape(*_grid(scores.shape[2], image_shape), len(words))
@@ -119,10 +119,10 @@ def plot_regions(
 
 
 def _grid(regions: int, image_shape: tuple[int, ...]) -> tuple[int, int]:
-    """Return the number of regions down and across a picture, whatever its height and width.
+    """Return the numbers of rows and columns of a picture's regions.
 
-    A model that reads pictures scales each to its `(h, w, 3)`, and its regions are square. Features
-    `(R, D_img)` are from networks for which pictures are made square: VGG's 49 regions are 7×7.
+    A model that reads pictures resizes them to its `(h, w, 3)`, and its regions are square. Features
+    `(R, D_img)` come from networks whose pictures are square: VGG's 49 regions are 7×7.
     """
     if len(image_shape) == 1:
         raise UserError(
@@ -132,5 +132,5 @@ def _grid(regions: int, image_shape: tuple[int, ...]) -> tuple[int, int]:
     height, width = image_shape[:2] if len(image_shape) == 3 else (1, 1)
     down = round((regions * height / width) ** 0.5)
     if down * down * width != regions * height:
-        raise UserError(f"{regions} regions do not form a square: their places in the picture are unknown")
+        raise UserError(f"{regions} regions do not form a square, so their places in the picture are unknown")
     return down, regions // down

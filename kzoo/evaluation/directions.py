@@ -1,4 +1,4 @@
-"""BLEU of every direction of a multilingual translator: scoring, a table, and a figure."""
+"""BLEU of each direction of a multilingual translator: scoring, tables and figures."""
 
 import json
 import os
@@ -32,8 +32,8 @@ def evaluate_directions(
         split: its name.
         directions: (source, target) pairs.
         beam_size, length_penalty: as in `Translator.translate`.
-        truncate: bool. Cut sentences that are too long for the model; otherwise an error.
-        progress: called with the number of sentences newly translated.
+        truncate: as in `Translator.translate`.
+        progress: called with the number of sentences after each batch.
     """
     scores = {}
     for source, target in directions:
@@ -46,7 +46,7 @@ def evaluate_directions(
             length_penalty=length_penalty,
             truncate=truncate,
             progress=progress,
-            split_sentences=False,  # as the references, a line each
+            split_sentences=False,  # one line per reference
         )
         scores[source, target] = score_translations(split, translations, references, target)
     return scores
@@ -58,12 +58,12 @@ def write_directions(
     unseen: Iterable[tuple[str, str]] | None = None,
     **about,
 ):
-    """Write the scores of directions as JSON, complete or not at all.
+    """Write the scores of directions as JSON, completely or not at all.
 
     Args:
         scores: what `evaluate_directions` returned.
         path: the file.
-        unseen: directions without a pair in training; `None`: unknown.
+        unseen: directions that were not trained on; `None`: unknown.
         **about: further entries, such as `beam_size=5`.
     """
     if unseen is not None:
@@ -90,7 +90,7 @@ def read_directions(
         lowercased: whether BLEU is that of lowercased text.
 
     Raises:
-        UserError: it is not such a file.
+        UserError: it cannot be read or is not such a file.
     """
     try:
         rows = json.loads(Path(path).read_text(encoding="utf-8"))["scores"]
@@ -111,12 +111,12 @@ def direction_table(
     unseen: Iterable[tuple[str, str]] = (),
     beside: dict[tuple[str, str], float] | None = None,
 ) -> str:
-    """Return BLEU by direction as a Markdown table, source by row; unseen directions in italics.
+    """Return BLEU by direction as a Markdown table, one row per source; unseen directions are in italics.
 
     Args:
         bleu: BLEU of each (source, target) direction.
-        unseen: directions.
-        beside: others' BLEU, such as a paper's, in brackets.
+        unseen: directions that were not trained on.
+        beside: BLEU of another system, such as a paper's, shown in parentheses.
 
     Example:
 
@@ -137,7 +137,7 @@ def direction_table(
 def summarize_directions(
     scores: dict[tuple[str, str], SplitScores], unseen: Iterable[tuple[str, str]] = ()
 ) -> str:
-    """Return the table of BLEU, the mean over the directions, and the signature for each target."""
+    """Return the table of BLEU, the mean over the directions, and sacreBLEU's signature for each target."""
     mean = fmean(score.bleu for score in scores.values())
     split = next(iter(scores.values())).split
     targets = {}
@@ -158,15 +158,15 @@ def plot_directions(
     path: str | os.PathLike,
     lowercased: bool = False,
 ):
-    """Draw BLEU by direction as a matrix; directions unseen in training have a dashed frame.
+    """Draw BLEU by direction as a matrix; unseen directions have a dashed frame.
 
     Args:
         bleu: BLEU of each (source, target) direction.
-        unseen: directions.
+        unseen: directions that were not trained on.
         path: PNG, SVG or PDF file.
-        lowercased: whether BLEU is that of lowercased text, which the figure then says.
+        lowercased: whether BLEU is that of lowercased text, for the label.
     """
-    from matplotlib.patches import Rectangle  # which scoring does not need
+    from matplotlib.patches import Rectangle  # not needed for scoring
 
     from kzoo.evaluation.figures import picture
 
@@ -176,7 +176,7 @@ def plot_directions(
         axes = figure.subplots()
         values = [[bleu.get((source, target), float("nan")) for target in codes] for source in codes]
         image = axes.imshow(values, cmap="Blues", vmin=0)
-        light = 0.68 * max(bleu.values())  # up to here dark letters are easier to read than white ones
+        light = 0.68 * max(bleu.values())  # up to here, dark letters are easier to read than white ones
         for (source, target), score in bleu.items():
             x, y = codes.index(target), codes.index(source)
             axes.text(
@@ -201,7 +201,7 @@ def plot_systems(
     Args:
         systems: BLEU of each (source, target) direction, by the system's name.
         path: PNG, SVG or PDF file.
-        lowercased: whether BLEU is that of lowercased text, which the figure then says.
+        lowercased: whether BLEU is that of lowercased text, for the label.
     """
     from kzoo.evaluation.figures import COLOURS, picture
 

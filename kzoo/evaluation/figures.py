@@ -1,4 +1,4 @@
-"""What the zoo's figures share: their style, their colours, and complete writing to disk."""
+"""What all figures share: style, colours, fonts, and writing to disk."""
 
 import contextlib
 import functools
@@ -15,13 +15,16 @@ from matplotlib.font_manager import FontProperties, fontManager
 from kzoo.errors import UserError
 from kzoo.files import whole_file
 
-# Okabe and Ito's colours, which colour-blind people can tell apart; without those too faint on white.
+# Okabe and Ito's colours, which colour-blind people can tell apart, without those too faint on white.
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000"]
 LINES = ["-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1))]
 
 MISSING = re.compile(r"Glyph (\d+) .* missing from font")  # matplotlib's warning
 FORMATS = ("png", "svg", "pdf")
-WITHOUT_DATE = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # the same picture, the same file
+WITHOUT_DATE = {
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None},
+}  # so that files do not vary
 
 STYLE = {
     "axes.edgecolor": "#444444",
@@ -39,7 +42,7 @@ STYLE = {
     "legend.frameon": False,
     "lines.linewidth": 1.4,
     "mathtext.fontset": "cm",
-    "svg.hashsalt": "kzoo",  # the same names within the file each time
+    "svg.hashsalt": "kzoo",  # so that names within the file do not vary
     "xtick.color": "#444444",
     "ytick.color": "#444444",
 }
@@ -49,22 +52,21 @@ STYLE = {
 def picture(path: str | Path, size: tuple[float, float], formulas: bool = False) -> Iterator[Figure]:
     """Yield an empty figure to draw on, and write it when the block ends without an error.
 
-    The file is written elsewhere in its folder and then moved into place: no reader sees half a figure, and a
-    failure leaves the earlier file. Missing folders are created.
+    The file is written completely or not at all. Missing folders are created.
 
     Args:
         path: file to write; the suffix, .png, .svg or .pdf, sets the format.
         size: width and height in inches; a PNG has 150 pixels per inch.
-        formulas: whether text between two `$` is a formula; sentences may contain such text.
+        formulas: whether text between two `$` is a formula; in sentences it is not.
 
     Raises:
-        UserError: another suffix (before anything is computed), or a file that cannot be written.
+        UserError: another suffix, before anything is drawn; or the file cannot be written.
     """
     path = Path(path)
     suffix = path.suffix.lower().removeprefix(".")
     if suffix not in FORMATS:
-        given = f"cannot draw a .{suffix} file" if suffix else "a picture's name needs a suffix"
-        raise UserError(f"{path}: {given}; known: {', '.join('.' + known for known in FORMATS)}")
+        reason = f"cannot draw a .{suffix} file" if suffix else "a picture's name needs a suffix"
+        raise UserError(f"{path}: {reason}; known: {', '.join('.' + known for known in FORMATS)}")
     with rc_context({**STYLE, "font.family": _families(), "text.parse_math": formulas}):
         figure = Figure(figsize=size, layout="constrained")
         yield figure
@@ -73,18 +75,18 @@ def picture(path: str | Path, size: tuple[float, float], formulas: bool = False)
 
 
 def look(number: int) -> dict:
-    """Return how a figure's line of this number looks: the next differs in colour and, for print, dashes."""
+    """Return the colour and dashes of line `number`; dashes tell lines apart in black and white."""
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": LINES[number % len(LINES)]}
 
 
 def without_marks(words: list[str]) -> list[str]:
-    """Return subwords without SentencePiece's marks of the words' beginnings, to be drawn."""
+    """Return subwords without SentencePiece's "▁", for labels."""
     return [word.replace("▁", "") or "▁" for word in words]
 
 
 @functools.cache
 def _families() -> list[str]:
-    """Return the fonts that text is drawn with: what the first lacks, as Chinese, by the next that has it."""
+    """Return the fonts to draw text with; a character is drawn with the first font that has it."""
     families = ["DejaVu Sans"]
     if importlib.util.find_spec("noto_cjk_sans_otc"):
         import noto_cjk_sans_otc
@@ -98,7 +100,7 @@ def _families() -> list[str]:
 
 @contextlib.contextmanager
 def _one_warning_of_missing_characters() -> Iterator[None]:
-    """Warn once, and of what to do, instead of once for each character that no font has."""
+    """Replace matplotlib's warning for each character that no font has by a single one with advice."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield

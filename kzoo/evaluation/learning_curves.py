@@ -1,6 +1,6 @@
-"""Learning curves of runs, as figures and epoch counts: the PoPE paper's Figure 4, by `kzoo plot curves`.
+"""Learning curves of runs, as in the PoPE paper's Figure 4, for `kzoo plot curves`.
 
-They are read from the `history.csv` that a run writes after each epoch.
+They are read from `history.csv`, to which a run adds a line after each epoch.
 """
 
 import csv
@@ -20,7 +20,7 @@ def read_labels(histories: Sequence[str]) -> dict[str, Path]:
 
     Args:
         histories: `LABEL=PATH` or `PATH` each, where the path is a run's folder or its `history.csv`.
-            Without a label, the run is named after its folder (after the file if that has another name).
+            The default label is the name of the run's folder, or of the file if it has another name.
 
     Raises:
         UserError: two runs have the same label.
@@ -33,7 +33,7 @@ def read_labels(histories: Sequence[str]) -> dict[str, Path]:
         file = Path(path) / "history.csv" if Path(path).is_dir() else Path(path)
         label = label or (file.resolve().parent.name if file.name == "history.csv" else file.stem)
         if label in labelled:
-            raise UserError(f"{given}: a run named {label!r} is already given; name it as LABEL={path}")
+            raise UserError(f"{given}: there is already a run named {label!r}; name this one as LABEL={path}")
         labelled[label] = file
     return labelled
 
@@ -45,8 +45,7 @@ def read_history(path: str | Path) -> dict[str, list[float]]:
         path: CSV file with a header line; other columns are ignored.
 
     Raises:
-        UserError: the file cannot be read, lacks a column or has no epoch, or a value is not a number; its
-            line is named.
+        UserError: the file cannot be read, lacks a column or has no epoch, or a value is not a number.
     """
     columns: dict[str, list[float]] = {"epoch": [], "val_bleu": [], "loss": []}
     try:
@@ -61,29 +60,29 @@ def read_history(path: str | Path) -> dict[str, list[float]]:
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
     except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path}: is not a CSV file in UTF-8 ({error})") from None
+        raise UserError(f"{path} is not a CSV file in UTF-8 ({error})") from None
     if not columns["epoch"]:
         raise UserError(f"{path}: no epoch is finished yet")
     for epoch in columns["epoch"]:
         if not epoch.is_integer():
-            raise UserError(f"{path}: {epoch} is not the number of an epoch")
+            raise UserError(f"{path}: {epoch} is not an epoch number")
     return columns
 
 
 def epochs_to_reach(
     histories: Mapping[str, str | Path], thresholds: Sequence[float]
 ) -> list[tuple[str, list[int | None]]]:
-    """Return when each run first reached each validation BLEU, for the paper's claim of faster convergence.
+    """Return the epoch in which each run first reached each validation BLEU.
 
     Args:
         histories: run label → its `history.csv`.
         thresholds: BLEU points, as the history has them.
 
     Returns:
-        one row per run, `(label, epochs)`: the first epoch at or above each threshold, else `None`.
+        One row per run, `(label, epochs)`: the first epoch at or above each threshold, or `None`.
 
     Raises:
-        UserError: as `read_history`.
+        UserError: as for `read_history`.
     """
     rows = []
     for label, path in histories.items():
@@ -97,7 +96,7 @@ def epochs_to_reach(
 
 
 def reach_table(histories: Mapping[str, str | Path], thresholds: Sequence[float]) -> str:
-    """Return the result of `epochs_to_reach` as a Markdown table, one row per run; – means never."""
+    """Return the result of `epochs_to_reach` as a Markdown table, one row per run; "–" means never."""
     rows = [
         (label, *("–" if epoch is None else str(epoch) for epoch in epochs))
         for label, epochs in epochs_to_reach(histories, thresholds)
@@ -106,9 +105,9 @@ def reach_table(histories: Mapping[str, str | Path], thresholds: Sequence[float]
 
 
 def plot_learning_curves(histories: Mapping[str, str | Path], path: str | Path) -> None:
-    """Draw validation BLEU and training loss of runs against the epoch: the paper's Figure 4.
+    """Draw validation BLEU and training loss of runs against the epoch, as in the PoPE paper's Figure 4.
 
-    Each kind of loss has axes of its own: a loss per sentence and one per token cannot be compared.
+    Each kind of loss has its own axes, because a loss per sentence and one per token cannot be compared.
 
     Args:
         histories: run label → its `history.csv`, at least one; drawn in this order.
@@ -118,7 +117,7 @@ def plot_learning_curves(histories: Mapping[str, str | Path], path: str | Path) 
         UserError: no run, a history that `read_history` rejects, or a file that cannot be written.
     """
     if not histories:
-        raise UserError("no run to draw: give at least one history.csv")
+        raise UserError("there is no run to draw: give at least one history.csv")
     runs = {label: read_history(file) for label, file in histories.items()}
     losses = {label: loss_name(Path(file)) for label, file in histories.items()}
     panels = [("val_bleu", "validation BLEU", None)]
@@ -129,7 +128,7 @@ def plot_learning_curves(histories: Mapping[str, str | Path], path: str | Path) 
         for axes, (column, title, loss) in zip(places, panels, strict=True):
             for number, (label, run) in enumerate(runs.items()):
                 if loss in (None, losses[label]):
-                    # A run of one epoch is a point, which a line does not show.
+                    # A line through a single point would be invisible.
                     marker = "o" if len(run["epoch"]) < 20 else ""
                     axes.plot(run["epoch"], run[column], **look(number), marker=marker, markersize=3)
             axes.set(title=title, xlabel="epoch")
@@ -141,16 +140,17 @@ def plot_learning_curves(histories: Mapping[str, str | Path], path: str | Path) 
 def loss_name(history: Path) -> str:
     """Return what a run's loss is measured in, from the recipe beside its history.
 
-    Runs without a recipe are taken to have the same loss.
+    Runs without a recipe are assumed to have the same loss.
     """
     recipe = history.with_name("recipe.json")
-    said = read_object(recipe) if recipe.is_file() else {}
-    parts = ["nats per sentence" if said.get("languages") else "nats per token" if said else "nats"]
-    if smoothing := said.get("label_smoothing"):
+    settings = read_object(recipe) if recipe.is_file() else {}
+    unit = "nats per sentence" if settings.get("languages") else "nats per token" if settings else "nats"
+    parts = [unit]
+    if smoothing := settings.get("label_smoothing"):
         parts.append(f"smoothing {smoothing:g}")
     for name, weight in (
-        ("penalty", (said.get("model") or {}).get("penalty_weight")),
-        ("consistency", said.get("consistency")),
+        ("penalty", (settings.get("model") or {}).get("penalty_weight")),
+        ("consistency", settings.get("consistency")),
     ):
         if weight:
             parts.append(f"{name} × {weight:g}")

@@ -1,4 +1,4 @@
-"""METEOR, by its authors' Java program if it is installed."""
+"""METEOR, computed by its authors' Java program if it is installed."""
 
 import importlib.util
 import itertools
@@ -15,8 +15,8 @@ from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 from kzoo.errors import UserError
 from kzoo.text.languages import has_spaces, is_chinese
 
-LEFT_OUT = "METEOR is left out: it needs Java, and pip install pycocoevalcap for its jar"
-# How words are matched in the languages that METEOR knows; the package has tables for English only.
+LEFT_OUT = "METEOR is left out: to compute it, install Java and pip install pycocoevalcap"
+# METEOR's word matchers by language; the package has synonyms and paraphrases for English only.
 MATCHING = {
     "cs": "exact",
     "de": "exact stem",
@@ -42,20 +42,21 @@ def meteor_score(
     language: str,
     more_references: Sequence[Sequence[str]] = (),
 ) -> float:
-    """Return METEOR 1.5 of translations against one reference each, or several, in percent.
+    """Return METEOR 1.5 of translations against one or more references, in percent.
 
-    English words match by form, stem, synonym and paraphrase; German, French, Spanish and Russian ones by
-    form and stem, those of other languages by form alone, those without spaces by characters; case counts in
-    none. Scores are lower than with METEOR's own paraphrase tables.
+    English words match by form, stem, synonym and paraphrase; German, French, Spanish and Russian words by
+    form and stem; words of other languages by form only; text without spaces by characters. Case is ignored.
+    Scores are lower than with METEOR's own paraphrase tables.
 
     Args:
         translations: one for each reference.
         references: true translations.
-        language: the target.
+        language: target language.
         more_references: further true translations, each a list like `references`.
 
     Raises:
-        UserError: the numbers differ, Java or the jar is missing, or the program fails.
+        UserError: the numbers of translations and references differ, Java or the jar is missing, or the
+            program fails.
 
     Reference:
         Denkowski and Lavie 2014, "Meteor Universal". https://aclanthology.org/W14-3348
@@ -64,16 +65,16 @@ def meteor_score(
         raise UserError(f"{len(translations):,} translations but {len(references):,} references")
     jar = find_meteor()
     if jar is None:
-        raise UserError("METEOR needs Java and its jar: install Java, then pip install pycocoevalcap")
+        raise UserError("METEOR needs Java and its jar: install Java and pip install pycocoevalcap")
     known = language in MATCHING
     other = Tokenizer13a if has_spaces(language) else TokenizerChar
-    apart = str if known else TokenizerZh() if is_chinese(language) else other()
+    split = str if known else TokenizerZh() if is_chinese(language) else other()
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / name for name in ("translations", "references")]
         # A sentence's references follow each other.
-        lined_up = list(itertools.chain.from_iterable(zip(references, *more_references, strict=True)))
-        for file, sentences in zip(files, (translations, lined_up), strict=True):
-            lines = [apart(sentence) for sentence in sentences]
+        all_references = list(itertools.chain.from_iterable(zip(references, *more_references, strict=True)))
+        for file, sentences in zip(files, (translations, all_references), strict=True):
+            lines = [split(sentence) for sentence in sentences]
             file.write_text("".join(" ".join(line.split()) + "\n" for line in lines), "utf-8")
         command = ["java", "-Xmx2G", "-jar", str(jar), *map(str, files)]
         command += ["-r", str(1 + len(more_references)), "-m", MATCHING.get(language, "exact")]
@@ -81,7 +82,7 @@ def meteor_score(
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     final = [line.split()[-1] for line in done.stdout.splitlines() if line.startswith("Final score:")]
     if done.returncode or not final:
-        said = (done.stderr or done.stdout).strip().splitlines() or ["it wrote nothing"]
-        reasons = [line for line in said if "rror" in line or "xception" in line]
-        raise UserError(f"METEOR failed: {(reasons or said)[0]}")
+        output = (done.stderr or done.stdout).strip().splitlines() or ["it wrote nothing"]
+        reasons = [line for line in output if "rror" in line or "xception" in line]
+        raise UserError(f"METEOR failed: {(reasons or output)[0]}")
     return 100 * float(final[0])

@@ -1,6 +1,6 @@
-"""A page that shows two models' translations side by side, with the pictures: a paper's case study.
+"""A page with two models' translations side by side and the pictures, written by `kzoo report`.
 
-`kzoo report` writes it. After Figures 4 and 5 of Ma et al. 2020.
+It follows the case study in Figures 4 and 5 of Ma et al. 2020.
 """
 
 import base64
@@ -51,7 +51,7 @@ WITHOUT_SPACES = f"{CHINESE}\u3040-\u30ff\u31f0-\u31ff\u0e00-\u0eff\u1000-\u109f
 ANY_WITHOUT_SPACES = re.compile(f"[{WITHOUT_SPACES}]")
 CHARACTERS = re.compile(rf"[^\W{WITHOUT_SPACES}]+|.", re.DOTALL)  # and words of other scripts
 CHRF2 = CHRF()
-SMALL = 128  # pixels: a picture no wider and no higher is shown enlarged, with exact pixels
+SMALL = 128  # pixels: pictures up to this width and height are enlarged without smoothing
 
 
 class Case(NamedTuple):
@@ -70,14 +70,14 @@ def cases(
 ) -> list[Case]:
     """Return the sentences, those with the most different translations first.
 
-    The difference is one minus the share of words (of characters, in scripts without spaces) that are in
-    both translations in the same order.
+    The difference is one minus the share of words (characters, in scripts without spaces) that both
+    translations have in the same order.
 
     Args:
         sources: the sentences.
         references: true translations.
-        first: one model's translations.
-        second: another's.
+        first: the first model's translations.
+        second: the second model's translations.
 
     Raises:
         UserError: their numbers differ.
@@ -104,21 +104,21 @@ def write_report(
     languages: tuple[str, str] = ("", ""),
     sentences: int | None = None,
 ):
-    """Write the page: one HTML file that needs nothing else.
+    """Write the page, a single self-contained HTML file.
 
     Args:
         path: the file.
         title: the page's heading.
         names: the two models' names.
-        chosen: as `cases` returns them.
+        chosen: the cases to show, as `cases` returns them.
         images: the pictures by `Case.number`, each uint8 `(h, w, 3)`; `None`: no pictures are shown.
         compared: the models' BLEU on all sentences, as `compare_bleu` returns it, shown at the top.
-        languages: codes of the source and the target, which are named, and by which browsers choose fonts
-            and voices.
-        sentences: int. The number of sentences that `chosen` is from; by default all are chosen.
+        languages: codes of the source and the target, shown on the page; browsers choose fonts and voices by
+            them.
+        sentences: int. Number of sentences that were translated; by default, that of `chosen`.
 
     Raises:
-        UserError: nothing to show, or a file that cannot be written.
+        UserError: there is nothing to show, or the file cannot be written.
     """
     if not chosen:
         raise UserError("there are no sentences to report")
@@ -131,9 +131,9 @@ def write_report(
         '<meta name="viewport" content="width=device-width">\n'
         f"<style>{STYLE}</style>\n<main>\n<h1>{html.escape(title)}</h1>\n"
         f"<p>{html.escape(direction)}{total:,} sentences.</p>\n{_scores(*compared) if compared else ''}"
-        f"<p>{shown}Those that the two models translate most differently come first. Words that the other "
-        "translation lacks are marked. The number beside a model’s name is its sentence’s chrF2 "
-        "by sacreBLEU against the reference shown: "
+        f"<p>{shown}The sentences that the two models translate most differently come first. Words that the "
+        "other translation lacks are marked. The number beside a model’s name is the chrF2 of its "
+        "translation against the reference, by sacreBLEU: "
         f"<code>{html.escape(str(CHRF2.get_signature()))}</code></p>\n"
         f"{articles}\n</main>\n</html>\n"
     )
@@ -174,12 +174,12 @@ def _article(
 
 
 def _term(name: str, text: str, language: str) -> str:
-    """Return a name and what it describes, which is HTML already, as HTML."""
+    """Return a name and its text, which is already HTML, as HTML."""
     return f'<dt>{html.escape(name)}</dt><dd dir="auto" lang="{html.escape(language)}">{text}</dd>'
 
 
 def _marked(first: str, second: str) -> tuple[str, str]:
-    """Return both texts as HTML, with the words that the other lacks marked."""
+    """Return two texts as HTML, each with the words marked that the other lacks."""
     sides, shown = _words(first, second), ([], [])
     between = "" if ANY_WITHOUT_SPACES.search(first + second) else " "
     for kind, *bounds in SequenceMatcher(None, *sides, False).get_opcodes():
@@ -191,13 +191,13 @@ def _marked(first: str, second: str) -> tuple[str, str]:
 
 
 def _words(first: str, second: str) -> tuple[list[str], list[str]]:
-    """Return the words of two texts; in scripts without spaces, characters, and other words among them."""
+    """Return the words of two texts; if one has a script without spaces, `_characters` of both."""
     split = _characters if ANY_WITHOUT_SPACES.search(first + second) else str.split
     return split(first), split(second)
 
 
 def _characters(text: str) -> list[str]:
-    """Return the characters of scripts without spaces, with their vowel and tone marks; others as words."""
+    """Return a text's characters with their vowel and tone marks, and words of scripts with spaces whole."""
     parts = []
     for part in CHARACTERS.findall(text):
         if parts and unicodedata.category(part[0]).startswith("M"):
@@ -208,7 +208,7 @@ def _characters(text: str) -> list[str]:
 
 
 def _picture(picture: np.ndarray, alternative: str) -> str:
-    """Return HTML with a picture embedded: photographs as JPEG, a tenth of the size of a PNG."""
+    """Return HTML with a picture embedded: large ones as JPEG, a tenth of the size of a PNG."""
     small, file = max(picture.shape[:2]) <= SMALL, io.BytesIO()
     kind = "png" if small else "jpeg"
     Image.fromarray(np.asarray(picture, "uint8")).save(file, kind)

@@ -1,4 +1,4 @@
-"""Scores of a translator on a corpus: sacreBLEU's, with signatures that make them comparable, and METEOR."""
+"""Scores of a translator on a corpus: sacreBLEU's, with their signatures, and METEOR."""
 
 import dataclasses
 import os
@@ -23,11 +23,11 @@ class SplitScores:
     """The scores of one set of sentences, all in percent.
 
     Args:
-        split: the split's name; `"all"` for several together.
+        split: the split's name; `"all"` for several splits together.
         sentences: number of sentences.
-        bleu, bleu_lowercased, chrf2, ter: sacreBLEU's.
-        signatures: sacreBLEU's, by the name of the score.
-        meteor: METEOR, where Java and its jar are installed.
+        bleu, bleu_lowercased, chrf2, ter: sacreBLEU's scores.
+        signatures: sacreBLEU's signatures, by the name of the score.
+        meteor: METEOR, if Java and its jar are installed.
     """
 
     split: str
@@ -47,21 +47,21 @@ def score_translations(
     language: str,
     more_references: Sequence[list[str]] = (),
 ) -> SplitScores:
-    """Score translations against one reference each, or several.
+    """Score translations against one or more references.
 
     Args:
-        split: what to call the set.
+        split: name of the set of sentences.
         translations: one for each reference.
         references: true translations.
-        language: the target; Chinese takes sacreBLEU's Chinese tokenizers, Japanese and others without spaces
-            its characters.
+        language: target language, which selects sacreBLEU's tokenizer: Chinese, characters for Japanese and
+            others without spaces, or 13a.
         more_references: further true translations, each a list like `references`.
 
     Raises:
-        UserError: there is not one translation for each reference, or none at all.
+        UserError: the numbers of translations and references differ, or there are none.
 
     Warns:
-        UserWarning: as `check_forms`.
+        UserWarning: sentences are not in Unicode's form NFC.
 
     Example:
 
@@ -84,25 +84,25 @@ def score_translations(
         name: metric.corpus_score(translations, all_references).score for name, metric in metrics.items()
     }
     metrics["ter"] = TER(normalized=chinese, asian_support=chinese)
-    apart = chinese or has_spaces(language)  # the words of all others TER would take for one
+    has_words = chinese or has_spaces(language)  # in other languages, TER would see one word per sentence
     edited = [
-        texts if apart else list(map(TokenizerChar(), texts)) for texts in (translations, *all_references)
+        texts if has_words else list(map(TokenizerChar(), texts)) for texts in (translations, *all_references)
     ]
     scores["ter"] = metrics["ter"].corpus_score(edited[0], edited[1:]).score
     signatures = {name: str(metric.get_signature()) for name, metric in metrics.items()}
-    if not apart:
-        signatures["ter"] += "|split:char"  # by us, which sacreBLEU does not know
+    if not has_words:
+        signatures["ter"] += "|split:char"  # split above, so not in sacreBLEU's signature
     meteor = meteor_score(translations, references, language, more_references) if find_meteor() else None
     return SplitScores(split, len(references), **scores, signatures=signatures, meteor=meteor)
 
 
 def check_forms(texts: Sequence[Sequence[str]]):
-    """Warn of texts that are not in Unicode's form NFC: words that look equal may differ there."""
+    """Warn if texts are not in Unicode's form NFC, where words that look equal may differ."""
     for sentences in texts:
         if odd := [sentence for sentence in sentences if not unicodedata.is_normalized("NFC", sentence)]:
             warnings.warn(
-                f"{len(odd):,} of {len(sentences):,} sentences are not in Unicode's form NFC: words that "
-                f"look equal may count as different. unicodedata.normalize converts them ({odd[0][:40]!r})",
+                f"{len(odd):,} of {len(sentences):,} sentences are not in Unicode's form NFC, so words that "
+                f"look equal may count as different: use unicodedata.normalize on them ({odd[0][:40]!r})",
                 stacklevel=2,
             )
 
@@ -118,7 +118,7 @@ def bleu_metric(language: str, lowercase: bool = False) -> BLEU:
 
 
 class TurkishBLEU(BLEU):
-    """sacreBLEU's lowercased BLEU, in the lower case of Turkish, which sacreBLEU does not know."""
+    """sacreBLEU's lowercased BLEU with the lower case of Turkish, which sacreBLEU lacks."""
 
     def _preprocess_segment(self, sent: str) -> str:
         return super()._preprocess_segment(lower_case(sent, "tr"))
@@ -136,9 +136,9 @@ def evaluate(
     progress: Callable[[int], None] | None = None,
     images: Mapping | None = None,
 ) -> tuple[list[SplitScores], dict[str, list[str]]]:
-    """Translate splits of a corpus and score each of them and, if there are several, all together.
+    """Translate splits of a corpus and score each of them; if there are several, also all together.
 
-    A split is scored against all its references, all together against the first.
+    A split is scored against all its references; all splits together against the first reference only.
 
     Args:
         translator: has `translate`.
@@ -148,8 +148,8 @@ def evaluate(
         target: target language.
         beam_size, length_penalty: as in `Translator.translate`.
         truncate: as in `Translator.translate`.
-        progress: called with the number of sentences newly translated.
-        images: images of each split, for a translator that reads them; the corpus's by default.
+        progress: called with the number of sentences after each batch.
+        images: by split, for a translator that reads images; by default, those of the corpus.
 
     Returns:
         The scores, and each split's translations.
@@ -167,7 +167,7 @@ def evaluate(
             length_penalty=length_penalty,
             truncate=truncate,
             progress=progress,
-            split_sentences=False,  # as the references, a line each
+            split_sentences=False,  # one line per reference
             **shown,
         )
         references += expected
@@ -179,7 +179,7 @@ def evaluate(
 
 
 def score_table(scores: list[SplitScores]) -> str:
-    """Return the scores as a Markdown table, with the signatures below it; METEOR if it is installed."""
+    """Return the scores as a Markdown table with the signatures below it."""
     columns = {"BLEU": "bleu", "BLEU, lowercased": "bleu_lowercased", "chrF2": "chrf2", "TER": "ter"}
     if all(s.meteor is not None for s in scores):
         columns["METEOR"] = "meteor"
@@ -191,7 +191,7 @@ def score_table(scores: list[SplitScores]) -> str:
 
 
 def write_scores(scores: list[SplitScores], path: str | os.PathLike, **about):
-    """Write the scores as JSON, complete or not at all.
+    """Write the scores as JSON, completely or not at all.
 
     Args:
         scores: what `evaluate` returned.
@@ -199,5 +199,5 @@ def write_scores(scores: list[SplitScores], path: str | os.PathLike, **about):
         **about: further entries, such as `beam_size=5`.
     """
     rows = [dataclasses.asdict(s) for s in scores]
-    rows = [{name: value for name, value in row.items() if value is not None} for row in rows]  # no METEOR
+    rows = [{name: value for name, value in row.items() if value is not None} for row in rows]  # METEOR
     write_json(path, {**about, "scores": rows})

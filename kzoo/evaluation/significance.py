@@ -1,4 +1,4 @@
-"""How sure a difference in BLEU is: approximate randomization, and sacreBLEU's intervals by bootstrap."""
+"""Significance of differences in BLEU: approximate randomization, and sacreBLEU's bootstrap intervals."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -27,9 +27,9 @@ class ComparedBleu(NamedTuple):
         model: its name.
         bleu: of all sentences.
         mean: of BLEU over random draws of the sentences.
-        interval: half the width of the interval around it that 95 % of the draws are in.
-        p: how often a difference from the first model at least as large would arise if each sentence's two
-            translations were exchanged at random; `None` for the first model.
+        interval: half the width of the interval around the mean that contains 95 % of the draws.
+        p: the probability of a difference from the first model at least as large if each sentence's two
+            translations are exchanged at random; `None` for the first model.
     """
 
     model: str
@@ -45,19 +45,19 @@ def compare_bleu(
     language: str,
     more_references: Sequence[Sequence[str]] = (),
 ) -> tuple[list[ComparedBleu], str]:
-    """Compare models' BLEU on the same sentences, each with the first model's.
+    """Compare the BLEU of models with that of the first, on the same sentences.
 
-    Another training of the same model, with another seed, may differ by as much: this test does not see that.
+    The test does not measure differences between seeds: training one model twice may differ as much.
 
     Args:
-        translations: a name for each of two models or more, and its translations of the same sentences.
+        translations: names of two or more models, each with its translations.
         references: true translations.
-        language: of the translations, which decides BLEU's tokenizer.
+        language: target language, which selects BLEU's tokenizer.
         more_references: further true translations, each a list like `references`.
 
     Returns:
-        A row for each model, and sacreBLEU's signature of BLEU and the draws: their number (`bs`) and their
-        seed, which the environment variable SACREBLEU_SEED can change. `HOW_P` describes p.
+        A row for each model, and sacreBLEU's signature, with the number of draws (`bs`) and their seed, which
+        the environment variable SACREBLEU_SEED can change. `HOW_P` describes p.
 
     Raises:
         UserError: fewer than two models, or the numbers of sentences differ.
@@ -67,7 +67,7 @@ def compare_bleu(
         https://aclanthology.org/P11-2031
     """
     if len(translations) < 2:
-        raise UserError("a comparison needs the translations of two models or more")
+        raise UserError("a comparison needs the translations of at least two models")
     for name, texts in translations:
         if len(texts) != len(references):
             raise UserError(f"{name}: {len(texts):,} translations but {len(references):,} references")
@@ -83,7 +83,7 @@ def compare_bleu(
 
 
 def _statistics(metric: BLEU, texts: Sequence[str], references: list[list[str]]) -> np.ndarray:
-    """Return the numbers that BLEU is computed from, of each sentence: `(sentences, 10)`."""
+    """Return the counts of each sentence from which BLEU is computed: `(sentences, 10)`."""
     rows = zip(texts, *references, strict=True)
     scores = [metric.corpus_score([text], [[one] for one in true]) for text, *true in rows]
     return np.array([[*score.counts, *score.totals, score.sys_len, score.ref_len] for score in scores])
@@ -92,17 +92,17 @@ def _statistics(metric: BLEU, texts: Sequence[str], references: list[list[str]])
 def _p(first: np.ndarray, second: np.ndarray) -> float:
     """Return p for two models' statistics.
 
-    sacreBLEU's own p counts larger differences but not equal ones: equal models would differ with 0.0001.
+    sacreBLEU's own p leaves out equal differences: for equal models it would be 0.0001.
     """
     differing = (first != second).any(axis=1)
-    if differing.sum() < 2:  # exchanging one sentence only turns the difference round
+    if differing.sum() < 2:  # exchanging the only one just changes the sign
         return 1.0
     same = first[~differing].sum(axis=0)
     both = np.stack([first[differing], second[differing]])
     sentences = np.arange(both.shape[1])
 
     def difference(one, other, axis):
-        """Return the difference of BLEU; `one` and `other` number the model of each translation."""
+        """Return the difference in BLEU; `one` and `other` are the model numbers of the translations."""
         totals = [same + both[models, sentences].sum(axis=-2) for models in (one, other)]
         one, other = (np.apply_along_axis(_bleu, -1, total) for total in totals)
         return one - other
@@ -119,7 +119,7 @@ def _bleu(statistics: np.ndarray) -> float:
 
 
 def comparison_table(compared: list[ComparedBleu], signature: str) -> str:
-    """Return the rows of `compare_bleu` as a Markdown table; below it the signature, and what p is."""
+    """Return the rows of `compare_bleu` as a Markdown table, with the signature and `HOW_P` below it."""
     rows = []
     for row in compared:
         p = "" if row.p is None else f"{row.p:.3f}"

@@ -11,9 +11,9 @@ from kzoo.models.backbones import check_names, vocabulary_size_of
 
 Tokenizers = Mapping[str, Tokenizer] | None  # by language
 
-# The authors' toolkit adds the mean penalty once to the −log P of a batch of 64 sentences and divides by 64: a
-# sentence gets a 64th of Eq. 3's weight. Of the penalty's forms, squared or not, with biases or without, this
-# one had the best BLEU (training/attention_bridge/RESULTS.md).
+# The authors' toolkit adds the mean penalty once to the −log P of a batch of 64 sentences and divides by 64:
+# each gets a 64th of Eq. 3's weight. Of the penalty's forms, squared or not, with biases or without, this one
+# had the best BLEU (training/attention_bridge/RESULTS.md).
 PENALTY = {"penalty_weight": 0.015625, "use_bias": True}
 # Vázquez et al. 2019, Section 3. The paper does not mention dropout: 0.3 is its toolkit's default.
 BASE = {

@@ -86,5 +86,5 @@ def test_p_of_few_sentences_all_worse_is_that_of_all_exchanges(references, count
 def test_numbers_of_sentences_that_differ_are_refused(references):
     with pytest.raises(UserError, match="b: 39 translations but 40 references"):
         compare_bleu([("a", references), ("b", references[1:])], references, "de")
-    with pytest.raises(UserError, match="two models or more"):
+    with pytest.raises(UserError, match="at least two models"):
         compare_bleu([("a", references)], references, "de")
