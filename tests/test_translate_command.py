@@ -14,14 +14,16 @@ from kzoo import cli
 from kzoo.cli import translation
 from kzoo.errors import UserError
 from kzoo.models import Hypothesis
+from kzoo.text.directions import TwoLanguages
 
 LINES = [f"line {number}" for number in range(10)]
 
 
-class Upper:
+class Upper(TwoLanguages):
     """Translates to capitals; SIGTERM comes before `stop_at`."""
 
     multilingual, source_language, target_language, image_shape = False, "en", "de", None
+    source_tokenizer = None
 
     def __init__(self):
         self.seen, self.stop_at = [], None

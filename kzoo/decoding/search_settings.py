@@ -200,7 +200,7 @@ def checked_n(n: int | None, search: SearchSettings) -> int:
     n = search.beam_size if n is None else n
     check_whole_numbers(n=n)
     if n > search.beam_size:
-        raise UserError(f"{n} best translations need a beam of at least {n}, not {search.beam_size}")
+        raise UserError(f"{n} best translations need a beam_size of at least {n}, not {search.beam_size}")
     return n
 
 

@@ -131,14 +131,6 @@ def _converted(folder: Path, name: str) -> Path:
     return preset
 
 
-def is_trained(name: str) -> bool:
-    """Return whether `name` is a trained preset that is here, or a handle, which is not looked up."""
-    try:
-        return not is_builder(name) and bool("://" in name or locate(name))
-    except UserError:
-        return False
-
-
 def builder_module(name: str) -> str:
     """Return the module of `kzoo.presets` that builds the preset `name`, without importing it.
 

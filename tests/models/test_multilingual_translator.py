@@ -184,7 +184,7 @@ def test_bad_input_is_named(trained):
         trained.translate(["A man.", "man " * 70], "en", "de")
     with pytest.raises(UserError, match="pooling must be one of flatten, mean, not 'max'"):
         trained.embed(SENTENCES, "en", pooling="max")
-    with pytest.raises(UserError, match="6 best translations need a beam of at least 6, not 5"):
+    with pytest.raises(UserError, match="6 best translations need a beam_size of at least 6, not 5"):
         trained.n_best(SENTENCES, "en", "de", n=6)
     with pytest.raises(UserError, match="threads must be a whole number of at least 1, not 0"):
         trained.translate(SENTENCES, "en", "de", threads=0)

@@ -120,7 +120,7 @@ def test_progress_counts_the_sentences_that_are_searched(trained):
     ("wrong", "message"),
     [
         ({"n": 0}, "n must be a whole number of at least 1, not 0"),
-        ({"n": 6}, "6 best translations need a beam of at least 6, not 5"),
+        ({"n": 6}, "6 best translations need a beam_size of at least 6, not 5"),
         ({"beam_size": 2.0}, "beam_size must be a whole number of at least 1, not 2.0"),
         ({"beam_size": "5"}, "beam_size must be a whole number of at least 1, not '5'"),
         ({"max_length": 0}, "max_length must be a whole number of at least 1, not 0"),
