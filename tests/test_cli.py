@@ -24,6 +24,7 @@ from kzoo.evaluation.directions import read_directions
 from kzoo.hub.location import SHELF
 from kzoo.presets import list_presets
 from kzoo.presets.description import scored_search
+from kzoo.text.directions import TwoLanguages
 
 RECIPE = 'preset = "pope_tiny"\ncorpus = "scenes"\nsource = "en"\ntarget = "de"\n'
 
@@ -133,11 +134,18 @@ def test_no_progress_is_shown_where_nobody_looks(capsys):
     assert capsys.readouterr().err == ""
 
 
+class EnglishGerman(TwoLanguages):
+    """Repeats the sentences."""
+
+    multilingual, source_language, target_language = False, "en", "de"
+    source_tokenizer = image_shape = None
+
+    def translate(self, texts, **options):
+        return texts
+
+
 def test_evaluation_records_what_it_was_asked(tmp_path, monkeypatch):
-    """With a translator that repeats the sentences."""
-    copier = SimpleNamespace(
-        multilingual=False, source_language="en", target_language="de", translate=lambda texts, **_: texts
-    )
+    copier = EnglishGerman()
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: copier)
     monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
     monkeypatch.setattr("kzoo.cli.engines.start_backend", lambda: None)
@@ -258,7 +266,7 @@ def test_a_report_is_on_the_first_run_s_own_test_set(tmp_path, monkeypatch, caps
     (tmp_path / "recipe.json").write_text(json.dumps({**recipe, "corpus": "multi30k", "target": "de"}))
     monkeypatch.setattr(
         "kzoo.presets.shelf.load",
-        lambda _: SimpleNamespace(multilingual=False, source_language="en", target_language="de"),
+        lambda _: EnglishGerman(),
     )
     monkeypatch.setattr("kzoo.cli.engines.start_backend", lambda: None)
     seen = []

@@ -22,16 +22,18 @@ from kzoo.presets import image_text_tiny
 from kzoo.scenes import scenes
 from kzoo.scenes.picture import draw
 from kzoo.text import CharacterTokenizer
+from kzoo.text.directions import TwoLanguages
 
 VGG = Extractor("vgg19", "fc2", "random", seed=3)
 NAMES = ("low.png", "high.png", "wide.png")
 SHADES = (10, 200, 90)  # what a picture is filled with, and its features
 
 
-class Teller:
+class Teller(TwoLanguages):
     """Repeats each sentence, and says the brightest number of its image where it reads one."""
 
     multilingual, source_language, target_language, extractor = False, "id", "zh", asdict(VGG)
+    source_tokenizer = None
 
     def __init__(self, image_shape=None):
         self.image_shape = image_shape

@@ -10,6 +10,7 @@ from kzoo import cli
 from kzoo.decoding import GNMT, SearchSettings
 from kzoo.errors import UserError
 from kzoo.models import Hypothesis
+from kzoo.text.directions import TwoLanguages
 
 TEXT = ["Berlin", "Paris"]
 COMMANDS = {
@@ -22,10 +23,11 @@ COMMANDS = {
 }
 
 
-class Copier:
+class Copier(TwoLanguages):
     """A translator that repeats the sentences, and notes with which search."""
 
     multilingual, source_language, target_language, search = False, "en", "de", SearchSettings()
+    source_tokenizer = image_shape = None
 
     def __init__(self, used):
         self.used = used
