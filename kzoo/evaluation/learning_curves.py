@@ -138,7 +138,7 @@ def plot_learning_curves(histories: Mapping[str, str | Path], path: str | Path) 
 
 
 def loss_name(history: Path) -> str:
-    """Return what a run's loss is measured in, from the recipe beside its history.
+    """Return the unit of a run's loss and its extra terms, from the recipe beside its history.
 
     Runs without a recipe are assumed to have the same loss.
     """

@@ -51,7 +51,7 @@ class Residual(Layer):
         self.layer_norm.build(inputs_shape)
 
     def enter(self, inputs):
-        """Return what the sublayer gets: `inputs` `(B, L, D)`, normalized if `norm` is `"pre"`."""
+        """Return the sublayer's input: `inputs` `(B, L, D)`, normalized if `norm` is `"pre"`."""
         return self.layer_norm(inputs) if self._pre else inputs
 
     def call(self, inputs, outputs, training: bool | None = None):

@@ -185,7 +185,7 @@ class CharacterTagger(keras.Model):
 
 
 def padded_length(characters: int) -> int:
-    """Return the padded length of a batch whose longest sentence has this many characters."""
+    """Return the padded length of a batch whose longest sentence has `characters` characters."""
     return LENGTH_STEP * max(-(-characters // LENGTH_STEP), 1)
 
 

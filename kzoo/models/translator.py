@@ -176,9 +176,9 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
                 argument; token scores that are not finite; `engine="ctranslate2"` for a request that only
                 Keras supports.
         """
-        asked = locals()
-        del asked["self"]
-        return [best[0].text for best in self.n_best(n=1, **asked)]
+        arguments = locals()
+        del arguments["self"]
+        return [best[0].text for best in self.n_best(n=1, **arguments)]
 
     def n_best(
         self,
@@ -199,7 +199,7 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         """Return the `n` best translations of each text, best first, with their scores; no text twice.
 
         With `split_sentences`, translation i of a text joins translation i of each of its sentences; its
-        score is the mean of theirs.
+        score is the mean of their scores.
 
         Args:
             n: int. At most `beam_size`, the default.

@@ -19,7 +19,7 @@ class MarianPieces:
     Args:
         proto: bytes of the SentencePiece model.
         vocabulary: the pieces in the order of their ids, special tokens first.
-        language: target language, whose code is put before texts that do not begin with one; `None`: none is.
+        language: code of the target language, put before texts that do not begin with one; `None`: no code.
         normalize_punctuation: language whose Moses rules normalize punctuation first; `None`: none do.
 
     Raises:

@@ -29,7 +29,7 @@ class MarianTokenizer(Tokenizer):
         proto: bytes of the SentencePiece model. `None` until `load_preset_assets` or a saved model provides
             it.
         pieces: the vocabulary, special tokens first.
-        language: target language, whose code is put before texts that do not begin with one; `None`: none is.
+        language: code of the target language, put before texts that do not begin with one; `None`: no code.
         normalize_punctuation: language whose Moses rules normalize punctuation first; `None`, the default:
             none do.
         **kwargs: other arguments of `keras_hub.tokenizers.Tokenizer`.

@@ -209,11 +209,11 @@ def _joined(parts: list[str], found: list[list[Hypothesis]], language: str | Non
     spaces = [part[len(part.rstrip()) :] for part in parts]
     gaps = [space if "\n" in space else between for space in spaces[:-1]]
     ranks = range(max(map(len, found)))
-    chosen = [[one[min(rank, len(one) - 1)] for one in found] for rank in ranks]
+    chosen = [[best[min(rank, len(best) - 1)] for best in found] for rank in ranks]
     return [
         Hypothesis(
-            "".join(one.text + gap for one, gap in zip(row, [*gaps, ""], strict=True)),
-            fmean(one.score for one in row),
+            "".join(hypothesis.text + gap for hypothesis, gap in zip(row, [*gaps, ""], strict=True)),
+            fmean(hypothesis.score for hypothesis in row),
         )
         for row in chosen
     ]
