@@ -1,4 +1,4 @@
-"""CTranslate2 as the engine that translates, from a preset's files; imports neither Keras nor TensorFlow."""
+"""CTranslate2 as a translation engine for presets; imports neither Keras nor TensorFlow."""
 
 import importlib.util
 import os
@@ -12,7 +12,7 @@ Engine = Literal["auto", "keras", "ctranslate2"]
 
 
 def engine_name(translator) -> str:
-    """Return the engine of a translator, with what it computes in."""
+    """Return the name of a translator's engine, with CTranslate2's compute type."""
     kind = getattr(translator, "engine", "keras")
     return f"{kind} {translator.compute_type}" if kind == "ctranslate2" else kind
 
@@ -24,12 +24,12 @@ def chosen_engine(
 
     Args:
         folder: the preset.
-        engine: what was asked for.
-        search: how translations are searched for.
-        needs: by their names, options that only Keras's search has; those that are set count.
+        engine: the requested engine.
+        search: the search settings.
+        needs: by name, the values of options that only Keras supports.
 
     Raises:
-        UserError: CTranslate2 was asked for and cannot do this, with the reason.
+        UserError: CTranslate2 is requested but does not support this.
     """
     if engine == "keras":
         return "keras"
@@ -37,7 +37,7 @@ def chosen_engine(
 
     try:
         reason = why_not(folder)
-    except UserError as error:  # of a damaged preset, which Keras's way of loading tells more of
+    except UserError as error:  # a damaged preset; loading it with Keras gives a better message
         reason = str(error)
     return chosen(engine, reason, search, needs)
 
@@ -45,14 +45,14 @@ def chosen_engine(
 def chosen(
     engine: Engine, reason: str | None, search: SearchSettings, needs: dict[str, object] | None = None
 ) -> str:
-    """Return the engine, as `chosen_engine`, where it is known why CTranslate2 cannot hold the model.
+    """Return the engine as `chosen_engine` does, given why CTranslate2 cannot hold the model.
 
     Args:
-        engine, search, needs: as there.
-        reason: why; `None` if it can.
+        engine, search, needs: as in `chosen_engine`.
+        reason: why CTranslate2 cannot hold the model; `None` if it can.
 
     Raises:
-        UserError: as there; or there is no such engine.
+        UserError: as for `chosen_engine`; or an unknown engine.
     """
     if engine not in get_args(Engine):
         raise UserError(f"engine must be one of {', '.join(get_args(Engine))}, not {engine!r}")
@@ -67,9 +67,9 @@ def chosen(
         reason = "CTranslate2 is not installed: pip install ctranslate2"
     if engine == "ctranslate2":
         if reason:
-            raise UserError(f"{reason}; leave engine (--engine) out for Keras's search")
+            raise UserError(f"{reason}; leave engine (--engine) out to use Keras")
         return engine
-    # With these, its search ends with other hypotheses.
+    # With these settings, its search finds other hypotheses.
     differs = search.min_length or search.no_repeat_ngram or search.length_penalty == Exponent(0)
     return "keras" if reason or differs else "ctranslate2"
 

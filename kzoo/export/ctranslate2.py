@@ -1,4 +1,4 @@
-"""A Transformer as a CTranslate2 model, for that fast inference engine for CPUs."""
+"""Exports a Transformer to CTranslate2, a fast inference engine."""
 
 import os
 import tempfile
@@ -17,19 +17,19 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
     """Write a translator as a CTranslate2 model with its SentencePiece models beside it.
 
     `ctranslate2.Translator(folder)` takes the pieces of `source.spm` and returns those of `target.spm`; it
-    adds the end symbol. Position tables and T5's bias are part of the format, so Legendre positions and
-    `position_encoding="bias"` are exported too.
-    `translate_batch` searches as `Translator.translate` does with the arguments in `translate_batch.json`.
+    adds the end symbol. To search as `Translator.translate` does, pass the arguments in
+    `translate_batch.json` to `translate_batch`. Position tables and T5's bias are part of the format, so
+    Legendre positions and `position_encoding="bias"` are supported.
 
     Args:
-        translator: a `Translator` on a `TransformerBackbone` that reads text; rotary positions and
-            positions in the heads excepted. Its `search` is written.
-        folder: folder to write; it appears complete or not at all, and replaces an earlier one.
+        translator: a `Translator` on a `TransformerBackbone` that reads text only and has neither rotary
+            positions nor positions in the heads. Its `search` is written too.
+        folder: folder to write, completely or not at all; an earlier one is replaced.
         precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
 
     Raises:
-        UserError: ctranslate2 is not installed, the format does not support the translator, it is quantized,
-            a weight is beyond float16, its length penalty is no power of the length, or the folder has other
+        UserError: ctranslate2 is not installed; the format does not support the translator, or its length
+            penalty; the translator is quantized; a weight is too large for float16; the folder has other
             contents.
     """
     check_precision(precision)
@@ -53,7 +53,7 @@ def why_not(translator) -> str | None:
     if reason := why_not_held(type(backbone).__name__, backbone.get_config(), kinds):
         return reason
     if is_quantized(backbone):
-        return "the translator is quantized already: export the one it was made from, with precision='int8'"
+        return "the translator is quantized: export the original one with precision='int8'"
     return None
 
 
@@ -61,12 +61,12 @@ def search_arguments(search: SearchSettings) -> dict:
     """Return a search as arguments of CTranslate2's `translate_batch`.
 
     Raises:
-        UserError: a length penalty that CTranslate2 does not have.
+        UserError: CTranslate2 lacks the length penalty.
     """
     if reason := why_not_searched(search):
         raise UserError(f"{reason}: give α with --length-penalty, or in the translator's search")
     arguments = {"beam_size": search.beam_size, "length_penalty": search.length_penalty.alpha}
-    # Lengths are here with the end symbol, there without.
+    # CTranslate2 counts lengths without the end symbol.
     if search.max_length is not None:
         arguments["max_decoding_length"] = max(search.max_length - 1, 1)
     if search.no_repeat_ngram:

@@ -1,4 +1,4 @@
-"""The precision of an exported model's weights."""
+"""The precision of the weights in exported models."""
 
 import keras
 
@@ -14,21 +14,21 @@ def check_precision(precision: str):
 
 
 def is_quantized(backbone: keras.Model) -> bool:
-    """Return whether some of a backbone's weights are integers with scales, after Keras's `quantize`."""
+    """Return whether Keras's `quantize` was applied to a backbone."""
     return any(getattr(layer, "quantization_mode", None) for layer in backbone._flatten_layers())
 
 
 def quantized(backbone: keras.Model) -> keras.Model:
     """Return a copy of a backbone whose dense and embedding layers hold int8 weights.
 
-    Keras's own quantization: weights with one scale per channel, activations quantized dynamically. The joint
-    kernels of attention and recurrent cells, which it does not support, stay in float32.
+    This is Keras's quantization: weights with one scale per channel, activations quantized dynamically. It
+    leaves attention's joint kernels and recurrent cells in float32.
 
     Raises:
         UserError: the backbone is quantized already.
     """
     if is_quantized(backbone):
-        raise UserError("the translator is quantized already: leave precision out")
+        raise UserError("the translator is already quantized: leave precision out")
     copy = type(backbone).from_config(backbone.get_config())
     copy.set_weights(backbone.get_weights())
     kinds = (keras.layers.Dense, keras.layers.Embedding)

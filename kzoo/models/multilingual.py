@@ -9,6 +9,7 @@ from keras_hub.tokenizers import Tokenizer
 from kzoo.decoding.batched_search import batches_by_length, padded_source
 from kzoo.errors import UserError
 from kzoo.models.translator import Direction, Translator
+from kzoo.text.directions import OneDirection
 from kzoo.text.texts import Hypothesis, pieces, tokenize_within
 
 
@@ -191,6 +192,14 @@ class MultilingualTranslator(Translator):
             )
         self._number(source_language), self._number(target_language)
         return source_language, target_language
+
+    def between(self, source_language: str, target_language: str) -> OneDirection:
+        """Return one direction of this translator, for code that expects a translator of one direction.
+
+        Raises:
+            UserError: the model lacks one of the languages.
+        """
+        return super().between(source_language, target_language)
 
     def _direction(self, source, target):
         source, target = self.direction(source, target)

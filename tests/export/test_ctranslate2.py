@@ -179,7 +179,7 @@ def test_a_quantized_translator_is_refused(tmp_path):
     sizes = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 16}
     quantized = pope_tiny(SubwordTokenizer(train_subwords(SENTENCES * 5, 40)), **sizes)
     quantized.quantize("int8")
-    with pytest.raises(UserError, match="quantized already: export the one it was made from"):
+    with pytest.raises(UserError, match="quantized: export the original one"):
         export_ctranslate2(quantized, tmp_path / "model")
     assert not (tmp_path / "model").exists()
 

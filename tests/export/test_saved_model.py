@@ -421,7 +421,7 @@ def test_what_cannot_be_exported_is_named(tmp_path):
         pope_tiny(subwords(), **TRANSFORMER).export(tmp_path / "model", length_penalty="x")
     translator = pope_tiny(subwords(), **TRANSFORMER)
     translator.quantize("int8")
-    with pytest.raises(UserError, match="quantized already: leave precision out"):
+    with pytest.raises(UserError, match="already quantized: leave precision out"):
         translator.export(tmp_path / "model", precision="int8")
     translator = pope_tiny(subwords(), **TRANSFORMER)
     translator.set_weights([weight + 70_000 for weight in translator.get_weights()])
