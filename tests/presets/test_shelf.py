@@ -311,7 +311,7 @@ def test_presets_of_many_directions_and_without_scores(tmp_path):
         "licence: CC BY 4.0",
     ]
     (folder / "scores.json").unlink()
-    assert description.describe(folder)[2:] == ["not scored", "licence: not said"]
+    assert description.describe(folder)[2:] == ["not scored", "licence: not given"]
 
 
 def test_families_go_by_the_backbone():
