@@ -30,6 +30,8 @@ class CTranslate2Copy:
                 translator.save_to_preset(preset, "float32")
                 convert(preset, model)
                 self._copy = CTranslate2Translator(preset, model=model)
+            # Every call gives the translator's languages, which may have changed.
+            self._copy.source_language = self._copy.target_language = None
             self._made_of = made_of
         return self._copy
 

@@ -213,13 +213,15 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         direction = self._direction(source_language, target_language)
         if engine != "keras" and self._chosen(engine, search, images, prefixes) == "ctranslate2":
             copy = self._copy.of(self)
-            copy.search, copy.source_language, copy.target_language = (
-                search,
-                direction.source,
-                direction.target,
-            )
+            copy.search = search
             return copy.n_best(
-                texts, n, truncate=truncate, progress=progress, split_sentences=split_sentences
+                texts,
+                n,
+                truncate=truncate,
+                progress=progress,
+                split_sentences=split_sentences,
+                source_language=direction.source,
+                target_language=direction.target,
             )
         texts = checked_texts(texts)
         split = SplitTexts(texts, [direction.source] * len(texts), split_sentences)

@@ -160,6 +160,10 @@ def test_the_target_language_is_chosen(tmp_path):
     translator = load(folder)
     tagged = translator.translate([">>fra<< A dog runs.", ">>deu<< A dog runs."])
     assert translator.translate(["A dog runs."], target_language="fra") == tagged[:1]
+    own = translator.translate(["A dog runs."])
+    for engine in ("keras", "ctranslate2"):
+        assert translator.translate(["A dog runs."], target_language="deu", engine=engine) == tagged[1:]
+        assert translator.translate(["A dog runs."], engine=engine) == own
     translator.target_language = "deu"
     assert translator.translate(["A dog runs."]) == tagged[1:]
     translator.save_to_preset(tmp_path / "saved", dtype="float32")
