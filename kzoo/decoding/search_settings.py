@@ -157,7 +157,7 @@ class SearchSettings:
         try:
             if "gnmt" in values:
                 if "length_penalty" in values:
-                    raise UserError("length_penalty and gnmt cannot be used together: keep one of them")
+                    raise UserError("length_penalty and gnmt exclude each other: keep one of them")
                 values["length_penalty"] = GNMT(values.pop("gnmt"))
             return cls(**values)
         except UserError as error:

@@ -171,9 +171,7 @@ def test_a_prefix_begins_the_first_sentence_of_its_text(trained):
     found = trained.translate(SEVERAL, prefixes=prefixes, split_sentences=True)
     assert found[0] == f"{sleeping} {trained.translate(['Two dogs.'])[0]}"
     assert found[3].split("\n")[0] == man
-    with pytest.raises(
-        UserError, match="6 prefixes, but 4 sentences"
-    ):  # as many as the sentences of all texts
+    with pytest.raises(UserError, match="6 prefixes but 4 texts"):  # as many as the sentences of all texts
         trained.translate(SEVERAL, prefixes=[""] * 6, split_sentences=True)
 
 
