@@ -60,5 +60,5 @@ def test_vocabularies_that_cannot_be_are_named():
             CharacterTokenizer(wrong)
     with pytest.raises(UserError, match="the text is empty"):
         learn_characters(["", ""])
-    with pytest.raises(UserError, match="vocabulary_size is 4"):
+    with pytest.raises(UserError, match="vocabulary_size=4"):
         learn_characters(["人"], 4)
