@@ -74,9 +74,7 @@ class GlyphCharEncoder(Layer):
             raise ValueError(f"architecture must be one of {tuple(ARCHITECTURES)}, not {architecture!r}")
         chosen = ARCHITECTURES[architecture]
         if chosen.num_features is None and num_features not in (None, output_dim):
-            raise ValueError(
-                f"{architecture} has num_features = output_dim = {output_dim}, not {num_features}"
-            )
+            raise ValueError(f"{architecture} needs num_features={output_dim}, not {num_features}")
         self.output_dim = output_dim
         self.architecture = architecture
         self.num_features = num_features or chosen.num_features or output_dim

@@ -182,7 +182,7 @@ def test_other_encoders(encoder):
         ({"sizes": []}, "no vocabulary_sizes: give at least one"),
         ({"encoder": "lstm", "width": 9}, "reads in two directions: width must be even, not 9"),
         ({"encoder": "gru", "width": 9}, "reads in two directions: width must be even, not 9"),
-        ({"encoder": "transformer", "width": 12}, "encoder='transformer' has 8 heads: .* not 12"),
+        ({"encoder": "transformer", "width": 12}, "encoder='transformer' has 8 heads, .* not 12"),
         ({"num_decoder_layers": 0}, "num_decoder_layers must be a whole number of at least 1, not 0"),
         ({"max_length": 0}, "max_length must be a whole number of at least 1, not 0"),
         ({"dropout": 1.0}, "dropout must be at least 0 and less than 1, not 1.0"),

@@ -198,7 +198,7 @@ def test_a_summary_has_all_its_weights(random):
 
 
 def test_an_unknown_tag_is_named():
-    with pytest.raises(UserError, match="sentence 2 has the tag B-X, the tagger knows"):
+    with pytest.raises(UserError, match="sentence 2 has the tag B-X, but the tagger knows"):
         make().arrays([[("a", "V")], [("b", "X")]])
 
 
