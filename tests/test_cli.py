@@ -223,7 +223,7 @@ def test_a_preset_of_any_text_is_not_scored_on_a_corpus_that_nobody_named(
     if scores:
         (tmp_path / "scores.json").write_text(json.dumps(scores))
     message = run("evaluate", str(tmp_path), monkeypatch=monkeypatch, capsys=capsys)[1]
-    assert message.endswith("does not say on which corpus to score it: give --corpus, or --files")
+    assert message.endswith("does not name a corpus to score it on: give --corpus, or --files")
 
 
 def test_evaluation_of_a_run_is_on_its_recipe_s_test_set(tmp_path, monkeypatch, capsys):
@@ -342,7 +342,7 @@ def test_a_recipe_s_unknown_key_is_named(tmp_path, monkeypatch, capsys):
     path.write_text(RECIPE)
     status, error = run("train", path, "epoch=3", monkeypatch=monkeypatch, capsys=capsys)
     assert status == 1
-    assert "'epoch' (one of the model's would be model.epoch); did you mean epochs" in error
+    assert "'epoch' (an argument of the model is model.epoch); did you mean epochs" in error
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
-"""Wrappers of batches: one worker's rows, each row twice, the rest of an epoch."""
+"""Wrappers of batches: each row twice, one worker's rows, the rest of an epoch."""
 
 import keras
 import numpy as np
 
 
 class WrappedBatches(keras.utils.PyDataset):
-    """Base class of batch wrappers: passes batches on unchanged; subclasses override `__getitem__`.
+    """Base class of batch wrappers. It passes batches on; subclasses override `__getitem__`.
 
     Args:
         batches: `(inputs, labels, weights)` each, such as `Batches`.
@@ -33,7 +33,7 @@ class WrappedBatches(keras.utils.PyDataset):
 
 
 class TwiceEachRow(WrappedBatches):
-    """Batches in which each row is followed by a copy of itself, as `ConsistentCrossEntropy` needs."""
+    """Batches with a copy of each row after it, as `ConsistentCrossEntropy` needs."""
 
     def __getitem__(self, index: int):
         inputs, labels, weights = self.batches[index]
@@ -42,10 +42,10 @@ class TwiceEachRow(WrappedBatches):
 
 
 class WorkerRows(WrappedBatches):
-    """One worker's rows of each batch; all workers go through the same batches.
+    """One worker's rows of each batch. All workers iterate over the same batches.
 
-    Together the workers have every row once. If the number of replicas does not divide a batch's rows, the
-    batch is filled with empty rows, of zeros and of weight 0.
+    Together the workers have every row once. If the number of rows is not divisible by the number of
+    replicas, the batch is filled with empty rows, of zeros and of weight 0.
 
     Args:
         batches: of `(inputs, labels, weights)`, the same on every worker, such as `Batches`.
@@ -66,15 +66,6 @@ class WorkerRows(WrappedBatches):
             lambda array: _filled(array, rows)[self.worker * part :][:part], batch
         )
 
-    @property
-    def num_tokens(self) -> int:
-        """Number of target tokens per epoch, over all workers."""
-        return self.batches.num_tokens
-
-    def digest(self) -> str:
-        """Return the SHA-256 of all workers' training data."""
-        return self.batches.digest()
-
 
 def _filled(array: np.ndarray, rows: int) -> np.ndarray:
     """Return an array with rows of zeros at its end, `rows` in all."""
@@ -83,11 +74,11 @@ def _filled(array: np.ndarray, rows: int) -> np.ndarray:
 
 
 class RestOfEpoch(keras.utils.PyDataset):
-    """The batches of an epoch from a given one on, so that `fit` can start in mid-epoch.
+    """The batches of an epoch from a given one on, so that `fit` can start within an epoch.
 
     Args:
         batches: `Batches` or `PairBatches`, in the order of the epoch.
-        first: int. Number of the first batch, counted from 0; at least two batches must be left.
+        first: int. Number of the first batch, from 0; at least two batches must remain.
     """
 
     def __init__(self, batches: keras.utils.PyDataset, first: int):
@@ -101,6 +92,6 @@ class RestOfEpoch(keras.utils.PyDataset):
         self._begun = True
 
     def __getitem__(self, index: int):
-        # Before the epoch begins, Keras looks at two batches for their shapes: it gets those of the whole
-        # epoch, in the order of `differing_first_two`.
+        # Before the epoch begins, Keras infers shapes from two batches: it gets the first two of the whole
+        # epoch, which `differing_first_two` has chosen.
         return self.batches[index + self.first if self._begun else index]

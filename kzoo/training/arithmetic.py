@@ -1,4 +1,4 @@
-"""How much arithmetic training takes, and how much the device can do: the two sides of its utilization."""
+"""How much arithmetic training needs and how much the device can do: their ratio is its utilization."""
 
 import math
 import time
@@ -10,7 +10,7 @@ from keras_hub.layers import PositionEmbedding
 
 from kzoo.layers import ByLanguage, GlyphEmbedding, ImageTextAttention, MultiHeadAttention
 
-# Name prefixes of the layers whose kernels each source token is multiplied by, and each target token.
+# Name prefixes of the layers that multiply each source token by their kernels, and each target token.
 SOURCE_SIDE = ("source_", "encoder", "bridge")
 TARGET_SIDE = ("decoder", "output")
 PLACES = (20 * 20, 8 * 8)  # positions at which a glyph's convolutions are computed
@@ -19,8 +19,8 @@ PLACES = (20 * 20, 8 * 8)  # positions at which a glyph's convolutions are compu
 def kernel_sizes(backbone: keras.Model) -> tuple[int, int]:
     """Return how many weights each source token is multiplied by, and each target token.
 
-    Of layers for several languages, only one applies to a token. Tables that are only looked up do not count,
-    nor do a recurrent decoder's initial states, which are computed once per sentence.
+    Of a layer per language, each token meets one. Embeddings that are only looked up do not count, nor do a
+    recurrent decoder's initial states, which are computed once per sentence.
     """
     source = sum(_kernels(layer) for layer in backbone.layers if layer.name.startswith(SOURCE_SIDE))
     source -= _region_kernels(backbone)
@@ -41,8 +41,7 @@ def _kernels(layer: keras.layers.Layer) -> int:
 def picture_products(backbone: keras.Model) -> int:
     """Return how many multiplications by a weight each image takes.
 
-    A convolution is computed at every position; the projections of an image's queries and of their results,
-    at every region.
+    Convolutions are computed at every position, the projections of an image's attention at every region.
     """
     shape, encoder = backbone.get_config().get("image_shape"), getattr(backbone, "picture_encoder", None)
     if shape is None:
@@ -88,18 +87,18 @@ def training_flops(
     squares: int,
     source_types: int = 0,
 ) -> float:
-    """Return the floating-point operations that training on some sentences needs.
+    """Return the floating-point operations that training on sentences needs.
 
-    Two for each weight and token, three times: forward, and backward for the activations and for the weights
-    (Kaplan et al. 2020, Section 2.1); and 12·D for each pair of tokens that an attention layer compares
-    (Chowdhery et al. 2022, Appendix B). Padding, dropout and normalization are not counted.
+    Each weight and token takes two operations in each of three passes: forward, backward for the activations,
+    backward for the weights (Kaplan et al. 2020, Section 2.1). Each pair of tokens that an attention layer
+    compares takes 12·D (Chowdhery et al. 2022, Appendix B). Padding, dropout and normalization do not count.
 
     Args:
         backbone: a translator's backbone.
-        sentences: int. Number of sentences, each with its picture if the model reads one.
+        sentences: int. Number of sentences, each with an image if the model reads images.
         source_tokens: int. Source tokens, end symbols included.
         target_tokens: int. Target tokens, end symbols included.
-        squares: int. Sum over the sentences of length².
+        squares: int. Sum of length² over the sentences.
         source_types: int. Distinct source tokens of each batch, summed: the glyphs that are encoded.
     """
     source, target = kernel_sizes(backbone)
@@ -112,16 +111,16 @@ def training_flops(
 def measured_peak(dtype: str, seconds: float = 0.5) -> float:
     """Return the floating-point operations per second of the device's fastest matrix product.
 
-    The matrices are square, of 1,024 rows, doubled while a product takes less than 5 ms.
+    The matrices are square, with 1,024 rows at first, and twice as many until a product takes 5 ms.
 
     Args:
         dtype: the matrices' dtype, such as `"float32"`.
-        seconds: float. How long each size is tried.
+        seconds: float. Time to measure each size.
     """
     random, best, fastest, rows = np.random.default_rng(0), 0.0, 0.0, 512
     while fastest < 5e-3:
         rows *= 2
-        # Not from keras.random, whose seed needs all workers: only the chief measures.
+        # Not keras.random, whose seed needs all workers: only the chief measures.
         matrix = ops.convert_to_tensor(random.random((rows, rows), "float32"), dtype)
         fastest = min(_product_seconds(matrix, seconds))
         best = max(best, 2.0 * rows**3 / fastest)
@@ -129,7 +128,7 @@ def measured_peak(dtype: str, seconds: float = 0.5) -> float:
 
 
 def _product_seconds(matrix, seconds: float) -> list[float]:
-    """Return the times of products of a matrix with itself; the first, which may compile, is left out."""
+    """Return the times of products of a matrix with itself, without the first, which may compile."""
     times, end = [], time.perf_counter() + seconds
     float(ops.matmul(matrix, matrix)[0, 0])
     while not times or time.perf_counter() < end:

@@ -1,4 +1,4 @@
-"""Checkpoints: the state of training on disk, complete or absent; a killed run resumes from the last one."""
+"""Checkpoints: the state of training on disk, from which a killed run resumes."""
 
 import json
 import math
@@ -18,34 +18,34 @@ from kzoo.training.strategies import Strategy
 
 WEIGHTS, STATE, SUMS = "checkpoint.weights.h5", "state.json", "SHA256SUMS"
 NAME = re.compile(r"epoch_(?P<epoch>\d{4,})(_batch_(?P<batch>\d{6,}))?")  # numbers may outgrow their zeros
-# Steps whose losses are checked together. A worker that stopped as soon as its own rows' loss was not finite
-# would leave the others waiting; one step later, the weights have spread it to all.
+# Steps whose losses are checked together. A worker that stopped at once, when the loss of its own rows is not
+# finite, would leave the others waiting; a step later, the weights of all workers are affected.
 EVERY = 16
 
 
 class Checkpoints(keras.callbacks.Callback):
-    """Saves all that a run needs to resume, after each epoch and within; keeps the latest and the best.
+    """Saves what a run needs to resume, after and within epochs; keeps the latest and the best checkpoints.
 
-    Each is a folder, written under another name and renamed when it is complete: `epoch_0003` after three
-    epochs, `epoch_0003_batch_000120` after another 120 batches. It holds weights and optimizer, random seeds,
-    history, the running loss, and the SHA-256 of these.
+    A checkpoint is a folder that appears complete or not at all: `epoch_0003` after three epochs,
+    `epoch_0003_batch_000120` after another 120 batches. It holds weights, optimizer, random seeds, history,
+    the running loss, and the SHA-256 of its files.
 
     Place it after the callbacks whose scores it saves.
 
     Args:
-        folder: where they are kept.
+        folder: folder of the checkpoints.
         monitor: name in the epoch's logs; greater is better.
         keep_best: int. Number of best checkpoints kept in addition to the latest.
         keep_last: int. Number of latest checkpoints kept.
         minutes: float. Time between checkpoints within an epoch; 0: none.
-        data: digest of the data trained on. Checkpoints of other data are refused.
+        data: digest of the training data. Checkpoints of other data are refused.
         strategy: the run's; one device by default. All workers load checkpoints; only the chief's are kept.
 
     Attributes:
         epoch, batch, step: int. Epochs trained, batches trained of the next one, and batches trained in all.
         may_stop: bool. Whether training can resume from the present batch.
-        seconds: float. Time of the present epoch's training steps, over all starts of the run: without
-            writing checkpoints and without scoring.
+        seconds: float. Time of the present epoch's training steps, over all starts of the run, without
+            writing checkpoints and scoring.
         history: one row per epoch.
     """
 
@@ -68,16 +68,15 @@ class Checkpoints(keras.callbacks.Callback):
         self.may_stop = True
         self.seconds, self._began = 0.0, 0.0
         self._last, self._running = "", None
-        self._losses: list[
-            tuple
-        ] = []  # since they were checked: (step, epoch, batch), mean of the epoch so far
-        self._where = None  # of the last loss: (step, epoch, batch)
+        # Of the steps since the last check: (step, epoch, batch), and the epoch's mean loss so far.
+        self._losses: list[tuple] = []
+        self._where = None  # (step, epoch, batch) of the last loss
 
     def restore(self):
         """Load the latest undamaged checkpoint into the compiled model, if there is one.
 
         Raises:
-            UserError: all are damaged, it is of other data, or another worker reads a different one.
+            UserError: all are damaged, the latest is of other data, or workers read different ones.
         """
         if self.strategy.is_chief:
             remove_unfinished(self.folder)
@@ -97,12 +96,12 @@ class Checkpoints(keras.callbacks.Callback):
                     remove_folder(folder)
                 return
             damaged.append(saved.pop())
-            print(f"checkpoint {damaged[-1].name} is damaged ({reason}) and left out")
+            print(f"checkpoint {damaged[-1].name} is damaged ({reason}): trying an earlier one")
         if damaged:
-            raise UserError(f"{self.folder}: all checkpoints are damaged; give another folder to start again")
+            raise UserError(f"{self.folder}: all checkpoints are damaged; start again in another folder")
 
     def _load(self, folder: Path) -> tuple[dict | None, str]:
-        """Load a checkpoint's weights and seeds; return its state, or `None` and what is wrong with it."""
+        """Load a checkpoint's weights and seeds; return its state, or `None` and how it is damaged."""
         reason = damage(folder, (WEIGHTS, STATE))
         if reason:
             return None, reason
@@ -112,19 +111,17 @@ class Checkpoints(keras.callbacks.Callback):
             return None, str(error).splitlines()[0]
         if state.get("data", self.data) != self.data:
             raise UserError(data_has_changed(folder))
-        if not self.model.optimizer.built:  # one that scales the loss would be built twice
+        if not self.model.optimizer.built:  # an optimizer that scales the loss cannot be built twice
             self.model.optimizer.build(self.model.trainable_variables)
         try:
             with warnings.catch_warnings():
-                # Of another model's optimizer, Keras only warns.
+                # Keras only warns about the optimizer of another model.
                 warnings.filterwarnings("error", "Skipping variable loading for optimizer")
                 self.model.load_weights(folder / WEIGHTS)
         except OSError as error:
             reason = str(error).splitlines()[0]
-            if (folder / SUMS).exists():  # and says that the file is as it was written
-                raise UserError(
-                    f"{folder} cannot be read ({reason}); it is left as it is: try again"
-                ) from None
+            if (folder / SUMS).exists():  # its SHA-256 is right, so the file is not damaged
+                raise UserError(f"{folder} cannot be read ({reason}): try again") from None
             return None, reason
         except (ValueError, UserWarning):
             raise UserError(f"{folder} is the checkpoint of another model: give another folder") from None
@@ -133,15 +130,14 @@ class Checkpoints(keras.callbacks.Callback):
 
     def _take(self, state: dict):
         self.history = state["history"]
-        # An old checkpoint, from before they were written within epochs, has only the history and the seeds.
+        # The oldest checkpoints have only the history and the seeds.
         self.epoch, self.batch = state.get("epoch", len(self.history)), state.get("batch", 0)
         self.step = state.get("step", updates(self.model))
         if self.batch:
             self.seconds, self._running = state["seconds"], state["running"]
 
     def on_epoch_begin(self, epoch, logs=None):
-        # The epoch resumes, and so does its mean loss, which `fit` has just set to 0.
-        if self._running is not None:
+        if self._running is not None:  # `fit` has just reset the epoch's mean loss
             for variable, value in zip(self.model.metrics_variables, self._running, strict=True):
                 variable.assign(value)
             self._running = None
@@ -157,7 +153,7 @@ class Checkpoints(keras.callbacks.Callback):
         if len(self._losses) >= EVERY or left == 0:
             self._check_loss()
         self.seconds = time.perf_counter() - self._began
-        self.may_stop = left != 1  # from a single remaining batch Keras would infer a fixed length
+        self.may_stop = left != 1  # from a single batch, Keras would infer a fixed length
         due = bool(self.minutes) and time.perf_counter() - self._saved_at >= 60 * self.minutes
         if self.may_stop and self.strategy.any_worker(due, self.step):
             self.save()
@@ -168,7 +164,7 @@ class Checkpoints(keras.callbacks.Callback):
         self.save()
 
     def save(self):
-        """Write a checkpoint, if there is none of this step yet.
+        """Write a checkpoint, unless there is one of this step.
 
         Raises:
             UserError: the loss or a weight is not finite; or writing fails, for example on a full disk.
@@ -178,7 +174,7 @@ class Checkpoints(keras.callbacks.Callback):
             return
         start = time.perf_counter()
         self.check_finite()
-        state = json.dumps(self._state())  # reading a metric needs all workers, so not where one may fail
+        state = json.dumps(self._state())  # before `together`: reading a metric needs all workers
         self.strategy.together(lambda: self._write(name, state))
         self._last, self._saved_at = name, time.perf_counter()
         self._began += self._saved_at - start
@@ -198,26 +194,24 @@ class Checkpoints(keras.callbacks.Callback):
     def check_finite(self):
         """Raise `UserError` if the loss or a weight is not finite."""
         self._check_loss()
-        # A step's loss is of the weights before its update.
+        # The weights too: a step's loss is that of the weights before its update.
         if not all(np.isfinite(ops.convert_to_numpy(w)).all() for w in self.model.trainable_variables):
             raise self._not_finite("a weight", self._where)
 
     def _check_loss(self):
-        """Check the losses since the last check; once a mean is NaN or infinite, it stays so."""
-        losses, self._losses = self._losses, []
+        """Check the losses since the last check."""
+        losses, self._losses = self._losses, []  # means: once one is not finite, so are those after it
         if losses and not math.isfinite(losses[-1][1]):
             where = next(where for where, loss in losses if not math.isfinite(loss))
             raise self._not_finite("the loss", where)
 
     def _not_finite(self, what: str, where: tuple) -> UserError:
         step, epoch, batch = where
-        kept = (
-            f"checkpoint {self._last} from before it is kept" if self._last else "there is no checkpoint yet"
-        )
+        kept = f"checkpoint {self._last} is kept" if self._last else "there is no checkpoint yet"
         return UserError(
             f"{what} is not finite at step {step:,} (epoch {epoch}, batch {batch}), learning rate "
-            f"{_rate(self.model.optimizer, step):.3g}: training stopped, {kept}; a lower rate or a "
-            "clip_norm may help"
+            f"{_rate(self.model.optimizer, step):.3g}: training stopped, {kept}; try a lower rate or "
+            "clip_norm"
         )
 
     def _state(self) -> dict:
@@ -228,12 +222,12 @@ class Checkpoints(keras.callbacks.Callback):
         return {**state, "history": self.history, "seeds": self.seeds(), "data": self.data}
 
     def _size(self) -> int:
-        """Return about how many bytes a checkpoint has, rather too many than too few."""
+        """Return an upper estimate of a checkpoint's bytes."""
         variables = [*self.model.variables, *self.model.optimizer.variables]
         return sum(math.prod(v.shape) * np.asarray(0, v.dtype).itemsize + 4096 for v in variables) + 2**16
 
     def best(self) -> list[Path]:
-        """Return the folders of the best checkpoints that there are, best first."""
+        """Return the folders of the best checkpoints that exist, best first."""
         saved = {folder.name: folder for folder in self._saved()}
         return [saved[name] for name in self._ranked() if name in saved][: self.keep_best]
 
@@ -245,15 +239,15 @@ class Checkpoints(keras.callbacks.Callback):
     def load_average_of_best(self):
         """Set the model's weights to the mean of the best checkpoints' weights.
 
-        Vaswani et al. 2017, Section 6.1, average the last checkpoints; taking the best by validation is ours.
-        The statistics of batch normalization are averaged too; those of the mean weights may differ.
+        Vaswani et al. 2017, Section 6.1, average the last checkpoints instead. Statistics of batch
+        normalization are averaged too, which may differ from the statistics of the mean weights.
 
         Raises:
             UserError: all of them are damaged or missing.
         """
         for name in self._ranked()[: self.keep_best]:
             if not (self.folder / name).exists():
-                print(f"checkpoint {name} is missing: the mean is of the best that there are")
+                print(f"checkpoint {name} is missing and left out of the mean")
         reasons = {folder: damage(folder, (WEIGHTS, STATE)) for folder in self.best()}
         for folder in filter(reasons.get, reasons):
             print(f"checkpoint {folder.name} is damaged ({reasons[folder]}) and left out of the mean")
@@ -270,10 +264,10 @@ class Checkpoints(keras.callbacks.Callback):
         self.model.set_weights([w / len(whole) for w in total])
         for layer in self.model.backbone.layers:
             if hasattr(layer, "bake"):
-                layer.empty()  # the mean of the tables is not the table of the mean weights
+                layer.empty()  # the mean of baked tables is not the table of the mean weights
 
     def seeds(self) -> list:
-        """Return dropout's random state, which Keras does not count among the weights."""
+        """Return dropout's random state, which Keras does not save with the weights."""
         return [ops.convert_to_numpy(seed).tolist() for seed in self._seed_variables()]
 
     def assign_seeds(self, seeds: list):
@@ -292,7 +286,7 @@ def data_has_changed(folder: Path) -> str:
     """Return the error message for a run whose data has changed."""
     return (
         f"{folder}: the training or validation data has changed since this was trained: "
-        "give another folder, or the data that the run began with"
+        "give another folder, or restore the data"
     )
 
 
@@ -303,34 +297,34 @@ def saved_in(folder: Path) -> list[tuple[int, int, Path]]:
 
 
 def updates(model: keras.Model) -> int:
-    """Return the number of weight updates; `int` alone fails under tf.distribute."""
-    return int(ops.convert_to_numpy(model.optimizer.iterations))
+    """Return the number of weight updates."""
+    return int(ops.convert_to_numpy(model.optimizer.iterations))  # `int` alone fails under tf.distribute
 
 
 def _rate(optimizer: keras.optimizers.Optimizer, step: int) -> float:
-    """Return the learning rate of a step, which may be some steps ago."""
-    optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # where the loss is scaled
+    """Return the learning rate of a past step."""
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # of an optimizer that scales the loss
     rate = keras.saving.deserialize_keras_object(optimizer.get_config()["learning_rate"])
     return float(ops.convert_to_numpy(rate(step - 1) if callable(rate) else rate))
 
 
 def write_digests(folder: Path):
-    """Write the SHA-256 of each file of a folder into the folder; `sha256sum --check` there reads them."""
+    """Write the SHA-256 of each file of a folder into the folder, as `sha256sum --check` reads them."""
     lines = [f"{sha256(path)}  {path.name}\n" for path in sorted(folder.iterdir())]
     (folder / SUMS).write_text("".join(lines))
 
 
 def damage(folder: Path, names: Iterable[str]) -> str:
-    """Return what is wrong with a folder since `write_digests`; empty if nothing is.
+    """Return how a folder is damaged since `write_digests`; "" if it is not.
 
-    A folder without digests, from before digests were written, is accepted as it is.
+    An old folder, without digests, is accepted.
 
     Args:
         folder: the folder.
-        names: of the files that must be in it.
+        names: files that must be in it.
 
     Raises:
-        OSError: a file cannot be read at present, which does not say that it is damaged.
+        OSError: a file cannot be read now, but may not be damaged.
     """
     sums = folder / SUMS
     if not sums.exists():

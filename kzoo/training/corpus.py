@@ -1,18 +1,14 @@
-"""The corpus of a recipe, opened to train on, to score on, or to pack for another machine."""
-
-import contextlib
-from collections.abc import Iterator
+"""A recipe's corpus, languages and directions."""
 
 from kzoo.data import open_corpus, open_files
 from kzoo.data.corpora import Corpus
 from kzoo.data.language_pairs import language_pairs
-from kzoo.errors import UserError
 from kzoo.presets.shelf import is_builder
 from kzoo.training.recipe import Recipe
 
 
 def recipe_corpus(recipe: Recipe) -> Corpus:
-    """Return the corpus that the recipe names.
+    """Return a recipe's corpus.
 
     Raises:
         UserError: no corpus has that name, or one of its files is missing.
@@ -20,7 +16,7 @@ def recipe_corpus(recipe: Recipe) -> Corpus:
     if recipe.corpus != "files":
         corpus = open_corpus(recipe.corpus)
     else:
-        # The text that shards were made from need not be on the machine that has them.
+        # A machine with the shards needs no training text.
         names = ("val", "test") if recipe.shards else ("train", "val", "test")
         splits = {name: getattr(recipe, name) or None for name in names}
         corpus = open_files(**splits, languages=text_languages(recipe), columns=recipe.columns)
@@ -28,10 +24,10 @@ def recipe_corpus(recipe: Recipe) -> Corpus:
 
 
 def check_own_files(recipe: Recipe):
-    """Read the user's own files, so that what is wrong with them is said before a backend is loaded.
+    """Read the user's own files, to report errors in them before a backend is loaded.
 
     Raises:
-        UserError: as `recipe_corpus`; or a file is broken, empty, or not aligned with the others.
+        UserError: as for `recipe_corpus`; or a file is broken, empty, or not aligned with the others.
     """
     if recipe.corpus != "files":
         return
@@ -47,7 +43,7 @@ def recipe_directions(recipe: Recipe) -> list[tuple[str, str]]:
     """Return the (source, target) directions that a multilingual recipe trains.
 
     Raises:
-        UserError: as `language_pairs`.
+        UserError: as for `language_pairs`.
     """
     chosen = recipe.centre, recipe.left_out, recipe.monolingual, recipe.directions
     return language_pairs(recipe.languages, *chosen)
@@ -56,7 +52,7 @@ def recipe_directions(recipe: Recipe) -> list[tuple[str, str]]:
 def text_languages(recipe: Recipe) -> list[str]:
     """Return the languages whose text a recipe needs.
 
-    A trained preset needs none for a language that it is not trained further in: it has all vocabularies.
+    A trained preset has all vocabularies, so it needs text only of the languages that are trained further.
     """
     if not recipe.languages:
         return [recipe.source, recipe.target]
@@ -64,13 +60,3 @@ def text_languages(recipe: Recipe) -> list[str]:
         return recipe.languages
     trained = {language for pair in recipe_directions(recipe) for language in pair}
     return [language for language in recipe.languages if language in trained]
-
-
-@contextlib.contextmanager
-def naming(corpus: Corpus, split: str, *languages: str) -> Iterator[None]:
-    """Add to an error about sentences where they are from: the split, and the languages' files."""
-    try:
-        yield
-    except UserError as error:
-        files = dict.fromkeys(corpus.read(split, language).where for language in languages)
-        raise UserError(f"split {split} ({', '.join(files)}): {error}") from None

@@ -1,4 +1,4 @@
-"""Where a run trains: the strategy that its user names, or that uses all devices and processes there are."""
+"""Where a run trains: the strategy that the user names, or the one that uses all devices and processes."""
 
 import contextlib
 import json
@@ -26,37 +26,37 @@ STRATEGIES = {
     "data_parallel": DataParallel,
     "model_parallel": ModelParallel,
 }
-# What each backend uses unless told otherwise: of several processes, of several devices in one process.
+# Each backend's default strategies: for several processes, and for several devices of one process.
 SEVERAL = {"tensorflow": ("multi_worker", "mirrored"), "jax": ("data_parallel", "data_parallel")}
 
 
 def open_strategy(name: str | Strategy = "") -> Strategy:
     """Return a strategy, connected to its other workers if it has any.
 
-    Call it before the backend has computed anything: TensorFlow and JAX can join other processes only then.
+    Call it before the backend computes anything: afterwards, TensorFlow and JAX cannot join other processes.
 
     Args:
-        name: one of `STRATEGIES`; or a strategy, which is returned. Empty: all that is available: the
-            processes that the environment names, else all GPUs if there are several, else one device.
+        name: one of `STRATEGIES`; or a strategy, which is returned. Empty: the processes that the environment
+            names; without any, all GPUs if there are several, else one device.
 
     Raises:
-        UserError: an unknown name, one that the backend lacks, or an environment that does not fit, such as
-            one that names processes for another backend.
+        UserError: an unknown name, a strategy that the backend lacks, or environment variables that do not
+            fit, such as processes named for another backend.
     """
     if isinstance(name, Strategy):
         return name
     backend = keras.backend.backend()
     if not name:
         _check_named_for(backend)
-        name = _what_there_is(backend)
+        name = _default(backend)
     if name not in STRATEGIES:
         raise UserError(f"there is no strategy {name!r}; {nearest(name, list(STRATEGIES))}")
     kind = STRATEGIES[name]
     if backend not in kind.backends:
-        able = [other for other, strategy in STRATEGIES.items() if backend in strategy.backends]
+        available = [other for other, strategy in STRATEGIES.items() if backend in strategy.backends]
         raise UserError(
             f"strategy {name} needs the backend {' or '.join(kind.backends)} (KERAS_BACKEND): "
-            f"{backend} has {', '.join(able)}"
+            f"{backend} has {', '.join(available)}"
         )
     try:
         opened = kind()
@@ -64,14 +64,14 @@ def open_strategy(name: str | Strategy = "") -> Strategy:
         raise
     except Exception as error:  # each backend has its own error classes
         raise UserError(
-            f"strategy {name} cannot start ({first_line(error):.160}): do all workers run, at the addresses "
-            f"in {VARIABLES[backend][0]}?"
+            f"strategy {name} cannot start ({first_line(error):.160}): check that all workers run at the "
+            f"addresses in {VARIABLES[backend][0]}"
         ) from None
     print(f"strategy {name}: {opened}")
     return opened
 
 
-def _what_there_is(backend: str) -> str:
+def _default(backend: str) -> str:
     """Return the strategy that uses everything available to the backend."""
     if backend not in SEVERAL:
         return "one"
@@ -86,18 +86,14 @@ def _what_there_is(backend: str) -> str:
 
 
 def names_processes(*backends: str) -> bool:
-    """Whether the environment names the processes of a run for one of these backends; by default for any."""
+    """Return whether the environment names processes for one of these backends; by default for any."""
     return any(
         os.environ.get(name) for backend in backends or VARIABLES for name in VARIABLES.get(backend, ())
     )
 
 
 def _check_named_for(backend: str):
-    """Refuse several processes that are named, but for another backend: each would train alone.
-
-    Raises:
-        UserError: they are; the message says which backend they are named for.
-    """
+    """Raise `UserError` if processes are named for another backend only: each would train alone."""
     if names_processes(backend):
         return
     for other, name in (("tensorflow", TF_CONFIG), ("jax", KERAS_PROCESSES[1])):
@@ -109,7 +105,7 @@ def _check_named_for(backend: str):
 
 
 def _processes(backend: str) -> int:
-    """Return how many processes the environment names for a backend; 0 if only the backend can read that."""
+    """Return how many processes the environment names for a backend; 0 if it cannot be read."""
     try:
         if backend == "jax":
             return int(os.environ.get(KERAS_PROCESSES[1]) or 0)
@@ -122,7 +118,7 @@ def _processes(backend: str) -> int:
 def local_cluster(workers: int) -> list[dict[str, str]]:
     """Return each worker's environment variables for a run of several processes on this machine.
 
-    They name the processes for TensorFlow and JAX, and the library that JAX needs for several without GPUs.
+    They name the processes for TensorFlow and for JAX, and the library with which JAX connects CPUs.
 
     Example:
 

@@ -1,7 +1,4 @@
-"""Features of pictures from a network of `keras.applications`: the input of image-text models on photographs.
-
-`kzoo features extract` calls it.
-"""
+"""`kzoo features extract`: features of pictures, computed by a network of `keras.applications`."""
 
 import hashlib
 import importlib
@@ -19,7 +16,7 @@ from kzoo.errors import UserError, first_line, nearest
 from kzoo.files import check_writable
 from kzoo.models.images import read_picture
 
-# The papers' names of VGG's layers; Keras's come after their ReLU.
+# The papers' names of VGG's layers, and Keras's; the outputs are those after ReLU.
 LAYERS = {"fc6": "fc1", "fc7": "fc2"}
 SEED = 0  # of random weights
 PIECE = 256  # rows that are summed together
@@ -36,20 +33,20 @@ def extract_features(
     replace_corrupt: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> FeatureFile:
-    """Write the features of pictures; an interrupted run resumes where it stopped.
+    """Write the features of pictures; an interrupted call resumes where it stopped.
 
     Args:
         path: the `.npy` file to write.
-        folder: where the pictures are.
+        folder: folder of the pictures.
         names: their file names, in the order of the rows; a repeated name has one row.
-        model: a network of `keras.applications`; upper and lower case do not matter.
+        model: a network of `keras.applications`, in any case.
         layer: layer whose output is the features, such as `"block5_pool"`; `"fc7"` is Keras's `fc2`. An
             output `(h, w, D_img)` becomes R = h·w regions.
         weights: `"imagenet"`, downloaded by Keras; the path of a weights file; or `"random"`.
         batch_size: int.
-        replace_corrupt: bool. Give pictures that cannot be read the mean of the others' features; otherwise
-            they are an error. A line on standard error names each.
-        progress: called with the number of pictures newly done; first with that of an earlier run.
+        replace_corrupt: bool. Give unreadable pictures the mean of the others' features, and print a line for
+            each; otherwise they are an error.
+        progress: called with the number of pictures done since its last call.
 
     Raises:
         UserError: no such network or layer, weights that do not fit, a picture that cannot be read.
@@ -71,7 +68,7 @@ def extract_features(
             yield found
 
     def complete(array: np.ndarray):
-        # Pictures that an earlier run could not read may be repaired now, or must no longer be replaced.
+        # Pictures that an earlier call could not read may be repaired now, or may now be errors.
         earlier = [row for row in _unread(array) if names[row] not in pictures.corrupt]
         again = chain.from_iterable(pictures.features([names[row] for row in earlier]))
         for row, found in zip(earlier, again, strict=True):
@@ -82,14 +79,14 @@ def extract_features(
 
 
 class _Pictures:
-    """The pictures of a folder and a network's features of them; `corrupt` has the names of unreadable ones.
+    """The pictures of a folder and their features; `corrupt` has the names of those that cannot be read.
 
     Args:
         network: returns features `(b, D_img)` or `(b, h, w, D_img)`.
         prepare: the network's preprocessing of pictures.
-        folder: where the pictures are.
+        folder: folder of the pictures.
         batch_size: b.
-        replace_corrupt: bool. Continue after pictures that cannot be read, with one line for each.
+        replace_corrupt: bool. Print a line for a picture that cannot be read, instead of raising an error.
     """
 
     def __init__(
@@ -100,19 +97,19 @@ class _Pictures:
         self.corrupt: set[str] = set()
 
     def features(self, names: list[str]) -> Iterator[np.ndarray]:
-        """Yield features in batches `(b, D_img)` or `(b, R, D_img)`, NaN for pictures that cannot be read."""
+        """Yield features in batches `(b, D_img)` or `(b, R, D_img)`; NaN for pictures that cannot be read."""
         for first in range(0, len(names), self.batch_size):
             chosen = names[first : first + self.batch_size]
             found = np.array(self.network.predict_on_batch(self.prepare(self._read(chosen))), "float32")
             found = found.reshape(len(found), *((-1,) if found.ndim == 4 else ()), found.shape[-1])
-            if not np.isfinite(found).all():  # would be mistaken for pictures that cannot be read
+            if not np.isfinite(found).all():  # NaN marks pictures that cannot be read
                 raise UserError(f"{self.network.name}'s features are NaN or infinite: give other weights")
             found[[row for row, name in enumerate(chosen) if name in self.corrupt]] = np.nan
             yield found[: len(chosen)]
 
     def _read(self, names: list[str]) -> np.ndarray:
-        """Return a batch `(b, h, w, 3)`, black where a picture is missing or cannot be read."""
-        # A network for any size, such as MobileNetV3, gets ImageNet's.
+        """Return a batch `(b, h, w, 3)`, with black pictures where none is left or one cannot be read."""
+        # A network for any size, such as MobileNetV3, gets ImageNet's size.
         size = [side or 224 for side in self.network.input_shape[1:3]]
         pictures = np.zeros((self.batch_size, *size, 3), "float32")
         for row, name in enumerate(names):
@@ -132,7 +129,7 @@ def _network(model: str, weights: str):
     if model.lower() not in networks:
         raise UserError(f"keras.applications has no {model!r}; {nearest(model.lower(), list(networks))}")
     if keras.config.image_data_format() != "channels_last":
-        raise UserError("Keras's image_data_format is not channels_last: change it in ~/.keras/keras.json")
+        raise UserError("Keras's image_data_format must be channels_last: change it in ~/.keras/keras.json")
     make = getattr(keras.applications, networks[model.lower()])
     if weights == "random":
         keras.utils.set_random_seed(SEED)
@@ -144,7 +141,7 @@ def _network(model: str, weights: str):
 
 
 def _identity(network: keras.Model, weights: str) -> tuple[str, int | None]:
-    """Return what identifies the weights: their SHA-256, or "random" and the seed."""
+    """Return the weights' SHA-256 and no seed; for random weights, "random" and their seed."""
     if weights == "random":
         return "random", SEED
     digest = hashlib.sha256()
@@ -155,19 +152,19 @@ def _identity(network: keras.Model, weights: str) -> tuple[str, int | None]:
 
 def _output(network: keras.Model, layer: str):
     name = LAYERS.get(layer, layer)
-    known = [one.name for one in network.layers]
+    known = [layer.name for layer in network.layers]
     if name not in known:
         raise UserError(f"{network.name} has no layer {layer!r}: give another; {nearest(name, known)}")
     return network.get_layer(name).output
 
 
 def _unread(array: np.ndarray) -> np.ndarray:
-    """Return the rows of pictures that could not be read: they are NaN until all others are known."""
+    """Return the rows of pictures that could not be read: they are NaN until the others' mean is known."""
     return np.flatnonzero(np.isnan(array.reshape(len(array), -1)[:, 0]))
 
 
 def _fill_with_mean(array: np.ndarray):
-    """Give pictures that could not be read the mean of the others' features; in pieces, since it is large."""
+    """Give unreadable pictures the mean of the others' features. Works in pieces: the array may be large."""
     corrupt = _unread(array)
     if len(corrupt) == len(array):
         raise UserError(f"none of the {len(array):,} pictures could be read")

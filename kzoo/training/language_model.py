@@ -1,4 +1,4 @@
-"""Training the decoder first as a language model of the target, before it sees a source."""
+"""Training a decoder as a language model of the target, before the translator."""
 
 import json
 import math
@@ -30,20 +30,20 @@ def train_language_model(
 ):
     """Train a recurrent translator's decoder without a source, once per run.
 
-    Its perplexity per subword on the validation split is printed, and written beside the weights; a resumed
-    run reads the weights from there, or resumes from the last checkpoint of this training.
+    Prints the perplexity per subword on the validation split, and writes it beside the weights. A resumed run
+    reads these weights, or resumes from the last checkpoint of this training.
 
     Args:
-        translator: its backbone has `language_model`.
-        batches: training batches, as the run's strategy shares them; their sources are ignored.
-        validation: batches of the whole validation split, not shared.
+        translator: a translator whose backbone has `language_model`.
+        batches: the worker's training batches; their sources are ignored.
+        validation: batches of the whole validation split, the same on all workers.
         epochs: int.
         folder: the run's folder.
-        preemption: the run's, with its checkpoints; this training's are made with the same settings.
+        preemption: the run's. Checkpoints are made with the settings of its checkpoints.
         verbose: as in `keras.Model.fit`.
 
     Raises:
-        UserError: it was trained on other data, or is damaged.
+        UserError: the decoder in the folder was trained on other data, or is damaged.
     """
     folder, unfinished = folder / "language_model", folder / "language_model_checkpoints"
     run = preemption.checkpoints
@@ -67,7 +67,7 @@ def train_language_model(
             if checkpoints.epoch < epochs:
                 where = checkpoints.epoch, checkpoints.batch
                 fit_from(*where, model, TargetOnly(batches), epochs, [checkpoints, preemption], verbose)
-        perplexity = word_perplexity(model, TargetOnly(validation), strategy)
+        perplexity = token_perplexity(model, TargetOnly(validation), strategy)
         print(f"language model: perplexity {perplexity:.2f} per subword on the validation split")
         result = {"epochs": epochs, "perplexity": perplexity, "data": run.data}
         with strategy.whole_folder(folder) as whole:
@@ -80,7 +80,7 @@ def train_language_model(
 
 
 def _read(model: keras.Model, folder: Path, data: str):
-    """Load the weights that an earlier start of the run has trained on the same data."""
+    """Load the weights that an earlier start of the run trained on the same data."""
     if reason := damage(folder, (WEIGHTS, RESULT)):
         raise UserError(f"{folder} is damaged ({reason}): remove it, and it is trained again")
     if json.loads((folder / RESULT).read_text()).get("data", data) != data:
@@ -88,7 +88,7 @@ def _read(model: keras.Model, folder: Path, data: str):
     model.load_weights(folder / WEIGHTS)
 
 
-def word_perplexity(model: keras.Model, batches: keras.utils.PyDataset, strategy: Strategy) -> float:
+def token_perplexity(model: keras.Model, batches: keras.utils.PyDataset, strategy: Strategy) -> float:
     """Return exp of the mean cross-entropy of all tokens, however they are batched."""
     loss, tokens, parts = 0.0, 0.0, strategy.share(batches)
     for number in range(len(batches)):

@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C: the run saves its state and ends; the same command resumes it."""
+"""SIGTERM and Ctrl-C: the run saves its state and ends, and the same command resumes it."""
 
 import contextlib
 import signal
@@ -6,15 +6,15 @@ import signal
 import keras
 
 from kzoo.training.checkpoints import Checkpoints
-from kzoo.training.signals import Told, handled
+from kzoo.training.signals import StopRequested, handled
 
 
 class Preemption(keras.callbacks.Callback):
-    """Saves and stops training at the end of the batch in which a signal arrives.
+    """Saves and stops training after the batch in which a signal arrives.
 
     SIGTERM, which schedulers send before they take a machine away, ends the run with exit status 0. Ctrl-C
-    ends it as always, with `KeyboardInterrupt`; pressed again, at once. Outside training steps, such as while
-    translations are scored, the run stops without waiting. Place it last among the callbacks.
+    ends it with `KeyboardInterrupt`; a second Ctrl-C ends it at once. Outside training steps, such as while
+    translations are scored, a run of one worker stops at once. Place it last among the callbacks.
 
     Args:
         checkpoints: the callback that saves.
@@ -23,7 +23,7 @@ class Preemption(keras.callbacks.Callback):
     def __init__(self, checkpoints: Checkpoints):
         super().__init__()
         self.checkpoints = checkpoints
-        self._waits, self._received = False, None
+        self._in_step, self._received = False, None
 
     @contextlib.contextmanager
     def listening(self):
@@ -31,64 +31,59 @@ class Preemption(keras.callbacks.Callback):
         with handled(self._receive):
             try:
                 yield self
-            except Told:
-                self._save_and_leave()
+            except StopRequested:
+                self._save_and_exit()
 
     def _receive(self, number, frame):
         if self._received and number == signal.SIGINT:
             raise KeyboardInterrupt
         self._received = self._received or number
-        if not self._waits and self._leaves_alone:
+        if not self._in_step:
+            self._stop_if_alone()
+
+    def _stop_if_alone(self):
+        """Stop at once after a signal. Several workers stop together instead, after a step."""
+        if self._received and self.checkpoints.strategy.workers == 1:
             self._stop()
 
-    @property
-    def _leaves_alone(self) -> bool:
-        """Whether it may stop at once: several workers stop together, at a step at which they ask."""
-        return bool(self._received) and self.checkpoints.strategy.workers == 1
-
     def _stop(self):
-        self._waits = True
-        raise Told
+        self._in_step = True
+        raise StopRequested
 
-    def _save_and_leave(self):
+    def _save_and_exit(self):
         epoch, batch = self.checkpoints.epoch, self.checkpoints.batch
         if batch:
             self.checkpoints.save()
         where = f"after {epoch} epochs and {batch} batches, which are saved"
         if not (epoch or batch):
-            where = "before anything was trained, or what was trained before was read"
+            where = "before the first step, or before the last checkpoint was read"
         print(f"\n{signal.Signals(self._received).name}: stopped {where}; run the same command to resume")
         if self._received == signal.SIGINT:
             raise KeyboardInterrupt
         raise SystemExit(0)
 
     def on_train_begin(self, logs=None):
-        self._waits = True
+        self._in_step = True
 
     def on_train_batch_end(self, batch, logs=None):
-        told = bool(self._received)
-        if self.checkpoints.may_stop and self.checkpoints.strategy.any_worker(told, self.checkpoints.step):
-            self._received = self._received or signal.SIGTERM  # which another worker has received
+        received, step = bool(self._received), self.checkpoints.step
+        if self.checkpoints.may_stop and self.checkpoints.strategy.any_worker(received, step):
+            self._received = self._received or signal.SIGTERM  # another worker has received it
             self._stop()
 
     def on_train_end(self, logs=None):
-        self.leave_at_once()
-
-    def leave_at_once(self):
-        """From now on, let a signal end the run at once."""
-        self._waits = False
-        if self._leaves_alone:
-            self._stop()
+        self._in_step = False
+        self._stop_if_alone()
 
     def scoring(self, score: keras.callbacks.Callback) -> list[keras.callbacks.Callback]:
-        """Return callbacks that let a signal end a score after an epoch at once: nothing of it is kept."""
-        before = keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: self.leave_at_once())
+        """Return callbacks around an epoch's scoring, which a signal may end at once: it saves nothing."""
+        before = keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: self.on_train_end())
         after = keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: self.on_train_begin())
         return [before, score, after]
 
     @contextlib.contextmanager
     def saving(self, checkpoints: Checkpoints):
-        """Save to other checkpoints if a signal ends the block."""
+        """Save to other checkpoints while the block runs."""
         own, self.checkpoints = self.checkpoints, checkpoints
         yield
-        self.checkpoints = own
+        self.checkpoints = own  # but not after a signal, which is still to be saved to the others

@@ -1,4 +1,4 @@
-"""`kzoo prepare`: writes a recipe's training text as shards, in memory that does not grow with the text."""
+"""`kzoo prepare`: writes a recipe's training text as shards, in constant memory."""
 
 import contextlib
 import dataclasses
@@ -47,14 +47,14 @@ def prepare(
     progress: Callable = silent,
     pairs_per_shard: int = PAIRS,
 ) -> Shards:
-    """Write a recipe's training text as shards; the recipe's `shards` then names their folder for training.
+    """Write a recipe's training text as shards. To train on them, set the recipe's `shards` to their folder.
 
-    The text is read twice: to check it and to draw the pairs that subwords are learned from, then to tokenize
-    it; with `source_characters`, once more in between. Files are never loaded whole; a named corpus is. The
-    folder appears complete or not at all.
+    The text is read twice: first to check it and to draw the pairs that subwords are learned from, then to
+    tokenize it; with `source_characters`, once more in between. Files are read in parts; a named corpus is
+    loaded whole. The folder appears complete or not at all.
 
     Args:
-        recipe: with a `source` and a `target`.
+        recipe: has a `source` and a `target`.
         folder: folder to write; earlier shards there are replaced.
         processes: int. Number of processes that tokenize; one per core by default. The shards do not depend
             on it. With more than one, a script must call this under `if __name__ == "__main__":`.
@@ -63,11 +63,11 @@ def prepare(
         pairs_per_shard: int.
 
     Raises:
-        UserError: something is wrong with the text, the recipe, the folder or the disk.
+        UserError: the text, the recipe or the folder cannot be used, or the disk is full.
     """
-    # As it will be trained on the shards.
+    # Check the recipe as it will be trained.
     recipe, folder = check_recipe(dataclasses.replace(recipe, shards=str(folder))), Path(folder)
-    shard_settings(recipe)  # raises now if shards cannot have the text's form
+    settings = shard_settings(recipe)
     check_installed()
     check_replaceable(folder, INDEX)
     read = training_pairs(recipe)
@@ -76,7 +76,7 @@ def prepare(
             count, digest, sample = survey(read(), recipe, advance)
         source, target = ([pair[side] for pair in sample] for side in (0, 1))
         if recipe.source_characters:
-            source = (pair[0] for pair in read())  # of all, not only of the sample
+            source = (pair[0] for pair in read())  # characters are learned from all pairs
         tokenizers = learned_tokenizers(recipe, unfinished, source, target)
         vocabularies = sorted(path.name for path in unfinished.iterdir())
         shards = max(1, round(count / pairs_per_shard))
@@ -92,7 +92,7 @@ def prepare(
             "files": [Path(file).name for file in recipe.train],
             "sha256": digest,
         }
-        write_index(unfinished, shard_settings(recipe), text, vocabularies, encoding.dtype, rows, unknown)
+        write_index(unfinished, settings, text, vocabularies, encoding.dtype, rows, unknown)
     return Shards(folder)
 
 
@@ -106,7 +106,7 @@ def training_pairs(recipe: Recipe) -> Callable[[], Iterator[tuple[str, str]]]:
 
 
 class Digested:
-    """An iterator over sentence pairs, with the SHA-256 of those that it has yielded."""
+    """An iterator over sentence pairs that computes the SHA-256 of those that it yields."""
 
     def __init__(self, pairs: Iterator[tuple[str, str]]):
         self._pairs, self._sha256 = pairs, hashlib.sha256()
@@ -126,9 +126,9 @@ class Digested:
 def survey(
     pairs: Iterator[tuple[str, str]], recipe: Recipe, advance: Callable[[int], None]
 ) -> tuple[int, str, list[tuple[str, str]]]:
-    """Return the number of pairs, the SHA-256 of their text, and `SAMPLE` of them, drawn by the seed.
+    """Return the number of pairs, the SHA-256 of their text, and a random sample of at most `SAMPLE` pairs.
 
-    If there are no more than that, the sample is all of them, in their order.
+    A sample of all pairs keeps their order.
 
     Raises:
         UserError: a language has no sentence, or the text cannot be read.
@@ -151,7 +151,7 @@ def survey(
 
 
 def make_encoding(tokenizers: list, shards: int, seed: int) -> Encoding:
-    """Return how the tokenizers encode text, without the tokenizers: they would load a backend."""
+    """Return how the tokenizers encode text. The tokenizers themselves would load a backend."""
     size = max(tokenizer.vocabulary_size() for tokenizer in tokenizers)
     source, target = map(_encoder, (tokenizers[0], tokenizers[-1]))
     return Encoding(source, target, END, UNKNOWN, "<u2" if size <= 1 << 16 else "<u4", shards, seed)

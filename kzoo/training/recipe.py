@@ -1,7 +1,7 @@
-"""A recipe: everything that an experiment's result depends on, read from a short TOML file.
+"""A recipe: everything that an experiment's result depends on, in a short TOML file.
 
-`Recipe` declares each key once: type and bounds, default, meaning, when it has an effect, whether a resumed
-run may change it.
+`Recipe` declares each key once: its type and bounds, its default, what it means, when it has an effect, and
+whether a resumed run may change it.
 """
 
 import dataclasses
@@ -25,7 +25,7 @@ from kzoo.presets.shelf import MODULES, builder_module, is_builder
 # The zoo's own recipes: in a clone; in an installation.
 FOLDERS = (Path(__file__).parents[2] / "training", Path(__file__).parents[1] / "recipes")
 
-# Up to what Keras's and TensorFlow's 32-bit counters hold; batches, up to what could be in memory.
+# The limits fit Keras's and TensorFlow's 32-bit counters; those of batches, a machine's memory.
 Whole = Annotated[int, Meta(ge=0, le=10**9)]
 Positive = Annotated[int, Meta(ge=1, le=10**9)]
 Amount = Annotated[float, Meta(ge=0)]
@@ -34,7 +34,7 @@ HeldOut = list[str] | Positive | Annotated[float, Meta(gt=0, lt=1)]
 
 
 class Use(NamedTuple):
-    """When keys have an effect; a value of theirs that would change nothing is refused."""
+    """When keys have an effect. A value that would change nothing is an error."""
 
     holds: Callable[["Recipe"], bool]
     otherwise: str
@@ -43,16 +43,15 @@ class Use(NamedTuple):
 TWO_LANGUAGES = Use(lambda recipe: not recipe.languages, "a multilingual model")
 SEVERAL_LANGUAGES = Use(lambda recipe: bool(recipe.languages), "a model of one direction")
 NOT_DIRECTIONS = Use(lambda recipe: not recipe.directions, "directions")
-NOT_SENTENCES = Use(lambda recipe: not recipe.sentences, "sentences, which is the batches' size")
+NOT_SENTENCES = Use(lambda recipe: not recipe.sentences, "sentences, which sets the batch size")
 NOAM = Use(lambda recipe: recipe.optimizer == "noam", "optimizer {recipe.optimizer}")
 CONSTANT_RATE = Use(
-    lambda recipe: recipe.optimizer != "noam",
-    "optimizer noam, whose rate is rate_factor's; adam or sgd has one",
+    lambda recipe: recipe.optimizer != "noam", "optimizer noam, which has rate_factor instead"
 )
 NOT_CHARACTERS = Use(lambda recipe: not recipe.source_characters, "source_characters")
-OWN_FILES = Use(lambda recipe: recipe.corpus == "files", 'another corpus than "files"')
+OWN_FILES = Use(lambda recipe: recipe.corpus == "files", 'a corpus other than "files"')
 BUILDER = Use(
-    lambda recipe: is_builder(recipe.preset), "{recipe.preset}, which is trained and has its vocabularies"
+    lambda recipe: is_builder(recipe.preset), "{recipe.preset}, which is trained and has its own vocabularies"
 )
 
 
@@ -60,11 +59,11 @@ def key(default: Any, text: str, *uses: Use, may_differ: bool = False, path: boo
     """Declare a key.
 
     Args:
-        default: its value in a recipe without it.
+        default: its value if the recipe does not set it.
         text: what it means.
         uses: when it has an effect; always by default.
-        may_differ: whether a resumed run may change it, as it changes no training step.
-        path: whether it holds paths, which are relative to the recipe's folder.
+        may_differ: whether a resumed run may change it, because no training step depends on it.
+        path: whether its value is a path, relative to the recipe's folder.
     """
     about = {"text": text, "uses": uses, "may_differ": may_differ, "path": path}
     if default in ([], {}):
@@ -74,98 +73,97 @@ def key(default: Any, text: str, *uses: Use, may_differ: bool = False, path: boo
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is trained, on what, and how."""
+    """What to train, on which text, and how."""
 
     preset: str = key(
         dataclasses.MISSING,
-        """builder in `kzoo.presets`, such as `"pope_tiny"`; or a trained preset, as `kzoo.presets.load` takes
-        it, which is fine-tuned: it keeps its vocabularies, and the optimizer starts anew.""",
+        """a builder in `kzoo.presets`, such as `"pope_tiny"`; or a trained preset to fine-tune, as
+        `kzoo.presets.load` takes it: it keeps its vocabularies, and the optimizer starts anew.""",
     )
     corpus: str = key(
-        dataclasses.MISSING, """name of a corpus; or `"files"`, with `train`, `val` and `test`."""
+        dataclasses.MISSING, """a corpus's name; or `"files"`, with `train`, `val` and `test`."""
     )
-    source: str = key("", "language that a model of one direction translates from.", TWO_LANGUAGES)
-    target: str = key("", "language that it translates to.", TWO_LANGUAGES)
+    source: str = key("", "source language of a model of one direction.", TWO_LANGUAGES)
+    target: str = key("", "target language of a model of one direction.", TWO_LANGUAGES)
     languages: list[str] = key([], "languages of a multilingual model, instead of `source` and `target`.")
     centre: str = key(
         "",
-        "multilingual: only pairs with this language; empty: all pairs.",
+        "multilingual: train only directions from and to this language; empty: all directions.",
         SEVERAL_LANGUAGES,
         NOT_DIRECTIONS,
     )
     left_out: str = key(
         "",
-        """multilingual: two languages, such as `"de-fr"`, left out in both directions.""",
+        """multilingual: two languages, such as `"de-fr"`; neither of their directions is trained.""",
         SEVERAL_LANGUAGES,
         NOT_DIRECTIONS,
     )
-    # Has an effect on directions: none, but recipes that directions narrow have it.
+    # Without effect beside `directions`, but allowed: the papers' tables add `directions` to recipes with it.
     monolingual: bool = key(False, "multilingual: also pair each language with itself.", SEVERAL_LANGUAGES)
     directions: list[str] = key(
         [],
-        """multilingual: such as `["en-de"]`, instead of those that `centre`, `left_out` and `monolingual`
-        choose.""",
+        """multilingual: the directions to train, such as `["en-de"]`, instead of those that `centre`,
+        `left_out` and `monolingual` choose.""",
         SEVERAL_LANGUAGES,
     )
     pair_weights: dict = key(
         {},
-        """multilingual: each pair's share of the batches, by a name such as `"de-fr"`; empty: the pairs take
-        turns, each with batches in proportion to its text.""",
+        """multilingual: each direction's share of the batches, such as `{de-fr = 2, fr-de = 1}`; empty: in
+        proportion to its text.""",
         SEVERAL_LANGUAGES,
     )
     batches_per_epoch: Whole = key(
-        0, "multilingual: batches between validations; 0: one pass over all pairs.", SEVERAL_LANGUAGES
+        0, "multilingual: batches per epoch; 0: one pass over the text of all directions.", SEVERAL_LANGUAGES
     )
     validation_sentences: Whole = key(
         0,
-        """multilingual: number of sentences of the validation split that are scored in each direction after
-        an epoch; 0: all.""",
+        "multilingual: number of validation sentences scored in each direction after an epoch; 0: all.",
         SEVERAL_LANGUAGES,
     )
     model: dict = key(
         {},
-        """arguments given to the builder, such as `{"num_layers": 2}`; or, for a trained preset, to
-        `kzoo.presets.load`, such as `{"dropout": 0.1}`.""",
+        """arguments of the builder, such as `{num_layers = 2}`; for a trained preset, arguments of
+        `kzoo.presets.load`, such as `{dropout = 0.1}`.""",
     )
     train: list[str] = key(
         [],
-        """for `"files"`: aligned text files, one per language (`source`, `target`; or those of `languages`
-        that are trained, in that order), or one table, `"my.tsv"` (or `.csv`).""",
+        """for `"files"`: text files aligned by line, one per language (`source`, `target`; or those of
+        `languages` that are trained, in that order); or one table, `"my.tsv"` (or `.csv`).""",
         OWN_FILES,
         path=True,
     )
     val: HeldOut = key(
         [],
-        """for `"files"`: as `train`; or a number: how many rows of `train` it takes or, below 1, which share,
-        so that no sentence stands in two splits.""",
+        """for `"files"`: files, as `train`; or the part of `train` to hold out: a number of rows or, below 1,
+        a share. No sentence is in two splits.""",
         OWN_FILES,
         path=True,
     )
     test: HeldOut = key(
         [],
-        'for `"files"`: as `val`; more files are further references.',
+        'for `"files"`: as `val`. Further files are further references.',
         OWN_FILES,
         may_differ=True,
         path=True,
     )
     columns: list[Positive | str] = key(
         [],
-        """for `"files"`: the columns of tables that have more: numbers from 1, or names in their first line,
-        in the order of the languages.""",
+        """for `"files"`: the columns to read, if tables have more of them: numbers from 1, or names in their
+        first line, in the order of the languages.""",
         OWN_FILES,
     )
     shards: str = key(
         "",
-        """folder that `kzoo prepare` has made of a training text too large for memory; empty: the text itself
-        is read.""",
+        """folder written by `kzoo prepare`, for a training text too large for memory; empty: read the text
+        itself.""",
         TWO_LANGUAGES,
         BUILDER,
-        may_differ=True,  # others than those that the run began with show in their digest
+        may_differ=True,  # a digest detects shards of other text
         path=True,
     )
     images: str = key(
         "",
-        "for a model that reads images: folder with features `SPLIT.npy`; empty: the corpus's own.",
+        "for a model that reads images: folder with features `SPLIT.npy`; empty: the corpus's own images.",
         TWO_LANGUAGES,
         may_differ=True,
         path=True,
@@ -173,13 +171,13 @@ class Recipe:
     validation: str = key("val", "split that chooses the best checkpoint.")
     text: Literal["raw", "lowercased", "truecased"] = key(
         "raw",
-        """what subwords are made from: `"raw"` text; or text that is Moses-normalized and tokenized, then
+        """form of the text that is split into subwords: `"raw"`; or, normalized and tokenized by Moses,
         `"lowercased"` or `"truecased"`. Translations are plain text; with `"lowercased"`, in lower case.""",
         BUILDER,
     )
     vocabulary_size: Annotated[int, Meta(ge=5)] = key(
         8000,
-        "number of subwords: of both languages together with `joint_vocabulary`, else of each.",
+        "number of subwords: with `joint_vocabulary`, of both languages together; else of each.",
         BUILDER,
     )
     joint_vocabulary: bool = key(
@@ -187,15 +185,15 @@ class Recipe:
     )
     source_characters: Literal["", "seen", "common"] = key(
         "",
-        """`"seen"`: the source's tokens are characters, those of the training text; `"common"`: these and the
-        other common Chinese ones, for a model that reads glyphs. With either, `vocabulary_size` is the
-        target's only.""",
+        """`"seen"`: source tokens are the characters of the training text; `"common"`: these and the other
+        common Chinese characters, for a model that reads glyphs. `vocabulary_size` is then the target's
+        only.""",
         TWO_LANGUAGES,
         BUILDER,
     )
     language_model_epochs: Whole = key(
         0,
-        "epochs in which a recurrent decoder is first trained on the target alone.",
+        "epochs of training a recurrent decoder on the target alone, before the translator.",
         TWO_LANGUAGES,
         BUILDER,
     )
@@ -208,103 +206,103 @@ class Recipe:
     num_shapes: Positive = key(7, "maximum number of batch shapes.")
     too_long: Literal["error", "truncate", "drop"] = key(
         "error",
-        """what becomes of pairs of which a sentence is longer than the model's `max_length` or `tokens`:
-        `"error"`; `"truncate"`, it is cut; `"drop"`, the pair is left out.""",
+        """what happens to sentences longer than the model's `max_length` or `tokens`: `"error"`: training
+        does not start; `"truncate"`: they are cut; `"drop"`: their pairs are left out.""",
     )
     epochs: Positive = key(40, "maximum number of epochs; a resumed run may raise it.", may_differ=True)
     steps: Whole = key(0, "maximum number of weight updates; 0: no limit.")
     patience: Whole = key(
-        0, "epochs without a better validation BLEU before training stops; 0: it never stops."
+        0, "stop training after this many epochs without a better validation BLEU; 0: never."
     )
     optimizer: Literal["noam", "adam", "sgd"] = key(
-        "noam", """`"noam"`, Adam on Noam's schedule; `"adam"` or `"sgd"` at a constant rate."""
+        "noam", """`"noam"`: Adam with Noam's schedule; `"adam"` or `"sgd"`: with a constant rate."""
     )
     rate: Amount = key(1e-3, "constant learning rate.", CONSTANT_RATE)
     halve_after: Whole = key(
         0,
-        """epochs at the constant rate, which is then halved every epoch, down to 1e-5; 0: it is never
-        halved.""",
+        "epochs at the constant rate; then it is halved every epoch, down to 1e-5; 0: never halved.",
         CONSTANT_RATE,
     )
-    warmup_steps: Positive = key(4000, "of Noam's schedule.", NOAM)
-    rate_factor: Amount = key(1.0, "of Noam's schedule.", NOAM)
-    beta_2: Below1 = key(0.98, "of Adam with Noam's schedule; at least 0 and less than 1.", NOAM)
-    label_smoothing: Below1 = key(0.1, "at least 0 and less than 1.")
+    warmup_steps: Positive = key(4000, "warm-up steps of Noam's schedule.", NOAM)
+    rate_factor: Amount = key(1.0, "factor by which Noam's learning rate is multiplied.", NOAM)
+    beta_2: Below1 = key(0.98, "Adam's β₂ with Noam's schedule; at least 0 and less than 1.", NOAM)
+    label_smoothing: Below1 = key(0.1, "label smoothing of the loss; at least 0 and less than 1.")
     consistency: Amount = key(
         0.0,
-        """α of R-Drop (`ConsistentCrossEntropy`): each sentence pair is read twice, with different dropout,
-        and the predictions should agree; 0: once.""",
+        """α of R-Drop (`ConsistentCrossEntropy`): the model reads each sentence pair twice, with different
+        dropout, and its predictions should agree; 0: it reads each pair once.""",
         TWO_LANGUAGES,
     )
     clip_norm: Amount = key(0.0, "maximum norm of all gradients together; 0: no clipping.")
     accumulate: Positive = key(
         1,
-        """batches per weight update, which uses their mean gradient and counts as one of `steps`: for large
-        batches in little memory.""",
+        """batches per weight update, which uses their mean gradient and is one of `steps`: for large batches
+        in little memory.""",
     )
     precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = key("float32", "Keras dtype policy.")
-    average: Positive = key(1, "number of best checkpoints whose mean is the final weights.")
+    average: Positive = key(1, "number of best checkpoints that are averaged into the final weights.")
     checkpoint_minutes: Amount = key(
         10.0,
-        """minutes of training between checkpoints within an epoch, in addition to the one after each epoch:
-        the most that a killed run loses; 0: only after epochs.""",
+        """minutes of training between checkpoints within an epoch: the most that a killed run loses; 0: save
+        only after epochs.""",
         may_differ=True,
     )
     checkpoints_kept: Positive = key(
         3, "number of latest checkpoints kept in addition to the best.", may_differ=True
     )
-    seed: Annotated[int, Meta(ge=0, lt=2**32)] = key(1, "fixes weights, dropout and the order of batches.")
+    seed: Annotated[int, Meta(ge=0, lt=2**32)] = key(
+        1, "seed of the initial weights, dropout and the order of batches."
+    )
     beam_size: Positive | None = key(
         None,
-        """of the search that the trained preset carries; that of the preset that is fine-tuned by default,
-        else 5. Validation is greedy.""",
+        """beam size with which the trained preset translates; by default the fine-tuned preset's, else 5.
+        Validation is greedy.""",
         may_differ=True,
     )
     length_penalty: float | None = key(
-        None, "α of that search's log P / length^α; by default as `beam_size`, else 1.", may_differ=True
+        None, "α of its score log P / length^α; by default the fine-tuned preset's, else 1.", may_differ=True
     )
     gnmt: Amount | None = key(
-        None, "α of GNMT's length penalty in that search, instead of `length_penalty`.", may_differ=True
+        None, "α of GNMT's length penalty, instead of `length_penalty`.", may_differ=True
     )
     max_length: Positive | None = key(
         None,
-        """of that search: maximum length of a translation in tokens, end symbol included; 1.5 × the source's
-        + 8 by default. The model's own is `model.max_length`.""",
+        """maximum length of its translations in tokens, end symbol included; by default 1.5 × the source's
+        + 8. The model's own limit is `model.max_length`.""",
         may_differ=True,
     )
 
     @property
     def truncate(self) -> bool:
-        """Whether sentences that are too long are cut."""
+        """Whether to cut sentences that are too long."""
         return self.too_long == "truncate"
 
     def search_settings(self) -> dict:
-        """Return the settings of the trained preset's search that the recipe gives."""
+        """Return the settings of the trained preset's search; `None` where the recipe has none."""
         penalty = self.length_penalty if self.gnmt is None else GNMT(self.gnmt)
         return {"beam_size": self.beam_size, "length_penalty": penalty, "max_length": self.max_length}
 
 
-KEYS = {one.name: one for one in dataclasses.fields(Recipe)}
+KEYS = {declared.name: declared for declared in dataclasses.fields(Recipe)}
 Recipe.__doc__ += "\n\nArgs:\n" + "\n".join(
-    f"    {name}: {' '.join(one.metadata['text'].split())}" for name, one in KEYS.items()
+    f"    {name}: {' '.join(declared.metadata['text'].split())}" for name, declared in KEYS.items()
 )
 
 
 def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, ...] = ()) -> Recipe:
     """Read a recipe.
 
-    Paths in the file are relative to its folder, those in overrides to the current one.
+    Paths in the file are relative to its folder. Paths in overrides are relative to the current folder.
 
     Args:
         path: TOML file with the keys of `Recipe`, or the name of one of the zoo's recipes.
-        overrides: each `"KEY=VALUE"`, with VALUE in TOML (`epochs=3`, `model.num_layers=2`); quotes around a
-            string may be left out.
-        fixed: keys, such as `"seed"` or `"model.bridge"`, that overrides may not change, because the caller
-            sets them.
+        overrides: each `"KEY=VALUE"`, with VALUE in TOML (`epochs=3`, `model.num_layers=2`). Strings need no
+            quotes.
+        fixed: keys that the caller sets and overrides must not change, such as `"seed"` or `"model.bridge"`.
 
     Raises:
-        UserError: no such file or name, invalid TOML, an unknown key, a value of the wrong type, a missing
-            key, an override of a fixed key, a key that would change nothing.
+        UserError: no such file or name, invalid TOML, an unknown or missing key, a value of the wrong type,
+            a value that would change nothing, or an override of a fixed key.
 
     Example:
 
@@ -327,7 +325,7 @@ def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, .
 
 
 def recipe_file(recipe: str | Path) -> Path:
-    """Return the path of a recipe, which may be given by the name of one of the zoo's: "pope_multi30k".
+    """Return the path of a recipe: a file, or one of the zoo's recipes by its name, such as "pope_multi30k".
 
     Raises:
         UserError: no recipe has that name.
@@ -344,9 +342,9 @@ def recipe_file(recipe: str | Path) -> Path:
 
 
 def _from_folder(folder: Path, name: str, value):
-    """Return the value of a key, with the paths in it from `folder` on.
+    """Return a key's value, with its paths resolved from `folder`.
 
-    A preset with a slash is a path; others are names or handles.
+    A preset with a slash is a path, unless it is a handle.
     """
     if name == "preset" and isinstance(value, str):
         return _path(folder, value) if "/" in value and "://" not in value else value
@@ -362,7 +360,7 @@ def _path(folder: Path, value):
 
 
 def _override(values: dict, override: str, fixed: tuple[str, ...]):
-    """Set the value that `KEY=VALUE` gives."""
+    """Set the key of `KEY=VALUE` to its value."""
     name, separator, text = override.partition("=")
     if not separator:
         raise UserError(f"{override!r} is not KEY=VALUE, as in epochs=3")
@@ -371,7 +369,7 @@ def _override(values: dict, override: str, fixed: tuple[str, ...]):
     except tomllib.TOMLDecodeError:
         value = text.strip()
     for changed in _leaves(name.strip(), value):
-        if any(f"{changed}.".startswith(f"{one}.") for one in fixed):
+        if any(f"{changed}.".startswith(f"{key}.") for key in fixed):
             raise UserError(
                 f"{override!r}: {changed} is set by this script and cannot be overridden; see --help"
             )
@@ -384,14 +382,14 @@ def _override(values: dict, override: str, fixed: tuple[str, ...]):
 
 
 def _leaves(name: str, value) -> list[str]:
-    """Return the keys that a value sets: of a table, those of its entries."""
+    """Return the keys that a value sets: one, or for a table one per entry."""
     if not isinstance(value, dict):
         return [name]
     return [leaf for inner, entry in value.items() for leaf in _leaves(f"{name}.{inner}", entry)]
 
 
 def check_recipe(recipe: Recipe) -> Recipe:
-    """Return a recipe that may have been made in Python as if it had been read: checked, tuples as lists.
+    """Check a recipe made in Python, and return it as `read_recipe` would: with lists instead of tuples.
 
     Raises:
         UserError: as `read_recipe`.
@@ -408,12 +406,12 @@ def _checked(values: dict, where: str) -> Recipe:
 
 
 def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
-    """Return the recipe with these values, checked.
+    """Return the recipe with these values, whose types and bounds are checked.
 
     Raises:
-        UserError: an unknown key, a value of the wrong type, a missing key.
+        UserError: an unknown or missing key, a value of the wrong type, or values that exclude each other.
     """
-    if isinstance(values.get("truncate"), bool):  # in runs of before `too_long`
+    if isinstance(values.get("truncate"), bool):  # from a run older than `too_long`
         others = {name: value for name, value in values.items() if name != "truncate"}
         values = {"too_long": "truncate" if values["truncate"] else "error", **others}
     for name in {"train", "val", "test"} & values.keys():
@@ -422,7 +420,7 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
     for name, value in values.items():
         if name not in KEYS:
             raise UserError(
-                f"{where} has an unknown key {name!r} (one of the model's would be model.{name}); "
+                f"{where} has an unknown key {name!r} (an argument of the model is model.{name}); "
                 f"{nearest(name, list(KEYS))}"
             )
         if isinstance(value, float) and not math.isfinite(value):
@@ -438,7 +436,7 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
 
 
 def _fault(values: dict, error: str) -> str:
-    """Return what is wrong with a value, by msgspec's error: "Expected `int` >= 1 - at `$.epochs`"."""
+    """Return what is wrong with a value, from an error such as "Expected `int` >= 1 - at `$.epochs`"."""
     expected, name = re.fullmatch(r"(.*) - at `\$\.(\w+).*", error).groups()
     if choices := typing.get_args(KEYS[name].type) * expected.startswith("Invalid enum value"):
         return f"{name} is {values[name]!r}, not one of {', '.join(choices)}"
@@ -451,41 +449,41 @@ def _check_together(recipe: Recipe, where: str):
     if bool(recipe.languages) == bool(recipe.source and recipe.target):
         raise UserError(f"{where} needs source and target, or languages for a multilingual model")
     for code in (recipe.source, recipe.target, *recipe.languages):
-        if "/" in code or "\\" in code or code == "..":  # presets name no paths
-            raise UserError(f"{where}: a language's code has no slashes, unlike {code!r}")
+        if "/" in code or "\\" in code or code == "..":  # vocabularies' file names contain the code
+            raise UserError(f"{where}: language code {code!r} has a slash: use letters, digits and hyphens")
     if taken := {"dtype", "name"} & recipe.model.keys():
         raise UserError(
-            f"{where}: model has {', '.join(sorted(taken))}: precision sets the dtype, and preset the name"
+            f"{where}: model cannot set {', '.join(sorted(taken))}: precision sets the dtype, preset the name"
         )
     if recipe.length_penalty is not None and recipe.gnmt is not None:
         raise UserError(f"{where}: length_penalty and gnmt exclude each other: keep one of them")
     if recipe.shards and recipe.images:
-        raise UserError(f"{where}: shards hold text: leave out images, or train without shards")
+        raise UserError(f"{where}: shards hold text only: remove images, or train without shards")
     own_splits = not (isinstance(recipe.val, list) and isinstance(recipe.test, list))
     if own_splits and (recipe.shards or recipe.images):
         raise UserError(
-            f"{where}: shards and images are of splits that have files: name files as val and test"
+            f"{where}: with shards or images, val and test cannot be parts of train: give files for both"
         )
 
 
 def _check_has_effect(recipe: Recipe, where: str):
-    """Refuse a key whose value is not its default and would change nothing."""
+    """Refuse values that would change nothing, unless they are the default."""
     defaults = vars(Recipe(recipe.preset, recipe.corpus))
-    changed = [one for name, one in KEYS.items() if getattr(recipe, name) != defaults[name]]
-    for use in dict.fromkeys(use for one in changed for use in one.metadata["uses"]):
+    changed = [declared for name, declared in KEYS.items() if getattr(recipe, name) != defaults[name]]
+    for use in dict.fromkeys(use for declared in changed for use in declared.metadata["uses"]):
         if use.holds(recipe):
             continue
-        names = ", ".join(one.name for one in changed if use in one.metadata["uses"])
+        names = ", ".join(declared.name for declared in changed if use in declared.metadata["uses"])
         otherwise = use.otherwise.format(recipe=recipe)
-        near = nearest(recipe.preset, list(MODULES)) if use is BUILDER else ""  # it may be misspelt
-        known = f" (or, for a builder: {near})" if near.startswith("did you mean") else ""
+        near = nearest(recipe.preset, list(MODULES)) if use is BUILDER else ""  # a misspelt builder?
+        known = f" (among builders: {near})" if near.startswith("did you mean") else ""
         raise UserError(
-            f"{where}: {names} would change nothing with {otherwise}{known}: leave it out, or at its default"
+            f"{where}: {names} would change nothing with {otherwise}{known}: remove it, or keep its default"
         )
 
 
 def check_languages(recipe: Recipe, several: bool):
-    """Refuse a preset of several languages in a recipe of one direction, and the other way round."""
+    """Refuse a multilingual preset in a recipe of one direction, and the other way round."""
     if several != bool(recipe.languages):
         needs = "languages" if several else "source and target"
         raise UserError(f"preset {recipe.preset} needs {needs} in its recipe")

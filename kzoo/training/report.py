@@ -1,4 +1,4 @@
-"""What a run reports: its history, TensorBoard's curves, and the table of its speed at the end."""
+"""A run's history, TensorBoard's curves, and the table of its speed."""
 
 import csv
 import importlib.util
@@ -24,8 +24,8 @@ class History(keras.callbacks.Callback):
 
     Args:
         path: the file.
-        checkpoints: they keep the history; place them before this callback.
-        patience: int. Epochs without a better validation BLEU before training stops; 0: it never stops.
+        checkpoints: callback with the history; place it before this callback.
+        patience: int. Stop after this many epochs without a better validation BLEU; 0: never.
     """
 
     def __init__(self, path: Path, checkpoints: Checkpoints, patience: int):
@@ -34,7 +34,7 @@ class History(keras.callbacks.Callback):
 
     @property
     def out_of_patience(self) -> bool:
-        """Whether the last epochs brought no better validation BLEU."""
+        """Whether the last `patience` epochs brought no better validation BLEU."""
         scores = [row["val_bleu"] for row in self.checkpoints.history]
         last = scores[-self.patience :]
         return (
@@ -47,7 +47,7 @@ class History(keras.callbacks.Callback):
             self.model.stop_training = True
 
     def write(self):
-        """Write the file, on the worker that writes the run's folder."""
+        """Write the file; only the chief does."""
         if not self.checkpoints.strategy.is_chief:
             return
         history = self.checkpoints.history
@@ -59,8 +59,8 @@ class History(keras.callbacks.Callback):
 
 
 def curves(folder: Path) -> list[keras.callbacks.Callback]:
-    """Return the callback that writes TensorBoard's log, through TensorFlow; none if one is missing."""
-    # keras-hub brings TensorFlow without TensorBoard.
+    """Return the callback that writes TensorBoard's log; none if TensorFlow or TensorBoard is missing."""
+    # keras-hub installs TensorFlow without TensorBoard.
     missing = [name for name in ("tensorflow", "tensorboard") if importlib.util.find_spec(name) is None]
     if missing:
         print(f"{' and '.join(missing)}: not installed; this run has no TensorBoard log, only history.csv")
@@ -69,7 +69,7 @@ def curves(folder: Path) -> list[keras.callbacks.Callback]:
 
 
 class Curves(keras.callbacks.TensorBoard):
-    """Keras's callback, whose log is complete after each epoch; a failure to write it is one line."""
+    """Keras's callback, with a log that is complete after each epoch, and errors in one line."""
 
     def on_epoch_end(self, epoch, logs=None):
         try:
@@ -77,24 +77,24 @@ class Curves(keras.callbacks.TensorBoard):
             for writer in self._writers.values():
                 writer.flush()
         except Exception as error:
-            if not type(error).__module__.startswith("tensorflow"):  # not imported for its errors' names
+            if not type(error).__module__.startswith("tensorflow"):
                 raise
-            reason = str(error).splitlines()[0].rpartition("; ")[2]  # what follows the operation and the file
+            reason = str(error).splitlines()[0].rpartition("; ")[2]  # after the operation and the file
             raise UserError(f"{self.log_dir}: cannot be written ({reason})") from None
 
 
 @dataclass
 class Account:
-    """Sums over batches.
+    """Counts over batches.
 
     Args:
         batches: int. Number of batches.
-        sentences: int. Number of sentences in them.
-        source_tokens, target_tokens: int. Tokens, end symbols included, padding excluded.
+        sentences: int. Number of their sentences.
+        source_tokens, target_tokens: int. Tokens, with end symbols, without padding.
         source_types: int. Distinct source tokens of each batch, summed.
-        places: int. Tokens of both sides, padding included.
-        squares: int. Sum over the sentences of the longer side's length².
-        seconds: float. Time spent making the batches, during the training steps or before them.
+        places: int. Tokens of both sides, with padding.
+        squares: int. Sum of the longer side's length² over the sentences.
+        seconds: float. Time spent making the batches, also ahead of the training steps.
     """
 
     batches: int = 0
@@ -108,7 +108,7 @@ class Account:
 
     @property
     def padding(self) -> float:
-        """The share of padding among all tokens."""
+        """Share of padding among all tokens."""
         return 1 - (self.source_tokens + self.target_tokens) / max(1, self.places)
 
     def add(self, inputs: dict, labels, seconds: float):
@@ -125,10 +125,10 @@ class Account:
 
 
 class CountedBatches(WrappedBatches):
-    """Batches that are counted in their `account` as they are made.
+    """Batches that count themselves in `account` as they are made.
 
     Args:
-        batches: `Batches`, or others that return `(inputs, labels, weights)`.
+        batches: `(inputs, labels, weights)` each, such as `Batches`.
     """
 
     def __init__(self, batches: keras.utils.PyDataset):
@@ -143,15 +143,15 @@ class CountedBatches(WrappedBatches):
 
 
 class RunReport(keras.callbacks.Callback):
-    """Logs each epoch's speed, and reports that of the run at its end.
+    """Logs each epoch's speed, and reports the run's speed at its end.
 
     It logs an epoch's seconds, target tokens per second, and the share of its time spent making batches.
     Place it before the callbacks that read or add times.
 
     Args:
         batches: the training batches, of all workers.
-        checkpoints: they keep the time of an epoch over several starts of a run.
-        began: time of `time.perf_counter` at which the run was started.
+        checkpoints: callback with the time of an epoch over all starts of the run.
+        began: `time.perf_counter()` at the start of the run.
         devices: int. Number of devices that train together.
     """
 
@@ -160,7 +160,7 @@ class RunReport(keras.callbacks.Callback):
         self.batches, self.account, self.checkpoints = batches.batches, batches.account, checkpoints
         self.devices, self.epochs = devices, []
         self._began, self._training, self._first_step, self._steps = began, None, None, 0
-        self._earlier = 0.0  # seconds of earlier starts, whose batches the account has not seen
+        self._earlier = 0.0  # seconds of earlier starts, whose batches are not in the account
         self._peak = 0
 
     def on_train_begin(self, logs=None):
@@ -178,21 +178,21 @@ class RunReport(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         seconds = self.checkpoints.seconds
         tokens = self.batches.num_tokens * self.checkpoints.batch / len(self.batches)
-        here = seconds - self._before  # 0 if only the score was left
+        here = seconds - self._before  # 0 if the epoch only had to be scored
         share = (self.account.seconds - self._made) / here if here else 0.0
         logs |= {"seconds": seconds, "tokens_per_second": tokens / seconds, "input_share": share}
-        self.epochs.append(logs)  # itself, to which later callbacks add
+        self.epochs.append(logs)  # no copy: later callbacks add to it
 
     def on_train_end(self, logs=None):
-        self._peak = peak_memory()  # before what the report itself holds, and a copy of the model
+        self._peak = peak_memory()  # before the report and a copy of the model take memory
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return the measurements as pairs of name and value; none if no epoch was trained."""
+        """Return the measurements as names and values; none if no epoch was trained."""
         if not self.epochs or not self.account.batches:
             return []
         account, now = self.account, time.perf_counter()
         whole, before = now - self._began, self._training - self._began
-        # Batches are made ahead: a short run does not train on all that were counted.
+        # Batches are made ahead, so a short run does not train on all that were counted.
         trained = self._steps / account.batches
         training, validation = (
             sum(epoch.get(name, 0.0) for epoch in self.epochs) for name in ("seconds", "val_seconds")
@@ -256,7 +256,7 @@ def peak_memory() -> int:
         if statistics:
             return statistics["peak_bytes_in_use"]
     status = Path("/proc/self/status")
-    # On Linux the other count begins with what the process that started this one held.
+    # Linux's `ru_maxrss` includes the peak of the process that started this one.
     found = re.search(r"^VmHWM:\s+(\d+) kB$", status.read_text(), re.M) if status.is_file() else None
     if found:
         return int(found[1]) * 1024

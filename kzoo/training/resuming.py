@@ -1,4 +1,4 @@
-"""Keras's `fit`, started where a run was stopped, even in the middle of an epoch."""
+"""Keras's `fit`, started where a run stopped, even within an epoch."""
 
 import keras
 
@@ -19,8 +19,8 @@ def fit_from(
 
     Args:
         epoch: int. Number of epochs already trained and scored.
-        batch: int. Number of batches of the next epoch already trained; if all, it still has to be scored.
-            Not all but one: Keras would infer a shape of its own from a single batch.
+        batch: int. Number of batches of the next epoch already trained. If all, the epoch is only scored. Not
+            all but one, because Keras would infer a fixed shape from a single batch.
         model: compiled.
         batches: `Batches` or `PairBatches`.
         epochs, callbacks, verbose: as in `keras.Model.fit`.
@@ -35,7 +35,7 @@ def fit_from(
     model.stop_training = False
     try:
         if batch:
-            # `fit` ends an epoch before it begins: its first is of this number.
+            # `fit` calls `on_epoch_end` before its first epoch, so epochs have the order of the next number.
             batches.start_epoch(epoch + 1)
             if batch == len(batches):
                 _end_epoch(epoch, model, callbacks)
@@ -57,9 +57,9 @@ def fit_from(
 
 
 class _ThisEpoch(keras.callbacks.Callback):
-    """Ends `fit` after an epoch, and keeps whether another callback would have.
+    """Ends `fit` after one epoch, and remembers whether another callback asked to stop.
 
-    With `epochs` of one more than that epoch, Keras would show this as their number.
+    Setting `epochs` instead would change the number of epochs that Keras shows.
     """
 
     def on_epoch_end(self, epoch, logs=None):
@@ -67,7 +67,7 @@ class _ThisEpoch(keras.callbacks.Callback):
 
 
 def _end_epoch(epoch: int, model: keras.Model, callbacks: list[keras.callbacks.Callback]):
-    """Do what `fit` does after an epoch's last batch."""
+    """End an epoch as `fit` does after its last batch."""
     listed = keras.callbacks.CallbackList(callbacks, model=model)
     listed.on_train_begin()
     listed.on_epoch_begin(epoch)
@@ -76,7 +76,7 @@ def _end_epoch(epoch: int, model: keras.Model, callbacks: list[keras.callbacks.C
 
 
 class _Remembering(WrappedBatches):
-    """Batches that remember why one could not be made: TensorFlow raises its own error instead."""
+    """Batches that remember the error of making one; TensorFlow replaces it with its own."""
 
     def __init__(self, batches: keras.utils.PyDataset):
         super().__init__(batches)

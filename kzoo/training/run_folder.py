@@ -1,4 +1,4 @@
-"""A run's folder: whether a run may start or resume in it, which one process at a time does."""
+"""A run's folder: it is locked by one process, and records the recipe with which its run can resume."""
 
 import contextlib
 import dataclasses
@@ -24,13 +24,13 @@ LANGUAGE_MODEL = ("language_model", "language_model_checkpoints")  # trained bef
 RATES = {"optimizer"} | {
     name for name, key in KEYS.items() if {NOAM, CONSTANT_RATE} & {*key.metadata["uses"]}
 }
-LOCK = ".lock"  # kept when a run ends; one that is refused removes it with all that it wrote
+LOCK = ".lock"  # stays when a run ends
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP)  # some network file systems
 
 
 @contextlib.contextmanager
 def one_process(folder: Path) -> Iterator[None]:
-    """Keep other processes from training in a folder until the block ends, or this process ends in any way.
+    """Lock a run's folder against other processes while the block and this process run.
 
     Args:
         folder: the run's folder; created if it is missing.
@@ -42,7 +42,7 @@ def one_process(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock.acquire()
-        with contextlib.suppress(OSError):  # a full disk: the lock holds even without a name
+        with contextlib.suppress(OSError):  # on a full disk, the lock holds without this text
             (folder / LOCK).write_text(f"process {os.getpid()} on {socket.gethostname()}\n")
     except filelock.Timeout:
         raise UserError(f"{folder}: {_holder(folder)} trains here; stop it, or give another folder") from None
@@ -66,11 +66,11 @@ def _holder(folder: Path) -> str:
 def claim(folder: Path, recipe: Recipe):
     """Write the recipe into a folder, or check that the run in it can resume with this recipe.
 
-    If nothing is trained yet, the run starts again, with vocabularies learned from its present text.
+    If nothing is trained yet, the run starts again, with vocabularies learned from the present text.
 
     Raises:
-        UserError: a preset, or a run's without its checkpoints, is there; another recipe was trained there;
-            its recipe cannot be read; or the folder holds files that are not a run's.
+        UserError: the folder holds a preset, a trained preset without its checkpoints, a run of another
+            recipe, an unreadable recipe, or files that are not a run's.
     """
     if _holds_this_run(folder, recipe):
         return
@@ -94,35 +94,33 @@ def claim(folder: Path, recipe: Recipe):
 
 
 def _holds_this_run(folder: Path, recipe: Recipe) -> bool:
-    """Return whether checkpoints of this recipe's run are in a folder; refuse what is of another."""
+    """Return whether a folder has checkpoints of this recipe's run; refuse those of another run."""
     from kzoo.training.checkpoints import saved_in  # imports Keras, which reading a recipe does not need
 
     if any((folder / mark).is_file() for mark in MARKS):
-        raise UserError(
-            f"{folder} holds a preset, which would be used in place of the trained one: give another folder"
-        )
+        raise UserError(f"{folder} holds a preset, which would hide the trained one: give another folder")
     trained = [epoch for epoch, _, _ in saved_in(folder / "checkpoints")]
     if (folder / "preset").exists() and not trained:
         raise UserError(f"{folder} holds a trained preset without its checkpoints: give another folder")
     if trained:
-        _check_goes_on(folder, recipe, max(trained))
+        _check_can_resume(folder, recipe, max(trained))
     return bool(trained)
 
 
-def _check_goes_on(folder: Path, recipe: Recipe, epochs: int):
-    """Refuse a recipe other than the trained one, or fewer epochs."""
+def _check_can_resume(folder: Path, recipe: Recipe, epochs: int):
+    """Refuse a recipe other than the trained one, or with fewer epochs."""
     if differing := _differing(folder, recipe):
-        way = "give another folder, or the recipe that the run began with"
+        remedy = "give another folder, or the recipe that the run began with"
         if RATES.issuperset(differing):
-            way = (
-                f"to train its model on at another rate, fine-tune it: end the run with epochs={epochs}, "
+            remedy = (
+                f"to continue at another learning rate, fine-tune: end the run with epochs={epochs}, "
                 f"then train a recipe with preset = {str(folder)!r} in another folder"
             )
-        raise UserError(f"{folder} holds a run with another {', '.join(differing)}: {way}")
+        raise UserError(f"{folder} holds a run with another {', '.join(differing)}: {remedy}")
     if _may_have_begun_with_another_penalty(folder, recipe):
         print(
-            f"{folder} was begun by an earlier version: if its bridge's penalty had the weight 1, now 1/64, "
-            "stop and write penalty_weight = 1 and use_bias = false under model in the recipe and in the "
+            f"{folder} was begun by an earlier version: if its bridge's penalty had the weight 1 (now 1/64), "
+            "stop, and set model.penalty_weight = 1 and model.use_bias = false in the recipe and in the "
             f"run's {RECIPE}"
         )
     if recipe.epochs < epochs:
@@ -133,9 +131,9 @@ def _check_goes_on(folder: Path, recipe: Recipe, epochs: int):
 
 
 def _may_have_begun_with_another_penalty(folder: Path, recipe: Recipe) -> bool:
-    """Return whether a bridge's run may be of before the presets' penalty had the weight 1/64.
+    """Return whether a bridge's run may be older than the penalty weight 1/64 of its presets.
 
-    The key `gnmt` came after that, so what records it is younger.
+    The key `gnmt` is younger than this weight: a run that records it is, too.
     """
     of_bridge = is_builder(recipe.preset) and builder_module(recipe.preset) == "attention_bridge"
     known = "penalty_weight" in recipe.model or "gnmt" in json.loads((folder / RECIPE).read_text("utf-8"))
@@ -143,15 +141,15 @@ def _may_have_begun_with_another_penalty(folder: Path, recipe: Recipe) -> bool:
 
 
 def _differing(folder: Path, recipe: Recipe) -> list[str]:
-    """Return the keys that change training steps and whose values differ in the folder's recipe."""
+    """Return the keys that affect training and whose values differ in the folder's recipe."""
     recipes = _recorded(folder / RECIPE), recipe
-    # As read from a file: with tuples as lists.
+    # JSON turns tuples into lists.
     before, now = (json.loads(json.dumps(dataclasses.asdict(values))) for values in recipes)
     return [key for key in now if before[key] != now[key] and not _may_differ(key, before[key], now[key])]
 
 
 def _may_differ(key: str, *values) -> bool:
-    # A test set that is a part of the training text changes what is trained on.
+    # A test set that is a part of the training text changes the rest of it.
     return KEYS[key].metadata["may_differ"] and (
         key != "test" or all(isinstance(value, list) for value in values)
     )
@@ -163,22 +161,20 @@ def record(folder: Path, recipe: Recipe):
 
 
 def recorded_recipe(folder: Path) -> Recipe | None:
-    """Return the recipe of the run in a folder, or `None` where no run is."""
+    """Return the recipe of the run in a folder; `None` if there is no run."""
     path = folder / RECIPE
     return _recorded(path) if path.exists() else None
 
 
 def keep_results(path: Path, recipe: Recipe) -> bool:
-    """Return whether a file has results of this recipe; those of the run before it went on are removed.
+    """Return whether a file has results of this recipe; remove the file if the run can resume beyond them.
 
     Args:
-        path: JSON file in the run's folder that names the recipe of its results as `"recipe"`; it may be
-            missing.
+        path: JSON file in the run's folder, with the recipe of its results as `"recipe"`; it may be missing.
         recipe: the recipe.
 
     Raises:
-        UserError: the file's recipe has keys or values that no recipe may have; or the folder's run cannot
-            go on with this recipe, and its results stay.
+        UserError: the file's recipe is not valid, or the run cannot resume with this recipe; the file stays.
     """
     kept = path.exists() and make_recipe(json.loads(path.read_text("utf-8"))["recipe"], str(path)) == recipe
     if not kept:
@@ -200,6 +196,6 @@ def _recorded(path: Path) -> Recipe:
     except (OSError, ValueError) as error:
         raise UserError(
             f"{path} cannot be read as a recipe ({getattr(error, 'strerror', None) or error}): "
-            "put back the one that the run began with, or give another folder"
+            "restore it, or give another folder"
         ) from None
     return make_recipe(values, where=str(path))

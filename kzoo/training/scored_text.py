@@ -1,6 +1,6 @@
-"""The text that a trained preset is scored on, as `kzoo evaluate` and `kzoo report` take it.
+"""The text on which `kzoo evaluate` and `kzoo report` score a trained preset.
 
-It is what the user names or, if nothing is named, the corpus of the preset's run or of its scores.
+The user names it; by default it is the corpus of the preset's run or of its scores.
 """
 
 from collections.abc import Sequence
@@ -22,17 +22,17 @@ Directions = list[tuple[str, str]]
 def text_to_score(
     folder: Path, files: Sequence[Path] | None, corpus: str | None, splits: list[str]
 ) -> Corpus:
-    """Return the text to score a preset on; what is wrong with it is said before a model is loaded.
+    """Return the text to score a preset on, checked before a model is loaded.
 
     Args:
         folder: the preset.
         files: the user's own text and its references, which become the split `"test"`.
-        corpus: a corpus by name.
-        splits: the splits that are asked for; none: those that `splits_to_score` chooses.
+        corpus: a corpus's name.
+        splits: the requested splits; none: those that `splits_to_score` chooses.
 
     Raises:
-        UserError: files together with a corpus or splits, files that cannot be used, an unknown corpus or
-            split, or neither is given and the preset does not say what it was scored on.
+        UserError: files together with a corpus or splits; files that cannot be used; an unknown corpus or
+            split; or nothing is given and the preset does not name a corpus.
     """
     for option, given in (("--corpus", corpus), ("--split", splits)):
         if files and given:
@@ -48,15 +48,15 @@ def text_to_score(
 
 
 def languages_known(data: Corpus, files: Sequence[Path] | None, languages: tuple[str, str]) -> Corpus:
-    """Return the text, now with the languages of the user's files: those of the translator."""
+    """Return the text with the translator's languages as those of the user's files."""
     return open_files(test=files, languages=languages) if files else data
 
 
 def own_corpus(folder: Path, splits: list[str]) -> Corpus:
-    """Return the corpus of a preset's run; outside of one, that of its scores.
+    """Return the corpus of a preset's run; without a run, the corpus of its scores.
 
     Raises:
-        UserError: there is none: a preset from elsewhere may be of any text.
+        UserError: the preset names no corpus, or it cannot be used.
     """
     try:
         if recipe := _recipe_of(folder):
@@ -64,16 +64,14 @@ def own_corpus(folder: Path, splits: list[str]) -> Corpus:
                 if not (recipe.test or splits):
                     raise UserError(f"the recipe of {folder.parent} has no test set")
                 if isinstance(recipe.val, list) and isinstance(recipe.test, list):
-                    # What is not asked for may no longer be there.
+                    # Files of other splits may no longer exist.
                     recipe = replace(recipe, train=[], val=recipe.val if "val" in splits else [])
             return recipe_corpus(recipe)
     except UserError as error:
         raise UserError(f"{error}; give --corpus, or --files") from None
-    own = scored_corpus(folder)  # "files" for those of a user
-    if own not in CORPORA:
-        raise UserError(
-            f"preset {folder} does not say on which corpus to score it: give --corpus, or --files"
-        )
+    own = scored_corpus(folder)
+    if own not in CORPORA:  # none, or "files"
+        raise UserError(f"preset {folder} does not name a corpus to score it on: give --corpus, or --files")
     return open_corpus(own)
 
 
@@ -81,7 +79,7 @@ def splits_to_score(data: Corpus, source: str, target: str) -> list[str]:
     """Return the test splits that have both languages.
 
     Raises:
-        UserError: there is none.
+        UserError: no test split has both.
     """
     splits = [name for name in _tests(data) if {source, target} <= set(data.languages_in(name))]
     if not splits:
@@ -95,22 +93,22 @@ def splits_to_score(data: Corpus, source: str, target: str) -> list[str]:
 def directions_to_score(
     folder: Path, data: Corpus, splits: list[str], languages: list[str]
 ) -> tuple[str, Directions, Directions | None]:
-    """Return the split on which a multilingual preset is scored, its directions, and those not trained.
+    """Return the split on which to score a multilingual preset, the directions, and the untrained ones.
 
-    The directions are those that its recipe names, or else all between languages of the split; which are
-    unseen is `None` for a preset that is not in its run.
+    The directions are those of its recipe's `directions`, else all between languages of the split. The
+    untrained ones are `None` for a preset outside a run.
 
     Args:
         folder: the preset.
         data: the corpus.
-        splits: the split that is asked for; none: the first test set with two of the languages.
-        languages: those of the model.
+        splits: the requested split; none: the first test set with two of the languages.
+        languages: the model's languages.
 
     Raises:
-        UserError: several splits, or fewer than two of the languages.
+        UserError: several splits, or a split with fewer than two of the languages.
     """
     if len(splits) > 1:
-        raise UserError("every direction is scored on one split: give --split once, or --from and --to")
+        raise UserError("all directions are scored on one split: give --split once, or --from and --to")
     tests = splits or _tests(data)
     shared = {name: [code for code in languages if code in data.languages_in(name)] for name in tests}
     split = next((name for name, codes in shared.items() if len(codes) > 1), None)
@@ -128,7 +126,8 @@ def directions_to_score(
     if seen is None:
         return split, every, None
     named = [direction for direction in every if direction in seen] if recipe.directions else []
-    return split, named or every, [one for one in permutations(languages, 2) if one not in seen]
+    unseen = [direction for direction in permutations(languages, 2) if direction not in seen]
+    return split, named or every, unseen
 
 
 def _tests(data: Corpus) -> list[str]:
@@ -136,5 +135,5 @@ def _tests(data: Corpus) -> list[str]:
 
 
 def _recipe_of(folder: Path) -> Recipe | None:
-    """Return the recipe of the run that a preset is in, or `None` outside of one."""
+    """Return the recipe of a preset's run; `None` for a preset outside a run."""
     return recorded_recipe(folder.parent) if folder.name == "preset" else None

@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C while a run has nothing to save: before its first step, or after its last."""
+"""SIGTERM and Ctrl-C while a run has nothing to save: before its first step or after its last."""
 
 import contextlib
 import signal
@@ -6,13 +6,13 @@ import threading
 from collections.abc import Callable, Iterator
 
 
-class Told(BaseException):
-    """The process was told to stop: raised out of the running code, and handled by the code around it."""
+class StopRequested(BaseException):
+    """A signal asks the process to stop: raised in the running code, handled by the code around it."""
 
 
 @contextlib.contextmanager
 def handled(receive: Callable) -> Iterator[None]:
-    """Let a function receive both signals in the block; only the main thread can."""
+    """Let a function receive both signals in the block. In other threads than the main one, do nothing."""
     main = threading.current_thread() is threading.main_thread()
     signals = (signal.SIGTERM, signal.SIGINT) if main else ()
     earlier = {number: signal.signal(number, receive) for number in signals}
@@ -27,16 +27,16 @@ def handled(receive: Callable) -> Iterator[None]:
 def nothing_to_save(workers: int = 1) -> Iterator[None]:
     """Let SIGTERM end the block at once, with exit status 0, and Ctrl-C with `KeyboardInterrupt`.
 
-    Python only reports what is raised in a callback, such as one of its garbage collector: an exception that
-    was lost is raised at the block's end. One of several workers just ends, as it would without this, which
+    Python swallows exceptions in some callbacks, such as the garbage collector's; an exception lost this way
+    is raised at the block's end. With several workers, signals keep their usual effect: a worker that ends
     also ends the others.
     """
-    told = None
+    stopped = None
 
     def stop(number, frame):
-        nonlocal told
-        told = KeyboardInterrupt if number == signal.SIGINT else Told
-        raise told
+        nonlocal stopped
+        stopped = KeyboardInterrupt if number == signal.SIGINT else StopRequested
+        raise stopped
 
     if workers > 1:
         yield
@@ -44,8 +44,8 @@ def nothing_to_save(workers: int = 1) -> Iterator[None]:
     try:
         with handled(stop):
             yield
-            if told:
-                raise told
-    except Told:
+            if stopped:
+                raise stopped
+    except StopRequested:
         print("\nSIGTERM: stopped where there is nothing to save; run the same command to resume")
         raise SystemExit(0) from None

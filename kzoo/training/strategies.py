@@ -1,6 +1,6 @@
-"""Training on one device, on all devices of a machine, or on several machines.
+"""Strategies of training: on one device, on all devices of a machine, or on several machines.
 
-`kzoo.training.distribution` opens one of these; from then on a run uses the object.
+`kzoo.training.distribution` opens one for a run.
 """
 
 import contextlib
@@ -22,12 +22,12 @@ KERAS_PROCESSES = (
     "KERAS_DISTRIBUTION_NUM_PROCESSES",
     "KERAS_DISTRIBUTION_PROCESS_ID",
 )
-VARIABLES = {"tensorflow": (TF_CONFIG,), "jax": KERAS_PROCESSES}  # that name a backend's processes
+VARIABLES = {"tensorflow": (TF_CONFIG,), "jax": KERAS_PROCESSES}  # environment variables that name processes
 EXAMPLE = (
     '{"cluster": {"worker": ["10.0.0.1:2222", "10.0.0.2:2222"]}, "task": {"type": "worker", "index": 0}}'
 )
 LOST_A_WORKER = (
-    "lost the connection to another worker, or it never connected: see its output, then restart all workers; "
+    "lost the connection to another worker: see its output, then restart all workers; "
     "the run resumes from its last checkpoint"
 )
 
@@ -35,14 +35,14 @@ LOST_A_WORKER = (
 class Strategy:
     """Training on one device; also the base class of the other strategies.
 
-    A context manager around the run. Models are made inside its `scope`, and trained on what
+    A context manager around the run. Make models inside its `scope`, and train them on the batches that
     `share` returns.
 
     Attributes:
         replicas: int. Devices that share a batch, over all workers.
-        devices: int. Devices that compute, whether they share a batch or a model.
+        devices: int. Devices that share a batch or a model, over all workers.
         clips_and_scales: bool. Whether Keras accumulates gradients and scales float16 losses correctly.
-        workers, worker: ints. Processes that train together, and the number of this one.
+        workers, worker: int. Number of processes that train together, and the number of this one, from 0.
     """
 
     backends = ("tensorflow", "jax", "torch")
@@ -56,7 +56,7 @@ class Strategy:
 
     @property
     def is_chief(self) -> bool:
-        """Whether this worker is the one that writes the run's folder."""
+        """Whether this worker writes the run's folder."""
         return self.worker == 0
 
     def __enter__(self):
@@ -71,11 +71,11 @@ class Strategy:
             raise WorkerError(LOST_A_WORKER) from error
 
     def scope(self) -> contextlib.AbstractContextManager:
-        """Return the context in which model and optimizer are made, and their weights restored."""
+        """Return the context in which to make model and optimizer, and to restore their weights."""
         return contextlib.nullcontext()
 
     def share(self, batches: keras.utils.PyDataset) -> keras.utils.PyDataset:
-        """Return this worker's rows of the batches, which all workers iterate over."""
+        """Return this worker's rows of the batches. All workers iterate over the same batches."""
         if self.replicas == 1:
             return batches
         return WorkerRows(batches, self.replicas, self.workers, self.worker)
@@ -84,14 +84,14 @@ class Strategy:
     def whole_folder(self, path: Path) -> Iterator[Path]:
         """Yield an empty folder to fill: the chief's becomes `path`, the others' are discarded.
 
-        All workers fill one, because reading weights may need all of them.
+        All workers fill one, because reading weights may need all workers.
         """
         with self.own_place(path) as path, whole_folder(path) as whole:
             yield whole
 
     @contextlib.contextmanager
     def own_place(self, path: Path) -> Iterator[Path]:
-        """Give the chief `path` itself, the others one that is thrown away."""
+        """Yield `path` to the chief, and a temporary folder to the other workers."""
         if self.is_chief:
             yield path
             return
@@ -99,19 +99,19 @@ class Strategy:
             yield Path(folder) / path.name
 
     def total(self, number: float) -> float:
-        """Return the sum of all workers' numbers. Each worker waits here for all others."""
+        """Return the sum of all workers' numbers. Waits for all workers."""
         return number
 
     def from_chief(self, number: float) -> float:
-        """Return the chief's number, on every worker. Each worker waits here for all others."""
+        """Return the chief's number on every worker. Waits for all workers."""
         return self.total(number if self.is_chief else 0.0)
 
     def wait(self):
-        """Wait until all workers are here."""
+        """Wait for all workers."""
         self.total(0.0)
 
     def together(self, function: Callable):
-        """Call a function on all workers; if it fails on one, none continues. Each waits for all others.
+        """Call a function on all workers; if it fails on one, none continues. Waits for all workers.
 
         Raises:
             UserError, OSError: it failed on this worker.
@@ -124,7 +124,7 @@ class Strategy:
             failure = error
         try:
             none_fails = self.total(float(failure is not None)) == 0
-        except Exception:  # the others already know and have exited; each backend has its own error classes
+        except Exception:  # the others have exited already; each backend has its own error classes
             if failure is None:
                 raise
             none_fails = False
@@ -132,26 +132,31 @@ class Strategy:
             raise failure or UserError("another worker cannot continue: see its output")
 
     def check_same(self, what: str, value: str, advice: str = "start all of them with the same command"):
-        """Refuse to continue if a worker's value differs from the chief's. Each waits here for all others.
+        """Refuse to continue if this worker's value differs from the chief's. Waits for all workers.
+
+        Args:
+            what: what differs, for the error.
+            value: the value.
+            advice: what to do, for the error.
 
         Raises:
-            UserError: this worker's value differs; the message says which value it is.
+            UserError: the values differ.
         """
         number = int(hashlib.sha256(value.encode()).hexdigest()[:6], 16)  # exact as a float32
         if self.from_chief(number) != number:
             raise UserError(f"worker {self.worker + 1} has {what} than worker 1: {advice}")
 
     def any_worker(self, flag: bool, step: int) -> bool:
-        """Return whether any worker has the flag: the same answer on all workers, after the same step.
+        """Return whether any worker has the flag; all workers get the same answer at the same step.
 
-        Several workers ask each other only at every 16th step.
+        Several workers exchange their flags at every 16th step only, and get `False` at the others.
         """
         if self.workers == 1:
             return flag
         return step % 16 == 0 and self.total(float(flag)) > 0
 
     def same_logs(self) -> list[keras.callbacks.Callback]:
-        """Return callbacks to place after those that measure, so that all workers decide alike."""
+        """Return callbacks that give all workers the same logs; place them after those that measure."""
         return [ChiefsLogs(self)] if self.workers > 1 else []
 
     def _check_equal(self, own: int, devices: int):
@@ -195,11 +200,8 @@ class Mirrored(Strategy):
         return self._strategy.scope()
 
 
-class MultiWorker(Strategy):
+class MultiWorker(Mirrored):
     """`tf.distribute.MultiWorkerMirroredStrategy`: a copy on each GPU of the machines in TF_CONFIG."""
-
-    backends = ("tensorflow",)
-    clips_and_scales = False
 
     def __init__(self):
         import tensorflow as tf
@@ -216,9 +218,6 @@ class MultiWorker(Strategy):
             lambda number: strategy.reduce("SUM", strategy.run(lambda x: x, (number,)), axis=None)
         )
 
-    def scope(self):
-        return self._strategy.scope()
-
     def total(self, number: float) -> float:
         import tensorflow as tf
 
@@ -232,7 +231,7 @@ class MultiWorker(Strategy):
 
 
 def place(cluster: dict[str, list[str]], kind: str, index: int) -> tuple[int, int]:
-    """Return the number of workers in a cluster, and one's place among them, from 0.
+    """Return the number of workers in a cluster, and the number of one of them, from 0.
 
     A cluster may have a `chief` in addition to its `worker`s; the chief is then number 0.
     """
@@ -241,12 +240,12 @@ def place(cluster: dict[str, list[str]], kind: str, index: int) -> tuple[int, in
 
 
 def _own_batches():
-    """Return a `MultiWorkerMirroredStrategy` for batches that are already this worker's own."""
+    """Return a `MultiWorkerMirroredStrategy` for batches that have only this worker's rows."""
     import tensorflow as tf
 
     class OwnBatches(tf.distribute.MultiWorkerMirroredStrategy):
         def experimental_distribute_dataset(self, dataset, options=None):
-            """Split a batch among this worker's replicas; TensorFlow would split it among all workers'."""
+            """Split a batch among this worker's replicas. TensorFlow would split it among all workers'."""
             local = len(self.extended.worker_devices)
 
             def parts(*batch):
@@ -259,11 +258,11 @@ def _own_batches():
             return self.distribute_datasets_from_function(lambda context: dataset)
 
         def reduce(self, reduce_op, value, axis):
-            """Also reduce values that Keras asks for but TensorFlow cannot reduce."""
-            if tf.nest.is_nested(value):  # a batch: of its "mean", only the shapes are used
+            """Reduce also the values that Keras passes but TensorFlow cannot reduce."""
+            if tf.nest.is_nested(value):  # a batch, of which Keras uses the shapes only
                 return tf.nest.map_structure(lambda part: self.experimental_local_results(part)[0], value)
             if axis is not None and self.experimental_local_results(value)[0].shape.rank == 0:
-                axis = None  # a scalar, which has no such axis
+                axis = None  # a scalar has no axis
             return super().reduce(reduce_op, value, axis)
 
     return OwnBatches()
@@ -283,7 +282,7 @@ class DataParallel(Strategy):
 
     def _join(self):
         """Join the processes that the environment names."""
-        # The run's seed is set later; without one here, Keras would draw it across all processors.
+        # Without a seed, Keras would draw one over all processes. The run sets its own seed later.
         keras.utils.set_random_seed(0)
         keras.distribution.initialize()
         import jax
@@ -320,7 +319,7 @@ class DataParallel(Strategy):
 
 
 class ModelParallel(DataParallel):
-    """`keras.distribution.ModelParallel`: every big weight split among this machine's devices."""
+    """`keras.distribution.ModelParallel`: the devices of this machine share every big weight."""
 
     def _distribute(self):
         if self.workers > 1:
@@ -336,11 +335,11 @@ class ModelParallel(DataParallel):
         return f"a model split over {self.devices} device{'s' if self.devices > 1 else ''}"
 
 
-# Axes of the weights whose paths match: `MODEL` is the axis that is split; all others are whole on every
+# How the weights with matching paths are split: along the axis `MODEL`. All other weights are whole on every
 # device. A projection to an inner width is split by its outputs and the projection back by its inputs, so
 # that the activations between them stay split (Shoeybi et al. 2019, https://arxiv.org/abs/1909.08053,
-# Section 3). Vocabularies have any size: their tables and output projections are split along the model's
-# width. So are recurrent kernels, whose outputs are several gates side by side.
+# Section 3). Embeddings and output projections are split along the model's width, because a vocabulary's size
+# may not be divisible. So are recurrent kernels, whose outputs are several gates side by side.
 MODEL = "model"
 BY_OUTPUTS, BY_INPUTS = (None, MODEL), (MODEL, None)
 LAYOUTS = {
@@ -370,7 +369,7 @@ LAYOUTS = {
 
 
 def model_parallel(devices: list[str]) -> "SplitModel":
-    """Return the distribution in which each of the devices holds its part of the big weights."""
+    """Return the distribution that splits the big weights among the devices."""
     mesh = keras.distribution.DeviceMesh((1, len(devices)), ("batch", MODEL), devices)
     layouts = keras.distribution.LayoutMap(mesh)
     for pattern, axes in LAYOUTS.items():
@@ -379,7 +378,7 @@ def model_parallel(devices: list[str]) -> "SplitModel":
 
 
 class SplitModel(keras.distribution.ModelParallel):
-    """`ModelParallel` whose error names the weight that cannot be divided among the devices."""
+    """`ModelParallel` with an error that names a weight that cannot be divided."""
 
     def get_variable_layout(self, variable):
         layout = super().get_variable_layout(variable)

@@ -1,4 +1,4 @@
-"""What a recipe trains: in one direction or in several, its text, vocabularies, model, batches and score."""
+"""A recipe's text, vocabularies, model, batches and validation score, for one direction or for several."""
 
 import dataclasses
 import json
@@ -31,9 +31,7 @@ from kzoo.presets import build, list_presets, load
 from kzoo.presets.shelf import is_builder, locate
 from kzoo.text import UNKNOWN
 from kzoo.training.checkpoints import saved_in
-from kzoo.training.corpus import naming, recipe_directions, text_languages
-from kzoo.training.language_model import train_language_model
-from kzoo.training.preemption import Preemption
+from kzoo.training.corpus import recipe_directions, text_languages
 from kzoo.training.recipe import Recipe, check_languages
 from kzoo.training.run_folder import START
 from kzoo.training.validation import DirectionScores, TranslationScore
@@ -41,15 +39,14 @@ from kzoo.training.vocabularies import learned_subwords, learned_tokenizers, rec
 
 
 class Task:
-    """What a run needs, for a recipe of one direction or of several.
+    """What a run trains, for a recipe of one direction or of several.
 
     Args:
         recipe: the recipe.
-        corpus: what it trains on.
+        corpus: its corpus.
 
     Attributes:
-        validation: sentences of the validation split; those that are too long are left out if the recipe
-            says so.
+        validation: sentences of the validation split, after `build` without those that the recipe drops.
         unknown: for each language, the characters of the training text that its vocabulary lacks.
     """
 
@@ -57,7 +54,7 @@ class Task:
         self.recipe, self.corpus, self.unknown = recipe, corpus, {}
 
     def begin(self, folder: Path):
-        """Leave in a run's folder what it begins with: vocabularies, or the preset that it fine-tunes."""
+        """Write to a run's folder what the run starts from: vocabularies, or the preset to fine-tune."""
         if is_builder(self.recipe.preset):
             self.learn(folder)
         else:
@@ -67,8 +64,7 @@ class Task:
         """Return the compiled translator of the run in `folder`."""
         recipe, translator = self.recipe, self._translator(folder)
         translator.compile(optimizer=make_optimizer(recipe, translator.backbone.width), loss=self._loss())
-        # A preset that is fine-tuned has the rest of its search.
-        translator.search = translator.search.changed(**recipe.search_settings())
+        translator.search = translator.search.changed(**recipe.search_settings())  # keeps what is `None`
         self._read_validation(translator, folder)
         return translator
 
@@ -80,17 +76,20 @@ class Task:
         tokenizers: Sequence[Tokenizer],
         limit: int,
     ) -> tuple[list[list[list[int]]], np.ndarray | None]:
-        """Return each text's token ids, without or cut to what is too long, and the rows; `None` for all.
+        """Tokenize aligned texts; cut or drop sentences that are too long, as the recipe says.
 
         Args:
-            split: what the texts are of.
-            languages: theirs.
-            texts: sentences, aligned.
-            tokenizers: theirs.
+            split: the texts' split.
+            languages: their languages.
+            texts: lists of sentences, aligned.
+            tokenizers: one for each text.
             limit: int. Maximum length of a sentence, with its start or end symbol.
 
+        Returns:
+            The token ids of each text, and the rows that are kept; `None` for all rows.
+
         Raises:
-            UserError: a sentence is too long, and the recipe does not say what becomes of it; or none fits.
+            UserError: a sentence is too long, and the recipe neither cuts nor drops it; or all are too long.
         """
         sides = [tokenizer(text) for tokenizer, text in zip(tokenizers, texts, strict=True)]
         if split == "train":
@@ -101,20 +100,21 @@ class Task:
         if self.recipe.truncate:
             return [[tokens[: limit - 1] for tokens in side] for side in sides], None
         longest = np.max([list(map(len, side)) for side in sides], axis=0) + 1
-        if self.recipe.too_long == "error":
-            with naming(self.corpus, split, *languages):
-                check_longest(longest, limit, "sentence" if len(sides) == 1 else "sentence pair")
+        if self.recipe.too_long == "error" and longest.max() > limit:
+            files = dict.fromkeys(self.corpus.read(split, language).where for language in languages)
+            pair = "sentence" if len(sides) == 1 else "sentence pair"
+            check_longest(longest, limit, f"split {split} ({', '.join(files)}): {pair}")
         kept = np.flatnonzero(longest <= limit)
         if len(kept) == len(longest):
             return sides, None
         if not len(kept):
-            raise UserError(f"split {split}: each sentence is longer than {limit} subwords: raise max_length")
+            raise UserError(f"split {split}: all sentences are longer than {limit} tokens: raise max_length")
         print_dropped(split, len(longest) - len(kept), len(longest), limit)
         return [rows_of(side, kept) for side in sides], kept
 
 
 class OneDirection(Task):
-    """A recipe with a `source` and a `target`: the model translates from one to the other."""
+    """The task of a recipe with a `source` and a `target`."""
 
     def __init__(self, recipe: Recipe, corpus: Corpus):
         super().__init__(recipe, corpus)
@@ -125,7 +125,7 @@ class OneDirection(Task):
         self.unknown = self.shards.unknown if self.shards else {}
 
     def learn(self, folder: Path) -> list:
-        """Return the tokenizers of the run in `folder`, learned if necessary."""
+        """Return the tokenizers of the run in `folder`; learn its vocabularies if it has none."""
         if self.shards:
             self.shards.copy_vocabularies(folder)
         return learned_tokenizers(self.recipe, folder, *self.pairs)
@@ -138,7 +138,7 @@ class OneDirection(Task):
             translator.source_language, translator.target_language = languages
             return translator
         tokenizers = self.learn(folder)
-        # With a shared vocabulary, the embedding matrix is shared too.
+        # A joint vocabulary also shares the embedding matrix.
         shared = recipe.joint_vocabulary and not recipe.source_characters
         vocabularies = tokenizers[: 1 if shared else 2]
         translator = build(recipe.preset, *vocabularies, dtype=recipe.precision, **recipe.model)
@@ -156,7 +156,7 @@ class OneDirection(Task):
         recipe, split = self.recipe, self.recipe.validation
         if recipe.language_model_epochs and not hasattr(translator.backbone, "language_model"):
             raise UserError(
-                f"{recipe.preset} has no recurrent decoder to train first: leave language_model_epochs out"
+                f"{recipe.preset} has no recurrent decoder to train first: remove language_model_epochs"
             )
         if translator.image_shape:
             self._read_images(translator, folder)
@@ -199,28 +199,19 @@ class OneDirection(Task):
         settings = recipe.tokens, recipe.num_shapes, recipe.seed
         return Batches(*sides, *settings, max_length=most, images=images)
 
-    def train_decoder(
-        self,
-        translator: keras.Model,
-        batches: Batches,
-        folder: Path,
-        verbose: str | int,
-        preemption: Preemption,
-    ):
-        """Train the decoder as a language model, before the translator."""
-        validation = self._batches(translator, self.validation, self.recipe.validation)
-        epochs = self.recipe.language_model_epochs
-        train_language_model(translator, batches, validation, epochs, folder, preemption, verbose)
+    def validation_batches(self, translator: keras.Model) -> Batches:
+        """Return the batches of the validation split."""
+        return self._batches(translator, self.validation, self.recipe.validation)
 
     def score(self, translator: keras.Model) -> keras.callbacks.Callback:
-        """Return the callback that scores an epoch's model on the validation split."""
+        """Return the callback that scores the model on the validation split after each epoch."""
         recipe, (source, target) = self.recipe, self.validation
         images, lowercase = self.images.get(recipe.validation), translator.target_tokenizer.lowercases
         return TranslationScore(source, target, recipe.target, recipe.truncate, images, lowercase)
 
 
 class SeveralDirections(Task):
-    """A recipe with `languages`: one model for the directions among them, of aligned sentences."""
+    """The task of a recipe with `languages`: one model for several directions of aligned text."""
 
     def __init__(self, recipe: Recipe, corpus: Corpus):
         super().__init__(recipe, corpus)
@@ -232,14 +223,14 @@ class SeveralDirections(Task):
             check_weights(self.weights, self.directions)
         for source, target in self.directions:
             for split in ("train", recipe.validation):
-                corpus.pairs(split, source, target)  # raises an error that names both files if not aligned
+                corpus.pairs(split, source, target)  # an error here names both files
         self.train, self.validation = (
             {language: corpus.sentences(split, language) for language in text_languages(recipe)}
             for split in ("train", recipe.validation)
         )
 
     def learn(self, folder: Path) -> dict:
-        """Return the tokenizers of the run in `folder`, learned if necessary."""
+        """Return the tokenizers of the run in `folder`; learn its vocabularies if it has none."""
         size, form, tokenizers = self.recipe.vocabulary_size, self.recipe.text, {}
         for language, text in self.train.items():
             side = {language: (language, text)}
@@ -254,7 +245,7 @@ class SeveralDirections(Task):
         if recipe.languages != translator.languages:
             raise UserError(
                 f"preset {recipe.preset} has the languages {', '.join(translator.languages)}: give the same, "
-                "in this order; centre, left_out or directions choose pairs"
+                "in this order; choose directions with centre, left_out or directions"
             )
         return translator
 
@@ -268,7 +259,7 @@ class SeveralDirections(Task):
         self.validation = {language: rows_of(text, kept) for language, text in self.validation.items()}
 
     def batches(self, translator: keras.Model) -> PairBatches:
-        """Return the training batches of all directions, in turn."""
+        """Return the training batches of all directions."""
         recipe, most = self.recipe, translator.backbone.max_length
         tokenizers = [translator.tokenizers[language] for language in self.train]
         limit = most if recipe.sentences else min(most, recipe.tokens)
@@ -287,7 +278,7 @@ class SeveralDirections(Task):
         )
 
     def score(self, translator: keras.Model) -> keras.callbacks.Callback:
-        """Return the callback that scores each direction of an epoch's model on the validation split."""
+        """Return the callback that scores each direction on the validation split after each epoch."""
         count = self.recipe.validation_sentences or None
         text = {language: sentences[:count] for language, sentences in self.validation.items()}
         lowercase = all(tokenizer.lowercases for tokenizer in translator.tokenizers.values())
@@ -298,7 +289,7 @@ def make_optimizer(recipe: Recipe, width: int) -> keras.optimizers.Optimizer:
     """Return the recipe's optimizer.
 
     Args:
-        recipe: its `optimizer`, `rate`, `warmup_steps`, `rate_factor`, `clip_norm` and `accumulate` are used.
+        recipe: the recipe.
         width: int. D, which scales Noam's schedule.
     """
     shared = {
@@ -309,7 +300,7 @@ def make_optimizer(recipe: Recipe, width: int) -> keras.optimizers.Optimizer:
         rate = NoamSchedule(width, recipe.warmup_steps, recipe.rate_factor, recipe.accumulate)
         return Adam(rate, beta_1=0.9, beta_2=recipe.beta_2, epsilon=1e-9, **shared)
     if recipe.optimizer == "adam":
-        # Kingma and Ba 2014, Algorithm 1, whose ε is PyTorch's too; Keras's is 1e-7.
+        # ε of Kingma and Ba 2014, Algorithm 1, and of PyTorch; Keras's default is 1e-7.
         return Adam(recipe.rate, epsilon=1e-8, **shared)
     return SGD(recipe.rate, **shared)
 
@@ -317,7 +308,7 @@ def make_optimizer(recipe: Recipe, width: int) -> keras.optimizers.Optimizer:
 def copy_start(recipe: Recipe, folder: Path):
     """Copy the trained preset that a recipe fine-tunes into a run's folder.
 
-    From the first checkpoint on, and if the preset is not there any more, the copy stays as it is.
+    An earlier copy stays as it is if the run has a checkpoint, or if the preset no longer exists.
 
     Raises:
         UserError: there is no such preset, it cannot be downloaded, or a file of it is missing or altered.
@@ -344,13 +335,13 @@ def load_start(recipe: Recipe, folder: Path) -> keras.Model:
     """Return the translator that `copy_start` copied, with the recipe's precision and its `model` arguments.
 
     Raises:
-        UserError: the copy is altered, the model does not take these arguments, or the recipe is of one
-            direction and the model of several languages, or the other way round.
+        UserError: the copy is altered, the model does not take these arguments, or only one of recipe and
+            model is multilingual.
     """
     start = folder / START
     try:
         translator = load(start, dtype=recipe.precision, **recipe.model)
-    except UserError as error:  # the user knows the preset by its own name
+    except UserError as error:  # name the preset as the recipe does, not its copy
         raise UserError(str(error).replace(str(start), recipe.preset)) from None
     check_languages(recipe, translator.multilingual)
     return translator
@@ -360,8 +351,8 @@ def run_extractor(folder: Path, images) -> dict | None:
     """Return the fields of the `Extractor` that computed a run's features; `None` for pictures.
 
     Args:
-        folder: the run's folder; `extractor.json` there records the extractor that it began with, which is
-            fixed from its first checkpoint on.
+        folder: the run's folder. `extractor.json` there records the extractor; once the run has a checkpoint,
+            it does not change.
         images: images of the training split.
 
     Raises:
@@ -375,18 +366,16 @@ def run_extractor(folder: Path, images) -> dict | None:
     try:
         return dataclasses.asdict(Extractor(**json.loads(path.read_text(encoding="utf-8"))))
     except (ValueError, TypeError):
-        raise UserError(
-            f"{path} does not name an extractor: put back the file that the run began with"
-        ) from None
+        raise UserError(f"{path} does not name an extractor: restore the file that the run wrote") from None
 
 
 def print_dropped(split: str, count: int, total: int, limit: int):
-    """Print how many pairs were left out."""
-    print(f"split {split}: {count:,} of {total:,} pairs left out, with more than {limit} subwords")
+    """Print how many pairs were dropped because they are too long."""
+    print(f"split {split}: {count:,} of {total:,} pairs left out: longer than {limit} tokens")
 
 
 def rows_of(rows, kept: np.ndarray | None):
-    """Return the rows, in a list, an array or a file of features, that are kept; all for `None`."""
+    """Return the rows to keep of a list, an array or a file of features; all rows for `None`."""
     if rows is None or kept is None:
         return rows
     if isinstance(rows, FeatureFile):

@@ -1,4 +1,4 @@
-"""BLEU on a validation set after each epoch of training; which scores of translations are low, at its end."""
+"""Scores on a validation set: BLEU after each epoch, and after training the translations' low scores."""
 
 import time
 
@@ -20,7 +20,7 @@ class TranslationScore(keras.callbacks.Callback):
         target: their references.
         language: language of the references, which decides BLEU's tokenizer.
         truncate: cut sentences that are too long for the model; otherwise an error.
-        images: images of the source sentences, for a model that reads them.
+        images: one image per source sentence, for a model that reads images.
         lowercase: ignore case in scoring, for models that write lower case.
     """
 
@@ -38,13 +38,26 @@ class TranslationScore(keras.callbacks.Callback):
         self.options = {"truncate": truncate} | ({} if images is None else {"images": images})
 
     def on_epoch_end(self, epoch, logs=None):
-        start, text = time.perf_counter(), (self.source, self.target)
-        logs["val_bleu"] = greedy_bleu(self.model, *text, self.language, self.lowercase, **self.options)
+        start = time.perf_counter()
+        logs["val_bleu"] = self.bleu(self.model)
         logs["val_seconds"] = time.perf_counter() - start
 
-    def low_scores(self, translator: keras.Model) -> dict[str, float]:
-        """Return `low_score` of the translations of the validation set, by direction."""
-        return {direction_key(*translator.languages): low_score(translator, self.source, **self.options)}
+    def bleu(self, translator) -> float:
+        """Return the BLEU of a translator's greedy translations."""
+        found = translator.translate(self.source, beam_size=1, split_sentences=False, **self.options)
+        return bleu_metric(self.language, self.lowercase).corpus_score(found, [self.target]).score
+
+    def low_score(self, translator) -> float:
+        """Return the 5th percentile of the translations' scores: a text with a lower one is unlike the data.
+
+        The translator searches as it does for its users: a larger beam finds higher scores.
+        """
+        found = translator.n_best(self.source, n=1, split_sentences=False, **self.options)
+        return round(float(np.percentile([best[0].score for best in found], 5)), 4)
+
+    def low_scores(self, translator) -> dict[str, float]:
+        """Return `low_score` by direction."""
+        return {direction_key(*translator.languages): self.low_score(translator)}
 
 
 class DirectionScores(keras.callbacks.Callback):
@@ -55,53 +68,36 @@ class DirectionScores(keras.callbacks.Callback):
 
     Args:
         text: for each language, its sentences; all are aligned.
-        pairs: (source, target) directions.
-        truncate: cut sentences that are too long for the model; otherwise an error.
-        lowercase: ignore case in scoring, for models that write lower case.
+        directions: (source, target) languages.
+        truncate, lowercase: as in `TranslationScore`.
     """
 
     def __init__(
         self,
         text: dict[str, list[str]],
-        pairs: list[tuple[str, str]],
+        directions: list[tuple[str, str]],
         truncate: bool = False,
         lowercase: bool = False,
     ):
         super().__init__()
-        self.text, self.pairs, self.truncate, self.lowercase = text, pairs, truncate, lowercase
-
-    def on_epoch_end(self, epoch, logs=None):
-        start, scores = time.perf_counter(), {}
-        for source, target in self.pairs:
-            model, text = self.model.between(source, target), (self.text[source], self.text[target])
-            bleu = greedy_bleu(model, *text, target, self.lowercase, truncate=self.truncate)
-            scores[source, target] = logs[f"val_bleu_{source}_{target}"] = bleu
-        between = [score for (source, target), score in scores.items() if source != target]
-        logs["val_bleu"] = sum(between) / len(between)
-        logs["val_seconds"] = time.perf_counter() - start
-
-    def low_scores(self, translator: keras.Model) -> dict[str, float]:
-        """Return `low_score` of the translations of the validation set, by direction."""
-        return {
-            direction_key(source, target): low_score(
-                translator.between(source, target), self.text[source], truncate=self.truncate
+        self.scores = {
+            (source, target): TranslationScore(
+                text[source], text[target], target, truncate, lowercase=lowercase
             )
-            for source, target in self.pairs
+            for source, target in directions
         }
 
+    def on_epoch_end(self, epoch, logs=None):
+        start = time.perf_counter()
+        found = {pair: score.bleu(self.model.between(*pair)) for pair, score in self.scores.items()}
+        logs |= {f"val_bleu_{source}_{target}": bleu for (source, target), bleu in found.items()}
+        translating = [bleu for (source, target), bleu in found.items() if source != target]
+        logs["val_bleu"] = sum(translating) / len(translating)
+        logs["val_seconds"] = time.perf_counter() - start
 
-def greedy_bleu(
-    model: keras.Model, source: list[str], target: list[str], language: str, lowercase: bool, **options
-) -> float:
-    """Return the BLEU of a model's greedy translations; `options` are further arguments of `translate`."""
-    translations = model.translate(source, beam_size=1, split_sentences=False, **options)
-    return bleu_metric(language, lowercase).corpus_score(translations, [target]).score
-
-
-def low_score(model: keras.Model, source: list[str], **options) -> float:
-    """Return the 5th percentile of the best translations' scores: below it, a text is unlike the data.
-
-    The model searches as it does for its users, since more hypotheses find higher scores.
-    """
-    found = model.n_best(source, n=1, split_sentences=False, **options)
-    return round(float(np.percentile([best[0].score for best in found], 5)), 4)
+    def low_scores(self, translator) -> dict[str, float]:
+        """Return `TranslationScore.low_score` by direction."""
+        return {
+            direction_key(*pair): score.low_score(translator.between(*pair))
+            for pair, score in self.scores.items()
+        }

@@ -22,18 +22,19 @@ from kzoo.text import (
 from kzoo.text.languages import has_two_kinds_of_i
 from kzoo.training.recipe import Recipe
 
-TRIED = 1000  # sentences on which it is seen whether Moses knows a language
+TRIED = 1000  # sentences on which Moses is tried with a language
 
 
 def learned_tokenizers(recipe: Recipe, folder: Path, source: Iterable[str], target: list[str]) -> list:
     """Return the recipe's tokenizers, one for each side or one for both.
 
-    Text in Moses's form has one for each side even with a shared vocabulary, because the languages differ.
+    Text in Moses's form needs one for each side even with a joint vocabulary, because it depends on the
+    language.
 
     Args:
         recipe: the recipe.
-        folder: where their vocabularies are or will be stored.
-        source: sentences that they are learned from if there are none yet.
+        folder: folder of the vocabularies, which are learned and written there if it has none.
+        source: sentences to learn from.
         target: their translations.
     """
     size, form, tokenizers = recipe.vocabulary_size, recipe.text, []
@@ -52,19 +53,18 @@ def learned_tokenizers(recipe: Recipe, folder: Path, source: Iterable[str], targ
 def learned_subwords(
     folder: Path, name: str, sides: dict[str, tuple[str, list[str]]], size: int, text: str = "raw"
 ) -> list[SubwordTokenizer]:
-    """Return the run's tokenizers that share the vocabulary of this name, one for each side.
+    """Return tokenizers that share a vocabulary, one for each side; learn it if the run has none.
 
     Args:
-        folder: the run's folder; the vocabulary is stored there as `subwords.NAME.model`.
+        folder: the run's folder, with the vocabulary `subwords.NAME.model`.
         name: such as a language.
-        sides: for each side's name, its language code, for Moses, and its sentences, from which the
-            vocabulary is learned if the run has none yet.
+        sides: for each side's name, its language code (for Moses) and its sentences.
         size: int. Number of subwords.
-        text: `"raw"`; or in Moses's form: `"lowercased"`, or `"truecased"`, whose word forms are stored in
-            the run as `truecaser.LANGUAGE.json`.
+        text: `"raw"`; or in Moses's form, `"lowercased"` or `"truecased"`, with the word forms in
+            `truecaser.LANGUAGE.json`.
 
     Raises:
-        UserError: Moses does not know how one of the languages is written.
+        UserError: Moses cannot tokenize one of the languages.
     """
     path = folder / f"subwords.{name}.model"
     learn = not path.exists()
@@ -86,20 +86,20 @@ def learned_subwords(
 
 
 def _check_form(text: str, language: str, sentences: list[str]):
-    """Raise `UserError` if a form of text is not for a language: Moses does not know how it is written."""
+    """Raise `UserError` if Moses cannot write a language in a form of text."""
     if text == "truecased" and has_two_kinds_of_i(language):
         raise UserError(f"text = {text!r} does not know the two kinds of i of language {language!r}")
     tried = sentences[:TRIED]
-    apart = sum(any(map(_is_torn_off, moses_tokens(one, language).split())) for one in tried)
-    if 10 * apart > len(tried):
+    broken = sum(any(map(_begins_within_letter, moses_tokens(one, language).split())) for one in tried)
+    if 10 * broken > len(tried):
         raise UserError(
-            f"text = {text!r} is not for language {language!r}: Moses tears marks off their letters in "
-            f"{apart:,} of {len(tried):,} sentences; choose text = 'raw', or bring the text into NFC"
+            f"text = {text!r} is not for language {language!r}: Moses separates letters from their marks in "
+            f"{broken:,} of {len(tried):,} sentences; choose text = 'raw', or normalize the text (NFC)"
         )
 
 
-def _is_torn_off(token: str) -> bool:
-    """Return whether a token begins with what belongs to the letter before: a mark or a joiner."""
+def _begins_within_letter(token: str) -> bool:
+    """Return whether a token begins with a mark or a joiner, which belongs to the letter before it."""
     return unicodedata.category(token[0]).startswith("M") or token[0] in "\u200c\u200d"
 
 
@@ -107,9 +107,9 @@ def learned_characters(folder: Path, sentences: list[str], which: str) -> Charac
     """Return the run's tokenizer of source characters.
 
     Args:
-        folder: the run's folder; the vocabulary is stored there as `characters.json`.
-        sentences: what it is learned from if the run has none yet.
-        which: `"seen"`: the characters of `sentences`; `"common"`: these, then the other common Chinese ones.
+        folder: the run's folder, with the vocabulary `characters.json`.
+        sentences: sentences to learn it from if the run has none.
+        which: `"seen"`: the characters of `sentences`; `"common"`: also all other common Chinese ones.
     """
     path = folder / "characters.json"
     if not path.exists():
@@ -124,7 +124,7 @@ def learned_characters(folder: Path, sentences: list[str], which: str) -> Charac
 def _truecased(
     folder: Path, learn: bool, language: str, sentences: list[str], file: str
 ) -> TruecasedSubwordTokenizer:
-    """Return a tokenizer without subwords, whose forms are in the run's folder, learned again if `learn`."""
+    """Return a tokenizer without subwords yet, with the run's word forms; `learn` learns these anew."""
     path = folder / f"truecaser.{language}.json"
     if learn or not path.exists():
         forms = learn_forms(moses_tokens(sentence, language) for sentence in sentences)
@@ -134,8 +134,8 @@ def _truecased(
     return TruecasedSubwordTokenizer(language=language, forms=forms, config_file=file)
 
 
-# Each takes a run's folder, whether to learn, a language, its sentences and the name of a preset's file, and
-# returns a tokenizer that still lacks its subwords.
+# Functions of a run's folder, whether to learn, a language, its sentences and the name of a preset's file,
+# which return a tokenizer whose subwords are still missing.
 FORMS = {
     "raw": lambda folder, learn, language, sentences, file: SubwordTokenizer(config_file=file),
     "lowercased": lambda folder, learn, language, sentences, file: MosesSubwordTokenizer(
@@ -149,7 +149,7 @@ def recipe_shards(recipe: Recipe) -> Shards:
     """Return the recipe's shards.
 
     Raises:
-        UserError: there are none, they are damaged, or they were made for other languages or vocabularies.
+        UserError: they are missing or damaged, or were made for other languages or vocabularies.
     """
     shards = Shards(recipe.shards)
     shards.require(**shard_settings(recipe))
@@ -157,12 +157,12 @@ def recipe_shards(recipe: Recipe) -> Shards:
 
 
 def shard_settings(recipe: Recipe) -> dict:
-    """Return what shards for the recipe depend on, apart from the text.
+    """Return the keys and values of the recipe that its shards depend on.
 
     Raises:
-        UserError: the recipe's text has a form that shards cannot have.
+        UserError: shards cannot have the recipe's form of text.
     """
     if recipe.text != "raw":
-        raise UserError(f"shards hold raw text, but the recipe's is {recipe.text}: leave text or shards out")
+        raise UserError(f"shards hold raw text, but the recipe's is {recipe.text}: remove text or shards")
     names = ("source", "target", "vocabulary_size", "joint_vocabulary", "source_characters")
     return {name: getattr(recipe, name) for name in names}

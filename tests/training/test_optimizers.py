@@ -31,7 +31,7 @@ RECIPE = Recipe(preset="pope_tiny", corpus="scenes", source="en", target="de", c
 def test_a_run_that_ends_in_its_warm_up_says_so(values, updates):
     recipe = dataclasses.replace(RECIPE, **{"warmup_steps": 2000, **values})
     advice = too_long_a_warm_up(recipe, batches=4)
-    assert advice.startswith(f"this run has {updates} steps, all of them in the warm-up") == bool(updates)
+    assert advice.startswith(f"this run ends after {updates} steps, within the warm-up") == bool(updates)
     assert bool(advice) == bool(updates)
 
 

@@ -114,7 +114,7 @@ def test_pairs_that_are_too_long_are_left_out_and_counted(tmp_path, capsys):
     batches = task.batches(translator)
     assert (len(batches.source), len(batches.target), len(task.validation[0])) == (60, 60, 3)
     told = capsys.readouterr().out
-    assert "split train: 1 of 61 pairs left out, with more than 40 subwords" in told
+    assert "split train: 1 of 61 pairs left out: longer than 40 tokens" in told
     assert "split val: 1 of 4 pairs left out" in told
     with pytest.raises(UserError, match='too_long = "truncate" or "drop"|cut it with truncate'):
         task_of(tmp_path, "error").build(tmp_path)

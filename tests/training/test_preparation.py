@@ -214,7 +214,7 @@ def test_what_cannot_be_prepared_is_named(recipe, tmp_path):
 
 def test_shards_have_no_images(recipe, tmp_path):
     keys = dataclasses.asdict(recipe) | {"shards": "shards"}
-    with pytest.raises(UserError, match="shards hold text: leave out images"):
+    with pytest.raises(UserError, match="shards hold text only: remove images"):
         make_recipe(keys | {"images": "features"})
 
 

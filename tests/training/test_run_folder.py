@@ -79,7 +79,7 @@ def test_a_trained_run_goes_on_with_its_own_recipe_only(tmp_path):
     for name in fields - CHANGE_NO_STEP:
         before = getattr(RECIPE, name)
         other = not before if isinstance(before, bool) else OTHER[type(before)]
-        way = "to train .* fine-tune it" if name in RATES else "give another folder"
+        way = "to continue .* fine-tune" if name in RATES else "give another folder"
         with pytest.raises(UserError, match=f"holds a run with another {name}: {way}"):
             claim(tmp_path, dataclasses.replace(RECIPE, **{name: other}))
     with pytest.raises(UserError, match="a run of 4 epochs, but epochs is 3: .* or at least epochs=4"):

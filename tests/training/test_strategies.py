@@ -267,7 +267,7 @@ def test_what_there_is(monkeypatch):
             monkeypatch.setattr(keras.distribution, "list_devices", lambda devices=devices: devices)
             assert distribution._what_there_is(backend) == expected
         monkeypatch.setenv(variable, "{}")
-        assert distribution._what_there_is(backend) == together
+        assert distribution._default(backend) == together
     assert distribution._what_there_is("torch") == "one"
 
 
