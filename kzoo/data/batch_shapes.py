@@ -1,4 +1,4 @@
-"""Sentence pairs in batches of a few fixed shapes: which shapes, which pairs, and the arrays."""
+"""Batches of a few fixed shapes: which shapes, which sentence pairs in each batch, and its arrays."""
 
 import numpy as np
 
@@ -6,30 +6,30 @@ from kzoo.errors import UserError
 from kzoo.text.tokenizers import END, PAD, START
 
 Shape = tuple[int, int]  # rows, length
-# Inputs by name, labels and their weights, as `fit` takes them.
+# Inputs by name, labels and weights of the labels, as `fit` takes them.
 Batch = tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]
 
 
 def padded_batch(shape: Shape, source: list[list[int]], target: list[list[int]]) -> Batch:
     """Return the batch of sentence pairs in a shape `(rows, length)`, as `Batches` describes it."""
-    words, labels = np.full((2, *shape), PAD, "int32"), np.full(shape, PAD, "int32")
+    sources, targets, labels = np.full((3, *shape), PAD, "int32")
     for row, (s, t) in enumerate(zip(source, target, strict=True)):
-        words[0, row, : len(s) + 1] = [*s, END]
-        words[1, row, : len(t) + 1] = [START, *t]
+        sources[row, : len(s) + 1] = [*s, END]
+        targets[row, : len(t) + 1] = [START, *t]
         labels[row, : len(t) + 1] = [*t, END]
-    return {"source": words[0], "target": words[1]}, labels, (labels != PAD).astype("float32")
+    return {"source": sources, "target": targets}, labels, (labels != PAD).astype("float32")
 
 
 def plan_batches(
     order: np.ndarray, lengths: np.ndarray, shapes: list[Shape], random: np.random.Generator | None = None
 ) -> list[tuple[Shape, np.ndarray]]:
-    """Return batches of pairs of similar length: a shape and the numbers of its pairs each.
+    """Return batches of pairs of similar length, each as its shape and the numbers of its pairs.
 
     Args:
-        order: numbers of the pairs, in the order in which those of a shape follow each other.
-        lengths: of all pairs, each with its start or end symbol.
-        shapes: shortest first.
-        random: puts the batches in a random order; `None`: shortest first.
+        order: numbers of the pairs; pairs of the same shape keep this order.
+        lengths: lengths of all pairs, with the start or end symbol.
+        shapes: the shapes, shortest first.
+        random: generator that shuffles the batches; `None`: shortest first.
     """
     shape_of, plan = shape_numbers(lengths, shapes)[order], []
     for number, shape in enumerate(shapes):
@@ -41,15 +41,15 @@ def plan_batches(
 
 
 def shape_numbers(lengths: np.ndarray, shapes: list[Shape]) -> np.ndarray:
-    """Return the number of each length's shape, the shortest that holds it; the number of shapes if none."""
+    """Return the number of the shortest shape that fits each length; `len(shapes)` if none does."""
     return np.searchsorted([length for _, length in shapes], lengths)
 
 
 def differing_first_two(plan: list, shape) -> list:
-    """Return the batches with two that differ in rows and in length first, if there are two such batches.
+    """Reorder batches so that the first two differ in rows and length, if any two do.
 
-    Keras on TensorFlow infers from the first two batches which axes vary, beside that of the rows, which it
-    always takes to vary. Rows count here all the same: another order would change what runs resume with.
+    Keras on TensorFlow infers from the first two batches whether the length varies. It needs no such sign for
+    rows; they are compared only because another order would change runs that resume.
 
     Args:
         plan: the batches.
@@ -69,8 +69,8 @@ def batch_shapes(
     """Return the (rows, length) shapes that minimize padding of sentence pairs, shortest first.
 
     Args:
-        lengths: of pairs, each with its start or end symbol; a length may occur again.
-        counts: how many pairs have each of them.
+        lengths: lengths of pairs, with the start or end symbol; a length may occur more than once.
+        counts: number of pairs of each.
         tokens: int. Maximum tokens per batch on either side, padding included.
         sentences: int. Rows of every batch; `None`: as many as `tokens` allows.
         num_shapes: int. Maximum number of shapes.
@@ -84,13 +84,14 @@ def pair_lengths(source: list[list[int]], target: list[list[int]], name: str = "
     """Return the length of the longer side of each pair, with its start or end symbol.
 
     Raises:
-        UserError: no pairs, different numbers of sentences, or text in place of token ids; `name` is theirs.
+        UserError: no pairs, different numbers of sentences, or text instead of token ids. Messages begin with
+            `name`.
     """
     name = f"{name}: " if name else ""
     if len(source) != len(target):
         raise UserError(f"{name}{len(source):,} source sentences but {len(target):,} target sentences")
     if not source:
-        raise UserError(f"{name}no sentence pairs to make batches of")
+        raise UserError(f"{name}no sentence pairs")
     for sentence in (source[0], target[0]):
         if isinstance(sentence, str):
             raise UserError(
@@ -103,30 +104,30 @@ def check_longest(lengths: np.ndarray, limit: int, pair: str):
     """Refuse pairs that are longer than the limit.
 
     Args:
-        lengths: of pairs, each with its start or end symbol.
+        lengths: lengths of pairs, with the start or end symbol.
         limit: int.
-        pair: what a pair is called in the error.
+        pair: what the error calls a pair.
 
     Raises:
-        UserError: one of them is too long; the message has its number.
+        UserError: a pair is too long; the message has its number.
     """
     if lengths.max() > limit:
         raise UserError(
             f"{pair} {lengths.argmax() + 1} has {lengths.max()} subwords with its end symbol, "
             f"the limit is {limit}: raise max_length (in a recipe, model.max_length) or tokens; "
-            'or cut or drop such pairs, in a recipe with too_long = "truncate" or "drop"'
+            'or, in a recipe, set too_long = "truncate" or "drop"'
         )
 
 
 def least_padding(distinct: np.ndarray, counts: np.ndarray, num_shapes: int) -> list[int]:
     """Return at most `num_shapes` lengths to pad to that minimize the total padding of all sentences.
 
-    Dynamic programming over the sorted distinct lengths: cost[j] with m groups is the least over i of
+    Dynamic programming over the sorted distinct lengths: cost[j] with m groups is the minimum over i of
     cost[i] with m - 1 groups plus the sentences of lengths i + 1 … j, all padded to length j.
 
     Args:
-        distinct: the sentences' lengths, sorted, each once.
-        counts: how many sentences have each of them.
+        distinct: the distinct lengths, sorted.
+        counts: number of sentences of each.
         num_shapes: int. Maximum number of lengths to return.
     """
     sentences = np.concatenate([[0], np.cumsum(counts)])

@@ -1,4 +1,4 @@
-"""Batches of token ids in a few fixed shapes, so that each shape is compiled once."""
+"""Batches of token ids in a few fixed shapes, each of which is compiled once."""
 
 import functools
 import hashlib
@@ -23,7 +23,7 @@ from kzoo.errors import UserError
 
 
 class BatchesByEpoch(keras.utils.PyDataset):
-    """Base class of batches whose order depends on the epoch: `start_epoch` makes the epoch's `_plan`."""
+    """Base class of batches in an order that depends on the epoch: `start_epoch` makes its `_plan`."""
 
     def __len__(self) -> int:
         return len(self._plan)
@@ -44,19 +44,19 @@ class Batches(BatchesByEpoch):
     padding. Every pair comes once per epoch, in an order determined by `seed` and the epoch, on every backend
     and machine. The last batch of each shape is filled with empty rows of weight 0.
 
-    Call `fit` with `shuffle=False`, or Keras shuffles the batches itself. For `evaluate` and `predict`, whose
-    results would depend on the epoch's batches, make them with `shuffle=False`; predictions come in the
-    batches' order, empty rows among them.
+    Call `fit` with `shuffle=False`, or Keras shuffles the batches itself. For `evaluate` and `predict`, make
+    `Batches` with `shuffle=False`, or results depend on the epoch. Predictions are in the order of the
+    batches, and include the empty rows.
 
     Args:
-        source: lists of token ids, one per sentence, without start and end.
+        source: lists of token ids, one per sentence, without start and end symbols.
         target: the same for their translations.
         tokens: int. Maximum tokens per batch on either side, padding included.
         num_shapes: int. Maximum number of shapes.
         seed: int. Fixes the order of every epoch.
-        shuffle: bool. `False`: shortest first, the same order every epoch.
+        shuffle: bool. `False`: shortest first, in every epoch.
         max_length: int. Maximum sentence length, with its start or end symbol. `None`: any.
-        shapes: the batches' (rows, length) pairs, shortest first, instead of automatically chosen ones.
+        shapes: the batches' (rows, length), shortest first; chosen automatically by default.
         images: `(N, …)`. One image per pair, such as features on disk. `None`: text only.
         **kwargs: `workers` and other arguments of `keras.utils.PyDataset`.
 
@@ -66,7 +66,8 @@ class Batches(BatchesByEpoch):
         `"image": (B, …)`.
 
     Raises:
-        UserError: no pairs, different numbers of sentences, or one longer than `max_length` or `tokens`.
+        UserError: no pairs, different numbers of sentences, or a sentence longer than `max_length` or
+            `tokens`.
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class Batches(BatchesByEpoch):
         return inputs, labels, weights
 
     def digest(self) -> str:
-        """Return the SHA-256 of all pairs' token ids and of 64 of the images: it identifies the data."""
+        """Return a SHA-256 that identifies the data, of all token ids and of up to 64 images."""
         found = hashlib.sha256()
         for side in (self.source, self.target):
             for first in range(0, len(side), 65536):
@@ -136,10 +137,9 @@ class Batches(BatchesByEpoch):
 class ShardedBatches(BatchesByEpoch):
     """Batches for `fit`, like `Batches`, read from shards on demand.
 
-    Every pair comes once per epoch. The order of the shards, each a random sample of the corpus, and the
-    order in each shard are determined by `seed` and the epoch. Only the plans of the current and the last
-    shard are in memory, not their tokens. The last batch of each shape of a shard is filled with empty rows
-    of weight 0.
+    Every pair comes once per epoch. `seed` and the epoch determine the order of the shards and the order in
+    each shard, which is a random sample of the corpus. Only the plans of two shards are in memory, not their
+    tokens. In each shard, the last batch of each shape is filled with empty rows of weight 0.
 
     Call `fit` with `shuffle=False`, or Keras shuffles the batches itself.
 
@@ -149,7 +149,7 @@ class ShardedBatches(BatchesByEpoch):
         num_shapes: int. Maximum number of shapes.
         seed: int. Fixes the order of every epoch.
         max_length: int. Maximum sentence length, with its start or end symbol. `None`: any.
-        too_long: what becomes of longer sentences: `"error"`; `"truncate"`, they are cut; `"drop"`, their
+        too_long: what happens to longer sentences: `"error"`; `"truncate"`, they are cut; `"drop"`, their
             pairs are left out.
         **kwargs: `workers` and other arguments of `keras.utils.PyDataset`.
 
@@ -188,7 +188,7 @@ class ShardedBatches(BatchesByEpoch):
             histograms.append(np.unique(kept.max(axis=1), return_counts=True))
         if not self.num_tokens:
             raise UserError(
-                f"{shards.folder}: each pair is longer than {self._limit}: raise max_length or tokens"
+                f"{shards.folder}: all pairs are longer than {self._limit} tokens: raise max_length or tokens"
             )
         both = (np.concatenate(part) for part in zip(*histograms, strict=True))
         self.shapes = batch_shapes(*both, tokens, None, num_shapes)
@@ -213,7 +213,7 @@ class ShardedBatches(BatchesByEpoch):
         """Put the shards and their pairs in the order of epoch `epoch`, counted from 0."""
         self.epoch = epoch
         order = np.random.default_rng((self.seed, epoch)).permutation(len(self.shards))
-        # The first two batches must differ, as in `differing_first_two`.
+        # The first two batches must differ (see `differing_first_two`): begin with a shard of two shapes.
         first = int((np.count_nonzero(self._batches_in[order], axis=1) > 1).argmax())
         self._order = np.array([order[first], *np.delete(order, first)])
         self._stops = np.cumsum(self._batches_in.sum(axis=1)[self._order])
@@ -229,14 +229,14 @@ class ShardedBatches(BatchesByEpoch):
     def __getitem__(self, index: int):
         place = int(np.searchsorted(self._stops, index, side="right"))
         shard, plan = self._opened(place)
-        shape, pairs = plan[index - self._stops[place]]  # counted from the end of the shard's batches
+        shape, pairs = plan[index - self._stops[place]]  # negative: counted from the shard's last batch
         source, target = shard.pairs(pairs)
         if self._too_long == "truncate":
-            source, target = ([words[: self._limit - 1] for words in side] for side in (source, target))
+            source, target = ([tokens[: self._limit - 1] for tokens in side] for side in (source, target))
         return padded_batch(shape, source, target)
 
     def _open(self, place: int) -> tuple[OpenShard, list]:
-        """Return the shard at a position in the epoch's order, and the plan of its batches."""
+        """Return the shard at a place in the epoch's order, and the plan of its batches."""
         number = int(self._order[place])
         random = np.random.default_rng((self.seed, self.epoch, number))
         lengths = self._lengths(number)

@@ -1,6 +1,6 @@
-"""Parallel corpora: sentences in several languages, aligned by line, and perhaps their pictures; by name.
+"""Parallel corpora by name: sentences in several languages, aligned by line, and pictures of some.
 
-Recipes and the command line open corpora here; `kzoo.data.own_files` opens the user's own files.
+`kzoo.data.own_files` opens the user's own files.
 """
 
 import os
@@ -20,7 +20,7 @@ from kzoo.errors import UserError, nearest
 class Corpus:
     """Sentences in several languages, aligned by line, in named splits.
 
-    Nothing is read, generated or downloaded before sentences are requested.
+    Sentences are read, generated or downloaded when they are first requested.
 
     Args:
         name: the corpus's name, as in `open_corpus(name)`; "files" for the user's own files.
@@ -30,9 +30,9 @@ class Corpus:
         citation: whom to cite, one line; empty if no citation is requested.
         read: `read(split, language)` returns the `Text`; called with existing splits and languages only.
         absent: the (split, language) combinations that do not exist.
-        read_images: `read_images(split)` returns one image per line; `None`: there are none.
+        read_images: `read_images(split)` returns one image per line; `None`: no images.
         further_references: `further_references(split)` returns further texts in the last language; `None`:
-            there are none.
+            no further references.
     """
 
     name: str
@@ -71,23 +71,23 @@ class Corpus:
             target: the target language.
 
         Raises:
-            UserError: as for `sentences`; or the two files have different numbers of lines.
+            UserError: as for `sentences`; or the sides have different numbers of lines.
 
         Example:
             >>> english, german = open_corpus("multi30k").pairs("val", "en", "de")
             >>> len(english), len(german)
             (1014, 1014)
         """
-        self._check(split, source, target)  # check both before the first is read or downloaded
+        self._check(split, source, target)  # both, before the first is read or downloaded
         left, right = self._text(split, source), self._text(split, target)
         check_aligned(left, right)
         return left.sentences, right.sentences
 
     def more_references(self, split: str, language: str) -> list[list[str]]:
-        """Return further true translations into a language, beside its sentences; mostly there are none.
+        """Return further references in a language, beside its sentences; most corpora have none.
 
         Raises:
-            UserError: as for `sentences`; or another number of lines.
+            UserError: as for `sentences`; or different numbers of lines.
         """
         if self.further_references is None or language != self.languages[-1]:
             return []
@@ -114,10 +114,10 @@ class Corpus:
         """Return the corpus with the features `SPLIT.npy` of a folder as its images.
 
         `SPLIT.txt` in that folder, or in the corpus's folder under KZOO_DATA, names the picture of each line;
-        anything after a `#` is ignored. Without it the rows must be in the order of the lines.
+        anything after a `#` is ignored. Without it, the rows must be in the order of the lines.
 
         Args:
-            folder: a folder with the files that `kzoo features extract` writes.
+            folder: folder with files written by `kzoo features extract`.
         """
         features = Path(folder).expanduser()
 
@@ -130,7 +130,7 @@ class Corpus:
         return replace(self, read_images=read)
 
     def languages_in(self, split: str) -> tuple[str, ...]:
-        """Return the languages in which a split exists; raises `UserError` if there is no such split."""
+        """Return the languages of a split; raise `UserError` if there is no such split."""
         if split not in self.splits:
             raise UserError(f"corpus {self.name} has no split {split!r}: {nearest(split, list(self.splits))}")
         return tuple(language for language in self.languages if (split, language) not in self.absent)
@@ -156,12 +156,12 @@ class Corpus:
 
 
 def picture_names(path: Path) -> list[str]:
-    """Return the file names of pictures, one per line; Multi30k writes `NAME#CAPTION` in one of its lists."""
+    """Return the pictures' names in a file, one per line; a caption may follow a `#`, as in Multi30k."""
     return [line.partition("#")[0] for line in read_lines(path).sentences]
 
 
 def own_file(name: str) -> Path | None:
-    """Return the file of this name under the folder KZOO_DATA, if there is one."""
+    """Return the file of this name in the folder KZOO_DATA; `None` if there is none."""
     folder = os.environ.get("KZOO_DATA")
     if not folder:
         return None
@@ -182,7 +182,7 @@ def open_corpus(name: str) -> Corpus:
         name: a key of `CORPORA`.
 
     Raises:
-        UserError: no such corpus; the message has the nearest names.
+        UserError: no such corpus.
 
     Example:
         >>> open_corpus("multi30k").languages
@@ -254,7 +254,7 @@ def _scenes() -> Corpus:
 
 
 def _own_or(name: str, read: Callable[[str, str], Text]) -> Callable[[str, str], Text]:
-    """Return a corpus's `read`: the user's own file, or else what the given function returns."""
+    """Return a corpus's `read`, which prefers the user's own file to the given function."""
 
     def read_own(split: str, language: str) -> Text:
         own = own_file(f"{name}/{split}.{language}.gz")

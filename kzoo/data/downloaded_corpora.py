@@ -1,7 +1,4 @@
-"""Corpora that are downloaded, verified and kept: Multi30k and Tatoeba; and the download, for WMT's too.
-
-`kzoo.data.corpora` opens them, as `multi30k` and `tatoeba_zh_en`.
-"""
+"""Multi30k and Tatoeba, downloaded, verified and cached; and the function that downloads, for WMT too."""
 
 import contextlib
 import functools
@@ -56,15 +53,15 @@ TATOEBA = (
 )
 TATOEBA_CHECKSUM = "9da1af87e3e61650aa38595e60baef3a4e3a18ed239a7ef4a764c0a87c7ddeff"
 HELD_OUT = {"test": 1000, "val": 1000}  # pairs
-LARGEST = 3  # pairs of a held-out group: a larger one would be many variants of one sentence
+LARGEST = 3  # pairs of a held-out group: larger groups are many variants of one sentence
 
 
 def read_multi30k(split: str, language: str) -> Text:
-    """Return the sentences of a split, downloaded if they are not in the cache.
+    """Return the sentences of a split of Multi30k; download them if they are not in the cache.
 
     Args:
         split: such as "train" or "test_2016_flickr".
-        language: "en", "de", "fr" or, where there is one, "cs".
+        language: "en", "de", "fr" or, if the split has it, "cs".
 
     Raises:
         UserError: the download fails or fails its check; the disk is full.
@@ -79,7 +76,7 @@ def read_multi30k(split: str, language: str) -> Text:
 
 
 def read_tatoeba(split: str, language: str) -> Text:
-    """Return the sentences of a split; the pairs are downloaded if they are not in the cache.
+    """Return the sentences of a split of Tatoeba; download them if they are not in the cache.
 
     Args:
         split: "train", "val" or "test".
@@ -106,11 +103,12 @@ def _splits(path: Path) -> dict[str, list[tuple[str, str]]]:
 def split_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
     """Return the pairs of Chinese and English sentences of each split, without duplicates.
 
-    Pairs that share a side, also by way of others, form a group, which stays in one split. In the order of
-    the SHA-256 of one of their sentences, small groups fill `test`, then `val`; all others are `train`.
+    Pairs that share a sentence, directly or through other pairs, form a group, which stays in one split.
+    Ordered by the SHA-256 of one of their sentences, small groups fill `test`, then `val`; the rest is
+    `train`.
     """
-    # Not SciPy's components: the sentence that orders a group follows from the order in which its pairs were
-    # joined, and with another one the test set would no longer be that of the published scores.
+    # Not SciPy's connected components: which sentence orders a group depends on the order in which its pairs
+    # are joined, and another order would change the test set of the published scores.
     pairs, above = list(dict.fromkeys(pairs)), {}
 
     def top(side: str) -> str:
@@ -134,23 +132,23 @@ def split_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, list[tuple[str, s
 
 
 def download(address: str, sha256: str, path: Path, packed: bool = False) -> Path:
-    """Download the file at `address` to `path`, unless it is there with the right checksum; return `path`.
+    """Download a file, unless it exists with the right checksum; return its path.
 
     Args:
-        address: URL.
-        sha256: of the file that is kept, 64 hexadecimal digits.
-        path: where to keep it; its folder is created if necessary.
-        packed: it is gzipped, and kept unpacked: servers may pack the same text differently, so only the
-            text's checksum is meaningful.
+        address: its URL.
+        sha256: SHA-256 of the file that is kept, 64 hexadecimal digits.
+        path: path of the file; missing folders are created.
+        packed: unpack the download with gzip. Servers may pack the same text differently, so `sha256` is that
+            of the text.
 
     Raises:
-        UserError: no network, no such address, a truncated or altered file, no space; nothing is left behind.
+        UserError: no network, no such address, a truncated or altered file, no space. Leaves no partial file.
 
     Example:
         >>> download("https://example.org/val.en.gz", "1f2a…", cache_folder() / "val.en", packed=True)
         PosixPath('/home/me/.cache/kzoo/val.en')
     """
-    with contextlib.suppress(OSError):  # missing or not readable
+    with contextlib.suppress(OSError):  # missing or unreadable
         if sha256_of(path) == sha256:
             return path
     with whole_file(path) as file, TemporaryDirectory(dir=file.parent) as folder:
@@ -176,18 +174,18 @@ def _unpacked(archive: Path, address: str, sha256: str) -> bytes:
 
 
 def _fetched(address: str, sha256: str | None, folder: str) -> Path:
-    """Download a file into a folder, with a progress bar on stderr; a failure is retried."""
-    import pooch  # which imports requests
+    """Download a file into a folder, with retries and a progress bar on standard error."""
+    import pooch
 
     name = address.rsplit("/", 1)[-1]
     source = pooch.create(folder, "", registry={name: sha256}, urls={name: address}, retry_if_failed=RETRIES)
     downloader = pooch.HTTPDownloader(progressbar=True, chunk_size=1 << 16, timeout=TIMEOUT)
     try:
         return Path(source.fetch(name, downloader=downloader))
-    except ValueError as error:  # another checksum
+    except ValueError as error:  # the checksum is wrong
         raise UserError(f"{address}: truncated or altered ({error})") from None
     except OSError as error:
-        if error.errno is not None:  # the disk's, which `whole_file` reports
+        if error.errno is not None:  # an error of the disk, which `whole_file` reports
             raise
         raise UserError(
             f"{address} cannot be downloaded ({_reason(error)}); without a network, "
@@ -196,7 +194,7 @@ def _fetched(address: str, sha256: str | None, folder: str) -> Path:
 
 
 def _reason(error: OSError) -> str:
-    """Return why requests failed, without the names of its classes."""
+    """Return why a request failed, without class names."""
     response = getattr(error, "response", None)
     if response is not None:
         return f"HTTP status {response.status_code}"

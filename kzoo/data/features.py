@@ -1,7 +1,6 @@
-"""Picture features on disk: an array whose rows are read on demand, and the names of its pictures.
+"""Features of pictures on disk: an array whose rows are read on demand, and the names of its pictures.
 
-`NAME.npy` holds one row per picture, `NAME.json` beside it the pictures' names and the extractor. Extraction
-writes them, batch by batch, and resumes where it was interrupted; training and translation open them.
+`NAME.npy` has one row per picture; `NAME.json` has the pictures' names and the extractor.
 """
 
 import glob
@@ -29,11 +28,11 @@ class Extractor:
         model: name of the network, such as "vgg19".
         layer: name of the layer whose outputs are the features.
         weights: SHA-256 of the network's weights, or "random".
-        seed: of random weights, else `None`.
-        corrupt: features of unreadable pictures: `""`: there are none; "mean": the mean of the others.
+        seed: seed of random weights, else `None`.
+        corrupt: features of unreadable pictures: "mean", the mean of the others; "" if all are readable.
 
     Raises:
-        UserError: a name with a slash: presets keep the extractor in their settings, which may hold no path.
+        UserError: a name has a slash. Presets store these names, and must not store paths.
     """
 
     model: str
@@ -45,9 +44,7 @@ class Extractor:
     def __post_init__(self):
         for name in (self.model, self.layer, self.weights):
             if "/" in name or "\\" in name:
-                raise UserError(
-                    f"an extractor's names have no slashes, unlike {name!r}: a preset keeps its name"
-                )
+                raise UserError(f"the extractor's name {name!r} has a slash: presets store no paths")
 
     def __str__(self) -> str:
         weights = (
@@ -58,13 +55,13 @@ class Extractor:
         return f"{self.model} {self.layer} ({weights})"
 
     def fits(self, other: "Extractor") -> bool:
-        """Return whether features of both are interchangeable, apart from those of corrupt pictures."""
+        """Return whether features of both are interchangeable, except those of corrupt pictures."""
         return replace(self, corrupt="") == replace(other, corrupt="")
 
 
 @dataclass(frozen=True)
 class FeatureFile(Sequence):
-    """Features of pictures in the requested order; rows are read from disk when indexed.
+    """Features of pictures, in a requested order. Indexing reads rows from disk.
 
     Args:
         array: `(N, D_img)` or `(N, R, D_img)`, one row per picture of the file.
@@ -82,7 +79,7 @@ class FeatureFile(Sequence):
         return len(self.order)
 
     def __getitem__(self, index) -> np.ndarray:
-        """Return a picture's features, or several pictures' for a slice or an array of indices."""
+        """Return the features of one picture or, for a slice or an array of indices, of several."""
         return np.array(self.array[self.order[index]])
 
     @property
@@ -107,7 +104,7 @@ class FeatureFile(Sequence):
             extractor: the fields of the required extractor, as in a preset.
 
         Raises:
-            UserError: these features were computed by another extractor.
+            UserError: another extractor computed these features.
         """
         try:
             wanted = Extractor(**extractor)
@@ -119,7 +116,7 @@ class FeatureFile(Sequence):
         if not self.extractor.fits(wanted):
             raise UserError(
                 f"{self.path}: these are features of {self.extractor}, the model reads those of {wanted}: "
-                "extract them again, with the network that it was trained with"
+                "extract them again with the model's network"
             )
 
 
@@ -134,8 +131,8 @@ def open_features(path: str | os.PathLike, names: Iterable[str] | None = None) -
         The features.
 
     Raises:
-        UserError: no such file, no description beside it, or either is damaged; different numbers of rows and
-            names; a picture that the file lacks.
+        UserError: the file or its description is missing or damaged; they have different numbers of
+            pictures; or a requested picture is missing.
     """
     path = Path(path)
     array, description = _read_array(path), _description(path)
@@ -143,7 +140,7 @@ def open_features(path: str | os.PathLike, names: Iterable[str] | None = None) -
     if len(array) != len(known):
         raise UserError(
             f"{path}: has features of {len(array)} pictures, {path.with_suffix('.json').name} beside it "
-            f"names {len(known)}: the two belong to different extractions, extract again"
+            f"names {len(known)}: they are of different extractions; extract again"
         )
     return FeatureFile(array, known, found, _order(path, known, names))
 
@@ -201,24 +198,24 @@ def write_features(
 ) -> FeatureFile:
     """Compute the features of pictures batch by batch and write them.
 
-    An interrupted extraction resumes where it stopped when called again with the same names and extractor,
-    even if corrupt pictures are now treated differently: `complete` may get rows of a call that treated them
-    otherwise. A complete extraction is not repeated. Other features at that path are replaced at the end.
+    An interrupted extraction resumes when called again with the same names and extractor. The treatment of
+    corrupt pictures may change in between, so that `complete` may get rows from both treatments. A complete
+    extraction is not repeated. Other features at that path are replaced at the end.
 
     Args:
         path: the `.npy` file.
-        arrays: function from the names still to be done; yields their features in this order, in batches
-            `(b, D_img)` or `(b, R, D_img)`.
+        arrays: function of the remaining names; yields their features in this order, in batches `(b, D_img)`
+            or `(b, R, D_img)`.
         names: the pictures, in the order of the rows.
         extractor: the extractor of the features.
-        complete: called with the whole array, which it changes in place, before the file gets its name.
+        complete: function that changes the whole array in place, before the file gets its name.
 
     Returns:
         The features.
 
     Raises:
-        UserError: a name that occurs twice; batches of different shapes, or with more or fewer rows than
-            names; a file that cannot be written, or that another process is writing.
+        UserError: a name occurs twice; batches have different shapes, or more or fewer rows than names; the
+            file cannot be written, or another process is writing it.
     """
     path, names = Path(path), tuple(names)
     check_features_path(path, names)
@@ -229,10 +226,10 @@ def write_features(
         path.parent.mkdir(parents=True, exist_ok=True)
     base = _unfinished(path, names, extractor)
     part = Path(f"{base}.part")
-    completed = Path(f"{base}.{extractor.corrupt}.part")  # separate: a mean must never be taken for features
+    completed = Path(f"{base}.{extractor.corrupt}.part")  # separate, or a mean could be taken for features
     with held(base) as mine:
         if mine is False:
-            raise UserError(f"{path}: another process is writing these features; wait for its end")
+            raise UserError(f"{path}: another process is writing these features; wait until it ends")
         if not completed.exists():
             _append(path, part, arrays, names)
             with writing(path):
@@ -242,7 +239,7 @@ def write_features(
             complete(array)
             array.flush()
         with writing(path):
-            # In this order a description is never beside another extraction's array.
+            # In this order, a description is never beside the array of another extraction.
             path.with_suffix(".json").unlink(missing_ok=True)
             to_disk(completed)
             os.replace(completed, path)
@@ -255,10 +252,10 @@ def write_features(
 
 
 def check_features_path(path: str | os.PathLike, names: Iterable[str]):
-    """Refuse a file of another kind, an empty list of pictures, and a picture that occurs twice."""
+    """Refuse a name without `.npy`, an empty list of pictures, and a picture that occurs twice."""
     path, names = Path(path), tuple(names)
     if path.suffix != ".npy":
-        raise UserError(f"{path}: the name of a file of features ends in .npy")
+        raise UserError(f"{path}: the name of a file of features must end in .npy")
     if not names:
         raise UserError(f"{path}: there are no pictures to extract features of")
     name, count = Counter(names).most_common(1)[0]
@@ -271,14 +268,14 @@ def _is_complete(path: Path, names: tuple[str, ...], extractor: Extractor) -> bo
         found = open_features(path)
     except UserError:
         return False
-    # If no picture was corrupt, the treatment of corrupt ones makes no difference.
+    # Without corrupt pictures, their treatment makes no difference.
     return found.names == names and found.extractor in (extractor, replace(extractor, corrupt=""))
 
 
 def _unfinished(path: Path, names: tuple[str, ...], extractor: Extractor) -> Path:
-    """Return how the names of unfinished arrays begin: not a `whole_file`'s, as they must survive a failure.
+    """Return the beginning of the unfinished arrays' names, which survive failures, unlike a `whole_file`'s.
 
-    It identifies the extraction, however it treats corrupt pictures.
+    It identifies the extraction, whatever its treatment of corrupt pictures.
     """
     whose = {"names": list(names), "extractor": asdict(replace(extractor, corrupt=""))}
     key = hashlib.sha256(json.dumps(whose).encode()).hexdigest()[:KEY]
@@ -286,7 +283,7 @@ def _unfinished(path: Path, names: tuple[str, ...], extractor: Extractor) -> Pat
 
 
 def _remove_abandoned(path: Path):
-    """Remove unfinished arrays of other extractions, except those that another process is writing."""
+    """Remove unfinished arrays of other extractions, unless another process is writing them."""
     for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
         with held(part.with_name(part.name[: len(f".{path.name}.") + KEY])) as mine:
             if mine is not False:
@@ -296,9 +293,10 @@ def _remove_abandoned(path: Path):
 def _append(
     path: Path, part: Path, arrays: Callable[[list[str]], Iterable[np.ndarray]], names: tuple[str, ...]
 ):
-    """Append rows to an unfinished array until it has one per name; its length says how many it has.
+    """Append rows to an unfinished array until it has one per name.
 
-    A memory map would have its full length from the start, and need a second file for that number.
+    The file's length says how many rows are done. A memory map has its full length from the start, so it
+    would need a second file for this number.
     """
     with writing(path):
         file = part.open("a+b")
@@ -315,7 +313,7 @@ def _append(
         if done == total:
             return
         with writing(path):
-            file.truncate(start + done * row if done else 0)  # without a row that was cut short
+            file.truncate(start + done * row if done else 0)  # drop a partial row
         for batch in arrays(list(names[done:])):
             if not done:
                 shape, dtype = (total, *batch.shape[1:]), batch.dtype

@@ -1,4 +1,4 @@
-"""The language pairs that a multilingual model is trained on."""
+"""The directions that a multilingual model is trained on."""
 
 from collections.abc import Sequence
 
@@ -12,18 +12,18 @@ def language_pairs(
     monolingual: bool = False,
     only: Sequence[str] = (),
 ) -> list[tuple[str, str]]:
-    """Return the (source, target) pairs among languages, both directions of each.
+    """Return the (source, target) directions among languages.
 
     Args:
         languages: codes, each once.
-        centre: keep only pairs with this language.
+        centre: keep only directions from and to this language.
         left_out: two languages, such as `"de-fr"`, to leave out in both directions.
         monolingual: also pair each language with itself: a sentence with the same sentence.
-        only: directions, such as `"en-de"`, in place of all that the other arguments choose.
+        only: directions, such as `"en-de"`, instead of those that the other arguments choose.
 
     Raises:
-        UserError: an unknown or repeated language or direction, two languages left out that would not be a
-            pair anyway, or no pair at all.
+        UserError: an unknown or repeated language or direction, a `left_out` that changes nothing, or no
+            direction at all.
 
     Example:
 
@@ -43,7 +43,7 @@ def language_pairs(
         _check(centre, languages)
         if apart and centre not in apart:
             raise UserError(
-                f"left_out is {left_out!r}, but with centre {centre!r} that is no pair: use only one"
+                f"left_out {left_out!r} changes nothing with centre {centre!r}: remove one of them"
             )
     pairs = [
         (source, target)
@@ -70,10 +70,10 @@ def two_languages(pair: str, languages: Sequence[str]) -> tuple[str, str]:
     Raises:
         UserError: it does not name two of the languages.
     """
-    ways = [(pair[:place], pair[place + 1 :]) for place, letter in enumerate(pair) if letter == "-"]
+    splits = [(pair[:place], pair[place + 1 :]) for place, letter in enumerate(pair) if letter == "-"]
     # A code may itself have a hyphen, such as pt-BR.
-    known = [way for way in ways if set(way) <= set(languages)]
-    source, target = next(iter(known or ways), ("", ""))
+    known = [split for split in splits if set(split) <= set(languages)]
+    source, target = next(iter(known or splits), ("", ""))
     if not (source and target):
         raise UserError(f"{pair!r} is not two languages, as in de-fr")
     return _check(source, languages), _check(target, languages)

@@ -1,4 +1,4 @@
-"""The user's own parallel text: aligned files or tables, whole or line by line, split by shares."""
+"""The user's own parallel text: aligned files or tables, read whole or line by line, and split."""
 
 import csv
 import functools
@@ -24,8 +24,8 @@ from kzoo.errors import UserError
 
 Paths = str | Path | Sequence[str | Path]
 Columns = Sequence[int] | Sequence[str]  # numbers from 1, or names in a first line
-SEPARATORS = ",;\t"  # of CSV: spreadsheets write a semicolon where the comma is in numbers
-SAMPLE = 100  # lines by which the separator is found
+SEPARATORS = ",;\t"  # of CSV: spreadsheets write semicolons in locales with decimal commas
+SAMPLE = 100  # lines from which the separator is inferred
 NAME_IT = "name it .tsv and give it alone, or give a column of it"
 TITLES = {
     *("source", "target", "src", "tgt", "trg", "sentence", "text", "translation", "reference"),
@@ -47,16 +47,16 @@ def open_files(
     Args:
         train: text files aligned by line, one per language in the order of `languages`, or one table (`.tsv`
             or `.csv`): UTF-8, or UTF-16 with a byte order mark, plain or packed (`.gz`, `.bz2`, `.xz`).
-        val: the same for the validation split; or how many rows of `train` it takes, a number or, below 1, a
-            share: `split_rows` says which.
-        test: likewise; of two languages, more files are further references.
+        val: the same for the validation split; or the part of `train` to hold out, as `split_rows` does: a
+            number of rows or, below 1, a share.
+        test: the same for the test split; with two languages, further files are further references.
         languages: the codes of the files or columns, two or more.
-        columns: the columns of a table that has more: numbers from 1, or names in its first line, in the
-            order of `languages`.
+        columns: the columns to read from a table with more of them: numbers from 1, or names in its first
+            line, in the order of `languages`.
 
     Raises:
-        UserError: no split at all, a file that does not exist or is no text, or files that are neither one
-            per language nor a table.
+        UserError: no split, a file that does not exist or is not text, or neither one file per language nor
+            one table.
 
     Example:
         >>> corpus = open_files(train=("train.id", "train.zh"), val="val.tsv.gz", languages=("id", "zh"))
@@ -64,7 +64,7 @@ def open_files(
         ('train', 'val')
     """
     if isinstance(languages, str) or len(languages) < 2 or len(set(languages)) < len(languages):
-        raise UserError(f"languages is {languages!r}: at least two different language codes are needed")
+        raise UserError(f"languages is {languages!r}: give at least two different language codes")
     languages, given = tuple(languages), {"train": train, "val": val, "test": test}
     if columns and len(columns) != len(languages):
         raise UserError(f"columns is {list(columns)!r}: give one for each of {', '.join(languages)}")
@@ -77,7 +77,7 @@ def open_files(
     if not files:
         raise UserError("no files: give at least one of train, val and test")
     if parts and "train" not in files:
-        raise UserError(f"{', '.join(parts)} would be split off train, which has no files")
+        raise UserError(f"{', '.join(parts)} cannot be split off train, which has no files")
 
     def whole(split: str, language: str) -> Text:
         column, paths = languages.index(language), files[split]
@@ -107,17 +107,17 @@ def open_files(
 
 
 def _files(split: str, paths: Paths, count: int) -> tuple[Path, ...]:
-    """Return the text files of a split, or the one table, all of which exist."""
+    """Return the text files of a split, or its table; all exist."""
     if isinstance(paths, str | Path):
         paths = (paths,)
     files = tuple(Path(path).expanduser() for path in paths)
     table = next(filter(is_table, files), None)
     if table and len(files) > 1:
         raise UserError(
-            f"split {split}: {table} is a table, which has all languages: give it alone, or text files"
+            f"split {split}: {table} is a table of all languages: give it alone, or give text files"
         )
     for file in filter(Path.is_file, files):
-        check_text(file)  # a spreadsheet is named as one, whatever else is wrong
+        check_text(file)  # first of all, to recognize spreadsheets
     more = split == "test" and count == 2 and len(files) > 2  # further references
     if not (table or more or len(files) == count):
         seen = ", ".join(map(str, files)) or "nothing"
@@ -150,7 +150,7 @@ def stream_pairs(
         columns: as in `open_files`.
 
     Raises:
-        UserError: as for `stream_lines`; or a row without exactly two columns, or files with different
+        UserError: as for `stream_lines`; or a row without exactly two columns; or files with different
             numbers of lines.
     """
     if len(files) == 1:
@@ -169,7 +169,7 @@ def _aligned(left: Path, right: Path) -> Iterator[tuple[str, str]]:
 
 
 def is_table(path: Path) -> bool:
-    """Return whether a file's name, without the ending of its packing, ends in `.tsv` or `.csv`."""
+    """Return whether a file's name ends in `.tsv` or `.csv`, before an ending such as `.gz`."""
     return unpacked_name(path).endswith((".tsv", ".csv"))
 
 
@@ -178,16 +178,16 @@ def table_rows(
 ) -> Iterator[list[str]]:
     """Yield the rows of a table: the sentence of each language.
 
-    In TSV a tab separates columns, whatever else a row has; CSV has quotes.
+    TSV has no quotes: each tab separates columns. CSV has quotes.
 
     Args:
         path: the file.
         lines: its lines.
         languages: the codes.
-        columns: of each language: numbers from 1; or names, which the first line has. Empty: all columns.
+        columns: each language's column: numbers from 1, or names in the first line. Empty: all columns.
 
     Raises:
-        UserError: a row without these columns, a first line of titles, or CSV that cannot be understood.
+        UserError: a row without these columns, a first line of titles, or invalid CSV.
     """
     wanted, count = list(columns), len(languages)
     rows, first = _numbered(path, iter(lines), len(wanted) or count), 0
@@ -199,7 +199,7 @@ def table_rows(
     for place, (number, row) in enumerate(rows):
         if len(row) != count if not wanted else len(row) < max(wanted):
             needed = f"at least {max(wanted)}" if wanted else f"{count}, one per language"
-            how = "" if wanted else '; columns = [1, 2] or ["en", "de"] in a recipe names those to read'
+            how = "" if wanted else '; in a recipe, choose columns = [1, 2] or ["en", "de"]'
             raise UserError(f"{path}, line {number}: {len(row)} columns instead of {needed}{how}")
         row = [row[column - 1] for column in wanted] if wanted else row
         if place == first == 0 and {cell.strip().lower() for cell in row} <= {
@@ -207,14 +207,14 @@ def table_rows(
             *TITLES,
         }:
             raise UserError(
-                f"{path}, line 1: these are titles ({', '.join(row)}): remove the line, or name the columns "
-                f"in a recipe, as in columns = {row}"
+                f"{path}, line 1: these are titles ({', '.join(row)}): remove the line, or in a recipe set "
+                f"columns = {row}"
             )
         yield row
 
 
 def _numbered(path: Path, lines: Iterator[str], least: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows, with the number of the line in which each ends."""
+    """Yield the rows of a table, each with the number of its last line."""
     if unpacked_name(path).endswith(".tsv"):
         yield from ((number, line.split("\t")) for number, line in enumerate(lines, 1))
         return
@@ -226,14 +226,14 @@ def _numbered(path: Path, lines: Iterator[str], least: int) -> Iterator[tuple[in
     )
     try:
         for row in reader:
-            # A cell may have several lines.
+            # Join the lines of a cell.
             yield reader.line_num, [re.sub(r"\s*\n\s*", " ", cell) for cell in row]
     except csv.Error as error:
         raise UserError(f"{path}, line {reader.line_num}: not CSV ({error})") from None
 
 
 def _separator(path: Path, sample: list[str], least: int) -> str:
-    """Return the separator with which all rows have equally many columns, and enough."""
+    """Return the separator that gives all rows the same number of columns, at least `least`."""
     found = {}
     for separator in SEPARATORS:
         reader = csv.reader([f"{line}\n" for line in sample], delimiter=separator)
@@ -243,48 +243,49 @@ def _separator(path: Path, sample: list[str], least: int) -> str:
     exact = [separator for separator, width in found.items() if width == least] or list(found)
     if len(exact) != 1:
         raise UserError(
-            f"{path}: its rows do not have equally many columns, {least} or more, whether commas, semicolons "
-            "or tabs separate them: put quotes around the sentences, or save it as TSV"
+            f"{path}: neither commas, semicolons nor tabs give all rows equally many columns "
+            f"({least} or more): put quotes around the sentences, or save as TSV"
         )
     return exact[0]
 
 
 def split_rows(sides: Sequence[Sequence[str]], parts: Mapping[str, int | float]) -> dict[str, np.ndarray]:
-    """Return the numbers of the rows of each split: no sentence of any side stands in two splits.
+    """Return the numbers of the rows of each split: no sentence of any side is in two splits.
 
-    Rows that share a sentence, also by way of others, stay together. In an order that depends on the text
-    alone, such groups fill the held-out splits as far as they fit; all others are `train`.
+    Rows that share a sentence, directly or through other rows, form a group, which stays in one split. In an
+    order that depends only on the text, groups fill the held-out splits as far as they fit; the rest is
+    `train`.
 
     Args:
-        sides: for each language its sentences, aligned.
-        parts: for each held-out split, the number of its rows, or their share if below 1.
+        sides: each language's sentences, aligned.
+        parts: for each held-out split, the number of its rows or, below 1, their share.
 
     Raises:
-        UserError: rows hang together so that a split cannot be filled, or none would be left to train on.
+        UserError: the groups are too large to fill a split, or no row is left to train on.
     """
     count = len(sides[0])
     group, groups = _groups(sides)
-    sizes, left = np.bincount(group, minlength=groups), np.zeros(groups, int)
+    sizes, split_of = np.bincount(group, minlength=groups), np.zeros(groups, int)  # 0: train
     order = np.random.default_rng(SEED).permutation(groups)
     names = ["train", *parts]
     for number, (name, part) in enumerate(parts.items(), 1):
         wanted = part if part >= 1 else round(part * count)
         room = wanted
-        for one in order:
-            if not left[one] and sizes[one] <= room:
-                left[one], room = number, room - sizes[one]
+        for candidate in order:
+            if not split_of[candidate] and sizes[candidate] <= room:
+                split_of[candidate], room = number, room - sizes[candidate]
             if not room:
                 break
-        if room or not (left == 0).any():
+        if room or split_of.all():
             raise UserError(
                 f"{name}: {wanted:,} of {count:,} rows cannot be split off, but {wanted - room:,} can: "
-                "rows that share a sentence stay together: use a smaller number, or give files"
+                "rows that share a sentence stay together; use a smaller number, or give files"
             )
-    return {name: np.flatnonzero(left[group] == number) for number, name in enumerate(names)}
+    return {name: np.flatnonzero(split_of[group] == number) for number, name in enumerate(names)}
 
 
 def _groups(sides: Sequence[Sequence[str]]) -> tuple[np.ndarray, int]:
-    """Return the number of each row's group, and the number of groups; empty sentences hold none together."""
+    """Return the number of each row's group, and the number of groups. Empty sentences form no groups."""
     count, ends, offset = len(sides[0]), [], len(sides[0])
     for side in sides:
         numbers = {}
@@ -292,7 +293,7 @@ def _groups(sides: Sequence[Sequence[str]]) -> tuple[np.ndarray, int]:
         ends.append(np.array([numbers.setdefault(text, len(numbers)) for text in texts]) + offset)
         offset += len(numbers)
     rows, nodes = np.tile(np.arange(count), len(sides)), np.concatenate(ends)
-    from scipy.sparse import coo_array  # imported here: half a second of every command's start
+    from scipy.sparse import coo_array  # imported here, because it takes half a second
     from scipy.sparse.csgraph import connected_components
 
     links = coo_array((np.ones(len(rows), bool), (rows, nodes)), shape=(offset, offset))

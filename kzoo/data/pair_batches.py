@@ -1,4 +1,4 @@
-"""Batches that alternate between several language pairs, for one `fit` call."""
+"""Batches of several directions, for one `fit` call."""
 
 import hashlib
 import math
@@ -14,34 +14,32 @@ from kzoo.errors import UserError
 
 
 class PairBatches(BatchesByEpoch):
-    """Batches that rotate over language pairs, one pair per batch, in shapes that all pairs share.
+    """Batches that rotate over (source, target) pairs of languages, one pair per batch, in common shapes.
 
-    Without weights, the batches of every pair are spread evenly over the epoch, which has each batch once:
-    pairs of equal size strictly alternate. With weights, each pair gets its share of the epoch's batches. If
-    a pair gets fewer batches than it has, the next epoch continues with the rest; if it gets more, it starts
-    again from the beginning.
+    Without weights, an epoch has each batch once, and each pair's batches are spread evenly over it: pairs of
+    equal size alternate. With weights, each pair gets its share of the epoch's batches. If a pair gets fewer
+    batches than it has, the next epoch continues with the rest; if it gets more, it starts again.
 
     Args:
-        words: for each language, its sentences as lists of token ids, all aligned; a pair takes its two
-            sides from here. Or, for languages that are not all aligned: for each pair, its two sides.
+        words: for each language, its sentences as lists of token ids, all aligned; or, for languages that are
+            not all aligned, for each pair its two sides.
         pairs: (source, target) pairs.
         languages: codes, in the order of the model's language numbers.
-        weights: for each pair, its share of the batches; `None`: in proportion to the batches that
-            each has.
+        weights: for each pair, its share of the batches; `None`: in proportion to its number of batches.
         tokens: int. Maximum tokens per batch on either side, padding included.
-        sentences: int. Rows of every batch, in place of `tokens`.
+        sentences: int. Rows of every batch, instead of `tokens`.
         num_shapes: int. Maximum number of batch shapes.
-        num_batches: int. Batches per epoch; by default as many as all pairs have.
+        num_batches: int. Batches per epoch; by default the batches of all pairs.
         seed: int. Fixes the order of every epoch.
         max_length: int. Maximum sentence length, with its start or end symbol. `None`: any.
         **kwargs: `workers` and other arguments of `keras.utils.PyDataset`.
 
     Returns (a batch):
-        As for `Batches`, with `"source_language"` and `"target_language"`, `(B,)` each, among the inputs.
+        As for `Batches`, with the further inputs `"source_language"` and `"target_language"`, `(B,)` each.
 
     Raises:
-        UserError: a pair of an unknown language or named twice; sides of a pair that are missing, empty or
-            not equally long; a weight without a pair or a pair without a weight; a sentence that is too long.
+        UserError: a pair has an unknown language or is named twice; its sides are missing, empty or of
+            different lengths; the weights are not those of the pairs; or a sentence is too long.
     """
 
     def __init__(
@@ -98,10 +96,10 @@ class PairBatches(BatchesByEpoch):
         return hashlib.sha256("".join(batches.digest() for batches in self.batches).encode()).hexdigest()
 
     def plan(self, epoch: int) -> list[tuple]:
-        """Return the batches of an epoch: the number of a language pair, and one of its batches."""
+        """Return the batches of an epoch, each as the number of a pair and one of its batches."""
         plan = []
         for pair, (batches, count) in enumerate(zip(self.batches, self._counts, strict=True)):
-            passes = {}  # each pair's passes over its sentences, as many as this epoch needs
+            passes = {}  # the passes over the pair's sentences that are part of this epoch
             for turn in range(count):
                 number, place = divmod(epoch * count + turn, len(batches))
                 if number not in passes:
@@ -112,7 +110,7 @@ class PairBatches(BatchesByEpoch):
 
 
 def apportioned(count: int, shares: Sequence[float]) -> list[int]:
-    """Return whole numbers in proportion to shares, whose sum is `count`, unless some share would get none.
+    """Return whole numbers in proportion to shares, with the sum `count`, but each at least 1.
 
     Example:
 
@@ -124,14 +122,14 @@ def apportioned(count: int, shares: Sequence[float]) -> list[int]:
 
 
 def check_weights(weights: dict[tuple[str, str], float], pairs: list[tuple[str, str]]):
-    """Refuse weights that are not one number over 0 for each pair.
+    """Refuse weights that are not one positive number for each pair.
 
     Raises:
-        UserError: the message names the pairs.
+        UserError: the weights of some pairs are missing or wrong; the message names them.
     """
     unknown = [f"{source}-{target}" for source, target in weights if (source, target) not in pairs]
     if unknown:
-        raise UserError(f"{', '.join(unknown)} has a weight but is not one of the pairs trained on")
+        raise UserError(f"weights are given for pairs that are not trained: {', '.join(unknown)}")
     for (source, target), weight in weights.items():
         if isinstance(weight, bool) or not isinstance(weight, Real) or not math.isfinite(weight):
             raise UserError(f"the weight of {source}-{target} is {weight!r}, not a number")
@@ -144,7 +142,7 @@ def sides_of_pairs(words: dict, pairs: list[tuple[str, str]], languages: list[st
     """Return the two sides of each pair.
 
     Raises:
-        UserError: a pair of an unknown language or without sentences, or named twice.
+        UserError: a pair has an unknown language or no sentences, or is named twice.
     """
     sides = {}
     for source, target in pairs:

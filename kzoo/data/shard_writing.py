@@ -1,6 +1,6 @@
 """Writes sentence pairs to shards on disk: tokenized in parallel, distributed at random, in constant memory.
 
-`kzoo.training.preparation` calls it. Its processes import only this file and their tokenizers.
+Its processes import only this file and their tokenizers.
 """
 
 import collections
@@ -28,22 +28,22 @@ from kzoo.text.sentences import one_line
 PAIRS = 100_000  # per shard
 BLOCK = 10_000  # pairs that a process tokenizes at a time
 BUFFER = 16 << 20  # bytes of tokens in memory before they are written to disk
-# One pair per record, for random access; compression would not make so few bytes smaller.
+# One pair per record, for random access. Compression does not make records this small smaller.
 WRITER = "group_size:1,uncompressed"
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """How pairs become token ids, and token ids records; picklable, since it is sent to other processes.
+    """How to tokenize and distribute pairs. It can be pickled, to be sent to other processes.
 
     Args:
         source: function from a list of sentences to their token ids, each with the end symbol.
         target: the same for the translations.
-        end: int. The end symbol.
-        unknown: int. The token of what a vocabulary lacks.
-        dtype: of the token ids, such as `"<u2"`.
+        end: int. Token id of the end symbol.
+        unknown: int. Token id of unknown characters.
+        dtype: dtype of the token ids, such as `"<u2"`.
         shards: int. Number of shards.
-        seed: int. Determines which pair goes into which shard.
+        seed: int. Determines each pair's shard.
     """
 
     source: Callable[[list[str]], list[list[int]]]
@@ -76,20 +76,20 @@ def write_shards(
     """Write the shards of a text into a folder: ArrayRecord files, and the lengths of their sentences.
 
     A record is a pair: the tokens of its source, the end symbol, the tokens of its target, the end symbol.
-    The pairs are first distributed to plain files of token ids, one per shard, from which the processes then
-    make the shards: only a few blocks and one shard per process are in memory. Shard sizes differ by at most
-    one pair; the shards do not depend on `processes`.
+    First the pairs are distributed to plain files of token ids, one per shard; then the processes convert
+    these. Only a few blocks and one shard per process are in memory. Shard sizes differ by at most one pair.
+    The shards do not depend on `processes`.
 
     Args:
         folder: the folder to write to.
-        pairs: `(source, target)`, as text.
-        encoding: how they are tokenized and distributed.
-        processes: int. 1: only this process.
+        pairs: `(source, target)` texts.
+        encoding: how to tokenize and distribute them.
+        processes: int. Number of processes; 1: this process alone.
         progress: as in `kzoo.training.prepare`.
         count: int. Number of pairs.
 
     Returns:
-        An entry per shard; and what the vocabularies of both sides lack.
+        The shards' entries in the index; and for both sides, the characters that the vocabulary lacks.
 
     Raises:
         UserError: a process was killed.
@@ -111,7 +111,7 @@ def write_shards(
 
 
 def check_installed():
-    """Raise `UserError` if the package that writes and reads shards is missing."""
+    """Raise `UserError` if the package for shards is missing."""
     if importlib.util.find_spec("array_record") is None:
         raise UserError("shards need the package array_record: pip install -e '.[streaming]'")
 
@@ -127,7 +127,7 @@ def subword_tokens(processor, texts: list[str]) -> list[list[int]]:
 
 
 def _blocks(pairs: Iterable[tuple[str, str]], advance: Callable) -> Iterator[tuple[int, list]]:
-    """Yield the number of the first pair of each block, and the block."""
+    """Yield blocks of pairs, each with the number of its first pair."""
     pairs, first = iter(pairs), 0
     while block := list(itertools.islice(pairs, BLOCK)):
         yield first, block
@@ -136,15 +136,15 @@ def _blocks(pairs: Iterable[tuple[str, str]], advance: Callable) -> Iterator[tup
 
 
 def _tokenize(encoding: Encoding, block: tuple[int, list]) -> tuple[list[bytes], list[UnknownCharacters]]:
-    """Return each shard's part of the tokens of a block, and what the vocabularies of both sides lack."""
+    """Return each shard's part of a block's tokens, and for both sides the characters that it lacks."""
     first, pairs = block
     random = np.random.default_rng((encoding.seed, first))
     shard_of = (random.permutation(len(pairs)) + first) % encoding.shards
     texts = [list(side) for side in zip(*pairs, strict=True)]
-    tokenize = encoding.source, encoding.target
-    sides = [words(side) for words, side in zip(tokenize, texts, strict=True)]
+    encoders = encoding.source, encoding.target
+    sides = [encode(side) for encode, side in zip(encoders, texts, strict=True)]
     unknown = [
-        unknown_characters(*side, encoding.unknown) for side in zip(texts, sides, tokenize, strict=True)
+        unknown_characters(*side, encoding.unknown) for side in zip(texts, sides, encoders, strict=True)
     ]
     parts = [[] for _ in range(encoding.shards)]
     for shard, source, target in zip(shard_of.tolist(), *sides, strict=True):
@@ -154,7 +154,7 @@ def _tokenize(encoding: Encoding, block: tuple[int, list]) -> tuple[list[bytes],
 
 
 class _Spools:
-    """Each shard's tokens during distribution: in memory until there are too many, then in a file."""
+    """Each shard's tokens during distribution: in memory, and from time to time appended to a file."""
 
     def __init__(self, folder: Path, shards: int):
         self.files = [_spool(folder, number) for number in range(shards)]
@@ -168,7 +168,7 @@ class _Spools:
             self.flush()
 
     def flush(self):
-        # One file at a time: there may be more shards than files that a process may open.
+        # One file at a time: a process may not open as many files as there are shards.
         for path, part in zip(self.files, self.parts, strict=True):
             with open(path, "ab") as file:
                 file.write(part)
@@ -177,7 +177,7 @@ class _Spools:
 
 
 def _spool(folder: Path, number: int) -> Path:
-    return folder / f"{number:05d}.words"
+    return folder / f"{number:05d}.tokens"
 
 
 def _write_shard(encoding: Encoding, place: tuple[Path, int]) -> ShardFiles:
@@ -186,14 +186,14 @@ def _write_shard(encoding: Encoding, place: tuple[Path, int]) -> ShardFiles:
 
     folder, number = place
     spool = _spool(folder, number)
-    words = np.fromfile(spool, encoding.dtype)
-    stops = np.flatnonzero(words == encoding.end) + 1
+    tokens = np.fromfile(spool, encoding.dtype)
+    stops = np.flatnonzero(tokens == encoding.end) + 1
     lengths = np.diff(stops, prepend=0).reshape(-1, 2).astype("<u4")
     name = f"{number:05d}-of-{encoding.shards:05d}"
     path, beside = folder / f"{name}.array_record", folder / f"{name}.lengths.npy"
     try:
         writer = ArrayRecordWriter(str(path), WRITER)
-        for record in np.split(words, stops[1:-1:2]):
+        for record in np.split(tokens, stops[1:-1:2]):
             writer.write(record.tobytes())
         writer.close()
     except RuntimeError as error:
@@ -207,12 +207,12 @@ def _write_shard(encoding: Encoding, place: tuple[Path, int]) -> ShardFiles:
 def _workers(encoding: Encoding, processes: int) -> Iterator[Callable]:
     """Yield a `map` over processes: `each(function, items)` yields `function(encoding, item)` in order.
 
-    Only as many items are taken as keep the processes busy.
+    It takes only as many items as keep the processes busy.
     """
     if processes == 1:
         yield lambda function, items: (function(encoding, item) for item in items)
         return
-    # Spawned: a process that has started a backend's threads must not be forked.
+    # Not forked, because a backend may have started threads.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, context, initializer=_start, initargs=(encoding,)) as pool:
 
@@ -234,7 +234,7 @@ def _workers(encoding: Encoding, processes: int) -> Iterator[Callable]:
 
 
 def _start(encoding: Encoding):
-    """Set up a process: Ctrl-C is left to its parent, and if the parent is killed, the process ends too."""
+    """Set up a process that leaves Ctrl-C to its parent, and ends if the parent is killed."""
     global _encoding
     _encoding = encoding
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,7 +1,4 @@
-"""Shards on disk: a tokenized corpus of any size, from which training reads pairs on demand.
-
-`kzoo prepare` writes them (`kzoo.data.shard_writing`), `ShardedBatches` reads them.
-"""
+"""Shards on disk: a tokenized corpus of any size, written by `kzoo prepare` and read on demand."""
 
 import hashlib
 import io
@@ -25,17 +22,17 @@ READER = "readahead_buffer_size:0,max_parallelism:0"  # for random access
 
 
 class Index(msgspec.Struct, omit_defaults=True):
-    """What `index.json` says of the folder's shards and vocabularies.
+    """The contents of `index.json`.
 
     Args:
-        format: of the shards.
-        settings: the recipe's keys and values that they were made for.
-        text: the text that they were made from.
+        format: int. Version of the shards' format.
+        settings: the recipe's keys and values that the shards depend on.
+        text: the corpus, its files and its SHA-256.
         pairs: int. Number of pairs.
         vocabularies: the SHA-256 of each vocabulary file.
-        dtype: of the token ids.
-        shards: an entry for each.
-        unknown: for both languages, what the vocabularies lack; empty if nothing.
+        dtype: dtype of the token ids.
+        shards: an entry per shard.
+        unknown: for both languages, the characters that the vocabularies lack; empty if none.
     """
 
     format: int
@@ -57,7 +54,7 @@ def write_index(
     rows: list[ShardFiles],
     unknown: list[UnknownCharacters],
 ):
-    """Write the index of a folder of shards: as in `Index`, with the names of the vocabulary files."""
+    """Write the `Index` of a folder of shards, given the names of the vocabulary files."""
     index = Index(
         FORMAT,
         settings,
@@ -72,18 +69,18 @@ def write_index(
 
 
 class Shards:
-    """A folder of shards that `kzoo prepare` has written.
+    """A folder of shards that `kzoo prepare` wrote.
 
     Args:
         folder: the folder.
 
     Attributes:
         pairs: int. Number of pairs.
-        unknown: for both languages, what the vocabularies lack; empty if nothing.
+        unknown: for both languages, the characters that the vocabularies lack; empty if none.
 
     Raises:
-        UserError: array_record is not installed, the folder holds no shards, or a shard's size differs from
-            the index.
+        UserError: array_record is not installed, the folder has no shards, or a shard has another size than
+            in the index.
     """
 
     def __init__(self, folder: str | os.PathLike):
@@ -92,7 +89,7 @@ class Shards:
         path = self.folder / INDEX
         if not path.is_file():
             raise UserError(
-                f"{folder}: no shards there (no {INDEX}); kzoo prepare RECIPE -o {folder} makes them"
+                f"{folder}: no shards there (no {INDEX}); write them with kzoo prepare RECIPE -o {folder}"
             )
         try:
             self._index = index = msgspec.json.decode(path.read_bytes(), type=Index)
@@ -119,17 +116,17 @@ class Shards:
         return len(self._index.shards)
 
     def digest(self) -> str:
-        """Return a SHA-256 that two corpora share only if made from the same text in the same way."""
+        """Return a SHA-256 that identifies the text and the settings."""
         return sha256(self.folder / INDEX)
 
     def require(self, **settings):
-        """Check that the shards were made for these settings.
+        """Refuse shards that were made for other settings.
 
         Args:
-            **settings: the recipe's values of the settings in the index.
+            **settings: the recipe's keys and values.
 
         Raises:
-            UserError: they were made for other settings.
+            UserError: one of them differs in the index.
         """
         for name, wanted in settings.items():
             if (found := self._index.settings.get(name)) != wanted:
@@ -142,7 +139,7 @@ class Shards:
         """Copy the vocabularies into a run's folder, unless it has them.
 
         Raises:
-            UserError: the run has other vocabularies, or one of the shards' is damaged.
+            UserError: the run has other vocabularies, or a vocabulary file is damaged.
         """
         folder.mkdir(parents=True, exist_ok=True)
         for name, digest in self._index.vocabularies.items():
@@ -153,7 +150,7 @@ class Shards:
                     file.write_bytes(data)
             elif path.read_bytes() != data:
                 raise UserError(
-                    f"{path}: not the vocabulary of the shards in {self.folder}; give another run"
+                    f"{path}: not the vocabulary of the shards in {self.folder}; give another folder"
                 )
 
     def path(self, number: int) -> Path:
@@ -161,7 +158,7 @@ class Shards:
         return self.folder / self._index.shards[number].file
 
     def lengths(self, number: int) -> np.ndarray:
-        """Return the lengths in tokens of both sides of a shard's pairs, `(pairs, 2)`, end symbols included.
+        """Return the lengths of a shard's pairs in tokens, `(pairs, 2)`, end symbols included.
 
         Raises:
             UserError: the file is damaged.
@@ -186,10 +183,10 @@ class OpenShard:
 
     Args:
         path: its ArrayRecord file.
-        dtype: of its token ids.
+        dtype: dtype of its token ids.
 
     Raises:
-        UserError: the file is damaged; raised here or when the file is read.
+        UserError: the file is damaged; raised here or by `pairs`.
     """
 
     def __init__(self, path: Path, dtype: str):
@@ -202,17 +199,17 @@ class OpenShard:
             raise _damaged(path, str(error).partition(";")[0]) from None
 
     def pairs(self, numbers: np.ndarray) -> tuple[list[list[int]], list[list[int]]]:
-        """Return the sources and the targets of numbered pairs, without end symbols."""
+        """Return the sources and the targets of pairs by number, without end symbols."""
         try:
             records = self._reader.read(numbers.tolist())
         except RuntimeError as error:
             raise _damaged(self.path, str(error).partition(";")[0]) from None
         sources, targets = [], []
         for record in records:
-            words = np.frombuffer(record, self.dtype).tolist()
-            end = words.index(END)
-            sources.append(words[:end])
-            targets.append(words[end + 1 : -1])
+            tokens = np.frombuffer(record, self.dtype).tolist()
+            end = tokens.index(END)
+            sources.append(tokens[:end])
+            targets.append(tokens[end + 1 : -1])
         return sources, targets
 
 

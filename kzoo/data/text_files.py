@@ -1,4 +1,4 @@
-"""Text files, one sentence per line, read strictly: what is not Unicode is reported, not repaired."""
+"""Text files, one sentence per line, read strictly: invalid Unicode is an error, never repaired."""
 
 import bz2
 import codecs
@@ -14,13 +14,13 @@ from typing import NamedTuple
 from kzoo.errors import UserError
 
 CHUNK = 1 << 20  # bytes
-# How files are packed: their name's ending, or how they begin.
+# Packed files are recognized by their name's ending or by their first bytes.
 PACKED = {
     "gzip": (".gz", rb"\x1f\x8b\x08", gzip.open),
     "bzip2": (".bz2", rb"BZh[1-9]1AY&SY", bz2.open),
     "xz": (".xz", rb"\xfd7zXZ\x00", lzma.open),
 }
-HEAD = 512  # bytes, in which the following is seen
+HEAD = 512  # bytes that are enough to recognize these
 NOT_TEXT = {
     rb"PK\x03\x04": "a ZIP archive or a spreadsheet",
     rb"\xd0\xcf\x11\xe0": "a spreadsheet or document",
@@ -33,7 +33,7 @@ NOT_TEXT = {
     rb"\x1f\x9d": "packed by compress",
     rb"(?s:.{257}ustar)": "a tar archive",
 }
-# UTF-32 first: its mark begins as UTF-16's.
+# UTF-32 first: its byte order mark begins with UTF-16's.
 ENCODINGS = {
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -43,7 +43,7 @@ ENCODINGS = {
 
 
 class Text(NamedTuple):
-    """The sentences of one language of one split, and where they are from (a file; for error messages)."""
+    """The sentences of one language of one split, and where they are from, such as a file, for errors."""
 
     where: str
     sentences: list[str]
@@ -56,7 +56,7 @@ def read_lines(path: Path) -> Text:
         path: the file: UTF-8, or UTF-16 or UTF-32 with a byte order mark.
 
     Raises:
-        UserError: it cannot be read, is broken, is no text, or is not in its encoding (with the line).
+        UserError: it cannot be read, is broken or not text, or a line is not in its encoding.
     """
     return Text(str(path), decode_lines(b"".join(text_chunks(path)), str(path)))
 
@@ -65,30 +65,30 @@ def read_bytes(path: Path) -> bytes:
     """Return the contents of a file, unpacked.
 
     Raises:
-        UserError: it cannot be read, or is broken.
+        UserError: it cannot be read or is broken.
     """
     return b"".join(_chunks(path))
 
 
 def text_chunks(path: Path) -> Iterator[bytes]:
-    """Yield the contents of a text file, unpacked, in UTF-8; for the errors see `read_lines`."""
+    """Yield the contents of a text file, unpacked, in UTF-8; raise errors as `read_lines`."""
     return as_utf8(_chunks(path), str(path))
 
 
 def check_text(path: Path):
-    """Raise `UserError` for a file whose beginning cannot be read or is not that of text."""
+    """Raise `UserError` for a file that cannot be read or does not begin like text."""
     next(text_chunks(path))
 
 
 def as_utf8(chunks: Iterable[bytes], where: str) -> Iterator[bytes]:
-    """Yield text in UTF-8; of other encodings only those that a byte order mark names are known.
+    """Yield text in UTF-8, converted if it begins with a byte order mark of UTF-16 or UTF-32.
 
     Args:
         chunks: the text, in parts.
         where: its name in errors.
 
     Raises:
-        UserError: it begins as something other than text does, or is not in its encoding.
+        UserError: it does not begin like text, or is not in its encoding.
     """
     chunks, head = iter(chunks), b""
     while len(head) < HEAD and (chunk := next(chunks, b"")):
@@ -111,13 +111,13 @@ def as_utf8(chunks: Iterable[bytes], where: str) -> Iterator[bytes]:
 
 
 def unpacked_name(path: Path) -> str:
-    """Return a file's name in lower case, without the ending of its packing."""
+    """Return a file's name in lower case, without an ending such as `.gz`."""
     name = path.name.lower()
     return next((name.removesuffix(end) for end, _, _ in PACKED.values() if name.endswith(end)), name)
 
 
 def packing_of(path: Path) -> Callable | None:
-    """Return the function that opens a file packed as its name ends; `None`: it is not packed."""
+    """Return the function that opens a packed file, by its name's ending; `None` for a plain file."""
     return next((packing for end, _, packing in PACKED.values() if path.name.lower().endswith(end)), None)
 
 
@@ -136,7 +136,7 @@ def _chunks(path: Path) -> Iterator[bytes]:
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
         raise UserError(f"{path}: broken {packing} file, noticed after line {lines} ({error})") from None
     except OSError as error:
-        if error.errno is None and packing:  # bzip2's
+        if error.errno is None and packing:  # an error of bzip2
             raise UserError(f"{path}: broken {packing} file, noticed after line {lines} ({error})") from None
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
 
@@ -144,12 +144,12 @@ def _chunks(path: Path) -> Iterator[bytes]:
 def decode_lines(data: bytes, where: str, before: int = 0) -> list[str]:
     """Return the lines of UTF-8 text.
 
-    Only line feeds end lines (in a text without any, carriage returns): sentences may contain U+2028 etc.
+    Only line feeds end lines (carriage returns in a text without any), since sentences may contain U+2028.
 
     Args:
         data: the text; a byte order mark and carriage returns before a line feed are dropped.
-        where: name of the text in error messages.
-        before: int. Number of lines that precede `data`, if that is not the beginning of the text.
+        where: name of the text in errors.
+        before: int. Number of lines before `data`, if that is not the beginning of the text.
 
     Raises:
         UserError: a line is not UTF-8, or has a NUL.
@@ -166,7 +166,7 @@ def decode_lines(data: bytes, where: str, before: int = 0) -> list[str]:
         )
     text = text if before else text.removeprefix("\ufeff")
     lines = text.split("\n" if "\n" in text or before else "\r")
-    if not lines[-1]:  # what follows the last line feed, or an empty file
+    if not lines[-1]:  # nothing after the last line feed, or an empty file
         lines.pop()
     return [line.rstrip("\r") for line in lines]
 
@@ -190,7 +190,7 @@ def stream_lines(path: Path) -> Iterator[str]:
 
 
 def plain_lines(lines: Iterable[str], where: str, remedy: str) -> Iterator[str]:
-    """Yield the lines of text in one language; refuse it at its end if every line has a tab, as in a table.
+    """Yield the lines of text in one language; after the last, refuse a table, in which every line has a tab.
 
     Args:
         lines: the text.
@@ -209,14 +209,14 @@ def plain_lines(lines: Iterable[str], where: str, remedy: str) -> Iterator[str]:
 
 
 def check_aligned(left: Text, right: Text):
-    """Raise `UserError` for two texts of different numbers of lines."""
+    """Raise `UserError` if two texts have different numbers of lines."""
     if len(left.sentences) != len(right.sentences):
         raise not_aligned(left.where, len(left.sentences), right.where, len(right.sentences))
 
 
 def not_aligned(left: str, left_lines: int, right: str, right_lines: int) -> UserError:
-    """Return the error of two files whose lines are not translations of each other."""
+    """Return the error for two files with different numbers of lines."""
     return UserError(
         f"{left} has {left_lines:,} lines but {right} has {right_lines:,}: "
-        "line by line they must be translations of each other"
+        "each line must be the translation of the same line in the other file"
     )

@@ -1,4 +1,4 @@
-"""Which sentences have characters that a vocabulary lacks, counted when they are tokenized for training."""
+"""The characters of a training text that a vocabulary lacks."""
 
 import unicodedata
 from collections.abc import Callable, Sequence
@@ -9,12 +9,12 @@ SHOWN = 5  # characters
 
 @dataclass(frozen=True)
 class UnknownCharacters:
-    """How many sentences have characters that the vocabulary lacks, and which.
+    """The characters of sentences that the vocabulary lacks.
 
     Args:
         sentences: int. Number of sentences.
-        lacking: int. Number of those that have such characters.
-        characters: these characters, in the order in which they occur.
+        lacking: int. Number of sentences with such characters.
+        characters: these characters, in order of occurrence.
     """
 
     sentences: int = 0
@@ -31,35 +31,35 @@ class UnknownCharacters:
 
 def unknown_characters(
     sentences: Sequence[str],
-    words: Sequence[Sequence[int]],
+    tokens: Sequence[Sequence[int]],
     tokenize: Callable[[list[str]], list[list[int]]],
     unknown: int,
 ) -> UnknownCharacters:
-    """Return what a vocabulary lacks of sentences.
+    """Return the characters of sentences that the vocabulary lacks.
 
     Args:
         sentences: the text.
-        words: its token ids.
+        tokens: its token ids.
         tokenize: function from a list of texts to their token ids.
-        unknown: int. The token id of what the vocabulary lacks.
+        unknown: int. The token id of unknown characters.
     """
-    lacking = [text for text, ids in zip(sentences, words, strict=True) if unknown in ids]
-    seen = list(dict.fromkeys(unicodedata.normalize("NFC", "".join(lacking))))  # no accents apart
+    lacking = [text for text, ids in zip(sentences, tokens, strict=True) if unknown in ids]
+    seen = list(dict.fromkeys(unicodedata.normalize("NFC", "".join(lacking))))  # accents with their letters
     alone = tokenize(seen) if seen else []
     characters = "".join(c for c, ids in zip(seen, alone, strict=True) if unknown in ids)
     return UnknownCharacters(len(sentences), len(lacking), characters)
 
 
 def unknown_line(sides: dict[str, UnknownCharacters]) -> str:
-    """Return one line about what the vocabularies of the languages' sentences lack; "" if nothing."""
+    """Return a line about the characters that the languages' vocabularies lack; "" if there are none."""
     if not any(side.lacking for side in sides.values()):
         return ""
     counts = (
         f"{language} {side.lacking:,} of {side.sentences:,}{_shown(side.characters)}"
         for language, side in sides.items()
     )
-    return "Sentences with characters that the vocabulary lacks, which the model never writes: " + "; ".join(
-        counts
+    return (
+        f"Sentences with characters that the vocabulary lacks and the model never writes: {'; '.join(counts)}"
     )
 
 

@@ -1,7 +1,4 @@
-"""WMT 2017 Chinese–English, the glyph paper's selection: downloaded, verified, cleaned and kept gzipped.
-
-`kzoo.data.corpora` opens it as `wmt17_zh_en`.
-"""
+"""WMT 2017 Chinese–English, the glyph paper's selection: downloaded, verified, cleaned and cached."""
 
 import contextlib
 import fnmatch
@@ -39,7 +36,7 @@ class Part(NamedTuple):
 
 
 # News Commentary v12, and Casia2015 and Neu2017 of CWMT: together the paper's 3,277,330 pairs. CWMT's own
-# server is seldom up; this is the mirror that public loaders of WMT's data used, at a fixed commit.
+# server is often down; this mirror, which public loaders of WMT's data use, has a fixed commit.
 PARTS = (
     Part(
         "https://data.statmt.org/wmt17/translation-task/training-parallel-nc-v12.tgz",
@@ -65,17 +62,17 @@ NEWS = {"val": ("wmt17/dev", 2002), "test": ("wmt17", 2001)}
 
 MAX_CHARACTERS = 200  # of the Chinese side
 MAX_WORDS = 100  # of the English side
-# Control characters except white space; direction marks and zero-width characters, also the byte order mark
+# Control characters except white space, direction marks, and zero-width characters with the byte order mark.
 CONTROL = re.compile("[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
 
 def read_wmt17(split: str, language: str) -> Text:
-    """Return the sentences of a split, downloaded if they are not in the cache.
+    """Return the sentences of a split; download them if they are not in the cache.
 
-    The training text is cleaned (`clean_pairs`) and kept in `cache_folder()/wmt17_zh_en`, both languages at
-    once or neither. Three things are checked: the SHA-256 of each archive (as published by TensorFlow
-    Datasets and the mirror), that its two sides have the same number of lines, and that they add up to the
-    paper's total. Validation and test text come from sacreBLEU, which checks their MD5; they are not cleaned.
+    The training text is cleaned (`clean_pairs`) and kept in `cache_folder()/wmt17_zh_en`, both languages or
+    neither. Three checks: the SHA-256 of each archive (as published by TensorFlow Datasets and the mirror),
+    equal numbers of lines in its two sides, and the paper's total. Validation and test text are from
+    sacreBLEU, which checks their MD5; they are not cleaned.
 
     Args:
         split: "train", "val" (newsdev2017) or "test" (newstest2017).
@@ -98,10 +95,9 @@ def read_wmt17(split: str, language: str) -> Text:
 def clean_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """Yield the pairs that are suitable for training, cleaned, in their order.
 
-    Each side loses control and zero-width characters and is normalized (Unicode NFC). White space becomes
-    single spaces, with none at the ends and none between two Chinese characters of the Chinese side. Pairs
-    are dropped if a side is empty or longer than 200 Chinese characters or 100 English words, or if seen
-    before.
+    Control and zero-width characters are removed, and the text is normalized (Unicode NFC). White space
+    becomes single spaces, with none at the ends and none between Chinese characters. Duplicates are dropped,
+    and pairs with an empty side, more than 200 Chinese characters or more than 100 English words.
 
     Args:
         pairs: (Chinese, English), one line each.
@@ -122,19 +118,19 @@ def clean_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def _tidy(line: str) -> str:
-    # Normalized last: a removed character may have stood between a letter and its accent.
+    # Normalized last: a removed character may have separated a letter from its accent.
     return " ".join(unicodedata.normalize("NFC", CONTROL.sub("", line)).split())
 
 
 def _training_folder() -> Path:
-    """Return the folder of the cleaned training text, created if it is missing."""
+    """Return the folder of the cleaned training text; make it if it is missing."""
     folder = cache_folder() / "wmt17_zh_en"
     if _is_whole(folder):
         return folder
     try:
         _make_training_folder(folder)
     except UserError:
-        if not _is_whole(folder):  # another process may have made it and removed the archives
+        if not _is_whole(folder):  # else another process has made it, and removed the archives
             raise
     return folder
 
@@ -144,7 +140,7 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _make_training_folder(folder: Path):
-    packed = cache_folder() / "wmt17_archives"  # kept until all is done, so that nothing is downloaded twice
+    packed = cache_folder() / "wmt17_archives"  # kept until the text is ready, to download nothing twice
     archives = [
         download(part.address, part.sha256, packed / part.address.rsplit("/", 1)[-1]) for part in PARTS
     ]
@@ -207,7 +203,7 @@ def _line_count(file: Path) -> int:
 
 
 def _news(split: str, language: str) -> Text:
-    """Return one side of a WMT test set, from sacreBLEU and its own cache."""
+    """Return one side of a WMT test set, which sacreBLEU downloads to its own cache."""
     from sacrebleu.utils import SACREBLEU_DIR, get_reference_files, get_source_file
 
     name, pairs = NEWS[split]
@@ -217,7 +213,7 @@ def _news(split: str, language: str) -> Text:
     )
     try:
         path = get_source_file(name, "zh-en") if language == "zh" else get_reference_files(name, "zh-en")[0]
-    except (Exception, SystemExit) as error:  # exits on a wrong checksum; other errors share no class
+    except (Exception, SystemExit) as error:  # it exits on a wrong checksum; other errors share no class
         reason = "it gave up" if isinstance(error, SystemExit) else " ".join(str(error).split())
         raise UserError(f"sacreBLEU cannot download its test set {name} ({reason}): {advice}") from None
     text = read_lines(Path(path))

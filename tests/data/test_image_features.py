@@ -221,7 +221,7 @@ def test_names_that_do_not_fit_are_refused(rows, tmp_path):
     for name, names, message in (
         ("train.npy", [*NAMES, NAMES[0]], "'7.jpg' occurs twice"),
         ("train.npy", [], "no pictures"),
-        ("train.h5", NAMES, "ends in .npy"),
+        ("train.h5", NAMES, "end in .npy"),
     ):
         with pytest.raises(UserError, match=message):
             write_features(tmp_path / name, in_batches(rows), names, VGG)
@@ -257,12 +257,12 @@ def test_an_extractor_that_is_not_understood_is_refused(written):
     for described in ({"model": "vgg19"}, {**asdict(VGG), "pooling": "max"}, 7):
         with pytest.raises(UserError, match="which this kzoo does not know"):
             open_features(written).require(described)
-    with pytest.raises(UserError, match="have no slashes, unlike 'openai/clip'"):
+    with pytest.raises(UserError, match="name 'openai/clip' has a slash"):
         Extractor("openai/clip", "pooled", "0" * 64)
     written.with_suffix(".json").write_text(
         written.with_suffix(".json").read_text().replace("vgg19", "hub/vgg19")
     )
-    refused("train.json: an extractor's names have no slashes, unlike 'hub/vgg19'", written)
+    refused("train.json: the extractor's name 'hub/vgg19' has a slash", written)
 
 
 def test_a_missing_picture_is_refused(written):

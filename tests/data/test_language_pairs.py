@@ -50,7 +50,7 @@ def test_a_code_may_have_a_hyphen():
         ((LANGUAGES, None, "de-de"), "left_out is 'de-de', the same language twice: name two, as in de-fr"),
         (
             (LANGUAGES, "en", "de-fr"),
-            "left_out is 'de-fr', but with centre 'en' that is no pair: use only one",
+            "left_out 'de-fr' changes nothing with centre 'en': remove one of them",
         ),
         (
             (["en", "de"], None, None, False, ["en-de", "en-de"]),
