@@ -1,29 +1,30 @@
-"""Errors in the user's input: one clear line, without a traceback on the command line."""
+"""Errors in the user's input, which the command line prints as one line without a traceback."""
 
 import contextlib
 import errno
 import os
+import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator
 
-JOINERS = "\u200c\u200d"  # within words of Persian and Hindi
+JOINERS = "\u200c\u200d"  # occur within words of Persian and Hindi
 
 
 class UserError(ValueError):
-    """The user's input cannot be used; the message names the input, the value found and what to do.
+    """The user's input cannot be used. The message names the input, its value and what to do.
 
-    The command line prints it as one line and exits with status 1; in Python it is a `ValueError`.
+    The command line prints the message as one line and exits with status 1. In Python it is a `ValueError`.
     """
 
 
 class WorkerError(UserError):
-    """Ends one of several worker processes, immediately: a normal exit would wait for the others."""
+    """Ends one of several worker processes at once. A normal exit would wait for the others."""
 
 
 @contextlib.contextmanager
 def exits_on_errors() -> Iterator[None]:
-    """End the process at the block's error, a user's or the system's, with one line; at Ctrl-C without."""
+    """Exit with one line at a user's or a system's error in the block, and without a line at Ctrl-C."""
     try:
         yield
     except WorkerError as error:
@@ -36,36 +37,40 @@ def exits_on_errors() -> Iterator[None]:
         sys.exit(130)
     except OSError as error:
         sys.exit(f"error: {printable(one_line(error))}")
-    except (MemoryError, OverflowError) as error:
+    except Exception as error:
+        # The backends' own errors have no common class.
+        too_large = isinstance(error, MemoryError | OverflowError)
+        if not (too_large or re.search("RESOURCE_EXHAUSTED|OOM when allocating", str(error))):
+            raise
         sys.exit(f"error: a size is too large for this machine: {printable(first_line(error))}")
 
 
 def printable(text: str) -> str:
-    """Return a text in which characters that could steer a terminal are escaped, not spaces or joiners."""
+    """Return a text with escapes for characters that could control a terminal."""
     return "".join(
-        one if one.isprintable() or unicodedata.category(one) == "Zs" or one in JOINERS else repr(one)[1:-1]
-        for one in text
+        c if c.isprintable() or unicodedata.category(c) == "Zs" or c in JOINERS else repr(c)[1:-1]
+        for c in text
     )
 
 
 def one_line(error: OSError) -> str:
-    """Return a system error as one line, with the file's name if there is one."""
+    """Return a system error as one line, with the name of its file."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     what = "no disk space left" if full else error.strerror or str(error)
     return f"{what}: {error.filename}" if error.filename else what
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error's message; without one, the name of its class."""
+    """Return the first line of an error's message, or without a message the name of its class."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def nearest(name: str, known: list[str]) -> str:
-    """Return "did you mean …?" with the known names nearest to `name`, or all of them if none is near.
+    """Return "did you mean …?" with the names nearest to the given one, or all names if none is near.
 
     Args:
-        name: what the user typed.
-        known: the names that exist.
+        name: the name that the user gave.
+        known: the existing names.
     """
     import difflib
 
@@ -76,12 +81,12 @@ def nearest(name: str, known: list[str]) -> str:
 
 
 def with_nearest(package: str, attribute: Callable, known: list[str]) -> Callable:
-    """Return a package's `__getattr__` that answers an unknown name with the nearest known ones.
+    """Return a package's `__getattr__` whose error for an unknown name suggests the nearest known ones.
 
     Args:
-        package: its name.
-        attribute: its `__getattr__` for the known names.
-        known: the names.
+        package: the package's name.
+        attribute: its `__getattr__` for known names.
+        known: the known names.
     """
 
     def __getattr__(name: str):

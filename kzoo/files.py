@@ -1,4 +1,4 @@
-"""Files and folders that are written completely or not at all."""
+"""Files and folders that are written whole or not at all."""
 
 import contextlib
 import glob
@@ -34,8 +34,8 @@ def sha256(path: str | os.PathLike) -> str:
 def whole_file(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a temporary name to write to, and move it to `path` when the block ends without an error.
 
-    No reader sees a partial file, and after a failure, even of power, the previous file is still there.
-    Missing folders are created. In the end it has the permissions of the file that it replaces.
+    No reader sees a partial file. After a failure, even of power, the previous file is still there. Missing
+    folders are created. The file gets the permissions of the file that it replaces.
 
     Args:
         path: the file.
@@ -57,13 +57,13 @@ def whole_file(path: str | os.PathLike) -> Iterator[Path]:
 
 
 def _keep_mode(path: Path, successor: Path):
-    """Give what is to replace a file or folder the permissions that it has."""
+    """Give the successor of a file or folder its permissions."""
     if path.exists() and path.stat().st_mode != successor.stat().st_mode:
         shutil.copymode(path, successor)
 
 
 def write_json(path: str | os.PathLike, value):
-    """Write a value as JSON, completely or not at all.
+    """Write a value as JSON, whole or not at all.
 
     Args:
         path: the file, as `whole_file` takes it.
@@ -74,7 +74,7 @@ def write_json(path: str | os.PathLike, value):
     """
     with whole_file(path) as file:
         text = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
-        # In a file's name there may be what is not Unicode; it becomes JSON's own escape.
+        # File names may not be Unicode; JSON has escapes for this.
         file.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
@@ -97,7 +97,7 @@ def check_writable(path: str | os.PathLike):
 
 
 def _replaceable(path: str | os.PathLike) -> Path | None:
-    """Return the file to replace, of a link its target; `None`: a device or pipe, written as it is."""
+    """Return the file to replace, for a link its target; `None` for a device or pipe."""
     with writing(path):
         path = Path(path)
         special = path.exists() and not (path.is_file() or path.is_dir())
@@ -108,13 +108,13 @@ def _replaceable(path: str | os.PathLike) -> Path | None:
 def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
     """Yield an empty folder to fill, and move it to `path` when the block ends without an error.
 
-    An earlier folder of that name is kept until the new one is complete.
+    An earlier folder at `path` is kept until the new one is complete.
 
     Args:
         path: the folder.
 
     Raises:
-        UserError: it cannot be written, for example because the disk is full, or it is a file.
+        UserError: it cannot be written, for example because it is a file, or the disk is full.
     """
     path = _folder(path)
     with writing(path):
@@ -134,10 +134,10 @@ def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def unfinished_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty folder beside `path`, to be filled and renamed; it is removed if it was not renamed.
+    """Yield an empty folder beside `path`, to fill and rename. It is removed if the block does not rename it.
 
-    It is locked while the block and this process run, so that what killed processes left of the same folder
-    is known and removed. Missing folders are created.
+    It is locked while the block and this process run: unlocked folders are left by killed processes, and
+    removed. Missing folders are created.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(path)
@@ -151,13 +151,13 @@ def unfinished_folder(path: Path) -> Iterator[Path]:
 
 
 def _remove_abandoned(path: Path):
-    """Remove what `unfinished_folder` left of a folder in processes that were killed."""
+    """Remove folders that `unfinished_folder` left in killed processes."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
         found = HIDDEN.fullmatch(left.name)
         if not found or found["name"] != path.name or found["earlier"] or not left.is_dir():
             continue
-        with contextlib.suppress(OSError):  # another process's, or just moved
-            # A younger one may not be locked yet.
+        with contextlib.suppress(OSError):  # of another process, or just moved
+            # A younger folder may not be locked yet.
             if time.time() - left.stat().st_mtime > 60:
                 with held(left) as mine:
                     if mine:
@@ -168,7 +168,7 @@ def _remove_abandoned(path: Path):
 def held(path: Path) -> Iterator[bool | None]:
     """Lock a file or folder, by a file `.lock` beside it, while the block and this process run.
 
-    Yields whether no other process has it locked; `None` where the file system cannot tell.
+    Yields `True`; `False` if another process has locked it; `None` if the file system has no locks.
     """
     lock, mine = FileLock(f"{path}.lock", timeout=0), None
     with contextlib.suppress(OSError):
@@ -181,7 +181,7 @@ def held(path: Path) -> Iterator[bool | None]:
         yield mine
     finally:
         if mine:
-            with contextlib.suppress(OSError):  # on Windows the release removes it
+            with contextlib.suppress(OSError):  # on Windows, releasing the lock removes the file
                 os.unlink(lock.lock_file)
             lock.release()
 
@@ -189,8 +189,8 @@ def held(path: Path) -> Iterator[bool | None]:
 def check_space(folder: Path, size: int):
     """Raise OSError if a file of `size` bytes does not fit on the disk.
 
-    For writers that fail badly half-way: HDF5's library can crash the process when the disk is full. On
-    systems that cannot reserve space, such as macOS, nothing is checked.
+    For writers that fail badly half-way: HDF5 can crash the process when the disk is full. Nothing is checked
+    on systems that cannot reserve space, such as macOS.
     """
     if not hasattr(os, "posix_fallocate"):
         return
@@ -204,7 +204,7 @@ def check_space(folder: Path, size: int):
 
 
 def remove_folder(path: Path):
-    """Remove a folder after renaming it, so that nobody takes a partial folder for the whole."""
+    """Remove a folder after renaming it, so that no reader sees it in part."""
     hidden = path.with_name(_hidden(path.name))
     os.rename(path, hidden)
     shutil.rmtree(hidden)
@@ -213,10 +213,10 @@ def remove_folder(path: Path):
 def remove_unfinished(folder: Path):
     """Remove what `whole_file`, `whole_folder` and `remove_folder` left in a folder when they were killed.
 
-    A folder that was being replaced and has no successor yet gets its name back.
+    A folder that was to be replaced, and has no successor, gets its name back.
 
     Args:
-        folder: where they wrote; it need not exist.
+        folder: the folder; it need not exist.
     """
     for path in list(folder.glob(".*")):
         found = HIDDEN.fullmatch(path.name)
@@ -232,11 +232,11 @@ def remove_unfinished(folder: Path):
 
 
 def check_replaceable(path: str | os.PathLike, mark: str):
-    """Refuse to replace a folder that holds anything other than an earlier output of the same kind.
+    """Refuse to replace a folder unless it has an earlier output of the same kind.
 
     Args:
         path: the folder; it may be missing or empty.
-        mark: a file that an earlier output of the same kind has, such as `saved_model.pb`.
+        mark: a file that such an output has, such as `saved_model.pb`.
 
     Raises:
         UserError: it is a file, or a folder with other contents.
@@ -247,7 +247,7 @@ def check_replaceable(path: str | os.PathLike, mark: str):
 
 
 def _folder(path: str | os.PathLike) -> Path:
-    """Return the whole path of a folder that may be missing, but is no file."""
+    """Return the absolute path of a folder, which may be missing; refuse a file."""
     with writing(path):
         path = Path(path).resolve()
         if path.is_file():
@@ -265,7 +265,7 @@ HIDDEN = re.compile(rf"\.(?P<name>.+)\.kzoo-[0-9a-f]{{8}}((?P<earlier>{re.escape
 
 def to_disk(path: Path):
     """Wait until a file's contents, or a folder's entries, are physically on disk."""
-    if WINDOWS:  # which does that for no folder, nor for what is open for reading
+    if WINDOWS:  # which cannot do this for folders and for files opened for reading
         return
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -276,7 +276,7 @@ def to_disk(path: Path):
 
 @contextlib.contextmanager
 def _beside(path: str | os.PathLike) -> Iterator[Path]:
-    """Yield a temporary name for a file; its folder is created, and what is left under that name removed."""
+    """Yield a temporary name for a file, in its folder; the name is free again in the end."""
     path = Path(path)
     beside = path.with_name(_hidden(path.name))
     with writing(path):
@@ -290,11 +290,11 @@ def _beside(path: str | os.PathLike) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike):
-    """Report in one line, as `UserError`, why a file or folder cannot be written."""
+    """Raise a `UserError` that says in one line why a file or folder cannot be written."""
     try:
         yield
     except (OSError, RuntimeError, ValueError) as error:
-        # h5py reports a full disk as a RuntimeError when it closes a file; of ValueErrors, a name with a NUL.
+        # h5py reports a full disk as a RuntimeError when it closes a file; a name with a NUL is a ValueError.
         known = "errno =" if isinstance(error, RuntimeError) else "embedded null"
         if not isinstance(error, OSError) and known not in str(error):
             raise

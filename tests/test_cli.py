@@ -72,7 +72,7 @@ REFUSED = [
     ("train a\u3000b\u200cc.toml", "a\u3000b\u200cc.toml"),
     ("list nope*", "no preset matches 'nope*'"),
     (f"translate {PRESET} --input x dog", "exclude each other"),
-    (f"translate {PRESET} --n-best 9 dog", "need --beam 9 at least, not 5"),
+    (f"translate {PRESET} --n-best 9 dog", "needs --beam 9 or more, not 5"),
     (f"translate {PRESET} A\udcff", "the arguments, line 1: not valid UTF-8"),
     (f"translate {PRESET} --max-length 3 --min-length 4 dog", "min_length 4 is above max_length 3"),
     (f"evaluate {PRESET} --files a b --corpus scenes", "--files and --corpus exclude each"),
@@ -345,12 +345,17 @@ def test_a_recipe_s_unknown_key_is_named(tmp_path, monkeypatch, capsys):
     assert "'epoch' (an argument of the model is model.epoch); did you mean epochs" in error
 
 
+TOO_LARGE = "error: a size is too large for this machine"
+
+
 @pytest.mark.parametrize(
     ("raised", "message"),
     [
         # With its control character written out: it cannot steer a terminal.
         (OSError(28, "…", "runs/\x1bx/preset"), r"error: no disk space left: runs/\x1bx/preset"),
-        (OverflowError("int too large"), "error: a size is too large for this machine: int too large"),
+        (OverflowError("int too large"), f"{TOO_LARGE}: int too large"),
+        # As JAX reports it.
+        (RuntimeError("RESOURCE_EXHAUSTED: 9 bytes\n…"), f"{TOO_LARGE}: RESOURCE_EXHAUSTED: 9 bytes"),
     ],
 )
 def test_an_error_of_the_system_is_one_line(raised, message, monkeypatch, capsys):

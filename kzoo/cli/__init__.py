@@ -1,4 +1,4 @@
-"""The `kzoo` command line: its commands, and errors printed as one line."""
+"""The `kzoo` command line."""
 
 import io
 import os
@@ -22,7 +22,7 @@ app = typer.Typer(
 
 @app.command("list")
 def list_command(pattern: Annotated[str, typer.Argument(help='Names to show, such as "pope*".')] = "*"):
-    """List the zoo's presets: trained ones with their scores, and those with no weights yet."""
+    """List the zoo's presets: trained ones with their scores, and untrained ones."""
     from rich.console import Console
 
     from kzoo.presets.shelf import shelf_table
@@ -36,8 +36,8 @@ app.add_typer(features.app, name="features")
 app.add_typer(plots.app, name="plot")
 
 
-def _version(asked: bool):
-    if asked:
+def _print_version(requested: bool):
+    if requested:
         print(f"kzoo {__version__}")
         raise typer.Exit
 
@@ -45,17 +45,18 @@ def _version(asked: bool):
 @app.callback()
 def _kzoo(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ):
     pass
 
 
 def main(application: typer.Typer | None = None):
-    """Run the command line; a user's error is printed as one line, with exit status 1.
+    """Run the command line; print a user's error as one line, and exit with status 1.
 
     Args:
-        application: another application than `kzoo`'s, for scripts that use the package.
+        application: a script's own application, instead of `kzoo`'s.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # it may not be UTF-8

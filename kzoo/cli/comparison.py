@@ -22,9 +22,9 @@ def report(
     second: Annotated[str, typer.Argument(help="Another, such as one that reads pictures too.")],
     corpus: Annotated[
         str | None,
-        typer.Option(help="A corpus by name; by default, as for evaluate, the first preset's own."),
+        typer.Option(help="A corpus's name; by default the first preset's, as for evaluate."),
     ] = None,
-    split: Annotated[str | None, typer.Option(help="By default the first test set.")] = None,
+    split: Annotated[str | None, typer.Option(help="Split; by default the first test set.")] = None,
     files: options.Files = None,
     source: options.From = None,
     target: options.To = None,
@@ -38,10 +38,10 @@ def report(
         Path | None, typer.Option(help="Folder with features SPLIT.npy; test.npy for --files.")
     ] = None,
     pictures: Annotated[
-        Path | None, typer.Option(help="Folder of the pictures behind these features, to show them.")
+        Path | None, typer.Option(help="Folder with the pictures of these features, to show them.")
     ] = None,
 ):
-    """Write a page with two presets' translations side by side, largest differences first, and their BLEU."""
+    """Write a page with two presets' BLEU and their translations side by side, largest differences first."""
     from kzoo.data.features import FeatureFile
     from kzoo.presets.description import scored_search
     from kzoo.presets.shelf import locate, preset_name
@@ -70,7 +70,7 @@ def report(
     data = languages_known(data, files, (source, target))
     sources, references = data.pairs(split, source, target)
     drawn = data.images(split) if data.read_images else None
-    if isinstance(drawn, FeatureFile):  # they are read, not shown
+    if isinstance(drawn, FeatureFile):  # features cannot be shown
         drawn = None
     if images:
         if not any(getattr(translator, "image_shape", None) for translator in translators):
@@ -92,7 +92,7 @@ def report(
 
 
 def _translations(translators: list, sources: list[str], data, split: str, truncate: bool) -> list[list[str]]:
-    """Return each translator's translations; all images are checked before the first translation."""
+    """Return each translator's translations. Checks all images before translating."""
     from kzoo.models.images import image_rows
 
     shown = [

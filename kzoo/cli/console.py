@@ -1,4 +1,4 @@
-"""What commands do with the terminal: start Keras quietly, show progress, say where they were stopped."""
+"""The commands' terminal: starting Keras quietly, progress, and a line when a command is stopped."""
 
 import contextlib
 import os
@@ -12,13 +12,13 @@ from kzoo.errors import UserError
 
 
 def start_backend():
-    """Import Keras and start its backend, without the messages that TensorFlow has no setting to silence."""
+    """Import Keras and start its backend, without TensorFlow's messages, which no setting silences."""
     import_keras()
     start_devices()
 
 
 def import_keras():
-    """Import Keras and keras-hub; the backend can still join those of other processes."""
+    """Import Keras and keras-hub. The backend can still join other processes afterwards."""
     import logging
 
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
@@ -37,7 +37,7 @@ def start_devices():
 
 @contextlib.contextmanager
 def _started() -> Iterator[None]:
-    """Discard what the block writes to standard error; raise its errors as one line."""
+    """Discard what the block writes to standard error; raise its errors as `UserError`."""
     sys.stderr.flush()
     standard_error = os.dup(2)
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -45,7 +45,7 @@ def _started() -> Iterator[None]:
     try:
         yield
     except (ImportError, ValueError, RuntimeError, AssertionError) as error:
-        # The line that says why: TensorFlow's message begins with a traceback, which this line ends.
+        # TensorFlow's message begins with a traceback; the reason is its last line.
         lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         reason = ([line for line in lines if re.match(r"\w+Error: ", line)] or lines[:1])[-1]
         backend = os.environ.get("KERAS_BACKEND", "tensorflow")
@@ -58,12 +58,12 @@ def _started() -> Iterator[None]:
 
 @contextlib.contextmanager
 def progress_bar(what: str, total: int | None, shown: bool = True) -> Iterator[Callable[[int], None]]:
-    """Show a bar on standard error if that is a terminal; yield the function that advances it by a count."""
+    """Show a progress bar if standard error is a terminal; yield the function that advances it by a count."""
     from rich.console import Console
     from rich.progress import Progress
 
     console = Console(stderr=True)
-    # Elsewhere it would write an empty line.
+    # Without a terminal, rich would write an empty line.
     with Progress(console=console, disable=not (shown and console.is_terminal), transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda count: bar.advance(task, count)
@@ -71,7 +71,7 @@ def progress_bar(what: str, total: int | None, shown: bool = True) -> Iterator[C
 
 @contextlib.contextmanager
 def status_line(what: str) -> Iterator[Callable[[str], None]]:
-    """Say on standard error what is done; on a terminal, yield the function that replaces the line."""
+    """Print a line on standard error; yield the function that replaces it, on a terminal."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -85,7 +85,7 @@ def status_line(what: str) -> Iterator[Callable[[str], None]]:
 
 @contextlib.contextmanager
 def telling_when_stopped(line: Callable[[], str]) -> Iterator[None]:
-    """At SIGTERM or Ctrl-C, end the process with a line on standard error, and the shell's exit status."""
+    """At SIGTERM or Ctrl-C, print a line on standard error, and exit with the status that shells expect."""
 
     def stop(number, frame):
         raise SystemExit(128 + number)

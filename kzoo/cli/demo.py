@@ -1,4 +1,4 @@
-"""`kzoo demo`: from training to translation in about a minute, on data that comes with the zoo."""
+"""`kzoo demo`: from training to translation in about a minute, on built-in data."""
 
 import tempfile
 
@@ -20,17 +20,17 @@ SENTENCES = (
 
 
 def demo(sentences: list[str]):
-    """Train a small PoPE model on Scenes, print its BLEU, and translate with the shelf's trained preset.
+    """Train a small PoPE model on Scenes, print its BLEU, and translate with a trained preset.
 
     Args:
-        sentences: English sentences for the shelf's preset; if empty, three of the zoo's own.
+        sentences: English sentences for the trained preset; if empty, three examples.
     """
     console = Console()
-    console.rule("Training a small Transformer with Legendre positions on the Scenes set, English to German")
+    console.rule("Training a small Transformer with PoPE positions on Scenes, English to German")
     with tempfile.TemporaryDirectory() as folder:
         translator = train(read_recipe("demo_scenes"), folder)
 
-    console.rule("Its translations of held-out sentences")
+    console.rule("Its translations of test sentences")
     corpus = open_corpus("scenes")
     scores, translations = evaluate(translator, corpus, ["test"], "en", "de", beam_size=1)
     english, german = corpus.pairs("test", "en", "de")
@@ -38,7 +38,7 @@ def demo(sentences: list[str]):
         console.print(_side_by_side({"English": source, "reference": reference, "translation": translation}))
     print(score_table(scores))
 
-    console.rule(f"The shelf's {SHELF_PRESET}, trained on Multi30k")
+    console.rule(f"Translations by {SHELF_PRESET}, trained on Multi30k")
     sentences = sentences or list(SENTENCES)
     for source, translation in zip(sentences, load(SHELF_PRESET).translate(sentences), strict=True):
         console.print(_side_by_side({"English": source, "translation": translation}))

@@ -1,4 +1,4 @@
-"""Open a preset with the engine that translates it."""
+"""Opening a preset with its engine."""
 
 from pathlib import Path
 
@@ -16,12 +16,12 @@ def open_translator(
     compute_type: str = "float32",
     needs: dict[str, object] | None = None,
 ):
-    """Return a preset's translator, CTranslate2's or Keras's, which is started only if it is needed.
+    """Return a preset's translator, of CTranslate2 or of Keras. Keras is imported only if it is used.
 
     Args:
-        preset: as the user wrote it.
-        folder: where it was located.
-        search: how it is to search.
+        preset: the preset, as the user wrote it.
+        folder: its folder.
+        search: settings of its search.
         engine, compute_type: the options of these names.
         needs: as in `chosen_engine`.
     """

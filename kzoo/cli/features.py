@@ -1,4 +1,4 @@
-"""Compute features of pictures, for models that read pictures."""
+"""`kzoo features`: computes features of pictures."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,12 +10,12 @@ from kzoo.errors import UserError
 
 OTHERS = (".npy", ".json", ".part", ".txt", ".db")  # files found beside pictures, such as Thumbs.db
 
-app = typer.Typer(no_args_is_help=True, help="Compute features of pictures, for models that read pictures.")
+app = typer.Typer(no_args_is_help=True, help="Compute features of pictures, for models that read them.")
 
 
 @app.command("extract")
 def extract(
-    folder: Annotated[Path, typer.Argument(help="Folder of the pictures.")],
+    folder: Annotated[Path, typer.Argument(help="Folder with the pictures.")],
     output: Annotated[
         Path | None,
         typer.Option(
@@ -27,20 +27,20 @@ def extract(
     names: Annotated[
         Path | None,
         typer.Option(
-            help="File with the pictures' names, one per line and sentence; by default all, sorted."
+            help="File with the pictures' names, one per line and sentence; by default all pictures, sorted."
         ),
     ] = None,
     model: Annotated[str, typer.Option(help="A network of keras.applications.")] = "vgg19",
     layer: Annotated[
-        str, typer.Option(help="Layer whose output is used; block5_pool has 49 regions.")
+        str, typer.Option(help="Layer whose output is the features; block5_pool has 49 regions.")
     ] = "fc7",
     weights: Annotated[str, typer.Option(help="imagenet, a weights file, or random.")] = "imagenet",
     batch_size: Annotated[int, typer.Option(min=1)] = 16,
     replace_corrupt: Annotated[
-        bool, typer.Option(help="Give unreadable pictures the mean feature; otherwise an error.")
+        bool, typer.Option(help="Give unreadable pictures the mean of the others' features.")
     ] = False,
 ):
-    """Write the features of pictures; run again to resume after an interruption."""
+    """Write the features of pictures. After an interruption, the same command resumes."""
     from kzoo.data.corpora import picture_names
 
     if not folder.is_dir():
@@ -58,6 +58,6 @@ def extract(
 
 
 def _pictures_in(folder: Path) -> list[str]:
-    """Return the sorted names of a folder's files that may be pictures, without hidden files."""
+    """Return the names of a folder's files that may be pictures, sorted."""
     files = (path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
     return sorted(path.name for path in files if path.suffix not in OTHERS)

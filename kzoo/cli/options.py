@@ -9,7 +9,7 @@ from typer.core import TyperCommand
 Preset = Annotated[
     str, typer.Argument(help="A trained preset: a name on the shelf, a folder, hf://… or kaggle://….")
 ]
-# The search: by default that of the preset.
+# Settings of the search, by default the preset's.
 Beam = Annotated[
     int | None,
     typer.Option(
@@ -38,27 +38,29 @@ To = Annotated[str | None, typer.Option("--to", help="Target language; for multi
 EngineOption = Annotated[
     Literal["auto", "keras", "ctranslate2"],
     typer.Option(
-        "--engine", help="Program that translates; auto: CTranslate2 if it supports the model, else Keras."
+        "--engine", help="Program that translates; auto: CTranslate2 if it supports the preset, else Keras."
     ),
 ]
 ComputeType = Annotated[
     Literal["float32", "int8", "bfloat16", "int8_bfloat16", "float16", "int8_float16", "int16"],
-    typer.Option(help="Number format in which CTranslate2 computes."),
+    typer.Option(help="CTranslate2's number format."),
 ]
 Truncate = Annotated[bool, typer.Option(help="Cut sentences that are too long for the model.")]
 Files = Annotated[
     list[Path] | None,
     typer.Option(
         metavar="TEXT REFERENCE …",
-        help="Your own text and its translation, or several of them, instead of a corpus: a sentence per "
-        "line; or one .tsv or .csv file.",
+        help="Your own text and one or more translations of it, instead of a corpus: text files with a "
+        "sentence per line, or one .tsv or .csv file.",
     ),
 ]
-Overrides = Annotated[list[str] | None, typer.Argument(help="KEY=VALUE of the recipe, such as epochs=3.")]
+Overrides = Annotated[
+    list[str] | None, typer.Argument(help="Changes to the recipe, each KEY=VALUE, such as epochs=3.")
+]
 
 
 class WithFiles(TyperCommand):
-    """A command whose option --files takes all words up to the next option."""
+    """A command whose option --files takes all arguments up to the next option."""
 
     def parse_args(self, ctx, args: list[str]) -> list[str]:
         words, within = [], False

@@ -1,14 +1,14 @@
-"""Pictures and the features of them: which picture is whose, and how commands show one."""
+"""Pictures for the commands that show them: scaled, and found by the names in a file of features."""
 
 from pathlib import Path
 
 from kzoo.errors import UserError
 
-MOST = 400  # pixels in width or height: enough for a page or a plot
+LARGEST = 400  # pixels in width or height: enough for a page or a plot
 
 
 def shown_picture(path: Path):
-    """Return an image file as uint8 `(h, w, 3)`, scaled down to `MOST` pixels, proportions kept.
+    """Return an image file as uint8 `(h, w, 3)`, scaled down to at most `LARGEST` pixels a side.
 
     Raises:
         UserError: the file is missing or cannot be read.
@@ -19,12 +19,12 @@ def shown_picture(path: Path):
     from kzoo.models.images import read_picture
 
     image = Image.fromarray(read_picture(path))
-    image.thumbnail((MOST, MOST), Image.Resampling.BILINEAR)
+    image.thumbnail((LARGEST, LARGEST), Image.Resampling.BILINEAR)
     return np.asarray(image)
 
 
 def picture_files(features, count: int, folder: Path) -> list[Path]:
-    """Return each sentence's picture: a file in the folder, found by the name in features `(count, …)`.
+    """Return each sentence's picture in a folder, found by its name in features `(count, …)`.
 
     Raises:
         UserError: the numbers of features and sentences differ, or a file is missing.
@@ -41,7 +41,7 @@ def picture_files(features, count: int, folder: Path) -> list[Path]:
 
 
 def name_in(features: Path, image: Path) -> str:
-    """Return a picture's name in a file of features: the end of its path, or else its file name."""
+    """Return a picture's name in a file of features: the longest end of its path there, or its file name."""
     from kzoo.data import open_features
 
     names = open_features(features).names

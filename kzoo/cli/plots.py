@@ -1,4 +1,4 @@
-"""Figures of trained presets and of runs."""
+"""`kzoo plot`: figures of trained presets and of runs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -21,7 +21,7 @@ def plot_curves(
     histories: Annotated[list[str], typer.Argument(help="Runs or history.csv files, as LABEL=PATH or PATH.")],
     reach: Annotated[
         list[float] | None,
-        typer.Option(help="Print after how many epochs validation BLEU reaches this; can be repeated."),
+        typer.Option(help="Print the epoch at which validation BLEU reaches this; can be repeated."),
     ] = None,
 ):
     """Draw the learning curves of runs, as in Figure 4 of the PoPE paper."""
@@ -39,7 +39,7 @@ def plot_bridge(
     preset: Preset,
     sentences: Annotated[list[str], typer.Argument(help="Sentences, each as LANGUAGE=SENTENCE.")],
 ):
-    """Attention of the bridge's heads to the words of sentences, one sentence per language."""
+    """Draw the attention of the bridge's heads to the words of sentences, one sentence per language."""
     from kzoo.presets.shelf import load, locate
 
     texts = [sentence.partition("=") for sentence in sentences]
@@ -69,7 +69,7 @@ def plot_image(
         ),
     ] = None,
     regions: Annotated[
-        bool, typer.Option(help="Show, for each word, which parts of the picture attend to it.")
+        bool, typer.Option(help="Show for each word the parts of the picture that attend to it.")
     ] = False,
 ):
     """Draw the attention of a picture to the words of its sentence."""
@@ -93,7 +93,7 @@ def plot_image(
 
 
 def _as_read(translator, preset: str, image: Path, features):
-    """Return the picture as the preset reads it: its file, or its row of the features."""
+    """Return the picture as the preset reads it: its file, or its features."""
     from kzoo.models.images import image_rows
 
     shape = getattr(translator, "image_shape", None)
@@ -105,8 +105,8 @@ def _as_read(translator, preset: str, image: Path, features):
         return image
     if features is None:
         raise UserError(
-            f"preset {preset} reads features {shape} of pictures: give --features FILE.npy too, "
-            f"with those of {image.name}, as written by kzoo features extract"
+            f"preset {preset} reads features {shape} of pictures: give --features FILE.npy with those of "
+            f"{image.name}; kzoo features extract writes such files"
         )
     return image_rows(features, 1, shape, translator.extractor)[0]
 
@@ -117,7 +117,7 @@ def plot_directions(
     scores: Annotated[Path, typer.Argument(help="JSON file with the scores of a multilingual model.")],
     lowercased: Annotated[bool, typer.Option("--lowercased", help="BLEU of lowercased text.")] = False,
 ):
-    """Draw BLEU by direction; directions unseen in training are marked."""
+    """Draw BLEU by direction, and mark directions that were not trained."""
     from kzoo.evaluation.directions import plot_directions as plot
     from kzoo.evaluation.directions import read_directions
 

@@ -1,4 +1,4 @@
-"""Score translations of corpora."""
+"""`kzoo evaluate`."""
 
 import sys
 from dataclasses import asdict
@@ -22,11 +22,11 @@ def evaluate(
     preset: options.Preset,
     corpus: Annotated[
         str | None,
-        typer.Option(help="A corpus by name; by default the run's, or that of the preset's own scores."),
+        typer.Option(help="A corpus's name; by default that of the preset's run, or of its scores."),
     ] = None,
     split: Annotated[
         list[str] | None,
-        typer.Option(help="Split to score, such as test; can be repeated; all test sets by default."),
+        typer.Option(help="Split to score, such as test; can be repeated; by default all test sets."),
     ] = None,
     files: options.Files = None,
     source: options.From = None,
@@ -47,8 +47,8 @@ def evaluate(
 ):
     """Translate a corpus's splits, or your own files, and score them with sacreBLEU.
 
-    A multilingual preset without --from and --to is scored in every direction, or in those that its recipe
-    names, on one split: the first test set if none is named.
+    Without --from and --to, a multilingual preset is scored in all directions, or in those of its recipe's
+    directions, on one split: by default the first test set.
     """
     from kzoo.evaluation.ambiguous_words import score_scenes
     from kzoo.evaluation.directions import evaluate_directions, summarize_directions, write_directions
@@ -96,7 +96,7 @@ def evaluate(
     splits = splits or splits_to_score(data, source, target)
     counts = {name: len(data.sentences(name, source)) for name in splits}
     seen = None
-    if reads_images:  # for all splits, before the first is translated: any of them may lack images
+    if reads_images:  # of all splits, before translating: any of them may lack images
         about["shown"] = shown
         from kzoo.models.images import shown_images
 
@@ -111,7 +111,7 @@ def evaluate(
     if data.name == "scenes" and (words := score_scenes(translations, source, target)):
         about["ambiguous_words"] = {name: asdict(found) for name, found in words.items()}
         for name, found in words.items():
-            print(f"{name}: {found.accuracy:.1f} % of {found.words} words that only the picture tells apart")
+            print(f"{name}: {found.accuracy:.1f} % correct of {found.words} words that need the picture")
     if files:
         about["files"] = [str(path) for path in files]
     if output:

@@ -1,4 +1,4 @@
-"""Make a trained preset available to other programs: as files, or over the network."""
+"""`kzoo export` and `kzoo serve`."""
 
 import re
 from pathlib import Path
@@ -27,7 +27,7 @@ def export(
         Literal["float32", "float16", "int8"], typer.Option(help="Precision of the weights.")
     ] = "float32",
 ):
-    """Export a preset for other programs: a TensorFlow SavedModel, text to text, or a CTranslate2 model."""
+    """Export a preset as a TensorFlow SavedModel that takes and returns text, or as a CTranslate2 model."""
     from kzoo.decoding.search_settings import own_search
     from kzoo.presets.shelf import locate
 
@@ -38,7 +38,7 @@ def export(
     from kzoo.export import export_ctranslate2, export_saved_model
 
     if to == "saved_model":
-        with status_line("writing the graph of the beam search, which takes a minute or two") as show:
+        with status_line("writing the graph of the beam search: this takes a minute or two") as show:
             export_saved_model(translator, folder, precision=precision, progress=show)
     else:
         export_ctranslate2(translator, folder, precision)
@@ -51,7 +51,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free port.")] = 8501,
     name: Annotated[
-        str | None, typer.Option(help="The model's name for clients; the preset's name by default.")
+        str | None, typer.Option(help="The model's name for clients; by default the preset's name.")
     ] = None,
     version: Annotated[int, typer.Option(min=1, help="The model's version for clients.")] = 1,
     beam_size: options.Beam = None,
@@ -62,22 +62,24 @@ def serve(
         int, typer.Option(min=1, max=64, help="Maximum sentences per batch; 1: no batching.")
     ] = 16,
     max_wait: Annotated[
-        float, typer.Option(min=0, help="Maximum milliseconds that a sentence waits for others.")
+        float, typer.Option(min=0, help="Maximum milliseconds for which a sentence waits for others.")
     ] = 0.0,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(help="A name by which clients may call the server, such as its proxy's; repeatable."),
+        typer.Option(
+            help="A further host name that clients may use, such as that of a proxy; can be repeated."
+        ),
     ] = None,
     engine: options.EngineOption = "auto",
     compute_type: options.ComputeType = "float32",
 ):
-    """Serve a preset with TensorFlow Serving's REST interface, and a page to try it."""
+    """Serve a preset with TensorFlow Serving's REST interface and a page to try it."""
     from kzoo.decoding.search_settings import own_search
     from kzoo.engine import engine_name
     from kzoo.presets.shelf import locate, preset_name
     from kzoo.serve.startup import end_on_sigterm, reserved
 
-    end_on_sigterm()  # while the model loads, too
+    end_on_sigterm()  # also while the model loads
     for allowed in allow_host or ():
         if not re.fullmatch(r"[\w.-]+", allowed):
             raise UserError(f"--allow-host takes a host's name, such as translate.example, not {allowed!r}")

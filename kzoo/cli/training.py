@@ -1,4 +1,4 @@
-"""Train, and prepare a corpus."""
+"""`kzoo train`, `kzoo prepare` and `kzoo demo`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,20 +16,20 @@ app = typer.Typer()
 def train(
     recipe: Annotated[
         Path,
-        typer.Argument(help="A recipe's file, or the name of one that kzoo brings, such as pope_multi30k."),
+        typer.Argument(help="A recipe's file, or the name of one of the zoo's, such as pope_multi30k."),
     ],
     overrides: Overrides = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The run's folder; runs/RECIPE by default.")
+        Path | None, typer.Option("--output", "-o", help="The run's folder; by default runs/RECIPE.")
     ] = None,
     strategy: Annotated[
         str,
         typer.Option(
-            help="Use of devices, all by default: one, mirrored, multi_worker, data_parallel, model_parallel."
+            help="Use of devices: one, mirrored, multi_worker, data_parallel, model_parallel; by default all."
         ),
     ] = "",
 ):
-    """Train a recipe's model, or resume a run that was stopped."""
+    """Train a recipe's model, or resume a stopped run."""
     from kzoo.training.corpus import check_own_files
     from kzoo.training.recipe import read_recipe
     from kzoo.training.signals import nothing_to_save
@@ -40,7 +40,7 @@ def train(
         import_keras()
         from kzoo.training.distribution import names_processes, open_strategy
 
-        if not names_processes():  # started devices could no longer join them
+        if not names_processes():  # which started devices could not join
             start_devices()
 
     opened = open_strategy(strategy)
@@ -57,18 +57,18 @@ def prepare(
     recipe: Annotated[Path, typer.Argument(help="A recipe with source and target.")],
     overrides: Overrides = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder to write; the recipe's shards by default.")
+        Path | None, typer.Option("--output", "-o", help="Folder to write; by default the recipe's shards.")
     ] = None,
     processes: Annotated[
-        int | None, typer.Option(min=1, help="Processes that tokenize; one per core by default.")
+        int | None, typer.Option(min=1, help="Number of processes that tokenize; by default one per core.")
     ] = None,
 ):
-    """Tokenize a training text into shards on disk; a recipe that names them trains in little memory."""
+    """Tokenize a training text into shards on disk, to train on it in little memory."""
     from kzoo.training.recipe import read_recipe
 
     values = read_recipe(recipe, overrides or [])
     if not (output or values.shards):
-        raise UserError("no folder to write: give -o FOLDER, or shards=FOLDER in the recipe")
+        raise UserError("no folder to write: give -o FOLDER, or set shards in the recipe")
     folder = (output or Path(values.shards)).expanduser()
     start_backend()
     from kzoo.data.unknown_characters import unknown_line
@@ -86,7 +86,7 @@ def demo(
         list[str] | None, typer.Argument(help="English sentences to translate to German.")
     ] = None,
 ):
-    """Train a small PoPE model on the built-in Scenes set, score it, and try the shelf's preset."""
+    """Train a small PoPE model on the built-in corpus Scenes, score it, and try a trained preset."""
     start_backend()
     from kzoo.cli.demo import demo as run_demo
 

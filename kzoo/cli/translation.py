@@ -1,4 +1,4 @@
-"""Translate."""
+"""`kzoo translate`."""
 
 import contextlib
 import hashlib
@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import Annotated, BinaryIO
 
 import typer
-from filelock import lock_descriptor
 
 from kzoo.cli import options
 from kzoo.cli.console import progress_bar, telling_when_stopped
 from kzoo.cli.engines import open_translator
 from kzoo.errors import UserError
-from kzoo.files import check_writable, sha256, whole_file
+from kzoo.files import check_writable, held, sha256, whole_file
 
 app = typer.Typer()
-# Lines that are translated before they are written: an eighth of all, within these. Many at once are faster.
+# Lines to translate before writing them: an eighth of all, within these bounds. Many at once are faster.
 FEWEST, MOST = 4096, 65536
 
 
@@ -47,13 +46,14 @@ def translate(
     ] = None,
     prefix: Annotated[
         list[str] | None,
-        typer.Option(help="Text that translations begin with: once for all sentences, or once for each."),
+        typer.Option(help="Beginning of the translations: given once for all sentences, or once for each."),
     ] = None,
     n_best: Annotated[
         int,
         typer.Option(
             min=1,
-            help="Translations per sentence; if several: sentence number, score and text, tab-separated.",
+            help="Translations per sentence. Several are written with sentence number and score before them, "
+            "tab-separated.",
         ),
     ] = 1,
     truncate: options.Truncate = False,
@@ -62,7 +62,7 @@ def translate(
     ] = False,
     image: Annotated[
         list[Path] | None,
-        typer.Option(help="A sentence's picture, for presets that read pictures; once per sentence."),
+        typer.Option(help="A sentence's picture, for presets that read pictures; give one per sentence."),
     ] = None,
     images: Annotated[
         Path | None,
@@ -92,11 +92,12 @@ def translate(
     if image and images:
         raise UserError("--image and --images exclude each other: give pictures or features")
     if n_best > search.beam_size:
-        raise UserError(f"{n_best} best translations need --beam {n_best} at least, not {search.beam_size}")
+        raise UserError(f"--n-best {n_best} needs --beam {n_best} or more, not {search.beam_size}")
     sentences = _sentences(text, file)
     if prefix and len(prefix) not in (1, len(sentences)):
         raise UserError(
-            f"--prefix is given {len(prefix)} times for {len(sentences):,} sentences: give one or as many"
+            f"--prefix is given {len(prefix)} times for {len(sentences):,} sentences: give it once, or once "
+            "for each"
         )
     features = open_features(images) if images else None
     if output:
@@ -113,7 +114,7 @@ def translate(
         done = 0 if written is None else _done(written, n_best)
         lines = max(FEWEST, min(MOST, len(sentences) // 8))
         count = _count(translator, sentences[done:], split)
-        kept = f"; what is done is in {written.name}: the same command goes on" if written else ""
+        kept = f", kept in {written.name}: the same command resumes" if written else ""
 
         def where() -> str:
             return f"stopped after {done:,} of {len(sentences):,} lines{kept}"
@@ -134,7 +135,7 @@ def translate(
                 )
                 content = _lines(results, n_best, done + 1).encode("utf-8")
                 if written is None:
-                    typer.echo(content, nl=False)  # as it is read, whatever the locale
+                    typer.echo(content, nl=False)  # UTF-8, whatever the locale
                 else:
                     written.write(content)
                     written.flush()
@@ -143,17 +144,17 @@ def translate(
 
 @contextlib.contextmanager
 def growing_file(path: Path, made_of: str) -> Iterator[BinaryIO]:
-    """Yield a file to append to, at its end; when the block ends without an error it becomes `path`.
+    """Yield a file to append to. When the block ends without an error, it becomes `path`.
 
-    Until then it is `NAME.DIGEST.part` beside it, with what earlier calls wrote there. If the name of `path`
-    ends in `.gz`, `.bz2` or `.xz`, it is packed in the end. A device or a pipe is written to directly.
+    Until then it is `NAME.DIGEST.part` beside `path`, with what earlier calls wrote. If the name of `path`
+    ends in `.gz`, `.bz2` or `.xz`, it is packed in the end. A device or a pipe is written directly.
 
     Args:
         path: the file.
-        made_of: what its contents depend on; another text begins another file.
+        made_of: text that identifies the contents; another text begins another file.
 
     Raises:
-        UserError: another process writes it.
+        UserError: another process is writing it.
     """
     from kzoo.data.text_files import packing_of
 
@@ -163,9 +164,9 @@ def growing_file(path: Path, made_of: str) -> Iterator[BinaryIO]:
         return
     path = path.resolve()
     part = path.with_name(f"{path.name}.{hashlib.sha256(made_of.encode()).hexdigest()[:8]}.part")
-    with open(part, "a+b") as file:
-        if not lock_descriptor(file.fileno(), blocking=False):
-            raise UserError(f"{part}: another process writes it")
+    with held(part) as mine, open(part, "a+b") as file:
+        if mine is False:
+            raise UserError(f"{part}: another process is writing it")
         try:
             yield file
             file.flush()
@@ -182,20 +183,20 @@ def growing_file(path: Path, made_of: str) -> Iterator[BinaryIO]:
 
 
 def _count(translator, texts: list[str], split: bool) -> int:
-    """Return the number of sentences to be translated."""
+    """Return the number of sentences to translate."""
     from kzoo.text.texts import SplitTexts
 
     return len(SplitTexts(texts, [translator.source_language] * len(texts), split).sentences)
 
 
 def _done(written: BinaryIO, n_best: int) -> int:
-    """Return how many sentences a file has translations of; what may be part of another's is cut off."""
+    """Return how many sentences a file has translations of, after removing those that may be incomplete."""
     if not written.readable():  # a device
         return 0
     written.seek(0)
-    lines = written.read().split(b"\n")[:-1]  # the last one may be part of one
+    lines = written.read().split(b"\n")[:-1]  # without a last line that may be cut off
     done = len(lines)
-    if n_best > 1 and lines:  # there may be more of the last sentence
+    if n_best > 1 and lines:  # the last sentence may lack translations
         last = lines[-1].split(b"\t")[0]
         done = int(last) - 1
         lines = [line for line in lines if line.split(b"\t")[0] != last]
@@ -214,7 +215,7 @@ def _sentences(text: list[str] | None, file: Path | None) -> list[str]:
             raise UserError(f"{file} is a table, and --input reads text, one sentence per line: {one_column}")
         return list(plain_lines(read_lines(file).sentences, str(file), one_column))
     if text:
-        if len(text) == 1 and os.path.isfile(text[0]):  # for a long sentence too, unlike Path.is_file
+        if len(text) == 1 and os.path.isfile(text[0]):  # Path.is_file fails for long sentences
             print(f"{text[0]} is translated as a sentence; --input translates the file", file=sys.stderr)
         arguments = "".join(f"{line}\n" for line in text)
         return decode_lines(arguments.encode("utf-8", "surrogateescape"), "the arguments")
@@ -224,7 +225,7 @@ def _sentences(text: list[str] | None, file: Path | None) -> list[str]:
 
 
 def _images(translator, preset: str, pictures: list[Path] | None, features, count: int) -> dict:
-    """Return the sentences' pictures or features, as the preset reads them, as arguments of `n_best`."""
+    """Return the sentences' pictures or features as arguments of `n_best`."""
     shape = getattr(translator, "image_shape", None)
     if shape is None:
         if pictures or features is not None:
@@ -242,14 +243,14 @@ def _images(translator, preset: str, pictures: list[Path] | None, features, coun
         return {"images": image_rows(pictures, count, shape, translator.extractor)}
     if features is None:
         raise UserError(
-            f"preset {preset} reads features {shape} of pictures with the sentences: give --images FILE.npy "
-            "with one row per sentence, as written by kzoo features extract"
+            f"preset {preset} reads features {shape} of pictures: give --images FILE.npy with one row per "
+            "sentence; kzoo features extract writes such files"
         )
     return {"images": image_rows(features, count, shape, translator.extractor)}
 
 
 def _lines(results: list, n_best: int, first: int) -> str:
-    """Return the translations, one per line; several per sentence with its number and their scores.
+    """Return the translations, one per line; with several per sentence, also its number and their scores.
 
     Args:
         results: hypotheses of each sentence.

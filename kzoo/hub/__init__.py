@@ -1,6 +1,6 @@
-"""Presets as folders of files: locating and fetching them, and checking that they are as published.
+"""Presets as folders of files: locating them, fetching them, and verifying their checksums.
 
-`kzoo.models` and `kzoo.presets` call it; nothing here imports a deep-learning library.
+Nothing here imports a deep-learning library.
 """
 
 import lazy_loader

@@ -1,7 +1,4 @@
-"""What a preset's metadata promises: its format, its files, and the SHA-256 of each.
-
-`kzoo.models.preset_files` seals what it writes and checks what it reads, before anything in it is used.
-"""
+"""A preset's metadata: its format, its files, and their SHA-256, which are checked before a file is used."""
 
 import json
 import os
@@ -14,16 +11,16 @@ from kzoo.files import sha256, write_json
 
 FORMAT = 1
 METADATA_FILE = "metadata.json"  # as keras-hub names it
-NOTES = ("README.md", "scores.json")  # written later, for people: no loader reads them
+NOTES = ("README.md", "scores.json")  # for people; written after the preset
 SHA256 = re.compile(r"[0-9a-f]{64}")
-# Arguments of backbones that may differ from those that the weights were trained with.
+# Arguments of backbones that may differ from those of training.
 OVERRIDES = ("dropout", "dtype", "max_length", "penalty_weight")
 
 
 def seal(folder: str | os.PathLike):
-    """Write into a preset's metadata the format and the SHA-256 of its files.
+    """Write the format and the files' SHA-256 into a preset's metadata.
 
-    Its card and its scores may come and change later: they are left out.
+    The card and the scores are left out, because they may change later.
 
     Args:
         folder: the preset, with the metadata that keras-hub wrote.
@@ -39,14 +36,14 @@ def seal(folder: str | os.PathLike):
 
 
 def read_listing(folder: str | os.PathLike, source: str | None = None) -> dict[str, str]:
-    """Return the SHA-256 of each file by its name, as the preset's metadata has them.
+    """Return each file's SHA-256 by its name, from a preset's metadata.
 
     Args:
         folder: the preset.
-        source: handle that it is being fetched from, named in errors instead of the folder.
+        source: handle from which it is being fetched; errors name it instead of the folder.
 
     Raises:
-        UserError: no metadata, a newer format, no checksums, or a file name outside of the folder.
+        UserError: no metadata, a newer format, no checksums, or a file name outside the folder.
     """
     name = source or str(folder)
     metadata = read_object(_inside(Path(folder), METADATA_FILE, source))
@@ -69,7 +66,7 @@ def read_listing(folder: str | os.PathLike, source: str | None = None) -> dict[s
 
 
 def check_listed(folder: str | os.PathLike, listing: dict[str, str], names: Iterable[str]):
-    """Refuse to read files that a preset does not list and so has no checksum for.
+    """Refuse files without a checksum.
 
     Args:
         folder: the preset.
@@ -93,7 +90,7 @@ def check_files(folder: str | os.PathLike, listing: dict[str, str], source: str 
         source: as in `read_listing`.
 
     Raises:
-        UserError: a file that is missing, altered, or a link out of the folder.
+        UserError: a file is missing, altered, or a link out of the folder.
     """
     for name, expected in listing.items():
         seen = sha256(_inside(Path(folder), name, source))
@@ -105,15 +102,15 @@ def check_files(folder: str | os.PathLike, listing: dict[str, str], source: str 
 
 
 def check_overrides(preset: str | os.PathLike, configuration: dict, overrides: Iterable[str]):
-    """Refuse to replace an argument of a preset's backbone that its weights depend on.
+    """Refuse to override an argument of a preset's backbone that its weights depend on.
 
     Args:
         preset: its name in errors.
-        configuration: the arguments that it was saved with.
-        overrides: names of arguments.
+        configuration: the saved arguments.
+        overrides: names of the arguments to override.
 
     Raises:
-        UserError: one of them may not differ.
+        UserError: one of them must not differ.
     """
     may_differ = [name for name in OVERRIDES if name in configuration]
     for name in overrides:
@@ -121,15 +118,15 @@ def check_overrides(preset: str | os.PathLike, configuration: dict, overrides: I
             raise UserError(f"preset {preset} has no argument {name!r}; {nearest(name, may_differ)}")
         if name not in may_differ:
             raise UserError(
-                f"preset {preset} is trained with its {name}: only {', '.join(may_differ)} may differ"
+                f"preset {preset} cannot change its {name}: only {', '.join(may_differ)} may differ"
             )
 
 
 def preset_files(folder: str | os.PathLike) -> dict[str, Path]:
-    """Return the files that make a preset, by name, each the same as when it was saved.
+    """Return a preset's files by name, after checking them.
 
     Raises:
-        UserError: one is missing or altered.
+        UserError: a file is missing or altered.
     """
     listing = read_listing(folder)
     check_files(folder, listing)
@@ -137,11 +134,11 @@ def preset_files(folder: str | os.PathLike) -> dict[str, Path]:
 
 
 def check_name(name: str, where: str):
-    """Refuse a file name that, on any system, would be outside of a preset's folder.
+    """Refuse a file name that is outside a preset's folder on any system.
 
     Args:
         name: such as `"assets/joint_tokenizer/vocabulary.spm"`.
-        where: what has the name, for the error.
+        where: source of the name, for the error.
     """
     parts = name.split("/")
     if {"", ".", ".."} & set(parts) or re.search(r'[\\:*?"<>|]', name) or not name.isprintable():
@@ -152,7 +149,7 @@ def read_object(path: Path) -> dict:
     """Return the JSON object in a file.
 
     Raises:
-        UserError: the file cannot be read, or holds something else.
+        UserError: the file cannot be read, or is not a JSON object.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -166,14 +163,14 @@ def read_object(path: Path) -> dict:
 
 
 def _inside(folder: Path, name: str, source: str | None) -> Path:
-    """Return the path of a file that exists in the folder and is not a link out of it."""
+    """Return the path of a file; refuse one that is missing or a link out of the folder."""
     try:
         path = (folder / name).resolve()
     except (OSError, RuntimeError):  # a link to itself
         path = folder / name
     if not path.is_relative_to(folder.resolve()):
         raise UserError(
-            f"preset {source or folder}: {name} is a link out of the folder; put the file itself there"
+            f"preset {source or folder}: {name} is a link out of the folder; replace it by the file"
         )
     if not path.is_file():
         raise UserError(f"preset {source or folder}: {name} is missing; {_remedy(source)}")

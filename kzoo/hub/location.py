@@ -1,4 +1,4 @@
-"""Where a trained preset is: in a folder, on the zoo's shelf, or at a host, from which it is fetched once."""
+"""Locating trained presets: in a folder, on the zoo's shelf, or at a host from which they are fetched."""
 
 import glob
 import importlib.util
@@ -18,11 +18,11 @@ NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
 HUGGING_FACE = re.compile(rf"hf://({NAME}/{NAME})(?:@({NAME}(?:/{NAME})*))?")
 KAGGLE = re.compile(rf"kaggle://({NAME}/{NAME}/keras/{NAME})(?:/([0-9]+))?")
 FORMS = "hf://USER/REPOSITORY[@REVISION], kaggle://USER/MODEL/keras/VARIATION[/VERSION]"
-Fetch = Callable[[list[str], Path], object]  # the named files, into a folder
+Fetch = Callable[[list[str], Path], object]  # fetches the named files into a folder
 
 
 def _shelf() -> Path:
-    """Return the folder of the zoo's trained presets: a clone's, or that of the wheel kzoo-shelf."""
+    """Return the folder of the zoo's trained presets, in a clone or in the wheel kzoo-shelf."""
     clone = Path(__file__).resolve().parents[2] / "presets"
     installed = importlib.util.find_spec("kzoo_shelf")
     if (clone / "pyproject.toml").is_file() or installed is None:
@@ -31,18 +31,17 @@ def _shelf() -> Path:
 
 
 SHELF = _shelf()
-# One of them may be missing, which is reported when the preset is read.
-# The files of a Marian model beside its weights; some have one vocabulary for both sides.
+# The files of a Marian model beside its weights. Some models have one vocabulary; reading reports other gaps.
 MARIAN_FILES = ("vocab.json", "target_vocab.json", "source.spm", "target.spm", "tokenizer_config.json")
 MARKS = ("config.json", "metadata.json")
 
 
 def locate(preset: str | os.PathLike) -> Path:
-    """Return the folder of a trained preset; one that a handle names is fetched if it is not cached yet.
+    """Return the folder of a trained preset; fetch the preset of a handle if it is not cached.
 
     Args:
-        preset: a folder that `save_to_preset` wrote, or that `kzoo train` did; a name on the shelf; or
-            a handle, such as `"hf://user/repository"` or `"kaggle://user/model/keras/variation"`.
+        preset: a folder written by `save_to_preset` or by `kzoo train`; a name on the shelf; or a handle,
+            such as `"hf://user/repository"` or `"kaggle://user/model/keras/variation"`.
 
     Raises:
         UserError: no preset has that name, or it cannot be fetched.
@@ -60,7 +59,7 @@ def locate(preset: str | os.PathLike) -> Path:
 
 
 def is_marian(folder: Path) -> bool:
-    """Return whether a folder is a repository with a Marian model, which can be converted to a preset."""
+    """Return whether a folder has a Marian model, which can be converted to a preset."""
     try:
         found = json.loads((folder / "config.json").read_text("utf-8"))
     except (OSError, ValueError):
@@ -70,13 +69,13 @@ def is_marian(folder: Path) -> bool:
 
 def _why_not(name: str) -> str:
     if (Path(name) / "recipe.json").is_file():
-        return f"{name} is a run without a preset yet: `kzoo train` with its recipe goes on"
+        return f"{name} is a run without a preset yet: resume it with `kzoo train`"
     if Path(name).is_dir():
         return f"the folder {name} has no preset"
     if not SHELF.is_dir():
         return (
-            f"no trained preset {name!r}: pip install 'kzoo[shelf]' brings the zoo's; "
-            "a folder or a handle can be given"
+            f"no trained preset {name!r}: pip install 'kzoo[shelf]' installs the zoo's; "
+            "or give a folder or a handle"
         )
     if re.match(r"(hf|kaggle):", name):
         return f"no trained preset {name!r}: a handle is hf://user/repository or kaggle://user/model/keras/variation"
@@ -87,22 +86,22 @@ def _why_not(name: str) -> str:
 
 def shelved() -> list[str]:
     """Return the names of the presets on the shelf, sorted."""
-    if not SHELF.is_dir():  # kzoo was installed without it
+    if not SHELF.is_dir():  # not installed
         return []
     return sorted(folder.name for folder in SHELF.iterdir() if (folder / "config.json").is_file())
 
 
 def fetched(handle: str) -> Path:
-    """Return the folder of the cache that holds a handle's preset; fetch it if it is not there yet.
+    """Return the cached folder of a handle's preset; fetch it if it is not there.
 
-    It appears complete or not at all, even when several processes fetch it at once, and is used offline from
-    then on. The named revision or version is kept; without one, the newest at the time of fetching.
+    It appears complete or not at all, even when several processes fetch it, and is then used offline. Without
+    a revision or version, the newest is fetched and kept.
 
     Args:
-        handle: in one of the two `FORMS`.
+        handle: in one of the `FORMS`.
 
     Raises:
-        UserError: no such handle, no network, not a preset of kzoo's, a file that is missing or altered.
+        UserError: no such handle, no network, not a preset of kzoo, or a file is missing or altered.
     """
     place, fetch = parse_handle(handle)
     folder = cache_folder() / "presets" / place
@@ -121,10 +120,10 @@ def fetched(handle: str) -> Path:
 
 
 def parse_handle(handle: str) -> tuple[str, Fetch]:
-    """Return the place of a handle's preset below the cache, and the function that fetches its files.
+    """Return a handle's path within the cache, and the function that fetches its files.
 
     Raises:
-        UserError: it has none of the `FORMS`.
+        UserError: the handle has none of the `FORMS`.
     """
     if match := HUGGING_FACE.fullmatch(handle):
         repository, revision = match.groups()
@@ -150,7 +149,7 @@ def parse_handle(handle: str) -> tuple[str, Fetch]:
 
 
 def _fill(folder: Path, handle: str, fetch: Fetch):
-    """Fetch a preset's metadata and the files that it lists, and check them; or a Marian model's files."""
+    """Fetch and check a preset's files, or fetch a Marian model's."""
     _fetch([METADATA_FILE], folder, handle, fetch)
     if not (folder / METADATA_FILE).is_file():
         _fetch(["config.json"], folder, handle, fetch)
@@ -162,17 +161,17 @@ def _fill(folder: Path, handle: str, fetch: Fetch):
         listing = read_listing(folder, handle)
         _fetch(list(listing), folder, handle, fetch)
         check_files(folder, listing, handle)
-    for own in (".cache", ".complete"):  # where the two packages note what they have done
-        shutil.rmtree(folder / own, ignore_errors=True)
+    for notes in (".cache", ".complete"):  # written by the two packages
+        shutil.rmtree(folder / notes, ignore_errors=True)
     for path in folder.rglob("*"):
         if path.is_file():
-            to_disk(path)  # before the folder gets its name, in case power fails
+            to_disk(path)  # before the folder gets its name, in case of a power failure
 
 
 def _fetch(names: list[str], folder: Path, handle: str, fetch: Fetch):
     try:
         fetch(names, folder)
-    except Exception as error:  # the packages have no common error class, and change theirs
+    except Exception as error:  # the packages' error classes differ and change
         reason = first_line(error)
         reason = reason if len(reason) <= 160 else f"{reason:.160} …"
         raise UserError(
@@ -185,5 +184,5 @@ def _move(unfinished: Path, folder: Path):
     try:
         os.rename(unfinished, folder)
     except OSError:
-        if not folder.is_dir():  # else another process was first, and fetched the same
+        if not folder.is_dir():  # else another process was first
             raise
