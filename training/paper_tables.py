@@ -1,4 +1,4 @@
-"""What the papers' tables share: models trained and scored once, results as JSON, Markdown beside them."""
+"""Shared by the papers' tables: train and score a model once, write results as JSON and Markdown."""
 
 import json
 import tomllib
@@ -29,15 +29,15 @@ def scored_once(recipe: Recipe, folder: Path, score: Callable[[Any, Path], None]
 
     Args:
         recipe: the recipe.
-        folder: the run's; a stopped run resumes.
-        score: function of the trained translator and of the path of a JSON file, which it writes with
-            `"scores"` and with the recipe as `"recipe"`.
+        folder: the run's folder; a stopped run resumes.
+        score: function of the trained translator and of the path of a JSON file, to which it writes the
+            scores as `"scores"` and the recipe as `"recipe"`.
 
     Returns:
-        The scores as JSON has them.
+        The scores from the JSON file.
 
     Raises:
-        UserError: the folder's run cannot go on with this recipe.
+        UserError: the folder's run cannot resume with this recipe.
     """
     path = folder / "scores.json"
     if not keep_results(path, recipe):
@@ -47,26 +47,26 @@ def scored_once(recipe: Recipe, folder: Path, score: Callable[[Any, Path], None]
 
 
 def recipe_search(recipe: Recipe) -> dict:
-    """Return the arguments of `evaluate` with which a recipe's model is searched."""
+    """Return the recipe's settings of the search, as arguments of `evaluate`."""
     return {name: getattr(recipe, name) for name in ("beam_size", "length_penalty", "truncate")}
 
 
 def results_in(path: Path) -> dict:
-    """Return a JSON file's results, including those of other calls; none if it does not exist."""
+    """Return the results in a JSON file; none if it does not exist."""
     return json.loads(path.read_text("utf-8")) if path.exists() else {}
 
 
 def add_results(path: Path, **results):
-    """Write results into a JSON file by name; others in it are kept."""
+    """Add results to a JSON file by name; it keeps its other results."""
     write_json(path, {**results_in(path), **results})
 
 
 def show_markdown(text: str, results: Path):
-    """Print Markdown, and write it beside the JSON file of the same results, complete or not at all.
+    """Print Markdown, and write it beside the JSON file of the same results, whole or not at all.
 
     Args:
         text: without a last line feed.
-        results: the JSON file; the Markdown's has its name, but ends in `.md`.
+        results: the JSON file; the Markdown file has the same name with `.md`.
 
     Raises:
         UserError: it cannot be written, for example because the disk is full.
@@ -77,7 +77,7 @@ def show_markdown(text: str, results: Path):
 
 
 def spread(values: list[float]) -> str:
-    """Return mean ± sample standard deviation; the mean alone of a single value."""
+    """Return mean ± sample standard deviation; for a single value, the mean alone."""
     return f"{mean(values):.1f}" + (f" ± {stdev(values):.1f}" if len(values) > 1 else "")
 
 

@@ -1,7 +1,4 @@
-"""GloVe: subword vectors from co-occurrence counts, and their means as sentence vectors.
-
-The baseline for a translator's sentence embeddings.
-"""
+"""GloVe: subword vectors from co-occurrence counts, and their means as sentence embeddings, a baseline."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -15,7 +12,7 @@ X_MAX, ALPHA = 100.0, 0.75  # the paper's
 
 @keras.saving.register_keras_serializable("kzoo")
 class GloVe(keras.Model):
-    """Word vectors whose products approximate the logarithms of co-occurrence counts.
+    """Word vectors with products that approximate the logarithms of co-occurrence counts.
 
     The loss of one pair of words is f(X_ij) · (w_i · w̃_j + b_i + b̃_j − log X_ij)², with
     f(x) = min(1, (x / 100)^(3/4)); Eq. 8 sums it over the pairs that occur, `fit` over those of a batch.
@@ -53,7 +50,7 @@ class GloVe(keras.Model):
         self._settings = {"vocabulary_size": vocabulary_size, "dim": dim, "seed": seed}
 
         def table(width: int, name: str) -> keras.layers.Embedding:
-            # As in the authors' program: uniform, in a range that shrinks with the vectors' width.
+            # As in the authors' program.
             initial = keras.initializers.RandomUniform(-0.5 / dim, 0.5 / dim, seed=seed + len(self.layers))
             layer = keras.layers.Embedding(vocabulary_size, width, initial, name=name)
             layer.build()
@@ -63,7 +60,7 @@ class GloVe(keras.Model):
         self.contexts = table(dim, "contexts")
         self.word_biases = table(1, "word_biases")
         self.context_biases = table(1, "context_biases")
-        # An accumulator that starts at Keras's 0.1 outweighs the gradients, whose squares are far smaller.
+        # Keras's initial accumulator, 0.1, is far larger than the squared gradients.
         optimizer = keras.optimizers.Adagrad(0.05, initial_accumulator_value=1e-8)
         self.compile(optimizer, loss=keras.losses.MeanSquaredError(reduction="sum"))
         self.built = True
@@ -116,7 +113,8 @@ def glove_examples(counts: scipy.sparse.csr_array) -> dict[str, np.ndarray | dic
     pairs = counts.tocoo()
     inputs = {"word": pairs.row.astype("int32"), "context": pairs.col.astype("int32")}
     weights = np.minimum(1, (pairs.data / X_MAX) ** ALPHA)
-    log_counts = np.log(pairs.data).astype("float32")[:, None]  # else Keras's loss is a mean over the batch
+    # With one axis only, Keras's loss would be a mean over the batch.
+    log_counts = np.log(pairs.data).astype("float32")[:, None]
     return {"x": inputs, "y": log_counts, "sample_weight": weights.astype("float32")}
 
 
@@ -127,10 +125,10 @@ def bag_of_vectors(
 
     Args:
         vectors: float `(V, E)`, such as `GloVe.vectors()`.
-        tokenizer: turns a list of sentences into lists of ids below V.
+        tokenizer: function from a list of sentences to their token ids, below V.
 
     Returns:
-        A function from N sentences to float32 `(N, E)`; a sentence without words gives zeros.
+        A function from N sentences to float32 `(N, E)`. A sentence without words gives zeros.
     """
 
     def embed(texts: list[str]) -> np.ndarray:

@@ -1,7 +1,4 @@
-"""SentEval: what sentence embeddings contain, measured by simple classifiers trained on them.
-
-It takes any function from sentences to vectors, such as `model.embed` with its language set.
-"""
+"""SentEval: scores sentence embeddings by simple classifiers trained on them."""
 
 import dataclasses
 import os
@@ -33,8 +30,8 @@ class TaskScores:
 
     Args:
         task: the task's name.
-        scores: lists by the name of the score, the task's main one first: one number per seed, or a single
-            one if the protocol uses no random numbers. `accuracy` and `f1` are percent.
+        scores: lists of numbers by the score's name, the main score first: a number per seed, or a single one
+            if nothing is random. `accuracy` and `f1` are percent.
     """
 
     task: str
@@ -55,30 +52,30 @@ def evaluate_embeddings(
     tasks: Sequence[str] | None = None,
     seeds: Sequence[int] = SEEDS,
 ) -> list[TaskScores]:
-    """Score sentence embeddings on SentEval's tasks, with its linear.
+    """Score sentence embeddings on SentEval's tasks, by its protocols.
 
-    From MR to SICK-E its scikit-learn variant (`usepytorch=False`), logistic regressions. MR, CR, SUBJ, MPQA:
-    nested 10-fold cross-validation, whose folds SentEval draws with seed 1111 whatever its own seed is. TREC,
-    MRPC: 10 folds of the training set choose the regularization. SST-2, SST-5, SICK-E: the validation set
-    does. SICK-R, STS-B, STS-2015: SentEval's regression of relatedness. SNLI and the probing tasks:
-    SentEval's network, in Keras.
+    - MR, CR, SUBJ, MPQA: logistic regression, nested 10-fold cross-validation. SentEval always draws these
+      folds with seed 1111.
+    - TREC, MRPC: logistic regression; 10 folds of the training set choose the regularization.
+    - SST-2, SST-5, SICK-E: logistic regression; the validation set chooses the regularization.
+    - SICK-R, STS-B, STS-2015: SentEval's regression of relatedness.
+    - SNLI and the probing tasks: SentEval's network, in Keras.
+    - `SICK-R-cosine`, `STS-B-cosine`, `STS-YEAR-cosine`: correlation of the score with the cosine of two
+      vectors; a year's is the mean over its sets, weighted by their numbers of pairs.
 
-    Nothing is trained for `SICK-R-cosine`, `STS-B-cosine` and `STS-YEAR-cosine`: the cosine of two vectors is
-    correlated with the score; a year's correlation is the mean over its sets, weighted by their numbers of
-    pairs.
-
-    Sentences are embedded once per task, whatever the number of seeds; an empty one as ".", as in SentEval.
+    Logistic regressions are those of SentEval's scikit-learn variant (`usepytorch=False`). Sentences are
+    embedded once per task; an empty one as ".", as in SentEval.
 
     Args:
         embed: function of N sentences that returns their vectors `(N, E)`.
-        tasks: names, keys of `SENTEVAL_TASKS`; by default all whose files are present.
+        tasks: names, keys of `SENTEVAL_TASKS`; by default all whose files exist.
         seeds: seeds of the folds of TREC and MRPC, and of the networks' training.
 
     Returns:
         The scores, one entry per task.
 
     Raises:
-        UserError: as `senteval_examples`; or the vectors have another shape or are not finite.
+        UserError: as for `senteval_examples`; or the vectors have another shape or are not finite.
 
     Example:
 
@@ -92,7 +89,7 @@ def evaluate_embeddings(
 
 
 def senteval_table(columns: dict[str, list[TaskScores]]) -> str:
-    """Return the scores as a Markdown table, several models side by side: mean ± spread.
+    """Return models' scores as a Markdown table, mean ± spread.
 
     Args:
         columns: the models' scores, by column heading.
@@ -107,7 +104,7 @@ def senteval_table(columns: dict[str, list[TaskScores]]) -> str:
 
 
 def write_senteval(columns: dict[str, list[TaskScores]], path: str | os.PathLike, **about):
-    """Write the scores of models as JSON, complete or not at all.
+    """Write models' scores as JSON, whole or not at all.
 
     Args:
         columns: the models' scores, by name.
@@ -126,12 +123,12 @@ def _cell(task: TaskScores, score: str) -> str:
 
 @dataclass
 class _Vectors:
-    """A split: the vectors of a task's distinct sentences, which splits share, and where its own are in them.
+    """A split with vectors instead of sentences.
 
     Args:
-        vectors: `(U, E)`.
-        rows: row numbers, an array for each list of sentences.
-        targets: of the examples.
+        vectors: `(U, E)`. Vectors of the task's distinct sentences, which splits share.
+        rows: row numbers in `vectors`, an array for each list of sentences.
+        targets: the examples' targets.
     """
 
     vectors: np.ndarray
@@ -182,7 +179,7 @@ def _trec(splits, seeds):
 
 
 def _mrpc(splits, seeds):
-    # SentEval's training set is the publishers' own, which the files here split into two.
+    # SentEval trains on the publishers' training set, which the files here split in two.
     parts = [_features(splits[split]) for split in ("train", "val")]
     train = tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return linear.cross_validated_training(train, _features(splits["test"]), seeds, f1=True)
@@ -208,7 +205,7 @@ def _snli(splits, seeds):
 
 
 def _probing(splits, seeds, features=lambda vectors: vectors, **kwargs):
-    """Train on `features` of the vectors, batch by batch, because SNLI's would not fit into memory."""
+    """Train on features that are computed batch by batch: SNLI's would not fit into memory."""
 
     def lazy(split: _Vectors):
         return lambda examples: features(*split.of(examples)), split.targets

@@ -1,7 +1,4 @@
-"""SentEval's tasks, read from their publishers' files: sentences or sentence pairs, and targets to predict.
-
-`training.attention_bridge.senteval` scores sentence embeddings on them.
-"""
+"""SentEval's tasks, read from their publishers' files: sentences or sentence pairs, and their targets."""
 
 import contextlib
 import os
@@ -13,7 +10,7 @@ from typing import NamedTuple
 from kzoo.data.text_files import decode_lines, read_bytes, read_lines
 from kzoo.errors import UserError, nearest
 
-# SentEval's sets; 2013 is without SMT, which is not free.
+# SentEval's sets, without SMT of 2013, which is not free.
 STS_SETS = {
     2012: ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
     2013: ("FNWN", "headlines", "OnWN"),
@@ -28,7 +25,7 @@ STS_2015_SETS = {
     "headlines": 1500,
     "images": 1500,
 }
-WINDOWS = ("rt-polarity", "subj", "TREC")  # files that were published in Windows-1252
+WINDOWS = ("rt-polarity", "subj", "TREC")  # files published in Windows-1252
 ENTAILMENT = ("contradiction", "neutral", "entailment")
 
 
@@ -45,7 +42,7 @@ class Examples(NamedTuple):
 
 @dataclass(frozen=True)
 class _Files:
-    """The files of a task, by split, each possibly ending in `.gz`, and their reader."""
+    """A task's files by split, which may end in `.gz`, and the function that reads them."""
 
     names: dict[str, str]
     read: Callable[[Path], Examples | dict[str, Examples]]
@@ -54,8 +51,8 @@ class _Files:
 def senteval_examples(task: str) -> dict[str, Examples]:
     """Return the examples of one of SentEval's tasks, by split.
 
-    The files are read from the folder `senteval` in the folder named by the environment variable `KZOO_DATA`;
-    those of the probing tasks from `senteval/probing`, those of STS 2012, 2013, 2014 and 2016 from
+    The files are in the folder `senteval` of the folder that the environment variable `KZOO_DATA` names;
+    those of the probing tasks in `senteval/probing`, those of STS 2012, 2013, 2014 and 2016 in
     `senteval/downstream/STS`.
 
     Args:
@@ -66,8 +63,7 @@ def senteval_examples(task: str) -> dict[str, Examples]:
         `"test"`. Tasks without training, `NAME-cosine`, have `"test"` only, or the sets of a year of STS.
 
     Raises:
-        UserError: no such task; a missing file; a line that lacks a column or has an invalid value (the
-            message names the line).
+        UserError: no such task, a missing file, or an invalid line.
 
     Example:
         >>> senteval_examples("TREC")["test"].texts[0][0]
@@ -118,7 +114,7 @@ def _find(folder: Path, name: str) -> Path | None:
 
 
 def _labelled(path: Path) -> Examples:
-    """Read lines that have a class, a space and a tokenized sentence."""
+    """Read lines with a class, a space and a tokenized sentence."""
     sentences, labels = [], []
     for number, line in enumerate(_lines(path), 1):
         label, space, sentence = line.partition(" ")
@@ -130,7 +126,7 @@ def _labelled(path: Path) -> Examples:
 
 
 def _lines(path: Path) -> list[str]:
-    """Return the lines of a file in UTF-8 or, as MR, SUBJ and TREC were published, Windows-1252."""
+    """Return the lines of a file in UTF-8 or, for MR, SUBJ and TREC, in Windows-1252."""
     data = read_bytes(path)
     if not path.name.startswith(WINDOWS):
         return decode_lines(data, str(path))
@@ -150,7 +146,7 @@ def _table(first: int | str, second: int | str, target: int | str, value: Callab
         first: column of first sentences: its header, or in a table without a header row its number from 0.
         second: column of second sentences.
         target: column of targets.
-        value: turns a target's text into the target, or into None if the example is to be left out.
+        value: function from a target's text to the target; `None` leaves the example out.
     """
     columns = [first, second, target]
 
@@ -169,7 +165,7 @@ def _table(first: int | str, second: int | str, target: int | str, value: Callab
 
 
 def _pairs(path, rows, first, second, target, value, line=1, width=0) -> Examples:
-    """Return the examples in the rows of a table; `line` is the number of the file's first row."""
+    """Return the examples in the rows of a table; `line` is the line number of the first row."""
     width = width or 1 + max(first, second, target)
     pairs, targets = ([], []), []
     for number, row in enumerate(rows, line):
@@ -188,7 +184,7 @@ def _pairs(path, rows, first, second, target, value, line=1, width=0) -> Example
 
 
 def _entailment(text: str) -> int | None:
-    """Return the class of an entailment judgment; SNLI has "-" if its annotators disagree."""
+    """Return the class of an entailment judgment; `None` for SNLI's "-", where annotators disagree."""
     return None if text == "-" else ENTAILMENT.index(text.lower())
 
 
@@ -197,7 +193,7 @@ def _binary(text: str) -> int:
 
 
 def _sts_2015_sets(path: Path) -> dict[str, Examples]:
-    """Read the five sets of STS 2015's test; after them the file repeats train and validation."""
+    """Read the five sets of STS 2015's test, after which the file repeats train and validation."""
     rows = [line.split("\t") for line in read_lines(path).sentences]
     needed = sum(STS_2015_SETS.values())
     if len(rows) < needed:
@@ -210,7 +206,7 @@ def _sts_2015_sets(path: Path) -> dict[str, Examples]:
 
 
 def _sts_2015(path: Path) -> Examples:
-    """Read a split of STS 2015; of the test only its five sets."""
+    """Read a split of STS 2015; for the test, its five sets only."""
     if ".test." not in path.name:
         return _table(1, 2, 0, similarity)(path)
     sets = _sts_2015_sets(path).values()
@@ -219,7 +215,7 @@ def _sts_2015(path: Path) -> Examples:
 
 
 def sts_files(year: int) -> dict[str, str]:
-    """Return the names of the files of a year's pairs, by set.
+    """Return the names of a year's files, by set.
 
     Args:
         year: a key of `STS_SETS`.
@@ -236,17 +232,17 @@ def read_sts_set(path: Path) -> Examples:
     """Return the pairs of a set of STS that have a score, and their scores.
 
     Args:
-        path: `STS.input.NAME.txt`, two sentences a line, separated by a tab. Beside it stands
-            `STS.gs.NAME.txt`, a score a line, or an empty line if the pair has none.
+        path: `STS.input.NAME.txt`, with two sentences per line, separated by a tab. `STS.gs.NAME.txt` beside
+            it has one score per line, or an empty line for a pair without one.
 
     Raises:
-        UserError: the files have different numbers of lines; or a line has one sentence, or a score that is
-            no number from 0 to 5 (the message names the line).
+        UserError: the files have different numbers of lines; or a line has only one sentence, or a score
+            that is not a number from 0 to 5.
     """
     scored = path.with_name(path.name.replace("STS.input.", "STS.gs."))
     lines, given = read_lines(path).sentences, read_lines(scored).sentences
     if len(lines) != len(given):
-        raise UserError(f"{path} has {len(lines):,} lines but {scored} has {len(given):,}: one score a line")
+        raise UserError(f"{path} has {len(lines):,} lines but {scored} has {len(given):,} scores")
     pairs, scores = ([], []), []
     for number, (line, text) in enumerate(zip(lines, given, strict=True), 1):
         first, tab, rest = line.partition("\t")
@@ -264,7 +260,7 @@ def read_sts_set(path: Path) -> Examples:
 
 
 def similarity(text: str) -> float | None:
-    """Return a score, or None for the empty text that stands where the annotators disagree.
+    """Return a score; `None` for empty text, where annotators disagree.
 
     Raises:
         ValueError: it is not a number from 0 to 5.
@@ -275,7 +271,7 @@ def similarity(text: str) -> float | None:
 
 
 def _probing(path: Path) -> dict[str, Examples]:
-    """Read lines with a split (tr, va or te), a label and a sentence; classes are train's sorted labels."""
+    """Read lines with a split (tr, va, te), a label and a sentence. Classes are train's sorted labels."""
     names = {"tr": "train", "va": "val", "te": "test"}
     found = {split: ([], []) for split in names.values()}
     for number, line in enumerate(read_lines(path).sentences, 1):

@@ -1,7 +1,7 @@
-"""SentEval's protocols without a network: logistic regressions, how they are regularized, and cosines.
+"""SentEval's protocols without a network: logistic regressions, with a choice of regularization, and cosines.
 
-Each takes vectors and targets and returns lists of scores by name: one per seed, or a single one if no random
-number is drawn. `training.attention_bridge.senteval` says which task uses which.
+Each takes vectors and targets, and returns lists of scores by name: one number per seed, or a single one if
+nothing is random.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 FOLDS = 10
-NESTED_SEED = 1111  # of the nested cross-validation's folds, whatever SentEval's own seed is
+NESTED_SEED = 1111  # of the nested cross-validation's folds, for any seed of SentEval
 STRENGTHS = [2.0**power for power in range(-2, 4)]
 STRENGTHS_WITHOUT_VALIDATION = [2.0**power for power in range(-1, 6)]  # SentEval's, for TREC and MRPC
 
@@ -27,7 +27,7 @@ def pair_features(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def nested_cross_validation(data: Split) -> dict[str, list[float]]:
-    """Score by 10 folds; for each, 10 folds of the other nine choose the regularization (MR, CR, SUBJ, MPQA).
+    """Score by 10 folds, in each of which 10 inner folds choose the regularization (MR, CR, SUBJ, MPQA).
 
     Args:
         data: features `(N, F)` and classes `(N,)`.
@@ -60,11 +60,11 @@ def cross_validated_training(
     Args:
         train: features and classes.
         test: features and classes.
-        seeds: each shuffles the folds again.
-        f1: whether to score also the F1 of class 1.
+        seeds: seeds of the folds.
+        f1: whether to compute the F1 of class 1 too.
 
     Returns:
-        `"accuracy"` and perhaps `"f1"`, percent, one per seed.
+        `"accuracy"` and, if requested, `"f1"`: percent, one per seed.
     """
     features, labels = train
     scores = {"accuracy": []} | ({"f1": []} if f1 else {})
@@ -94,13 +94,13 @@ def validated_training(train: Split, validation: Split, test: Split) -> dict[str
 
 
 def cosine_similarity(sets: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> dict[str, list[float]]:
-    """Compare the cosine of two vectors with a score of similarity; nothing is trained (STS).
+    """Correlate the cosine of two vectors with their score of similarity (STS).
 
     Args:
         sets: the first vectors, the second vectors and the scores of each set.
 
     Returns:
-        `"pearson"` and `"spearman"`: the mean over the sets, weighted by their numbers of pairs.
+        `"pearson"` and `"spearman"`: means over the sets, weighted by their numbers of pairs.
     """
     sizes = [len(scores) for *_, scores in sets]
     found = {"pearson": [], "spearman": []}
@@ -117,7 +117,7 @@ def _folds(features: np.ndarray, labels: np.ndarray, seed: int):
 
 
 def _held_out_accuracy(features, labels, rows, strengths) -> np.ndarray:
-    """Return the accuracy on the held-out rows, for each (training rows, held-out rows) and strength."""
+    """Return the accuracy on held-out rows for each (training rows, held-out rows) and each strength."""
     inside = np.zeros((len(labels), len(rows)), bool)
     for index, (train, _) in enumerate(rows):
         inside[train, index] = True
@@ -131,12 +131,12 @@ def _held_out_accuracy(features, labels, rows, strengths) -> np.ndarray:
 
 def _classifier(features: np.ndarray, labels: np.ndarray, strength: float):
     """Return scikit-learn's logistic regression, fitted: a function from features to classes."""
-    # Centred and at unit scale, so that the solver's tolerance means the same for all embeddings; strength is
-    # scaled too, so that the minimum stays the same.
+    # Centred and scaled, so that the solver's tolerance means the same for all embeddings. The strength is
+    # scaled too, which keeps the minimum.
     mean, scale = features.mean(axis=0), max(float(features.std()), 1e-12)
     model = LogisticRegression(C=strength * scale**2, max_iter=1000)
-    # Its many small products gain nothing from threads; beside other work, threads that wait for each other
-    # took 30 times the processor time.
+    # Its products are too small for threads: on a busy machine, waiting threads took 30 times the processor
+    # time.
     with threadpool_limits(1):
         model.fit((features - mean) / scale, labels)
     return lambda others: model.predict((others - mean) / scale)
@@ -157,24 +157,24 @@ def logistic_logits(
 ) -> np.ndarray:
     """Fit a logistic regression for each set of training examples and each strength; return all logits.
 
-    The nested cross-validation fits 600 of them for one score. At 10,662 examples of 2,560 features the whole
-    task took 84 s on two busy cores; scikit-learn takes 1.0 to 3.3 s of one core for each.
+    The nested cross-validation fits 600 of them for one score. With 10,662 examples of 2,560 features, the
+    whole task took 84 s on two busy cores; scikit-learn takes 1.0 to 3.3 s of one core for each of the 600.
 
-    Each minimizes what scikit-learn's `LogisticRegression(C=strength)` minimizes, strength · the sum of its
-    examples' cross-entropies + ‖W‖² / 2, the biases not counted, by Nesterov's accelerated gradient with
-    restarts. The Hessian is at most c·XᵀX + I / strength, c = 1/4 for a sigmoid and 1/2 for a softmax
-    (Böhning 1992): its inverse, the same for all training sets, is the step.
+    Each has the objective of scikit-learn's `LogisticRegression(C=strength)`: strength · the sum of its
+    examples' cross-entropies + ‖W‖² / 2, without biases in W. It is minimized by Nesterov's accelerated
+    gradient with restarts. The Hessian is at most c·XᵀX + I / strength, c = 1/4 for a sigmoid and 1/2 for a
+    softmax (Böhning 1992). The inverse of this bound, the same for all training sets, is the step.
 
     Args:
         features: float32 `(N, F)`.
         targets: `(N, 1)` with the probability of class 1 of two, or `(N, K)` with those of all K classes.
-        train: bool `(N, P)`: which examples each of P training sets has.
+        train: bool `(N, P)`. The examples of each of P training sets.
         strengths: inverse strengths of the regularization, scikit-learn's C.
         tolerance: float. Stop when the loss per example is about this close to its minimum.
         max_iterations: int. Maximum number of steps.
 
     Returns:
-        float32 `(N, P, len(strengths), K)`, for all examples, whether trained on or not.
+        float32 `(N, P, len(strengths), K)`, for all examples, also those not trained on.
 
     Reference:
         Böhning 1992, "Multinomial logistic regression algorithm". Annals of the Institute of Statistical
@@ -203,7 +203,7 @@ def logistic_logits(
         to_go = (slope * move).sum(axis=(0, 3)) + (bias_slope * bias_move).sum(axis=2)
         if (to_go <= 2 * tolerance * train.sum(axis=0)[:, None]).all():
             break
-        # Where the last step went uphill, the momentum is reset.
+        # Reset the momentum where the last step went uphill.
         change, bias_change = next_weights - weights, next_bias - bias
         uphill = (slope * change).sum(axis=(0, 3)) + (bias_slope * bias_change).sum(axis=2) > 0
         momentum[uphill] = 1
@@ -215,7 +215,7 @@ def logistic_logits(
 
 
 def _steps(x: np.ndarray, strengths: list[float], curvature: float) -> tuple[np.ndarray, float]:
-    """Return the inverse of the bound on the Hessian for each strength, and that for a bias."""
+    """Return the inverse bounds on the Hessian: one matrix per strength, and a number for the biases."""
     gram = curvature * (x.T @ x).astype("float64")
     inverses = []
     for strength in strengths:
@@ -227,11 +227,11 @@ def _steps(x: np.ndarray, strengths: list[float], curvature: float) -> tuple[np.
 
 
 def _product(matrix: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return the product of a matrix with columns of any shape."""
+    """Return the product of a matrix with an array, along the array's first axis."""
     flat = columns.reshape(len(columns), -1)
     return (matrix @ flat).reshape(len(matrix), *columns.shape[1:])
 
 
 def _probabilities(logits: np.ndarray) -> np.ndarray:
-    """Return the sigmoid of one logit, the softmax of several."""
+    """Return the sigmoid of a single logit, or the softmax of several."""
     return scipy.special.expit(logits) if logits.shape[-1] == 1 else scipy.special.softmax(logits, axis=-1)

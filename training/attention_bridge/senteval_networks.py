@@ -1,6 +1,6 @@
 """SentEval's networks: the regression of relatedness, and the classifier of SNLI and the probing tasks.
 
-The regression is in NumPy: its steps are too small for a graph to pay off. The classifier is in Keras.
+The regression is in NumPy, because its steps are too small to compile. The classifier is in Keras.
 """
 
 from collections.abc import Callable
@@ -15,11 +15,11 @@ from training.attention_bridge.senteval_linear import Split, correlation
 
 BATCH_SIZE = 64
 VALUES = np.arange(1, 6, dtype="float32")
-PASSES, LOOKS, MISSES = 50, 21, 4  # of relatedness: as `passes`, `looks` and the six misses of `probe`
+PASSES, LOOKS, MISSES = 50, 21, 4  # for relatedness: as `passes`, `looks` and `PROBE_MISSES` for `probe`
 STRENGTHS = [1e-5, 1e-4, 1e-3, 1e-2]
 PROBE_PASSES, PROBE_MISSES = 4, 6
 
-# Rows' features, computed on demand, and the classes of all rows.
+# A function from row numbers to features, and the classes of all rows.
 LazySplit = tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]
 
 
@@ -27,10 +27,10 @@ def relatedness(train: Split, validation: Split, test: Split, seeds: list[int]) 
     """Predict a relatedness score as the mean of a distribution over 1 to 5 (SICK-R, STS).
 
     A softmax layer learns the distribution over the two integers around the true score whose mean is that
-    score (Tai et al. 2015, Eq. 15), by the squared error between the distributions and Adam, without
-    regularization. After every 50 passes the validation set is scored, until Pearson's correlation there has
-    failed to rise four times, in a row or not; the best weights count. As in SentEval, which has the values 1
-    to 5 for STS too, the target of a score below 1 is that score as the share of 1, and nothing for the rest.
+    score (Tai et al. 2015, Eq. 15). It minimizes the squared error between distributions with Adam, without
+    regularization. After every 50 passes, the validation set is scored; training stops when Pearson's
+    correlation there has failed to rise four times, in a row or not, and the best weights are kept. As in
+    SentEval, STS has the values 1 to 5 too: a score below 1 is the probability of 1, and the rest is missing.
 
     Args:
         train: features and scores.
@@ -61,7 +61,7 @@ def score_distributions(scores: np.ndarray) -> np.ndarray:
 
 
 class SoftmaxLayer:
-    """Probabilities of 1 to 5, learned with Adam; the initial weights are as PyTorch's, which SentEval uses.
+    """Probabilities of 1 to 5, learned with Adam, from PyTorch's initial weights, as in SentEval.
 
     Args:
         width: int, F.
@@ -82,7 +82,7 @@ class SoftmaxLayer:
         return scipy.special.softmax(features @ kernel + bias, axis=1)
 
     def step(self, features: np.ndarray, targets: np.ndarray):
-        """Take a step of Adam down the mean squared error of a batch's probabilities."""
+        """Take a step of Adam on the mean squared error of a batch's probabilities."""
         p = self(features)
         slope = 2 * (p - targets) / p.size
         slope = p * (slope - (slope * p).sum(axis=1, keepdims=True))  # of the logits
@@ -132,8 +132,8 @@ def probe(
 ) -> dict[str, list[float]]:
     """Train SentEval's classifier; the validation set chooses when to stop and the regularization.
 
-    Adam with 64 examples per batch; after every `passes` passes the validation set is scored, until its
-    accuracy has failed to rise six times, in a row or not.
+    Adam with 64 examples per batch. After every `passes` passes, the validation set is scored; training stops
+    when its accuracy has failed to rise six times, in a row or not.
 
     Args:
         train: a function from row numbers to features `(rows, F)`, and the classes of all rows.
@@ -142,7 +142,7 @@ def probe(
         seeds: seeds of the initial weights, the order of examples and dropout.
         hidden_units: int. Sigmoid units of the hidden layer; 0 for a logistic regression.
         dropout: float. Dropout rate, before the sigmoid.
-        strengths: the weights of the L2 penalty, ‖W‖² / 2 times it, to choose from.
+        strengths: weights of the L2 penalty ‖W‖² / 2, to choose from.
         passes: int. Passes over the training set between two validations.
         looks: int. Maximum number of validations.
 
@@ -173,7 +173,7 @@ def probe(
 
 def _network(classes: int, hidden_units: int, dropout: float, strength: float, seed: int) -> keras.Model:
     def dense(units: int, offset: int) -> keras.layers.Dense:
-        # Keras's penalty is not halved. The biases are included, as with Adam's weight decay in SentEval.
+        # Keras's penalty is not halved. It includes the biases, as Adam's weight decay does in SentEval.
         penalty = keras.regularizers.L2(strength / 2)
         initial = keras.initializers.GlorotUniform(seed=seed + offset)
         return keras.layers.Dense(
@@ -194,7 +194,7 @@ def _network(classes: int, hidden_units: int, dropout: float, strength: float, s
 
 
 class _Looks(keras.callbacks.Callback):
-    """Stops training after so many misses, which a better score does not reset; keeps the best weights."""
+    """Stops training after `PROBE_MISSES` misses, in a row or not, and keeps the best weights."""
 
     def __init__(self):
         super().__init__()
@@ -212,7 +212,7 @@ class _Looks(keras.callbacks.Callback):
 
 
 class _Batches(keras.utils.PyDataset):
-    """Batches of features and classes: shuffled passes with a seed, one pass in order without a seed."""
+    """Batches of features and classes: with a seed, shuffled passes; without, passes in order."""
 
     def __init__(self, split: LazySplit, seed: int | None = None, passes: int = 1):
         super().__init__()
@@ -233,4 +233,4 @@ class _Batches(keras.utils.PyDataset):
 
     def __getitem__(self, index: int):
         rows = self.batches[index]
-        return self.features(rows), self.labels[rows].astype("int32")  # JAX would warn of others
+        return self.features(rows), self.labels[rows].astype("int32")  # JAX warns about int64

@@ -7,10 +7,10 @@
 
 Each run is a folder under `--runs`; finished runs are not repeated, stopped ones resume. Prints Markdown
 tables with the paper's numbers beside ours, and writes them and the results as JSON beside the runs.
-`--size base` has the sizes of the paper and needs a GPU.
+`--size base` has the paper's sizes and needs a GPU.
 
-Reproduces Vázquez et al. 2019, Tables 1 to 3 and Figure 1, on Multi30k's test_2016_flickr. The paper's scores
-are lowercased; both are written, and the tables show the lowercased ones.
+Reproduces Vázquez et al. 2019, Tables 1 to 3 and Figure 1, on Multi30k's test_2016_flickr. The tables show
+lowercased BLEU, as in the paper; the JSON has cased BLEU too.
 """
 
 import dataclasses
@@ -64,7 +64,7 @@ LANGUAGES = ("en", "de", "fr", "cs")
 SPLIT = "test_2016_flickr"
 POOLINGS = ("flatten", "mean")
 PAPER = paper_numbers(__file__)
-# Set by the tables, or by options.
+# Keys that the tables or their options set.
 FIXED = (
     "preset",
     "corpus",
@@ -94,7 +94,9 @@ FIGURE_1 = {
 CORRELATIONS = ("SICK-R", "STS-B")  # other tasks of Table 2 have accuracies
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
-Directions = Annotated[str, typer.Option(help="Of bilingual models, comma-separated; by default all.")]
+Directions = Annotated[
+    str, typer.Option(help="Directions of bilingual models, comma-separated; by default all.")
+]
 Seed = Annotated[int, typer.Option(help="Seed of every run.")]
 Seeds = Annotated[int, typer.Option(min=1, max=len(SEEDS), help="Number of SentEval's seeds.")]
 RUNS = Path("runs/attention_bridge")
@@ -105,11 +107,11 @@ def table1(
     size: Size = "tiny",
     runs: Runs = RUNS,
     seed: Seed = 1,
-    settings: Annotated[str, typer.Option(help="Which of the six, comma-separated.")] = ",".join(SETTINGS),
+    settings: Annotated[str, typer.Option(help="Settings, comma-separated.")] = ",".join(SETTINGS),
     directions: Directions = "",
     overrides: Overrides = None,
 ):
-    """BLEU of every direction in the paper's six settings."""
+    """BLEU of all directions in the paper's six settings."""
     recipe, names = whole_recipe(size, seed, overrides), settings.split(",")
     chosen = chosen_directions(directions)
     for name in names:
@@ -129,7 +131,7 @@ def table1(
                 lowercased=True,
             )
         rows = {"-".join(direction): row for direction, row in scores.items()}
-        # Other calls may have scored other settings, and other directions of bilingual models.
+        # Keep the results of other calls: other settings, and other directions of bilingual models.
         add_results(path, **{name: {**results_in(path).get(name, {}), **rows}})
     tables = [directions_text(name, rows, PAPER["table1"][name]) for name, rows in results_in(path).items()]
     show_markdown("\n\n".join([beside_the_paper(recipe), *tables]), path)
@@ -137,10 +139,10 @@ def table1(
 
 @app.command()
 def figure1(size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, overrides: Overrides = None):
-    """BLEU of each direction by three models: the best, one that never saw the pair, and the pair's own.
+    """BLEU of each direction by three models: the best, the same without the pair, and a bilingual one.
 
-    The best is many-to-many with monolingual pairs; six others are trained as it is, each without one pair;
-    the bilingual models have no bridge. Of the second, the paper has a picture only, and no numbers.
+    The best model is many-to-many with monolingual pairs. The bilingual models have no bridge. For models
+    without a pair, the paper has a figure but no numbers.
     """
     recipe, results = whole_recipe(size, seed, overrides), {}
     whole = scores_of(dataclasses.replace(recipe, **SETTINGS["m2m_mono"]), runs / f"m2m_mono_{size}")
@@ -171,9 +173,9 @@ def figure1(size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, overrides: O
 def table2(
     size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, seeds: Seeds = 5, overrides: Overrides = None
 ):
-    """SentEval scores of English embeddings: of bridges of many pairs and of one, and of GloVe vectors.
+    """SentEval scores of English embeddings: multilingual bridges, bilingual bridges and GloVe vectors.
 
-    The baseline is, for each task, the best of the bilingual models from English.
+    The baseline is the best bilingual model from English, for each task.
     """
     recipe = whole_recipe(size, seed, overrides)
     senteval, bilinguals, manys = SentEval(runs, size, SEEDS[:seeds]), {}, {}
@@ -201,7 +203,7 @@ def table3(
     directions: Directions = "",
     overrides: Overrides = None,
 ):
-    """BLEU of the bilingual models with bridge, trained with the penalty and without it."""
+    """BLEU of bilingual models with a bridge, trained with and without the penalty."""
     recipe = whole_recipe(size, seed, overrides, (*FIXED, "model.penalty_weight"))
     chosen, name = chosen_directions(directions), "bilingual_bridge"
     no_penalty = dataclasses.replace(recipe, model={**recipe.model, "penalty_weight": 0.0})
@@ -227,7 +229,7 @@ def whole_recipe(size: str, seed: int, overrides: list[str] | None, fixed: tuple
 
 
 def chosen_directions(directions: str) -> list[str]:
-    """Return the directions between the paper's languages that an option names, or all twelve."""
+    """Return the directions in a comma-separated list; if it is empty, all twelve."""
     if not directions:
         return ["-".join(pair) for pair in permutations(LANGUAGES, 2)]
     for direction in directions.split(","):
@@ -236,7 +238,7 @@ def chosen_directions(directions: str) -> list[str]:
 
 
 def bilingual_scores(recipe: Recipe, name: str, directions: list[str], size: str, folder: Path) -> dict:
-    """Return the scores of a model for each direction; its run is `FOLDER_DIRECTION_SIZE`."""
+    """Return the scores of a bilingual model for each direction; its run is `FOLDER_DIRECTION_SIZE`."""
     scores = {}
     for direction in directions:
         run = folder.with_name(f"{folder.name}_{direction}_{size}")
@@ -245,7 +247,7 @@ def bilingual_scores(recipe: Recipe, name: str, directions: list[str], size: str
 
 
 def bilingual(recipe: Recipe, name: str, direction: str, size: str) -> Recipe:
-    """Return the recipe of the model of one direction, with or without the bridge."""
+    """Return the recipe of a model of one direction, with or without the bridge."""
     return dataclasses.replace(
         recipe,
         preset="attention_bridge_bilingual" + ("" if size == "base" else "_" + size),
@@ -256,24 +258,24 @@ def bilingual(recipe: Recipe, name: str, direction: str, size: str) -> Recipe:
 
 
 def scores_of(recipe: Recipe, folder: Path) -> dict[tuple[str, str], dict]:
-    """Train and score one run in all directions between its languages, or read its existing scores."""
+    """Train and score a run in its directions, by default all between its languages; or read its scores."""
 
     def score(translator, path: Path):
         seen = recipe_directions(recipe)
-        tried = seen if recipe.directions else list(permutations(recipe.languages, 2))
+        scored = seen if recipe.directions else list(permutations(recipe.languages, 2))
         corpus = open_corpus(recipe.corpus)
-        scores = evaluate_directions(translator, corpus, SPLIT, tried, **recipe_search(recipe))
-        write_directions(scores, path, set(tried) - set(seen), recipe=dataclasses.asdict(recipe))
+        scores = evaluate_directions(translator, corpus, SPLIT, scored, **recipe_search(recipe))
+        write_directions(scores, path, set(scored) - set(seen), recipe=dataclasses.asdict(recipe))
 
     return {(row["source"], row["target"]): row for row in scored_once(recipe, folder, score)}
 
 
 def beside_the_paper(recipe: Recipe) -> str:
-    """Return a line that says where the recipe's system differs from the paper's, whose numbers are shown."""
+    """Return a line about the paper's numbers and the differences between its system and the recipe's."""
     preset = TINY if recipe.preset.endswith("_tiny") else BASE
     ours = {**dataclasses.asdict(recipe), **preset, **recipe.model}
     differ = [f"{key} {ours[key]} ({value})" for key, value in PAPER["system"].items() if ours[key] != value]
-    return f"Paper's numbers in brackets or columns of their own. Systems differ in: {', '.join(differ)}."
+    return f"The paper's numbers are in brackets or in own columns. Systems differ in: {', '.join(differ)}."
 
 
 def bleu_cell(ours: float, papers: float | None) -> str:
@@ -289,7 +291,7 @@ def papers_column(scores: dict[str, float]) -> list[TaskScores]:
 
 
 def directions_text(name: str, rows: dict[str, dict], paper: dict[str, float]) -> str:
-    """Return a setting's matrix of lowercased BLEU in Markdown, unseen directions in italics."""
+    """Return a setting's lowercased BLEU as a Markdown matrix, with unseen directions in italics."""
     bleu = {(row["source"], row["target"]): row["bleu_lowercased"] for row in rows.values()}
     unseen = [(row["source"], row["target"]) for row in rows.values() if row["unseen"]]
     signature = next(iter(rows.values()))["signatures"]["bleu_lowercased"]
@@ -298,12 +300,12 @@ def directions_text(name: str, rows: dict[str, dict], paper: dict[str, float]) -
 
 
 class SentEval:
-    """SentEval's scores of embeddings, one file for each, to which every task is written as it is scored.
+    """SentEval's scores of embeddings. Each embedding's scores are in a file, written after every task.
 
     Args:
         runs: the folder of runs.
-        size: as the tables take it.
-        seeds: of SentEval's folds and classifiers.
+        size: the tables' size.
+        seeds: seeds of SentEval's folds and classifiers.
 
     Raises:
         UserError: a task's files are missing or damaged; raised before anything is trained.
@@ -315,12 +317,12 @@ class SentEval:
             senteval_examples(task)
 
     def scores(self, name: str, recipe: Recipe, make_embed: Callable) -> list[TaskScores]:
-        """Score on the tasks whose files are present, or read the existing scores.
+        """Score embeddings on the tasks whose files exist, or read their scores.
 
         Args:
             name: name of the embeddings.
-            recipe: recipe of the model that they are learned with.
-            make_embed: called if a task has no scores yet; returns the function from sentences to vectors.
+            recipe: recipe of the model that learned them.
+            make_embed: returns the function from sentences to vectors; called if a task has no scores yet.
         """
         several = f"{self.size}_{len(self.seeds)}_seeds"
         path = self.runs / f"senteval_{name.replace(', ', '_')}_{several}.json"
@@ -338,7 +340,7 @@ class SentEval:
         return [TaskScores(task, known[task]) for task in senteval_tasks()]
 
     def of_bridge(self, name: str, recipe: Recipe) -> dict[str, list[TaskScores]]:
-        """Train a translator and score both ways to embed with it: M flattened, and the mean of its rows."""
+        """Train a translator and score both of its embeddings: M flattened, and the mean of M's rows."""
         folder = self.runs / f"{name}_{self.size}"
         scores_of(recipe, folder)
         return {
@@ -356,21 +358,21 @@ def bridge_embed(translator, pooling: str) -> Callable:
 def glove_bag(recipe: Recipe, translator) -> Callable:
     """Return the bag of GloVe vectors, trained on the same English sentences in the same subwords."""
     tokenizer = translator.tokenizers["en"]
-    words = tokenizer(open_corpus(recipe.corpus).sentences("train", "en"))
-    keras.utils.set_random_seed(recipe.seed)  # the order of fit's examples
+    tokens = tokenizer(open_corpus(recipe.corpus).sentences("train", "en"))
+    keras.utils.set_random_seed(recipe.seed)  # for the order of examples in `fit`
     glove = GloVe(tokenizer.vocabulary_size(), dim=translator.backbone.matrix_shape[1], seed=recipe.seed)
-    examples = glove_examples(co_occurrences(words, tokenizer.vocabulary_size()))
+    examples = glove_examples(co_occurrences(tokens, tokenizer.vocabulary_size()))
     glove.fit(**examples, batch_size=4096, epochs=15, verbose=0)
     return bag_of_vectors(glove.vectors(), tokenizer)
 
 
 def best_of(models: list[list[TaskScores]]) -> list[TaskScores]:
-    """Return, for each task, the scores of the model that is best at it, by the task's own score."""
+    """Return for each task the scores of the best model, by the task's main score."""
 
-    def own(task: TaskScores) -> float:
+    def main_score(task: TaskScores) -> float:
         return task.mean(next(iter(task.scores)))
 
-    return [max(tasks, key=own) for tasks in zip(*models, strict=True)]
+    return [max(tasks, key=main_score) for tasks in zip(*models, strict=True)]
 
 
 if __name__ == "__main__":

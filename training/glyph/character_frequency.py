@@ -1,4 +1,4 @@
-"""Sentences of rare and of frequent characters: the buckets of the glyph paper's Table 5."""
+"""Sentences with rare and with frequent characters: the buckets of the glyph paper's Table 5."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -15,12 +15,12 @@ def frequency_buckets(sentences: Sequence[str], training_sentences: Iterable[str
     """Return the bucket of each sentence: `"low"`, `"mid"` or `"high"`.
 
     A sentence's score is the mean count of its characters in the training text, without white space. The
-    lowest quarter of the sentences is low, the highest is high, the two between are mid; of equal scores, the
-    earlier sentence is the lower.
+    quarter of the sentences with the lowest scores is low, that with the highest is high, the rest is mid. Of
+    equal scores, that of the earlier sentence counts as lower.
 
     Args:
-        sentences: the test set's source.
-        training_sentences: the training set's source.
+        sentences: source sentences of the test set.
+        training_sentences: source sentences of the training set.
 
     Example:
 
@@ -52,11 +52,11 @@ def score_by_frequency(
     Args:
         translations: one for each reference.
         references: true translations.
-        buckets: as `frequency_buckets` returns them for the source sentences.
-        language: the target language, as in `score_translations`.
+        buckets: the source sentences' buckets, as `frequency_buckets` returns them.
+        language: the target language.
 
     Raises:
-        UserError: their numbers differ, or a bucket has no sentence.
+        UserError: the numbers of these differ, or a bucket has no sentence.
     """
     if not len(translations) == len(references) == len(buckets):
         raise UserError(

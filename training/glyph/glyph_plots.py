@@ -1,4 +1,4 @@
-"""Figures of glyphs: a vocabulary's table, the nearest characters, and what a softmax encoder activates.
+"""Figures of glyphs: a table of them, the nearest characters, and the activations of a softmax encoder.
 
 Reference: Broscheit et al. 2018, "Learning Distributional Token Representations from Visual Features",
 https://aclanthology.org/W18-3025
@@ -39,13 +39,13 @@ def plot_glyphs(glyphs: np.ndarray, path: str | Path, columns: int = 40) -> None
 def nearest_characters(
     character: str, characters: Sequence[str], vectors: np.ndarray, count: int = 10
 ) -> list[tuple[str, float]]:
-    """Return the characters whose vectors are nearest to one's by cosine, the nearest first, and the cosines.
+    """Return the characters whose vectors are nearest to a character's, nearest first, and their cosines.
 
     Args:
         character: one of `characters`.
-        characters: a vocabulary; entries that are not one character are skipped.
+        characters: a vocabulary; entries longer than a character are skipped.
         vectors: `(V, D)`, for example from `GlyphEmbedding.bake()`.
-        count: how many.
+        count: number of characters.
 
     Raises:
         UserError: the character is not in the vocabulary.
@@ -84,7 +84,7 @@ def plot_nearest(
         count: number of neighbours.
 
     Raises:
-        UserError: a query that is not in the vocabulary, no query, or a file that cannot be written.
+        UserError: a query is not in the vocabulary, there is no query, or the file cannot be written.
     """
     rows, labels = [], []
     number = {character: i for i, character in enumerate(characters)}
@@ -96,7 +96,7 @@ def plot_nearest(
             near = nearest_characters(query, characters, vectors, count)
             rows.append([number[query], *(number[character] for character, _ in near)])
             labels.append(name)
-    title = f"The {count} nearest characters, the query at the left"
+    title = f"A character, and the {count} nearest to it"
     _plot_rows(rows, labels, glyphs, path, title)
 
 
@@ -105,8 +105,8 @@ def activation_magnitudes(
 ) -> np.ndarray:
     """Return the greatest activations of each character of a text, `(N, top)`, the greatest first.
 
-    The paper's Figure 1 is their distribution over 350 random training sentences. Every occurrence counts;
-    white space and characters that are not in the vocabulary do not.
+    The paper's Figure 1 is their distribution over 350 random training sentences. Every occurrence of a
+    character counts; white space and characters outside the vocabulary do not.
 
     Args:
         sentences: the text.
@@ -141,7 +141,7 @@ def magnitude_quartiles(magnitudes: np.ndarray) -> list[dict[str, float]]:
 def plot_magnitudes(magnitudes: np.ndarray, path: str | Path) -> None:
     """Draw the distribution of each column of `activation_magnitudes`: the paper's Figure 1.
 
-    A box has the middle half and the median, a triangle is the mean, whiskers reach from 5 to 95 %.
+    Boxes show quartiles and median, triangles the mean, whiskers the percentiles 5 and 95.
 
     Args:
         magnitudes: `(N, top)`.
@@ -164,13 +164,12 @@ def plot_magnitudes(magnitudes: np.ndarray, path: str | Path) -> None:
 def top_activations(
     sentences: Sequence[str], characters: Sequence[str], activations: np.ndarray, top: int = 3
 ) -> dict[int, list[str]]:
-    """Return, for each softmax feature, the characters that have it among their strongest.
+    """Return for each softmax feature the characters that have it among their strongest.
 
-    Features are ordered by how many characters share them; a feature's characters, by how strong it is in
-    them.
+    Features that most characters share come first; in a feature, characters with the greatest activation.
 
     Args:
-        sentences: the text whose characters are examined.
+        sentences: the text.
         characters: the vocabulary.
         activations: `(V, F)`, as `GlyphCharEncoder.activations` returns them.
         top: int. Number of features per character.
@@ -195,7 +194,7 @@ def plot_activations(
     rows: int = 20,
     columns: int = 24,
 ) -> None:
-    """Draw the characters of the first of `top_activations`, one feature per row.
+    """Draw the characters of the first features of `top_activations`, one feature per row.
 
     Args:
         features: as `top_activations` returns them.

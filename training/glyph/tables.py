@@ -1,4 +1,4 @@
-"""The glyph paper's tables: translation, also by character frequency, tagging, word similarity, and Figure 1.
+"""The glyph paper's tables and Figure 1: translation, also by character frequency, tagging, word similarity.
 
     python -m training.glyph.tables table4 --size tiny
     python -m training.glyph.tables table5 --size tiny
@@ -8,8 +8,8 @@
     python -m training.glyph.tables pictures --size tiny
 
 Each run is a folder under `--runs`; finished runs are not repeated, stopped ones resume. Prints Markdown
-tables, and writes them and the results as JSON beside the runs; the JSON keeps the results of other calls.
-The paper's numbers (`training/glyph/paper.toml`) stand beside ours.
+tables with the paper's numbers (`training/glyph/paper.toml`) beside ours, and writes them and the results as
+JSON beside the runs. The JSON keeps the results of other calls.
 
 Reproduces Broscheit et al. 2018, Tables 4 to 7 and Figure 1. `--size tiny` translates Tatoeba and tags
 Universal Dependencies; `--size base` translates WMT 2017, tags the Chinese Treebank 5.0 (the folder
@@ -73,7 +73,7 @@ Encoders = Annotated[
     str, typer.Option(help="EMB and architectures, comma-separated; cnn_fc_relu:256 has F = 256.")
 ]
 RUNS = Path("runs/glyph")
-# Set by the encoders.
+# Keys that the encoders set.
 FIXED = ("preset", "source_characters", "model.architecture", "model.glyph_options")
 
 
@@ -82,10 +82,10 @@ def table4(
     size: Size = "tiny",
     runs: Runs = RUNS,
     encoders: Encoders = CHOSEN,
-    sweep: Annotated[bool, typer.Option(help="Every architecture, and every F of Table 4.")] = False,
+    sweep: Annotated[bool, typer.Option(help="All architectures, with all F of Table 4.")] = False,
     overrides: Overrides = None,
 ):
-    """BLEU of every encoder, and the perplexity of its decoder before it saw a source."""
+    """BLEU of each encoder, and the perplexity of its decoder before the decoder saw a source."""
     if sweep:
         encoders = ",".join(name for name in PAPER["table4"] if name not in cited(PAPER["table4"]))
     path, rows = runs / f"table4_{size}.json", []
@@ -104,7 +104,7 @@ def table4(
     notes = [
         f"`{test['signatures']['bleu']}`",
         BESIDE.format("WMT 2017 zh–en", recipe.corpus, size)
-        + f" The paper's decoder reached perplexity {PAPER['decoder_perplexity']} before it saw a source.",
+        + f" The paper's decoder had perplexity {PAPER['decoder_perplexity']} before it saw a source.",
     ]
     show_markdown("\n\n".join([markdown_table(head, rows), *notes]), path)
 
@@ -137,9 +137,9 @@ def table6(
     runs: Runs = RUNS,
     encoders: Encoders = CHOSEN,
     epochs: Annotated[int, typer.Option(min=1)] = 50,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of runs averaged in a score.")] = 2,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of runs that are averaged.")] = 2,
     treebanks: Annotated[
-        str, typer.Option(help="Files of Universal Dependencies to train on, comma-separated; for tiny.")
+        str, typer.Option(help="Files of Universal Dependencies to train tiny on, comma-separated.")
     ] = ",".join(TREEBANKS),
     overrides: Overrides = None,
 ):
@@ -150,11 +150,12 @@ def table6(
     path, rows = runs / f"table6_{size}.json", []
     for name in names:
         recipe, folder, _ = trained(name, size, runs, overrides)
-        for way in ("fixed", "adapted"):
-            keys = [f"{name}, {way}, {epochs} epochs, seed {n}, {trained_on}" for n in range(1, seeds + 1)]
+        for vectors in ("fixed", "adapted"):
+            run = f"{name}, {vectors}, {epochs} epochs"
+            keys = [f"{run}, seed {seed}, {trained_on}" for seed in range(1, seeds + 1)]
             for seed, key in enumerate(keys, 1):
                 if not has_vectors_of(results_in(path).get(key), recipe):
-                    tagger = tagger_from(load(folder), sentences, adapted=way == "adapted", seed=seed)
+                    tagger = tagger_from(load(folder), sentences, adapted=vectors == "adapted", seed=seed)
                     accuracy = train_tagger(tagger, sentences, validation, epochs, seed=seed, verbose=2)
                     scores = {
                         test: dataclasses.asdict(score_tagging(tagged(tagger, true), true))
@@ -164,7 +165,7 @@ def table6(
                     add_row(path, key, recipe, row)
             found = results_in(path)
             ours = [f"{mean(found[key][test]['f1'] for key in keys):.1f}" for test in tests]
-            rows.append([name, way, *ours, *papers(PAPER["table6"][way], name)])
+            rows.append([name, vectors, *ours, *papers(PAPER["table6"][vectors], name)])
     numbers = PAPER["table6"]["adapted"]
     rows += [[name, "", *("" for _ in tests), *papers(numbers, name)] for name in cited(numbers)]
     head = ["encoder", "vectors", *tests, "paper: CTB 5.0"]
@@ -174,7 +175,7 @@ def table6(
 
 @app.command()
 def table7(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, overrides: Overrides = None):
-    """Spearman's correlation of the vectors' cosines with people's scores of word similarity, times 100."""
+    """Spearman's correlation of vectors' cosines with human scores of word similarity, times 100."""
     names, columns = named(encoders), ("seen", "unseen without", "unseen with")
     path, rows = runs / f"table7_{size}.json", []
     sets = {words: open_word_pairs(words) for words in WORD_PAIRS}
@@ -183,12 +184,12 @@ def table7(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, 
         for name in names:
             recipe, folder, _ = trained(name, size, runs, overrides)
             seen = set("".join(recipe_corpus(recipe).sentences("train", recipe.source)))
-            asked = sorted({character for pair in pairs for character in pair.first + pair.second})
-            scores = score_word_similarity(pairs, character_vectors(load(folder), asked, seen), seen)
+            needed = sorted({character for pair in pairs for character in pair.first + pair.second})
+            scores = score_word_similarity(pairs, character_vectors(load(folder), needed, seen), seen)
             add_row(path, f"{words}, {name}", recipe, dataclasses.asdict(scores))
             found = [scores.seen, scores.unseen_without, scores.unseen_with]
             ours = [f"{column.spearman:.1f} ({column.pairs})" for column in found]
-            if name == "EMB":  # a table has no vectors of unseen characters
+            if name == "EMB":  # a lookup table has no vectors of unseen characters
                 ours[-1] = "n/a"
             rows.append([words, name, *ours, *papers(numbers, name, times=100)])
         blank = ["", "", ""]
@@ -200,7 +201,7 @@ def table7(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, 
 
 @app.command()
 def figure1(size: Size = "tiny", runs: Runs = RUNS, overrides: Overrides = None):
-    """The three greatest activations of the softmax encoder, and the characters that share a feature."""
+    """Draw the three greatest activations of the softmax encoder, and the characters that share a feature."""
     recipe, folder, _ = trained("cnn_softmax_fc", size, runs, overrides)
     translator = load(folder)
     characters = translator.source_tokenizer.get_vocabulary()
@@ -226,7 +227,7 @@ def figure1(size: Size = "tiny", runs: Runs = RUNS, overrides: Overrides = None)
 
 @app.command()
 def pictures(size: Size = "tiny", runs: Runs = RUNS, overrides: Overrides = None):
-    """Draw a table of glyphs, and the characters nearest to some."""
+    """Draw a table of glyphs, and the nearest characters of a few."""
     runs_of = {name: trained(name, size, runs, overrides) for name in named(CHOSEN)}
     recipe = runs_of["fc_2"][0]
     seen = sorted(set("".join(recipe_corpus(recipe).sentences("train", recipe.source))))
@@ -240,12 +241,12 @@ def pictures(size: Size = "tiny", runs: Runs = RUNS, overrides: Overrides = None
 
 
 def papers(numbers: dict, name: str, times: int = 1) -> list[str]:
-    """Return the cells with the paper's numbers of a row; empty where it has none.
+    """Return the cells with the paper's numbers of a row, empty where it has none.
 
     Args:
         numbers: a table of `PAPER`.
-        name: the row's.
-        times: int. What the numbers are multiplied by.
+        name: the row's name.
+        times: int. Factor of the numbers.
     """
     architecture, _, features = name.partition(":")
     if features and int(features) == ARCHITECTURES[architecture].num_features:
@@ -257,12 +258,12 @@ def papers(numbers: dict, name: str, times: int = 1) -> list[str]:
 
 
 def cited(numbers: dict) -> list[str]:
-    """Return the rows of a table of `PAPER` that are of other papers' systems."""
+    """Return the names of the rows of a table of `PAPER` with systems of other papers."""
     return [row for row in numbers if row.partition(":")[0] not in KNOWN]
 
 
 def named(encoders: str) -> list[str]:
-    """Return the encoders in a comma-separated list of names.
+    """Return the names in a comma-separated list of encoders.
 
     Raises:
         UserError: an encoder does not exist; raised before anything is trained.
@@ -293,13 +294,13 @@ def recipe_of(name: str, size: str, overrides: list[str] | None) -> Recipe:
 
 
 def trained(name: str, size: str, runs: Path, overrides: list[str] | None) -> tuple[Recipe, Path, list[dict]]:
-    """Train and score an encoder if it is not yet; return its recipe, its run's folder and its scores."""
+    """Train and score an encoder, or read its scores; return its recipe, its run's folder and its scores."""
     recipe, folder = recipe_of(name, size, overrides), runs / f"{name.replace(':', '_')}_{size}"
     return recipe, folder, scores_of(recipe, folder)
 
 
 def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
-    """Train a translator, then translate and score validation and test; or read its existing scores."""
+    """Train a translator and score it on the validation and the test set, or read its scores."""
     check_encoder(recipe, folder)
 
     def score(translator, path: Path):
@@ -313,7 +314,7 @@ def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
 
 
 def check_encoder(recipe: Recipe, folder: Path):
-    """Refuse a run from before the architectures were those of Table 1: a name may have meant another one.
+    """Refuse an old run with another encoder: architectures had other names before they were Table 1's.
 
     Raises:
         UserError: the run in the folder has another encoder than the recipe.
@@ -321,22 +322,22 @@ def check_encoder(recipe: Recipe, folder: Path):
     saved = folder / "preset" / "config.json"
     if not recipe.preset.startswith("glyph") or not saved.exists():
         return
-    trained_one = encoder_of(read_options(read_object(saved)["config"]["glyph_options"]))
-    if trained_one != encoder_of({**recipe.model, **recipe.model.get("glyph_options", {})}):
-        raise UserError(f"{folder} holds a run of another encoder, {trained_one}: give other --runs")
+    found = encoder_of(read_options(read_object(saved)["config"]["glyph_options"]))
+    if found != encoder_of({**recipe.model, **recipe.model.get("glyph_options", {})}):
+        raise UserError(f"{folder} holds a run of another encoder, {found}: give another folder as --runs")
 
 
 def encoder_of(options: dict) -> str:
-    """Return an encoder's architecture, with its F where it may choose one."""
+    """Return the name of an encoder: its architecture, with F if the architecture has a choice of F."""
     architecture = options["architecture"]
     default = ARCHITECTURES[architecture].num_features
     return architecture if default is None else f"{architecture}:{options.get('num_features') or default}"
 
 
 def has_vectors_of(row: dict | None, recipe: Recipe) -> bool:
-    """Return whether a tagger's row is there, of this recipe's vectors, which no beam search changes.
+    """Return whether a row has a tagger's scores with this recipe's vectors, for any settings of the search.
 
-    A row that does not say where its tagger had dropout is of another tagger than the paper's.
+    Old rows without `"tagger"`, its dropout rates, are of another tagger than the paper's.
     """
     if row is None or "tagger" not in row:
         return False
@@ -345,12 +346,12 @@ def has_vectors_of(row: dict | None, recipe: Recipe) -> bool:
 
 
 def tagged(tagger, sentences):
-    """Return the tagger's words and tags of the characters of tagged sentences."""
+    """Return the words and tags that the tagger finds in the text of tagged sentences."""
     return tagger.tag(list(map(text_of, sentences)))
 
 
 def character_vectors(translator, characters: list[str], seen: set[str]) -> dict[str, np.ndarray]:
-    """Return the vectors of characters: all of them from a glyph encoder, the seen ones from a table."""
+    """Return the vectors of characters: of all from a glyph encoder, of the seen ones from a lookup table."""
     source = translator.backbone.source_embedding
     if hasattr(source, "encoder"):
         return dict(
@@ -362,7 +363,7 @@ def character_vectors(translator, characters: list[str], seen: set[str]) -> dict
 
 
 def add_row(path: Path, name: str, recipe: Recipe, row: dict):
-    """Write a row into a table's file, with its recipe; other rows are kept."""
+    """Add a row and its recipe to a table's file."""
     add_results(path, **{name: {"recipe": dataclasses.asdict(recipe), **row}})
 
 

@@ -1,7 +1,4 @@
-"""Training a tagger on a translator's character vectors, as in the glyph paper, and its F1.
-
-`training/glyph/tables.py` calls it for Table 6.
-"""
+"""Training a tagger on a translator's character vectors, and its F1, as in the glyph paper's Table 6."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,16 +24,16 @@ def tagger_from(
     adapted: bool = True,
     seed: int = 1,
 ) -> CharacterTagger:
-    """Return an untrained tagger that begins with a translator's character vectors.
+    """Return an untrained tagger that starts with a translator's character vectors.
 
-    Its characters are the translator's, followed by those that only `sentences` have; for these, a lookup
-    embedding has random vectors, and a glyph encoder computes theirs from their pictures.
+    Its characters are the translator's, followed by those that only `sentences` have. For the latter, a
+    lookup embedding has random vectors, and a glyph encoder computes vectors from their pictures.
 
     Args:
-        translator: its source words are characters.
-        sentences: lists of (word, tag): the training text; its tags become the tagger's.
+        translator: a translator whose source tokens are characters.
+        sentences: lists of (word, tag): the training text, whose tags become the tagger's.
         adapted: whether training also updates the layer that computes the vectors; `False` freezes it.
-        seed: int. Fixes the initial weights and dropout.
+        seed: int. Seed of the initial weights and dropout.
     """
     keras.utils.set_random_seed(seed)
     texts, tags = zip(*(segments_to_tags(sentence) for sentence in sentences), strict=True)
@@ -80,15 +77,15 @@ def train_tagger(
     seed: int = 1,
     verbose: str | int = "auto",
 ) -> list[float]:
-    """Train a tagger with the paper's Adagrad, `pytorch_adagrad(0.1)`; it keeps its best epoch's weights.
+    """Train a tagger with the paper's Adagrad, `pytorch_adagrad(0.1)`, and keep the best epoch's weights.
 
     Args:
-        tagger: what to train.
+        tagger: the tagger.
         sentences: lists of (word, tag).
-        validation: the same; the accuracy of the tags of their characters chooses the epoch.
+        validation: the same; the accuracy of their characters' tags chooses the epoch.
         epochs: int.
         batch_size: int. Sentences per batch.
-        seed: int. Fixes the order of batches.
+        seed: int. Seed of the order of batches.
         verbose: as in `keras.Model.fit`.
 
     Returns:
@@ -117,18 +114,18 @@ def train_tagger(
 
 
 def pytorch_adagrad(rate: float) -> keras.optimizers.Adagrad:
-    """Return Adagrad as PyTorch has it: a weight's first step is the rate, however small its gradient.
+    """Return PyTorch's Adagrad, in which a weight's first step has the size `rate`, for any gradient.
 
         G ← G + g²,   w ← w − rate · g / (√G + 1e-10),   G = 0 at first
 
-    Keras's own begins with G = 0.1, so that the first step of a gradient of 0.01 is 0.03 of the rate. Its ε
-    is inside the root: 1e-20 there is 1e-10 outside where G is 0.
+    By default, Keras starts with G = 0.1, so that the first step of a gradient of 0.01 is 0.03 · rate. Keras
+    has ε inside the root: 1e-20 there equals 1e-10 outside if G is 0.
     """
     return keras.optimizers.Adagrad(rate, initial_accumulator_value=0.0, epsilon=1e-20)
 
 
 def characters(sentence: Sentence) -> int:
-    """Return how many characters a sentence has."""
+    """Return the number of characters of a sentence."""
     return sum(len(word) for word, _ in sentence)
 
 
@@ -136,10 +133,10 @@ class TaggedBatches(keras.utils.PyDataset):
     """Batches of sentences of similar length, with equally many rows, in a new order every epoch.
 
     Args:
-        tagger: its ids are those in the batches.
+        tagger: the tagger, with the ids of characters and tags.
         sentences: lists of (word, tag).
-        batch_size: int. Rows per batch; the last ones of the longest batch may be empty.
-        seed: int. Fixes the orders; `None`: always shortest first.
+        batch_size: int. Rows per batch; the last rows of the longest batch may be empty.
+        seed: int. Seed of the orders; `None`: always shortest first.
 
     Returns (a batch):
         Character ids and tag ids, `(B, L)` each.
@@ -180,13 +177,13 @@ class TaggedBatches(keras.utils.PyDataset):
 
 @dataclass(frozen=True)
 class TaggingScores:
-    """How many tagged segments were found, in percent.
+    """Scores of tagged segments, in percent.
 
     Args:
         sentences: number of sentences.
         precision: share of correct segments among those found.
         recall: share of correct segments among the true ones.
-        f1: harmonic mean of both; 0 if nothing is correct.
+        f1: harmonic mean of both; 0 if no segment is correct.
     """
 
     sentences: int
@@ -196,14 +193,14 @@ class TaggingScores:
 
 
 def score_tagging(predicted: Sequence[Sentence], true: Sequence[Sentence]) -> TaggingScores:
-    """Score tagged segments: one is correct if its first and last character and its tag are.
+    """Score tagged segments. A segment is correct if its first and last character and its tag are.
 
     Args:
         predicted: a list of (segment, tag) for each sentence.
         true: the same, with the same characters.
 
     Raises:
-        UserError: the numbers of sentences differ, or the characters of one do.
+        UserError: the numbers of sentences or the characters of a sentence differ.
 
     Example:
 
@@ -213,11 +210,11 @@ def score_tagging(predicted: Sequence[Sentence], true: Sequence[Sentence]) -> Ta
     if len(predicted) != len(true):
         raise UserError(f"{len(predicted)} tagged sentences but {len(true)} true ones")
     correct = found = existing = 0
-    for number, (one, other) in enumerate(zip(predicted, true, strict=True), 1):
-        texts = ["".join(segment for segment, _ in sentence) for sentence in (one, other)]
+    for number, pair in enumerate(zip(predicted, true, strict=True), 1):
+        texts = ["".join(segment for segment, _ in sentence) for sentence in pair]
         if texts[0] != texts[1]:
             raise UserError(f"sentence {number} is {texts[0]!r} when tagged, but truly {texts[1]!r}")
-        spans, expected = _spans(one), _spans(other)
+        spans, expected = map(_spans, pair)
         correct += len(spans & expected)
         found += len(spans)
         existing += len(expected)

@@ -1,6 +1,6 @@
-"""The taggers' text: Chinese treebanks, read as sentences of (word, part of speech), and how they are split.
+"""Chinese treebanks for the taggers, read as sentences of (word, part of speech), and their splits.
 
-Universal Dependencies in CoNLL-U format, and the user's own licensed copy of the Chinese Treebank 5.0.
+Universal Dependencies in CoNLL-U format, and the user's licensed copy of the Chinese Treebank 5.0.
 """
 
 import os
@@ -12,20 +12,20 @@ from kzoo.data.text_files import read_bytes, read_lines
 from kzoo.errors import UserError, nearest
 from kzoo.text.segment_tags import Segment, segments_to_tags
 
-# Universal Dependencies: training text (PUD and HK are traditional), and one test in two scripts.
+# Universal Dependencies: training text (PUD and HK in traditional characters), and a test set in two scripts.
 TREEBANKS = ("zh_gsdsimp-ud-dev", "zh_pud-ud-test", "zh_hk-ud-test", "zh_cfl-ud-test")
 TAGGED_TESTS = {"simplified": "zh_gsdsimp-ud-test", "traditional": "zh_gsd-ud-test"}
 
 Sentences = list[list[Segment]]
 CONLLU_COLUMNS = 10
 RANGE_OR_EMPTY = re.compile(r"\d+(-|\.)\d+")
-# The split of Jiang et al. 2008 for joint segmentation and tagging: ranges of the numbers in the files' names
+# The split of Jiang et al. 2008 for joint segmentation and tagging: ranges of the files' numbers.
 SPLITS = {
     "train": ((1, 270), (400, 931), (1001, 1151)),
     "dev": ((301, 325),),
     "test": ((271, 300),),
 }
-# The treebank's 890 files: no file has a number in between
+# The ranges of the numbers of the treebank's 890 files.
 FILES = ((1, 325), (400, 454), (500, 554), (590, 596), (600, 885), (900, 931), (1001, 1078), (1100, 1151))
 NAME = re.compile(r"chtb_(\d+)(\.fid)?\.pos")
 ENCODING = "gb18030"  # the files are GB2312, a part of it
@@ -35,16 +35,16 @@ EMPTY = "-NONE-"  # the tag of empty categories, which are not text
 def universal_dependencies(
     treebanks: tuple[str, ...] = TREEBANKS,
 ) -> tuple[Sentences, Sentences, dict[str, Sentences]]:
-    """Return training sentences, validation sentences and tests by script, from KZOO_DATA/ud_chinese.
+    """Return training sentences, validation sentences and test sets by script, from KZOO_DATA/ud_chinese.
 
-    No text of training or validation is in a test, in the other, or twice. Every tenth sentence is for
-    validation, unless it has a tag that training has not.
+    Training and validation share no text with each other or with a test set, and have no duplicates. Every
+    tenth sentence is for validation, unless it has a tag that the training sentences lack.
 
     Args:
-        treebanks: names of the files that are trained on.
+        treebanks: names of the files to train on.
 
     Raises:
-        UserError: KZOO_DATA is not set, or as in `read_conllu`.
+        UserError: KZOO_DATA is not set, or as for `read_conllu`.
     """
     folder = _data_folder() / "ud_chinese"
     tests = {name: read_conllu(folder / f"{file}.conllu.gz") for name, file in TAGGED_TESTS.items()}
@@ -61,10 +61,10 @@ def universal_dependencies(
 
 
 def chinese_treebank() -> tuple[Sentences, Sentences, dict[str, Sentences]]:
-    """Return training sentences, validation sentences and the test of the treebank in KZOO_DATA/ctb5.
+    """Return training sentences, validation sentences and the test set of the treebank in KZOO_DATA/ctb5.
 
     Raises:
-        UserError: KZOO_DATA is not set, or as in `read_ctb5`.
+        UserError: KZOO_DATA is not set, or as for `read_ctb5`.
     """
     folder = _data_folder() / "ctb5"
     return read_ctb5(folder, "train"), read_ctb5(folder, "dev"), {"test": read_ctb5(folder, "test")}
@@ -88,14 +88,14 @@ def _data_folder() -> Path:
 def read_conllu(path: str | Path) -> Sentences:
     """Return the sentences of a CoNLL-U file: each a list of (word, UPOS).
 
-    Lines of multiword tokens and of empty nodes are skipped, since only words are tagged.
+    Skips lines of multiword tokens and empty nodes, because only words are tagged.
 
     Args:
         path: the file; gzipped if its name ends in `.gz`.
 
     Raises:
-        UserError: the file cannot be read or has no sentence; a line without ten columns, with a number
-            out of order, or without word or UPOS. The message names the line.
+        UserError: the file cannot be read or has no sentence; or a line has no ten columns, a number out of
+            order, no word, or no UPOS.
 
     Example:
 
@@ -143,8 +143,8 @@ def read_ctb5(folder: str | Path, split: str) -> Sentences:
         split: "train", "dev" or "test": about 18,100, 350 and 348 sentences.
 
     Raises:
-        UserError: no such split; a missing folder or files, by name; a file in another encoding, without a
-            sentence, or with a token that is not `word_TAG`, with its line.
+        UserError: no such split; a missing folder or missing files; or a file has another encoding, no
+            sentence, or a token that is not `word_TAG`.
 
     Example:
 
@@ -158,7 +158,7 @@ def read_ctb5(folder: str | Path, split: str) -> Sentences:
         raise UserError(f"Chinese Treebank 5.0 has no split {split!r}: {nearest(split, list(SPLITS))}")
     tagged = Path(folder).expanduser() / "data" / "postagged"
     if not tagged.is_dir():
-        raise UserError(f"{tagged}: no such folder; give the folder of Chinese Treebank 5.0 that has it")
+        raise UserError(f"{tagged}: no such folder; give the folder of Chinese Treebank 5.0")
     files = {int(match[1]): path for path in tagged.iterdir() if (match := NAME.fullmatch(path.name))}
     numbers = [
         number
@@ -177,7 +177,7 @@ def read_ctb5(folder: str | Path, split: str) -> Sentences:
 
 
 def _ctb5_sentences(path: Path) -> Sentences:
-    """Return the sentences of a file: the lines between `<S ID=…>` and `</S>`; other lines are headings."""
+    """Return the sentences of a file: the lines between `<S ID=…>` and `</S>`."""
     sentences, words, inside = [], [], False
     for number, raw in enumerate(read_bytes(path).split(b"\n"), 1):
         where = f"{path}, line {number}"

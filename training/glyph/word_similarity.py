@@ -1,4 +1,4 @@
-"""Word similarity: whether the vectors of characters order pairs of words as people do."""
+"""Word similarity: whether vectors of characters order pairs of words as people do."""
 
 import math
 import os
@@ -21,7 +21,7 @@ WORD_PAIRS = {
 
 
 class WordPair(NamedTuple):
-    """Two words and how similar people find them."""
+    """Two words and people's score of their similarity."""
 
     first: str
     second: str
@@ -34,7 +34,7 @@ class Correlation:
 
     Args:
         spearman: the correlation.
-        pairs: number of pairs that it is over.
+        pairs: its number of pairs.
     """
 
     spearman: float
@@ -63,7 +63,7 @@ def open_word_pairs(name: str) -> list[WordPair]:
         name: a key of `WORD_PAIRS`.
 
     Raises:
-        UserError: no such set, KZOO_DATA is not set, or as in `read_word_pairs`.
+        UserError: no such set, KZOO_DATA is not set, or as for `read_word_pairs`.
     """
     if name not in WORD_PAIRS:
         raise UserError(f"there are no word pairs {name!r}: {nearest(name, list(WORD_PAIRS))}")
@@ -74,13 +74,14 @@ def open_word_pairs(name: str) -> list[WordPair]:
 
 
 def read_word_pairs(path: str | Path) -> list[WordPair]:
-    """Return the pairs of a file: one line per pair, with word, word and score separated by white space.
+    """Return the pairs of a file with a pair per line: word, word and score, separated by white space.
 
     Args:
         path: the file.
 
     Raises:
-        UserError: it cannot be read or is empty; a line without three fields, or whose score is not a number.
+        UserError: it cannot be read or is empty; or a line has no three fields, or a score that is not a
+            number.
     """
     text = read_lines(Path(path))
     pairs = []
@@ -103,11 +104,11 @@ def read_word_pairs(path: str | Path) -> list[WordPair]:
 def score_word_similarity(
     pairs: Sequence[WordPair], vectors: Mapping[str, np.ndarray], seen: Container[str]
 ) -> WordSimilarity:
-    """Compare the cosine of words' vectors, the means of their characters', with people's scores.
+    """Correlate the cosines of words' vectors, the means of their characters', with people's scores.
 
-    A pair with a word that has no vector is left out of the correlation: `Correlation.pairs` says how many
-    remain. A lookup embedding has no vectors of unseen characters, so both its columns of unseen words are
-    the same; a glyph encoder has one for every character that its font draws.
+    Pairs with a word that has no vector are left out; `Correlation.pairs` is the number of the others. A
+    lookup embedding has no vectors of unseen characters, so its two columns of unseen words are equal. A
+    glyph encoder has a vector for every character that its font can draw.
 
     Args:
         pairs: as `open_word_pairs` returns them.
@@ -144,7 +145,7 @@ def _correlation(pairs: Sequence[WordPair], vectors: Mapping[str, np.ndarray]) -
     for first, second, score in pairs:
         a, b = (_word_vector(word, vectors) for word in (first, second))
         if a is not None and b is not None:
-            # Words of the same characters have equal cosines up to rounding, which must not rank them.
+            # Words of the same characters have equal cosines, which rounding errors must not rank.
             cosines.append(round(float(a @ b) / max(np.linalg.norm(a) * np.linalg.norm(b), 1e-12), 9))
             scores.append(score)
     constant = len(set(cosines)) < 2 or len(set(scores)) < 2

@@ -1,4 +1,4 @@
-"""The image-text paper's tables: text alone compared with pictures, the right ones and others.
+"""The image-text paper's tables: models of text alone compared with models that read pictures.
 
     python -m training.image_text.tables scenes --source en --target de --seeds 1,2,3
     python -m training.image_text.tables scenes --source id --target zh --seeds 1,2,3
@@ -8,14 +8,14 @@
         train='["train.id","train.zh"]' val='["val.id","val.zh"]' test='["test.id","test.zh"]'
 
 Each run is a folder under `--runs`; finished runs are not repeated, stopped ones resume. Prints a Markdown
-table of means and spreads, the paper's numbers for the same pair of languages below them, and writes it and
-the results as JSON beside the runs.
+table of means and spreads, with the paper's numbers for the same languages below them, and writes it and the
+results as JSON beside the runs.
 
 `photographs` reproduces Ma et al. 2020, Tables I and II, on Multi30k or on your own files, with features
-as `kzoo features extract` writes them. `scenes` compares the same on made-up pictures that the paper did not
-have: BLEU, and the accuracy on words that only the picture tells how to translate. Both score with the right
-pictures, with shuffled ones, and with none. `placeholders` asks what the attention costs where there is
-nothing to see: Multi30k's text with zeros or random numbers as features.
+written by `kzoo features extract`. `scenes` compares the models on the built-in corpus, which the paper does
+not have: BLEU, and the accuracy on words whose translation depends on the picture. Both score with the right
+pictures, with shuffled ones, and with none. `placeholders` measures what the attention costs without
+information: on Multi30k's text, with zeros or random numbers as features.
 """
 
 import dataclasses
@@ -60,7 +60,7 @@ NOTHING_TO_SEE = {
 Seeds = Annotated[str, typer.Option(help="Numbers, comma-separated.")]
 PAPER = paper_numbers(__file__)
 RUNS = Path("runs/image_text")
-FIXED = ("preset", "seed", "images", "model.image_shape")  # set by the tables, or by options
+FIXED = ("preset", "seed", "images", "model.image_shape")  # keys that the tables or their options set
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 
 
@@ -73,8 +73,8 @@ def scenes(
     runs: Runs = RUNS,
     overrides: Overrides = None,
 ):
-    """BLEU and accuracy on ambiguous words, text alone and with pictures, on the built-in set."""
-    # The base size has the paper's layers instead of the recipe's, and reads features by default.
+    """BLEU and accuracy on ambiguous words, of text alone and with pictures, on Scenes."""
+    # Base has the paper's layers instead of the recipe's, and reads features unless it gets an image shape.
     overrides = [*(["model={}"] if size == "base" else []), *(overrides or [])]
     recipe = read_recipe("image_text_scenes", overrides, (*FIXED, "corpus", "source", "target"))
     recipe = dataclasses.replace(recipe, source=source, target=target)
@@ -91,14 +91,14 @@ def photographs(
     runs: Runs = RUNS,
     overrides: Overrides = None,
 ):
-    """Tables I and II: a recurrent model, a Transformer on text, and one with pictures, on all test sets."""
+    """Tables I and II: a recurrent model, a Transformer on text, and one on text and pictures."""
     recipe = read_recipe("image_text_base", overrides or [], FIXED)
     compare(f"photographs_{size}", recipe, photograph_models(recipe, features, size), seeds, runs)
 
 
 @app.command()
 def placeholders(seeds: Seeds = "1", runs: Runs = RUNS, overrides: Overrides = None):
-    """BLEU of small models on Multi30k, without features and with features that carry no information."""
+    """BLEU of tiny models on Multi30k, without features and with features without information."""
     overrides = ["epochs=15", *(overrides or [])]
     recipe = read_recipe("pope_multi30k", overrides, FIXED)
     compare("text", recipe, {"text_only_tiny": {}}, seeds, runs)
@@ -113,10 +113,15 @@ def placeholders(seeds: Seeds = "1", runs: Runs = RUNS, overrides: Overrides = N
 def compare(
     name: str, recipe: Recipe, models: dict[str, dict], seeds: str, runs: Path, file: str | None = None
 ):
-    """Train and score models, presets with their changes to the recipe; write results, show a table.
+    """Train and score models, write the results, and show a table.
 
     Args:
         name: prefix of the runs' folders, and of the results' file unless `file` is given.
+        recipe: the models' recipe.
+        models: for each preset, its changes to the recipe.
+        seeds: the option `--seeds`.
+        runs: the folder of runs.
+        file: prefix of the results' file.
     """
     if not find_meteor():
         print(LEFT_OUT, file=sys.stderr)
@@ -134,13 +139,13 @@ def compare(
 
 
 def paper_rows(source: str, target: str) -> list[dict]:
-    """Return the rows of the paper's table of a direction, or none."""
+    """Return the rows of the paper's table for a direction; none if it has no such table."""
     table = PAPER.get(f"{source}_{target}", {"rows": []})
     return [{**row, "model": f"paper, {table['table']}: {row['model']}"} for row in table["rows"]]
 
 
 def photograph_models(recipe: Recipe, features: Path, size: str) -> dict[str, dict]:
-    """Return the changes to the recipe of each row of the paper's tables, by its preset."""
+    """Return for each row of the paper's tables its preset and the changes to the recipe."""
     shape = list(checked_features(recipe, features).shape[1:])
     return {
         "lookup_zh_en" + ("" if size == "base" else "_tiny"): {"joint_vocabulary": False},
@@ -153,7 +158,7 @@ def photograph_models(recipe: Recipe, features: Path, size: str) -> dict[str, di
 
 
 def checked_features(recipe: Recipe, folder: Path) -> FeatureFile:
-    """Return the features of the training text; those of the test sets are checked before any training."""
+    """Return the features of the training text, after checking those of the other splits."""
     corpus = recipe_corpus(recipe).with_images(folder)
     trained = corpus.images("train")
     for split in (recipe.validation, *splits_to_score(corpus, recipe.source, recipe.target)):
@@ -163,10 +168,12 @@ def checked_features(recipe: Recipe, folder: Path) -> FeatureFile:
 
 
 def placeholder_features(recipe: Recipe, draw: Callable, folder: Path, name: str) -> Path:
-    """Write features that carry no information for every sentence of a corpus, and return their folder.
+    """Write features without information for all sentences of a corpus, and return their folder.
 
     Args:
-        draw: function of a NumPy generator and a shape, which returns the features.
+        recipe: the recipe with the corpus.
+        draw: function from a NumPy generator and a shape to features.
+        folder: folder to write.
         name: name of the features' extractor.
     """
     corpus = recipe_corpus(recipe)
@@ -180,14 +187,14 @@ def placeholder_features(recipe: Recipe, draw: Callable, folder: Path, name: str
 
 
 def one_by_one(draw: Callable, seed: int, lines: list[str]):
-    """Yield numbers instead of the features of each line's picture, `(1, D_img)`."""
-    for line in lines:  # a file half written goes on at a later line
+    """Yield features without information for each line, `(1, D_img)`."""
+    for line in lines:  # with a generator each, since writing may resume at any line
         random = np.random.default_rng((seed, int(line)))
         yield draw(random, (1, *FC7)).astype("float16")
 
 
 def scores_of(recipe: Recipe, folder: Path) -> dict[str, dict]:
-    """Train and score one run on each test set with each kind of pictures, or read its existing scores."""
+    """Train and score a run on each test set with each kind of pictures, or read its scores."""
 
     def score_all(translator, path: Path):
         corpus, scores = recipe_corpus(recipe), {}
@@ -200,7 +207,7 @@ def scores_of(recipe: Recipe, folder: Path) -> dict[str, dict]:
 
 
 def score(translator, recipe: Recipe, corpus, split: str, images) -> dict:
-    """Translate a test set and score it; on Scenes, count the ambiguous words too."""
+    """Translate and score a test set; on Scenes, also score the ambiguous words."""
     sentences, references = corpus.pairs(split, recipe.source, recipe.target)
     options = {**recipe_search(recipe), "images": images, "split_sentences": False}
     translations = translator.translate(sentences, **options)
@@ -212,7 +219,7 @@ def score(translator, recipe: Recipe, corpus, split: str, images) -> dict:
 
 
 def pictures(translator, corpus, split: str) -> dict[str, np.ndarray | None]:
-    """Return a test set's pictures as they belong, in another order, and none: grey, or zero features."""
+    """Return a test set's pictures in the right order, shuffled, and blank (grey, or zero features)."""
     if translator.image_shape is None:
         return {"": None}
     found = corpus.images(split)
@@ -223,7 +230,7 @@ def pictures(translator, corpus, split: str) -> dict[str, np.ndarray | None]:
 
 
 def table(results: dict[tuple[str, str], list[dict]], paper: Sequence[dict] = ()) -> str:
-    """Return the Markdown table: means ± spreads over the seeds, and the rows of the paper."""
+    """Return the Markdown table: means ± spreads over the seeds, and the paper's rows."""
     columns = {
         "bleu": "BLEU",
         "chrf2": "chrF2",
@@ -231,7 +238,7 @@ def table(results: dict[tuple[str, str], list[dict]], paper: Sequence[dict] = ()
         "accuracy": "accuracy on ambiguous words",
     }
     first = next(iter(results.values()))[0]
-    # Runs made without Java have no METEOR.
+    # Without Java, runs have no METEOR.
     ours = {n for n in columns if all(row.get(n) is not None for rows in results.values() for row in rows)}
     shown = {
         name: title for name, title in columns.items() if name in ours or any(name in row for row in paper)

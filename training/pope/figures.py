@@ -38,7 +38,7 @@ ENCODINGS = {"sine": sine_encoding, "pope": pope_encoding}
 TITLES = {"sine": "Sinusoidal encoding", "pope": "PoPE, Legendre polynomials"}
 SHOWN = 128  # encodings drawn
 HIGHEST_ORDER = 5  # highest order of the polynomials drawn
-LEVELS = 48  # of a colour scale: a PNG has 290 KB, 500 KB with 256 levels, and no steps are visible
+LEVELS = 48  # of a colour scale: no steps are visible, and a PNG has 290 KB; with 256 levels, 500 KB
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 Picture = Annotated[Path, typer.Argument(help="PNG, SVG or PDF file.")]
@@ -58,10 +58,9 @@ def plot_positions(
 ):
     """Draw an encoding and how similar its positions are: the paper's Figure 1 (sine) or 3 (pope).
 
-    Four images: the first encodings; the mutual information of positions in the high dimensions, that is over
-    the features from D/2; the correlation of positions over all features, and over the high dimensions.
-    The scales of the last three are the same for both encodings, so that the pictures can be compared.
-    Normalized, only the first image changes.
+    Four images: the first encodings; the mutual information of positions over the high dimensions, the
+    features from D/2; the correlation of positions over all features, and over the high dimensions. The last
+    three have the same scales for sine and PoPE. Normalization changes only the first image.
     """
     if normalize and encoding != "pope":
         raise UserError(f"only 'pope' can be normalized, not {encoding!r}")
@@ -73,9 +72,9 @@ def plot_positions(
         figure.suptitle(f"{named}, $L$ = {num_positions} positions, $D$ = {width} features")
         panels = figure.subplot_mosaic("aaa;bcd", height_ratios=(1, 0.95))
 
-        # As many as there are rows of pixels: more would show moiré patterns.
+        # Not more than the rows of pixels, to avoid moiré patterns.
         first = encodings[:SHOWN]
-        # Few values of a plain PoPE come near its range of ±1; the scale fits most of them.
+        # Few values of a plain PoPE come near its limits ±1, so the scale fits 98 % of them.
         limit = np.percentile(np.abs(first), 98)
         beyond = "both" if np.abs(first).max() > 1.01 * limit else "neither"
         colours = colormaps["RdBu_r"].resampled(LEVELS)
@@ -115,16 +114,16 @@ def plot_polynomials(path: Picture):
 def correlation_curves(num_positions: int = 512, width: int = 512) -> dict[str, dict[str, np.ndarray]]:
     """Return the mean |correlation| of two positions against their distance: the paper's Figure 3.
 
-    Over all features, PoPE appears twice: as in the paper, and without feature 0. That feature is at x = -1,
-    where every P_n is ±1, while elsewhere it shrinks as 1/sqrt(n): it alone correlates all positions of high
-    order.
+    Over all features, PoPE appears twice: as in the paper, and without feature 0, which is at x = -1. There
+    every P_n is ±1, while it shrinks as 1/sqrt(n) elsewhere, so feature 0 alone correlates all positions of
+    high order.
 
     Args:
         num_positions: positions `L`.
         width: features `D`.
 
     Returns:
-        for "all features" and for "high dimensions" (features from D/2), the curves by name, each `(L,)`.
+        For "all features" and for "high dimensions" (features from D/2), the curves by name, each `(L,)`.
     """
     sine, pope = sine_encoding(num_positions, width), pope_encoding(num_positions, width)
     panels = {
@@ -149,7 +148,7 @@ def plot_correlation(path: Picture, num_positions: Positions = 512, width: Width
     with picture(path, size=(6.6, 3.0), formulas=True) as figure:
         figure.suptitle(f"Correlation of positions' encodings, $L$ = {num_positions}, $D$ = {width}")
         panels = figure.subplots(1, 2, sharey=True)
-        # Up to half the length, so that each mean is over at least half of the positions.
+        # Up to half the length, so that each mean is over at least half the positions.
         distances = np.arange(1, num_positions // 2 + 1)
         drawn = correlation_curves(num_positions, width)
         for axes, (panel, curves) in zip(panels, drawn.items(), strict=True):
@@ -177,7 +176,7 @@ def plot_trained_products(
         int, typer.Option("--positions", min=4, max=300, help="Number of positions drawn and averaged.")
     ] = 64,
 ):
-    """Draw what positions alone add to attention's scores, by low and high dimensions; print a table."""
+    """Draw what positions alone add to attention scores, by low and high dimensions, and print a table."""
     for preset in presets:
         locate(preset)
     check_writable(path)
@@ -191,9 +190,9 @@ def plot_trained_products(
 
 def _position_image(figure: Figure, axes: Axes, matrix: np.ndarray, limit: float, title: str, unit: str):
     axes.set(title=title, xlabel="position")
-    axes.set_facecolor("#BBBBBB")  # shows where the value is not defined
+    axes.set_facecolor("#BBBBBB")  # where the value is not defined
     colours = colormaps["viridis"].resampled(LEVELS)
-    # A pixel for several pairs shows the mean of their values, not of their colours.
+    # A pixel of several pairs shows the mean of their values, not of their colours.
     image = axes.imshow(matrix, cmap=colours, vmin=0, vmax=limit, interpolation_stage="data")
     extend = "max" if np.nanmax(matrix) > 1.01 * limit else "neither"
     bar = figure.colorbar(image, ax=axes, extend=extend, location="bottom", aspect=22, pad=0.02)

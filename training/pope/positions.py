@@ -1,6 +1,6 @@
-"""How similar the encodings of positions are, and their products in attention: the PoPE paper's Section 2.
+"""The similarity of positions' encodings and their products in attention: the PoPE paper's Section 2.
 
-Uses only NumPy, so that a figure needs no backend; `figures` and `products` draw what is computed here.
+Uses only NumPy and SciPy, so that figures need no backend.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ def pope_encoding(num_positions: int, width: int, normalize: bool = False) -> np
     Args:
         num_positions: positions, from 0; the position is the polynomial's order.
         width: features `D` of an encoding.
-        normalize: multiply P_n by sqrt((2n + 1) / 2), which gives every position about the same size.
+        normalize: multiply P_n by sqrt((2n + 1) / 2), which gives all positions about the same size.
 
     Returns:
         `(num_positions, D)`, float64.
@@ -48,7 +48,7 @@ def pope_encoding(num_positions: int, width: int, normalize: bool = False) -> np
 def correlation(encodings: np.ndarray) -> np.ndarray:
     """Return Pearson's correlation of each pair of positions' encodings, with the features as samples.
 
-    The scale of an encoding does not matter: PoPE's correlations are the same with and without `normalize`.
+    The scale of an encoding does not matter: `normalize` does not change PoPE's correlations.
 
     Args:
         encodings: `(L, D)`.
@@ -58,7 +58,7 @@ def correlation(encodings: np.ndarray) -> np.ndarray:
     """
     centred = encodings - encodings.mean(axis=1, keepdims=True)
     size = np.linalg.norm(centred, axis=1, keepdims=True)
-    noise = 1e-9 * np.linalg.norm(encodings, axis=1, keepdims=True)  # what remains of a constant
+    noise = 1e-9 * np.linalg.norm(encodings, axis=1, keepdims=True)  # of rounding a constant encoding
     unit = np.divide(centred, size, out=np.full_like(centred, np.nan), where=size > noise)
     return unit @ unit.T
 
@@ -66,14 +66,14 @@ def correlation(encodings: np.ndarray) -> np.ndarray:
 def mean_by_distance(matrix: np.ndarray) -> np.ndarray:
     """Return the mean of |matrix[i, i + d]| over the positions i, for each distance d.
 
-    Absolute values, because PoPE's correlations change sign from one distance to the next: their mean
-    would be near zero however large they are.
+    Absolute values, because PoPE's correlations change sign from one distance to the next, so that their mean
+    is near zero even if they are large.
 
     Args:
         matrix: `(L, L)`, symmetric; NaN (a position without correlation) is skipped.
 
     Returns:
-        `(L,)`, for the distances 0 … L - 1; NaN where no pair is left.
+        `(L,)`, for the distances 0 … L - 1; NaN where all values are NaN.
     """
     means = np.full(len(matrix), np.nan)
     for distance in range(len(matrix)):
@@ -87,10 +87,10 @@ def mean_by_distance(matrix: np.ndarray) -> np.ndarray:
 def mutual_information(encodings: np.ndarray, num_bins: int = 8) -> np.ndarray:
     """Return the mutual information of each pair of positions' encodings, by histogram.
 
-    An encoding's features are samples of one variable, counted in bins of equal width between its own
-    smallest and largest value: I(a; b) = H(a) + H(b) - H(a, b), entropies of the counted frequencies. The
-    estimate is biased upwards, for independent variables by about (bins - 1)^2 / (2 D): 0.05 nats for 8
-    bins and 512 features (0.22 for 16 bins), hence so few bins.
+    An encoding's features are samples of one variable, counted in bins of equal width between its smallest
+    and largest value: I(a; b) = H(a) + H(b) - H(a, b), with entropies of the counted frequencies. The
+    estimate is too high, for independent variables by about (bins - 1)^2 / (2 D): 0.05 nats for 8 bins and
+    512 features (0.22 for 16 bins). Hence so few bins.
 
     Args:
         encodings: `(L, D)`.
@@ -108,7 +108,7 @@ def mutual_information(encodings: np.ndarray, num_bins: int = 8) -> np.ndarray:
     frequency = inside.mean(axis=-1, dtype="float64")  # (bins, L)
     entropy = -xlogy(frequency, frequency).sum(axis=0)
     information = entropy[:, None] + entropy[None, :]
-    # One pair of bins at a time: the memory is that of the result, not bins² times as much.
+    # One pair of bins at a time, to use the memory of the result, not bins² times as much.
     for first in inside:
         for second in inside:
             together = (first @ second.T).astype("float64") / encodings.shape[1]  # (L, L)
@@ -117,17 +117,18 @@ def mutual_information(encodings: np.ndarray, num_bins: int = 8) -> np.ndarray:
 
 
 def first_high_dimension(encodings: np.ndarray, threshold: float) -> int:
-    """Return the first feature of the high dimensions: over these features, positions correlate.
+    """Return the first feature of the high dimensions, over which positions correlate.
 
-    It is the smallest i with a mean of |correlation| over all pairs of positions, features i … D - 1, of at
-    least `threshold`. The paper separates low and high dimensions by such a threshold (Eq. 6).
+    It is the smallest i for which the mean |correlation| of all pairs of positions, over the features
+    i … D - 1, is at least `threshold`. The paper separates low and high dimensions by such a threshold
+    (Eq. 6).
 
     Args:
         encodings: `(L, D)`.
-        threshold: mean |correlation|, over 0 and under 1.
+        threshold: mean |correlation|, between 0 and 1.
 
     Raises:
-        UserError: no four features or more correlate so much.
+        UserError: no four or more features reach the threshold.
     """
     pairs = np.triu_indices(len(encodings), 1)
     for first in range(encodings.shape[1] - 3):
@@ -139,17 +140,17 @@ def first_high_dimension(encodings: np.ndarray, threshold: float) -> int:
 def position_products(
     encodings: np.ndarray, query: np.ndarray, key: np.ndarray, first_high: int
 ) -> dict[str, np.ndarray]:
-    """Return what two positions alone add to attention's scores, whole and by dimensions, in each head.
+    """Return what two positions alone add to attention scores in each head, in all and by dimensions.
 
         p_mᵀ W_qᵀ W_k p_n / sqrt(d)                                      (the last term of Eq. 4)
 
-    With p in two blocks, low dimensions and high ones (Eq. 6), it is the sum of low with low, high with high
-    (Eq. 9 and 10), and of low with high and high with low, which the paper sets aside.
+    With p in two blocks, low and high dimensions (Eq. 6), it is the sum of low with low, high with high
+    (Eq. 9 and 10), and low with high and high with low, which the paper leaves out.
 
     Args:
-        encodings: `(L, D)`. p, as they enter the attention.
-        query: `(D, H, d)`. The map of the queries.
-        key: `(D, H, d)`. The map of the keys.
+        encodings: `(L, D)`. p, as it enters the attention.
+        query: `(D, H, d)`. The kernel of the queries.
+        key: `(D, H, d)`. The kernel of the keys.
         first_high: first feature of the high dimensions.
 
     Returns:
@@ -157,7 +158,7 @@ def position_products(
     """
 
     def product(features: slice) -> np.ndarray:
-        q, k = (np.einsum("li,ihd->hld", encodings[:, features], map[features]) for map in (query, key))
+        q, k = (np.einsum("li,ihd->hld", encodings[:, features], w[features]) for w in (query, key))
         return q @ k.swapaxes(1, 2) / np.sqrt(query.shape[-1])
 
     whole, low, high = (product(slice(*ends)) for ends in ((None,), (first_high,), (first_high, None)))

@@ -1,7 +1,6 @@
-"""What positions alone add to a trained Transformer's attention: Eq. 4's last term of the PoPE paper.
+"""What positions alone add to a trained Transformer's attention scores: the last term of Eq. 4.
 
-`python -m training.pope.figures products` draws it and prints the table. Reference: Aggarwal
-2024, Sections 2.2 and 2.3, https://arxiv.org/abs/2405.04585
+Reference: Aggarwal 2024, Sections 2.2 and 2.3, https://arxiv.org/abs/2405.04585
 """
 
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from training.pope.positions import (
 
 PAIR = (2, 299)  # the positions of Section 2.2
 LEVELS = 48  # of a colour scale
-HIGHEST = 99  # percentile of the products that the colours reach
+HIGHEST = 99  # percentile of the products at the end of the colour scale
 
 
 @dataclass
@@ -32,7 +31,7 @@ class Products:
 
     Attributes:
         encodings: `(L, D)`, as they enter the attention.
-        parts: `(H, L, L)` for all dimensions, the low, the high, and low with high.
+        parts: `(H, L, L)` for all dimensions, the low ones, the high ones, and low with high.
         first_high: first feature of the high dimensions.
     """
 
@@ -44,13 +43,14 @@ class Products:
 def trained_products(translator, threshold: float = 0.99, num_positions: int = 300) -> Products:
     """Return the products of positions in the first encoder layer of a translator.
 
-    Later layers have no term of positions alone: what enters them is not a sum of tokens and positions. The
-    high dimensions are those of sine at the model's width, for every encoding, so that models are comparable.
+    Later layers have no term of positions alone, because their input is not a sum of tokens and positions.
+    For all encodings, the high dimensions are those of sine at the model's width, so that models are
+    comparable.
 
     Args:
         translator: a Transformer whose encoder adds sine or PoPE positions to looked-up embeddings.
         threshold: mean |correlation| of sine's positions over the high dimensions.
-        num_positions: positions `L`; they may be more than the translator can read.
+        num_positions: positions `L`, which may exceed the translator's maximum length.
 
     Raises:
         UserError: another translator, or a threshold that sine's features do not reach.
@@ -67,9 +67,9 @@ def trained_products(translator, threshold: float = 0.99, num_positions: int = 3
 def entering_encodings(backbone: keras.Model, num_positions: int) -> np.ndarray:
     """Return the encodings as they enter the first encoder layer's attention, `(L, D)`.
 
-    Post-norm, these are the encodings. Pre-norm, layer normalization lies between, which subtracts a token's
-    mean, divides by its standard deviation and scales: so are the encodings, with the root mean square of the
-    deviation over the vocabulary's embeddings at that position.
+    In a post-norm layer, they are unchanged. In a pre-norm layer, layer normalization comes first: it
+    subtracts a token's mean, divides by its standard deviation and scales. The same is done to the encodings
+    here, with the root mean square of the standard deviations of all embeddings at a position.
 
     Raises:
         UserError: the backbone adds neither sine nor PoPE to looked-up embeddings.
@@ -77,14 +77,14 @@ def entering_encodings(backbone: keras.Model, num_positions: int) -> np.ndarray:
     settings, added = backbone.get_config(), getattr(backbone, "source_positions", None)
     if settings.get("position_encoding") not in ("sine", "pope") or added is None:
         raise UserError(
-            "the products of positions are those of sine or PoPE added to the embeddings, which this model "
-            f"has not (position_encoding={settings.get('position_encoding')!r})"
+            "the products of positions are those of sine or PoPE added to the embeddings, but this model has "
+            f"position_encoding={settings.get('position_encoding')!r}"
         )
     if settings["source_embedding"] != "lookup":
-        raise UserError("the products of positions need a source with a table of embeddings, not glyphs")
+        raise UserError("the products of positions need a source embedding that is looked up, not glyphs")
     config = added.get_config()
     longer = {"max_length": num_positions} if "max_length" in config else {}
-    layer = type(added).from_config({**config, **longer})  # PoPE's table; its values do not change
+    layer = type(added).from_config({**config, **longer})  # PoPE's values do not depend on max_length
     encodings = _array(layer(np.zeros((1, num_positions, backbone.width), "float32")))[0]
     if settings["norm"] == "post":
         return encodings
@@ -92,7 +92,7 @@ def entering_encodings(backbone: keras.Model, num_positions: int) -> np.ndarray:
     tokens = _array(backbone.source_embedding.embeddings) * backbone.width**0.5
     tokens -= tokens.mean(axis=1, keepdims=True)
     encodings -= encodings.mean(axis=1, keepdims=True)
-    # The mean over tokens of |token + position|² / D, without an array of all pairs.
+    # Mean over tokens of |token + position|² / D, without an array of all pairs.
     variance = (
         (tokens**2).mean() + (encodings**2).mean(axis=1) + 2 * (encodings * tokens.mean(0)).mean(axis=1)
     )
@@ -100,14 +100,14 @@ def entering_encodings(backbone: keras.Model, num_positions: int) -> np.ndarray:
 
 
 def product_table(models: dict[str, Products], num_positions: int = 64) -> str:
-    """Return a Markdown table of the products' sizes, in units of the scores that softmax takes.
+    """Return a Markdown table of the products' sizes, in units of the scores before softmax.
 
-    A value that is the same for all keys of a query changes no weight: hence their deviation.
+    It has their deviation over a query's keys, because a value that is equal for all keys changes no weight.
 
     Args:
-        models: the products by the name of their model; they have over 299 positions.
-        num_positions: the first positions, over which means and deviations are taken: about as many as
-            training sentences have tokens, for no others were learned.
+        models: the products by the name of their model, with at least 300 positions.
+        num_positions: number of first positions for means and deviations: about the length of training
+            sentences, because later positions are not trained.
     """
     m, n = PAIR
     rows = []
@@ -125,12 +125,12 @@ def product_table(models: dict[str, Products], num_positions: int = 64) -> str:
 
 
 def plot_products(models: dict[str, Products], path: str | Path, num_positions: int = 64) -> None:
-    """Draw the products of each model, means over the heads: all dimensions, the low and the high ones.
+    """Draw each model's products, means over the heads: of all dimensions, of the low and of the high ones.
 
     Args:
         models: the products by the name of their model.
         path: picture to write, .png, .svg or .pdf.
-        num_positions: the first positions, which are drawn.
+        num_positions: number of first positions to draw.
 
     Raises:
         UserError: a file that cannot be written.
@@ -159,7 +159,7 @@ def plot_products(models: dict[str, Products], path: str | Path, num_positions: 
 
 
 def _features(part: str, products: Products) -> np.ndarray | None:
-    """Return the encodings' features of a part, or `None` for two kinds of features."""
+    """Return the encodings' features of a part; `None` for the part "low × high"."""
     ends = {"all": (None,), "low": (products.first_high,), "high": (products.first_high, None)}.get(part)
     return None if ends is None else products.encodings[:, slice(*ends)]
 

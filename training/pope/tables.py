@@ -1,4 +1,4 @@
-"""The PoPE paper's table: position encodings on Multi30k, English to German, several seeds, all test sets.
+"""The PoPE paper's table: position encodings on Multi30k, English to German, with several seeds.
 
     python -m training.pope.tables --size tiny --seeds 1,2,3
 
@@ -6,8 +6,8 @@ Each run is a folder under `--runs`; finished runs are not repeated, stopped one
 table of means and spreads, with the paper's numbers below them, and writes it and the results as JSON beside
 the runs.
 
-Reproduces Aggarwal 2024, Table 1: sizes base and big, 10,000 steps. Without `--encodings`, all that the size
-has: pope, sine, rope and learned (big: pope and sine; small: without learned).
+Reproduces Aggarwal 2024, Table 1, whose sizes are base and big, with 10,000 steps. By default, `--encodings`
+are all that the size has: pope, sine, rope and learned (small: without learned; big: pope and sine).
 """
 
 import dataclasses
@@ -59,11 +59,11 @@ def table1(
         fixed=("preset", "corpus", "source", "target", "seed"),
     )
     built = [encoding for encoding in ENCODINGS if f"{encoding}_{size}" in MODULES]
-    asked = encodings.split(",") if encodings else built
+    chosen = encodings.split(",") if encodings else built
     results = {}
-    for encoding in asked:
-        builder_module(f"{encoding}_{size}")
-    for encoding in asked:
+    for encoding in chosen:
+        builder_module(f"{encoding}_{size}")  # raises an error before anything is trained
+    for encoding in chosen:
         for seed in numbers(seeds):
             values = dataclasses.replace(recipe, preset=f"{encoding}_{size}", seed=seed)
             folder = runs / f"{values.preset}_{seed}"
@@ -74,7 +74,7 @@ def table1(
 
 
 def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
-    """Train and score one run, or read its existing scores."""
+    """Train and score a run, or read its scores."""
 
     def score(translator, path: Path):
         corpus, languages = open_corpus(recipe.corpus), (recipe.source, recipe.target)
@@ -86,7 +86,7 @@ def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
 
 
 def table(results: dict[str, list[list[dict]]], size: str) -> str:
-    """Return the Markdown table: BLEU for each encoding, as mean ± spread over the seeds, and the paper's."""
+    """Return the Markdown table: each encoding's BLEU, mean ± spread over the seeds, and the paper's."""
     rows = []
     for encoding, runs in results.items():
         cells = [spread([run[i]["bleu"] for run in runs]) for i in range(len(TESTS) + 1)]
@@ -97,7 +97,7 @@ def table(results: dict[str, list[list[dict]]], size: str) -> str:
         rows.append((f"{name} ({row['study']})", "", *("" for _ in TESTS), str(row["bleu"]), ""))
     head = ("positions", "seeds", *TESTS, "all", "all, lowercased")
     first = next(iter(results.values()))[0][0]
-    note = "The paper's rows are its Table 1; it does not state a row's test set, case and tokenizer."
+    note = "The paper's rows are its Table 1, which does not state test sets, case and tokenizer."
     differs = "" if size in ("base", "big") else f" Its models are base and big, ours {size}."
     signatures = (f"{name}: `{first['signatures'][name]}`" for name in ("bleu", "bleu_lowercased"))
     return "\n".join([markdown_table(head, rows), "", note + differs, "", *signatures])
