@@ -47,7 +47,7 @@ class Preemption(keras.callbacks.Callback):
             self._stop()
 
     def _stop(self):
-        self._in_step = True
+        self._in_step = True  # a further SIGTERM must not interrupt saving
         raise StopRequested
 
     def _save_and_exit(self):

@@ -265,10 +265,10 @@ def test_what_there_is(monkeypatch):
     for backend, (several, together, variable) in found.items():
         for devices, expected in ((["cpu:0"], "one"), (["gpu:0"], "one"), (["gpu:0", "gpu:1"], several)):
             monkeypatch.setattr(keras.distribution, "list_devices", lambda devices=devices: devices)
-            assert distribution._what_there_is(backend) == expected
+            assert distribution._default(backend) == expected
         monkeypatch.setenv(variable, "{}")
         assert distribution._default(backend) == together
-    assert distribution._what_there_is("torch") == "one"
+    assert distribution._default("torch") == "one"
 
 
 def test_one_device_is_left_alone(capsys):
