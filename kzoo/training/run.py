@@ -139,10 +139,9 @@ def train(
         counted = strategy.share(counted)
         if recipe.consistency:
             counted = TwiceEachRow(counted)
-        enough = bool(recipe.steps) and updates(translator) >= recipe.steps
-        batch = checkpoints.batch and (len(batches) if enough else checkpoints.batch)
-        left = checkpoints.epoch < recipe.epochs and (batch or not enough)
-        if left and not history.out_of_patience:
+        done = bool(recipe.steps) and updates(translator) >= recipe.steps
+        batch = checkpoints.batch and (len(batches) if done else checkpoints.batch)
+        if checkpoints.epoch < recipe.epochs and (batch or not done) and not history.out_of_patience:
             if prints and (advice := too_long_a_warm_up(recipe, len(batches))):
                 print(advice)
             fit_from(checkpoints.epoch, batch, translator, counted, recipe.epochs, callbacks, verbose)

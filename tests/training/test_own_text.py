@@ -59,7 +59,7 @@ def test_paths_are_relative_to_the_recipe(tmp_path, monkeypatch):
         ({"accumulate": 10**20}, "accumulate is 10+: expected .int. <= 1000000000"),
         ({"columns": [0, 1]}, "columns is .0, 1.: expected .int. >= 1"),
         ({"too_long": "cut"}, "too_long is 'cut', not one of error, truncate, drop"),
-        ({"val": 5, "images": "features"}, "shards and images are of splits that have files"),
+        ({"val": 5, "images": "features"}, "with shards or images, val and test cannot be parts of train"),
     ],
 )
 def test_what_cannot_be_is_named(changes, message):
