@@ -77,8 +77,7 @@ class TransformerDecoderLayer(TransformerLayer):
             query_mask=inputs_mask,
         )
         x = self.self_attention_residual(inputs, attended, training=training)
-        x, scores = self._read_source(x, source_mask, value=source, training=training)
-        return (x, scores) if return_attention_scores else x
+        return self._read_source(x, source_mask, return_attention_scores, value=source, training=training)
 
     def decode_step(
         self,
@@ -115,19 +114,22 @@ class TransformerDecoderLayer(TransformerLayer):
             positions=positions,
         )
         x = self.self_attention_residual(inputs, attended)
-        return self._read_source(x, source_mask, cache=source_cache)[0], cache
+        return self._read_source(x, source_mask, cache=source_cache), cache
 
     def source_cache(self, source) -> tuple:
         """Return the source's keys `(B, H, d, S)` and values `(B, H, S, d)`, computed once per sentence."""
         return tuple(self.cross_attention.keys_and_values(source))
 
-    def _read_source(self, x, source_mask, training=None, **source):
-        """Return the layer's outputs from those of the self-attention, and the attention to the source."""
-        attended, scores = self.cross_attention(
+    def _read_source(
+        self, x, source_mask, return_attention_scores: bool = False, training: bool | None = None, **source
+    ):
+        """Return what `call` does, from the outputs of the self-attention."""
+        attended = self.cross_attention(
             self.cross_attention_residual.enter(x),
             value_mask=source_mask,
-            return_attention_scores=True,
+            return_attention_scores=return_attention_scores,
             **source,
         )
-        x = self.cross_attention_residual(x, attended, training=training)
-        return self.feed_forward(x, training), scores
+        attended, *scores = attended if return_attention_scores else (attended,)
+        x = self.feed_forward(self.cross_attention_residual(x, attended, training=training), training)
+        return (x, *scores) if return_attention_scores else x

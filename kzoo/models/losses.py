@@ -52,17 +52,18 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
 
     def call(self, y_true, y_pred):
         logits = ops.cast(y_pred, "float32")
-        log_total = ops.logsumexp(logits, axis=-1)  # (B, T)
+        # Gathering the label's logit would scatter its gradient into an array of the logits' size: compiled,
+        # loss and gradient now take 0.18 of that time on TensorFlow without XLA, 0.8 to 1 with it.
         labels = ops.cast(y_true, "int32")[..., None]
-        true_word = ops.take_along_axis(logits, labels, axis=-1)[..., 0]
-        smooth = self.label_smoothing
-        if not smooth:
-            return log_total - true_word
-        return log_total - (1 - smooth) * true_word - smooth * self.mean_over_vocabulary(logits)
+        is_label = ops.equal(ops.arange(logits.shape[-1], dtype="int32"), labels)
+        shares = ops.where(is_label, 1 - self.label_smoothing, 0.0)
+        if self.label_smoothing:
+            shares = shares + self.label_smoothing * self.uniform(logits)
+        return ops.logsumexp(logits, axis=-1) - ops.sum(shares * logits, axis=-1)  # (B, T)
 
-    def mean_over_vocabulary(self, logits):
-        """Return `(B, T)`, the mean logit over the vocabulary."""
-        return ops.mean(logits, axis=-1)
+    def uniform(self, logits):
+        """Return the uniform distribution over the vocabulary, broadcast to `(B, T, V)`."""
+        return 1 / logits.shape[-1]
 
     def get_config(self):
         return {**super().get_config(), "label_smoothing": self.label_smoothing}
@@ -98,9 +99,9 @@ class SentenceCrossEntropy(LabelSmoothedCrossEntropy):
         mean = super().__call__(y_true, y_pred, weights)
         return mean * ops.cast(ops.divide_no_nan(ops.sum(weights), self.count(weights)), mean.dtype)
 
-    def mean_over_vocabulary(self, logits):
+    def uniform(self, logits):
         present = ops.cast(ops.greater(logits, IN_FLOAT16 / 2), "float32")
-        return ops.sum(logits * present, axis=-1) / ops.sum(present, axis=-1)
+        return present / ops.sum(present, axis=-1, keepdims=True)
 
     def count(self, weights):
         """Return how many sentences with token weights `(B, T)` the mean is over."""

@@ -153,12 +153,15 @@ class RunReport(keras.callbacks.Callback):
         checkpoints: callback with the time of an epoch over all starts of the run.
         began: `time.perf_counter()` at the start of the run.
         devices: int. Number of devices that train together.
+
+    Attributes:
+        compiled: what `kzoo.training.compiling.compile_step` returned.
     """
 
     def __init__(self, batches: CountedBatches, checkpoints: Checkpoints, began: float, devices: int = 1):
         super().__init__()
         self.batches, self.account, self.checkpoints = batches.batches, batches.account, checkpoints
-        self.devices, self.epochs = devices, []
+        self.devices, self.epochs, self.compiled = devices, [], {}
         self._began, self._training, self._first_step, self._steps = began, None, None, 0
         self._earlier = 0.0  # seconds of earlier starts, whose batches are not in the account
         self._peak = 0
@@ -225,7 +228,15 @@ class RunReport(keras.callbacks.Callback):
                 f"{max(0.0, whole - before - training - validation):,.0f} s",
             ),
             ("first step finished after", f"{self._first_step:,.0f} s"),
+            *self._compiled_rows(),
         ]
+
+    def _compiled_rows(self) -> list[tuple[str, str]]:
+        if not self.compiled:
+            return []
+        seconds = self.compiled.get("seconds", {}).items()
+        timed = [(f"  a step as {way}", f"{time:.2f} s") for way, time in seconds]
+        return [("steps compiled as", self.compiled["way"]), *timed]
 
 
 def print_report(report: RunReport):

@@ -18,6 +18,7 @@ from kzoo.errors import UserError
 from kzoo.files import remove_folder, remove_unfinished
 from kzoo.presets.description import write_low_scores
 from kzoo.training.checkpoints import Checkpoints, updates
+from kzoo.training.compiling import allow_fusing, compile_step
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.distribution import open_strategy
 from kzoo.training.language_model import train_language_model
@@ -62,6 +63,7 @@ def train(
         SystemExit: with status 0, on SIGTERM: the run is saved, and resumes when it is started again.
     """
     recipe, folder = check_recipe(recipe), Path(folder)
+    allow_fusing()
     if verbose == "auto":
         verbose = 1 if sys.stdout.isatty() or "ipykernel" in sys.modules else 2
     with contextlib.ExitStack() as held:
@@ -142,6 +144,8 @@ def train(
         done = bool(recipe.steps) and updates(translator) >= recipe.steps
         batch = checkpoints.batch and (len(batches) if done else checkpoints.batch)
         if checkpoints.epoch < recipe.epochs and (batch or not done) and not history.out_of_patience:
+            steps = planned_steps(recipe, len(batches))
+            report.compiled = compile_step(translator, counted, steps, checkpoints.step > 0, folder)
             if prints and (advice := too_long_a_warm_up(recipe, len(batches))):
                 print(advice)
             fit_from(checkpoints.epoch, batch, translator, counted, recipe.epochs, callbacks, verbose)
@@ -199,14 +203,19 @@ def too_long_a_warm_up(recipe: Recipe, batches: int) -> str:
         recipe: the recipe.
         batches: int. Batches per epoch.
     """
-    steps = recipe.epochs * batches // recipe.accumulate
-    steps = min(steps, recipe.steps or steps)
+    steps = planned_steps(recipe, batches)
     if recipe.optimizer != "noam" or steps >= recipe.warmup_steps:
         return ""
     return (
         f"this run ends after {steps:,} steps, within the warm-up of {recipe.warmup_steps:,} steps: "
         "its learning rate stays low; lower warmup_steps, or raise epochs"
     )
+
+
+def planned_steps(recipe: Recipe, batches: int) -> int:
+    """Return how many steps a run has unless patience ends it, for a number of batches per epoch."""
+    steps = recipe.epochs * batches // recipe.accumulate
+    return min(steps, recipe.steps) if recipe.steps else steps
 
 
 def rate_callbacks(recipe: Recipe) -> list[keras.callbacks.Callback]:

@@ -292,3 +292,71 @@ def test_rotary_attention_knows_only_distances(random):
         ops.convert_to_numpy(layer(x, positions=np.arange(4, dtype="int32") + shift)) for shift in (0, 3)
     )
     np.testing.assert_allclose(here, there, atol=1e-5)
+
+
+BIASED = {"position_bias": np.ones((2, 5, 5), "float32")}
+
+
+@pytest.fixture
+def fused(monkeypatch):
+    """Make the layer compute as on a GPU; return the list of its fused operations' arguments."""
+    calls, operation = [], ops.dot_product_attention
+    monkeypatch.setattr("kzoo.layers.multi_head_attention.on_gpu", lambda: True)
+    monkeypatch.setattr(
+        ops, "dot_product_attention", lambda *x, **how: calls.append(how) or operation(*x, **how)
+    )
+    return calls
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"query_mask": IDS > 0},
+        {"use_causal_mask": True},
+        {"use_causal_mask": True, "query_mask": IDS > 0},
+        {"attention_mask": np.tril(np.ones((2, 5, 5), bool))},
+        {"value": np.linspace(-1, 1, 96).reshape(2, 6, 8).astype("float32")},
+        {"value": np.ones((2, 6, 8), "float32"), "value_mask": np.arange(6) < [[6], [2]]},
+    ],
+    ids=["all", "words", "causal", "causal words", "mask", "value", "value words"],
+)
+def test_a_gpu_s_fused_operation_is_the_same_attention(arguments, fused, monkeypatch, random):
+    """Outputs, and gradients as a step of SGD shows them, against those of a CPU."""
+    x = random.normal(size=(2, 5, 8)).astype("float32")
+    layer = MultiHeadAttention(2, 4, rotary=RoPEEmbedding())
+    layer.build(x.shape)
+    start = [w.copy() for w in filled(layer, random).get_weights()]
+
+    def trained():
+        inputs = keras.Input((5, 8), batch_size=2)
+        model = keras.Model(inputs, layer(inputs, **arguments))
+        layer.set_weights(start)
+        model.compile(keras.optimizers.SGD(0.1), "mse", jit_compile=keras.backend.backend() == "jax")
+        output = model.predict_on_batch(x)
+        model.train_on_batch(x, np.zeros_like(x))
+        return [output, *layer.get_weights()]
+
+    on_gpu, operations = trained(), len(fused)
+    assert operations > 0
+    monkeypatch.setattr("kzoo.layers.multi_head_attention.on_gpu", lambda: False)
+    for one, other in zip(on_gpu, trained(), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+    assert len(fused) == operations
+
+
+def test_kernels_get_half_precision_and_whole_masks(fused, random):
+    """A rotation in float32 and a mask `(B, 1, 1, N)` would keep cuDNN's kernels from being used."""
+    layer = MultiHeadAttention(2, 4, rotary=RoPEEmbedding(dtype="float32"), dtype="mixed_bfloat16")
+    found = layer(random.normal(size=(2, 5, 8)), query_mask=IDS > 0)
+    assert keras.backend.standardize_dtype(found.dtype) == "bfloat16"
+    assert tuple(fused[0]["mask"].shape)[2:] == (5, 5)
+
+
+@pytest.mark.parametrize("plain", [BIASED, {"return_attention_scores": True}, {"training": True}])
+@pytest.mark.parametrize("causal", [False, True])
+def test_what_the_fused_operation_lacks_is_computed_without_it(plain, causal, fused, random):
+    x = random.normal(size=(2, 5, 8)).astype("float32")
+    layer = MultiHeadAttention(2, 4, dropout=0.5 if "training" in plain else 0.0)
+    layer(x, use_causal_mask=causal, **plain)
+    assert not fused

@@ -1,0 +1,120 @@
+"""How a training step is compiled: the choice with stubbed times; and that timing leaves a run as it was."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from kzoo.data import Batches
+from kzoo.models import LabelSmoothedCrossEntropy, TransformerBackbone
+from kzoo.presets import pope_tiny
+from kzoo.training import compiling
+from kzoo.training.compiling import FUSED, GRAPH, RECORD, XLA, compile_step, fastest, ways_of
+from kzoo.training.distribution import open_strategy
+
+TENSORFLOW = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="others have no choice")
+SIZES = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 16, "max_length": 16}
+
+
+def translator(dtype="mixed_bfloat16"):
+    keras.utils.set_random_seed(1)
+    model = pope_tiny(source_vocabulary_size=30, dropout=0.2, dtype=dtype, **SIZES)
+    model.compile(keras.optimizers.Adam(1e-2), LabelSmoothedCrossEntropy())
+    return model
+
+
+def batches():
+    sides = ([[5 + n % 9] * (2 + n % 7) for n in range(24)] for _ in range(2))
+    return Batches(*sides, tokens=32, num_shapes=2)
+
+
+@pytest.fixture
+def times(monkeypatch):
+    """Stand in for the measurement; a run in which there is none to make fails."""
+    monkeypatch.setattr(TransformerBackbone, "xla_backends", ("tensorflow", "jax"))
+    found = {}
+
+    def stub(model, steps, batches):
+        assert found, "this is not to be timed"
+        assert [*found] == [*steps]
+        return dict(found)
+
+    monkeypatch.setattr(compiling, "step_seconds", stub)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("seconds", "way"),
+    [
+        ((2.0, 1.9, 1.85), XLA),  # noise
+        ((2.0, 1.9, 1.7), FUSED),
+        ((2.0, 1.5, 1.7), GRAPH),
+        ((0.3, 0.7, 0.4), XLA),
+    ],
+)
+def test_another_way_must_be_faster_by_more_than_noise(seconds, way):
+    assert fastest(dict(zip((XLA, GRAPH, FUSED), seconds, strict=True))) == way
+
+
+@TENSORFLOW
+def test_a_run_is_compiled_in_the_fastest_way_and_keeps_it(times, tmp_path):
+    times |= {XLA: 4.0, GRAPH: 3.0, FUSED: 2.0}
+    model = translator()
+    record = compile_step(model, None, planned=5000, resumes=False, folder=tmp_path)
+    assert record == {"way": FUSED, "seconds": times}
+    assert not model.jit_compile
+    chosen = model.train_function
+    times.clear()
+    model = translator()
+    assert model.jit_compile
+    assert compile_step(model, None, planned=5000, resumes=True, folder=tmp_path) == record
+    assert not model.jit_compile
+    assert model.train_function.__name__ == chosen.__name__ == "fused"
+
+
+@TENSORFLOW
+def test_a_record_of_a_run_that_never_began_is_not_taken(times, tmp_path):
+    (tmp_path / RECORD).write_text('{"way": "graph"}')
+    times |= {XLA: 1.0, GRAPH: 2.0, FUSED: 2.0}
+    assert compile_step(translator(), None, planned=5000, resumes=False, folder=tmp_path)["way"] == XLA
+
+
+@TENSORFLOW
+@pytest.mark.parametrize(("planned", "resumes"), [(10, False), (5000, True)])
+def test_short_runs_and_those_of_earlier_versions_are_compiled_by_xla(planned, resumes, times, tmp_path):
+    model = translator()
+    assert compile_step(model, None, planned=planned, resumes=resumes, folder=tmp_path) == {"way": XLA}
+    assert model.jit_compile
+    assert not [*tmp_path.iterdir()]
+
+
+def test_without_a_choice_nothing_is_timed(times, tmp_path):
+    model = translator("float32")
+    assert compile_step(model, None, planned=5000, resumes=False, folder=tmp_path) == {}
+    half = translator()
+    if keras.backend.backend() == "tensorflow":
+        with open_strategy("mirrored").scope():
+            assert len(ways_of(half)) == 1
+    else:
+        assert compile_step(half, None, planned=5000, resumes=False, folder=tmp_path) == {}
+
+
+@TENSORFLOW
+def test_timing_leaves_no_trace_in_a_run(tmp_path):
+    """Weights, optimizer and seeds are as before; and the run has the numbers of one compiled untimed."""
+
+    def state(model):
+        return [ops.convert_to_numpy(v) for v in (*model.variables, *model.optimizer.variables)]
+
+    model = translator()
+    model.optimizer.build(model.trainable_variables)
+    before = state(model)
+    record = compile_step(model, batches(), planned=5000, resumes=False, folder=tmp_path)
+    assert [*record["seconds"]] == [GRAPH, FUSED]  # tests are without XLA
+    for one, other in zip(before, state(model), strict=True):
+        np.testing.assert_array_equal(one, other)
+    again = translator()
+    compile_step(again, None, planned=5000, resumes=True, folder=tmp_path)
+    losses = [m.fit(batches(), epochs=2, shuffle=False, verbose=0).history["loss"] for m in (model, again)]
+    assert losses[0] == losses[1]
+    assert len(set(losses[0])) == 2
