@@ -28,6 +28,31 @@ def test_equals_cross_entropy_with_the_smoothed_distribution(random):
     assert again.label_smoothing == 0.2
 
 
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("mixed_bfloat16", 8e-3)])
+@pytest.mark.parametrize("kind", [LabelSmoothedCrossEntropy, SentenceCrossEntropy])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_loss_and_gradient_are_the_formula_s(kind, smoothing, dtype, tolerance, random):
+    """Of one sentence of six tokens; the sum of the losses has the gradient p − (1 − ε) true − ε uniform."""
+    labels, logits = random.integers(4, 40, (1, 6)), random.normal(size=(6, 40)).astype("float32") * 3
+    present = np.ones(40)
+    if kind is SentenceCrossEntropy:  # the others get no share of ε
+        present[-9:], labels = 0, labels % 30 + 1
+        logits[:, -9:] = never("bfloat16")
+    rows = np.arange(6)[None]
+    layer = keras.layers.Embedding(6, 40, dtype=dtype)
+    model = keras.Sequential([keras.Input((6,), dtype="int32"), layer])
+    layer.set_weights([logits])
+    model.compile(keras.optimizers.SGD(1.0), kind(smoothing), jit_compile=False)
+    found = model.train_on_batch(rows, labels)
+    seen = np.array(ops.cast(ops.cast(logits, layer.compute_dtype), "float32"), "float64")
+    shares = (1 - smoothing) * np.eye(40)[labels[0]] + smoothing * present / present.sum()
+    scale = 1 if kind is SentenceCrossEntropy else 1 / 6
+    assert float(found) == pytest.approx(-scale * (shares * log_softmax(seen, -1)).sum(), rel=1e-5)
+    expected = scale * (np.exp(log_softmax(seen, -1)) - shares)
+    moved = (logits - layer.get_weights()[0])[:, present > 0]
+    np.testing.assert_allclose(moved, expected[:, present > 0], atol=tolerance)
+
+
 def uniform_but_at_padding(copies=1):
     """Return labels of three and one words, and logits: all 10 words alike; padding where it is improbable.
 
