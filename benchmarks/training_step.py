@@ -28,27 +28,29 @@ def main():
 
     words = np.random.default_rng(1).integers(4, 8000, (3, 64, 32), "int32")
     batch = {"source": words[0], "target": words[1]}, words[2]
-    models, first, rounds = {}, {}, []
+    steps, first, rounds = {}, {}, []
     for precision in PRECISIONS:
+        model = build(f"pope_{options.size}", source_vocabulary_size=8000, dtype=precision)
+        model.optimizer.build(model.trainable_variables)
         for way in (XLA, GRAPH, FUSED):
-            model = build(f"pope_{options.size}", source_vocabulary_size=8000, dtype=precision)
-            model.train_function = training_step(model, way)
-            first[precision, way] = seconds(model, batch)
-            seconds(model, batch)  # in which some of TensorFlow's operations are still prepared
-            models[precision, way] = model
-    print("compiled", flush=True)
+            case = precision, way
+            steps[case] = model, training_step(model, way)
+            first[case] = seconds(*steps[case], batch)
+            seconds(*steps[case], batch)  # in which some of TensorFlow's operations are still prepared
+            print(f"{precision}, {way}: compiled", flush=True)
     for _ in range(options.rounds):
-        rounds.append({case: seconds(model, batch) for case, model in models.items()})
+        rounds.append({case: seconds(*step, batch) for case, step in steps.items()})
     print(f"| {options.size} | compiled as | seconds a step | relative to float32 with XLA | first step |")
     print("| --- | --- | ---: | ---: | ---: |")
-    for case in models:
+    for case in steps:
         ratio = statistics.median(found[case] / found["float32", XLA] for found in rounds)
         median = statistics.median(found[case] for found in rounds)
         print(f"| {case[0]} | {case[1]} | {median:.2f} | {ratio:.2f} | {first[case]:.0f} s |")
 
 
-def seconds(model, batch) -> float:
+def seconds(model, step, batch) -> float:
     """Return how long a step takes."""
+    model.train_function = step
     start = time.perf_counter()
     float(model.train_on_batch(*batch))
     return time.perf_counter() - start
