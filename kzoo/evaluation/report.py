@@ -147,8 +147,8 @@ def _scores(compared: list[ComparedBleu], signature: str) -> str:
         f"<td>{'' if row.p is None else f'{row.p:.3f}'}"
         for row in compared
     )
-    head = "<tr><th>model<th>BLEU<th>draws<th>p"
-    how = f"±: 95 % of random draws of the sentences. BLEU and draws: <code>{html.escape(signature)}</code>"
+    head = "<tr><th>model<th>BLEU<th>95 % interval<th>p"
+    how = f"95 % interval: bootstrap over sentences. BLEU and interval: <code>{html.escape(signature)}</code>"
     return f'<table>{head}{rows}</table>\n<p class="how">{how}<br>{html.escape(HOW_P)}</p>\n'
 
 

@@ -26,8 +26,8 @@ class ComparedBleu(NamedTuple):
     Args:
         model: its name.
         bleu: of all sentences.
-        mean: of BLEU over random draws of the sentences.
-        interval: half the width of the interval around the mean that contains 95 % of the draws.
+        mean: of BLEU over bootstrap samples of the sentences.
+        interval: half the width of the interval around the mean that contains 95 % of the samples.
         p: the probability of a difference from the first model at least as large if each sentence's two
             translations are exchanged at random; `None` for the first model.
     """
@@ -56,8 +56,8 @@ def compare_bleu(
         more_references: further true translations, each a list like `references`.
 
     Returns:
-        A row for each model, and sacreBLEU's signature, with the number of draws (`bs`) and their seed, which
-        the environment variable SACREBLEU_SEED can change. `HOW_P` describes p.
+        A row for each model, and sacreBLEU's signature: it has the number of samples (`bs`) and their seed,
+        which the environment variable SACREBLEU_SEED can change. `HOW_P` describes p.
 
     Raises:
         UserError: fewer than two models, or the numbers of sentences differ.
@@ -124,5 +124,5 @@ def comparison_table(compared: list[ComparedBleu], signature: str) -> str:
     for row in compared:
         p = "" if row.p is None else f"{row.p:.3f}"
         rows.append((row.model, f"{row.bleu:.1f}", f"{row.mean:.1f} ± {row.interval:.1f}", p))
-    table = markdown_table(("model", "BLEU", "95 % of draws of the sentences", "p"), rows)
-    return f"{table}\n\nBLEU and draws: `{signature}`\n\n{HOW_P}"
+    table = markdown_table(("model", "BLEU", "95 % interval (bootstrap)", "p"), rows)
+    return f"{table}\n\nBLEU and interval: `{signature}`\n\n{HOW_P}"

@@ -85,14 +85,14 @@ def test_photographs_are_shown_as_jpeg_and_not_enlarged_by_pixels(tmp_path):
     np.testing.assert_array_equal(seen[1], photograph[:100, :100])
 
 
-def test_what_the_draws_and_what_p_come_from_is_said(tmp_path):
+def test_the_page_says_where_interval_and_p_come_from(tmp_path):
     compared = [ComparedBleu("a", 30.0, 30.1, 1.0, None), ComparedBleu("b", 31.0, 31.1, 1.0, 0.04)]
     path = tmp_path / "report.html"
     write_report(
         path, "t", ("a", "b"), cases(SOURCES, REFERENCES, FIRST, SECOND), None, (compared, "nrefs:1|bs:1000")
     )
     page = path.read_text("utf-8")
-    assert "draws: <code>nrefs:1|bs:1000</code>" in page and "p: 10,000 random exchanges" in page
+    assert "interval: <code>nrefs:1|bs:1000</code>" in page and "p: 10,000 random exchanges" in page
 
 
 def test_direction_size_and_each_sentence_s_score_are_said(tmp_path):
