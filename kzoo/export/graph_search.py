@@ -9,19 +9,16 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from kzoo.decoding.search_settings import LENGTHS
-from kzoo.text.tokenizers import END
+from kzoo.text.special_tokens import END, PAD
 
-ROWS = (1, 8, 32)  # each is compiled for each length that occurs
+# XLA compiles a batch's shape, rows and length, when it first occurs. The graph has one search per length:
+# with one per shape, loading a SavedModel and its first call took more than twice as long.
+ROWS = (1, 8, 32)
 
 
 def padded_lengths(most: int) -> list[int]:
     """Return the lengths that sentences are padded to, in a model that takes at most `most` tokens."""
     return [length for length in LENGTHS if length < most] + [most]
-
-
-def num_searches(most: int) -> int:
-    """Return how many shapes of batches, each traced once, such a model's sentences come in."""
-    return len(padded_lengths(most)) * len(ROWS)
 
 
 def in_batches(tokens, others: dict, empty: dict, most: int, make: Callable[[int], Callable]) -> dict:
@@ -33,8 +30,8 @@ def in_batches(tokens, others: dict, empty: dict, most: int, make: Callable[[int
             sentence is padded to the length of its prefix where that is longer, as in `batched_search`.
         empty: tensors `(B, …)` of the outputs' shapes.
         most: int. Maximum number of tokens that the model can take, with the end symbol.
-        make: function from a padded length L to a compiled function, which takes `{"source": (R, L), …}` and
-            returns outputs `(R, …)`; where their axes are shorter than those of `empty`, the rest stays.
+        make: function from a padded length L to a compiled function, which takes `{"source": (R, L), …}`, R
+            one of `ROWS`, and returns outputs `(R, …)`; where their axes are shorter than those of `empty`, the rest stays.
     """
     counts = tf.cast(tokens.row_lengths(), tf.int32)
     if "prefix" in others:
@@ -52,26 +49,16 @@ def in_batches(tokens, others: dict, empty: dict, most: int, make: Callable[[int
 def _length_in_batches(tokens, others, results, numbers, length, function):
     """Return the results updated with those of the numbered sentences, all padded to one length."""
 
-    def batch(rows: int):
-        def search(first, results):
-            chosen = numbers[first : first + rows]
-            real = tf.shape(chosen)[0]
-            filled = tf.concat([chosen, tf.repeat(chosen[:1], rows - real)], axis=0)  # copies of the first
-            beside = {
-                name: tf.ensure_shape(tf.gather(values, filled), (rows, *values.shape[1:]))
-                for name, values in others.items()
-            }
-            found = function({"source": padded_source(tf.gather(tokens, filled), rows, length), **beside})
-            updated = {name: _put(results[name], chosen, found[name][:real]) for name in results}
-            return first + rows, updated
-
-        return search
-
     def step(first, results):
         left = tf.shape(numbers)[0] - first
-        choice = tf.reduce_sum(tf.cast(left > tf.constant(ROWS[:-1], tf.int32), tf.int32))
-        branches = [lambda rows=rows: batch(rows)(first, results) for rows in ROWS]
-        return tf.switch_case(choice, branches)
+        rows = tf.gather(ROWS, tf.reduce_sum(tf.cast(left > ROWS[:-1], tf.int32)))
+        chosen = numbers[first : first + rows]
+        real = tf.shape(chosen)[0]
+        filled = tf.concat([chosen, tf.repeat(chosen[:1], rows - real)], axis=0)  # copies of the first
+        beside = {name: tf.gather(values, filled) for name, values in others.items()}
+        found = function({"source": padded_source(tf.gather(tokens, filled), length), **beside})
+        updated = {name: _put(results[name], chosen, found[name][:real]) for name in results}
+        return first + rows, updated
 
     return tf.while_loop(lambda first, _: first < tf.shape(numbers)[0], step, (tf.constant(0), results))[1]
 
@@ -98,10 +85,10 @@ def by_group(groups, inputs: tuple, empty: dict, run: Callable) -> dict:
     return tf.while_loop(lambda i, _: i < tf.shape(present)[0], step, (tf.constant(0), empty))[1]
 
 
-def padded_source(tokens, rows: int, length: int):
-    """Return ragged sentences with their end symbols as int32 `(rows, length)`."""
-    ended = tf.concat([tf.cast(tokens, tf.int32), tf.fill([rows, 1], END)], axis=1)
-    return tf.ensure_shape(ended.to_tensor(shape=(rows, length)), (rows, length))
+def padded_source(tokens, length: int):
+    """Return ragged sentences with their end symbols as int32 `(B, length)`."""
+    ended = tf.concat([tf.cast(tokens, tf.int32), tf.fill([tokens.nrows(tf.int32), 1], END)], axis=1)
+    return ended.to_tensor(PAD, shape=(None, length))
 
 
 def _put(results, numbers, found):

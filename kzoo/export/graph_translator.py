@@ -9,7 +9,7 @@ import tensorflow as tf
 from kzoo.decoding.beam_search import BeamSearch
 from kzoo.decoding.search_settings import SearchSettings, output_limit
 from kzoo.export.graph_images import decode_pictures
-from kzoo.export.graph_search import by_group, in_batches, num_searches, padded_lengths
+from kzoo.export.graph_search import by_group, in_batches, padded_lengths
 from kzoo.export.graph_text import GraphLanguages, graph_tokenizer
 from kzoo.export.precision import quantized
 from kzoo.files import whole_folder
@@ -110,11 +110,10 @@ class TextSearch:
     def _compiled(self, length: int):
         beam_search = BeamSearch(self.backbone, **vars(self.settings.changed(max_length=self.limits[length])))
 
-        def search(inputs):  # in Python this runs once for each number of rows, when it is traced
+        def search(inputs):  # in Python this runs once, when it is traced
             self.traced += 1
             if self.progress is not None:
-                of, rows = num_searches(self.most), inputs["source"].shape[0]
-                self.progress(f"search {self.traced} of {of}: {rows} × {length} tokens")
+                self.progress(f"search {self.traced} of {len(self.limits)}: {length} tokens")
             return beam_search(inputs)
 
         reading = self.weights.reading(search)

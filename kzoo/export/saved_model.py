@@ -41,7 +41,7 @@ def export_saved_model(
         beam_size: int. K; by default that of the translator's `search`, which the rest is taken from.
         length_penalty: as in `Translator.translate`, with the same default.
         precision: of the weights in the file: `"float32"`; `"float16"`, computing in float32; `"int8"`.
-        progress: called with a line about each search that is traced, such as `"search 2 of 24: …"`.
+        progress: called with a line about each search that is traced, such as `"search 2 of 8: 24 tokens"`.
 
     Raises:
         UserError: another precision or backend than these, another beam or length penalty than a search

@@ -324,7 +324,7 @@ def test_int8_weights_are_those_of_keras(ask, tmp_path, random):
     translator = pope_tiny(tokenizer, **TRANSFORMER)
     whole = [weight.copy() for weight in translator.get_weights()]
     backbone = quantized(translator.backbone)
-    lines, every = [], graph_search.num_searches(16)
+    lines, every = [], len(graph_search.padded_lengths(16))
     export_saved_model(translator, tmp_path / "model", 2, precision="int8", progress=lines.append)
     assert [line.partition(":")[0] for line in lines] == [
         f"search {n} of {every}" for n in range(1, every + 1)
