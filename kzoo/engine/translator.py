@@ -26,10 +26,13 @@ from kzoo.text.texts import Hypothesis, SplitTexts, as_hypotheses, checked_texts
 COMPUTE_TYPES = ("float32", "int8", "bfloat16", "int8_bfloat16", "float16", "int8_float16", "int16")
 BATCH = 64  # sentences; CTranslate2 sorts them by length first
 BLOCK = 4096  # sentences between two calls of `progress`
+# Sentences padded to no more are translated together, with the limit of the longest. In batches of four a
+# sentence takes 0.78 of the processor time that it takes alone.
+USUAL_LENGTH = 48
 
 
 class CTranslate2Translator(TwoLanguages):
-    """A preset's Transformer, run by CTranslate2: the translations of `Translator`, some times as fast.
+    """A preset's Transformer, run by CTranslate2: the translations of `Translator`, several times as fast.
 
     Imports neither Keras nor TensorFlow. The converted model is kept in the cache. Both searches find the
     same hypotheses, but for ties, those that reach the maximum length, and those of a search with a minimum
@@ -141,42 +144,51 @@ class CTranslate2Translator(TwoLanguages):
         progress: Callable[[int], None] | None = None,
     ) -> list[list[Hypothesis]]:
         """Return the `n` best translations of sentences that are token ids already, without an end."""
-        found = self._search(tokens, n, search, progress or (lambda count: None))
+        found = self._search(tokens, search, progress or (lambda count: None))
         return as_hypotheses(found, n, self.target_tokenizer)
 
-    def _search(self, tokens: list[list[int]], n: int, search: SearchSettings, progress) -> list:
+    def together(self, count: int) -> int:
+        """Return the padded length of the longest sentences that one of `count` tokens is batched with."""
+        return padded_length(max(count, USUAL_LENGTH - 1), self.max_length)
+
+    def _search(self, tokens: list[list[int]], search: SearchSettings, progress) -> list:
         """Return `(tokens (K, T), scores (K,))` of each sentence, `None` for an empty one."""
-        found = [None] * len(tokens)
-        for limit, numbers in self._by_limit(tokens, search).items():
+        found, groups = [None] * len(tokens), {}
+        for number, sentence in enumerate(tokens):
+            if sentence:
+                groups.setdefault(self._limit(search, self.together(len(sentence))), []).append(number)
+        for limit, numbers in groups.items():
             for first in range(0, len(numbers), BLOCK):
                 block = numbers[first : first + BLOCK]
-                results = self._model.translate_batch(
-                    [[self._written[token] for token in tokens[number]] for number in block],
-                    max_batch_size=BATCH,
-                    beam_size=search.beam_size,
-                    num_hypotheses=search.beam_size if n > 1 else 1,
-                    return_scores=True,
-                    length_penalty=search.length_penalty.alpha,
-                    # Lengths are here with the end symbol, there without.
-                    max_decoding_length=max(limit - 1, 1),
-                    min_decoding_length=max(search.min_length - 1, 0),
-                    no_repeat_ngram_size=search.no_repeat_ngram,
-                    max_input_length=0,
-                )
+                results = self._call([tokens[number] for number in block], search, limit)
                 for number, result in zip(block, results, strict=True):
+                    own = self._limit(search, padded_length(len(tokens[number]), self.max_length))
+                    # A search that went as far as the sentence's own limit could have ended there otherwise.
+                    if own < limit and max(map(len, result.hypotheses)) >= own - 2:
+                        (result,) = self._call([tokens[number]], search, own)
                     rows = [[*(self._ids[piece] for piece in row), END] for row in result.hypotheses]
                     found[number] = rows, result.scores
                 progress(len(block))
         return found
 
-    def _by_limit(self, tokens: list[list[int]], search: SearchSettings) -> dict[int, list[int]]:
-        """Return the numbers of the sentences that are not empty, by their translations' maximum length."""
-        by_limit = {}
-        for number, sentence in enumerate(tokens):
-            if sentence:
-                length = padded_length(len(sentence), self.max_length)
-                by_limit.setdefault(output_limit(search, length, self.max_length), []).append(number)
-        return by_limit
+    def _limit(self, search: SearchSettings, length: int) -> int:
+        return output_limit(search, length, self.max_length)
+
+    def _call(self, tokens: list[list[int]], search: SearchSettings, limit: int) -> list:
+        """Return CTranslate2's results, with all hypotheses of the beam, for sentences of one limit."""
+        return self._model.translate_batch(
+            [[self._written[token] for token in sentence] for sentence in tokens],
+            max_batch_size=BATCH,
+            beam_size=search.beam_size,
+            num_hypotheses=search.beam_size,
+            return_scores=True,
+            length_penalty=search.length_penalty.alpha,
+            # Lengths are here with the end symbol, there without.
+            max_decoding_length=max(limit - 1, 1),
+            min_decoding_length=max(search.min_length - 1, 0),
+            no_repeat_ngram_size=search.no_repeat_ngram,
+            max_input_length=0,
+        )
 
 
 def why_not_searched(search: SearchSettings) -> str | None:
@@ -200,10 +212,11 @@ class Subwords:
         self._processor = sentencepiece.SentencePieceProcessor(str(path))
 
     def __call__(self, texts: list[str]) -> list[list[int]]:
-        return self._processor.encode([one_line(text) for text in texts])
+        # Each by itself: for a list, SentencePiece starts threads, which takes longer than a sentence.
+        return [self._processor.encode(one_line(text)) for text in texts]
 
     def detokenize(self, rows: list[list[int]]) -> list[str]:
-        return self._processor.decode(rows)
+        return [self._processor.decode(row) for row in rows]
 
     @property
     def vocabulary(self) -> list[str]:

@@ -31,7 +31,8 @@ def in_batches(tokens, others: dict, empty: dict, most: int, make: Callable[[int
         empty: tensors `(B, …)` of the outputs' shapes.
         most: int. Maximum number of tokens that the model can take, with the end symbol.
         make: function from a padded length L to a compiled function, which takes `{"source": (R, L), …}`, R
-            one of `ROWS`, and returns outputs `(R, …)`; where their axes are shorter than those of `empty`, the rest stays.
+            one of `ROWS`, and returns outputs `(R, …)`; where their axes are shorter than those of `empty`,
+            the rest stays.
     """
     counts = tf.cast(tokens.row_lengths(), tf.int32)
     if "prefix" in others:

@@ -1,4 +1,4 @@
-"""A translator as a part of a TensorFlow graph: the whole way from texts to texts, and its signatures."""
+"""A translator as part of a TensorFlow graph, from texts to texts, and the signatures of its SavedModel."""
 
 import os
 from collections.abc import Callable

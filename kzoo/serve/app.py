@@ -1,14 +1,18 @@
-"""The server's application: the model's interface, the page, health and metrics; who may ask, and errors."""
+"""The server's application: its routes, which clients may use it, and how errors are answered."""
 
 import ipaddress
 import math
 from collections.abc import Collection
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from urllib.parse import urlsplit
 
-from fastapi import APIRouter, FastAPI, Request, Response
-from fastapi.responses import JSONResponse
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from kzoo.errors import UserError
 from kzoo.serve.batching import Busy
@@ -23,12 +27,12 @@ from kzoo.serve.served import BROKEN, Served
 ELEMENTS = 200_000
 
 
-def create_app(served: Served, hosts: Collection[str] | None = None) -> FastAPI:
+def create_app(served: Served, hosts: Collection[str] | None = None) -> Starlette:
     """Return the application that serves a preset.
 
     Args:
         served: the preset; it starts and stops with the application.
-        hosts: names by which clients may call the server, beside the machine's own; `None`: any.
+        hosts: names by which clients may call the server, in addition to the machine's own; `None`: any.
 
     Example:
 
@@ -42,43 +46,42 @@ def create_app(served: Served, hosts: Collection[str] | None = None) -> FastAPI:
         yield
         await served.stop()
 
-    # The interface is TensorFlow Serving's, and a redirection would go to the host that the client names.
-    app = FastAPI(lifespan=lifespan, openapi_url=None, redirect_slashes=False)
-    for routes in (page_routes, model_routes, operation_routes):
-        app.include_router(routes(served))
-    for kind in (UserError, Busy, HTTPException, Exception):
-        app.add_exception_handler(kind, _refusal)
-    app.add_middleware(BoundedBody, served.limits, most_elements(served), served.beside)
-    app.add_middleware(RefuseOtherPages, hosts)
-    app.add_middleware(Counted, served.metrics)
+    app = Starlette(
+        routes=[*model_routes(served), *page_routes(served), *operation_routes(served)],
+        middleware=[
+            Middleware(Counted, served.metrics),
+            Middleware(RefuseOtherPages, hosts),
+            Middleware(BoundedBody, served.limits, most_elements(served), served.beside),
+        ],
+        exception_handlers=dict.fromkeys((UserError, Busy, HTTPException, Exception), _refusal),
+        lifespan=lifespan,
+    )
+    # TensorFlow Serving does not redirect, and a redirection would go to the host that the client names.
+    app.router.redirect_slashes = False
     return app
 
 
 def most_elements(served: Served) -> int:
     """Return how many elements of JSON a request may have: more where each sentence has many numbers."""
-    shape = served.image_shape or ()
+    shape = served.translator.image_shape or ()
     return ELEMENTS + (served.limits.sentences * math.prod(shape) if image_kind(shape) == "features" else 0)
 
 
-def operation_routes(served: Served) -> APIRouter:
+def operation_routes(served: Served) -> list[Route]:
     """Return the routes for the server's operators: whether it is alive and ready, and its metrics."""
-    router = APIRouter()
 
-    @router.api_route("/healthz", methods=["GET", "HEAD"])
-    async def alive() -> JSONResponse:
+    async def alive(_) -> Response:
         return JSONResponse({"error": BROKEN}, 503) if served.broken else JSONResponse({"status": "alive"})
 
-    @router.api_route("/readyz", methods=["GET", "HEAD"])
-    async def ready() -> JSONResponse:
+    async def ready(_) -> Response:
         if served.ready:
             return JSONResponse({"status": "ready"})
         return JSONResponse({"error": served.readiness}, 503)
 
-    @router.get("/metrics")
-    async def metrics() -> Response:
+    async def metrics(_) -> Response:
         return Response(served.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    return router
+    return [Route("/healthz", alive), Route("/readyz", ready), Route("/metrics", metrics)]
 
 
 async def _refusal(_: Request, error: Exception) -> JSONResponse:
@@ -95,16 +98,16 @@ async def _refusal(_: Request, error: Exception) -> JSONResponse:
 
 
 class RefuseOtherPages:
-    """ASGI middleware that answers 403 to what browsers send for a page of another site.
+    """ASGI middleware that answers 403 to requests from another site's page.
 
-    Browsers send simple requests without asking the server first, even to servers on the user's own machine,
-    and say so, to HTTPS and the machine itself, in a header that pages cannot change. Links are followed:
-    answers to GET change nothing. A page whose own name is made to lead to this server (DNS rebinding) sends
-    that name as Host: it is refused where the names are known.
+    A browser sends a page's simple requests to any server, even to one on the user's own machine. The header
+    Sec-Fetch-Site, which pages cannot change, says that the page is another site's. GET is allowed, because
+    it changes nothing. A page whose name was made to resolve to this server (DNS rebinding) sends that name
+    as Host: it is refused if `hosts` is given.
 
     Args:
         app: the application.
-        hosts: names by which clients may call the server, beside those of the machine itself (`localhost`,
+        hosts: names by which clients may call the server, in addition to the machine's own (`localhost`,
             127.0.0.1, `[::1]`); another site's Origin is then refused, too. `None`: any.
     """
 
@@ -124,15 +127,16 @@ class RefuseOtherPages:
         host, origin = (headers.get(key, b"").decode("latin-1") for key in (b"host", b"origin"))
         if self._hosts is not None:
             if host and not is_loopback(name := host_name(host)) and name not in self._hosts:
-                return f"Host {host[:80]!r} is not this server's: --allow-host NAME lets a proxy's name in"
+                return f"Host {host[:80]!r} is not this server's name; --allow-host NAME allows a proxy's"
             site = origin.partition("://")[2]
             if origin and site != host and host_name(site) not in self._hosts:
-                return f"a page of another site asks: Origin {origin[:80]!r}, Host {host[:80]!r}"
+                return f"the request is from another site's page: Origin {origin[:80]!r}, Host {host[:80]!r}"
         if method not in ("GET", "HEAD") and headers.get(b"sec-fetch-site") == b"cross-site":
-            return "a page of another site asks: only this server's own page may"
+            return "the request is from another site's page; only this server's page may send it"
         return None
 
 
+@lru_cache(1000)
 def host_name(host: str) -> str:
     """Return the name in a Host header, without port; `""` where there is none."""
     try:
@@ -141,6 +145,7 @@ def host_name(host: str) -> str:
         return ""
 
 
+@lru_cache(1000)
 def is_loopback(name: str) -> bool:
     """Return whether a host's name or address is of the machine itself."""
     try:

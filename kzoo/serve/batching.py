@@ -2,18 +2,18 @@
 
 import asyncio
 import contextlib
-import functools
 import logging
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kzoo.serve.metrics import Metrics
 
 log = logging.getLogger("kzoo.serve")
 
-LANES = (False, True)  # the usual batches and checks, and the slow ones
 FEW = 16  # rows of a request, for which the last quarter of the queue is kept
 STOPPING = "the server is stopping: try again later"
 
@@ -22,22 +22,39 @@ class Busy(Exception):
     """Too many rows are waiting, or the server is stopping: try again later."""
 
 
-@dataclass(frozen=True)
+class Asked:
+    """A request whose rows wait: the results so far, and the future that gets all of them."""
+
+    def __init__(self, count: int):
+        self.results, self.left = [None] * count, count
+        self.answer = asyncio.get_running_loop().create_future()
+
+    def put(self, place: int, result):
+        """Store one row's result; an error is the whole request's."""
+        self.results[place], self.left = result, self.left - 1
+        if self.answer.done():  # failed, or cancelled: its client has gone
+            return
+        if isinstance(result, Exception):
+            self.answer.set_exception(result)
+        elif not self.left:
+            self.answer.set_result(self.results)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Waiting:
-    """A waiting row: which batches it may join, which request it is from, and where its result goes.
+    """A waiting row: which batches it may join, and its place among its request's rows.
 
     Args:
-        place: int. Its number among the request's rows.
         turn: int. Rows with a lower one go first.
+        arrived: float. When, in seconds of the monotonic clock.
     """
 
     key: Hashable
     row: object
-    request: object
+    request: Asked
     place: int
     turn: int
     arrived: float
-    result: asyncio.Future = field(default_factory=asyncio.Future)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,21 +63,17 @@ class Call:
 
     function: Callable
     args: tuple
-
-    def __call__(self, rows: list) -> list:
-        """Return the call's result as the one row's."""
-        return [self.function(*self.args)]
+    slow: bool = True
 
 
 class Batcher:
-    """A queue of rows, and the threads that the model runs in.
+    """A queue of rows, and the threads that run the model.
 
     Rows of one key go into batches. Requests take turns: a batch takes the first waiting row of each before
-    the second of any, so that a request with many rows does not hold up the others. While the model runs,
-    rows gather; when a thread is free, a batch starts as soon as one is full or the oldest row has waited
-    long enough. The function pads batches to a few sizes: a batch takes as many rows as fill one of them, or
-    nearly. Slow batches, and other calls, run one at a time: in a thread of their own, which no other batch
-    waits for, if there are several.
+    the second of any, so that a request with many rows does not hold up the others. A free thread takes what
+    waits, as soon as a batch is full or the oldest row has waited long enough. The function pads batches to a
+    few sizes: a batch takes as many rows as fill one of them, or nearly. Slow batches, and other calls, run
+    one at a time: in a thread of their own, which no other batch waits for, if there are several.
 
     Args:
         function: called in a thread with a key and a list of rows; returns a result for each row.
@@ -87,38 +100,53 @@ class Batcher:
         self._function, self._sizes, self._max_wait = function, sizes, max_wait
         self._most_waiting, self._metrics, self.threads = most_waiting, metrics, threads
         self._slow = slow
+        metrics.queue.set_function(lambda: self.waiting)
         self._queue: list[Waiting] = []
-        self._turns = dict.fromkeys(LANES, 0)  # of the last row that went into a batch
-        self._elsewhere = 0  # rows that wait outside the queue
-        self._working = set()
+        self._preparing = 0  # rows of requests that are being checked, and of calls
+        # The queue is changed by the event loop and by the model's threads, which wait for rows of a lane:
+        # the usual ones (False) and the slow ones (True), or both.
+        lock = threading.Lock()
+        usual = threading.Condition(lock)
+        self._arrivals = {False: usual, True: threading.Condition(lock) if threads > 1 else usual}
+        self._turns = dict.fromkeys(self._arrivals, 0)  # of the last row that went into a batch
 
     def start(self):
-        """Begin to form batches, in the running event loop."""
-        self._stopping = False
-        self._arrivals = {slow: asyncio.Event() for slow in LANES}
-        self._free = {slow: asyncio.Semaphore(1 if slow else self.threads) for slow in LANES}
-        usual = ThreadPoolExecutor(self.threads, "model")
-        alone = ThreadPoolExecutor(1, "model") if self.threads > 1 else usual
-        self._model_threads = {False: usual, True: alone}
-        self._check_threads = {large: ThreadPoolExecutor(1, "checks") for large in LANES}
-        self._forming = [asyncio.create_task(self._form_batches(slow)) for slow in LANES]
+        """Start the threads; results go to the running event loop."""
+        self._loop = asyncio.get_running_loop()
+        self._stopping = self._stopped = False
+        self._checks = ThreadPoolExecutor(1, "checks")
+        lanes = [(False,)] * self.threads + [(True,)] if self.threads > 1 else [(False, True)]
+        self._threads = [
+            threading.Thread(target=self._work, args=(lane,), name=f"model_{number}", daemon=True)
+            for number, lane in enumerate(lanes)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def give_up(self):
         """Refuse the rows that wait, and all that come, with `Busy`; running batches are finished."""
         self._stopping = True
-        self._refuse(self._queue)
-        self._queue.clear()
-        self._count_waiting()
+        with self._arrivals[False]:
+            refused, self._queue = self._queue, []
+        for waiting in refused:
+            waiting.request.put(waiting.place, Busy(STOPPING))
 
     async def stop(self):
         """Wait for the running batches; rows still waiting are `Busy`."""
         self.give_up()
-        for forming in self._forming:
-            forming.cancel()
-        await asyncio.gather(*self._forming, return_exceptions=True)
-        await asyncio.gather(*self._working)
-        for threads in (*self._model_threads.values(), *self._check_threads.values()):
-            await asyncio.to_thread(threads.shutdown, cancel_futures=True)
+        self._stopped = True
+        for arrival in self._arrivals.values():
+            with arrival:
+                arrival.notify_all()
+        for thread in self._threads:
+            await asyncio.to_thread(thread.join)
+        await asyncio.to_thread(self._checks.shutdown, cancel_futures=True)
+
+    @property
+    def waiting(self) -> int:
+        """The number of rows that wait, are checked, or belong to calls."""
+        # The rows of calls are counted until the calls are done.
+        return sum(not isinstance(one.key, Call) for one in self._queue) + self._preparing
 
     @contextlib.contextmanager
     def room(self, count: int) -> Iterator[None]:
@@ -128,13 +156,11 @@ class Batcher:
             Busy: there is no room for them, or the server is stopping.
         """
         self._check_room(count)
-        self._elsewhere += count
-        self._count_waiting()
+        self._preparing += count
         try:
             yield
         finally:
-            self._elsewhere -= count
-            self._count_waiting()
+            self._preparing -= count
 
     async def submit(self, rows: list[tuple[Hashable, object]]) -> list:
         """Return the result of each of a request's rows, given as keys and rows.
@@ -147,26 +173,6 @@ class Batcher:
         self._check_room(len(rows))
         return await self._results(rows)
 
-    async def _results(self, rows: list[tuple[Hashable, object]]) -> list:
-        request, now = object(), asyncio.get_running_loop().time()
-        waiting = [
-            Waiting(key, row, request, place, self._turns[self._is_slow(key)] + place, now)
-            for place, (key, row) in enumerate(rows, 1)
-        ]
-        self._queue.extend(waiting)
-        self._queue.sort(key=lambda one: (one.turn, one.place))
-        self._count_waiting()
-        for arrival in self._arrivals.values():
-            arrival.set()
-        try:
-            return await asyncio.gather(*(one.result for one in waiting))
-        except BaseException:
-            for one in waiting:
-                one.result.cancel()
-            self._queue = [one for one in self._queue if one.request is not request]
-            self._count_waiting()
-            raise
-
     async def run(self, function: Callable, *args, rows: int = 1):
         """Return `function(*args)`, which takes `rows` rows, called in a model's thread as a slow batch.
 
@@ -174,78 +180,82 @@ class Batcher:
             Busy: there is no room for them, or the server is stopping.
         """
         with self.room(rows):
-            (result,) = await self._results([(Call(function, args), None)])
-            return result
+            return (await self._results([(Call(function, args), None)]))[0]
 
     async def in_model_thread(self, function: Callable, *args):
         """Return `function(*args)`, called in a model's thread, however full the queue is: for the server."""
-        return await asyncio.get_running_loop().run_in_executor(self._model_threads[False], function, *args)
+        return (await self._results([(Call(function, args, slow=False), None)]))[0]
 
-    async def beside(self, function: Callable, *args, large: bool = False):
-        """Return `function(*args)`, called in a thread other than the model's: for checking requests.
-
-        What is large is done one at a time, in a thread of its own: small requests do not wait for it.
-        """
-        return await asyncio.get_running_loop().run_in_executor(self._check_threads[large], function, *args)
+    async def beside(self, function: Callable, *args):
+        """Return `function(*args)`, called in a thread other than the model's, one at a time."""
+        return await self._loop.run_in_executor(self._checks, function, *args)
 
     def _check_room(self, count: int):
         if self._stopping:
             raise Busy(STOPPING)
         most = self._most_waiting if count <= FEW else self._most_waiting * 3 // 4
-        if self._waiting() + count > most:
+        if self.waiting + count > most:
             raise Busy(f"the queue has no room for {count:,} more now: try again later")
 
-    def _waiting(self) -> int:
-        # The rows of calls are counted elsewhere, until the calls are done.
-        return sum(not isinstance(one.key, Call) for one in self._queue) + self._elsewhere
-
-    def _count_waiting(self):
-        self._metrics.queue.set(self._waiting())
-
-    def _sizes_of(self, key: Hashable) -> Sequence[int]:
-        return (1,) if isinstance(key, Call) else self._sizes(key)
+    async def _results(self, rows: list[tuple[Hashable, object]]) -> list:
+        if not rows:
+            return []
+        request, now, lanes = Asked(len(rows)), time.monotonic(), [self._is_slow(key) for key, _ in rows]
+        with self._arrivals[False]:
+            self._queue += [
+                Waiting(key, row, request, place, self._turns[lane] + 1 + place, now)
+                for place, ((key, row), lane) in enumerate(zip(rows, lanes, strict=True))
+            ]
+            self._queue.sort(key=lambda one: (one.turn, one.place))
+            for lane, count in Counter(lanes).items():
+                self._arrivals[lane].notify(count)
+        try:
+            return await request.answer
+        finally:
+            if request.left:
+                self._leave(request)
 
     def _is_slow(self, key: Hashable) -> bool:
-        return isinstance(key, Call) or self._slow(key)
+        return key.slow if isinstance(key, Call) else self._slow(key)
 
-    async def _form_batches(self, slow: bool):
-        while True:
-            await self._free[slow].acquire()
-            batch = self._take(await self._next_key(slow), slow)
-            work = asyncio.create_task(self._work(batch, slow))
-            self._working.add(work)
-            work.add_done_callback(self._working.discard)
+    def _work(self, lanes: tuple[bool, ...]):
+        """Run batches of some lanes until the end."""
+        while batch := self._next_batch(lanes):
+            if not isinstance(batch[0].key, Call):
+                self._metrics.batches.observe(len(batch))
+            self._loop.call_soon_threadsafe(_deliver, self._computed(batch))
 
-    async def _next_key(self, slow: bool) -> Hashable:
-        """Wait until the first row has waited long enough, or a key's rows fill a batch; return the key."""
-        loop = asyncio.get_running_loop()
-        while True:
-            self._arrivals[slow].clear()  # before counting, so that later arrivals are noticed
-            left = None  # without rows, however long it takes
-            mine = [waiting for waiting in self._queue if self._is_slow(waiting.key) == slow]
-            if mine:
-                left = min(waiting.arrived for waiting in mine) + self._max_wait - loop.time()
-                if left <= 0:
-                    return mine[0].key
-                counts = Counter(waiting.key for waiting in mine)
-                full = [key for key, count in counts.items() if count >= self._sizes_of(key)[-1]]
-                if full:
-                    return full[0]
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(left):
-                    await self._arrivals[slow].wait()
+    def _next_batch(self, lanes: tuple[bool, ...]) -> list[Waiting]:
+        """Wait until the first row has waited long enough, or a key's rows fill a batch; none at the end."""
+        arrival = self._arrivals[lanes[0]]
+        with arrival:
+            while not self._stopped:
+                left = None  # without rows, however long it takes
+                mine = [waiting for waiting in self._queue if self._is_slow(waiting.key) in lanes]
+                if mine:
+                    left = min(waiting.arrived for waiting in mine) + self._max_wait - time.monotonic()
+                    counts = Counter(waiting.key for waiting in mine)
+                    full = (key for key, count in counts.items() if count >= self._sizes_of(key)[-1])
+                    key = mine[0].key if left <= 0 else next(full, None)
+                    if key is not None:
+                        return self._take(key, counts[key], lanes)
+                arrival.wait(left)
+        return []
 
-    def _take(self, key: Hashable, slow: bool) -> list[Waiting]:
-        """Remove a key's first rows from the queue."""
-        size = self._size(sum(waiting.key == key for waiting in self._queue), self._sizes_of(key))
+    def _take(self, key: Hashable, count: int, lanes: tuple[bool, ...]) -> list[Waiting]:
+        """Remove a batch of a key's first rows, of which `count` wait, from the queue."""
+        size = self._size(count, self._sizes_of(key))
         batch, others = [], []
         for waiting in self._queue:
             mine = waiting.key == key and len(batch) < size
             (batch if mine else others).append(waiting)
         self._queue = others
-        self._turns[slow] = max(self._turns[slow], batch[-1].turn)
-        self._count_waiting()
+        for lane in lanes:
+            self._turns[lane] = max(self._turns[lane], batch[-1].turn)
         return batch
+
+    def _sizes_of(self, key: Hashable) -> Sequence[int]:
+        return (1,) if isinstance(key, Call) else self._sizes(key)
 
     def _size(self, count: int, sizes: Sequence[int]) -> int:
         """Return how many of `count` rows make a batch."""
@@ -254,41 +264,30 @@ class Batcher:
         nearly = [size for size in sizes if count < size <= count * 4 / 3]
         return count if nearly else max(size for size in sizes if size <= count)
 
-    async def _work(self, batch: list[Waiting], slow: bool):
-        if not isinstance(batch[0].key, Call):
-            self._metrics.batches.observe(len(batch))
+    def _computed(self, batch: list[Waiting]) -> list[tuple[Waiting, object]]:
+        """Return the rows with their results. If the batch fails, each request is tried alone."""
+        key = batch[0].key
         try:
-            await self._answer(batch, self._model_threads[slow])
-        finally:
-            self._free[slow].release()
-            self._refuse(batch)
-
-    async def _answer(self, batch: list[Waiting], threads: ThreadPoolExecutor):
-        """Give each row of a batch its result. If the batch fails, each request is tried alone."""
-        key, rows = batch[0].key, [waiting.row for waiting in batch]
-        function = key if isinstance(key, Call) else functools.partial(self._function, key)
-        try:
-            results = await asyncio.get_running_loop().run_in_executor(threads, function, rows)
+            if isinstance(key, Call):
+                return [(batch[0], key.function(*key.args))]
+            results = self._function(key, [waiting.row for waiting in batch])
+            return list(zip(batch, results, strict=True))
         except Exception as error:
-            requests = {waiting.request: [] for waiting in batch}
+            requests = {}
+            for waiting in batch:
+                requests.setdefault(waiting.request, []).append(waiting)
             if len(requests) > 1:
-                for waiting in batch:
-                    requests[waiting.request].append(waiting)
-                for alone in requests.values():
-                    await self._answer(alone, threads)
-                return
+                return [pair for alone in requests.values() for pair in self._computed(alone)]
             log.warning("a batch of %d failed", len(batch), exc_info=error)
-            results = [error] * len(batch)
-        for waiting, result in zip(batch, results, strict=True):
-            if waiting.result.done():  # cancelled: its client has gone
-                continue
-            if isinstance(result, Exception):
-                waiting.result.set_exception(result)
-            else:
-                waiting.result.set_result(result)
+            self._leave(batch[0].request)
+            return [(waiting, error) for waiting in batch]
 
-    def _refuse(self, rows):
-        """Tell the clients whose rows got no result that the server is stopping."""
-        for waiting in rows:
-            if not waiting.result.done():
-                waiting.result.set_exception(Busy(STOPPING))
+    def _leave(self, request: Asked):
+        """Remove a request's rows from the queue."""
+        with self._arrivals[False]:
+            self._queue = [waiting for waiting in self._queue if waiting.request is not request]
+
+
+def _deliver(results: list[tuple[Waiting, object]]):
+    for waiting, result in results:
+        waiting.request.put(waiting.place, result)

@@ -1,10 +1,12 @@
-"""Requests' bodies, read before anything else: unpacked, and limited in size and time; clients that leave."""
+"""Reads requests' bodies: unpacks them, limits their size and time, and notices clients that leave."""
 
 import asyncio
 import contextlib
 import zlib
 from collections.abc import Callable, Iterator
 
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from kzoo.serve.batching import STOPPING
@@ -12,26 +14,10 @@ from kzoo.serve.limits import Limits
 
 SLOWEST = 100_000  # bytes a second
 PART = 2**16  # bytes of a body that are looked at in one go
-LONGEST_WAIT = 0.25  # seconds: of a stall of the server, no more counts as waiting for a client
+LONGEST_WAIT = 0.25  # seconds: of a stall of the server, no more is counted as the client's delay
 RETRY_SECONDS = 1  # what clients are told to wait that come at a busy time
-READ_SECONDS = 10  # how long what a refused client still sends is read
-CLIENT_GONE = 499  # not an HTTP status, but what servers count when the client did not wait for the answer
-
-
-class Refused(Exception):
-    """A request is not taken.
-
-    Args:
-        status: int. HTTP's.
-        reason: str. For the client.
-    """
-
-    def __init__(self, status: int, reason: str):
-        self.status, self.reason = status, reason
-
-
-class Disconnected(Exception):
-    """The client has left before its body was read."""
+READ_SECONDS = 10  # for which a refused client's body is still read
+CLIENT_GONE = 499  # nginx's status for a client that did not wait for the answer
 
 
 class BoundedBody:
@@ -67,10 +53,10 @@ class BoundedBody:
                 body = await self._whole(dict(scope["headers"]), incoming, take)
                 await self._answer(body, scope, receive, send)
             return
-        except Disconnected:
+        except ClientDisconnect:
             return
-        except Refused as refused:
-            reason, status = refused.reason, refused.status
+        except HTTPException as refused:
+            reason, status = refused.detail, refused.status_code
         # What has been read of the body is no longer in memory.
         rest = receive if incoming.more else None
         await refuse(reason, status, scope, rest, send, self.limits.read_seconds)
@@ -79,50 +65,52 @@ class BoundedBody:
         """Let the application answer, as long as the client is there.
 
         Raises:
-            Refused: the server is stopping, and did not wait any longer.
+            HTTPException: the server is stopping, and did not wait any longer.
         """
-        begun, body_left = False, True
+        begun = gone = False
+        working = asyncio.current_task()
 
         async def replay():
-            nonlocal body_left
-            if body_left:
-                body_left = False
-                return {"type": "http.request", "body": body, "more_body": False}
-            return await asyncio.shield(gone)
+            return {"type": "http.request", "body": body, "more_body": False}
 
         async def noted_send(message):
             nonlocal begun
             begun = True
             await send(message)
 
-        gone = asyncio.ensure_future(_disconnection(receive))
-        working = asyncio.ensure_future(self.app(scope, replay, noted_send))
+        async def watch():
+            nonlocal gone
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            gone = not begun
+            if gone:
+                working.cancel()
+
+        watching = asyncio.create_task(watch())
         try:
-            await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
-            if begun or working.done():
-                await working
-            else:
-                await Response(status_code=CLIENT_GONE)(scope, receive, send)  # for the metrics
+            await self.app(scope, replay, noted_send)
         except asyncio.CancelledError:  # uvicorn would answer it with an unexplained 500, and log a traceback
             if begun:
                 raise
-            raise Refused(503, STOPPING) from None
+            if not gone:
+                raise HTTPException(503, STOPPING) from None
+            working.uncancel()
+            await Response(status_code=CLIENT_GONE)(scope, receive, send)  # for the metrics
         finally:
-            working.cancel()
-            gone.cancel()
+            watching.cancel()
 
     @contextlib.contextmanager
     def _room(self) -> Iterator[Callable[[int], None]]:
         """Yield a function that takes a number of bytes of what all bodies may have; the end gives them back.
 
-        The function raises `Refused` where too few are left.
+        The function raises `HTTPException` where too few are left.
         """
         taken = 0
 
         def take(count: int):
             nonlocal taken
             if self._held + count > self.limits.bodies:
-                raise Refused(503, "the server holds too many other requests: try again later")
+                raise HTTPException(503, "the server holds too many other requests: try again later")
             taken += count
             self._held += count
 
@@ -137,8 +125,8 @@ class BoundedBody:
         """Return the body, unpacked; `take` is called with the numbers of bytes that it needs.
 
         Raises:
-            Refused: it is too large, too slow, or not what its headers say; there is no room for it.
-            Disconnected: the client has left.
+            HTTPException: it is too large, too slow, or not what its headers say; there is no room for it.
+            ClientDisconnect: the client has left.
         """
         body, declared = bytearray(), headers.get(b"content-length", b"0")
         if declared.isdigit():
@@ -150,13 +138,13 @@ class BoundedBody:
             body += chunk
         encoding = headers.get(b"content-encoding", b"identity").strip().lower()
         if encoding not in (b"identity", b"gzip"):
-            raise Refused(415, f"Content-Encoding {encoding.decode('latin-1')}: only gzip is unpacked")
+            raise HTTPException(415, f"Content-Encoding {encoding.decode('latin-1')}: only gzip is unpacked")
         body = bytes(body)
         if encoding == b"identity":
             if len(body) > self.elements:
-                await self._beside(self._check_elements, body)
+                await self._beside(self._check_elements, body, size=len(body))
             return body
-        plain = await self._beside(self._unpacked, body, large=True)
+        plain = await self._beside(self._unpacked, body, size=self.limits.body)
         take(len(plain))
         return plain
 
@@ -168,21 +156,22 @@ class BoundedBody:
 
     def _check_size(self, size: int):
         if size > self.limits.body:
-            raise Refused(413, f"the body is larger than {self.limits.body:,} bytes")
+            raise HTTPException(413, f"the body is larger than {self.limits.body:,} bytes")
 
     def _check_elements(self, body: bytes):
         # All keys, and all values but the first, follow one of these; they may be in a text, too. In parts,
         # between which the event loop has its turn: 8 MiB at once would hold it up for 20 ms.
         parts = (body[start : start + PART] for start in range(0, len(body), PART))
         if sum(len(part) - len(part.translate(None, b",[{")) for part in parts) > self.elements:
-            raise Refused(400, f"the body has more than {self.elements:,} elements: send fewer in a request")
+            reason = f"the body has more than {self.elements:,} elements: send fewer in a request"
+            raise HTTPException(400, reason)
 
 
 class Incoming:
-    """A body that arrives in chunks, from a client that has so much time for it.
+    """A body that arrives in chunks, within a time limit.
 
-    What counts is how long the server waits for the client: not what it does meanwhile, nor what holds it
-    up. Each chunk brings the time that it takes at the slowest rate.
+    Only the time that the server waits for the client is counted, not its own work or stalls. Each chunk adds
+    the time that it takes at the slowest rate.
 
     Args:
         receive: the request's, as in ASGI.
@@ -197,15 +186,15 @@ class Incoming:
         """Return the next chunk; `more` says whether others follow.
 
         Raises:
-            Refused: the client is too slow.
-            Disconnected: it has left.
+            HTTPException: the client is too slow.
+            ClientDisconnect: it has left.
         """
         now, waited = asyncio.get_running_loop().time, 0.0
         receiving = asyncio.ensure_future(self._receive())
         while not receiving.done():
             if waited >= self._left:
                 receiving.cancel()
-                raise Refused(408, f"the body did not arrive within {self._seconds:g} seconds")
+                raise HTTPException(408, f"the body did not arrive within {self._seconds:g} seconds")
             begin, part = now(), min(LONGEST_WAIT, self._left - waited)
             # Where the server was held up, this finds what came meanwhile, however late it is.
             await asyncio.wait((receiving,), timeout=part)
@@ -213,7 +202,7 @@ class Incoming:
         message = receiving.result()
         if message["type"] == "http.disconnect":
             self.more = False
-            raise Disconnected
+            raise ClientDisconnect
         chunk, self.more = message.get("body", b""), message.get("more_body", False)
         self._left = min(self._seconds, self._left - waited + len(chunk) / SLOWEST)
         return chunk
@@ -223,7 +212,7 @@ def unzipped(body: bytes, most: int) -> bytes:
     """Return the first `most` bytes of what a gzip body holds.
 
     Raises:
-        Refused: it is not gzip, not whole, or has several members.
+        HTTPException: it is not gzip, not whole, or has several members.
     """
     reader = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     try:
@@ -232,7 +221,7 @@ def unzipped(body: bytes, most: int) -> bytes:
         plain = b""
     # Nor is more than one member read: a body of many small ones would take minutes.
     if len(plain) < most and (not reader.eof or reader.unused_data):
-        raise Refused(400, "the body is not the one whole gzip that its Content-Encoding promises")
+        raise HTTPException(400, "the body is not the one whole gzip that its Content-Encoding promises")
     return plain
 
 
@@ -260,9 +249,3 @@ async def refuse(reason: str, status: int, scope, receive, send, seconds: float 
                 while (await receive()).get("more_body", False):
                     pass
     await send({"type": "http.response.body", "body": b""})
-
-
-async def _disconnection(receive) -> dict:
-    while (message := await receive())["type"] != "http.disconnect":
-        pass
-    return message

@@ -5,9 +5,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kzoo.decoding import SearchSettings
-from kzoo.decoding.search_settings import padded_length
 from kzoo.engine.translator import CTranslate2Translator
-from kzoo.serve.shapes import read_tokens
+from kzoo.serve.limits import Direction, read_tokens
 from kzoo.text.texts import Hypothesis
 
 if TYPE_CHECKING:  # which takes seconds to import
@@ -44,17 +43,13 @@ class EngineSearch:
         return key[2]
 
     def rows(
-        self, sentences: list[str], ways: list[tuple], images: Sequence, prefixes: list[str]
+        self, sentences: list[str], directions: list[Direction], images: Sequence, prefixes: list[str]
     ) -> list[tuple[tuple, object]]:
         """Return the key of each sentence's batches, and its row: its tokens, or what Keras reads."""
         tokens = read_tokens(self.translator.source_tokenizer, sentences, self.max_length)
-        keys = (
-            (way, padded_length(len(row), self.max_length)) for way, row in zip(ways, tokens, strict=True)
-        )
-        each = zip(keys, sentences, tokens, images, prefixes, strict=True)
         return [
-            ((*key, bool(prefix)), (text, image, prefix) if prefix else row)
-            for key, text, row, image, prefix in each
+            ((one, self.translator.together(len(row)), bool(prefix)), (text, None, prefix) if prefix else row)
+            for one, text, row, prefix in zip(directions, sentences, tokens, prefixes, strict=True)
         ]
 
     def search(self, key: tuple, rows: list) -> list[list[Hypothesis]]:

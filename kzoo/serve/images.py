@@ -11,7 +11,8 @@ from kzoo.errors import UserError
 # A PNG of a few kilobytes can hold a picture that takes gigabytes; a camera's has 24 million pixels.
 MOST_PIXELS = 32_000_000
 LONGEST_SIDE = 65_500  # JPEG's own; strips of one row or column take many times the memory of their pixels
-# A progressive JPEG goes over its pixels again and again, in a few bytes each time; ten times are common.
+# A progressive JPEG stores its pixels in several scans, usually ten. Each costs a pass over all pixels, and
+# may have only a few bytes.
 MOST_SCANS, SCAN = 100, b"\xff\xda"
 HEADER_READERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -62,7 +63,9 @@ def _pixels(image, number: int) -> int:
     if not isinstance(image, bytes):
         raise UserError(f"image {number} is not the bytes of a JPEG or PNG file, which this model reads")
     if image.startswith(b"\xff\xd8") and image.count(SCAN) > MOST_SCANS:
-        raise UserError(f"image {number} is a JPEG of more than {MOST_SCANS} scans: save it anew")
+        raise UserError(
+            f"image {number} is a JPEG of more than {MOST_SCANS} scans: save it as a baseline JPEG"
+        )
     try:
         with Image.open(io.BytesIO(image), formats=("JPEG", "PNG")) as header:
             width, height = header.size
@@ -73,7 +76,9 @@ def _pixels(image, number: int) -> int:
     except Exception:  # Pillow's readers may raise any error on a broken file
         raise UserError(f"image {number} is neither a JPEG nor a PNG that can be read") from None
     if max(width, height) > LONGEST_SIDE:
-        raise UserError(f"image {number} is {width:,} × {height:,}: cut it to a picture")
+        raise UserError(
+            f"image {number} is {width:,} × {height:,} pixels; at most {LONGEST_SIDE:,} a side are allowed"
+        )
     return width * height
 
 

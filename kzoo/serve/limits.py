@@ -1,9 +1,17 @@
 """What a request may ask for: its size, its characters, its languages; each error is one line."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from kzoo.errors import UserError
 from kzoo.text.texts import check_encodable
+
+Direction = tuple[str | None, str | None]  # source and target language; `None` where a preset names none
+
+MAX_BATCH = 64  # sentences
+# Texts that are tokenized before their lengths are checked: 256 texts within the limit on characters took
+# seconds. Each call of Keras's tokenizer costs half a millisecond.
+TOGETHER = 16
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,31 @@ class Limits:
             check_encodable(text, number)
 
 
+def read_tokens(tokenizer: Callable, texts: list, most: int) -> list[list[int]]:
+    """Return the token ids of each text.
+
+    A SavedModel silently cuts sentences that are too long for its model; a server can report them.
+
+    Args:
+        tokenizer: function of a list of texts.
+        texts: list.
+        most: int. Maximum tokens that the model can read, with the end symbol.
+
+    Raises:
+        UserError: names the first sentence that is too long for the model.
+    """
+    tokens = []
+    for start in range(0, len(texts), TOGETHER):
+        for sentence in tokenizer(texts[start : start + TOGETHER]):
+            tokens.append(sentence)
+            if len(sentence) >= most:
+                raise UserError(
+                    f"sentence {len(tokens)} has {len(sentence):,} subwords, the model reads at most "
+                    f"{most - 1}: split it"
+                )
+    return tokens
+
+
 def check_language(code: str | None, languages: list[str], called: str = "language"):
     """Reject a code that is not one of a multilingual preset's languages.
 
@@ -64,34 +97,31 @@ def check_language(code: str | None, languages: list[str], called: str = "langua
     raise UserError(f"{called} {wrong}: this model knows {', '.join(languages)}")
 
 
-def directions(
-    languages: list[str | None],
-    multilingual: bool,
+def checked_directions(
+    translator,
     count: int,
     source: str | list[str] | None,
     target: str | list[str] | None,
-) -> list[tuple[str | None, str | None]]:
-    """Return the source and the target language of each sentence, `None` where there is no choice.
+) -> list[Direction]:
+    """Return the direction of each sentence.
 
     Args:
-        languages: codes of the model's languages; for a model of one direction, the source and the target.
-        multilingual: bool. Whether a request chooses among them.
+        translator: of one direction, or of many, among which a request chooses.
         count: int. Number of sentences.
         source, target: a code, a list with one for each sentence, or `None`.
 
     Raises:
         UserError: the model lacks a language, or there are not as many languages as sentences.
     """
-    columns = []
+    columns, languages = [], translator.languages
     for index, (called, given) in enumerate((("source_language", source), ("target_language", target))):
         codes = given if isinstance(given, list) else [given] * count
         if len(codes) != count:
             raise UserError(f"{count:,} sentences but {len(codes):,} of {called}: one for each is needed")
-        own = None if multilingual else languages[index]
         for code in set(codes):
-            if multilingual:
+            if translator.multilingual:
                 check_language(code, languages, called)
-            elif None not in (code, own) and code != own:
-                raise UserError(f"{called} is {own} in this model, not {code[:40]!r}")
-        columns.append(codes if multilingual else [None] * count)
+            elif None not in (code, languages[index]) and code != languages[index]:
+                raise UserError(f"{called} is {languages[index]} in this model, not {code[:40]!r}")
+        columns.append(codes if translator.multilingual else [languages[index]] * count)
     return list(zip(*columns, strict=True))

@@ -1,4 +1,4 @@
-"""The page to try a preset: its files, the two calls that their script makes, the attention that it draws."""
+"""The page to try a preset: its files, the two requests of its script, the attention that it draws."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
-from fastapi import APIRouter, Request, Response
-from fastapi.responses import JSONResponse
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from kzoo.errors import UserError
 from kzoo.presets.description import direction_key
 from kzoo.serve.about import CARD, bitmaps, card, examples, low_scores, seen_characters
 from kzoo.serve.batching import Busy
 from kzoo.serve.images import image_kind
+from kzoo.serve.limits import Direction, checked_directions
 from kzoo.serve.requests import PageRequest, read_page_request
 from kzoo.serve.served import Served
 
@@ -22,8 +24,6 @@ if TYPE_CHECKING:  # Keras is not imported for CTranslate2
     from kzoo.models import Translator
 
 log = logging.getLogger("kzoo.serve")
-
-Languages = tuple[str | None, str | None]  # of the sentence and of its translation
 
 FOLDER = Path(__file__).with_name("page_files")
 FILES = (
@@ -43,7 +43,7 @@ HEADERS = {
 # Above these, a browser takes seconds to draw, and the answer has megabytes.
 MOST_CELLS = 6_000
 MOST_WEIGHTS = 150_000
-LOADING = "the model that draws it is being prepared: translate again in a minute"
+LOADING = "the model that computes it is being prepared: translate again in a minute"
 # Axes over which weights are averaged, until they are few enough, and what the page then says.
 MEANS = (
     ((), ""),
@@ -52,42 +52,42 @@ MEANS = (
 )
 
 
-def page_routes(served: Served) -> APIRouter:
+def page_routes(served: Served) -> list[Route]:
     """Return the routes of `/` and of `/page/…`.
 
     Args:
         served: the `Served` preset.
     """
-    router = APIRouter()
-    for path, name, media_type in FILES:
-        router.add_api_route(path, file_route(FOLDER / name, media_type))
+    routes = [Route(path, file_answer(FOLDER / name, media_type)) for path, name, media_type in FILES]
     said = {"card": card(served.folder), "examples": examples(served.folder, served.translator)}
     if said["card"].get("introduction"):
-        router.add_api_route("/page/card", file_route(served.folder / CARD, "text/plain"))
-    low = low_scores(served.folder, served.length_penalty)
+        routes.append(Route("/page/card", file_answer(served.folder / CARD, "text/plain")))
+    low = low_scores(served.folder, served.settings.length_penalty)
     glyphs = bitmaps(served.translator)  # now: on JAX, a running search owns the weights
 
-    @router.get("/page/about")
-    async def about_route() -> JSONResponse:
+    async def about_route(_) -> Response:
         return JSONResponse(about(served) | said)
 
-    @router.post("/page/translate")
     async def translate_route(request: Request) -> Response:
-        asked = await served.beside(read_page_request, await request.body())
+        body = await request.body()
+        asked = await served.beside(read_page_request, body, size=len(body))
         answer = await translated(served, asked)
-        answer["low_score"] = low.get(direction_key(*way(served, asked)))
+        languages = asked.source_language, asked.target_language
+        (direction,) = checked_directions(served.translator, 1, *languages)
+        answer["low_score"] = low.get(direction_key(*direction))
         if glyphs is not None:
             answer["characters"] = seen_characters(served.translator, glyphs, asked.text)
         return Response(msgspec.json.encode(answer), media_type="application/json")
 
-    return router
+    translate = Route("/page/translate", translate_route, methods=["POST"])
+    return [*routes, Route("/page/about", about_route), translate]
 
 
-def file_route(path: Path, media_type: str) -> Callable[[], Awaitable[Response]]:
+def file_answer(path: Path, media_type: str) -> Callable[[Request], Awaitable[Response]]:
     """Return a handler that answers with a file as it is now."""
     content = path.read_bytes()
 
-    async def answer() -> Response:
+    async def answer(_) -> Response:
         return Response(content, headers=HEADERS, media_type=media_type)
 
     return answer
@@ -98,26 +98,21 @@ def about(served: Served) -> dict:
     limits = {
         "characters": served.limits.characters,
         "body": served.limits.body,
-        "n": served.beam_size,
+        "n": served.settings.beam_size,
         "tokens": served.max_length - 1,
     }
-    source, target = (None, None) if served.multilingual else served.languages
+    source, target = (None, None) if served.translator.multilingual else served.translator.languages
     return {
         "name": served.name,
         "version": served.version,
-        "languages": served.languages if served.multilingual else None,
+        "languages": served.translator.languages if served.translator.multilingual else None,
         "source": source,
         "target": target,
-        "image": image_kind(served.image_shape),
+        "image": image_kind(served.translator.image_shape),
         "attention": kinds(served.translator),
         "limits": limits,
         "readiness": served.readiness,
     }
-
-
-def way(served: Served, asked: PageRequest) -> Languages:
-    """Return the languages that a request translates between."""
-    return (asked.source_language, asked.target_language) if served.multilingual else tuple(served.languages)
 
 
 async def translated(served: Served, asked: PageRequest) -> dict:
@@ -167,7 +162,7 @@ def kinds(translator: "Translator") -> list[str]:
 
 
 def drawn_attention(
-    translator: "Translator", text: str, translation: str, languages: Languages, image: np.ndarray | None
+    translator: "Translator", text: str, translation: str, languages: Direction, image: np.ndarray | None
 ) -> list[dict]:
     """Return each attention of a sentence and its translation.
 
@@ -209,7 +204,7 @@ def not_drawn(kind: str, reason: str) -> dict:
 
 
 def encoder_decoder(
-    translator: "Translator", text: str, translation: str, languages: Languages, image: np.ndarray | None
+    translator: "Translator", text: str, translation: str, languages: Direction, image: np.ndarray | None
 ) -> dict:
     """Return the translation's words over the sentence's, or over the rows of the bridge's M."""
     if translator.multilingual:
@@ -220,7 +215,7 @@ def encoder_decoder(
 
 
 def bridge(
-    translator: "Translator", text: str, translation: str, languages: Languages, image: np.ndarray | None
+    translator: "Translator", text: str, translation: str, languages: Direction, image: np.ndarray | None
 ) -> dict:
     """Return the bridge's heads over the sentence's words."""
     words, weights = translator.bridge_attention(text, languages[0])
@@ -229,7 +224,7 @@ def bridge(
 
 
 def over_words(
-    translator: "Translator", text: str, translation: str, languages: Languages, image: np.ndarray | None
+    translator: "Translator", text: str, translation: str, languages: Direction, image: np.ndarray | None
 ) -> dict:
     """Return the image's regions over the sentence's words."""
     words, weights = translator.image_attention(text, image)

@@ -34,11 +34,12 @@ STRINGS, NUMBERS = Tensor("DT_STRING", (-1,)), Tensor("DT_FLOAT", (-1,))
 def signatures(served: Served) -> dict[str, Signature]:
     """Return the signatures, by name, of the SavedModel that `export` writes from a served preset."""
     inputs = {"text": STRINGS}
-    if served.multilingual:
+    if served.translator.multilingual:
         inputs |= {"source_language": STRINGS, "target_language": STRINGS}
-    if kind := image_kind(served.image_shape):
-        inputs["image"] = STRINGS if kind == "picture" else Tensor("DT_FLOAT", (-1, *served.image_shape))
-    K = served.beam_size
+    shape = served.translator.image_shape
+    if kind := image_kind(shape):
+        inputs["image"] = STRINGS if kind == "picture" else Tensor("DT_FLOAT", (-1, *shape))
+    K = served.settings.beam_size
     several = {"translation": Tensor("DT_STRING", (-1, K)), "score": Tensor("DT_FLOAT", (-1, K))}
     found = {
         "serving_default": Signature(inputs, {"translation": STRINGS, "score": NUMBERS}),

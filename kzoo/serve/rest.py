@@ -4,8 +4,10 @@ import re
 
 import msgspec
 import numpy as np
-from fastapi import APIRouter, HTTPException, Request, Response
-from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from kzoo.errors import UserError
 from kzoo.serve import requests
@@ -23,13 +25,12 @@ NONE = Hypothesis("", -1e9)
 EMBEDDED = 16
 
 
-def model_routes(served: Served) -> APIRouter:
+def model_routes(served: Served) -> list[Route]:
     """Return the routes below /v1 of the one model that is served, in its one version."""
-    router, reader = APIRouter(prefix="/v1"), RequestReader(signatures(served), served.limits)
+    reader = RequestReader(signatures(served), served.limits)
 
-    @router.get("/{path:path}")
-    async def about(path: str) -> JSONResponse:
-        parts = _matched(ASKED, path, "GET")
+    async def about(request: Request) -> Response:
+        parts = _matched(ASKED, request)
         if parts["metadata"]:
             _check_model(served, parts, _servable(parts))
             return JSONResponse(metadata(served))
@@ -38,17 +39,18 @@ def model_routes(served: Served) -> APIRouter:
         _check_model(served, parts, f"Could not find {which} of model {parts['name']}")
         return JSONResponse(status(served))
 
-    @router.post("/{path:path}")
-    async def call(path: str, request: Request) -> Response:
-        parts = _matched(CALLED, path, "POST")
+    async def call(request: Request) -> Response:
+        parts = _matched(CALLED, request)
         _check_model(served, parts, _servable(parts))
         if parts["verb"].lower() != "predict":
             raise UserError(f"this model's signatures are of predict, not of {parts['verb'].lower()}")
-        asked = await served.beside(reader.read, await request.body())
+        body = await request.body()
+        asked = await served.beside(reader.read, body, size=len(body))
         outputs = await (embed if asked.signature == "embed" else translate)(served, asked)
         return Response(answer(asked, outputs), media_type="application/json")
 
-    return router
+    path = "/v1/{path:path}"
+    return [Route(path, call, methods=["POST"]), Route(path, about)]
 
 
 async def translate(served: Served, asked: requests.Request) -> dict[str, list]:
@@ -59,7 +61,7 @@ async def translate(served: Served, asked: requests.Request) -> dict[str, list]:
         Busy: too many rows are waiting.
     """
     best = asked.signature == "serving_default"
-    n = 1 if best else served.beam_size
+    n = 1 if best else served.settings.beam_size
     texts, *others = map(asked.columns.get, ("text", "source_language", "target_language", "image", "prefix"))
     found = await served.n_best(texts, n, *others, split_sentences=asked.split_sentences)
     full = [[*hypotheses, *[NONE] * (n - len(hypotheses))] for hypotheses in found]
@@ -74,7 +76,7 @@ async def embed(served: Served, asked: requests.Request) -> dict[str, list]:
     """Return the embedding of each text, in its language; the errors are those of `translate`."""
     texts, languages = asked.columns["text"], asked.columns["language"]
     for code in set(languages):
-        check_language(code, served.languages)
+        check_language(code, served.translator.languages)
     await served.check_texts(texts, languages)
     vectors = []
     for start in range(0, len(texts), EMBEDDED):
@@ -109,10 +111,11 @@ def status(served: Served) -> dict:
     return {"model_version_status": [state]}
 
 
-def _matched(pattern: re.Pattern, path: str, method: str) -> dict[str, str | None]:
+def _matched(pattern: re.Pattern, request: Request) -> dict[str, str | None]:
+    path = request.path_params["path"]
     found = pattern.fullmatch(path)
     if found is None:
-        raise UserError(f"Malformed request: {method} /v1/{path[:200]}")
+        raise UserError(f"Malformed request: {request.method} /v1/{path[:200]}")
     return found.groupdict()
 
 

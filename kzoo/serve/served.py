@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,43 +14,24 @@ from kzoo.engine import engine_name
 from kzoo.errors import UserError
 from kzoo.serve.batching import Batcher
 from kzoo.serve.images import decoded_images
-from kzoo.serve.limits import Limits, directions
+from kzoo.serve.limits import MAX_BATCH, Direction, Limits, checked_directions
 from kzoo.serve.metrics import Metrics
-from kzoo.serve.shapes import FEW_ROWS, padded_lengths
 from kzoo.text.texts import Hypothesis, SplitTexts, several_sentences, tokenize_prefixes
 
 if TYPE_CHECKING:  # Keras is not imported for CTranslate2
     from kzoo.engine.translator import CTranslate2Translator
     from kzoo.models import Translator
-    from kzoo.serve.engine_search import EngineSearch
-    from kzoo.serve.keras_search import KerasSearch
 
 log = logging.getLogger("kzoo.serve")
 
 BROKEN = "the model cannot translate; the server's log says why"
-PREPARING = "the model is being prepared: until then, translations take longer"
-# Bytes or characters that are checked in some milliseconds.
-LARGE = 2**16
-
-
-def is_large(size: int) -> bool:
-    """Return whether a request of so many bytes or characters may not delay others."""
-    return size > LARGE
-
-
-def _engine_of(translator) -> "type[KerasSearch | EngineSearch]":
-    if engine_name(translator) == "keras":
-        from kzoo.serve.keras_search import KerasSearch
-
-        return KerasSearch
-    from kzoo.serve.engine_search import EngineSearch
-
-    return EngineSearch
+PREPARING = "the model is being prepared; translations take longer until it is ready"
+SMALL = 2**12  # bytes or characters that are checked in less than a millisecond
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Texts of a request that are ready to be searched for.
+    """A request's texts, checked and ready for the search.
 
     Args:
         split: their sentences.
@@ -65,14 +47,14 @@ class Prepared:
 
 
 class Served:
-    """A preset that answers requests, with dynamic batching: sentences that wait go into one batch.
+    """A preset that answers requests, with dynamic batching: waiting sentences are translated together.
 
-    The model runs in its own threads while the event loop takes requests. It works in an event loop,
-    between `start` and `stop`.
+    The model runs in its own threads while the event loop takes requests. Call `start` and `stop` in that
+    event loop.
 
     Args:
-        translator: of one direction or of many; or CTranslate2's, beside which Keras is loaded when attention
-            or a prefix is asked for.
+        translator: Keras's or CTranslate2's. CTranslate2's loads Keras when a request needs attention or a
+            prefix.
         name: str. The model's name for clients.
         version: int. The model's version, as in TensorFlow Serving.
         beam_size: int. Hypotheses kept by beam search, the same for all requests; by default that of the
@@ -101,16 +83,19 @@ class Served:
     ):
         if not name or set(name) & set("/:?#"):
             raise UserError(f"a model's name must not be empty or contain '/', ':', '?' or '#': {name!r}")
-        if not 1 <= max_batch <= FEW_ROWS[-1]:
-            raise UserError(f"a batch has 1 to {FEW_ROWS[-1]} sentences, not {max_batch}")
+        if not 1 <= max_batch <= MAX_BATCH:
+            raise UserError(f"a batch has 1 to {MAX_BATCH} sentences, not {max_batch}")
         self.translator, self.name, self.version, self.folder = translator, name, version, folder
-        self._settings = translator.search.changed(beam_size=beam_size, length_penalty=length_penalty)
-        self.beam_size = self._settings.beam_size
+        self.settings = translator.search.changed(beam_size=beam_size, length_penalty=length_penalty)
         self.limits = limits or Limits()
         self.engine = engine_name(translator)
         self.metrics = Metrics(self.engine)
         self.ready = self.broken = False
-        self._engine = _engine_of(translator)(translator, self._settings, max_batch)
+        if self.engine == "keras":
+            from kzoo.serve.keras_search import KerasSearch as Search
+        else:
+            from kzoo.serve.engine_search import EngineSearch as Search
+        self._engine = Search(translator, self.settings, max_batch)
         self._batcher = Batcher(
             self._search,
             self._engine.sizes,
@@ -124,29 +109,9 @@ class Served:
         self._warned = False  # that a text of several sentences came unsplit
 
     @property
-    def length_penalty(self) -> float | Callable:
-        """What log-probabilities are divided by, as in `Translator.translate`."""
-        return self._settings.length_penalty
-
-    @property
-    def multilingual(self) -> bool:
-        """Whether requests name their languages."""
-        return self.translator.multilingual
-
-    @property
-    def languages(self) -> list[str | None]:
-        """The codes of the languages; for a translator of one direction, the source and the target."""
-        return self.translator.languages
-
-    @property
     def max_length(self) -> int:
         """The most tokens that the model reads or writes, with the end symbol."""
         return self._engine.max_length
-
-    @property
-    def image_shape(self) -> tuple[int, ...] | None:
-        """The shape of a sentence's features; `(H, W, 3)` for pictures, `None` without images."""
-        return self.translator.image_shape
 
     @property
     def readiness(self) -> str:
@@ -163,11 +128,12 @@ class Served:
 
     def give_up(self):
         """Refuse the rows that wait, and all that come, with `Busy`; running batches are finished."""
+        self._warming.cancel()
         self._batcher.give_up()
 
     async def stop(self):
         """Wait for running batches; rows still waiting are `Busy`."""
-        self._warming.cancel()
+        self.give_up()
         await self._batcher.stop()
 
     async def n_best(
@@ -199,7 +165,7 @@ class Served:
         prefixes: list[str] | None = None,
         split_sentences: bool | None = False,
     ) -> Prepared:
-        """Return texts checked, split and ready for `search`, in a thread beside the model's.
+        """Return texts checked, split and ready for `search`.
 
         Args:
             texts: sentences; an empty one translates to an empty one.
@@ -213,14 +179,14 @@ class Served:
             UserError: the request is invalid.
             Busy: too many rows are waiting.
         """
-        ways = directions(self.languages, self.multilingual, len(texts), source_language, target_language)
+        directions = checked_directions(self.translator, len(texts), source_language, target_language)
         begun = [""] * len(texts) if prefixes is None else prefixes
         for column in (texts, begun):
             self.limits.check_texts(column)
-        size, asked = sum(map(len, [*texts, *begun])), (texts, ways, images, begun, split_sentences)
+        size = sum(map(len, [*texts, *begun])) if images is None else sys.maxsize
+        asked = texts, directions, images, begun, split_sentences
         with self._batcher.room(len(texts)):
-            large = images is not None or is_large(size)
-            return await self._batcher.beside(self._prepared, *asked, large=large)
+            return await self.beside(self._prepared, *asked, size=size)
 
     async def search(self, prepared: Prepared, n: int) -> list[list[Hypothesis]]:
         """Return the `n` best translations of each prepared text, best first.
@@ -229,8 +195,8 @@ class Served:
             UserError: more than the beam has are asked for.
             Busy: too many rows are waiting.
         """
-        if not 1 <= n <= self.beam_size:
-            raise UserError(f"1 to {self.beam_size} best translations are available, not {n}")
+        if not 1 <= n <= self.settings.beam_size:
+            raise UserError(f"1 to {self.settings.beam_size} best translations are available, not {n}")
         found = await self._batcher.submit(prepared.rows)
         self.metrics.sentences.inc(len(prepared.rows))
         return prepared.split.join([hypotheses[:n] for hypotheses in found], prepared.targets)
@@ -254,53 +220,57 @@ class Served:
             UserError: names the first invalid text by its number in the request.
         """
         self.limits.check_texts(texts)
+        nothing = [""] * len(texts)
+        directions = [(language, None) for language in languages]
         with self._batcher.room(len(texts)):
-            large = is_large(sum(map(len, texts)))
-            await self._batcher.beside(padded_lengths, self.translator, texts, languages, large=large)
+            rows = texts, directions, nothing, nothing
+            await self.beside(self._engine.rows, *rows, size=sum(map(len, texts)))
 
-    async def beside(self, function: Callable, content: bytes, large: bool = False):
-        """Return `function(content)`, called in a thread: for reading what a client sent.
+    async def beside(self, function: Callable, *args, size: int):
+        """Return `function(*args)`, for reading and checking what a client sent.
+
+        It is called at once if that takes less than a millisecond, else in a thread, where it delays no
+        request that is small.
 
         Args:
-            function: called with `content`.
-            content: bytes.
-            large: bool. Whether it takes longer than the number of bytes tells.
+            size: int. Number of bytes or characters that the function reads.
         """
-        return await self._batcher.beside(function, content, large=large or is_large(len(content)))
+        return function(*args) if size <= SMALL else await self._batcher.beside(function, *args)
 
     def _prepared(
         self,
         texts: list[str],
-        ways: list[tuple[str | None, str | None]],
+        directions: list[Direction],
         images: Sequence | None,
         prefixes: list[str],
         split_sentences: bool | None,
     ) -> Prepared:
-        known = ways if self.multilingual else [tuple(self.languages)] * len(texts)
-        sources, targets = ([way[side] for way in known] for side in (0, 1))
+        sources, targets = ([direction[side] for direction in directions] for side in (0, 1))
         if split_sentences is None and not self._warned and several_sentences(texts, sources):
             self._warned = True
             log.warning(
-                "a text has several sentences, of which the model may leave some out: "
-                '"split_sentences": true in a request translates each (said once)'
+                "a text has several sentences; the model may skip some. To translate each, send "
+                '"split_sentences": true (logged once)'
             )
         split = SplitTexts(texts, sources, bool(split_sentences))
         sentences, prefixes = split.sentences, split.prefixes(prefixes)
         self.limits.check_count(len(sentences))
-        ways = [ways[number] for number in split.text_of]
-        images = decoded_images(images, len(texts), self.image_shape)
-        rows = self._engine.rows(sentences, ways, [images[number] for number in split.text_of], prefixes)
-        self._check_prefixes(prefixes, [target for _, target in ways])
+        directions = [directions[number] for number in split.text_of]
+        images = decoded_images(images, len(texts), self.translator.image_shape)
+        rows = self._engine.rows(
+            sentences, directions, [images[number] for number in split.text_of], prefixes
+        )
+        self._check_prefixes(prefixes, [target for _, target in directions])
         return Prepared(split, rows, targets, images)
 
     def _check_prefixes(self, prefixes: list[str], languages: list[str | None]):
         """Reject texts that no translation can begin with, each in its target language."""
-        most = self.max_length
-        for prefix, language in zip(prefixes, languages, strict=True):
+        most, translator = self.max_length, self.translator
+        for prefix, code in zip(prefixes, languages, strict=True):
             if prefix:
-                own = language is None
-                tokenizer = self.translator.target_tokenizer if own else self.translator.tokenizers[language]
-                tokenize_prefixes(tokenizer, [prefix], min(self._settings.max_length or most, most) - 1)
+                several = translator.multilingual
+                tokenizer = translator.tokenizers[code] if several else translator.target_tokenizer
+                tokenize_prefixes(tokenizer, [prefix], min(self.settings.max_length or most, most) - 1)
 
     def keras_translator(self) -> "Translator | None":
         """Return Keras's translator, which draws attention; `None` while it loads, which a first call begins.

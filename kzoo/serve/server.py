@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import logging
 import math
 import socket
@@ -12,7 +11,7 @@ import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from kzoo.serve.app import create_app, is_loopback
-from kzoo.serve.bodies import READ_SECONDS, RETRY_SECONDS
+from kzoo.serve.bodies import refuse
 from kzoo.serve.served import Served
 from kzoo.serve.startup import allow_reuse, end_on_sigterm, most_files
 
@@ -24,12 +23,6 @@ END_SECONDS = 25
 # many keep them for 60.
 IDLE_SECONDS = 75
 HEAD_SECONDS = 10  # in which a connection's first request begins
-
-BODY = json.dumps({"error": "the server has too many other clients: try again later"}).encode()
-FULL = (
-    "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n"
-    f"Retry-After: {RETRY_SECONDS}\r\nContent-Length: {len(BODY)}\r\n\r\n"
-).encode() + BODY
 
 log = logging.getLogger("kzoo.serve")
 
@@ -114,45 +107,29 @@ class GracefulServer(uvicorn.Server):
 
 
 def limited_protocol(most: int) -> type[AutoHTTPProtocol]:
-    """Return uvicorn's protocol for connections of which there are at most so many.
+    """Return uvicorn's protocol for a server with at most `most` connections at a time.
 
-    Others are answered 503, and a quarter as many of them are read for a while, as in `bodies.refuse`. One
-    that sends no request in `HEAD_SECONDS` is closed.
-
-    Args:
-        most: int. Number of connections.
+    Requests on further ones are answered 503. A connection without a request is closed after `HEAD_SECONDS`.
     """
-    refused = set()
 
     class LimitedProtocol(AutoHTTPProtocol):
         def connection_made(self, transport):
             super().connection_made(transport)
-            if len(self.connections) <= most:
-                self.loop.call_later(HEAD_SECONDS, self.close_silent)
-                return
-            log.warning("%d clients are connected: no more are let in", most)
-            self.connections.discard(self)
-            transport.write(FULL)
-            if len(refused) < most // 4:
-                refused.add(self)
-                transport.write_eof()
-                self.loop.call_later(READ_SECONDS, transport.close)
-            else:
-                transport.close()
-
-        def data_received(self, data):
-            if self not in refused:
-                super().data_received(data)
-
-        def connection_lost(self, exc):
-            refused.discard(self)
-            super().connection_lost(exc)
+            self.loop.call_later(HEAD_SECONDS, self.close_silent)
+            if len(self.connections) > most:
+                log.warning("%d clients are connected: new ones are answered 503", most)
+                self.app = too_many_clients
 
         def close_silent(self):
             if self.cycle is None:
                 self.transport.close()
 
     return LimitedProtocol
+
+
+async def too_many_clients(scope, receive, send):
+    """Answer 503: the application for a connection beyond the server's maximum."""
+    await refuse("the server has too many other clients: try again later", 503, scope, receive, send)
 
 
 class OnceASecond(logging.Filter):

@@ -1,4 +1,4 @@
-"""What this process asks of the machine: a port, reserved before the model loads; signals; open files."""
+"""The server process: its port, reserved before the model loads; signals; the number of open files."""
 
 import contextlib
 import importlib.util
@@ -25,10 +25,10 @@ def reserved(host: str, port: int) -> Iterator[socket.socket]:
     Raises:
         UserError: the address or port is not available, or a package that serving needs is missing.
     """
-    needed = ("fastapi", "uvicorn", "prometheus_client")
+    needed = ("starlette", "uvicorn", "prometheus_client")
     missing = [name for name in needed if not importlib.util.find_spec(name)]
     if missing:
-        raise UserError(f"serving needs {', '.join(missing)}: pip install -e '.[serve]'")
+        raise UserError(f"kzoo serve needs {', '.join(missing)}: pip install 'kzoo[serve]'")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio turns off Nagle's algorithm, which delays answers by 40 ms, only on sockets that say TCP.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as bound:

@@ -42,7 +42,7 @@ def ask(chunks, headers=(), most=8, together=1000, seconds=5.0):
 
 
 def bounded(app, most=8, elements=9, together=1000, seconds=5.0) -> BoundedBody:
-    async def beside(function, content, large=False):
+    async def beside(function, content, size):
         return function(content)
 
     limits = Limits(body=most, bodies=together, read_seconds=seconds)
@@ -115,25 +115,15 @@ def test_of_a_body_too_large_no_more_than_the_limit_is_kept():
     assert ask([b"1234"] * 5, most=8, together=8)[0] == 413
 
 
-def test_what_follows_a_body_and_what_is_no_request_is_passed_on():
+def test_what_is_no_request_is_passed_on():
     got = []
 
     async def app(scope, receive, send):
-        got.append([await receive() for _ in range(2)])
+        got.append((scope, receive, send))
 
-    for scope in ({"type": "http", "headers": []}, {"type": "lifespan"}):
-        messages = [{"type": "http.request", "body": b"1"}, {"type": "http.disconnect"}]
-
-        async def receive(messages=messages):
-            return messages.pop(0)
-
-        async def send(message):
-            pass
-
-        asyncio.run(bounded(app)(scope, receive, send))
-    request, other = got
-    assert (request[0]["body"], request[1]["type"]) == (b"1", "http.disconnect")
-    assert other == [{"type": "http.request", "body": b"1"}, {"type": "http.disconnect"}]
+    for kind in ("lifespan", "websocket"):
+        asyncio.run(bounded(app)({"type": kind}, "receive", "send"))
+    assert got == [({"type": kind}, "receive", "send") for kind in ("lifespan", "websocket")]
 
 
 def worked(work, messages=(), cancelled=False):

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from kzoo.errors import UserError
+from kzoo.serve.keras_search import padded_lengths
 from kzoo.serve.limits import Limits
 from kzoo.serve.requests import STRINGS, RequestReader, Signature, Tensor, answer
-from kzoo.serve.shapes import padded_lengths
 
 OUTPUTS = {"translation": STRINGS, "score": Tensor("DT_FLOAT", (-1,))}
 ONE = {"serving_default": Signature({"text": STRINGS}, OUTPUTS)}
@@ -141,7 +141,8 @@ def test_tokenizing_stops_soon_after_the_first_sentence_that_is_too_long():
         tokenized.extend(texts)
         return [text.split() for text in texts]
 
-    model = SimpleNamespace(backbone=SimpleNamespace(max_length=16), source_tokenizer=tokenizer)
+    backbone = SimpleNamespace(max_length=16)
+    model = SimpleNamespace(backbone=backbone, source_tokenizer=tokenizer, multilingual=False)
     assert padded_lengths(model, ["a", "b c"] * 20, [None] * 40) == [16] * 40
     tokenized.clear()
     with pytest.raises(UserError, match="sentence 12 has 16 subwords, the model reads at most 15"):

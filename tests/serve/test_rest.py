@@ -20,7 +20,7 @@ from kzoo.decoding import SearchSettings
 from kzoo.errors import UserError
 from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator
 from kzoo.presets import image_text_tiny, pope_tiny
-from kzoo.serve import Limits, Served, create_app, images, shapes
+from kzoo.serve import Limits, Served, create_app, images, keras_search
 from kzoo.serve import served as serving
 from kzoo.serve.app import most_elements
 from kzoo.serve.requests import metadata
@@ -42,7 +42,7 @@ PREDICT = "/v1/models/tiny:predict"
 @pytest.fixture(autouse=True)
 def ready_at_once(monkeypatch):
     """A server would first translate a sentence of each usual length in each size of batch."""
-    monkeypatch.setattr(shapes, "USUAL_LENGTH", 0)
+    monkeypatch.setattr(keras_search, "USUAL_LENGTH", 0)
 
 
 def subwords(**kwargs):
@@ -195,9 +195,12 @@ def test_texts_of_several_sentences_are_split(translator, multilingual):
     assert found[0] == " ".join(multilingual.translate(["a man walks.", "dogs."], beam_size=2, **languages))
 
 
-def test_texts_are_split_beside_the_model_when_there_is_room_and_not_to_warn_again(
-    translator, monkeypatch, caplog
+@pytest.mark.parametrize(("small", "thread"), [(0, "checks_0"), (100, "MainThread")])
+def test_texts_are_split_when_there_is_room_and_large_ones_in_a_thread(
+    small, thread, translator, monkeypatch, caplog
 ):
+    """And not to warn again."""
+    monkeypatch.setattr(serving, "SMALL", small)
     threads = {"SplitTexts": [], "several_sentences": []}
     for name, calls in threads.items():
         called = getattr(serving, name)
@@ -214,7 +217,7 @@ def test_texts_are_split_beside_the_model_when_there_is_room_and_not_to_warn_aga
     check_error(busy, 503, "no room for 2 more")
     assert threads == {"SplitTexts": [], "several_sentences": []}
     ask(served(translator), *({"instances": [text]} for _ in range(3)))
-    assert threads == {"SplitTexts": ["checks_0"] * 3, "several_sentences": ["checks_0"]}
+    assert threads == {"SplitTexts": [thread] * 3, "several_sentences": [thread]}
     (warning,) = (record for record in caplog.records if "several sentences" in record.getMessage())
     assert warning.levelname == "WARNING"
 
@@ -427,7 +430,7 @@ def test_a_full_queue_says_when_to_come_again(translator):
 
 def test_health_and_readiness(translator, monkeypatch):
     """It is not ready until the search, which is held up, has run."""
-    monkeypatch.setattr(shapes, "USUAL_LENGTH", 16)
+    monkeypatch.setattr(keras_search, "USUAL_LENGTH", 16)
     model, go_on = served(translator, max_batch=1), threading.Event()
     search = model._search
 
@@ -462,7 +465,7 @@ def test_health_and_readiness(translator, monkeypatch):
 
 
 def test_a_model_that_fails_at_the_start_is_neither_ready_nor_alive(translator, monkeypatch):
-    monkeypatch.setattr(shapes, "USUAL_LENGTH", 16)
+    monkeypatch.setattr(keras_search, "USUAL_LENGTH", 16)
     model = served(translator, max_batch=1)
 
     def fail(*_):

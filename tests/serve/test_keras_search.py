@@ -1,11 +1,14 @@
 """The shapes of batches: few, and each usual one comes up before the first client."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from kzoo.decoding import SearchSettings
 from kzoo.decoding.batched_search import batches_by_length
 from kzoo.decoding.search_settings import LENGTHS
-from kzoo.serve.shapes import USUAL_LENGTH, filled, row_counts, usual_texts, warm_up_rows
+from kzoo.serve.keras_search import USUAL_LENGTH, KerasSearch, filled, row_counts, usual_texts
 
 
 def by_word(texts):
@@ -40,8 +43,18 @@ def test_each_usual_length_has_a_text(tokenizer, max_length):
 
 
 def test_rows_have_images_as_requests_have_them():
-    batches = list(warm_up_rows(by_word, 16, [1, 8], (4, 4, 3)))
-    assert [len(rows) for rows in batches] == [1, 8]
-    assert batches[0][0][1].dtype == np.uint8
-    assert next(warm_up_rows(by_word, 16, [1, 8], (2, 5)))[0][1].dtype == np.float32
-    assert next(warm_up_rows(by_word, 16, [1, 8], None))[0][1] is None
+    def batches(image_shape):
+        model = SimpleNamespace(
+            multilingual=False,
+            languages=["en", "de"],
+            image_shape=image_shape,
+            source_tokenizer=by_word,
+            backbone=SimpleNamespace(max_length=16),
+        )
+        return [rows for _, rows in KerasSearch(model, SearchSettings(), 4).usual()]
+
+    pictures = batches((4, 4, 3))
+    assert [len(rows) for rows in pictures] == [1, 4]
+    assert pictures[0][0][1].dtype == np.uint8
+    assert batches((2, 5))[0][0][1].dtype == np.float32
+    assert batches(None)[0][0][1] is None
