@@ -112,6 +112,28 @@ def test_lengths_and_n_grams_are_kept_to(shelved):
     assert len(set(tokens)) == len(tokens)
 
 
+def test_a_sentence_ends_at_its_own_limit_beside_longer_ones(tokenizers, tmp_path):
+    """With random weights, which hardly ever end a translation: compared with CTranslate2, one at a time."""
+    model = transformer(*tokenizers, **{**SIZES, "max_length": 96})
+    random = np.random.default_rng(4)
+    model.set_weights([random.normal(0, 0.3, weight.shape) for weight in model.get_weights()])
+    model.save_to_preset(tmp_path / "preset")
+    engine, alone = (
+        CTranslate2Translator(tmp_path / "preset"),
+        ctranslate2.Translator(str(converted(tmp_path / "preset"))),
+    )
+    sentences = [random.integers(4, 25, count).tolist() for count in (3, 20, 40, 5, 60)]
+    found = engine.n_best_of_tokens(sentences, 3, SearchSettings(3))
+    for sentence, hypotheses, limit in zip(sentences, found, (32, 44, 80, 32, 96), strict=True):
+        pieces = [engine.source_tokenizer.vocabulary[token] for token in sentence]
+        options = {"beam_size": 3, "num_hypotheses": 3, "length_penalty": 1, "min_decoding_length": 0}
+        [result] = alone.translate_batch(
+            [pieces], max_decoding_length=limit - 1, return_scores=True, **options
+        )
+        assert max(map(len, result.hypotheses)) == limit - 1
+        np.testing.assert_allclose([one.score for one in hypotheses], result.scores, atol=1e-4)
+
+
 def test_real_sentences_are_keras_s(shelved, multi30k):
     sentences = multi30k.sentences("test_2016_flickr", "en")[::10]
     translations = CTranslate2Translator(locate(PRESET)).translate(sentences)

@@ -8,9 +8,9 @@ import ctranslate2
 import keras
 import numpy as np
 import pytest
-from fastapi.testclient import TestClient
 from sacremoses import MosesPunctNormalizer
 from scipy.special import log_softmax
+from starlette.testclient import TestClient
 
 from kzoo.data import open_corpus
 from kzoo.engine.conversion import converted
