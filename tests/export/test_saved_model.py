@@ -421,11 +421,7 @@ def test_what_cannot_be_exported_is_named(tmp_path):
         pope_tiny(subwords(), **TRANSFORMER).export(tmp_path / "model", length_penalty="x")
     translator = pope_tiny(subwords(), **TRANSFORMER)
     translator.quantize("int8")
-<<<<<<< HEAD
     with pytest.raises(UserError, match="already quantized: leave precision out"):
-=======
-    with pytest.raises(UserError, match="quantized already: omit precision"):
->>>>>>> e52c6bb (Answer a request with two hand-overs instead of eight: small ones are checked in the event loop, model threads take batches themselves; Starlette without FastAPI; SentencePiece without threads)
         translator.export(tmp_path / "model", precision="int8")
     translator = pope_tiny(subwords(), **TRANSFORMER)
     translator.set_weights([weight + 70_000 for weight in translator.get_weights()])
