@@ -1,10 +1,12 @@
 """What all tests share: quiet backends, fixed seeds, and where the real data is."""
 
+import ctypes
 import functools
 import gc
 import os
 import sys
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import pytest
 from packaging.version import Version
@@ -22,6 +24,10 @@ except PackageNotFoundError:
 if flag_is_known:  # in half the time
     FLAGS += " --xla_cpu_use_fusion_emitters=false"
 os.environ.setdefault("XLA_FLAGS", FLAGS)
+# What several tests and processes compile alike is compiled once, and read again from a file.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "xla"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 # One thread each: several processes test beside each other.
 for threads in ("NPROC", "OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
     os.environ.setdefault(threads, "1")
@@ -35,23 +41,34 @@ def fixed_seed():
 
 
 @pytest.fixture(autouse=True, scope="module")
-def frozen_objects():
-    """What earlier modules left behind is not looked through again by every garbage collection."""
+def free_memory():
+    """Free what earlier modules compiled; hide what else they left from every garbage collection."""
+    if "keras" in sys.modules:
+        sys.modules["keras"].backend.clear_session()
+    if "jax" in sys.modules:
+        sys.modules["jax"].clear_caches()
     gc.collect()
+    if sys.platform == "linux":  # whose C library keeps what was freed
+        ctypes.CDLL(None).malloc_trim(0)
     gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="module")
-def without_xla(request):
-    """On TensorFlow only modules marked `xla` use XLA: it compiles for seconds what runs a few times."""
+def hardly_compiled(request):
+    """On TensorFlow only modules marked `xla` optimize their graphs: it takes seconds, and each runs a few times."""
     keras = sys.modules.get("keras")
-    if not keras or keras.backend.backend() != "tensorflow" or request.node.get_closest_marker("xla"):
+    if not keras or keras.backend.backend() != "tensorflow":
         yield
         return
+    import tensorflow as tf
+
     from kzoo.models import TransformerBackbone
 
+    marked = bool(request.node.get_closest_marker("xla"))
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": not marked})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TransformerBackbone, "xla_backends", ("jax",))
+        if not marked:
+            patch.setattr(TransformerBackbone, "xla_backends", ("jax",))
         yield
 
 

@@ -1,9 +1,4 @@
-"""The attention bridge against NumPy written from Eq. 1 to 3, on one device and on two."""
-
-import json
-import os
-import subprocess
-import sys
+"""The attention bridge against NumPy written from Eq. 1 to 3."""
 
 import keras
 import numpy as np
@@ -97,51 +92,6 @@ def test_translation_adds_no_penalty(random):
 def test_ignores_padding(random):
     layer, x = made(random)
     assert_ignores_padding(lambda x, m: layer(x, mask=m), x[:2], MASK[:2], outputs_masked=False)
-
-
-# Prints what a model with a bridge loses in four batches of 8 sentences, on one device and on two.
-PROGRAM = """
-import json
-import keras, numpy as np
-from kzoo.layers import AttentionBridge
-
-random = np.random.default_rng(1)
-x, y = random.integers(1, 9, (32, 5)).astype("int32"), random.normal(size=(32, 3, 4)).astype("float32")
-x[np.arange(5) >= random.integers(1, 6, (32, 1))] = 0
-weights = [random.normal(size=shape).astype("float32") for shape in ((9, 4), (4, 6), (6, 3))]
-
-def losses():
-    words = keras.Input((5,), dtype="int32")
-    embedded = keras.layers.Embedding(9, 4)(words)
-    bridge = AttentionBridge(num_heads=3, hidden_dim=6)
-    model = keras.Model(words, bridge(embedded, mask=keras.ops.not_equal(words, 0)))
-    model.compile(keras.optimizers.SGD(0.1), "mse")
-    model.set_weights(weights)
-    return model.fit(x, y, batch_size=8, epochs=3, shuffle=False, verbose=0).history["loss"]
-
-one = losses()
-assert len(keras.distribution.list_devices()) == 2
-keras.distribution.set_distribution(keras.distribution.DataParallel())
-print(json.dumps([one, losses()]))
-"""
-
-
-@pytest.mark.skipif(
-    keras.backend.backend() != "jax", reason="on TensorFlow tests/training/test_strategies.py has this"
-)
-def test_two_devices_lose_what_one_loses():
-    """JAX's DataParallel: penalty and loss, as it trains."""
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=2"
-    found = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env={**os.environ, "XLA_FLAGS": flags},
-        capture_output=True,
-        text=True,
-    )
-    assert found.returncode == 0, found.stderr[-2000:]
-    one, two = json.loads(found.stdout.splitlines()[-1])
-    assert one[-1] < one[0]
-    np.testing.assert_allclose(two, one, rtol=1e-5)
 
 
 def test_scores_can_be_asked_for_in_a_functional_model():

@@ -215,15 +215,6 @@ def test_a_fixed_encoder_keeps_its_statistics(random):
     assert not named_weights(encoder)["moving_mean"].any()
 
 
-def test_what_cannot_be_is_named(random):
-    with pytest.raises(ValueError, match="architecture must be one of .*'cnn_fc_relu'.*not 'cnn'"):
-        GlyphCharEncoder(architecture="cnn")
-    with pytest.raises(ValueError, match="cnn_relu needs num_features=512, not 64"):
-        GlyphCharEncoder(architecture="cnn_relu", num_features=64)
-    with pytest.raises(ValueError, match="glyphs must have 22×22 pixels, not the shape .3, 20, 20"):
-        GlyphCharEncoder(8)(random.random((3, 20, 20)))
-
-
 def test_a_configuration_without_a_format_means_the_networks_before():
     """As kzoo wrote it before the architectures were Table 1's; the shelf's preset is one of these."""
     before = {

@@ -155,9 +155,3 @@ def test_half_precision_is_near(glyphs):
     output = half(VARIED)
     assert keras.backend.standardize_dtype(output.dtype) == "bfloat16"
     np.testing.assert_allclose(ops.convert_to_numpy(ops.cast(output, "float32")), expected, atol=0.1)
-
-
-@pytest.mark.parametrize("shape", [(4, 20, 20), (22, 22), (4, 22, 22, 1)])
-def test_a_table_that_does_not_fit_is_named(shape):
-    with pytest.raises(ValueError, match=r"glyphs must have the shape \(V, 22, 22\), not"):
-        GlyphEmbedding(np.zeros(shape), GlyphCharEncoder(6))

@@ -105,9 +105,3 @@ def test_scores_can_be_asked_for_in_a_functional_model(random):
     expected = layer(text, image, return_attention_scores=True)
     for x, y in zip(found, expected, strict=True):
         np.testing.assert_allclose(ops.convert_to_numpy(x), ops.convert_to_numpy(y), atol=1e-6)
-
-
-def test_an_image_of_another_rank_is_refused(random):
-    text = random.normal(size=(3, 5, 8)).astype("float32")
-    with pytest.raises(ValueError, match=r"not \(3, 7, 7, 12\)"):
-        ImageTextAttention(2, 4)(text, np.zeros((3, 7, 7, 12), "float32"))

@@ -181,12 +181,3 @@ def test_the_loss_may_come_before_the_first_call(potentials):
         [-log_softmax(row[:length], -1)[:, 0].sum() for row, length in zip(potentials, LENGTHS, strict=True)],
         rtol=1e-5,
     )  # its transitions are zero: tags are independent
-
-
-def test_other_numbers_of_tags_are_refused(crf, potentials):
-    with pytest.raises(ValueError, match="num_tags must be at least 1, not 0"):
-        LinearChainCRF(0)
-    with pytest.raises(ValueError, match="potentials of 2 tags, but num_tags is 3"):
-        crf.negative_log_likelihood(potentials[..., :2], np.zeros((3, 4), "int32"))
-    with pytest.raises(ValueError, match="potentials of 2 tags, but num_tags is 3"):
-        crf(keras.KerasTensor((None, 4, 2)))

@@ -34,14 +34,3 @@ def test_is_a_stack_of_normalized_strided_correlations(training, random):
         mean, variance = (x.mean((0, 1, 2)), x.var((0, 1, 2))) if training else (0, 1)
         x = np.maximum((x - mean) / np.sqrt(variance + 1e-3), 0)
     np.testing.assert_allclose(result, x.reshape(2, -1, 5), atol=1e-4)
-
-
-def test_refuses_sizes_that_cannot_be_halved():
-    with pytest.raises(ValueError, match="12×10: both must be multiples of 4"):
-        PictureEncoder(channels=(4, 8))(np.zeros((1, 12, 10, 3), "uint8"))
-
-
-@pytest.mark.parametrize("shape", [(64, 64, 3), (1, 64, 64, 1)])
-def test_refuses_what_is_no_batch_of_coloured_pictures(shape):
-    with pytest.raises(ValueError, match=r"pictures must be \(B, h, w, 3\)"):
-        PictureEncoder()(np.zeros(shape, "uint8"))

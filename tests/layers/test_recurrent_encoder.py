@@ -138,11 +138,6 @@ def test_dropout_is_on_the_input_of_every_network(random):
     np.testing.assert_allclose(ops.convert_to_numpy(layer.networks[1](inputs[1])[0]), found, atol=1e-6)
 
 
-def test_an_unknown_cell_is_named():
-    with pytest.raises(ValueError, match="cell must be one of lstm, gru, not 'rnn'"):
-        RecurrentEncoder(cell="rnn")
-
-
 @keras.saving.register_keras_serializable("kzoo_tests")
 class AfterCollection(RecurrentEncoder):
     """An encoder that is built where Python has just taken back the memory of what is gone."""

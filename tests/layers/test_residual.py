@@ -1,7 +1,6 @@
 """The residual connection against its two formulas."""
 
 import numpy as np
-import pytest
 from check_layer import check_layer
 from keras import ops
 
@@ -31,8 +30,3 @@ def test_dropout_is_on_the_sublayer_s_output_alone():
     residual = Residual("pre", dropout=0.5)
     np.testing.assert_array_equal(ops.convert_to_numpy(residual(x, nothing, training=True)), x)
     assert set(ops.convert_to_numpy(residual(nothing, x, training=True)).ravel()) == {0, 2}
-
-
-def test_unknown_norm():
-    with pytest.raises(ValueError, match='norm must be "pre" or "post", not \'middle\''):
-        Residual("middle")

@@ -2,7 +2,6 @@
 
 import keras
 import numpy as np
-import pytest
 from check_layer import check_layer
 from keras import ops
 
@@ -48,8 +47,3 @@ def test_carries_a_mask_on():
     turned = rotated(ops.convert_to_numpy(embedded), np.arange(5))
     means = [row[words].mean(axis=0) for row, words in zip(turned, ids > 0, strict=True)]
     np.testing.assert_allclose(ops.convert_to_numpy(pooled), means, atol=1e-5)
-
-
-def test_an_odd_width_is_refused():
-    with pytest.raises(ValueError, match="7"):
-        RoPEEmbedding()(np.zeros((2, 1, 4, 7), "float32"))

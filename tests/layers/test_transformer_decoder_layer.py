@@ -52,11 +52,6 @@ def test_the_masks_of_embeddings_hold(random):
     np.testing.assert_allclose(found[1:, 2:], ops.convert_to_numpy(short), atol=1e-5)
 
 
-def test_heads_that_do_not_divide_the_width_are_refused(source_and_target):
-    with pytest.raises(ValueError, match="num_heads=3 does not divide the width of the inputs, 8"):
-        TransformerDecoderLayer(3, 16)(*source_and_target)
-
-
 @pytest.mark.parametrize("rotary", [None, RoPEEmbedding()])
 def test_step_by_step_equals_at_once(rotary, source_and_target):
     """Two hypotheses share the cache; each sees its own words alone."""

@@ -1,7 +1,6 @@
 """The whole Transformer encoder: its positions against SciPy, its order of parts, its padding."""
 
 import numpy as np
-import pytest
 from check_layer import assert_ignores_padding, check_layer
 from keras import ops
 from scipy.special import eval_legendre
@@ -47,11 +46,6 @@ def test_ignores_padding(random):
     x = random.normal(size=(2, 5, 4)).astype("float32")
     layer = TransformerEncoder(width=8, num_heads=2)
     assert_ignores_padding(lambda x, m: layer(x, mask=m), x, MASK, outputs_masked=True)
-
-
-def test_heads_that_do_not_divide_the_width_are_refused(random):
-    with pytest.raises(ValueError, match="num_heads=3 does not divide the width of the inputs, 8"):
-        TransformerEncoder(width=8, num_heads=3)(random.normal(size=(2, 5, 4)))
 
 
 def test_behaves_as_a_layer(random, tmp_path):

@@ -1,10 +1,5 @@
 """The bridge's dropout between layers and on what is fed back: where it is, alike on all backends."""
 
-import json
-import os
-import subprocess
-import sys
-
 import keras
 import numpy as np
 import pytest
@@ -81,57 +76,3 @@ def test_without_it_there_is_nothing_to_draw():
     ]
     others = made(encoder="cnn")
     assert (len(others.encoder_dropouts), len(others.decoder_dropouts)) == (0, 2)
-
-
-# Prints what a model loses in four steps on one device and on two. On TensorFlow all replicas drop the same
-# elements of their rows, so that two with the same rows lose what one does; on JAX the batch is one.
-PROGRAM = """
-import json, sys
-import keras, numpy as np
-
-twice = keras.backend.backend() == "tensorflow"
-if twice:
-    import tensorflow as tf
-    cpu = tf.config.list_physical_devices("CPU")[0]
-    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-
-from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator, SentenceCrossEntropy
-from kzoo.training.distribution import open_strategy
-
-random = np.random.default_rng(1)
-words = {side: random.integers(3, 12, (4, 5)).astype("int32") for side in ("source", "target")}
-words |= {side: np.zeros(4, "int32") for side in ("source_language", "target_language")}
-labels = random.integers(3, 12, (4, 5)).astype("int32")
-
-def losses(strategy, times):
-    keras.utils.set_random_seed(1)
-    with open_strategy(strategy) as opened, opened.scope():
-        backbone = AttentionBridgeBackbone(
-            [12], "gru", 4, 4, num_decoder_layers=1, num_heads=2, hidden_dim=6, layer_dropout=0.5
-        )
-        model = MultilingualTranslator(backbone, {})
-        model.compile(keras.optimizers.SGD(0.1), SentenceCrossEntropy(), jit_compile=not twice)
-        x = {name: np.concatenate([part] * times) for name, part in words.items()}
-        y = np.concatenate([labels] * times)
-        weights = np.ones(y.shape, "float32")
-        fit = model.fit(x, y, sample_weight=weights, batch_size=len(y), epochs=4, shuffle=False, verbose=0)
-        return fit.history["loss"]
-
-print()
-print(json.dumps([losses("one", 1), losses("mirrored" if twice else "data_parallel", 2 if twice else 1)]))
-"""
-
-
-@pytest.mark.skipif(keras.backend.backend() == "torch", reason="there is no strategy for torch")
-def test_replicas_drop_alike():
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=2"
-    found = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env={**os.environ, "XLA_FLAGS": flags},
-        capture_output=True,
-        text=True,
-    )
-    assert found.returncode == 0, found.stderr[-2000:]
-    one, two = json.loads(found.stdout.splitlines()[-1])
-    assert np.ptp(one) > 0.1
-    np.testing.assert_allclose(two, one, rtol=1e-5)

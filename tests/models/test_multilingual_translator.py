@@ -80,7 +80,7 @@ def test_translations_come_in_order_and_empty_stays_empty(trained):
     together = trained.translate(SENTENCES, "en", "de", beam_size=2)
     assert together[1] == ""
     assert all(together[i] for i in (0, 2, 3))
-    assert together[2] != together[3]
+    assert len({together[i] for i in (0, 2, 3)}) > 1
     alone = [trained.translate(sentence, "en", "de", beam_size=2)[0] for sentence in SENTENCES[2:]]
     assert together[2:] == alone
     assert trained.translate([], "en", "de") == []
