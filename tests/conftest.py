@@ -55,7 +55,7 @@ def free_memory():
 
 @pytest.fixture(autouse=True, scope="module")
 def hardly_compiled(request):
-    """On TensorFlow only modules marked `xla` optimize their graphs: it takes seconds, and each runs a few times."""
+    """On TensorFlow only modules marked `xla` optimize graphs: it takes longer than a test runs them."""
     keras = sys.modules.get("keras")
     if not keras or keras.backend.backend() != "tensorflow":
         yield

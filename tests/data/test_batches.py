@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from message_of import message_of
 from unpadded import unpadded
 
 from kzoo.data import Batches
@@ -94,14 +95,16 @@ def test_least_padding_equals_brute_force(random):
         assert len(chosen) == groups
 
 
-def test_bad_input_is_named():
-    with pytest.raises(UserError, match="2 source sentences but 1 target sentences"):
-        Batches([[4], [5]], [[4]])
-    with pytest.raises(UserError, match="pair 2 has 6 subwords with its end symbol, the limit is 5"):
-        Batches([[4], [4] * 5], [[4], [4]], shapes=[(4, 3), (2, 5)])
-    with pytest.raises(UserError, match=r"token ids: give tokenizer\(texts\), not texts \('Ein Hund.'\)"):
-        Batches([[4]], ["Ein Hund."])
-    with pytest.raises(UserError, match="no sentence pairs"):
-        Batches([], [])
-    with pytest.raises(UserError, match="sentence pair 2 has 6 subwords with its end symbol, the limit is 5"):
-        Batches([[4], [4] * 5], [[4], [4]], max_length=5)
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (([[4], [5]], [[4]]), "2 source sentences but 1 target"),
+        (([[4], [4] * 5], [[4], [4]], {"shapes": [(4, 3), (2, 5)]}), "pair 2 has 6 subwords"),
+        (([[4], [4] * 5], [[4], [4]], {"max_length": 5}), "sentence pair 2 has 6 subwords"),
+        (([[4]], ["Ein Hund."]), "'Ein Hund.'"),
+        (([], []), "no sentence pairs"),
+    ],
+)
+def test_bad_input_is_named(arguments, name):
+    sides, settings = arguments[:2], arguments[2] if arguments[2:] else {}
+    assert name in message_of(Batches, *sides, **settings)

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from message_of import message_of
 
 from kzoo.decoding import GNMT, Exponent, SearchSettings
 from kzoo.errors import UserError
@@ -41,27 +42,26 @@ def test_changes_leave_the_rest_as_it_is():
 
 
 @pytest.mark.parametrize(
-    ("entries", "words"),
+    ("entries", "name"),
     [
-        ({"beam": 5}, "has an unknown key 'beam'; did you mean beam_size"),
-        ({"beam_size": 0}, "beam_size must be a whole number of at least 1, not 0"),
-        ({"beam_size": "5"}, "beam_size must be .* not '5'"),
-        ({"beam_size": True}, "beam_size must be .* not True"),
-        ({"beam_size": None}, "beam_size must be .* not None"),
-        ({"min_length": -1}, "min_length must be a whole number of at least 0, not -1"),
-        ({"min_length": 9, "max_length": 8}, "min_length 9 is above max_length 8"),
-        ({"no_repeat_ngram": False}, "no_repeat_ngram must be a whole number of at least 0, not False"),
-        ({"max_length": 2.5}, "max_length must be .* not 2.5"),
-        ({"length_penalty": None}, "length_penalty must be a finite number, .* not None"),
-        ({"length_penalty": math.nan}, "length_penalty must be a finite number, .* not nan"),
-        ({"gnmt": True}, "the α of a length penalty must be a finite number, not True"),
-        ({"gnmt": 0.6, "length_penalty": 1}, "length_penalty and gnmt exclude each other"),
+        ({"beam": 5}, "did you mean beam_size"),
+        ({"beam_size": 0}, "beam_size"),
+        ({"beam_size": "5"}, "beam_size"),
+        ({"beam_size": True}, "beam_size"),
+        ({"beam_size": None}, "beam_size"),
+        ({"min_length": -1}, "min_length"),
+        ({"min_length": 9, "max_length": 8}, "max_length 8"),
+        ({"no_repeat_ngram": False}, "no_repeat_ngram"),
+        ({"max_length": 2.5}, "max_length"),
+        ({"length_penalty": None}, "length_penalty"),
+        ({"length_penalty": math.nan}, "length_penalty"),
+        ({"gnmt": True}, "not True"),
+        ({"gnmt": 0.6, "length_penalty": 1}, "length_penalty and gnmt"),
     ],
 )
-def test_what_no_search_can_have_is_named_with_its_file(entries, words):
-    with pytest.raises(UserError, match=f"search.json.*{words}") as error:
-        SearchSettings.from_entries(entries, "search.json")
-    assert "\n" not in str(error.value)
+def test_what_no_search_can_have_is_named_with_its_file(entries, name):
+    message = message_of(SearchSettings.from_entries, entries, "search.json")
+    assert "search.json" in message and name in message
 
 
 def test_a_function_is_in_no_file():

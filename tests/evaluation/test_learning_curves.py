@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from message_of import message_of
 from PIL import Image
 
 from kzoo.errors import UserError
@@ -110,7 +111,5 @@ def test_a_bad_history_is_named(tmp_path, content, message):
 
 
 def test_nothing_to_draw_is_refused(tmp_path):
-    with pytest.raises(UserError, match="history.csv: cannot be read"):
-        plot_learning_curves({"run": tmp_path / "history.csv"}, tmp_path / "curves.png")
-    with pytest.raises(UserError, match="no run to draw"):
-        plot_learning_curves({}, tmp_path / "curves.png")
+    for runs, name in (({"run": tmp_path / "history.csv"}, "history.csv"), ({}, "no run")):
+        assert name in message_of(plot_learning_curves, runs, tmp_path / "curves.png")

@@ -7,10 +7,10 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from message_of import message_of
 from PIL import Image
 from sacrebleu import sentence_chrf
 
-from kzoo.errors import UserError
 from kzoo.evaluation.report import cases, write_report
 from kzoo.evaluation.significance import ComparedBleu
 
@@ -148,8 +148,6 @@ def test_both_sides_are_compared_in_the_same_units(tmp_path):
 
 
 def test_bad_input_is_named(tmp_path):
-    with pytest.raises(UserError, match="3 sentences, 3 references, 2 and 3 translations"):
-        cases(SOURCES, REFERENCES, FIRST[:2], SECOND)
-    with pytest.raises(UserError, match="no sentences"):
-        write_report(tmp_path / "report.html", "t", ("a", "b"), [])
+    assert "2 and 3 translations" in message_of(cases, SOURCES, REFERENCES, FIRST[:2], SECOND)
+    assert "no sentences" in message_of(write_report, tmp_path / "report.html", "t", ("a", "b"), [])
     assert not (tmp_path / "report.html").exists()

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from message_of import message_of
 from sacrebleu import corpus_bleu
 
 from kzoo.data import open_corpus
-from kzoo.errors import UserError
 from kzoo.evaluation import compare_bleu, comparison_table
 
 
@@ -84,7 +84,8 @@ def test_p_of_few_sentences_all_worse_is_that_of_all_exchanges(references, count
 
 
 def test_numbers_of_sentences_that_differ_are_refused(references):
-    with pytest.raises(UserError, match="b: 39 translations but 40 references"):
-        compare_bleu([("a", references), ("b", references[1:])], references, "de")
-    with pytest.raises(UserError, match="at least two models"):
-        compare_bleu([("a", references)], references, "de")
+    for systems, name in (
+        ([("a", references), ("b", references[1:])], "b: 39 translations but 40"),
+        ([("a", references)], "two models"),
+    ):
+        assert name in message_of(compare_bleu, systems, references, "de")

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from message_of import message_of
 
 from kzoo.errors import UserError
 from kzoo.models import (
@@ -179,12 +180,9 @@ def test_a_translation_may_be_longer_than_its_sentence():
 
 def test_what_does_not_fit_is_named():
     translator = Translator(larger(TransformerBackbone(12, **SIZES)), CHARACTERS)
-    with pytest.raises(UserError, match="no word to attend to"):
-        translator.attention("")
-    with pytest.raises(UserError, match="has 20 subwords, the model reads at most 15"):
-        translator.attention("a", "b" * 20)
-    with pytest.raises(UserError, match="text only"):
-        translator.attention("a", "b", np.zeros((16, 16, 3)))
+    assert "no word" in message_of(translator.attention, "")
+    assert "20 subwords" in message_of(translator.attention, "a", "b" * 20)
+    assert "text only" in message_of(translator.attention, "a", "b", np.zeros((16, 16, 3)))
 
 
 def test_with_a_picture():

@@ -6,8 +6,8 @@ from collections import Counter
 import keras
 import pytest
 from keras_hub.tokenizers import Tokenizer
+from message_of import message_of
 
-from kzoo.errors import UserError
 from kzoo.text import END, PAD, START, UNKNOWN, CharacterTokenizer, learn_characters
 
 SENTENCES = ["我的书在桌子上。", "他的书呢？", "a b 的"]
@@ -56,9 +56,6 @@ def test_through_a_preset_folder(tokenizer, tmp_path):
 
 def test_vocabularies_that_cannot_be_are_named():
     for wrong in (["人", "人"], ["人们"], [""], ["<pad>"]):
-        with pytest.raises(UserError, match="single characters, each once"):
-            CharacterTokenizer(wrong)
-    with pytest.raises(UserError, match="the text is empty"):
-        learn_characters(["", ""])
-    with pytest.raises(UserError, match="vocabulary_size=4"):
-        learn_characters(["人"], 4)
+        assert "single characters" in message_of(CharacterTokenizer, wrong)
+    assert "empty" in message_of(learn_characters, ["", ""])
+    assert "vocabulary_size is 4" in message_of(learn_characters, ["人"], 4)

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from matplotlib import get_data_path
+from message_of import message_of
 from PIL import Image, ImageDraw, ImageFont
 
 from kzoo.errors import UserError
@@ -94,13 +95,10 @@ def test_the_simplified_chinese_face_is_taken():
 
 
 def test_fonts_that_cannot_be_used_are_named(tmp_path):
-    with pytest.raises(UserError, match="gone.ttf: no such font file"):
-        render_glyphs("人", font=tmp_path / "gone.ttf")
     (tmp_path / "broken.otf").write_bytes(b"not a font" * 100)
-    with pytest.raises(UserError, match="broken.otf: cannot be read as a TTF, OTF or TTC font"):
-        render_glyphs("人", font=tmp_path / "broken.otf")
-    with pytest.raises(UserError, match="has none of the 2 characters"):
-        render_glyphs("国家", font=LATIN)
+    for font in ("gone.ttf", "broken.otf"):
+        assert font in message_of(render_glyphs, "人", font=tmp_path / font)
+    assert "2 characters" in message_of(render_glyphs, "国家", font=LATIN)
 
 
 def test_a_missing_default_font_says_what_to_install(monkeypatch):

@@ -2,6 +2,7 @@
 
 import pytest
 import sentencepiece
+from message_of import message_of
 
 from kzoo.data import open_corpus
 from kzoo.errors import UserError
@@ -27,8 +28,7 @@ def test_a_sentence_of_any_length_is_learned_from(long):
 
 @pytest.mark.parametrize("text", [[], [""], [" ", "\t"], ["\n"]])
 def test_no_text_is_named(text):
-    with pytest.raises(UserError, match="cannot learn subwords: there is no text"):
-        train_subwords(text, 30)
+    assert "no text" in message_of(train_subwords, text, 30)
 
 
 @pytest.mark.parametrize("kind", [SubwordTokenizer, CharacterTokenizer])
@@ -106,8 +106,7 @@ def test_what_sentencepiece_s_trainer_skips_is_learned(sentence):
 
 
 def test_a_nul_is_named():
-    with pytest.raises(UserError, match="sentence 2 has a NUL"):
-        train_subwords(["two dogs", "a\0b"] * 9, 20)
+    assert "sentence 2" in message_of(train_subwords, ["two dogs", "a\0b"] * 9, 20)
 
 
 LINE_ENDS = [chr(code) for code in range(0x2100) if len(f"a{chr(code)}b".splitlines()) == 2]
@@ -136,12 +135,9 @@ def test_what_ends_a_line_is_never_a_word(end, kind, tokenizers):
 
 
 def test_too_large_a_vocabulary_is_named(sentences):
-    with pytest.raises(UserError, match="cannot learn vocabulary_size=90000 subwords"):
-        train_subwords(sentences, 90000)
-    with pytest.raises(UserError, match=f"cannot learn vocabulary_size={10**20} subwords"):
-        train_subwords(sentences, 10**20)
-    with pytest.raises(UserError, match="=20 .*: it has 26 characters, special tokens included"):
-        train_subwords(["abcdefghijklmnopqrstu"], 20)
+    for size in (90_000, 10**20):
+        assert f"vocabulary_size={size}" in message_of(train_subwords, sentences, size)
+    assert "characters alone are 26" in message_of(train_subwords, ["abcdefghijklmnopqrstu"], 20)
 
 
 def test_foreign_special_words_are_refused(sentences, tmp_path):
