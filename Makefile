@@ -6,12 +6,13 @@ BIN = .venv/bin
 # What runs on both backends; of that, what runs on JAX alone, as it does not depend on the backend; the rest.
 BOTH = tests/layers tests/models tests/decoding tests/training
 NOT_TENSORFLOW = $(addprefix --ignore=tests/training/test_, \
-    bilingual.py curves.py language_model.py own_text.py preparation.py recipe_values.py recipes.py run_folder.py \
-    starting_preset.py stopped_families.py translation_score.py vocabularies.py without_tensorflow.py) \
-    $(addprefix --ignore=tests/models/test_, \
+    bilingual.py curves.py language_model.py own_text.py preparation.py recipe_values.py recipes.py \
+    run_folder.py starting_preset.py stopped_families.py translation_score.py vocabularies.py \
+    without_tensorflow.py) $(addprefix --ignore=tests/models/test_, \
     engine_argument.py images.py keras_features.py marian.py preset_checks.py search_options.py)
 # Several processes, killed runs and the browser: minutes, so only in test-all.
-SLOW = tests/training/test_strategies.py tests/training/test_survival.py tests/training/test_stopped_workers.py
+SLOW = tests/models/test_two_devices.py \
+    $(addprefix tests/training/test_, strategies.py survival.py stopped_workers.py)
 BROWSER = tests/serve/test_page_in_browser.py
 ONCE = tests/data tests/engine tests/text tests/evaluation tests/papers $(filter-out tests/test_cli.py,$(wildcard tests/test_*.py))
 
@@ -34,7 +35,7 @@ test-served: setup
 
 # Two processes: XLA's compiler ends one that has compiled all of it (a segmentation fault).
 test-jax: setup
-	KERAS_BACKEND=jax $(BIN)/python -m pytest -q $(filter-out tests/training,$(BOTH))
+	KERAS_BACKEND=jax $(BIN)/python -m pytest -q $(filter-out tests/training,$(BOTH)) $(SLOW:%=--ignore=%)
 	KERAS_BACKEND=jax $(BIN)/python -m pytest -q tests/training $(SLOW:%=--ignore=%)
 
 test-once: setup
