@@ -6,6 +6,7 @@ import sys
 import keras
 import numpy as np
 import pytest
+from message_of import message_of
 from scipy.special import log_softmax
 
 from kzoo.decoding import GNMT, SearchSettings
@@ -204,10 +205,8 @@ def test_refusals():
         ({"texts": ["A."], "n": 9}, "beam_size"),
         ({"texts": ["A."], "length_penalty": GNMT(1)}, "GNMT"),
     ):
-        with pytest.raises(UserError, match=name):
-            engine.n_best(**arguments)
-    with pytest.raises(UserError, match="float16"):
-        CTranslate2Translator(locate(PRESET), "float16")  # on a CPU
+        assert name in message_of(engine.n_best, **arguments)
+    assert "float16" in message_of(CTranslate2Translator, locate(PRESET), "float16")  # on a CPU
     assert engine.translate(["a " * 400], truncate=True)[0]
 
 

@@ -176,20 +176,20 @@ def test_other_encoders(encoder):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    ("wrong", "name"),
     [
-        ({"encoder": "rnn"}, "encoder must be one of lstm, gru, cnn, transformer, not 'rnn'"),
-        ({"sizes": []}, "no vocabulary_sizes: give at least one"),
-        ({"encoder": "lstm", "width": 9}, "reads in two directions: width must be even, not 9"),
-        ({"encoder": "gru", "width": 9}, "reads in two directions: width must be even, not 9"),
-        ({"encoder": "transformer", "width": 12}, "encoder='transformer' has 8 heads, .* not 12"),
-        ({"num_decoder_layers": 0}, "num_decoder_layers must be a whole number of at least 1, not 0"),
-        ({"max_length": 0}, "max_length must be a whole number of at least 1, not 0"),
-        ({"dropout": 1.0}, "dropout must be at least 0 and less than 1, not 1.0"),
+        ({"encoder": "rnn"}, "lstm, gru, cnn, transformer"),
+        ({"sizes": []}, "vocabulary_sizes"),
+        ({"encoder": "lstm", "width": 9}, "even width"),
+        ({"encoder": "gru", "width": 9}, "even width"),
+        ({"encoder": "transformer", "width": 12}, "8 heads"),
+        ({"num_decoder_layers": 0}, "num_decoder_layers"),
+        ({"max_length": 0}, "max_length"),
+        ({"dropout": 1.0}, "dropout"),
     ],
 )
-def test_bad_settings_are_named(wrong, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_settings_are_named(wrong, name):
+    with pytest.raises(ValueError, match=name):
         make(**wrong)
 
 

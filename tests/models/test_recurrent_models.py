@@ -77,27 +77,21 @@ def test_glyphs_take_the_place_of_the_table():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    ("wrong", "name"),
     [
-        ({"source_embedding": "picture"}, "source_embedding must be one of lookup, glyph, not 'picture'"),
-        ({"glyph_options": {"architecture": "fc_1"}}, "source_embedding='lookup' takes no glyph_options"),
-        (
-            {"source_embedding": "glyph", "glyph_options": {"num_features": 10**20}},
-            "num_features must be at most 10,000,000, not 100,000,000,000,000,000,000",
-        ),
-        ({"decoder_units": ()}, "no decoder_units: give at least one"),
-        ({"decoder_units": (4, 0)}, "each of decoder_units must be a whole number of at least 1, not 0"),
-        (
-            {"bidirectional": (), "unidirectional": ()},
-            "no bidirectional or unidirectional: give at least one",
-        ),
-        ({"max_length": 0}, "max_length must be a whole number of at least 1, not 0"),
-        ({"dropout": 1.0}, "dropout must be at least 0 and less than 1, not 1.0"),
+        ({"source_embedding": "picture"}, "lookup, glyph"),
+        ({"glyph_options": {"architecture": "fc_1"}}, "glyph_options"),
+        ({"source_embedding": "glyph", "glyph_options": {"num_features": 10**20}}, "num_features"),
+        ({"decoder_units": ()}, "decoder_units"),
+        ({"decoder_units": (4, 0)}, "decoder_units"),
+        ({"bidirectional": (), "unidirectional": ()}, "bidirectional or unidirectional"),
+        ({"max_length": 0}, "max_length"),
+        ({"dropout": 1.0}, "dropout"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_bad_settings_are_named(wrong, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_settings_are_named(wrong, name):
+    with pytest.raises(ValueError, match=name):
         RecurrentBackbone(30, 20, **{**SETTINGS, **wrong})
 
 

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from message_of import message_of
 
 from kzoo.decoding import SearchSettings
 from kzoo.errors import UserError
@@ -101,19 +102,15 @@ def test_several_languages_have_prefixes_of_their_own(tokenizer):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    ("wrong", "name"),
     [
-        ({"prefixes": ["ab"]}, '1 prefixes but 2 texts: give one per text, "" for none'),
-        ({"prefixes": ["ab", "axb"]}, "the prefix 'axb' has a character that the vocabulary lacks"),
-        (
-            {"prefixes": ["ab " * 9, ""]},
-            "the prefix .* has .* subwords, but a translation has at most 3 before",
-        ),
-        ({"prefixes": [3, ""]}, "not int: 3"),
-        ({"min_length": 17, "max_length": 17}, "min_length is 17, but the model writes at most 16 tokens"),
-        ({"no_repeat_ngram": -1}, "no_repeat_ngram must be a whole number of at least 0, not -1"),
+        ({"prefixes": ["ab"]}, "1 prefixes, but 2 sentences"),
+        ({"prefixes": ["ab", "axb"]}, "'axb'"),
+        ({"prefixes": ["ab " * 9, ""]}, "at most 3"),
+        ({"prefixes": [3, ""]}, "int: 3"),
+        ({"min_length": 17, "max_length": 17}, "at most 16"),
+        ({"no_repeat_ngram": -1}, "no_repeat_ngram"),
     ],
 )
-def test_what_no_translation_can_have_is_named(translator, wrong, message):
-    with pytest.raises(UserError, match=message):
-        translator.translate(TEXTS, beam_size=1, **wrong)
+def test_what_no_translation_can_have_is_named(translator, wrong, name):
+    assert name in message_of(translator.translate, TEXTS, beam_size=1, **wrong)

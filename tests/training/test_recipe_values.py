@@ -11,8 +11,6 @@ import pytest
 from kzoo.data import Batches, open_corpus
 from kzoo.models import Adam
 from kzoo.training import Recipe, train
-from kzoo.training import checkpoints as checkpoints_module
-from kzoo.training.checkpoints import Checkpoints
 from kzoo.training.tasks import OneDirection
 
 MODULE = sys.modules["kzoo.training.run"]
@@ -100,16 +98,3 @@ def test_the_seed_fixes_what_the_model_begins_with(tmp_path, monkeypatch):
         with pytest.raises(Reached):
             train(replace(RECIPE, seed=seed), tmp_path / str(seed), strategy="one")
     assert drawn == [random.Random(7).random(), random.Random(8).random()]
-
-
-@pytest.mark.parametrize(("minutes", "times"), [(0.9, 0), (1.1, 1)])
-def test_minutes_between_checkpoints_are_minutes(minutes, times, tmp_path, monkeypatch):
-    clock = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(checkpoints_module, "time", SimpleNamespace(perf_counter=lambda: clock.now))
-    checkpoints, saved = Checkpoints(tmp_path, minutes=1.0), []
-    monkeypatch.setattr(checkpoints, "save", lambda: saved.append(clock.now))
-    checkpoints.set_params({"steps": 3})
-    checkpoints.on_epoch_begin(0)
-    clock.now += 60 * minutes
-    checkpoints.on_train_batch_end(0, {"loss": 1.0})
-    assert len(saved) == times

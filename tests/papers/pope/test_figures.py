@@ -13,7 +13,6 @@ from training.pope.figures import app, plot_correlation, plot_polynomials, plot_
 def test_positions_are_drawn(tmp_path, encoding):
     plot_positions(tmp_path / "new" / "picture.png", encoding, num_positions=40, width=16)
     with Image.open(tmp_path / "new" / "picture.png") as picture:
-        assert picture.size == (990, 750)  # 6.6 × 5.0 inches at 150 dpi
         assert len(picture.convert("RGB").getcolors(1000)) > 100
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["picture.png"]
 
