@@ -6,7 +6,7 @@ BIN = .venv/bin
 # What runs on both backends; of that, what runs on JAX alone, as it does not depend on the backend; the rest.
 BOTH = tests/layers tests/models tests/decoding tests/training
 NOT_TENSORFLOW = $(addprefix --ignore=tests/training/test_, \
-    bilingual.py curves.py language_model.py own_text.py preparation.py recipe_values.py recipes.py \
+    bilingual.py curves.py extraction.py language_model.py own_text.py preparation.py recipe_values.py recipes.py \
     run_folder.py starting_preset.py stopped_families.py translation_score.py vocabularies.py \
     without_tensorflow.py) $(addprefix --ignore=tests/models/test_, \
     engine_argument.py images.py keras_features.py marian.py preset_checks.py search_options.py)

@@ -66,6 +66,13 @@ def search(model, source, **arguments):
     return {name: ops.convert_to_numpy(value) for name, value in found.items()}
 
 
+def compiled_search(model, **arguments):
+    """Return the search as a function of the source that is compiled once a shape."""
+    beam = BeamSearch(model, **arguments)
+    beam.compile(jit_compile=keras.backend.backend() == "jax")
+    return lambda source: beam.predict_on_batch({"source": source.astype("int32")})
+
+
 def words_of(row):
     return [int(word) for word in row[: list(row).index(END) + 1]]
 
@@ -143,8 +150,9 @@ def test_halved_batches_find_what_single_sentences_find(random):
     model = Table(random, 40, 20)
     together = search(model, np.arange(1, 21)[:, None], beam_size=3, max_length=12, staged=True)
     assert len({int((row == END).argmax()) for row in together["tokens"][:, 0]}) > 2
+    single = compiled_search(model, beam_size=3, max_length=12)
     for sentence in range(20):
-        alone = search(model, np.array([[sentence + 1]]), beam_size=3, max_length=12)
+        alone = single(np.array([[sentence + 1]]))
         np.testing.assert_array_equal(alone["tokens"][0], together["tokens"][sentence])
         np.testing.assert_allclose(alone["scores"][0], together["scores"][sentence], atol=1e-5)
 
@@ -160,8 +168,9 @@ def test_an_empty_sentence_is_done_at_once(random):
 def test_a_sentence_does_not_depend_on_its_neighbours(random):
     model = Table(random, 40, 4)
     together = search(model, np.arange(1, 5)[:, None], beam_size=3, max_length=12)
+    single = compiled_search(model, beam_size=3, max_length=12)
     for sentence in range(4):
-        alone = search(model, np.array([[sentence + 1]]), beam_size=3, max_length=12)
+        alone = single(np.array([[sentence + 1]]))
         np.testing.assert_array_equal(alone["tokens"][0], together["tokens"][sentence])
 
 
@@ -217,10 +226,8 @@ def test_scores_of_a_transformer_s_beam_are_its_log_probabilities(sentences, max
     for sentence in (0, sentences - 1):
         for rank in range(4):
             words = words_of(found["tokens"][sentence, rank])
-            inputs = {
-                "source": source[sentence : sentence + 1],
-                "target": np.array([[START, *words[:-1]]], "int32"),
-            }
+            target = [START, *words[:-1], *[PAD] * (max_length - len(words))]  # of one shape, compiled once
+            inputs = {"source": source[sentence : sentence + 1], "target": np.array([target], "int32")}
             log_p = log_probabilities(ops.convert_to_numpy(model(inputs))[0])
             expected = log_p[np.arange(len(words)), words].sum()
             np.testing.assert_allclose(found["scores"][sentence, rank], expected, atol=1e-3)
