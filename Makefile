@@ -84,4 +84,4 @@ setup: .venv/ready
 	touch $@
 
 clean:
-	rm -rf .venv .venv-torch .pytest_cache build dist docs/reference
+	rm -rf .venv .venv-torch build dist docs/reference

@@ -5,8 +5,8 @@ import functools
 import gc
 import os
 import sys
+import tempfile
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 import pytest
 from packaging.version import Version
@@ -24,8 +24,9 @@ except PackageNotFoundError:
 if flag_is_known:  # in half the time
     FLAGS += " --xla_cpu_use_fusion_emitters=false"
 os.environ.setdefault("XLA_FLAGS", FLAGS)
-# What several tests and processes compile alike is compiled once, and read again from a file.
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "xla"))
+# What several tests compile alike JAX compiles once, and then reads from a file.
+COMPILED = tempfile.TemporaryDirectory(prefix="kzoo_xla_")
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", COMPILED.name)
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 # One thread each: several processes test beside each other.
