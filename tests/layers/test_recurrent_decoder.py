@@ -101,6 +101,14 @@ def test_step_by_step_equals_at_once(random):
         np.testing.assert_allclose(ops.convert_to_numpy(found), expected, atol=1e-5)
 
 
+def test_steps_compute_in_the_layer_s_precision(random):
+    layer, target, memory, initial = made(random, dtype="mixed_bfloat16")
+    prepared = layer.prepare(memory, MASK)
+    found, state = layer.step(target[:, :1], prepared, layer.start(initial))
+    computed = (prepared["keys"], prepared["values"], found, state["fed_back"])
+    assert {keras.backend.standardize_dtype(x.dtype) for x in computed} == {"bfloat16"}
+
+
 @keras.saving.register_keras_serializable("kzoo_tests")
 class FromMean(RecurrentDecoder):
     """A decoder that begins with the memory's mean, so that all its inputs are arrays."""
