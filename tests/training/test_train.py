@@ -282,7 +282,7 @@ def test_a_byte_order_mark_before_a_recipe_is_skipped(tmp_path):
 
 def test_a_missing_recipe_and_a_bad_override(tmp_path):
     path = tmp_path / "recipe.toml"
-    assert "recipe.toml: cannot be read" in message_of(read_recipe, path)
+    assert "recipe.toml cannot be read" in message_of(read_recipe, path)
     path.write_text(RECIPE)
     for override, name in (("epochs", "'epochs'"), ("average=0", "recipe.toml: average")):
         assert name in message_of(read_recipe, path, [override])
