@@ -30,7 +30,7 @@ X = np.ones((2, 5, 8), "float32")
     [
         (lambda: Dropout(1.0), ValueError, "rate"),
         (lambda: GlyphCharEncoder(architecture="cnn"), ValueError, "cnn_fc_relu"),
-        (lambda: GlyphCharEncoder(architecture="cnn_relu", num_features=64), ValueError, "F = 64"),
+        (lambda: GlyphCharEncoder(architecture="cnn_relu", num_features=64), ValueError, "num_features"),
         (lambda: GlyphCharEncoder(8)(np.ones((3, 20, 20))), ValueError, "20, 20"),
         (lambda: GlyphEmbedding(np.zeros((4, 20, 20)), GlyphCharEncoder(6)), ValueError, "(4, 20, 20)"),
         (lambda: GlyphEmbedding(np.zeros((22, 22)), GlyphCharEncoder(6)), ValueError, "(22, 22)"),

@@ -180,8 +180,8 @@ def test_other_encoders(encoder):
     [
         ({"encoder": "rnn"}, "lstm, gru, cnn, transformer"),
         ({"sizes": []}, "vocabulary_sizes"),
-        ({"encoder": "lstm", "width": 9}, "even width"),
-        ({"encoder": "gru", "width": 9}, "even width"),
+        ({"encoder": "lstm", "width": 9}, "must be even"),
+        ({"encoder": "gru", "width": 9}, "must be even"),
         ({"encoder": "transformer", "width": 12}, "8 heads"),
         ({"num_decoder_layers": 0}, "num_decoder_layers"),
         ({"max_length": 0}, "max_length"),

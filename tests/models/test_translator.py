@@ -116,7 +116,7 @@ def test_progress_counts_the_sentences_that_are_searched(trained):
 @pytest.mark.parametrize(
     ("wrong", "name"),
     [
-        ({"n": 0}, "n is"),
+        ({"n": 0}, "n must be"),
         ({"n": 6}, "6 best"),
         ({"beam_size": 2.0}, "beam_size"),
         ({"beam_size": "5"}, "beam_size"),
