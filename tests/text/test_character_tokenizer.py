@@ -58,4 +58,4 @@ def test_vocabularies_that_cannot_be_are_named():
     for wrong in (["人", "人"], ["人们"], [""], ["<pad>"]):
         assert "single characters" in message_of(CharacterTokenizer, wrong)
     assert "empty" in message_of(learn_characters, ["", ""])
-    assert "vocabulary_size is 4" in message_of(learn_characters, ["人"], 4)
+    assert "vocabulary_size=4" in message_of(learn_characters, ["人"], 4)
