@@ -25,15 +25,18 @@ demo: setup
 test: setup lint
 	$(MAKE) --no-print-directory --output-sync --jobs=3 test-tensorflow test-jax test-served test-once
 
+# Two processes, here and for JAX: TensorFlow keeps every traced function, up to 5 GB in one;
+# XLA's compiler ends one that has compiled all of it (a segmentation fault).
 test-tensorflow: setup
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q $(BOTH) $(NOT_TENSORFLOW) $(SLOW:%=--ignore=%)
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q $(filter-out tests/training,$(BOTH)) \
+	    $(NOT_TENSORFLOW) $(SLOW:%=--ignore=%)
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q tests/training $(NOT_TENSORFLOW) $(SLOW:%=--ignore=%)
 
 # What users meet first, on the default backend; SavedModels and the service are TensorFlow's.
 test-served: setup
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q tests/test_cli.py tests/presets tests/export tests/serve \
 	    --ignore=$(BROWSER)
 
-# Two processes: XLA's compiler ends one that has compiled all of it (a segmentation fault).
 test-jax: setup
 	KERAS_BACKEND=jax $(BIN)/python -m pytest -q $(filter-out tests/training,$(BOTH)) $(SLOW:%=--ignore=%)
 	KERAS_BACKEND=jax $(BIN)/python -m pytest -q tests/training $(SLOW:%=--ignore=%)
