@@ -48,6 +48,7 @@ ALLOWED = {
         "models",
         "layers",
         "decoding",
+        "engine",
         "hub",
         "text",
         "errors",

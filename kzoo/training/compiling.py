@@ -46,7 +46,7 @@ def compile_step(
         `"way"`, and, if it was timed, the `"seconds"` of a step in each way; empty if there is no choice.
     """
     ways, path = ways_of(model), folder / RECORD
-    if len(ways) == 1:
+    if not ways:
         return {}
     steps = {way: training_step(model, way) for way in ways}
     if resumes:
@@ -63,17 +63,18 @@ def compile_step(
 
 
 def ways_of(model: keras.Model) -> list[str]:
-    """Return the ways that may be fastest; the first is that of a run which is not timed.
+    """Return the ways to choose from, the default first; none if there is no choice.
 
     There is a choice on one device on TensorFlow below float32: there XLA has matrix products of its own,
     which may lack the processor's fast ones. In float32 no other way was faster than the first.
     """
-    first = XLA if uses_xla(model.backbone) else GRAPH
     if keras.backend.backend() != "tensorflow" or model.dtype_policy.compute_dtype == "float32":
-        return [first]
+        return []
     import tensorflow as tf
 
-    return [first] if tf.distribute.has_strategy() else [*dict.fromkeys((first, GRAPH, FUSED))]
+    if tf.distribute.has_strategy():
+        return []
+    return [XLA, GRAPH, FUSED] if uses_xla(model.backbone) else [GRAPH, FUSED]
 
 
 def training_step(model: keras.Model, way: str) -> Callable:

@@ -247,7 +247,7 @@ def test_a_recipe_is_read_and_overridden(tmp_path):
         (RECIPE + "rate = nan", "rate is nan, not a finite number"),
         (RECIPE + "seed = 4294967296", "seed is 4294967296: expected `int` <= 4294967295"),
         (RECIPE + 'precision = "half"', "precision is 'half', not one of float32"),
-        (RECIPE + 'model.dtype = "float16"', "model has dtype: precision sets the dtype"),
+        (RECIPE + 'model.dtype = "float16"', "model cannot set dtype: precision sets the dtype"),
         (RECIPE + "train = [1, 2]", r"train is \[1, 2\]: expected `str`"),
         (RECIPE + "monolingual = true", "monolingual would change nothing with a model of one direction"),
         (RECIPE + "rate = 1e-4", "rate would change nothing with optimizer noam"),
