@@ -269,7 +269,7 @@ def test_the_wrong_picture_of_a_plot_is_named(presets, folder):
     for preset, picture, options, message in (
         ("text", "low.png", "", "preset text reads text only"),
         ("pictures", "low.png", "--features test.npy", "not features of them: leave --features out"),
-        ("features", "low.png", "", r"give --features FILE\.npy too, .* those of low\.png"),
+        ("features", "low.png", "", r"give --features FILE\.npy with those of low\.png"),
         ("features", "none.png", "--features test.npy", "no features of the picture 'none.png'"),
         ("features", "low.png", "--features test.npy --regions", "there are no regions to draw"),
         ("features", "low.png", "--features other.npy", r"other\.npy: these are features of resnet50"),

@@ -67,7 +67,7 @@ def test_what_is_stopped_goes_on(upper, n, cut):
     stopped = kzoo("-o", "out.txt", "--n-best", str(n))
     (part,) = Path().glob("out.txt.*.part")
     assert stopped.exit_code == 128 + signal.SIGTERM
-    assert f"stopped after 6 of 10 lines; what is done is in {part.resolve()}" in stopped.stderr
+    assert f"stopped after 6 of 10 lines, kept in {part.resolve()}" in stopped.stderr
     assert not Path("out.txt").exists()
     assert part.read_text() == "".join(upper_lines(n).splitlines(keepends=True)[: 6 * n])
     os.truncate(part, part.stat().st_size - cut)

@@ -58,10 +58,10 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         is_label = ops.equal(ops.arange(logits.shape[-1], dtype="int32"), labels)
         shares = ops.where(is_label, 1 - self.label_smoothing, 0.0)
         if self.label_smoothing:
-            shares = shares + self.label_smoothing * self.uniform(logits)
+            shares = shares + self.label_smoothing * self._uniform(logits)
         return ops.logsumexp(logits, axis=-1) - ops.sum(shares * logits, axis=-1)  # (B, T)
 
-    def uniform(self, logits):
+    def _uniform(self, logits):
         """Return the uniform distribution over the vocabulary, broadcast to `(B, T, V)`."""
         return 1 / logits.shape[-1]
 
@@ -99,7 +99,7 @@ class SentenceCrossEntropy(LabelSmoothedCrossEntropy):
         mean = super().__call__(y_true, y_pred, weights)
         return mean * ops.cast(ops.divide_no_nan(ops.sum(weights), self.count(weights)), mean.dtype)
 
-    def uniform(self, logits):
+    def _uniform(self, logits):
         present = ops.cast(ops.greater(logits, IN_FLOAT16 / 2), "float32")
         return present / ops.sum(present, axis=-1, keepdims=True)
 

@@ -116,7 +116,7 @@ def about(served: Served) -> dict:
 
 
 async def translated(served: Served, asked: PageRequest) -> dict:
-    """Return the best translations, and the attention of the first, or why it is not drawn.
+    """Return the best translations, each sentence's score, and the attention of the best translation.
 
     Raises:
         UserError: the request is invalid.
@@ -125,14 +125,19 @@ async def translated(served: Served, asked: PageRequest) -> dict:
     languages = asked.source_language, asked.target_language
     images, split = None if asked.image is None else [asked.image], asked.split_sentences
     prepared = await served.prepared([asked.text], *languages, images, split_sentences=split)
-    (hypotheses,) = await served.search(prepared, asked.n)
+    found = await served.search_sentences(prepared, asked.n)
+    (hypotheses,) = prepared.joined(found)
     best = hypotheses[0].text if hypotheses else ""
     if len(prepared.rows) > 1:
         drawn = [not_drawn(kind, "the text has several sentences") for kind in kinds(served.translator)]
     else:
         drawn = await attention(served, asked.text, best, languages, prepared.images[0])
     return {
-        "hypotheses": [{"text": found.text, "score": found.score} for found in hypotheses],
+        "hypotheses": [{"text": hypothesis.text, "score": hypothesis.score} for hypothesis in hypotheses],
+        "sentences": [
+            {"text": sentence, "score": best[0].score}
+            for sentence, best in zip(prepared.split.sentences, found, strict=True)
+        ],
         "attention": drawn,
     }
 

@@ -45,6 +45,10 @@ class Prepared:
     targets: list[str | None]
     images: list[np.ndarray | None]
 
+    def joined(self, found: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
+        """Return the hypotheses of the texts, given those of each sentence."""
+        return self.split.join(found, self.targets)
+
 
 class Served:
     """A preset that answers requests, with dynamic batching: waiting sentences are translated together.
@@ -189,7 +193,11 @@ class Served:
             return await self.beside(self._prepared, *asked, size=size)
 
     async def search(self, prepared: Prepared, n: int) -> list[list[Hypothesis]]:
-        """Return the `n` best translations of each prepared text, best first.
+        """Return the `n` best translations of each prepared text, best first; raises as `search_sentences`."""
+        return prepared.joined(await self.search_sentences(prepared, n))
+
+    async def search_sentences(self, prepared: Prepared, n: int) -> list[list[Hypothesis]]:
+        """Return the `n` best translations of each sentence of the prepared texts, best first.
 
         Raises:
             UserError: more than the beam has are asked for.
@@ -199,7 +207,7 @@ class Served:
             raise UserError(f"1 to {self.settings.beam_size} best translations are available, not {n}")
         found = await self._batcher.submit(prepared.rows)
         self.metrics.sentences.inc(len(prepared.rows))
-        return prepared.split.join([hypotheses[:n] for hypotheses in found], prepared.targets)
+        return [hypotheses[:n] for hypotheses in found]
 
     async def run(self, function: Callable, *args, rows: int = 1):
         """Return `function(*args)`, any other call of the model, in its own thread, one at a time.

@@ -109,6 +109,8 @@ class OneDirection:
         """Return the `n` best translations, like `Translator.n_best`."""
         return self.translator.n_best(texts, n=n, **self._languages, **options)
 
-    def attention(self, text: str, **options) -> tuple[list[str], list[str], np.ndarray]:
+    def attention(
+        self, text: str, translation: str | None = None, **options
+    ) -> tuple[list[str], list[str], np.ndarray]:
         """Return the attention of a translation's tokens, like `Translator.attention`."""
-        return self.translator.attention(text, **self._languages, **options)
+        return self.translator.attention(text, translation=translation, **self._languages, **options)

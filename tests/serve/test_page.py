@@ -90,6 +90,7 @@ def test_a_preset_of_one_direction(served):
     (drawn,) = answer["attention"]
     check_drawn(drawn, "encoder_decoder", target, source, weights)
     assert answer["low_score"] is None  # the preset has none
+    assert answer["sentences"] == [{"text": TEXT, "score": answer["hypotheses"][0]["score"]}]
     assert "characters" not in answer
 
 
@@ -303,6 +304,10 @@ def test_several_sentences_are_split_unless_told_otherwise(served):
         answer = post(address, text=text, **asked).json()
         check_hypotheses(answer, translator.n_best([text], 1, beam_size=BEAM, **options)[0])
         assert ("weights" in answer["attention"][0]) == (not options["split_sentences"])
+        sentences = [TEXT, "man."] if options["split_sentences"] else [text]
+        assert [sentence["text"] for sentence in answer["sentences"]] == sentences
+        scores = [best[0].score for best in translator.n_best(sentences, 1, beam_size=BEAM)]
+        assert [sentence["score"] for sentence in answer["sentences"]] == pytest.approx(scores, abs=1e-5)
 
 
 def test_an_empty_sentence_has_nothing_to_draw(served):

@@ -94,10 +94,11 @@ async function translate() {
     target: asked.target_language || about.target || "",
   };
   try {
-    const { hypotheses, attention, low_score: low, characters } = await ask("page/translate", asked, stop.signal);
+    const { hypotheses, sentences, attention, low_score: low, characters } = await ask("page/translate", asked, stop.signal);
     const shown = await thumb;
     if (stop.signal.aborted) return;
-    showHypotheses(hypotheses, languages.target, low);
+    showHypotheses(hypotheses, languages.target);
+    showUnusual(low === null ? [] : sentences.filter(({ score }) => score < low), low);
     showCharacters(characters || [], languages.source);
     $("result").dataset.source = asked.text;
     showAttention(attention.map((drawn) => figure(drawn, shown, languages)));
@@ -120,6 +121,7 @@ function stopPending() {
 // Takes away a translation that is not of what the form asks for.
 function clear() {
   showHypotheses([]);
+  showUnusual([]);
   showCharacters([]);
   showAttention([]);
 }
@@ -139,15 +141,19 @@ function showAttention(figures) {
 
 const scored = (score) => score.toFixed(2).replace("-", "−");
 
-// Shows translations, best first; marks the best if its score is below `low`.
-function showHypotheses(hypotheses, language, low = null) {
+// Names the sentences whose translations score below `low`.
+function showUnusual(sentences, low) {
+  $("unusual").hidden = !sentences.length;
+  $("unusual").textContent = sentences.length ? `Check the translation of ${
+    sentences.map(({ text, score }) => `“${text}” (score ${scored(score)})`).join(", ")
+  }: it may be unlike the model’s training data. 95 % of the validation sentences score above ${scored(low)}.` : "";
+}
+
+// Shows translations, best first.
+function showHypotheses(hypotheses, language) {
   $("result").textContent = hypotheses.length ? hypotheses[0].text : "";
   $("copy").hidden = !$("result").textContent;
   $("copy").textContent = "Copy";
-  const unusual = low !== null && hypotheses.length > 0 && hypotheses[0].score < low;
-  $("unusual").hidden = !unusual;
-  $("unusual").textContent = unusual ? `Check this translation: the text may be unlike the model’s training data. Its score, ${
-    scored(hypotheses[0].score)}, is below ${scored(low)}; 95 % of the validation sentences score higher.` : "";
   for (const id of ["result", "hypotheses"]) $(id).lang = language || "";
   $("hypotheses").replaceChildren(...hypotheses.map(({ text, score }) =>
     make("li", {}, make("div", {},
