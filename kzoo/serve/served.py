@@ -193,7 +193,10 @@ class Served:
             return await self.beside(self._prepared, *asked, size=size)
 
     async def search(self, prepared: Prepared, n: int) -> list[list[Hypothesis]]:
-        """Return the `n` best translations of each prepared text, best first; raises as `search_sentences`."""
+        """Return the `n` best translations of each prepared text, best first.
+
+        Raises: as `search_sentences`.
+        """
         return prepared.joined(await self.search_sentences(prepared, n))
 
     async def search_sentences(self, prepared: Prepared, n: int) -> list[list[Hypothesis]]:
