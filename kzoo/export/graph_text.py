@@ -1,5 +1,7 @@
 """The tokenizers as parts of a TensorFlow graph, so that a SavedModel takes text and returns text."""
 
+import hashlib
+
 import tensorflow as tf
 import tensorflow_text
 
@@ -17,7 +19,7 @@ class GraphSubwords(tf.Module):
 
     def __init__(self, tokenizer: SubwordTokenizer):
         super().__init__()
-        self.pieces = tensorflow_text.SentencepieceTokenizer(tokenizer.proto)
+        self.pieces = sentence_piece(tokenizer.proto)
 
     def tokenize(self, text):
         """Return the token ids `(B, None)` of texts `(B,)`, ragged."""
@@ -26,6 +28,15 @@ class GraphSubwords(tf.Module):
     def detokenize(self, tokens):
         """Return the texts `(B,)` of ragged token ids."""
         return self.pieces.detokenize(tokens)
+
+
+def sentence_piece(proto: bytes, **options) -> tensorflow_text.SentencepieceTokenizer:
+    """Return SentencePiece in a graph, under a name of its own.
+
+    In a loaded SavedModel, models of one name are one resource: all tokenizers would be the first.
+    """
+    name = f"sentencepiece_{hashlib.sha256(proto).hexdigest()[:16]}"
+    return tensorflow_text.SentencepieceTokenizer(proto, name=name, **options)
 
 
 class GraphCharacters(tf.Module):
@@ -58,7 +69,7 @@ class GraphMarian(tf.Module):
             )
         vocabulary = tokenizer.get_vocabulary()
         self.code = f">>{tokenizer.language}<<" if tokenizer.language else ""  # of texts without one
-        self.pieces = tensorflow_text.SentencepieceTokenizer(tokenizer.proto, out_type=tf.string)
+        self.pieces = sentence_piece(tokenizer.proto, out_type=tf.string)
         self.numbers = table(vocabulary, UNKNOWN)
         self.shown = tf.constant([""] * len(SPECIAL) + vocabulary[len(SPECIAL) :])
 

@@ -42,6 +42,7 @@ ENGLISH = [
     "dogs.",
     "a man and two dogs.",
 ]
+REVERSED = [sentence[::-1] for sentence in ENGLISH]  # the same characters, other subwords
 # What clients may send as text; what is not UTF-8 is replaced by U+FFFD.
 UNUSUAL = [
     b"a \xff dog\xfe\xff.",
@@ -359,8 +360,11 @@ def variables_size(folder):
 def test_several_languages_in_one_batch(ask, tmp_path):
     """With float16 weights."""
     keras.utils.set_random_seed(1)
-    tokenizers = {code: subwords(config_file=f"{code}_tokenizer.json") for code in ("en", "de")}
-    sizes = {"embedding_dim": 16, "width": 16, "num_heads": 2, "hidden_dim": 16, "max_length": 16}
+    tokenizers = {
+        "en": subwords(config_file="en_tokenizer.json"),
+        "de": SubwordTokenizer(train_subwords(REVERSED * 5, 44), config_file="de_tokenizer.json"),
+    }
+    sizes = {"embedding_dim": 16, "width": 16, "num_heads": 2, "hidden_dim": 16, "max_length": 32}
     translator = attention_bridge_m2m_tiny(tokenizers, **sizes)
     translator.export(tmp_path / "model", beam_size=2, precision="float16")
     check_signatures(tmp_path / "model", translator)
