@@ -59,7 +59,9 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         shares = ops.where(is_label, 1 - self.label_smoothing, 0.0)
         if self.label_smoothing:
             shares = shares + self.label_smoothing * self._uniform(logits)
-        return ops.logsumexp(logits, axis=-1) - ops.sum(shares * logits, axis=-1)  # (B, T)
+        # A logit of -inf without a share counts as nothing: 0 × -inf would be NaN.
+        shared = ops.sum(ops.where(shares > 0, shares * logits, 0.0), axis=-1)
+        return ops.logsumexp(logits, axis=-1) - shared  # (B, T)
 
     def _uniform(self, logits):
         """Return the uniform distribution over the vocabulary, broadcast to `(B, T, V)`."""

@@ -53,6 +53,15 @@ def test_loss_and_gradient_are_the_formula_s(kind, smoothing, dtype, tolerance, 
     np.testing.assert_allclose(moved, expected[:, present > 0], atol=tolerance)
 
 
+@pytest.mark.parametrize(
+    "loss", [LabelSmoothedCrossEntropy(0.0), SentenceCrossEntropy(0.0), SentenceCrossEntropy(0.1)]
+)
+def test_a_token_with_a_logit_of_minus_infinity_counts_as_absent(loss, random):
+    logits, labels = random.normal(size=(1, 2, 5)).astype("float32"), np.array([[1, 2]])
+    with_absent = np.concatenate([logits, np.full((1, 2, 2), -np.inf, "float32")], axis=-1)
+    assert float(loss(labels, with_absent)) == pytest.approx(float(loss(labels, logits)), rel=1e-6)
+
+
 def uniform_but_at_padding(copies=1):
     """Return labels of three and one words, and logits: all 10 words alike; padding where it is improbable.
 
