@@ -72,8 +72,9 @@ def ways_of(model: keras.Model) -> list[str]:
         return []
     import tensorflow as tf
 
-    if tf.distribute.has_strategy():
-        return []
+    with model.distribute_strategy.scope():  # the steps are compiled outside of it
+        if tf.distribute.has_strategy():
+            return []
     return [XLA, GRAPH, FUSED] if uses_xla(model.backbone) else [GRAPH, FUSED]
 
 

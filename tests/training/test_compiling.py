@@ -1,5 +1,7 @@
 """How a training step is compiled: the choice with stubbed times; and that timing leaves a run as it was."""
 
+from types import SimpleNamespace
+
 import keras
 import numpy as np
 import pytest
@@ -102,6 +104,20 @@ def test_without_a_choice_nothing_is_timed(times, tmp_path):
             assert ways_of(half) == []
     else:
         assert compile_step(half, None, planned=5000, resumes=False, folder=tmp_path) == {}
+
+
+def test_a_model_of_several_devices_has_no_choice_outside_of_its_scope_either(monkeypatch):
+    """`train` compiles it there."""
+    import tensorflow as tf
+
+    monkeypatch.setattr(keras.backend, "backend", lambda: "tensorflow")
+    half, backbone = SimpleNamespace(compute_dtype="bfloat16"), SimpleNamespace(xla_backends=())
+    for strategy, ways in (
+        (tf.distribute.get_strategy(), [GRAPH, FUSED]),
+        (tf.distribute.MirroredStrategy(["/cpu:0"]), []),
+    ):
+        model = SimpleNamespace(dtype_policy=half, backbone=backbone, distribute_strategy=strategy)
+        assert ways_of(model) == ways
 
 
 class SomeBatches(keras.utils.PyDataset):
