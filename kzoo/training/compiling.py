@@ -53,6 +53,7 @@ def compile_step(
         record = json.loads(path.read_text()) if path.exists() else {"way": ways[0]}
     elif planned < LEAST_STEPS:
         record = {"way": ways[0]}
+        path.unlink(missing_ok=True)  # of a run that never began, which this run would resume with
     else:
         print(f"timing {', '.join(ways)} …", flush=True)
         seconds = step_seconds(model, steps, batches)
