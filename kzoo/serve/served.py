@@ -26,7 +26,7 @@ log = logging.getLogger("kzoo.serve")
 
 BROKEN = "the model cannot translate; the server's log says why"
 PREPARING = "the model is being prepared; translations take longer until it is ready"
-SMALL = 2**12  # bytes or characters that are checked in less than a millisecond
+SMALL = 512  # bytes or characters that are checked in a few milliseconds at most
 
 
 @dataclass(frozen=True)
@@ -240,8 +240,7 @@ class Served:
     async def beside(self, function: Callable, *args, size: int):
         """Return `function(*args)`, for reading and checking what a client sent.
 
-        It is called at once if that takes less than a millisecond, else in a thread, where it delays no
-        request that is small.
+        It is called at once for what is small, else in a thread, where it does not delay small requests.
 
         Args:
             size: int. Number of bytes or characters that the function reads.

@@ -109,14 +109,17 @@ class GracefulServer(uvicorn.Server):
 def limited_protocol(most: int) -> type[AutoHTTPProtocol]:
     """Return uvicorn's protocol for a server with at most `most` connections at a time.
 
-    Requests on further ones are answered 503. A connection without a request is closed after `HEAD_SECONDS`.
+    Requests on further ones are answered 503; beyond a quarter more, connections are closed at once. A
+    connection without a request is closed after `HEAD_SECONDS`.
     """
 
     class LimitedProtocol(AutoHTTPProtocol):
         def connection_made(self, transport):
             super().connection_made(transport)
             self.loop.call_later(HEAD_SECONDS, self.close_silent)
-            if len(self.connections) > most:
+            if len(self.connections) > most + most // 4:  # each holds a file
+                transport.close()
+            elif len(self.connections) > most:
                 log.warning("%d clients are connected: new ones are answered 503", most)
                 self.app = too_many_clients
 

@@ -1,7 +1,6 @@
 """How a run's training step is compiled: in the way that a short measurement finds the fastest here."""
 
 import contextlib
-import json
 import os
 import time
 from collections.abc import Callable
@@ -10,7 +9,9 @@ from pathlib import Path
 import keras
 from keras import ops
 
+from kzoo.errors import UserError
 from kzoo.files import write_json
+from kzoo.hub.integrity import read_object
 from kzoo.models.compiled import uses_xla
 
 XLA, GRAPH, FUSED = "XLA", "graph", "fused graph"
@@ -22,9 +23,11 @@ TIMED = 2  # passes over two batches, of which the faster counts
 
 
 def allow_fusing():
-    """Let TensorFlow compile element-wise operations; it reads this when it first computes something."""
+    """Let TensorFlow compile element-wise operations; once it has computed something, this has no effect."""
     given = os.environ.get("TF_XLA_FLAGS", "")
-    os.environ["TF_XLA_FLAGS"] = f"--tf_xla_cpu_global_jit --tf_xla_ops_to_cluster=FUSIBLE {given}".strip()
+    wanted = "--tf_xla_cpu_global_jit --tf_xla_ops_to_cluster=FUSIBLE"
+    if wanted not in given:
+        os.environ["TF_XLA_FLAGS"] = f"{wanted} {given}".strip()
 
 
 def compile_step(
@@ -50,7 +53,9 @@ def compile_step(
         return {}
     steps = {way: training_step(model, way) for way in ways}
     if resumes:
-        record = json.loads(path.read_text()) if path.exists() else {"way": ways[0]}
+        record = read_object(path) if path.exists() else {"way": ways[0]}
+        if record.get("way") not in ways:
+            raise UserError(f"{path}: way must be one of {', '.join(ways)}, not {record.get('way')!r}")
     elif planned < LEAST_STEPS:
         record = {"way": ways[0]}
         path.unlink(missing_ok=True)  # of a run that never began, which this run would resume with
