@@ -276,10 +276,15 @@ def split_rows(sides: Sequence[Sequence[str]], parts: Mapping[str, int | float])
                 split_of[candidate], room = number, room - sizes[candidate]
             if not room:
                 break
-        if room or split_of.all():
+        if split_of.all():
             raise UserError(
-                f"{name}: {wanted:,} of {count:,} rows cannot be split off, but {wanted - room:,} can: "
-                "rows that share a sentence stay together; use a smaller number, or give files"
+                f"{name}: holding out {wanted:,} of {count:,} rows leaves none to train on: "
+                f"use a smaller number, or a share such as {name} = 0.1, or give files"
+            )
+        if room:
+            raise UserError(
+                f"{name}: {wanted:,} of {count:,} rows cannot be held out, at most {wanted - room:,} can, "
+                "because rows that share a sentence stay together: use a smaller number, or give files"
             )
     return {name: np.flatnonzero(split_of[group] == number) for number, name in enumerate(names)}
 
