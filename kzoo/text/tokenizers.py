@@ -130,6 +130,8 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
         reason = str(error).splitlines()[-1].split("] ")[-1].strip()
         if found := re.search(r"required_chars\. \d+ vs (\d+)", reason):
             reason = f"it has {int(found[1]):,} characters, special tokens included"
+        elif found := re.search(r"Vocabulary size too high .*<= (\d+)", reason):
+            reason = f"it is too short, set vocabulary_size to {found[1]} or less"
         raise UserError(
             f"cannot learn vocabulary_size={vocabulary_size} subwords from this text: {reason}"
         ) from None

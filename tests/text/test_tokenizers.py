@@ -151,3 +151,8 @@ def test_foreign_special_words_are_refused(sentences, tmp_path):
     )
     with pytest.raises(UserError, match="train one with kzoo.text.train_subwords"):
         SubwordTokenizer((tmp_path / "foreign.model").read_bytes())
+
+
+def test_a_text_too_short_for_the_vocabulary_names_the_size_that_it_allows():
+    message = message_of(train_subwords, ["a b c d", "the dog"], 8000)
+    assert message.endswith("it is too short, set vocabulary_size to 27 or less")
