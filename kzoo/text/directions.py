@@ -48,10 +48,10 @@ class TwoLanguages:
         source, target = self.languages
         if target_language in self.target_languages:
             target = target_language
-        for given, own in ((source_language, source), (target_language, target)):
+        for side, given, own in (("from", source_language, source), ("to", target_language, target)):
             if given != own and None not in (given, own):
                 targets = ", ".join(self.target_languages) or target
-                raise UserError(f"the model translates from {source} to {targets}, not with {given!r}")
+                raise UserError(f"the model translates from {source} to {targets}, not {side} {given!r}")
         return source or source_language, target or target_language
 
     def between(

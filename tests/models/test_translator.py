@@ -180,7 +180,7 @@ def test_several_sentences_in_one_give_a_warning(trained, recwarn):
 def test_a_translator_of_one_direction_takes_its_own_languages(trained):
     expected = trained.translate(SENTENCES, 1)
     assert trained.translate(SENTENCES, 1, source_language="en", target_language="de") == expected
-    with pytest.raises(UserError, match="from en to de, not with 'fr'"):
+    with pytest.raises(UserError, match="from en to de, not to 'fr'"):
         trained.translate(SENTENCES, target_language="fr")
 
 

@@ -152,7 +152,7 @@ def test_the_preset_s_own_folder_is_refused(recipe, preset, tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"source": "de", "target": "en"}, "translates from en to de, not with 'de'"),
+        ({"source": "de", "target": "en"}, "translates from en to de, not from 'de'"),
         (
             {"model": {"dropout": 2.0}},
             r"^preset \S+/preset with {'dropout': 2.0} cannot be built \(.*dropout",
