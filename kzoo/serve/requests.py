@@ -146,7 +146,10 @@ class RequestReader:
         asked = _decoded(BODY, body, "the body")
         name = asked.signature_name or "serving_default"
         if name not in self._known:
-            raise UserError(f'Serving signature name: "{name[:80]}" not found in signature def')
+            known = ", ".join(self._known)
+            raise UserError(
+                f'Serving signature name: "{name[:80]}" not found in signature def; known: {known}'
+            )
         if (asked.instances is UNSET) == (asked.inputs is UNSET):
             raise UserError('give either "instances", a list of rows, or "inputs", a list for each input')
         inputs = self._known[name].inputs

@@ -32,7 +32,7 @@ def model_routes(served: Served) -> list[Route]:
     async def about(request: Request) -> Response:
         parts = _matched(ASKED, request)
         if parts["metadata"]:
-            _check_model(served, parts, _servable(parts))
+            _check_model(served, parts, _servable(served, parts))
             return JSONResponse(metadata(served))
         version = parts["version"]
         which = f"version {version}" if version else "any versions"
@@ -41,7 +41,7 @@ def model_routes(served: Served) -> list[Route]:
 
     async def call(request: Request) -> Response:
         parts = _matched(CALLED, request)
-        _check_model(served, parts, _servable(parts))
+        _check_model(served, parts, _servable(served, parts))
         if parts["verb"].lower() != "predict":
             raise UserError(f"this model's signatures are of predict, not of {parts['verb'].lower()}")
         body = await request.body()
@@ -119,10 +119,10 @@ def _matched(pattern: re.Pattern, request: Request) -> dict[str, str | None]:
     return found.groupdict()
 
 
-def _servable(parts: dict) -> str:
+def _servable(served: Served, parts: dict) -> str:
     name, version = parts["name"], parts["version"]
     which = f"Specific({name}, {version})" if version else f"Latest({name})"
-    return f"Servable not found for request: {which}"
+    return f"Servable not found for request: {which}; this server has {served.name}, version {served.version}"
 
 
 def _check_model(served: Served, parts: dict, missing: str):

@@ -92,7 +92,7 @@ def test_rows_are_counted_before_anything_is_made_of_them():
         ({"inputs": {"txt": ["a"]}}, "unknown field `txt`"),
         ({"inputs": {"text": ["a"], "source_language": ["de"]}}, "unknown field `source_language`"),
         ({"inputs": {"text": "a"}}, r"Expected `array`, got `str` - at `\$.text`"),
-        ({"instances": ["a"], "signature_name": "x"}, 'Serving signature name: "x" not found'),
+        ({"instances": ["a"], "signature_name": "x"}, 'name: "x" not found in .*; known: serving_default'),
         ({"instances": ["a"], "signature_name": 1}, "Expected `str`, got `int` - at `\\$.signature_name`"),
     ],
 )

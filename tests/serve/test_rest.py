@@ -391,7 +391,10 @@ def test_other_addresses_are_answered_as_tensorflow_serving_does(translator):
         "/v1/models/tiny/versions/4": (404, "Could not find version 4 of model tiny"),
         "/v1/models/other": (404, "Could not find any versions of model other"),
         "/v1/models/tiny/metadata": (200, None),
-        "/v1/models/other/metadata": (404, r"Servable not found for request: Latest\(other\)"),
+        "/v1/models/other/metadata": (
+            404,
+            r"not found for request: Latest\(other\); this server has tiny, version 3$",
+        ),
         "/v1/models/tiny/labels/stable": (400, "Unrecognized servable version label: stable"),
         "/v1/models/tiny/versions/x": (400, "Malformed request: GET /v1/models/tiny/versions/x"),
         "/elsewhere": (404, "Not Found"),
