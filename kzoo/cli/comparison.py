@@ -22,7 +22,7 @@ def report(
     second: Annotated[str, typer.Argument(help="Another, such as one that reads pictures too.")],
     corpus: Annotated[
         str | None,
-        typer.Option(help="A corpus's name; by default the first preset's, as for evaluate."),
+        typer.Option(help="A corpus's name; by default what the first preset was trained or scored on."),
     ] = None,
     split: Annotated[str | None, typer.Option(help="Split; by default the first test set.")] = None,
     files: options.Files = None,

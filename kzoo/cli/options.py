@@ -38,7 +38,7 @@ To = Annotated[str | None, typer.Option("--to", help="Target language; for multi
 EngineOption = Annotated[
     Literal["auto", "keras", "ctranslate2"],
     typer.Option(
-        "--engine", help="Program that translates; auto: CTranslate2 if it supports the preset, else Keras."
+        "--engine", help="Engine to translate with; auto: CTranslate2 if it supports the preset, else Keras."
     ),
 ]
 ComputeType = Annotated[

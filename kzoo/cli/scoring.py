@@ -22,7 +22,7 @@ def evaluate(
     preset: options.Preset,
     corpus: Annotated[
         str | None,
-        typer.Option(help="A corpus's name; by default that of the preset's run, or of its scores."),
+        typer.Option(help="A corpus's name; by default what the preset was trained or scored on."),
     ] = None,
     split: Annotated[
         list[str] | None,
@@ -47,8 +47,8 @@ def evaluate(
 ):
     """Translate a corpus's splits, or your own files, and score them with sacreBLEU.
 
-    Without --from and --to, a multilingual preset is scored in all directions, or in those of its recipe's
-    directions, on one split: by default the first test set.
+    Without --from and --to, a multilingual preset is scored on one split, by default the first test set, in
+    all directions, or in the directions that its recipe names.
     """
     from kzoo.evaluation.ambiguous_words import score_scenes
     from kzoo.evaluation.directions import evaluate_directions, summarize_directions, write_directions

@@ -49,7 +49,7 @@ def export(
 def serve(
     preset: options.Preset,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free port.")] = 8501,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free one.")] = 8501,
     name: Annotated[
         str | None, typer.Option(help="The model's name for clients; by default the preset's name.")
     ] = None,
@@ -62,13 +62,11 @@ def serve(
         int, typer.Option(min=1, max=64, help="Maximum sentences per batch; 1: no batching.")
     ] = 16,
     max_wait: Annotated[
-        float, typer.Option(min=0, help="Maximum milliseconds for which a sentence waits for others.")
+        float, typer.Option(min=0, help="Maximum milliseconds that a sentence waits for others.")
     ] = 0.0,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(
-            help="A further host name that clients may use, such as that of a proxy; can be repeated."
-        ),
+        typer.Option(help="Another host name to accept, such as a proxy's; can be repeated."),
     ] = None,
     engine: options.EngineOption = "auto",
     compute_type: options.ComputeType = "float32",

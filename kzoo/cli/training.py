@@ -25,7 +25,7 @@ def train(
     strategy: Annotated[
         str,
         typer.Option(
-            help="Use of devices: one, mirrored, multi_worker, data_parallel, model_parallel; by default all."
+            help="Devices to use: one, mirrored, multi_worker, data_parallel, model_parallel; by default all."
         ),
     ] = "",
 ):

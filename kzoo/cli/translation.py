@@ -52,8 +52,8 @@ def translate(
         int,
         typer.Option(
             min=1,
-            help="Translations per sentence. Several are written with sentence number and score before them, "
-            "tab-separated.",
+            help="Translations per sentence. With several, each line begins with the sentence number "
+            "and the score, tab-separated.",
         ),
     ] = 1,
     truncate: options.Truncate = False,
