@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 
 from kzoo.errors import UserError
@@ -70,29 +69,12 @@ def progress_bar(what: str, total: int | None, shown: bool = True) -> Iterator[C
 
 
 @contextlib.contextmanager
-def status_line(what: str) -> Iterator[Callable[[str], None]]:
-    """Print a line on standard error; yield the function that replaces it, on a terminal."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        print(what, file=sys.stderr)
-        yield lambda line: None
-        return
-    with console.status(what) as status:
-        yield status.update
-
-
-@contextlib.contextmanager
 def telling_when_stopped(line: Callable[[], str]) -> Iterator[None]:
     """At SIGTERM or Ctrl-C, print a line on standard error, and exit with the status that shells expect."""
 
     def stop(number, frame):
         raise SystemExit(128 + number)
 
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may set signal handlers
-        return
     earlier = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield

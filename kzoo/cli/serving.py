@@ -1,13 +1,13 @@
 """`kzoo export` and `kzoo serve`."""
 
 import re
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from kzoo.cli import options
-from kzoo.cli.console import status_line
 from kzoo.cli.engines import open_translator
 from kzoo.errors import UserError
 
@@ -38,8 +38,8 @@ def export(
     from kzoo.export import export_ctranslate2, export_saved_model
 
     if to == "saved_model":
-        with status_line("writing the graph of the beam search: this takes a minute or two") as show:
-            export_saved_model(translator, folder, precision=precision, progress=show)
+        print("writing the graph of the beam search: this takes a minute or two", file=sys.stderr)
+        export_saved_model(translator, folder, precision=precision)
     else:
         export_ctranslate2(translator, folder, precision)
     print(f"{folder}: written, {to}, {precision}, {search}")

@@ -1,4 +1,4 @@
-"""Trained translators for other programs: SavedModels from text to text, and CTranslate2 models."""
+"""Exports translators for other programs: as SavedModels from text to text, and as CTranslate2 models."""
 
 import lazy_loader
 

@@ -14,23 +14,22 @@ from kzoo.models.preset_checks import check_float16
 
 
 def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "float32"):
-    """Write a translator as a CTranslate2 model with its SentencePiece models beside it.
+    """Write a translator as a CTranslate2 model, with its SentencePiece models beside it.
 
-    `ctranslate2.Translator(folder)` takes the pieces of `source.spm` and returns those of `target.spm`; it
-    adds the end symbol. To search as `Translator.translate` does, pass the arguments in
-    `translate_batch.json` to `translate_batch`. Position tables and T5's bias are part of the format, so
-    Legendre positions and `position_encoding="bias"` are supported.
+    `ctranslate2.Translator(folder)` takes the pieces of `source.spm`, adds the end symbol, and returns the
+    pieces of `target.spm`. To search like `Translator.translate`, pass the arguments in
+    `translate_batch.json` to `translate_batch`. The format stores position tables and T5's bias, so Legendre
+    positions and `position_encoding="bias"` are supported.
 
     Args:
-        translator: a `Translator` on a `TransformerBackbone` that reads text only and has neither rotary
-            positions nor positions in the heads. Its `search` is written too.
-        folder: folder to write, completely or not at all; an earlier one is replaced.
+        translator: a `Translator` on a `TransformerBackbone` that reads text only, without rotary positions
+            and positions in the heads. Its `search` is written too.
+        folder: folder to write, completely or not at all; an earlier export is replaced.
         precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
 
     Raises:
-        UserError: ctranslate2 is not installed; the format does not support the translator, or its length
-            penalty; the translator is quantized; a weight is too large for float16; the folder has other
-            contents.
+        UserError: the format does not support the translator, or its length penalty; the translator is
+            quantized; a weight is too large for float16; the folder has other contents.
     """
     check_precision(precision)
     arguments = search_arguments(translator.search)

@@ -1,22 +1,21 @@
-"""Decoding of pictures as part of a TensorFlow graph, so that a SavedModel takes the bytes of image files."""
+"""Decodes pictures in a TensorFlow graph, so that a SavedModel takes the bytes of image files."""
 
 import tensorflow as tf
 
 ORIENTATION = 0x0112  # EXIF's tag
-# What its eight values mean, for pixels as they are stored: first rows become columns where
-# `TRANSPOSED`, then the rows, the columns or both are reversed.
+# The tag's values by what they require: first rows and columns are exchanged, then the rows, the columns or
+# both are reversed.
 TRANSPOSED, ROWS_REVERSED, COLUMNS_REVERSED = (5, 6, 7, 8), (3, 4, 7, 8), (2, 3, 6, 7)
 
 
 def decode_pictures(encoded, size: tuple[int, int]):
-    """Return pictures as `kzoo.models.images.read_picture` reads them, float32 `(B, h, w, 3)`.
+    """Return pictures like `kzoo.models.images.read_picture`, float32 `(B, h, w, 3)`.
 
-    The pixels of a PNG file of the model's own size are the same; scaling may differ by one in 255.
-    JPEG and PNG files are turned as their EXIF data says.
+    Scaled pixels may differ from its by one in 255. JPEG and PNG files are turned as their EXIF data says.
 
     Args:
         encoded: strings `(B,)`, each the bytes of a JPEG, PNG, GIF or BMP file.
-        size: h and w, to which a picture is scaled.
+        size: h and w; pictures are scaled to it.
     """
 
     def jpeg(content):
@@ -36,29 +35,29 @@ def decode_pictures(encoded, size: tuple[int, int]):
 
 
 def orientation(content, mark: bytes):
-    """Return the EXIF orientation of an image file, int32, 1 to 8; 1, upright, where it has none.
+    """Return the EXIF orientation of an image file, int32, 1 to 8; 1 (upright) if it has none.
 
     Args:
         content: string, the bytes of the file.
-        mark: what precedes EXIF data in files of its kind.
+        mark: the bytes before EXIF data in files of this kind.
 
     Reference:
         CIPA DC-008, "Exchangeable image file format for digital still cameras: Exif", Section 4.6.
     """
-    # A file without the mark is one part, which does not begin as EXIF data does.
+    # Without the mark, this is the beginning of the file, which is no EXIF data.
     data = tf.strings.substr(tf.strings.split(content, mark, maxsplit=1)[-1], 0, 65536)
     little = tf.equal(tf.strings.substr(data, 0, 4), b"II*\0")
     valid = little | tf.equal(tf.strings.substr(data, 0, 4), b"MM\0*")
     octets = tf.cast(tf.io.decode_raw(data, tf.uint8), tf.int64)
-    octets = tf.pad(octets, [[0, 10]])  # so that there are enough, however short the file
+    octets = tf.pad(octets, [[0, 10]])  # so that indices into short files are valid
 
     def number(octets, place, size: int):
-        """Return the numbers `(…)` of `size` octets from a place in the last axis on, in the file's order."""
+        """Return numbers `(…)` of `size` octets of the last axis, from a place on, in the file's order."""
         digits = octets[..., place : place + size]
         weights = tf.constant([256**i for i in range(size)], tf.int64)
         return tf.reduce_sum(tf.where(little, digits, digits[..., ::-1]) * weights, axis=-1)
 
-    # The first directory: how many entries, then 12 octets of each: tag, type, count and value.
+    # The first directory: its number of entries, then 12 octets each: tag, type, count and value.
     first = tf.minimum(number(octets, 4, 4), tf.size(octets, tf.int64) - 2)
     entries = octets[first + 2 :][: 12 * number(octets, first, 2)]
     entries = tf.reshape(entries[: tf.size(entries) // 12 * 12], (-1, 12))
@@ -68,7 +67,7 @@ def orientation(content, mark: bytes):
 
 
 def turned(pixels, orientation):
-    """Return pixels `(h, w, 3)` upright, as `PIL.ImageOps.exif_transpose` turns them."""
+    """Return pixels `(h, w, 3)` upright, like `PIL.ImageOps.exif_transpose`."""
 
     def one_of(values):
         return tf.reduce_any(tf.equal(orientation, values))

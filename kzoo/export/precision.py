@@ -19,10 +19,10 @@ def is_quantized(backbone: keras.Model) -> bool:
 
 
 def quantized(backbone: keras.Model) -> keras.Model:
-    """Return a copy of a backbone whose dense and embedding layers hold int8 weights.
+    """Return a copy of a backbone, with int8 weights in dense and embedding layers.
 
-    This is Keras's quantization: weights with one scale per channel, activations quantized dynamically. It
-    leaves attention's joint kernels and recurrent cells in float32.
+    This is Keras's quantization: weights have one scale per channel, and activations are quantized
+    dynamically. Attention's joint kernels and recurrent cells stay in float32.
 
     Raises:
         UserError: the backbone is quantized already.

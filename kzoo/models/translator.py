@@ -229,15 +229,43 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         tokens = tokenize_within(direction.source_tokenizer, split.sentences, limit - 1, truncate)
         longest = min(search.max_length or limit, limit)
         prefixes = tokenize_prefixes(direction.target_tokenizer, split.prefixes(prefixes), longest - 1)
-        others = direction.inputs(len(tokens))
         images = image_rows(images, len(texts), self.image_shape, self.extractor)
-        if images is not None:
-            others["image"] = images[split.text_of] if split_sentences else images
+        if images is not None and split_sentences:
+            images = images[split.text_of]
+        found = self.n_best_of_tokens(
+            tokens, n, search, progress, threads, images, prefixes, direction.source, direction.target
+        )
+        return split.join(found, [direction.target] * len(texts))
+
+    def n_best_of_tokens(
+        self,
+        tokens: list[list[int]],
+        n: int,
+        search: SearchSettings,
+        progress: Callable[[int], None] | None = None,
+        threads: int = 2,
+        images: np.ndarray | None = None,
+        prefixes: list[list[int]] | None = None,
+        source_language: str | None = None,
+        target_language: str | None = None,
+    ) -> list[list[Hypothesis]]:
+        """Return the `n` best translations of sentences given as token ids, without an end.
+
+        Args:
+            tokens: token ids of sentences that the model can read.
+            n: int. At most the search's beam size.
+            search: settings of the search.
+            images: `(N, *image_shape)`, for a model that reads images.
+            prefixes: for each sentence, the token ids that its translations begin with.
+
+        The other arguments are those of `translate`.
+        """
+        direction = self._direction(source_language, target_language)
+        others = direction.inputs(len(tokens)) | ({} if images is None else {"image": images})
         self._drop_stale_functions()
         self.bake()
         found = self._searches.search(tokens, others, search, threads, progress, prefixes)
-        found = as_hypotheses(found, n, direction.target_tokenizer)
-        return split.join(found, [direction.target] * len(texts))
+        return as_hypotheses(found, n, direction.target_tokenizer)
 
     def _chosen(self, engine: Engine, search: SearchSettings, images, prefixes) -> str:
         from kzoo.export.ctranslate2 import why_not
@@ -308,8 +336,8 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         Raises:
             UserError: a model that reads text only, an empty sentence, or an image that does not fit.
         """
-        tokens = self._tokens(text, self.source_tokenizer)
         images = image_rows([image], 1, self.image_shape)
+        tokens = self._tokens(text, self.source_tokenizer)
         inputs = {"source": np.array([[*tokens, END]], "int32"), "image": images}
         scores = self.backbone.image_attention(inputs)
         weights = np.stack([ops.convert_to_numpy(layer[0]) for layer in scores])

@@ -1,4 +1,4 @@
-"""What the page says of a preset: its card, scores and licence, from its own files, and texts to try."""
+"""What the page says about a preset: its card, scores and licence, from its files, and example texts."""
 
 import base64
 import io
@@ -25,23 +25,23 @@ if TYPE_CHECKING:  # Keras is not imported for CTranslate2
     from kzoo.models import Translator
 
 CARD = "README.md"
-# By corpus and language: sentences like those of the corpus, and not from it.
+# Sentences by corpus and language: they resemble the corpus, but are not from it.
 SENTENCES = json.loads(Path(__file__).with_name("page_files").joinpath("examples.json").read_text("utf-8"))
 FENCES = re.compile(r"```.*?```", re.DOTALL)
-PICTURED = 2  # words with two senses, each with a picture of either
+PICTURED = 2  # words with two senses; each has a picture of each sense
 
 
 def is_preset(folder: Path | None) -> bool:
-    """Return whether a folder has kzoo's files about a preset; an OPUS-MT model's has not."""
+    """Return whether a folder is a preset of kzoo, not an OPUS-MT model."""
     return folder is not None and (folder / METADATA_FILE).is_file()
 
 
 def card(folder: Path | None) -> dict:
-    """Return what a preset's files say of it.
+    """Return what a preset's files say about it.
 
     Returns:
         A dict: "introduction" and "terms", the card's paragraphs; "size" and "licence"; "scores", rows of a
-        test set, its number of sentences, BLEU and chrF2. What the files do not say is missing.
+        test set, its number of sentences, BLEU and chrF2. A key is missing if the files do not have it.
     """
     if not is_preset(folder):
         return {}
@@ -73,11 +73,12 @@ def _paragraphs(markdown: str) -> list[str]:
 
 
 def low_scores(folder: Path | None, length_penalty) -> dict[str, float]:
-    """Return, by direction, the score below which a translation is marked; none if scores are not comparable.
+    """Return the score of each direction below which the page marks a translation.
 
     Args:
         folder: the preset.
-        length_penalty: what the server divides by; the preset's scores were divided by its own.
+        length_penalty: the server's. If the preset has another, the scores are not comparable, and there are
+            none.
     """
     if not is_preset(folder) or own_search(folder).length_penalty != length_penalty:
         return {}
@@ -85,9 +86,9 @@ def low_scores(folder: Path | None, length_penalty) -> dict[str, float]:
 
 
 def examples(folder: Path | None, translator: "Translator | CTranslate2Translator") -> list[dict]:
-    """Return what to try: each a "text", its "language", and for a model that reads pictures an "image".
+    """Return examples: dicts of a "text", its "language" and, for a model that reads pictures, an "image".
 
-    Only a preset that names its corpus has examples; with pictures, only one trained on Scenes.
+    Presets that do not name their corpus have none. Those that read pictures have examples only for Scenes.
     """
     corpus = scored_corpus(folder) if is_preset(folder) else None
     if translator.image_shape is None:
@@ -102,7 +103,7 @@ def examples(folder: Path | None, translator: "Translator | CTranslate2Translato
 
 
 def _pictured(source: str, target: str) -> Iterator[dict]:
-    """Yield captions with a word of two senses, each with a picture of either sense."""
+    """Yield captions of an ambiguous word, each twice: with a picture of either sense."""
     found = {}
     for scene in scenes("test"):
         thing = scene.object
@@ -123,19 +124,17 @@ def _png(scene: Scene) -> str:
 
 
 def bitmaps(translator: "Translator | CTranslate2Translator") -> np.ndarray | None:
-    """Return the bitmaps `(V, 22, 22)` that the encoder of a glyph model reads; `None` for other models."""
-    if not hasattr(translator, "backbone"):  # CTranslate2's, which holds no glyphs
+    """Return a glyph model's bitmaps `(V, 22, 22)`; `None` for other models."""
+    embedding = getattr(getattr(translator, "backbone", None), "source_embedding", None)
+    if not hasattr(embedding, "glyphs"):
         return None
     import keras
 
-    from kzoo.layers.glyph_embedding import GlyphEmbedding
-
-    embedding = getattr(translator.backbone, "source_embedding", None)
-    return keras.ops.convert_to_numpy(embedding.glyphs) if isinstance(embedding, GlyphEmbedding) else None
+    return keras.ops.convert_to_numpy(embedding.glyphs)
 
 
 def seen_characters(translator: "Translator", glyphs: np.ndarray, text: str) -> list[tuple[str, bytes]]:
-    """Return a text's characters, each with its bitmap by rows, a byte a pixel, 0 or 1."""
+    """Return a text's characters, each with its bitmap: rows of one byte per pixel, 0 or 1."""
     (tokens,) = translator.tokenize_source([text], truncate=True)
     names = map(translator.source_tokenizer.id_to_token, tokens)
     return [

@@ -1,4 +1,4 @@
-"""The server's application: its routes, which clients may use it, and how errors are answered."""
+"""The server's application: its routes, its checks of clients, and its answers to errors."""
 
 import ipaddress
 import math
@@ -23,7 +23,7 @@ from kzoo.serve.page import page_routes
 from kzoo.serve.rest import model_routes
 from kzoo.serve.served import BROKEN, Served
 
-# Elements of JSON that a request may have: 256 sentences of 800 commas each.
+# Maximum elements of a request's JSON: 256 sentences with 800 commas each.
 ELEMENTS = 200_000
 
 
@@ -32,7 +32,7 @@ def create_app(served: Served, hosts: Collection[str] | None = None) -> Starlett
 
     Args:
         served: the preset; it starts and stops with the application.
-        hosts: names by which clients may call the server, in addition to the machine's own; `None`: any.
+        hosts: allowed host names, besides the machine's own; `None` allows any.
 
     Example:
 
@@ -56,27 +56,27 @@ def create_app(served: Served, hosts: Collection[str] | None = None) -> Starlett
         exception_handlers=dict.fromkeys((UserError, Busy, HTTPException, Exception), _refusal),
         lifespan=lifespan,
     )
-    # TensorFlow Serving does not redirect, and a redirection would go to the host that the client names.
+    # TensorFlow Serving does not redirect. A redirect would go to the host that the client names.
     app.router.redirect_slashes = False
     return app
 
 
 def most_elements(served: Served) -> int:
-    """Return how many elements of JSON a request may have: more where each sentence has many numbers."""
+    """Return the maximum elements of a request's JSON: more if each sentence has features."""
     shape = served.translator.image_shape or ()
     return ELEMENTS + (served.limits.sentences * math.prod(shape) if image_kind(shape) == "features" else 0)
 
 
 def operation_routes(served: Served) -> list[Route]:
-    """Return the routes for the server's operators: whether it is alive and ready, and its metrics."""
+    """Return the routes for the server's operators: health, readiness and metrics."""
 
     async def alive(_) -> Response:
-        return JSONResponse({"error": BROKEN}, 503) if served.broken else JSONResponse({"status": "alive"})
+        broken = served.readiness == BROKEN
+        return JSONResponse({"error": BROKEN}, 503) if broken else JSONResponse({"status": "alive"})
 
     async def ready(_) -> Response:
-        if served.ready:
-            return JSONResponse({"status": "ready"})
-        return JSONResponse({"error": served.readiness}, 503)
+        why = served.readiness
+        return JSONResponse({"error": why}, 503) if why else JSONResponse({"status": "ready"})
 
     async def metrics(_) -> Response:
         return Response(served.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
@@ -93,22 +93,21 @@ async def _refusal(_: Request, error: Exception) -> JSONResponse:
         status, text, headers = 503, str(error), {"Retry-After": str(RETRY_SECONDS)}
     elif isinstance(error, HTTPException):
         status, text, headers = error.status_code, error.detail, error.headers
-    # An error may quote halves of characters from a request, which no encoding has.
-    return JSONResponse({"error": text.encode(errors="backslashreplace").decode()}, status, headers)
+    return JSONResponse({"error": text}, status, headers)
 
 
 class RefuseOtherPages:
     """ASGI middleware that answers 403 to requests from another site's page.
 
     A browser sends a page's simple requests to any server, even to one on the user's own machine. The header
-    Sec-Fetch-Site, which pages cannot change, says that the page is another site's. GET is allowed, because
-    it changes nothing. A page whose name was made to resolve to this server (DNS rebinding) sends that name
-    as Host: it is refused if `hosts` is given.
+    Sec-Fetch-Site, which pages cannot change, tells. GET is allowed, because it changes nothing. With
+    DNS rebinding, an attacker's host name resolves to this server. `hosts` refuses it: the browser sends that
+    name as Host.
 
     Args:
         app: the application.
-        hosts: names by which clients may call the server, in addition to the machine's own (`localhost`,
-            127.0.0.1, `[::1]`); another site's Origin is then refused, too. `None`: any.
+        hosts: allowed host names, besides the machine's own (`localhost`, 127.0.0.1, `[::1]`). Requests with
+            another Host or Origin are refused. `None` allows any.
     """
 
     def __init__(self, app, hosts: Collection[str] | None = None):
@@ -138,7 +137,7 @@ class RefuseOtherPages:
 
 @lru_cache(1000)
 def host_name(host: str) -> str:
-    """Return the name in a Host header, without port; `""` where there is none."""
+    """Return the name in a Host header, without port; `""` if there is none."""
     try:
         return (urlsplit(f"//{host}").hostname or "").removesuffix(".")
     except ValueError:
@@ -147,7 +146,7 @@ def host_name(host: str) -> str:
 
 @lru_cache(1000)
 def is_loopback(name: str) -> bool:
-    """Return whether a host's name or address is of the machine itself."""
+    """Return whether a host name or address is the machine itself."""
     try:
         return ipaddress.ip_address(name).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""Dynamic batching: rows of many requests go through the model together, and results back to each."""
+"""Dynamic batching: the model computes rows of many requests together."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ from kzoo.serve.metrics import Metrics
 
 log = logging.getLogger("kzoo.serve")
 
-FEW = 16  # rows of a request, for which the last quarter of the queue is kept
+FEW = 16  # requests of up to so many rows may use the last quarter of the queue
 STOPPING = "the server is stopping: try again later"
 
 
@@ -23,16 +23,16 @@ class Busy(Exception):
 
 
 class Asked:
-    """A request whose rows wait: the results so far, and the future that gets all of them."""
+    """A request in the queue: its results so far, and the future that gets all of them."""
 
     def __init__(self, count: int):
         self.results, self.left = [None] * count, count
         self.answer = asyncio.get_running_loop().create_future()
 
     def put(self, place: int, result):
-        """Store one row's result; an error is the whole request's."""
+        """Store one row's result; an error fails the whole request."""
         self.results[place], self.left = result, self.left - 1
-        if self.answer.done():  # failed, or cancelled: its client has gone
+        if self.answer.done():  # failed, or cancelled because the client left
             return
         if isinstance(result, Exception):
             self.answer.set_exception(result)
@@ -42,11 +42,15 @@ class Asked:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Waiting:
-    """A waiting row: which batches it may join, and its place among its request's rows.
+    """A row in the queue.
 
     Args:
-        turn: int. Rows with a lower one go first.
-        arrived: float. When, in seconds of the monotonic clock.
+        key: rows with the same key may share a batch.
+        row: what the model reads.
+        request: the row's request.
+        place: int. Its number among the request's rows.
+        turn: int. Rows with a lower turn go first.
+        arrived: float. Arrival, in seconds of the monotonic clock.
     """
 
     key: Hashable
@@ -59,55 +63,44 @@ class Waiting:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """The key of a row that is any other call of the model; a batch by itself."""
+    """The key of a row that stands for another call of the model. It is a batch by itself."""
 
     function: Callable
     args: tuple
-    slow: bool = True
+    slow: bool
 
 
 class Batcher:
     """A queue of rows, and the threads that run the model.
 
-    Rows of one key go into batches. Requests take turns: a batch takes the first waiting row of each before
-    the second of any, so that a request with many rows does not hold up the others. A free thread takes what
-    waits, as soon as a batch is full or the oldest row has waited long enough. The function pads batches to a
-    few sizes: a batch takes as many rows as fill one of them, or nearly. Slow batches, and other calls, run
-    one at a time: in a thread of their own, which no other batch waits for, if there are several.
+    A batch has rows of one key. Requests take turns: a batch takes each request's first row before any second
+    one, so that a large request does not block small ones. A batch starts when a thread is free and either
+    the batch is full or its oldest row has waited long enough. The function pads batches to a few sizes, so a
+    batch takes enough rows to fill one of them, or nearly. Slow batches and other calls run one at a time. If
+    there are several threads, they run in an additional one.
 
     Args:
         function: called in a thread with a key and a list of rows; returns a result for each row.
-        sizes: function from a key to the sizes that its batches are padded to, ascending; the first is 1, the
-            last the maximum.
+        batches: describes batches, like `KerasSearch`. `sizes(key)` are the sizes that they are padded to, in
+            ascending order from 1; `slow(key)` tells whether they are slow; `threads` is the number that run
+            at a time, besides slow ones.
         max_wait: float. Maximum seconds that a row waits for others while a thread is free.
-        most_waiting: int. Maximum number of waiting rows; a request with more than there is room for is
-            `Busy`. The last quarter is for requests of at most `FEW` rows, which large ones would crowd out.
+        most_waiting: int. Maximum number of waiting rows. The last quarter is reserved for requests of at
+            most `FEW` rows.
         metrics: records each batch and the queue.
-        threads: int. Number of batches run at a time, without slow ones.
-        slow: function from a key to whether its batches are slow.
     """
 
-    def __init__(
-        self,
-        function: Callable,
-        sizes: Callable[[Hashable], Sequence[int]],
-        max_wait: float,
-        most_waiting: int,
-        metrics: Metrics,
-        threads: int = 1,
-        slow: Callable[[Hashable], bool] = lambda key: False,
-    ):
-        self._function, self._sizes, self._max_wait = function, sizes, max_wait
-        self._most_waiting, self._metrics, self.threads = most_waiting, metrics, threads
-        self._slow = slow
+    def __init__(self, function: Callable, batches, max_wait: float, most_waiting: int, metrics: Metrics):
+        self._function, self._batches, self._max_wait = function, batches, max_wait
+        self._most_waiting, self._metrics, self.threads = most_waiting, metrics, batches.threads
         metrics.queue.set_function(lambda: self.waiting)
         self._queue: list[Waiting] = []
-        self._preparing = 0  # rows of requests that are being checked, and of calls
-        # The queue is changed by the event loop and by the model's threads, which wait for rows of a lane:
-        # the usual ones (False) and the slow ones (True), or both.
+        self._preparing = 0  # rows being checked, and those of calls
+        # The event loop and the model's threads change the queue. A thread waits for rows of its lanes: usual
+        # (False), slow (True) or both.
         lock = threading.Lock()
         usual = threading.Condition(lock)
-        self._arrivals = {False: usual, True: threading.Condition(lock) if threads > 1 else usual}
+        self._arrivals = {False: usual, True: threading.Condition(lock) if self.threads > 1 else usual}
         self._turns = dict.fromkeys(self._arrivals, 0)  # of the last row that went into a batch
 
     def start(self):
@@ -124,7 +117,7 @@ class Batcher:
             thread.start()
 
     def give_up(self):
-        """Refuse the rows that wait, and all that come, with `Busy`; running batches are finished."""
+        """Refuse all waiting and new rows with `Busy`; running batches go on."""
         self._stopping = True
         with self._arrivals[False]:
             refused, self._queue = self._queue, []
@@ -132,7 +125,7 @@ class Batcher:
             waiting.request.put(waiting.place, Busy(STOPPING))
 
     async def stop(self):
-        """Wait for the running batches; rows still waiting are `Busy`."""
+        """Refuse waiting rows with `Busy`, and wait for the running batches."""
         self.give_up()
         self._stopped = True
         for arrival in self._arrivals.values():
@@ -144,13 +137,12 @@ class Batcher:
 
     @property
     def waiting(self) -> int:
-        """The number of rows that wait, are checked, or belong to calls."""
-        # The rows of calls are counted until the calls are done.
+        """The number of rows that wait or are being checked, and of those in unfinished calls."""
         return sum(not isinstance(one.key, Call) for one in self._queue) + self._preparing
 
     @contextlib.contextmanager
     def room(self, count: int) -> Iterator[None]:
-        """Count rows that are being prepared among those that wait.
+        """Count rows as waiting while the block prepares them.
 
         Raises:
             Busy: there is no room for them, or the server is stopping.
@@ -163,9 +155,9 @@ class Batcher:
             self._preparing -= count
 
     async def submit(self, rows: list[tuple[Hashable, object]]) -> list:
-        """Return the result of each of a request's rows, given as keys and rows.
+        """Return the results of a request's rows, given as pairs of key and row.
 
-        When one fails, or the caller is cancelled, the others leave the queue.
+        If one fails, or the caller is cancelled, the others leave the queue.
 
         Raises:
             Busy: there is no room for them, or the server is stopping.
@@ -173,21 +165,17 @@ class Batcher:
         self._check_room(len(rows))
         return await self._results(rows)
 
-    async def run(self, function: Callable, *args, rows: int = 1):
-        """Return `function(*args)`, which takes `rows` rows, called in a model's thread as a slow batch.
+    async def run(self, function: Callable, *args, rows: int = 1, slow: bool = True):
+        """Return `function(*args)`, called in a model's thread; it counts as `rows` rows in the queue.
 
         Raises:
             Busy: there is no room for them, or the server is stopping.
         """
         with self.room(rows):
-            return (await self._results([(Call(function, args), None)]))[0]
-
-    async def in_model_thread(self, function: Callable, *args):
-        """Return `function(*args)`, called in a model's thread, however full the queue is: for the server."""
-        return (await self._results([(Call(function, args, slow=False), None)]))[0]
+            return (await self._results([(Call(function, args, slow), None)]))[0]
 
     async def beside(self, function: Callable, *args):
-        """Return `function(*args)`, called in a thread other than the model's, one at a time."""
+        """Return `function(*args)`, called in a thread for checks, one call at a time."""
         return await self._loop.run_in_executor(self._checks, function, *args)
 
     def _check_room(self, count: int):
@@ -216,21 +204,21 @@ class Batcher:
                 self._leave(request)
 
     def _is_slow(self, key: Hashable) -> bool:
-        return key.slow if isinstance(key, Call) else self._slow(key)
+        return key.slow if isinstance(key, Call) else self._batches.slow(key)
 
     def _work(self, lanes: tuple[bool, ...]):
-        """Run batches of some lanes until the end."""
+        """Run the lanes' batches until the batcher stops."""
         while batch := self._next_batch(lanes):
             if not isinstance(batch[0].key, Call):
                 self._metrics.batches.observe(len(batch))
             self._loop.call_soon_threadsafe(_deliver, self._computed(batch))
 
     def _next_batch(self, lanes: tuple[bool, ...]) -> list[Waiting]:
-        """Wait until the first row has waited long enough, or a key's rows fill a batch; none at the end."""
+        """Return the lanes' next batch, once it may start; an empty one when the batcher stops."""
         arrival = self._arrivals[lanes[0]]
         with arrival:
             while not self._stopped:
-                left = None  # without rows, however long it takes
+                left = None  # seconds to wait; without rows, until some come
                 mine = [waiting for waiting in self._queue if self._is_slow(waiting.key) in lanes]
                 if mine:
                     left = min(waiting.arrived for waiting in mine) + self._max_wait - time.monotonic()
@@ -243,7 +231,7 @@ class Batcher:
         return []
 
     def _take(self, key: Hashable, count: int, lanes: tuple[bool, ...]) -> list[Waiting]:
-        """Remove a batch of a key's first rows, of which `count` wait, from the queue."""
+        """Remove a batch from the queue: the first of a key's `count` waiting rows."""
         size = self._size(count, self._sizes_of(key))
         batch, others = [], []
         for waiting in self._queue:
@@ -255,17 +243,17 @@ class Batcher:
         return batch
 
     def _sizes_of(self, key: Hashable) -> Sequence[int]:
-        return (1,) if isinstance(key, Call) else self._sizes(key)
+        return (1,) if isinstance(key, Call) else self._batches.sizes(key)
 
     def _size(self, count: int, sizes: Sequence[int]) -> int:
-        """Return how many of `count` rows make a batch."""
-        # On a CPU a padding row costs as much as any other, and a row in a large batch a third of what it
-        # costs alone: a size is worth padding to if three quarters of its rows are there.
+        """Return how many of `count` waiting rows go into a batch."""
+        # On a CPU, a padding row costs as much as any other, and a row in a large batch a third of a row
+        # alone. So padding is worth it if three quarters of the rows are there.
         nearly = [size for size in sizes if count < size <= count * 4 / 3]
         return count if nearly else max(size for size in sizes if size <= count)
 
     def _computed(self, batch: list[Waiting]) -> list[tuple[Waiting, object]]:
-        """Return the rows with their results. If the batch fails, each request is tried alone."""
+        """Return the rows with their results. If the batch fails, try each request alone."""
         key = batch[0].key
         try:
             if isinstance(key, Call):

@@ -1,32 +1,28 @@
-"""What a request may ask for: its size, its characters, its languages; each error is one line."""
+"""The limits of a request, and checks of its texts and languages."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import groupby
 
 from kzoo.errors import UserError
-from kzoo.text.texts import check_encodable
 
-Direction = tuple[str | None, str | None]  # source and target language; `None` where a preset names none
+Direction = tuple[str | None, str | None]  # source and target language; `None` if a preset names none
 
-MAX_BATCH = 64  # sentences
-# Texts that are tokenized before their lengths are checked: 256 texts within the limit on characters took
-# seconds. Each call of Keras's tokenizer costs half a millisecond.
+# Texts that are tokenized before their lengths are checked: the 256 longest texts together took seconds. Each
+# call of Keras's tokenizer costs half a millisecond.
 TOGETHER = 16
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one request may hold, and how many sentences may wait.
+    """Limits of one request, and of all requests together.
 
     Args:
         characters: int. Maximum characters per text.
         sentences: int. Maximum sentences per request.
         body: int. Maximum bytes of a request's body.
-        bodies: int. Maximum bytes of the bodies of all requests that are being read or worked on; clients
-            with more are told to try again.
-        read_seconds: float. How long the server waits for a client that sends its body slower than 100 kB
-            a second.
-        queue: int. Maximum waiting sentences over all requests; clients with more are told to try again.
+        bodies: int. Maximum bytes of all bodies that the server holds; requests beyond that get 503.
+        read_seconds: float. Seconds to send the body; each 100 kB adds 1 s.
+        queue: int. Maximum waiting sentences of all requests; requests beyond that get 503.
     """
 
     characters: int = 5_000
@@ -37,16 +33,12 @@ class Limits:
     queue: int = 1024
 
     def check_count(self, count: int):
-        """Reject a request of too many sentences.
-
-        Raises:
-            UserError: says how many it has, and how many it may have.
-        """
+        """Raise `UserError` for a request with too many sentences."""
         if count > self.sentences:
             raise UserError(f"{count:,} sentences in a request; at most {self.sentences:,} are allowed")
 
     def check_texts(self, texts: list[str]):
-        """Reject texts that are too many, too long, or cannot be encoded as UTF-8.
+        """Refuse texts that are too many or too long.
 
         Raises:
             UserError: names the first invalid text by its number in the request.
@@ -57,25 +49,26 @@ class Limits:
                 raise UserError(
                     f"sentence {number} has {len(text):,} characters; at most {self.characters:,} are allowed"
                 )
-            check_encodable(text, number)
 
 
-def read_tokens(tokenizer: Callable, texts: list, most: int) -> list[list[int]]:
-    """Return the token ids of each text.
-
-    A SavedModel silently cuts sentences that are too long for its model; a server can report them.
+def read_tokens(translator, texts: list[str], directions: list[Direction], most: int) -> list[list[int]]:
+    """Return the token ids of sentences.
 
     Args:
-        tokenizer: function of a list of texts.
-        texts: list.
+        translator: of one direction or of many.
+        texts: the sentences.
+        directions: of each sentence.
         most: int. Maximum tokens that the model can read, with the end symbol.
 
     Raises:
         UserError: names the first sentence that is too long for the model.
     """
     tokens = []
-    for start in range(0, len(texts), TOGETHER):
-        for sentence in tokenizer(texts[start : start + TOGETHER]):
+    for (direction, _), some in groupby(range(len(texts)), lambda i: (directions[i], i // TOGETHER)):
+        source, target = direction
+        several = translator.multilingual
+        tokenizer = translator.tokenizers[source] if several else translator.source_tokenizer_for(target)
+        for sentence in tokenizer([texts[i] for i in some]):
             tokens.append(sentence)
             if len(sentence) >= most:
                 raise UserError(
@@ -83,18 +76,6 @@ def read_tokens(tokenizer: Callable, texts: list, most: int) -> list[list[int]]:
                     f"{most - 1}: split it"
                 )
     return tokens
-
-
-def check_language(code: str | None, languages: list[str], called: str = "language"):
-    """Reject a code that is not one of a multilingual preset's languages.
-
-    Raises:
-        UserError: it is unknown, or missing.
-    """
-    if code in languages:
-        return
-    wrong = "is missing" if code is None else f"{code[:40]!r} is unknown"
-    raise UserError(f"{called} {wrong}: this model knows {', '.join(languages)}")
 
 
 def checked_directions(
@@ -106,22 +87,14 @@ def checked_directions(
     """Return the direction of each sentence.
 
     Args:
-        translator: of one direction, or of many, among which a request chooses.
+        translator: of one direction or of many.
         count: int. Number of sentences.
-        source, target: a code, a list with one for each sentence, or `None`.
+        source, target: a code, a list with a code for each sentence, or `None`.
 
     Raises:
-        UserError: the model lacks a language, or there are not as many languages as sentences.
+        UserError: the model lacks a language, or needs one that is not given.
     """
-    columns, languages = [], translator.languages
-    for index, (called, given) in enumerate((("source_language", source), ("target_language", target))):
-        codes = given if isinstance(given, list) else [given] * count
-        if len(codes) != count:
-            raise UserError(f"{count:,} sentences but {len(codes):,} of {called}: one for each is needed")
-        for code in set(codes):
-            if translator.multilingual:
-                check_language(code, languages, called)
-            elif None not in (code, languages[index]) and code != languages[index]:
-                raise UserError(f"{called} is {languages[index]} in this model, not {code[:40]!r}")
-        columns.append(codes if translator.multilingual else [languages[index]] * count)
-    return list(zip(*columns, strict=True))
+    columns = [given if isinstance(given, list) else [given] * count for given in (source, target)]
+    pairs = list(zip(*columns, strict=True))
+    known = {pair: translator.direction(*pair) for pair in set(pairs)}
+    return [known[pair] for pair in pairs]

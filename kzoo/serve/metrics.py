@@ -14,7 +14,7 @@ from prometheus_client import (
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.35, 0.5, 0.7, 1, 1.5, 2.5, 5, 10, 20, 30)
 SENTENCES = (1, 2, 4, 8, 16, 32, 48, 64)
-# Requests are counted by purpose, never by path, since clients can invent any number of paths.
+# Requests are counted by purpose, not by path: clients could invent any number of paths.
 PURPOSES = (("/v1/models", "model"), ("/page", "page"), ("/healthz", "probe"), ("/readyz", "probe"))
 
 
@@ -22,7 +22,7 @@ class Metrics:
     """One server's metrics, in their own registry.
 
     Args:
-        engine: str. What translates.
+        engine: str. The engine's name and compute type.
     """
 
     def __init__(self, engine: str = "keras"):
@@ -58,8 +58,8 @@ class Counted:
     """ASGI middleware that counts and times requests.
 
     Args:
-        app: the application that answers them.
-        metrics: where they are counted.
+        app: the application.
+        metrics: the server's metrics.
     """
 
     def __init__(self, app, metrics: Metrics):
@@ -82,10 +82,10 @@ class Counted:
         try:
             await self.app(scope, receive, counted_send)
         except Exception:
-            status = status or 500  # sent outside of this middleware
+            status = status or 500  # Starlette sends it outside this middleware
             raise
         finally:
-            if status is not None:  # the client did not leave before the whole request was read
+            if status is not None:  # `None`: the client left before its request was read
                 self.metrics.requests.labels(purpose, status).inc()
-                if status < 400:  # refusals are quick: they would hide how slow an overload is
+                if status < 400:  # quick refusals would hide the latency of an overload
                     self.metrics.seconds.labels(purpose).observe(time.perf_counter() - begin)

@@ -1,7 +1,6 @@
-"""The page to try a preset: its files, the two requests of its script, the attention that it draws."""
+"""The page to try a preset: its files, the answers to its script, the attention that it draws."""
 
 import logging
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from kzoo.serve.about import CARD, bitmaps, card, examples, low_scores, seen_cha
 from kzoo.serve.batching import Busy
 from kzoo.serve.images import image_kind
 from kzoo.serve.limits import Direction, checked_directions
-from kzoo.serve.requests import PageRequest, read_page_request
+from kzoo.serve.requests import decoded
 from kzoo.serve.served import Served
 
 if TYPE_CHECKING:  # Keras is not imported for CTranslate2
@@ -32,7 +31,7 @@ FILES = (
     ("/page/attention.js", "attention.js", "text/javascript"),
     ("/page/page.js", "page.js", "text/javascript"),
 )
-# Nothing from other hosts, nothing inline; chosen pictures are shown from data: addresses.
+# No content from other hosts, no inline scripts or styles. The chosen picture is a data: address.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -40,11 +39,11 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
-# Above these, a browser takes seconds to draw, and the answer has megabytes.
+# Beyond these numbers, a browser takes seconds to draw, and the answer has megabytes.
 MOST_CELLS = 6_000
 MOST_WEIGHTS = 150_000
 LOADING = "the model that computes it is being prepared: translate again in a minute"
-# Axes over which weights are averaged, until they are few enough, and what the page then says.
+# Axes to average weights over, tried in turn until the weights are few enough, with a note for the page.
 MEANS = (
     ((), ""),
     ((1,), "All heads would be too large to draw: this is their mean."),
@@ -52,25 +51,43 @@ MEANS = (
 )
 
 
-def page_routes(served: Served) -> list[Route]:
-    """Return the routes of `/` and of `/page/…`.
+class PageRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """The page's request for a translation.
 
     Args:
-        served: the `Served` preset.
+        text: one sentence or several.
+        source_language, target_language: codes, for a multilingual preset.
+        image: base64 of a JPEG or PNG file, or of an .npy file with features, for a preset that reads images.
+        n: int. Number of translations.
+        split_sentences: bool. Whether to translate each sentence of the text by itself.
     """
-    routes = [Route(path, file_answer(FOLDER / name, media_type)) for path, name, media_type in FILES]
+
+    text: str
+    source_language: str | None = None
+    target_language: str | None = None
+    image: bytes | None = None
+    n: int = 1
+    split_sentences: bool = True
+
+
+PAGE = msgspec.json.Decoder(PageRequest)
+
+
+def page_routes(served: Served) -> list[Route]:
+    """Return the routes of `/` and of `/page/…`."""
+    files = [(path, FOLDER / name, media_type) for path, name, media_type in FILES]
     said = {"card": card(served.folder), "examples": examples(served.folder, served.translator)}
     if said["card"].get("introduction"):
-        routes.append(Route("/page/card", file_answer(served.folder / CARD, "text/plain")))
+        files.append(("/page/card", served.folder / CARD, "text/plain"))
     low = low_scores(served.folder, served.settings.length_penalty)
-    glyphs = bitmaps(served.translator)  # now: on JAX, a running search owns the weights
+    glyphs = bitmaps(served.translator)  # not later: on JAX, a running search owns the weights
 
     async def about_route(_) -> Response:
         return JSONResponse(about(served) | said)
 
     async def translate_route(request: Request) -> Response:
         body = await request.body()
-        asked = await served.beside(read_page_request, body, size=len(body))
+        asked = await served.beside(decoded, PAGE, body, "the body", size=len(body))
         answer = await translated(served, asked)
         languages = asked.source_language, asked.target_language
         (direction,) = checked_directions(served.translator, 1, *languages)
@@ -79,22 +96,18 @@ def page_routes(served: Served) -> list[Route]:
             answer["characters"] = seen_characters(served.translator, glyphs, asked.text)
         return Response(msgspec.json.encode(answer), media_type="application/json")
 
-    translate = Route("/page/translate", translate_route, methods=["POST"])
-    return [*routes, Route("/page/about", about_route), translate]
-
-
-def file_answer(path: Path, media_type: str) -> Callable[[Request], Awaitable[Response]]:
-    """Return a handler that answers with a file as it is now."""
-    content = path.read_bytes()
-
-    async def answer(_) -> Response:
-        return Response(content, headers=HEADERS, media_type=media_type)
-
-    return answer
+    return [
+        *(
+            Route(path, Response(file.read_bytes(), headers=HEADERS, media_type=kind), methods=["GET"])
+            for path, file, kind in files
+        ),
+        Route("/page/about", about_route),
+        Route("/page/translate", translate_route, methods=["POST"]),
+    ]
 
 
 def about(served: Served) -> dict:
-    """Return what the page needs to know of a preset."""
+    """Return what the page must know about a preset."""
     limits = {
         "characters": served.limits.characters,
         "body": served.limits.body,
@@ -125,7 +138,7 @@ async def translated(served: Served, asked: PageRequest) -> dict:
     languages = asked.source_language, asked.target_language
     images, split = None if asked.image is None else [asked.image], asked.split_sentences
     prepared = await served.prepared([asked.text], *languages, images, split_sentences=split)
-    found = await served.search_sentences(prepared, asked.n)
+    found = await served.search(prepared, asked.n)
     (hypotheses,) = prepared.joined(found)
     best = hypotheses[0].text if hypotheses else ""
     if len(prepared.rows) > 1:
@@ -143,11 +156,11 @@ async def translated(served: Served, asked: PageRequest) -> dict:
 
 
 async def attention(served: Served, *asked) -> list[dict]:
-    """Return `drawn_attention` of what is asked; without it, the translations are still answered."""
+    """Return `drawn_attention`, or notes why it is not drawn: a failure must not cost the translations."""
     reason = LOADING
     try:
         if translator := served.keras_translator():
-            return await served.run(drawn_attention, translator, *asked)
+            return await served.batcher.run(drawn_attention, translator, *asked)
     except Busy as error:
         reason = str(error)
     except Exception:
@@ -157,7 +170,7 @@ async def attention(served: Served, *asked) -> list[dict]:
 
 
 def kinds(translator: "Translator") -> list[str]:
-    """Return the attentions that a translator has: `encoder_decoder`, `bridge`, `image`."""
+    """Return the kinds of attention that a translator has: `encoder_decoder`, `bridge`, `image`."""
     found = ["encoder_decoder"]
     if translator.embeds:
         found.append("bridge")
@@ -179,17 +192,16 @@ def drawn_attention(
         image: array of the translator's `image_shape`, or `None`.
 
     Returns:
-        For each, a dict: "kind", one of `kinds`; names of its "rows" and "columns"; "weights", nested lists
-        `(layers, heads, rows, columns)` with three decimals; for regions of a picture, "grid": their numbers
-        down and across; "note": `""`, or what is not drawn. Of an attention that is too large to draw, or has
-        no words, there are only the kind and the note.
+        Dicts: "kind", one of `kinds`; the names of the "rows" and "columns"; "weights", nested lists
+        `(layers, heads, rows, columns)` with three decimals; "grid", for regions of a picture, their numbers
+        down and across; "note", `""` or what was averaged. An attention that is not drawn has only a kind
+        and a note.
     """
-    calls = {"encoder_decoder": encoder_decoder, "bridge": bridge, "image": over_words}
     found = []
     for kind in kinds(translator):
         try:
-            drawn = calls[kind](translator, text, translation, languages, image)
-        except UserError:  # its text names options of `translate`
+            drawn = attention_of(kind, translator, text, translation, languages, image)
+        except UserError:  # its message is about `translate`
             reason = "the sentence has no word, or the translation is too long for the model to read"
             found.append(not_drawn(kind, reason))
             continue
@@ -204,47 +216,31 @@ def drawn_attention(
 
 
 def not_drawn(kind: str, reason: str) -> dict:
-    """Return what the page says in an attention's place."""
+    """Return the note that replaces an attention."""
     return {"kind": kind, "note": f"Not drawn: {reason}."}
 
 
-def encoder_decoder(
-    translator: "Translator", text: str, translation: str, languages: Direction, image: np.ndarray | None
-) -> dict:
-    """Return the translation's words over the sentence's, or over the rows of the bridge's M."""
-    if translator.multilingual:
-        source, target, weights = translator.attention(text, *languages, translation)
-    else:
-        source, target, weights = translator.attention(text, translation, image)
-    return {"rows": target, "columns": source, "weights": weights}
-
-
-def bridge(
-    translator: "Translator", text: str, translation: str, languages: Direction, image: np.ndarray | None
-) -> dict:
-    """Return the bridge's heads over the sentence's words."""
-    words, weights = translator.bridge_attention(text, languages[0])
-    rows = [str(head + 1) for head in range(len(weights))]
-    return {"rows": rows, "columns": words, "weights": weights[None, None]}
-
-
-def over_words(
-    translator: "Translator", text: str, translation: str, languages: Direction, image: np.ndarray | None
-) -> dict:
-    """Return the image's regions over the sentence's words."""
-    words, weights = translator.image_attention(text, image)
-    regions, shape = weights.shape[2], translator.image_shape
-    drawn = {"rows": [str(region + 1) for region in range(regions)], "columns": words, "weights": weights}
-    if len(shape) == 3:
-        down = round((regions * shape[0] / shape[1]) ** 0.5)
-        drawn["grid"] = [down, regions // down]
+def attention_of(kind: str, translator: "Translator", text, translation, languages, image) -> dict:
+    """Return the rows, columns, weights and grid of an attention, as in `drawn_attention`."""
+    if kind == "bridge":  # its heads attend to the source words
+        columns, weights = translator.bridge_attention(text, languages[0])
+        rows, weights = range(1, len(weights) + 1), weights[None, None]
+    elif kind == "image":  # regions of the picture attend to the source words
+        columns, weights = translator.image_attention(text, image)
+        rows = range(1, weights.shape[2] + 1)
+    elif translator.multilingual:  # the translation attends to the rows of the bridge's M
+        columns, rows, weights = translator.attention(text, *languages, translation)
+    else:  # the translation attends to the source words
+        columns, rows, weights = translator.attention(text, translation, image)
+    drawn = {"rows": list(map(str, rows)), "columns": columns, "weights": weights}
+    shape = translator.image_shape
+    if kind == "image" and len(shape) == 3:
+        down = round((len(rows) * shape[0] / shape[1]) ** 0.5)
+        drawn["grid"] = [down, len(rows) // down]
     return drawn
 
 
 def fitting(weights: np.ndarray) -> tuple[np.ndarray, str]:
-    """Return weights `(layers, H, rows, columns)` and `""`, or their means if there are too many, and a note.
-
-    The mean is over heads, then also over layers.
-    """
+    """Return weights `(layers, H, rows, columns)` and `""`; if they are too many, their mean and a note."""
     means = ((weights.mean(axis=axes, keepdims=True), note) for axes, note in MEANS)
     return next((mean, note) for mean, note in means if mean.size <= MOST_WEIGHTS)

@@ -1,10 +1,10 @@
-"""What clients may ask, in types: the SavedModel's signatures, TensorFlow Serving's JSON, the page's JSON."""
+"""TensorFlow Serving's JSON: signatures, requests and answers."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct
 
 from kzoo.errors import UserError
 from kzoo.serve.images import features, image_kind
@@ -14,7 +14,7 @@ from kzoo.serve.served import Served
 
 @dataclass(frozen=True)
 class Tensor:
-    """A named input or output: its TensorFlow type, and its shape, with -1 for any size."""
+    """An input or output: its TensorFlow type, and its shape, with -1 for any size."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -32,7 +32,7 @@ STRINGS, NUMBERS = Tensor("DT_STRING", (-1,)), Tensor("DT_FLOAT", (-1,))
 
 
 def signatures(served: Served) -> dict[str, Signature]:
-    """Return the signatures, by name, of the SavedModel that `export` writes from a served preset."""
+    """Return the signatures, by name; those of the SavedModel that `export` writes."""
     inputs = {"text": STRINGS}
     if served.translator.multilingual:
         inputs |= {"source_language": STRINGS, "target_language": STRINGS}
@@ -53,71 +53,39 @@ def signatures(served: Served) -> dict[str, Signature]:
     return found
 
 
-class PageRequest(Struct, forbid_unknown_fields=True):
-    """The page's request for a translation.
-
-    Args:
-        text: one sentence or several.
-        source_language, target_language: codes, for a preset with more than one of them.
-        image: in base64, a JPEG or PNG file, or an .npy file with features, for a preset that reads images.
-        n: int. Number of translations.
-        split_sentences: bool. Whether each sentence of the text is translated by itself.
-    """
-
-    text: str
-    source_language: str | None = None
-    target_language: str | None = None
-    image: bytes | None = None
-    n: int = 1
-    split_sentences: bool = True
-
-
 class Body(Struct, forbid_unknown_fields=True):
-    """A request's body; what it asks to compute from is read when the signature is known."""
+    """A request's body. Its rows or columns are decoded later, with the types of its signature."""
 
     signature_name: str = ""
-    split_sentences: bool | None = None  # unlike TensorFlow Serving's
+    split_sentences: bool = False  # not in TensorFlow Serving
     instances: Raw = UNSET
     inputs: Raw = UNSET
 
 
 class Bytes(Struct, forbid_unknown_fields=True):
-    """A value as TensorFlow Serving writes bytes."""
+    """Bytes in TensorFlow Serving's JSON."""
 
     b64: bytes
 
 
-class TextRow(Struct, forbid_unknown_fields=True):
-    """A row of a signature whose only input is text: bytes, or an object with the input's name."""
-
-    text: str | Bytes | UnsetType = UNSET
-    b64: bytes | UnsetType = UNSET
-
-    def __post_init__(self):
-        if (self.text is UNSET) == (self.b64 is UNSET):
-            raise ValueError("Object missing required field `text`")
-
-
-PAGE, BODY = msgspec.json.Decoder(PageRequest), msgspec.json.Decoder(Body)
-
-
-def read_page_request(body: bytes) -> PageRequest:
-    """Return what the page asks for.
-
-    Raises:
-        UserError: it is not what a page would ask for.
-    """
-    return _decoded(PAGE, body, "the body")
+BODY = msgspec.json.Decoder(Body)
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request: the signature that it calls, a list of rows for each input, its format, whether to split."""
+    """A request, decoded.
+
+    Args:
+        signature: its name.
+        columns: the values of each input.
+        by_row: bool. Whether the request was written by row, and so its answer.
+        split_sentences: bool. Whether to translate each sentence of a text by itself.
+    """
 
     signature: str
     columns: dict[str, list]
     by_row: bool
-    split_sentences: bool | None = None
+    split_sentences: bool
 
 
 class RequestReader:
@@ -125,7 +93,7 @@ class RequestReader:
 
     Args:
         known: the model's signatures.
-        limits: the number of rows that a request may have.
+        limits: of requests.
     """
 
     def __init__(self, known: dict[str, Signature], limits: Limits):
@@ -134,16 +102,12 @@ class RequestReader:
         self._columns = {name: msgspec.json.Decoder(_columns(one.inputs)) for name, one in known.items()}
 
     def read(self, body: bytes) -> Request:
-        """Return what a request's body asks for.
-
-        Args:
-            body: JSON, with "instances" (a list of rows) or "inputs" (a list for each input); perhaps
-                "signature_name", and "split_sentences".
+        """Return a request, decoded from its body.
 
         Raises:
             UserError: it is not a valid request.
         """
-        asked = _decoded(BODY, body, "the body")
+        asked = decoded(BODY, body, f"the body (of {', '.join(Body.__struct_fields__)})")
         name = asked.signature_name or "serving_default"
         if name not in self._known:
             known = ", ".join(self._known)
@@ -154,92 +118,69 @@ class RequestReader:
             raise UserError('give either "instances", a list of rows, or "inputs", a list for each input')
         inputs = self._known[name].inputs
         if by_row := asked.inputs is UNSET:
-            rows = _decoded(self._rows[name], asked.instances, f"instances (of {', '.join(inputs)})")
+            rows = decoded(self._rows[name], asked.instances, f"instances (of {', '.join(inputs)})")
             self._limits.check_count(len(rows))
-            if len(inputs) > 1:
-                columns = {key: [getattr(row, key) for row in rows] for key in inputs}
-            else:
-                columns = {"text": rows}
+            # A row is an object, or the text itself if that is the only input.
+            columns = {key: [getattr(row, key, row) for row in rows] for key in inputs}
         else:
-            found = _decoded(self._columns[name], asked.inputs, f"inputs (of {', '.join(inputs)})")
+            found = decoded(self._columns[name], asked.inputs, f"inputs (of {', '.join(inputs)})")
             columns = {"text": found} if isinstance(found, list) else msgspec.structs.asdict(found)
-            self._check_columns(columns)
-        columns = {key: _values(key, columns[key], inputs[key]) for key in inputs}
+            counts = {key: len(values) for key, values in columns.items()}
+            self._limits.check_count(max(counts.values()))
+            if len(set(counts.values())) > 1:
+                each = ", ".join(f"{count:,} of {key}" for key, count in counts.items())
+                raise UserError(f"all inputs must have a row for each text: there are {each}")
+        if image := inputs.get("image"):
+            columns["image"] = _images(columns["image"], image)
         return Request(name, columns, by_row, asked.split_sentences)
-
-    def _check_columns(self, columns: dict[str, list]):
-        counts = {len(values) for values in columns.values()}
-        self._limits.check_count(max(counts))
-        if len(counts) > 1:
-            each = ", ".join(f"{len(values):,} of {key}" for key, values in columns.items())
-            raise UserError(f"all inputs must have a row for each text: there are {each}")
 
 
 def _rows(inputs: dict[str, Tensor]) -> type:
     """Return the type of "instances"."""
-    row = str | TextRow
-    if len(inputs) > 1:
-        row = _struct("Row", {key: _type(key, tensor) for key, tensor in inputs.items()})
-    return Annotated[list[row], Meta(min_length=1)]
+    row = msgspec.defstruct("Row", list(_types(inputs).items()), forbid_unknown_fields=True)
+    return Annotated[list[row if len(inputs) > 1 else str | row], Meta(min_length=1)]
 
 
 def _columns(inputs: dict[str, Tensor]) -> type:
     """Return the type of "inputs"."""
-    types = {key: list[_type(key, tensor)] for key, tensor in inputs.items()}
-    several = _struct("Columns", types)
-    return several if len(inputs) > 1 else several | types["text"]
+    types = [(key, list[kind]) for key, kind in _types(inputs).items()]
+    columns = msgspec.defstruct("Columns", types, forbid_unknown_fields=True)
+    return columns if len(inputs) > 1 else columns | list[str]
 
 
-def _struct(name: str, types: dict[str, type]) -> type:
-    return msgspec.defstruct(name, list(types.items()), forbid_unknown_fields=True)
+def _types(inputs: dict[str, Tensor]) -> dict[str, type]:
+    """Return the type of each input's values."""
+    types = dict.fromkeys(inputs, str)
+    if image := inputs.get("image"):
+        types["image"] = Bytes
+        if image.dtype == "DT_FLOAT":
+            types["image"] = float
+            for _ in image.shape[1:]:
+                types["image"] = list[types["image"]]
+    return types
 
 
-def _type(key: str, tensor: Tensor) -> type:
-    """Return the type of an input's value."""
-    if tensor.dtype == "DT_STRING":
-        return Bytes if key == "image" else str | Bytes
-    found = float
-    for _ in tensor.shape[1:]:
-        found = list[found]
-    return found
-
-
-def _decoded(decoder: msgspec.json.Decoder, content: bytes | Raw, called: str) -> Any:
+def decoded(decoder: msgspec.json.Decoder, content: bytes | Raw, called: str) -> Any:
     """Return JSON as the decoder's type.
 
     Raises:
-        UserError: it is not JSON, or not of that type.
+        UserError: it is not JSON, or of another type.
     """
     try:
         return decoder.decode(content)
-    except msgspec.ValidationError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"{called}: {error}") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{called} is not UTF-8") from None
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise UserError(f"{called} is not readable JSON: {error}") from None
 
 
-def _values(key: str, values: list, tensor: Tensor) -> list:
-    """Return an input's rows: str, bytes for images, or arrays of numbers."""
-    if tensor.dtype != "DT_STRING":
-        return [features(value, tensor.shape[1:], number) for number, value in enumerate(values, 1)]
-    if key == "image":
+def _images(values: list, tensor: Tensor) -> list:
+    """Return an input's images: bytes, or arrays of numbers."""
+    if tensor.dtype == "DT_STRING":
         return [value.b64 for value in values]
-    return [_text(key, value, number) for number, value in enumerate(values, 1)]
-
-
-def _text(key: str, value: str | Bytes | TextRow, number: int) -> str:
-    if isinstance(value, TextRow) and value.text is not UNSET:
-        value = value.text
-    try:
-        return value if isinstance(value, str) else value.b64.decode()
-    except UnicodeDecodeError:
-        raise UserError(f"{key} {number} is not UTF-8") from None
+    return [features(value, tensor.shape[1:], number) for number, value in enumerate(values, 1)]
 
 
 def answer(request: Request, outputs: dict[str, list]) -> bytes:
-    """Return outputs as JSON, by row or column as in the request; a single output without its name."""
+    """Return outputs as JSON, by row or by column like the request; a single output has no name."""
     single = next(iter(outputs.values())) if len(outputs) == 1 else None
     if not request.by_row:
         return msgspec.json.encode({"outputs": outputs if single is None else single})
@@ -248,7 +189,7 @@ def answer(request: Request, outputs: dict[str, list]) -> bytes:
 
 
 def metadata(served: Served) -> dict:
-    """Return what TensorFlow Serving's metadata interface answers, and the engine."""
+    """Return the answer of TensorFlow Serving's metadata interface, with the engine."""
     described = {name: _described(name, signature) for name, signature in signatures(served).items()}
     return {
         "model_spec": {"name": served.name, "signature_name": "", "version": str(served.version)},
@@ -259,7 +200,7 @@ def metadata(served: Served) -> dict:
 def _described(name: str, signature: Signature) -> dict:
     return {
         "inputs": {key: _tensor_info(f"{name}_{key}:0", value) for key, value in signature.inputs.items()},
-        # In a SavedModel all outputs are of one operation, in the order of their names.
+        # In a SavedModel, one operation has all outputs, sorted by name.
         "outputs": {
             key: _tensor_info(f"{name}:{number}", signature.outputs[key])
             for number, key in enumerate(sorted(signature.outputs))

@@ -277,7 +277,9 @@ def test_it_is_fine_tuned(trained, tmp_path):
 @pytest.mark.parametrize("engine", [load, lambda folder: CTranslate2Translator(locate(folder))])
 def test_the_server_gives_the_same_translations(engine, trained):
     texts = ["A dog runs.", "Two men sing."]
-    app = create_app(Served(engine(trained), "opus", beam_size=2))
+    translator = engine(trained)
+    translator.search = translator.search.changed(beam_size=2)
+    app = create_app(Served(translator, "opus"))
     with TestClient(app) as client:
         answer = client.post("/v1/models/opus:predict", json={"instances": texts})
     assert answer.status_code == 200, answer.text

@@ -9,6 +9,7 @@ import pytest
 import uvicorn
 from tiny_models import BEAM
 
+from kzoo.decoding import SearchSettings
 from kzoo.serve import Limits, Served, create_app, reserved
 
 LIMITS = Limits(characters=200, sentences=4, body=20_000)
@@ -24,7 +25,8 @@ def served():
 @contextlib.contextmanager
 def running(translator, **options):
     """Give the address of a server in a thread."""
-    served = Served(translator, "tiny_model", beam_size=BEAM, max_batch=1, limits=LIMITS, **options)
+    translator.search = SearchSettings(BEAM)
+    served = Served(translator, "tiny_model", max_batch=1, limits=LIMITS, **options)
     with reserved("127.0.0.1", 0) as bound:
         server = uvicorn.Server(uvicorn.Config(create_app(served), log_level="warning"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -25,13 +26,16 @@ class Model:
         return [row * 2 for row in rows]
 
 
+def batches(sizes, threads=1):
+    return SimpleNamespace(sizes=lambda key: sizes, slow=lambda key: key == "slow", threads=threads)
+
+
 def batched(conversation, sizes=(1, 2, 3, 4), max_wait=0.005, most_waiting=100, threads=1):
     """Run a coroutine function of a batcher and its model."""
 
     async def main():
         model = Model()
-        slow = {"slow": lambda key: key == "slow"}
-        batcher = Batcher(model, lambda key: sizes, max_wait, most_waiting, Metrics(), threads, **slow)
+        batcher = Batcher(model, batches(sizes, threads), max_wait, most_waiting, Metrics())
         batcher.start()
         try:
             return await conversation(batcher, model)
@@ -319,7 +323,7 @@ def test_calls_run_one_at_a_time_when_clients_go():
 def test_what_still_waits_at_the_end_is_told():
     async def main():
         model = Model()
-        batcher = Batcher(model, lambda key: [1], 0, 10, Metrics())
+        batcher = Batcher(model, batches([1]), 0, 10, Metrics())
         batcher.start()
         model.free.clear()
         requests = [asyncio.create_task(batcher.submit(keyed(n))) for n in range(2)]

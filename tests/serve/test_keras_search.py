@@ -8,15 +8,13 @@ import pytest
 from kzoo.decoding import SearchSettings
 from kzoo.decoding.batched_search import batches_by_length
 from kzoo.decoding.search_settings import LENGTHS
-from kzoo.serve.keras_search import USUAL_LENGTH, KerasSearch, filled, row_counts, usual_texts
+from kzoo.serve.keras_search import USUAL_LENGTH, KerasSearch, filled, row_counts
 
 
-def by_word(texts):
-    return [text.split() for text in texts]
-
-
-def two_a_word(texts):
-    return [text.split() * 2 for text in texts]
+def search_of(max_length=16, image_shape=None) -> KerasSearch:
+    backbone, languages = SimpleNamespace(max_length=max_length), ["en", "de"]
+    model = SimpleNamespace(languages=languages, image_shape=image_shape, backbone=backbone)
+    return KerasSearch(model, SearchSettings(), 4)
 
 
 @pytest.mark.parametrize(
@@ -32,29 +30,21 @@ def test_batches_are_filled_up_to_few_sizes(max_batch, counts):
         assert len(rows) == min(count for count in counts if count >= size)
 
 
-@pytest.mark.parametrize("tokenizer", [by_word, two_a_word])
 @pytest.mark.parametrize("max_length", [2, 16, 20, 256])
-def test_each_usual_length_has_a_text(tokenizer, max_length):
-    words = tokenizer(usual_texts(tokenizer, max_length))
-    lengths = [length for sentence in words for length, _ in batches_by_length([sentence], max_length)]
-    usual = {min(length, max_length) for length in LENGTHS if length <= USUAL_LENGTH}
-    expected = sorted(usual) if max_length > 2 or tokenizer is by_word else []  # two subwords do not fit
-    assert lengths == expected
+def test_each_usual_length_has_a_sentence(max_length):
+    found = [(key[1], len(rows), rows[0][0]) for key, rows in search_of(max_length).usual()]
+    usual = sorted({min(length, max_length) for length in LENGTHS if length <= USUAL_LENGTH})
+    assert [(length, count) for length, count, _ in found] == [
+        (length, n) for n in (1, 4) for length in usual
+    ]
+    for length, _, tokens in found:
+        assert [padded for padded, _ in batches_by_length([tokens], max_length)] == [length]
 
 
 def test_rows_have_images_as_requests_have_them():
-    def batches(image_shape):
-        model = SimpleNamespace(
-            multilingual=False,
-            languages=["en", "de"],
-            image_shape=image_shape,
-            source_tokenizer=by_word,
-            backbone=SimpleNamespace(max_length=16),
-        )
-        return [rows for _, rows in KerasSearch(model, SearchSettings(), 4).usual()]
+    def images(image_shape):
+        return [rows[0][1] for _, rows in search_of(image_shape=image_shape).usual()]
 
-    pictures = batches((4, 4, 3))
-    assert [len(rows) for rows in pictures] == [1, 4]
-    assert pictures[0][0][1].dtype == np.uint8
-    assert batches((2, 5))[0][0][1].dtype == np.float32
-    assert batches(None)[0][0][1] is None
+    assert images((4, 4, 3))[0].dtype == np.uint8
+    assert images((2, 5))[0].dtype == np.float32
+    assert images(None)[0] is None

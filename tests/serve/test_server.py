@@ -3,7 +3,6 @@
 import asyncio
 import http.client
 import json
-import logging
 import socket
 import subprocess
 import sys
@@ -18,16 +17,19 @@ import pytest
 from kzoo.decoding import SearchSettings
 from kzoo.models import Hypothesis
 from kzoo.serve import Served, reserved
-from kzoo.serve.server import GracefulServer, OnceASecond
+from kzoo.serve.server import GracefulServer
+from kzoo.text.directions import TwoLanguages
 
 PREDICT = "/v1/models/m:predict", {"instances": ["slow"]}
 PAGE = "/page/translate", {"text": "slow"}
+SLOW = 6  # its token
 
 
-class Model:
+class Model(TwoLanguages):
     """Answers at once, but to "slow" only when `free` is set."""
 
-    multilingual, embeds, image_shape, languages = False, False, None, ["en", "de"]
+    multilingual, embeds, image_shape = False, False, None
+    source_language, target_language = "en", "de"
     search = SearchSettings()
     backbone = SimpleNamespace(max_length=16, bridge=None)
 
@@ -35,13 +37,13 @@ class Model:
         self.running, self.free = 0, threading.Event()
 
     def source_tokenizer(self, texts):
-        return [[5] for _ in texts]
+        return [[SLOW if text == "slow" else 5] for text in texts]
 
-    def n_best(self, texts, **_):
-        if "slow" in texts:
+    def n_best_of_tokens(self, tokens, *_, **__):
+        if [SLOW] in tokens:
             self.running += 1
             assert self.free.wait(60)
-        return [[Hypothesis(text, -1.0)] for text in texts]
+        return [[Hypothesis(str(sentence), -1.0)] for sentence in tokens]
 
 
 @contextmanager
@@ -53,7 +55,7 @@ def running(model: Model, end_seconds=60):
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
-            wait_until(lambda: served.ready)
+            wait_until(lambda: not served.readiness)
             yield server, listening.getsockname()[1]
         finally:
             model.free.set()
@@ -96,7 +98,7 @@ def test_a_client_that_leaves_is_counted_and_its_sentence_is_not_translated(purp
     model = Model()
     with ThreadPoolExecutor() as clients, running(model) as (server, port):
         served = server.served
-        threads = served._batcher.threads
+        threads = served.batcher.threads
         answers = [clients.submit(ask, port) for _ in range(threads)]
         wait_until(lambda: model.running == threads)
         gone = asked(port, *question)
@@ -114,7 +116,7 @@ def test_a_client_that_leaves_is_counted_and_its_sentence_is_not_translated(purp
 def test_at_the_end_running_batches_are_answered_and_waiting_sentences_refused():
     model = Model()
     with ThreadPoolExecutor() as clients, running(model) as (server, port):
-        threads = server.served._batcher.threads
+        threads = server.served.batcher.threads
         answers = [clients.submit(ask, port) for _ in range(threads + 2)]
         waiting = "kzoo_queue_sentences"
         wait_until(lambda: model.running == threads and value(server.served, waiting) == 2)
@@ -123,7 +125,7 @@ def test_at_the_end_running_batches_are_answered_and_waiting_sentences_refused()
         model.free.set()
         found = sorted((answer.result() for answer in answers), key=lambda answer: answer[0])
     for status, _, content in found[:-2]:
-        assert (status, content["predictions"][0]["translation"]) == (200, "slow")
+        assert (status, content["predictions"][0]["translation"]) == (200, "[6]")
     for status, retry, content in found[-2:]:
         assert (status, retry) == (503, "1")
         assert content == {"error": "the server is stopping: try again later"}
@@ -190,26 +192,12 @@ def test_files_are_raised_to_what_is_allowed():
     assert done.stdout == "300 (300, 300)\n"
 
 
-def test_the_log_speaks_once_a_second_from_each_place():
-    def record(place, second, text):
-        made = logging.LogRecord("a", logging.ERROR, "file.py", place, "no %s", (text,), None)
-        made.created = 1000 + second
-        return made
-
-    records = [
-        record(*one) for one in ((1, 0, "a"), (1, 0.5, "b"), (2, 0.5, "c"), (1, 0.9, "d"), (1, 1, "e"))
-    ]
-    once = OnceASecond()
-    passed = [one.getMessage() for one in records if once.filter(one)]
-    assert passed == ["no a", "no c", "no e (and 2 more before)"]
-
-
 def test_a_sentence_waits_for_others_as_many_milliseconds_as_asked_for():
     async def seconds():
         served = Served(Model(), "m", max_wait=500)
         await served.start()
         begin = time.monotonic()
-        await served.n_best(["dogs."])
+        await served.search(await served.prepared(["dogs."]), 1)
         await served.stop()
         return time.monotonic() - begin
 
