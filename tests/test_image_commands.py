@@ -18,7 +18,7 @@ from kzoo.errors import UserError
 from kzoo.evaluation.attention_plots import plot_image_attention, plot_regions
 from kzoo.models import Hypothesis
 from kzoo.models.images import image_rows
-from kzoo.presets import image_text_tiny
+from kzoo.presets import image_text_tiny, pope_tiny
 from kzoo.scenes import scenes
 from kzoo.scenes.picture import draw
 from kzoo.text import CharacterTokenizer
@@ -110,12 +110,16 @@ def test_translates_with_a_picture_or_a_row_of_features_for_each_sentence(folder
 @pytest.mark.parametrize(
     ("preset", "options", "message"),
     [
-        ("features", "--image low.png", r"preset features reads features \(5,\) .* give --images FILE.npy"),
-        ("features", "", "give --images FILE.npy with one row per sentence"),
-        ("pictures", "--images test.npy", "preset pictures reads a picture .* give --image PICTURE"),
-        ("pictures", "", "give --image PICTURE for each one"),
-        ("text", "--image low.png", "preset text reads text only: leave --image out"),
-        ("text", "--images test.npy", "preset text reads text only: leave --images out"),
+        (
+            "features",
+            "--image low.png",
+            r"features of shape \(5,\), not image files: run kzoo feat",
+        ),
+        ("features", "", r"reads an image \(5,\) with every sentence: give images \(--images with"),
+        ("pictures", "--images test.npy", r"test\.npy: 1 sentences but 3 images"),
+        ("pictures", "", r"reads an image \(8, 8, 3\) with every sentence: give images \(--image PICTURE"),
+        ("text", "--image low.png", "reads text only: give it no images"),
+        ("text", "--images test.npy", "reads text only: give it no images"),
         ("pictures", "--image low.png --images test.npy", "--image and --images exclude each other"),
         ("pictures", "--image none.png", r"none\.png: no such image"),
         ("features", "--images test.npy", r"test\.npy: 1 sentences but 3 images"),
@@ -203,10 +207,11 @@ def test_the_wrong_pictures_of_a_report_are_named(folder):
     assert not (folder / "page.html").exists()
 
 
+SIZES = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 16, "max_length": 16}
+
+
 def untrained(image_shape):
-    tokenizer = CharacterTokenizer(list("ab"))
-    sizes = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 16, "max_length": 16}
-    return image_text_tiny(tokenizer, image_shape=image_shape, **sizes)
+    return image_text_tiny(CharacterTokenizer(list("ab")), image_shape=image_shape, **SIZES)
 
 
 def pixels(path):
@@ -263,13 +268,14 @@ def test_a_picture_in_a_folder_of_the_features_is_found_by_the_end_of_its_path(t
 
 
 def test_the_wrong_picture_of_a_plot_is_named(presets, folder):
-    presets["features"] = untrained((5,))
+    presets["features"], presets["pictures"] = untrained((5,)), untrained((8, 8, 3))
+    presets["text"] = pope_tiny(CharacterTokenizer(list("ab")), **SIZES)
     presets["features"].extractor = asdict(VGG)
     write(folder / "other.npy", (5,), replace(VGG, model="resnet50"))
     for preset, picture, options, message in (
-        ("text", "low.png", "", "preset text reads text only"),
-        ("pictures", "low.png", "--features test.npy", "not features of them: leave --features out"),
-        ("features", "low.png", "", r"give --features FILE\.npy with those of low\.png"),
+        ("text", "low.png", "", "reads text only: give it no images"),
+        ("pictures", "low.png", "--features test.npy", r"the shape \(5,\), the model reads \(8, 8, 3\)"),
+        ("features", "low.png", "", r"features of shape \(5,\), not image files: run kzoo feat"),
         ("features", "none.png", "--features test.npy", "no features of the picture 'none.png'"),
         ("features", "low.png", "--features test.npy --regions", "there are no regions to draw"),
         ("features", "low.png", "--features other.npy", r"other\.npy: these are features of resnet50"),

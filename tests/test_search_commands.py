@@ -8,7 +8,6 @@ from typer.testing import CliRunner
 
 from kzoo import cli
 from kzoo.decoding import GNMT, SearchSettings
-from kzoo.errors import UserError
 from kzoo.models import Hypothesis
 from kzoo.text.directions import TwoLanguages
 
@@ -92,10 +91,3 @@ def test_translate_takes_prefixes_and_constraints(options, prefixes, used, monke
     assert found.exit_code == 0, found.output
     assert used == {SearchSettings(7, GNMT(0.6), 99, 3, 2)}
     assert model.prefixes == prefixes
-
-
-def test_prefixes_are_one_or_as_many_as_sentences(used):
-    asked = [*COMMANDS["translate"], "third", "--prefix", "a", "--prefix", "b"]
-    refused = CliRunner().invoke(cli.app, asked).exception
-    assert isinstance(refused, UserError)
-    assert "--prefix is given 2 times for 3 sentences" in str(refused)

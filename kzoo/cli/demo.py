@@ -2,9 +2,6 @@
 
 import tempfile
 
-from rich.console import Console
-from rich.table import Table
-
 from kzoo.data import open_corpus
 from kzoo.evaluation import evaluate, score_table
 from kzoo.presets import load
@@ -25,27 +22,19 @@ def demo(sentences: list[str]):
     Args:
         sentences: English sentences for the trained preset; if empty, three examples.
     """
-    console = Console()
-    console.rule("Training a small Transformer with PoPE positions on Scenes, English to German")
+    print("Training a small Transformer with PoPE positions on Scenes, English to German")
     with tempfile.TemporaryDirectory() as folder:
         translator = train(read_recipe("demo_scenes"), folder)
 
-    console.rule("Its translations of test sentences")
+    print("\nIts translations of test sentences")
     corpus = open_corpus("scenes")
     scores, translations = evaluate(translator, corpus, ["test"], "en", "de", beam_size=1)
     english, german = corpus.pairs("test", "en", "de")
     for source, reference, translation in list(zip(english, german, translations["test"], strict=True))[:3]:
-        console.print(_side_by_side({"English": source, "reference": reference, "translation": translation}))
+        print(f"English:     {source}\nreference:   {reference}\ntranslation: {translation}\n")
     print(score_table(scores))
 
-    console.rule(f"Translations by {SHELF_PRESET}, trained on Multi30k")
+    print(f"\nTranslations by {SHELF_PRESET}, trained on Multi30k")
     sentences = sentences or list(SENTENCES)
     for source, translation in zip(sentences, load(SHELF_PRESET).translate(sentences), strict=True):
-        console.print(_side_by_side({"English": source, "translation": translation}))
-
-
-def _side_by_side(rows: dict[str, str]) -> Table:
-    table = Table(show_header=False, box=None, padding=(0, 1))
-    for name, text in rows.items():
-        table.add_row(f"[dim]{name}", text)
-    return table
+        print(f"English:     {source}\ntranslation: {translation}\n")

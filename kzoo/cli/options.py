@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 import typer
 from typer.core import TyperCommand
 
+from kzoo.engine import Engine
+
 Preset = Annotated[
     str, typer.Argument(help="A trained preset: a name on the shelf, a folder, hf://… or kaggle://….")
 ]
@@ -36,7 +38,7 @@ MaxLength = Annotated[
 From = Annotated[str | None, typer.Option("--from", help="Source language; for multilingual presets.")]
 To = Annotated[str | None, typer.Option("--to", help="Target language; for multilingual presets.")]
 EngineOption = Annotated[
-    Literal["auto", "keras", "ctranslate2"],
+    Engine,
     typer.Option(
         "--engine", help="Engine to translate with; auto: CTranslate2 if it supports the preset, else Keras."
     ),

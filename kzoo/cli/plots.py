@@ -81,34 +81,18 @@ def plot_image(
     found = open_features(features, [name_in(features, image)]) if features else None
     start_backend()
     from kzoo.evaluation.attention_plots import plot_image_attention, plot_regions
+    from kzoo.models.images import image_rows
 
     shown = shown_picture(image)
     translator = load(preset)
-    read = _as_read(translator, preset, image, found)
+    read = image
+    if found is not None:
+        read = image_rows(found, 1, translator.image_shape, translator.extractor)[0]
     words, scores = translator.image_attention(sentence, read)
     if regions:
         plot_regions(scores, shown, words, path, translator.image_shape)
     else:
         plot_image_attention(words, scores, path, shown)
-
-
-def _as_read(translator, preset: str, image: Path, features):
-    """Return the picture as the preset reads it: its file, or its features."""
-    from kzoo.models.images import image_rows
-
-    shape = getattr(translator, "image_shape", None)
-    if shape is None:
-        raise UserError(f"preset {preset} reads text only")
-    if len(shape) == 3:
-        if features is not None:
-            raise UserError(f"preset {preset} reads pictures, not features of them: leave --features out")
-        return image
-    if features is None:
-        raise UserError(
-            f"preset {preset} reads features {shape} of pictures: give --features FILE.npy with those of "
-            f"{image.name}; kzoo features extract writes such files"
-        )
-    return image_rows(features, 1, shape, translator.extractor)[0]
 
 
 @app.command("directions")

@@ -59,9 +59,7 @@ def evaluate(
     from kzoo.presets.shelf import locate, preset_name
     from kzoo.training.scored_text import directions_to_score, languages_known, splits_to_score, text_to_score
 
-    splits = split or []
-    if len(set(splits)) < len(splits):
-        raise UserError(f"a split is named twice: {', '.join(splits)}")
+    splits = list(dict.fromkeys(split or []))
     folder = locate(preset)
     given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
     search = scored_search(folder).changed(**given)

@@ -75,37 +75,30 @@ def translate(
 ):
     """Translate a sentence, a file or standard input."""
     from kzoo.data import open_features
-    from kzoo.decoding.search_settings import own_search
+    from kzoo.decoding.search_settings import checked_n, own_search
     from kzoo.presets.shelf import locate
 
     folder = locate(preset)
-    search = own_search(folder).changed(
-        beam_size=beam_size,
-        length_penalty=length_penalty,
-        gnmt=gnmt,
-        max_length=max_length,
-        min_length=min_length,
-        no_repeat_ngram=no_repeat_ngram,
-    )
+    given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
+    search = own_search(folder).changed(**given, min_length=min_length, no_repeat_ngram=no_repeat_ngram)
     if text and file is not None:
         raise UserError("sentences and --input exclude each other: give one of them")
     if image and images:
         raise UserError("--image and --images exclude each other: give pictures or features")
-    if n_best > search.beam_size:
-        raise UserError(f"--n-best {n_best} needs --beam {n_best} or more, not {search.beam_size}")
+    checked_n(n_best, search)
     sentences = _sentences(text, file)
-    if prefix and len(prefix) not in (1, len(sentences)):
-        raise UserError(
-            f"--prefix is given {len(prefix)} times for {len(sentences):,} sentences: give it once, or once "
-            "for each"
-        )
     features = open_features(images) if images else None
     if output:
         check_writable(output)
     needs = {"pictures": image or images, "a prefix": prefix}
     translator = open_translator(preset, folder, search, engine, compute_type, needs)
     translator = translator.between(source, target)
-    rows = _images(translator, preset, image, features, len(sentences))
+    rows, shape = {}, getattr(translator, "image_shape", None)
+    if shape is not None or image or images:
+        from kzoo.models.images import image_rows
+
+        extractor = getattr(translator, "extractor", None)
+        rows["images"] = image_rows(image or features, len(sentences), shape, extractor)
     if prefix:
         rows["prefixes"] = prefix * len(sentences) if len(prefix) == 1 else prefix
     made_of = [search, n_best, truncate, split, source, target, image, images, *([prefix] if prefix else [])]
@@ -222,31 +215,6 @@ def _sentences(text: list[str] | None, file: Path | None) -> list[str]:
     name = "standard input"
     lines = decode_lines(b"".join(as_utf8([sys.stdin.buffer.read()], name)), name)
     return list(plain_lines(lines, name, "give one column, as cut -f1 writes it"))
-
-
-def _images(translator, preset: str, pictures: list[Path] | None, features, count: int) -> dict:
-    """Return the sentences' pictures or features as arguments of `n_best`."""
-    shape = getattr(translator, "image_shape", None)
-    if shape is None:
-        if pictures or features is not None:
-            raise UserError(
-                f"preset {preset} reads text only: leave {'--image' if pictures else '--images'} out"
-            )
-        return {}
-    from kzoo.models.images import image_rows
-
-    if len(shape) == 3:
-        if not pictures:
-            raise UserError(
-                f"preset {preset} reads a picture with every sentence: give --image PICTURE for each one"
-            )
-        return {"images": image_rows(pictures, count, shape, translator.extractor)}
-    if features is None:
-        raise UserError(
-            f"preset {preset} reads features {shape} of pictures: give --images FILE.npy with one row per "
-            "sentence; kzoo features extract writes such files"
-        )
-    return {"images": image_rows(features, count, shape, translator.extractor)}
 
 
 def _lines(results: list, n_best: int, first: int) -> str:

@@ -1,6 +1,5 @@
 """CTranslate2 as a translation engine for presets; imports neither Keras nor TensorFlow."""
 
-import importlib.util
 import os
 from pathlib import Path
 from typing import Literal, get_args
@@ -63,8 +62,6 @@ def chosen(
     reason = reason or why_not_searched(search)
     if only_keras := [name for name, value in (needs or {}).items() if value]:
         reason = f"CTranslate2 is not used with {' or '.join(only_keras)}"
-    if importlib.util.find_spec("ctranslate2") is None:
-        reason = "CTranslate2 is not installed: pip install ctranslate2"
     if engine == "ctranslate2":
         if reason:
             raise UserError(f"{reason}; leave engine (--engine) out to use Keras")

@@ -69,16 +69,13 @@ def converted(folder: Path) -> Path:
     """
     listing = read_listing(folder)
     key = "\n".join(f"{name} {digest}" for name, digest in sorted(listing.items()) if name != "search.json")
-    made = cache_folder() / "ctranslate2" / f"{_digest(key)}-{FORMAT}"
+    digest = hashlib.sha256(key.encode()).hexdigest()[:32]
+    made = cache_folder() / "ctranslate2" / f"{digest}-{FORMAT}"
     if not made.is_dir():
         check_files(folder, listing)
         made.parent.mkdir(parents=True, exist_ok=True)
         convert(folder, made)
     return made
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def convert(
@@ -93,15 +90,13 @@ def convert(
         arguments: of `translate_batch`, to be written beside it.
 
     Raises:
-        UserError: the format does not hold the preset, or CTranslate2 is not installed.
+        UserError: the format does not hold the preset.
     """
     if reason := why_not(folder):
         raise UserError(reason)
-    try:
-        from ctranslate2.specs import TransformerSpec
-        from ctranslate2.specs.common_spec import Activation
-    except ImportError:
-        raise UserError("CTranslate2 is not installed: pip install ctranslate2") from None
+    from ctranslate2.specs import TransformerSpec
+    from ctranslate2.specs.common_spec import Activation
+
     config = read_object(folder / "config.json")["config"]
     spec = TransformerSpec.from_config(
         config["num_layers"],

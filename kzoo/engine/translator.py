@@ -23,7 +23,6 @@ from kzoo.text.sentences import one_line
 from kzoo.text.special_tokens import END
 from kzoo.text.texts import Hypothesis, SplitTexts, as_hypotheses, checked_texts, tokenize_within
 
-COMPUTE_TYPES = ("float32", "int8", "bfloat16", "int8_bfloat16", "float16", "int8_float16", "int16")
 BATCH = 64  # sentences; CTranslate2 sorts them by length first
 BLOCK = 4096  # sentences between two calls of `progress`
 # Sentences padded to no more are translated together, with the limit of the longest. In batches of four a
@@ -40,7 +39,7 @@ class CTranslate2Translator(TwoLanguages):
 
     Args:
         folder: the preset, as `kzoo.hub.locate` returns it.
-        compute_type: what the products are computed in, one of `COMPUTE_TYPES`.
+        compute_type: of CTranslate2, such as `"float32"` or `"int8"`.
         threads: int. Batches translated at a time; one per core by default.
         model: the converted model; by default that of the cache.
 
@@ -51,8 +50,8 @@ class CTranslate2Translator(TwoLanguages):
         search: how translations are searched for where a call does not say.
 
     Raises:
-        UserError: CTranslate2 is not installed, cannot hold the model (`kzoo.engine.conversion.why_not`), or
-            cannot compute in that type on this processor.
+        UserError: CTranslate2 cannot hold the model (`kzoo.engine.conversion.why_not`), or cannot compute in
+            that type on this processor.
 
     Example:
 
@@ -71,10 +70,8 @@ class CTranslate2Translator(TwoLanguages):
         threads: int | None = None,
         model: Path | None = None,
     ):
-        try:
-            import ctranslate2
-        except ImportError:
-            raise UserError("CTranslate2 is not installed: pip install ctranslate2") from None
+        import ctranslate2
+
         settings, model = read_object(folder / "translator.json"), model or converted(folder)
         self.folder, self.threads = folder, threads or usable_cores()
         self.source_language = settings.get("source_language")

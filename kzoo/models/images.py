@@ -41,7 +41,8 @@ def image_rows(
             raise UserError("this model reads text only: give it no images")
         return None
     if images is None:
-        raise UserError(f"this model reads an image {shape} with every sentence: give images")
+        how = "--image PICTURE for each" if len(shape) == 3 else "--images with kzoo features extract's file"
+        raise UserError(f"this model reads an image {shape} with every sentence: give images ({how})")
     where = ""
     if hasattr(images, "extractor"):  # a `kzoo.data.FeatureFile`
         where = f"{images.path}: "
