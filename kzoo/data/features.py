@@ -238,10 +238,12 @@ def _unfinished(path: Path, names: tuple[str, ...], extractor: Extractor) -> Pat
 
 
 def _new_array(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> np.memmap:
-    """Return a new array on disk, of NaN."""
+    """Return a new array on disk, of NaN; it gets its name when it is filled."""
+    empty = path.with_suffix(".new")
     with writing(path):
-        array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
-    array[:] = np.nan
+        array = np.lib.format.open_memmap(empty, mode="w+", dtype=dtype, shape=shape)
+        array[:] = np.nan
+        os.replace(empty, path)
     return array
 
 

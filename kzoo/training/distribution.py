@@ -71,11 +71,16 @@ def open_strategy(name: str | Strategy = "") -> Strategy:
 
 def _default(backend: str) -> str:
     """Return the strategy that uses everything available to the backend."""
-    if backend not in SEVERAL:
-        return "one"
-    processes, devices = SEVERAL[backend]
+    processes, devices = SEVERAL.get(backend, ("one", "one"))
     if names_processes(backend):
         return processes
+    if names_processes():  # of which each would train alone
+        raise UserError(
+            f"processes are named for another backend than {backend}: set KERAS_BACKEND, or unset "
+            f"{' and '.join(name for names in VARIABLES.values() for name in names if os.environ.get(name))}"
+        )
+    if devices == "one":
+        return devices
     try:
         found = keras.distribution.list_devices()
     except Exception as error:  # each backend has its own error classes

@@ -172,6 +172,16 @@ def test_no_device_is_one_line(monkeypatch):
         open_strategy()
 
 
+@pytest.mark.skipif(keras.backend.backend() == "tensorflow", reason="TF_CONFIG is TensorFlow's")
+def test_processes_that_are_named_for_another_backend_do_not_train_alone(monkeypatch):
+    for name in KERAS_PROCESSES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TF_CONFIG", local_cluster(2)[0]["TF_CONFIG"])
+    with pytest.raises(UserError, match=r"KERAS_BACKEND, or unset TF_CONFIG"):
+        open_strategy()
+    assert open_strategy("one").devices == 1
+
+
 TWO = ["127.0.0.1:2222", "127.0.0.1:2223"]
 
 
