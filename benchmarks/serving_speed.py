@@ -10,7 +10,7 @@ sentences, from text to text, each system in its own process, in turns: `transla
 CTranslate2 with two workers in float32 and int8. Each gets all sentences in one call; the SavedModel again in
 two calls at once, and in calls of 64.
 
-Prints both tables, and the ratios that docs/serving.md names as goals.
+Prints both tables and the ratios between the systems.
 """
 
 import argparse
