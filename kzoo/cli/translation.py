@@ -76,7 +76,7 @@ def translate(
 ):
     """Translate a sentence, a file or standard input."""
     from kzoo.data import open_features
-    from kzoo.decoding.search_settings import own_search
+    from kzoo.hub.integrity import own_search
     from kzoo.presets.shelf import locate
 
     folder = locate(preset)
@@ -105,7 +105,7 @@ def translate(
         check_writable(output)
     needs = {"pictures": image or images, "a prefix": prefix}
     translator = open_translator(preset, folder, search, engine, compute_type, needs)
-    translator = translator.between(source, target)
+    languages = translator.named_direction(source, target)
     rows = _images(translator, preset, image, features, len(sentences))
     if prefix:
         rows["prefixes"] = prefix * len(sentences) if len(prefix) == 1 else prefix
@@ -114,7 +114,7 @@ def translate(
     with contextlib.nullcontext() if output is None else growing_file(output, made_of) as written:
         done = 0 if written is None else _done(written, n_best)
         lines = max(FEWEST, min(MOST, len(sentences) // 8))
-        count = _count(translator, sentences[done:], split)
+        count = _count(languages[0], sentences[done:], split)
         kept = f", kept in {written.name}: the same command resumes" if written else ""
 
         def where() -> str:
@@ -128,10 +128,12 @@ def translate(
                 block = slice(done, done + lines)
                 results = translator.n_best(
                     sentences[block],
-                    n_best,
+                    n=n_best,
                     truncate=truncate,
                     progress=advance,
                     split_sentences=split or None,
+                    source_language=languages[0],
+                    target_language=languages[1],
                     **{name: given[block] for name, given in rows.items()},
                 )
                 content = _lines(results, n_best, done + 1).encode("utf-8")
@@ -181,11 +183,11 @@ def growing_file(path: Path, made_of: str) -> Iterator[BinaryIO]:
                 part.unlink()
 
 
-def _count(translator, texts: list[str], split: bool) -> int:
+def _count(language: str, texts: list[str], split: bool) -> int:
     """Return the number of sentences to translate."""
     from kzoo.text.texts import SplitTexts
 
-    return len(SplitTexts(texts, [translator.source_language] * len(texts), split).sentences)
+    return len(SplitTexts(texts, [language] * len(texts), split).sentences)
 
 
 def _done(written: BinaryIO, n_best: int) -> int:

@@ -212,10 +212,7 @@ def encoder_decoder(
     translator: "Translator", text: str, translation: str, languages: Direction, image: np.ndarray | None
 ) -> dict:
     """Return the translation's words over the sentence's, or over the rows of the bridge's M."""
-    if translator.multilingual:
-        source, target, weights = translator.attention(text, *languages, translation)
-    else:
-        source, target, weights = translator.attention(text, translation, image)
+    source, target, weights = translator.attention(text, translation, image, *languages)
     return {"rows": target, "columns": source, "weights": weights}
 
 

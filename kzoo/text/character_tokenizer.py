@@ -1,4 +1,4 @@
-"""The tokenizer of single characters, for glyph models and the tagger."""
+"""The tokenizer of single characters, for glyph models."""
 
 import json
 from collections import Counter

@@ -385,12 +385,12 @@ def test_several_languages_in_one_batch(ask, tmp_path):
         ("embed", {"text": ENGLISH, "language": source}),
     )
     expected = [
-        translator.n_best([text], s, t, 2, beam_size=2)[0]
+        translator.n_best([text], 2, source_language=s, target_language=t, beam_size=2)[0]
         for text, s, t in zip(ENGLISH, source, target, strict=True)
     ]
     check_translations(several, best, expected)
     begun = [
-        translator.n_best([text], s, t, 2, beam_size=2, prefixes=[prefix])[0]
+        translator.n_best([text], 2, source_language=s, target_language=t, beam_size=2, prefixes=[prefix])[0]
         for text, s, t, prefix in zip(ENGLISH, source, target, prefixes, strict=True)
     ]
     check_translations(prefixed, {name: [v[0] for v in values] for name, values in prefixed.items()}, begun)
