@@ -12,6 +12,7 @@ from kzoo.models.optimizers import SGD as SGD
 from kzoo.models.optimizers import Adam as Adam
 from kzoo.models.optimizers import NoamSchedule as NoamSchedule
 from kzoo.models.recurrent import RecurrentBackbone as RecurrentBackbone
+from kzoo.models.tagger import CharacterTagger as CharacterTagger
 from kzoo.models.transformer import TransformerBackbone as TransformerBackbone
 from kzoo.models.translator import Translator as Translator
 from kzoo.text import character_tokenizer, marian_tokenizer, moses_tokenizer  # noqa: F401, in translators' files

@@ -9,6 +9,8 @@ from .moses_tokenizer import Truecaser as Truecaser
 from .moses_tokenizer import learn_forms as learn_forms
 from .moses_tokenizer import moses_text as moses_text
 from .moses_tokenizer import moses_tokens as moses_tokens
+from .segment_tags import segments_to_tags as segments_to_tags
+from .segment_tags import tags_to_segments as tags_to_segments
 from .tokenizers import END as END
 from .tokenizers import PAD as PAD
 from .tokenizers import START as START

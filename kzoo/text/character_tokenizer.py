@@ -1,4 +1,4 @@
-"""The tokenizer of single characters, for glyph models."""
+"""The tokenizer of single characters, for glyph models and the tagger."""
 
 import json
 from collections import Counter

@@ -9,11 +9,11 @@ import numpy as np
 from kzoo.data.batch_shapes import differing_first_two
 from kzoo.errors import UserError
 from kzoo.layers import GlyphEmbedding
-from kzoo.models import Translator
-from kzoo.text import CharacterTokenizer, render_glyphs
+from kzoo.models import CharacterTagger, Translator
+from kzoo.models.tagger import padded_length
+from kzoo.text import CharacterTokenizer, render_glyphs, segments_to_tags
 from kzoo.text.character_tokenizer import SPECIAL
-from training.glyph.segment_tags import Segment, segments_to_tags
-from training.glyph.tagger import CharacterTagger, padded_length
+from kzoo.text.segment_tags import Segment
 
 Sentence = Sequence[Segment]
 

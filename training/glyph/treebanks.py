@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kzoo.data.text_files import read_bytes, read_lines
 from kzoo.errors import UserError, nearest
-from training.glyph.segment_tags import Segment, segments_to_tags
+from kzoo.text.segment_tags import Segment, segments_to_tags
 
 # Universal Dependencies: training text (PUD and HK in traditional characters), and a test set in two scripts.
 TREEBANKS = ("zh_gsdsimp-ud-dev", "zh_pud-ud-test", "zh_hk-ud-test", "zh_cfl-ud-test")

@@ -2,7 +2,7 @@
 
 import itertools
 
-from training.glyph.segment_tags import segments_to_tags, tags_to_segments
+from kzoo.text import segments_to_tags, tags_to_segments
 
 
 def test_there_and_back():

@@ -9,9 +9,9 @@ from keras import ops
 from kzoo.decoding.batched_search import padded
 from kzoo.errors import UserError
 from kzoo.layers import LinearChainCRF
+from kzoo.text.segment_tags import Segment, segments_to_tags, tags_to_segments
 from kzoo.text.sentences import one_line
 from kzoo.text.tokenizers import PAD
-from training.glyph.segment_tags import Segment, segments_to_tags, tags_to_segments
 
 LENGTH_STEP = 32  # lengths are padded to multiples of this, so that few shapes are compiled
 

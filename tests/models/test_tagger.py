@@ -7,9 +7,8 @@ from keras import ops
 
 from kzoo.errors import UserError
 from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
-from kzoo.text import CharacterTokenizer
-from training.glyph.segment_tags import tags_to_segments
-from training.glyph.tagger import CharacterTagger
+from kzoo.models.tagger import CharacterTagger
+from kzoo.text import CharacterTokenizer, tags_to_segments
 
 LETTERS = "abcdefghij"
 TAGS = ["B-N", "I-N", "B-V"]
