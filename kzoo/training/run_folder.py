@@ -34,8 +34,10 @@ def one_process(folder: Path) -> Iterator[None]:
         folder: the run's folder; created if it is missing.
 
     Raises:
-        UserError: another process trains there, or the folder cannot be written.
+        UserError: another process trains there, the folder holds a preset, or it cannot be written.
     """
+    if any((folder / mark).is_file() for mark in MARKS):
+        raise UserError(f"{folder} holds a preset, which would hide the trained one: give another folder")
     lock = filelock.FileLock(folder / LOCK, timeout=0, mode=0o666)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -65,8 +67,8 @@ def claim(folder: Path, recipe: Recipe):
     If nothing is trained yet, the run starts again, with vocabularies learned from the present text.
 
     Raises:
-        UserError: the folder holds a preset, a trained preset without its checkpoints, a run of another
-            recipe, an unreadable recipe, or files that are not a run's.
+        UserError: the folder holds a trained preset without its checkpoints, a run of another recipe, an
+            unreadable recipe, or files that are not a run's.
     """
     if holds_this_run(folder, recipe):
         return
@@ -93,8 +95,6 @@ def holds_this_run(folder: Path, recipe: Recipe) -> bool:
     """Return whether a folder has checkpoints of this recipe's run; refuse those of another run."""
     from kzoo.training.checkpoints import saved_in  # imports Keras, which reading a recipe does not need
 
-    if any((folder / mark).is_file() for mark in MARKS):
-        raise UserError(f"{folder} holds a preset, which would hide the trained one: give another folder")
     trained = [epoch for epoch, _, _ in saved_in(folder / "checkpoints")]
     if (folder / "preset").exists() and not trained:
         raise UserError(f"{folder} holds a trained preset without its checkpoints: give another folder")

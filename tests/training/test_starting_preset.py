@@ -261,4 +261,4 @@ def test_several_languages_are_those_of_the_preset_and_text_is_of_the_pairs(reci
         train(replaced(recipe, languages=["de", "en", "fr"]), tmp_path / "other", verbose=0)
     with pytest.raises(UserError, match="needs languages in its recipe"):
         train(one_direction, tmp_path / "other", verbose=0)
-    assert not (tmp_path / "other").exists()
+    assert not (tmp_path / "other" / "preset").exists()
