@@ -18,9 +18,9 @@ from kzoo.cli.console import progress_bar
 from kzoo.cli.translation import _sentences
 from kzoo.data import open_corpus
 from kzoo.decoding import GNMT, SearchSettings
-from kzoo.decoding.search_settings import own_search
 from kzoo.errors import UserError
 from kzoo.evaluation.directions import read_directions
+from kzoo.hub.integrity import own_search
 from kzoo.hub.location import SHELF
 from kzoo.presets import list_presets
 from kzoo.presets.description import scored_search

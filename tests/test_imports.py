@@ -14,11 +14,11 @@ PACKAGE = Path(__file__).resolve().parents[1] / "kzoo"
 ALLOWED = {
     "layers": {"layers", "positions", "errors"},
     "engine": {"engine", "decoding", "hub", "text", "positions", "errors", "files"},
-    "hub": {"hub", "errors", "files"},
+    "hub": {"hub", "decoding", "errors", "files"},
     "text": {"text", "errors", "files"},
     "scenes": {"scenes", "errors"},
     "data": {"data", "scenes", "text", "errors", "files"},
-    "decoding": {"decoding", "hub", "text", "errors"},
+    "decoding": {"decoding", "text", "errors"},
     # `translator.export(…)` calls the export, which knows the models.
     "models": {"models", "layers", "decoding", "engine", "export", "hub", "text", "errors", "files"},
     "presets": {"presets", "models", "decoding", "hub", "text", "errors", "files"},
@@ -36,6 +36,7 @@ ALLOWED = {
         "decoding",
         "export",
         "engine",
+        "hub",
         "serve",
         "text",
     }

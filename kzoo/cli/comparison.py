@@ -58,12 +58,11 @@ def report(
         names = first, second
     given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
     searches = [scored_search(folder).changed(**given) for folder in folders]
-    opened = map(open_translator, (first, second), folders, searches)
-    translators = [translator.between(source, target) for translator in opened]
+    translators = list(map(open_translator, (first, second), folders, searches))
     from kzoo.evaluation.report import cases, write_report
     from kzoo.evaluation.significance import compare_bleu, comparison_table
 
-    directions = {(translator.source_language, translator.target_language) for translator in translators}
+    directions = {translator.named_direction(source, target) for translator in translators}
     if len(directions) > 1:
         raise UserError(f"{first} and {second} translate between different languages: {sorted(directions)}")
     source, target = directions.pop()
@@ -77,7 +76,8 @@ def report(
             raise UserError(f"presets {first} and {second} read text only: leave --images out")
         data = data.with_images(images)
     found = picture_files(data.images(split), len(sources), pictures) if pictures else None
-    translations = _translations(translators, sources, data, split, truncate)
+    options = {"truncate": truncate, "source_language": source, "target_language": target}
+    translations = _translations(translators, sources, data, split, **options)
     chosen = cases(sources, references, *translations)[:number]
     if found:
         drawn = {case.number: shown_picture(found[case.number]) for case in chosen}
@@ -91,7 +91,7 @@ def report(
         print(f"{name}: {search}")
 
 
-def _translations(translators: list, sources: list[str], data, split: str, truncate: bool) -> list[list[str]]:
+def _translations(translators: list, sources: list[str], data, split: str, **options) -> list[list[str]]:
     """Return each translator's translations. Checks all images before translating."""
     from kzoo.models.images import image_rows
 
@@ -103,8 +103,6 @@ def _translations(translators: list, sources: list[str], data, split: str, trunc
     ]
     with progress_bar("translating", len(translators) * len(sources)) as advance:
         return [
-            translator.translate(
-                sources, truncate=truncate, progress=advance, split_sentences=False, **images
-            )
+            translator.translate(sources, progress=advance, split_sentences=False, **options, **images)
             for translator, images in zip(translators, shown, strict=True)
         ]

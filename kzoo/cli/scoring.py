@@ -86,8 +86,7 @@ def evaluate(
             write_directions(scores, output, unseen, **about, **searched)
         return
 
-    translator = translator.between(source, target)
-    source, target = translator.source_language, translator.target_language
+    source, target = translator.named_direction(source, target)
     data = languages_known(data, files, (source, target))
     if images:
         data = data.with_images(images)

@@ -28,7 +28,7 @@ def export(
     ] = "float32",
 ):
     """Export a preset as a TensorFlow SavedModel that takes and returns text, or as a CTranslate2 model."""
-    from kzoo.decoding.search_settings import own_search
+    from kzoo.hub.integrity import own_search
     from kzoo.presets.shelf import locate
 
     place = locate(preset)
@@ -72,8 +72,8 @@ def serve(
     compute_type: options.ComputeType = "float32",
 ):
     """Serve a preset with TensorFlow Serving's REST interface and a page to try it."""
-    from kzoo.decoding.search_settings import own_search
     from kzoo.engine import engine_name
+    from kzoo.hub.integrity import own_search
     from kzoo.presets.shelf import locate, preset_name
     from kzoo.serve.startup import end_on_sigterm, reserved
 

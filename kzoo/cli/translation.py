@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import io
 import os
 import shutil
 import sys
@@ -75,7 +76,8 @@ def translate(
 ):
     """Translate a sentence, a file or standard input."""
     from kzoo.data import open_features
-    from kzoo.decoding.search_settings import checked_n, own_search
+    from kzoo.decoding.search_settings import checked_n
+    from kzoo.hub.integrity import own_search
     from kzoo.presets.shelf import locate
 
     folder = locate(preset)
@@ -92,7 +94,7 @@ def translate(
         check_writable(output)
     needs = {"pictures": image or images, "a prefix": prefix}
     translator = open_translator(preset, folder, search, engine, compute_type, needs)
-    translator = translator.between(source, target)
+    languages = translator.named_direction(source, target)
     rows, shape = {}, getattr(translator, "image_shape", None)
     if shape is not None or image or images:
         from kzoo.models.images import image_rows
@@ -106,7 +108,7 @@ def translate(
     with contextlib.nullcontext() if output is None else growing_file(output, made_of) as written:
         done = 0 if written is None else _done(written, n_best)
         lines = max(FEWEST, min(MOST, len(sentences) // 8))
-        count = _count(translator, sentences[done:], split)
+        count = _count(languages[0], sentences[done:], split)
         kept = f", kept in {written.name}: the same command resumes" if written else ""
 
         def where() -> str:
@@ -120,10 +122,12 @@ def translate(
                 block = slice(done, done + lines)
                 results = translator.n_best(
                     sentences[block],
-                    n_best,
+                    n=n_best,
                     truncate=truncate,
                     progress=advance,
                     split_sentences=split or None,
+                    source_language=languages[0],
+                    target_language=languages[1],
                     **{name: given[block] for name, given in rows.items()},
                 )
                 content = _lines(results, n_best, done + 1).encode("utf-8")
@@ -149,7 +153,7 @@ def growing_file(path: Path, made_of: str) -> Iterator[BinaryIO]:
     Raises:
         UserError: another process is writing it.
     """
-    from kzoo.data.text_files import packing_of
+    from kzoo.data.text_files import PACKED
 
     if path.exists() and not path.is_file():
         with open(path, "wb") as file:
@@ -157,15 +161,13 @@ def growing_file(path: Path, made_of: str) -> Iterator[BinaryIO]:
         return
     path = path.resolve()
     part = path.with_name(f"{path.name}.{hashlib.sha256(made_of.encode()).hexdigest()[:8]}.part")
-    with held(part) as mine, open(part, "a+b") as file:
-        if mine is False:
-            raise UserError(f"{part}: another process is writing it")
+    with held(part), open(part, "a+b") as file:
         try:
             yield file
             file.flush()
             with whole_file(path) as whole:
-                if packing := packing_of(path):
-                    with open(part, "rb") as text, packing(whole, "wb") as packed:
+                if packing := PACKED.get(path.suffix.lower()):
+                    with open(part, "rb") as text, packing.open(whole, "wb") as packed:
                         shutil.copyfileobj(text, packed)
                     part.unlink()
                 else:
@@ -175,11 +177,11 @@ def growing_file(path: Path, made_of: str) -> Iterator[BinaryIO]:
                 part.unlink()
 
 
-def _count(translator, texts: list[str], split: bool) -> int:
+def _count(language: str, texts: list[str], split: bool) -> int:
     """Return the number of sentences to translate."""
     from kzoo.text.texts import SplitTexts
 
-    return len(SplitTexts(texts, [translator.source_language] * len(texts), split).sentences)
+    return len(SplitTexts(texts, [language] * len(texts), split).sentences)
 
 
 def _done(written: BinaryIO, n_best: int) -> int:
@@ -200,7 +202,7 @@ def _done(written: BinaryIO, n_best: int) -> int:
 def _sentences(text: list[str] | None, file: Path | None) -> list[str]:
     """Return the sentences of a file, of the arguments, or else of standard input."""
     from kzoo.data.own_files import is_table
-    from kzoo.data.text_files import as_utf8, decode_lines, plain_lines, read_lines
+    from kzoo.data.text_files import decode_lines, plain_lines, read_lines
 
     if file is not None:
         one_column = f"give one column, as cut -f1 {file} writes it"
@@ -211,9 +213,9 @@ def _sentences(text: list[str] | None, file: Path | None) -> list[str]:
         if len(text) == 1 and os.path.isfile(text[0]):  # Path.is_file fails for long sentences
             print(f"{text[0]} is translated as a sentence; --input translates the file", file=sys.stderr)
         arguments = "".join(f"{line}\n" for line in text)
-        return decode_lines(arguments.encode("utf-8", "surrogateescape"), "the arguments")
+        return list(decode_lines(io.BytesIO(arguments.encode("utf-8", "surrogateescape")), "the arguments"))
     name = "standard input"
-    lines = decode_lines(b"".join(as_utf8([sys.stdin.buffer.read()], name)), name)
+    lines = decode_lines(io.BytesIO(sys.stdin.buffer.read()), name)
     return list(plain_lines(lines, name, "give one column, as cut -f1 writes it"))
 
 

@@ -108,7 +108,7 @@ class BeamSearch(keras.Model):
             loop["state"] = self._lengthened(loop["state"], memory, length)
             loop = ops.while_loop(
                 lambda loop, length=length: ops.logical_and(
-                    loop["step"] < length, num_unfinished(loop, K) > fewer
+                    loop["step"] < length, ops.sum(ops.cast(loop["num_finished"] < K, "int32")) > fewer
                 ),
                 lambda loop: (self._step(loop, memory),),
                 (loop,),
@@ -201,11 +201,6 @@ class BeamSearch(keras.Model):
         totals = ops.reshape(totals, (ops.shape(logits)[0], self.beam_size * size))
         best, positions = top_k(totals, 2 * self.beam_size)
         return best, positions // size, positions % size
-
-
-def num_unfinished(loop: dict, beam_size: int):
-    """Return how many sentences still need hypotheses."""
-    return ops.sum(ops.cast(loop["num_finished"] < beam_size, "int32"))
 
 
 def write_token(histories, tokens, step):

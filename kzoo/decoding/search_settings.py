@@ -1,4 +1,4 @@
-"""Settings of a beam search, which a preset keeps in `search.json`, and length penalties.
+"""Settings of a beam search, and length penalties.
 
 A length penalty divides a hypothesis's log-probability; without it, short hypotheses would win.
 """
@@ -6,18 +6,15 @@ A length penalty divides a hypothesis's log-probability; without it, short hypot
 import dataclasses
 import math
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Self
 
 from kzoo.errors import UserError, nearest
-from kzoo.hub.integrity import read_object
 
 # Source lengths that decoding is compiled for: sentences are padded up to these.
 LENGTHS = (16, 24, 32, 48, 64, 96, 128, 256)
-SEARCH_FILE = "search.json"
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,13 @@ class Exponent:
     alpha: float = 1.0
 
     def __post_init__(self):
-        check_alpha(self.alpha)
+        alpha = self.alpha
+        if not isinstance(alpha, Real) or isinstance(alpha, bool) or not math.isfinite(alpha):
+            raise UserError(
+                "length_penalty must be a finite number α, or a function such as kzoo.decoding.GNMT(0.6), "
+                f"not {alpha!r}"
+            )
+        object.__setattr__(self, "alpha", float(alpha))
 
     def __call__(self, length):
         """Return the divisor for `length`, in tokens with the end symbol; a number or a float tensor."""
@@ -45,7 +48,7 @@ class Exponent:
 
 
 @dataclass(frozen=True)
-class GNMT:
+class GNMT(Exponent):
     """((5 + length) / 6)^alpha: Wu et al. 2016, "Google's Neural Machine Translation System", Eq. 14.
 
     Args:
@@ -56,9 +59,6 @@ class GNMT:
     """
 
     alpha: float = 0.6
-
-    def __post_init__(self):
-        check_alpha(self.alpha)
 
     def __call__(self, length):
         """Return the divisor for `length`, in tokens with the end symbol; a number or a float tensor."""
@@ -98,7 +98,8 @@ class SearchSettings:
     no_repeat_ngram: int = 0
 
     def __post_init__(self):
-        object.__setattr__(self, "length_penalty", as_penalty(self.length_penalty))
+        if not callable(self.length_penalty):
+            object.__setattr__(self, "length_penalty", Exponent(self.length_penalty))
         check_whole_numbers(beam_size=self.beam_size)
         check_whole_numbers(0, min_length=self.min_length, no_repeat_ngram=self.no_repeat_ngram)
         if self.max_length is not None:
@@ -153,35 +154,21 @@ class SearchSettings:
         known = [*(field.name for field in dataclasses.fields(cls)), "gnmt"]
         if unknown := [key for key in entries if key not in known]:
             raise UserError(f"{where} has an unknown key {unknown[0]!r:.80}; {nearest(unknown[0], known)}")
-        values = dict(entries)
+        if {"gnmt", "length_penalty"} <= entries.keys():
+            raise UserError(f"{where}: length_penalty and gnmt exclude each other: keep one of them")
         try:
-            if "gnmt" in values:
-                if "length_penalty" in values:
-                    raise UserError("length_penalty and gnmt exclude each other: keep one of them")
-                values["length_penalty"] = GNMT(values.pop("gnmt"))
-            return cls(**values)
+            return cls().changed(**entries)
         except UserError as error:
             raise UserError(f"{where}: {error}") from None
 
     def __str__(self) -> str:
-        parts = [f"beam {self.beam_size}", str(self.length_penalty)]
-        if self.max_length:
-            parts.append(f"at most {self.max_length} tokens")
-        if self.min_length:
-            parts.append(f"at least {self.min_length} tokens")
-        if self.no_repeat_ngram:
-            parts.append(f"no {self.no_repeat_ngram}-gram twice")
-        return ", ".join(parts)
-
-
-def own_search(folder: Path) -> SearchSettings:
-    """Return the search settings in a preset's folder; the default for presets without a settings file.
-
-    Raises:
-        UserError: the file cannot be read, or has a setting that no search can have.
-    """
-    path = folder / SEARCH_FILE
-    return SearchSettings.from_entries(read_object(path) if path.exists() else {}, path)
+        limits = {
+            f"at most {self.max_length} tokens": self.max_length,
+            f"at least {self.min_length} tokens": self.min_length,
+            f"no {self.no_repeat_ngram}-gram twice": self.no_repeat_ngram,
+        }
+        given = [text for text, value in limits.items() if value]
+        return ", ".join([f"beam {self.beam_size}", str(self.length_penalty), *given])
 
 
 def check_whole_numbers(least: int = 1, **numbers):
@@ -202,34 +189,6 @@ def checked_n(n: int | None, search: SearchSettings) -> int:
     if n > search.beam_size:
         raise UserError(f"{n} best translations need a beam_size of at least {n}, not {search.beam_size}")
     return n
-
-
-def check_alpha(alpha: float):
-    """Raise `UserError` for an α that is not a finite number."""
-    if not _is_finite(alpha):
-        raise UserError(f"the α of a length penalty must be a finite number, not {alpha!r}")
-
-
-def as_penalty(length_penalty: float | Callable) -> Callable:
-    """Return α as the length penalty `Exponent(α)`; return functions unchanged.
-
-    Raises:
-        UserError: neither a finite number nor a function; a function that cannot be hashed.
-    """
-    if callable(length_penalty):
-        if not isinstance(length_penalty, Hashable):  # searches are compiled once for each
-            raise UserError(f"length_penalty {length_penalty!r} cannot be hashed: make it a frozen dataclass")
-        return length_penalty
-    if not _is_finite(length_penalty):
-        raise UserError(
-            "length_penalty must be a finite number, or a function such as kzoo.decoding.GNMT(0.6), "
-            f"not {length_penalty!r}"
-        )
-    return Exponent(float(length_penalty))
-
-
-def _is_finite(value) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def padded_length(count: int, most: int) -> int:

@@ -10,13 +10,12 @@ from kzoo.decoding.search_settings import (
     SearchSettings,
     checked_n,
     output_limit,
-    own_search,
     padded_length,
 )
 from kzoo.engine import usable_cores
 from kzoo.engine.conversion import SIDES, converted
 from kzoo.errors import UserError
-from kzoo.hub.integrity import read_object
+from kzoo.hub.integrity import own_search, read_object
 from kzoo.text.directions import TwoLanguages
 from kzoo.text.marian_pieces import MarianPieces
 from kzoo.text.sentences import one_line
@@ -127,9 +126,10 @@ class CTranslate2Translator(TwoLanguages):
             raise UserError(reason)
         n = checked_n(n, search)
         source, target = self.direction(source_language, target_language)
-        tokenizer, texts = self.source_tokenizer_for(target), checked_texts(texts)
+        texts, options = checked_texts(texts), self.tokenizer_options(target)
         split = SplitTexts(texts, [source] * len(texts), split_sentences)
-        tokens = tokenize_within(tokenizer, split.sentences, self.max_length - 1, truncate)
+        most = self.max_length - 1
+        tokens = tokenize_within(self.source_tokenizer, split.sentences, most, truncate, **options)
         found = self.n_best_of_tokens(tokens, n, search, progress)
         return split.join(found, [target] * len(texts))
 
@@ -190,7 +190,7 @@ class CTranslate2Translator(TwoLanguages):
 
 def why_not_searched(search: SearchSettings) -> str | None:
     """Return why CTranslate2 cannot search so; `None` if it can."""
-    if isinstance(search.length_penalty, Exponent):
+    if type(search.length_penalty) is Exponent:  # `GNMT` is a subclass
         return None
     return f"CTranslate2 divides log P by length^α, it has no {search.length_penalty}"
 

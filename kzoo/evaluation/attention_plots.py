@@ -3,7 +3,6 @@
 import os
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 
@@ -65,14 +64,10 @@ def plot_image_attention(
             axes.set_yticks(range(heads), range(1, heads + 1))
             axes.set_xticks([])
             axes.set_ylabel(f"layer {number}\nhead")
-        _write_above(rows[0], words)
+        rows[0].xaxis.tick_top()  # the subwords, one above each column
+        above = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"}
+        rows[0].set_xticks(range(len(words)), without_marks(words), **above)
         right.colorbar(drawn, ax=rows.tolist(), label="attention", shrink=0.8)
-
-
-def _write_above(axes: Axes, words: list[str]):
-    """Write the subwords above a strip, one above each column."""
-    axes.xaxis.tick_top()
-    axes.set_xticks(range(len(words)), without_marks(words), rotation=45, ha="left", rotation_mode="anchor")
 
 
 def plot_regions(

@@ -1,8 +1,7 @@
 """BLEU of each direction of a multilingual translator: scoring, tables and figures."""
 
-import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
@@ -12,6 +11,7 @@ from kzoo.errors import UserError
 from kzoo.evaluation.markdown import markdown_table
 from kzoo.evaluation.scores import SplitScores, score_translations
 from kzoo.files import write_json
+from kzoo.hub.integrity import read_object
 
 
 def evaluate_directions(
@@ -19,10 +19,7 @@ def evaluate_directions(
     corpus: Corpus,
     split: str,
     directions: Iterable[tuple[str, str]],
-    beam_size: int | None = None,
-    length_penalty: float | Callable | None = None,
-    truncate: bool = False,
-    progress: Callable[[int], None] | None = None,
+    **options,
 ) -> dict[tuple[str, str], SplitScores]:
     """Translate a split in each direction and score it.
 
@@ -31,9 +28,7 @@ def evaluate_directions(
         corpus: has the split in all the languages.
         split: its name.
         directions: (source, target) pairs.
-        beam_size, length_penalty: as in `Translator.translate`.
-        truncate: as in `Translator.translate`.
-        progress: called with the number of sentences after each batch.
+        **options: of `Translator.translate`, such as `beam_size`, `truncate` and `progress`.
     """
     scores = {}
     for source, target in directions:
@@ -42,11 +37,8 @@ def evaluate_directions(
             sentences,
             source,
             target,
-            beam_size=beam_size,
-            length_penalty=length_penalty,
-            truncate=truncate,
-            progress=progress,
             split_sentences=False,  # one line per reference
+            **options,
         )
         scores[source, target] = score_translations(split, translations, references, target)
     return scores
@@ -92,14 +84,12 @@ def read_directions(
     Raises:
         UserError: it cannot be read or is not such a file.
     """
+    name = "bleu_lowercased" if lowercased else "bleu"
     try:
-        rows = json.loads(Path(path).read_text(encoding="utf-8"))["scores"]
-        name = "bleu_lowercased" if lowercased else "bleu"
+        rows = read_object(Path(path))["scores"]
         bleu = {(row["source"], row["target"]): float(row[name]) for row in rows}
         unseen = [(row["source"], row["target"]) for row in rows if row["unseen"]]
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
+    except (KeyError, TypeError):
         bleu = {}
     if not bleu:
         raise UserError(f"{path} has no scores by direction")
@@ -191,30 +181,6 @@ def plot_directions(
         axes.set_ylabel("from")
         figure.suptitle("BLEU by direction" + (" (dashed: not trained on)" if unseen else ""))
         figure.colorbar(image, shrink=0.8, label=name)
-
-
-def plot_systems(
-    systems: dict[str, dict[tuple[str, str], float]], path: str | os.PathLike, lowercased: bool = False
-):
-    """Draw BLEU of several systems as bars, side by side for each direction.
-
-    Args:
-        systems: BLEU of each (source, target) direction, by the system's name.
-        path: PNG, SVG or PDF file.
-        lowercased: whether BLEU is that of lowercased text, for the label.
-    """
-    from kzoo.evaluation.figures import COLOURS, picture
-
-    directions = list(dict.fromkeys(direction for bleu in systems.values() for direction in bleu))
-    width = 0.8 / len(systems)
-    with picture(path, size=(max(0.55 * len(directions) + 1.0, 4.0), 3.2)) as figure:
-        axes = figure.subplots()
-        for number, (name, bleu) in enumerate(systems.items()):
-            places = [directions.index(direction) + (number + 0.5) * width - 0.4 for direction in bleu]
-            axes.bar(places, list(bleu.values()), width, label=name, color=COLOURS[number % len(COLOURS)])
-        axes.set_xticks(range(len(directions)), [f"{source}–{target}" for source, target in directions])
-        axes.set_ylabel("BLEU, lowercased" if lowercased else "BLEU, cased")
-        figure.legend(loc="outside upper left", ncols=len(systems))
 
 
 def _languages(bleu: dict[tuple[str, str], float]) -> list[str]:

@@ -3,8 +3,6 @@
 import contextlib
 import functools
 import importlib.util
-import re
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +17,6 @@ from kzoo.files import whole_file
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000"]
 LINES = ["-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1))]
 
-MISSING = re.compile(r"Glyph (\d+) .* missing from font")  # matplotlib's warning
 FORMATS = ("png", "svg", "pdf")
 WITHOUT_DATE = {
     "svg": {"Date": None},
@@ -70,7 +67,7 @@ def picture(path: str | Path, size: tuple[float, float], formulas: bool = False)
     with rc_context({**STYLE, "font.family": _families(), "text.parse_math": formulas}):
         figure = Figure(figsize=size, layout="constrained")
         yield figure
-        with whole_file(path) as file, _one_warning_of_missing_characters():
+        with whole_file(path) as file:
             figure.savefig(file, format=suffix, dpi=150, metadata=WITHOUT_DATE.get(suffix))
 
 
@@ -96,23 +93,3 @@ def _families() -> list[str]:
         families.append(FontProperties(fname=path).get_name())
     installed = {font.name for font in fontManager.ttflist if font.name.startswith("Noto Sans ")}
     return [*families, *sorted(installed)]
-
-
-@contextlib.contextmanager
-def _one_warning_of_missing_characters() -> Iterator[None]:
-    """Replace matplotlib's warning for each character that no font has by a single one with advice."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    missing = {}
-    for warning in caught:
-        if found := MISSING.match(str(warning.message)):
-            missing[chr(int(found[1]))] = None
-        else:
-            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    if missing:
-        characters = "".join(list(missing)[:10])
-        warnings.warn(
-            f"no installed font can draw {characters!r}: install the Noto Sans font of this script",
-            stacklevel=4,
-        )

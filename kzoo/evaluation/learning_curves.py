@@ -47,39 +47,27 @@ def read_history(path: str | Path) -> dict[str, list[float]]:
     Raises:
         UserError: the file cannot be read, lacks a column or has no epoch, or a value is not a number.
     """
-    columns: dict[str, list[float]] = {"epoch": [], "val_bleu": [], "loss": []}
     try:
         with open(path, encoding="utf-8", newline="") as file:
-            rows = csv.DictReader(file)
-            missing = [name for name in columns if name not in (rows.fieldnames or [])]
-            if missing:
-                raise UserError(f"{path}: no column {' or '.join(missing)}; is it a run's history.csv?")
-            for row in rows:
-                for name, values in columns.items():
-                    values.append(_number(row[name], f"{path}, line {rows.line_num}, column {name}"))
+            rows = list(csv.DictReader(file))
+        columns = {name: [float(row[name]) for row in rows] for name in ("epoch", "val_bleu", "loss")}
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path} is not a CSV file in UTF-8 ({error})") from None
-    if not columns["epoch"]:
+    except KeyError as error:
+        raise UserError(f"{path}: no column {error.args[0]}; is it a run's history.csv?") from None
+    except (ValueError, TypeError, csv.Error) as error:  # no UTF-8, no number, a line that is cut off
+        raise UserError(f"{path} is damaged ({error})") from None
+    if not rows:
         raise UserError(f"{path}: no epoch is finished yet")
-    for epoch in columns["epoch"]:
-        if not epoch.is_integer():
-            raise UserError(f"{path}: {epoch} is not an epoch number")
     return columns
 
 
-def epochs_to_reach(
-    histories: Mapping[str, str | Path], thresholds: Sequence[float]
-) -> list[tuple[str, list[int | None]]]:
-    """Return the epoch in which each run first reached each validation BLEU.
+def reach_table(histories: Mapping[str, str | Path], thresholds: Sequence[float]) -> str:
+    """Return the epoch in which each run first reached each validation BLEU, as a Markdown table.
 
     Args:
-        histories: run label → its `history.csv`.
-        thresholds: BLEU points, as the history has them.
-
-    Returns:
-        One row per run, `(label, epochs)`: the first epoch at or above each threshold, or `None`.
+        histories: run label → its `history.csv`; one row each.
+        thresholds: BLEU points, as the history has them; one column each. "–" means never.
 
     Raises:
         UserError: as for `read_history`.
@@ -87,20 +75,9 @@ def epochs_to_reach(
     rows = []
     for label, path in histories.items():
         history = read_history(path)
-        reached = []
-        for threshold in thresholds:
-            scored = zip(history["epoch"], history["val_bleu"], strict=True)
-            reached.append(next((int(epoch) for epoch, bleu in scored if bleu >= threshold), None))
-        rows.append((label, reached))
-    return rows
-
-
-def reach_table(histories: Mapping[str, str | Path], thresholds: Sequence[float]) -> str:
-    """Return the result of `epochs_to_reach` as a Markdown table, one row per run; "–" means never."""
-    rows = [
-        (label, *("–" if epoch is None else str(epoch) for epoch in epochs))
-        for label, epochs in epochs_to_reach(histories, thresholds)
-    ]
+        scored = list(zip(history["epoch"], history["val_bleu"], strict=True))
+        reached = [next((epoch for epoch, bleu in scored if bleu >= least), None) for least in thresholds]
+        rows.append((label, *("–" if epoch is None else f"{epoch:.0f}" for epoch in reached)))
     return markdown_table(("BLEU", *(f"{threshold:g}" for threshold in thresholds)), rows)
 
 
@@ -114,10 +91,8 @@ def plot_learning_curves(histories: Mapping[str, str | Path], path: str | Path) 
         path: picture to write, .png, .svg or .pdf.
 
     Raises:
-        UserError: no run, a history that `read_history` rejects, or a file that cannot be written.
+        UserError: a history that `read_history` rejects, or a file that cannot be written.
     """
-    if not histories:
-        raise UserError("there is no run to draw: give at least one history.csv")
     runs = {label: read_history(file) for label, file in histories.items()}
     losses = {label: loss_name(Path(file)) for label, file in histories.items()}
     panels = [("val_bleu", "validation BLEU", None)]
@@ -155,10 +130,3 @@ def loss_name(history: Path) -> str:
         if weight:
             parts.append(f"{name} × {weight:g}")
     return ", ".join(parts)
-
-
-def _number(text: str | None, place: str) -> float:
-    try:
-        return float(text or "")
-    except ValueError:
-        raise UserError(f"{place}: {text!r} is not a number") from None

@@ -55,14 +55,11 @@ def meteor_score(
         more_references: further true translations, each a list like `references`.
 
     Raises:
-        UserError: the numbers of translations and references differ, Java or the jar is missing, or the
-            program fails.
+        UserError: Java or the jar is missing, or the program fails, as for too few translations.
 
     Reference:
         Denkowski and Lavie 2014, "Meteor Universal". https://aclanthology.org/W14-3348
     """
-    if len(translations) != len(references):
-        raise UserError(f"{len(translations):,} translations but {len(references):,} references")
     jar = find_meteor()
     if jar is None:
         raise UserError("METEOR needs Java and its jar: install Java and pip install pycocoevalcap")

@@ -17,7 +17,6 @@ import numpy as np
 from PIL import Image
 from sacrebleu.metrics import CHRF
 
-from kzoo.errors import UserError
 from kzoo.evaluation.significance import HOW_P, ComparedBleu
 from kzoo.files import whole_file
 from kzoo.text.languages import CHINESE
@@ -80,13 +79,8 @@ def cases(
         second: the second model's translations.
 
     Raises:
-        UserError: their numbers differ.
+        ValueError: their numbers differ.
     """
-    if len({len(sources), len(references), len(first), len(second)}) > 1:
-        raise UserError(
-            f"{len(sources):,} sentences, {len(references):,} references, {len(first):,} and {len(second):,} "
-            "translations: the numbers must be equal"
-        )
     rows = [
         Case(number, *texts, 1 - SequenceMatcher(None, *_words(*texts[2:]), False).ratio())
         for number, texts in enumerate(zip(sources, references, first, second, strict=True))
@@ -118,10 +112,8 @@ def write_report(
         sentences: int. Number of sentences that were translated; by default, that of `chosen`.
 
     Raises:
-        UserError: there is nothing to show, or the file cannot be written.
+        UserError: the file cannot be written.
     """
-    if not chosen:
-        raise UserError("there are no sentences to report")
     articles = "\n".join(_article(case, names, images, *languages) for case in chosen)
     direction = f"{languages[0]} → {languages[1]}, " if any(languages) else ""
     total = len(chosen) if sentences is None else sentences

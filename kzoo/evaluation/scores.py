@@ -4,7 +4,7 @@ import dataclasses
 import os
 import unicodedata
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sacrebleu.metrics import BLEU, CHRF, TER
@@ -130,11 +130,8 @@ def evaluate(
     splits: list[str],
     source: str,
     target: str,
-    beam_size: int | None = None,
-    length_penalty: float | Callable | None = None,
-    truncate: bool = False,
-    progress: Callable[[int], None] | None = None,
     images: Mapping | None = None,
+    **options,
 ) -> tuple[list[SplitScores], dict[str, list[str]]]:
     """Translate splits of a corpus and score each of them; if there are several, also all together.
 
@@ -146,10 +143,8 @@ def evaluate(
         splits: their names.
         source: source language.
         target: target language.
-        beam_size, length_penalty: as in `Translator.translate`.
-        truncate: as in `Translator.translate`.
-        progress: called with the number of sentences after each batch.
         images: by split, for a translator that reads images; by default, those of the corpus.
+        **options: of `Translator.translate`, such as `beam_size`, `truncate` and `progress`.
 
     Returns:
         The scores, and each split's translations.
@@ -163,12 +158,11 @@ def evaluate(
             shown["images"] = images[split] if images else corpus.images(split)
         translated[split] = translator.translate(
             sentences,
-            beam_size=beam_size,
-            length_penalty=length_penalty,
-            truncate=truncate,
-            progress=progress,
             split_sentences=False,  # one line per reference
+            source_language=source,
+            target_language=target,
             **shown,
+            **options,
         )
         references += expected
         scores.append(score_translations(split, translated[split], expected, target, more))

@@ -1,7 +1,7 @@
 """Runs sentences through a compiled function in batches of few shapes, inside a TensorFlow graph.
 
-It pads to the same lengths as `kzoo.decoding.batched_search`, so that a SavedModel translates like
-`translate`.
+With XLA, it pads to the same lengths as `kzoo.decoding.batched_search`, so that a SavedModel translates like
+`translate`. Without XLA there are fewer lengths, so a translation may become longer before it is cut.
 """
 
 from collections.abc import Callable
@@ -16,20 +16,26 @@ from kzoo.text.special_tokens import END, PAD
 ROWS = (1, 8, 32)
 
 
-def padded_lengths(most: int) -> list[int]:
-    """Return the padded lengths of sentences, for a model that takes at most `most` tokens."""
-    return [length for length in LENGTHS if length < most] + [most]
+def padded_lengths(most: int, xla: bool) -> list[int]:
+    """Return the padded lengths of sentences, for a model that takes at most `most` tokens.
+
+    Without XLA, every third length suffices. With all eight, TensorFlow took 20 s at the first call to
+    optimize the graph of a model of four languages.
+    """
+    return [length for length in (LENGTHS if xla else LENGTHS[1::3]) if length < most] + [most]
 
 
-def in_batches(tokens, others: dict, empty: dict, most: int, make: Callable[[int], Callable]) -> dict:
+def in_batches(
+    tokens, others: dict, empty: dict, lengths: list[int], make: Callable[[int], Callable]
+) -> dict:
     """Return a function's outputs for each sentence; `empty` for sentences without a token.
 
     Args:
-        tokens: ragged int32 `(B, None)`, token ids without start and end, at most `most - 1`.
-        others: other inputs, tensors with one row per sentence. A `"prefix"` has token ids `(B, most)`; a
-            sentence is padded to its prefix's length if that is longer, as in `batched_search`.
+        tokens: ragged int32 `(B, None)`, token ids without start and end, which the model can read.
+        others: other inputs, tensors with one row per sentence. A `"prefix"` has padded token ids; a sentence
+            is padded to its prefix's length if that is longer, as in `batched_search`.
         empty: tensors `(B, …)` of the outputs' shapes.
-        most: int. Maximum number of tokens that the model can take, with the end symbol.
+        lengths: the padded lengths.
         make: function from a padded length L to a compiled function. That takes `{"source": (R, L), …}`, R
             from `ROWS`, and returns outputs `(R, …)`. They are padded with zeros to the shapes of `empty`.
     """
@@ -38,7 +44,7 @@ def in_batches(tokens, others: dict, empty: dict, most: int, make: Callable[[int
         begun = tf.math.count_nonzero(others["prefix"], axis=1, dtype=tf.int32)
         counts = tf.where(counts > 0, tf.maximum(counts, begun), 0)
     results, shorter = empty, 0
-    for length in padded_lengths(most):
+    for length in lengths:
         here = (counts >= tf.maximum(shorter, 1)) & (counts < length)
         numbers = tf.cast(tf.where(here)[:, 0], tf.int32)
         results = _length_in_batches(tokens, others, results, numbers, length, make(length))

@@ -1,4 +1,7 @@
-"""A preset's metadata: its format, its files, and their SHA-256, which are checked before a file is used."""
+"""A preset's metadata: its format, its files, and their SHA-256, which are checked before a file is used.
+
+Also its search settings.
+"""
 
 import json
 import os
@@ -6,15 +9,14 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from kzoo.errors import UserError, nearest
+from kzoo.decoding.search_settings import SearchSettings
+from kzoo.errors import UserError
 from kzoo.files import sha256, write_json
 
 FORMAT = 1
 METADATA_FILE = "metadata.json"  # as keras-hub names it
+SEARCH_FILE = "search.json"
 NOTES = ("README.md", "scores.json")  # for people; written after the preset
-SHA256 = re.compile(r"[0-9a-f]{64}")
-# Arguments of backbones that may differ from those of training.
-OVERRIDES = ("dropout", "dtype", "max_length", "penalty_weight")
 
 
 def seal(folder: str | os.PathLike):
@@ -48,20 +50,16 @@ def read_listing(folder: str | os.PathLike, source: str | None = None) -> dict[s
     name = source or str(folder)
     metadata = read_object(_inside(Path(folder), METADATA_FILE, source))
     number = metadata.get("kzoo_format", FORMAT)
-    if type(number) is not int or number < 1:
-        raise UserError(f"preset {name}: {METADATA_FILE} has kzoo_format {number!r}, not a number from 1")
-    if number > FORMAT:
-        raise UserError(f"preset {name} has format {number}, but this kzoo reads up to {FORMAT}: update kzoo")
+    if number != FORMAT:
+        raise UserError(f"preset {name} has format {number!r}, but this kzoo reads {FORMAT}: update kzoo")
     files = metadata.get("files")
     if not files or not isinstance(files, dict):
         raise UserError(
             f"preset {name}: {METADATA_FILE} lists no checksums: save it again with a translator's "
             "save_to_preset, or add them with kzoo.hub.seal if it is your own"
         )
-    for file, expected in files.items():
+    for file in files:
         check_name(file, f"preset {name}: {METADATA_FILE}")
-        if not isinstance(expected, str) or not SHA256.fullmatch(expected):
-            raise UserError(f"preset {name}: {METADATA_FILE} has no SHA-256 of {file}, but {expected!r:.80}")
     return files
 
 
@@ -96,29 +94,8 @@ def check_files(folder: str | os.PathLike, listing: dict[str, str], source: str 
         seen = sha256(_inside(Path(folder), name, source))
         if seen != expected:
             raise UserError(
-                f"preset {source or folder}: {name} is altered or cut short (SHA-256 {seen[:12]}… instead "
-                f"of {expected[:12]}…); {_remedy(source)}"
-            )
-
-
-def check_overrides(preset: str | os.PathLike, configuration: dict, overrides: Iterable[str]):
-    """Refuse to override an argument of a preset's backbone that its weights depend on.
-
-    Args:
-        preset: its name in errors.
-        configuration: the saved arguments.
-        overrides: names of the arguments to override.
-
-    Raises:
-        UserError: one of them must not differ.
-    """
-    may_differ = [name for name in OVERRIDES if name in configuration]
-    for name in overrides:
-        if name not in configuration:
-            raise UserError(f"preset {preset} has no argument {name!r}; {nearest(name, may_differ)}")
-        if name not in may_differ:
-            raise UserError(
-                f"preset {preset} cannot change its {name}: only {', '.join(may_differ)} may differ"
+                f"preset {source or folder}: {name} is altered or cut short (SHA-256 {seen:.12}… instead of "
+                f"{expected!s:.12}…); {_remedy(source)}"
             )
 
 
@@ -162,12 +139,19 @@ def read_object(path: Path) -> dict:
     return content
 
 
+def own_search(folder: Path) -> SearchSettings:
+    """Return the search settings in a preset's folder; the default for presets without a settings file.
+
+    Raises:
+        UserError: the file cannot be read, or has a setting that no search can have.
+    """
+    path = folder / SEARCH_FILE
+    return SearchSettings.from_entries(read_object(path) if path.exists() else {}, path)
+
+
 def _inside(folder: Path, name: str, source: str | None) -> Path:
     """Return the path of a file; refuse one that is missing or a link out of the folder."""
-    try:
-        path = (folder / name).resolve()
-    except (OSError, RuntimeError):  # a link to itself
-        path = folder / name
+    path = (folder / name).resolve()
     if not path.is_relative_to(folder.resolve()):
         raise UserError(
             f"preset {source or folder}: {name} is a link out of the folder; replace it by the file"

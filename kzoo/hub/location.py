@@ -49,12 +49,9 @@ def locate(preset: str | os.PathLike) -> Path:
     name = os.fspath(preset)
     if "://" in name:
         return fetched(name)
-    try:
-        for folder in (Path(name), Path(name) / "preset", SHELF / name):
-            if any((folder / mark).is_file() for mark in MARKS):
-                return folder
-    except OSError as error:  # such as a name that is too long
-        raise UserError(f"preset {name!r:.80} cannot be read: {error.strerror}") from None
+    for folder in (Path(name), Path(name) / "preset", SHELF / name):
+        if any((folder / mark).is_file() for mark in MARKS):
+            return folder
     raise UserError(_why_not(name))
 
 
@@ -77,8 +74,6 @@ def _why_not(name: str) -> str:
             f"no trained preset {name!r}: pip install 'kzoo[shelf]' installs the zoo's; "
             "or give a folder or a handle"
         )
-    if re.match(r"(hf|kaggle):", name):
-        return f"no trained preset {name!r}: a handle is hf://user/repository or kaggle://user/model/keras/variation"
     if "/" in name:
         return f"no folder {name}: give a trained preset, or the folder of a run"
     return f"no trained preset {name!r}; {nearest(name, shelved())}"
@@ -86,9 +81,7 @@ def _why_not(name: str) -> str:
 
 def shelved() -> list[str]:
     """Return the names of the presets on the shelf, sorted."""
-    if not SHELF.is_dir():  # not installed
-        return []
-    return sorted(folder.name for folder in SHELF.iterdir() if (folder / "config.json").is_file())
+    return sorted(path.parent.name for path in SHELF.glob("*/config.json"))
 
 
 def fetched(handle: str) -> Path:
@@ -110,12 +103,13 @@ def fetched(handle: str) -> Path:
     try:
         with unfinished_folder(folder) as unfinished:
             _fill(unfinished, handle, fetch)
-            _move(unfinished, folder)
+            os.rename(unfinished, folder)
     except OSError as error:
-        raise UserError(
-            f"{handle} cannot be kept in {folder} ({error.strerror or error}); "
-            "set KZOO_CACHE to another folder"
-        ) from None
+        if not folder.is_dir():  # else another process was first
+            raise UserError(
+                f"{handle} cannot be kept in {folder} ({error.strerror or error}); "
+                "set KZOO_CACHE to another folder"
+            ) from None
     return folder
 
 
@@ -172,17 +166,7 @@ def _fetch(names: list[str], folder: Path, handle: str, fetch: Fetch):
     try:
         fetch(names, folder)
     except Exception as error:  # the packages' error classes differ and change
-        reason = first_line(error)
-        reason = reason if len(reason) <= 160 else f"{reason:.160} …"
         raise UserError(
-            f"{handle}: {names[0]} cannot be fetched ({reason}), and the preset is not in the cache "
-            f"{cache_folder() / 'presets'}; check the handle and the network"
+            f"{handle}: {names[0]} cannot be fetched ({first_line(error):.160}), and the preset is not in "
+            f"the cache {cache_folder() / 'presets'}; check the handle and the network"
         ) from None
-
-
-def _move(unfinished: Path, folder: Path):
-    try:
-        os.rename(unfinished, folder)
-    except OSError:
-        if not folder.is_dir():  # else another process was first
-            raise

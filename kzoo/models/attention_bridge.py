@@ -18,8 +18,6 @@ from kzoo.layers import (
 from kzoo.models.backbones import TranslationBackbone, token_inputs, unit_normal
 from kzoo.models.losses import never
 
-TRANSFORMER_HEADS = 8
-
 
 def _recurrent(width, **names):
     if width % 2:
@@ -27,20 +25,12 @@ def _recurrent(width, **names):
     return RecurrentEncoder((width // 2, width // 2), **names)
 
 
-def _transformer(width, **names):
-    if width % TRANSFORMER_HEADS:
-        raise ValueError(
-            f"encoder='transformer' has {TRANSFORMER_HEADS} heads, which must divide the width, not {width}"
-        )
-    return TransformerEncoder(width, num_heads=TRANSFORMER_HEADS, **names)
-
-
 # Sentence encoders that give D features per token.
 ENCODERS = {
     "lstm": lambda width, most, **names: _recurrent(width, **names),
     "gru": lambda width, most, **names: _recurrent(width, cell="gru", **names),
     "cnn": lambda width, most, **names: ConvolutionalEncoder(width, **names),
-    "transformer": lambda width, most, **names: _transformer(width, max_length=most, **names),
+    "transformer": lambda width, most, **names: TransformerEncoder(width, max_length=most, **names),
 }
 RECURRENT = ("lstm", "gru")
 

@@ -61,23 +61,29 @@ def token_inputs(*sides: str) -> dict:
     return {side: keras.Input((None,), dtype="int32", name=side) for side in sides}
 
 
-def check_source_embedding(kind: str, glyph_options: dict | None):
-    """Raise `ValueError` for an unknown source embedding, or for options that it does not take."""
+def source_embedding(
+    kind: str, size: int, width: int, glyph_options: dict, dtype, lookup: Callable
+) -> keras.layers.Layer:
+    """Return a layer that gives each of `size` source tokens a vector of `width` numbers.
+
+    Args:
+        kind: `"lookup"`, or `"glyph"`: vectors computed from the characters' bitmaps.
+        glyph_options: arguments of `GlyphCharEncoder`.
+        lookup: function from a size and a name to a layer with a table of vectors.
+
+    Raises:
+        ValueError: an unknown kind, or options that it does not take.
+    """
     if kind not in SOURCE_EMBEDDINGS:
         raise ValueError(f"source_embedding must be one of {', '.join(SOURCE_EMBEDDINGS)}, not {kind!r}")
-    if kind != "glyph" and glyph_options:
-        raise ValueError(f"source_embedding={kind!r} takes no glyph_options, not {glyph_options!r}")
-
-
-def glyph_embedding(
-    vocabulary_size: int, width: int, glyph_options: dict | None, dtype, name: str
-) -> GlyphEmbedding:
-    """Return an embedding that computes vectors of D = `width` numbers from `vocabulary_size` glyphs."""
-    options = glyph_options or {}
-    if options.get("num_features") is not None:
-        check_sizes("num_features", options["num_features"])
-    encoder = GlyphCharEncoder(width, **options, dtype=dtype, name="glyph_encoder")
-    return GlyphEmbedding(vocabulary_size, encoder, dtype=dtype, name=name)
+    if kind == "lookup":
+        if glyph_options:
+            raise ValueError(f"source_embedding={kind!r} takes no glyph_options, not {glyph_options!r}")
+        return lookup(size, "source_embedding")
+    if glyph_options.get("num_features") is not None:
+        check_sizes("num_features", glyph_options["num_features"])
+    encoder = GlyphCharEncoder(width, **glyph_options, dtype=dtype, name="glyph_encoder")
+    return GlyphEmbedding(size, encoder, dtype=dtype, name="source_embedding")
 
 
 def unit_normal() -> keras.initializers.Initializer:

@@ -23,7 +23,7 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         name: str.
 
     Call arguments:
-        y_true: int `(B, T)`. Token ids.
+        y_true: int `(B, T)`. Token ids; one outside the vocabulary makes the loss NaN.
         y_pred: `(B, T, V)`. Logits.
         sample_weight: `(B, T)`; by default 1 at tokens and 0 at padding, label 0.
 
@@ -61,7 +61,8 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
             shares = shares + self.label_smoothing * self._uniform(logits)
         # A logit of -inf without a share counts as nothing: 0 × -inf would be NaN.
         shared = ops.sum(ops.where(shares > 0, shares * logits, 0.0), axis=-1)
-        return ops.logsumexp(logits, axis=-1) - shared  # (B, T)
+        known = (labels[..., 0] >= 0) & (labels[..., 0] < logits.shape[-1])
+        return ops.where(known, ops.logsumexp(logits, axis=-1) - shared, float("nan"))  # (B, T)
 
     def _uniform(self, logits):
         """Return the uniform distribution over the vocabulary, broadcast to `(B, T, V)`."""

@@ -1,6 +1,5 @@
 """Converts Marian models from Hugging Face, such as OPUS-MT, to presets."""
 
-import json
 import os
 import re
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 
 from kzoo.decoding import SearchSettings
 from kzoo.errors import UserError
+from kzoo.hub.integrity import read_object
 from kzoo.models.tensor_files import read_tensors
 from kzoo.models.transformer import TransformerBackbone
 from kzoo.models.translator import Translator
@@ -51,18 +51,16 @@ def read_marian(folder: str | os.PathLike, name: str | None = None) -> Translato
     folder = Path(folder)
     if missing := [file for file in FILES if not (folder / file).is_file()]:
         raise UserError(f"{folder} is not a Marian model: it has no {', '.join(missing)}")
-    config = _read(folder / "config.json")
+    config = read_object(folder / "config.json")
     settings = _settings(config, folder)
-    options = _read(folder / "tokenizer_config.json") if (folder / "tokenizer_config.json").is_file() else {}
-    vocabularies = [_read(folder / "vocab.json")]
+    options = folder / "tokenizer_config.json"
+    options = read_object(options) if options.is_file() else {}
+    vocabularies = [read_object(folder / "vocab.json")]
     if settings["target_vocabulary_size"] is not None:
-        vocabularies.append(_read(folder / "target_vocab.json"))
+        vocabularies.append(read_object(folder / "target_vocab.json"))
     orders = [_order(vocabulary, config, folder) for vocabulary in vocabularies]
     tensors = read_tensors(folder)
-    try:
-        backbone = TransformerBackbone(**settings)
-    except ValueError as error:
-        raise UserError(f"{folder}/config.json: {error}") from None
+    backbone = TransformerBackbone(**settings)
     _assign(backbone, tensors, orders, config, folder)
     tokenizers = [
         _tokenizer(folder, side, pieces)
@@ -84,26 +82,11 @@ def _tokenizer(folder: Path, side: str, pieces: list[str]) -> MarianTokenizer:
         raise UserError(f"{path} is damaged: fetch the repository again") from None
 
 
-def _read(path: Path) -> dict:
-    try:
-        found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path} cannot be read: {error}") from None
-    if not isinstance(found, dict):
-        raise UserError(f"{path} is not a JSON object")
-    return found
-
-
 def _settings(config: dict, folder: Path) -> dict:
     """Return the backbone's arguments; refuse settings that it lacks."""
 
-    def size(name: str) -> int:
-        if type(config.get(name)) is not int:
-            raise UserError(f"{folder}/config.json has {name} {config.get(name)!r}, not a whole number")
-        return config[name]
-
     def same(name: str) -> int:
-        sizes = [size(f"{side}_{name}") for side in ("encoder", "decoder")]
+        sizes = [config[f"{side}_{name}"] for side in ("encoder", "decoder")]
         if sizes[0] != sizes[1]:
             raise UserError(f"{folder}: encoder and decoder differ in {name}, {sizes[0]} and {sizes[1]}")
         return sizes[0]
@@ -119,18 +102,18 @@ def _settings(config: dict, folder: Path) -> dict:
         raise UserError(f"{folder}: activation_function is {activation!r}, not one of {known}")
     joint = config.get("share_encoder_decoder_embeddings", True)
     return {  # one token more: kzoo has a start symbol, Marian starts with padding
-        "source_vocabulary_size": size("vocab_size") + 1,
-        "target_vocabulary_size": None if joint else size("decoder_vocab_size") + 1,
+        "source_vocabulary_size": config["vocab_size"] + 1,
+        "target_vocabulary_size": None if joint else config["decoder_vocab_size"] + 1,
         "position_encoding": "sine",
         "num_layers": same("layers"),
-        "width": size("d_model"),
+        "width": config["d_model"],
         "num_heads": same("attention_heads"),
         "feedforward_dim": same("ffn_dim"),
         "dropout": config.get("dropout", 0.1),
         "norm": "post",
         "activation": ACTIVATIONS[activation],
         "output_bias": True,
-        "max_length": size("max_position_embeddings"),
+        "max_length": config["max_position_embeddings"],
     }
 
 

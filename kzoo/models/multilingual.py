@@ -9,14 +9,14 @@ from keras_hub.tokenizers import Tokenizer
 from kzoo.decoding.batched_search import batches_by_length, padded_source
 from kzoo.errors import UserError
 from kzoo.models.translator import Direction, Translator
-from kzoo.text.directions import OneDirection
-from kzoo.text.texts import Hypothesis, pieces, tokenize_within
+from kzoo.text.texts import pieces, tokenize_within
 
 
 @keras.saving.register_keras_serializable("kzoo")
 class MultilingualTranslator(Translator):
     """A translator between any two of several languages. With an attention bridge it also embeds sentences.
 
+    Calls need `source_language` and `target_language`; the source language as the target paraphrases.
     `get_config` leaves the vocabularies out, as for a `Translator`.
 
     Args:
@@ -52,69 +52,6 @@ class MultilingualTranslator(Translator):
     def embeds(self) -> bool:
         """Whether the model also embeds sentences: whether it has a bridge."""
         return self.backbone.bridge is not None
-
-    def translate(
-        self,
-        texts: Iterable[str],
-        source_language: str | None = None,
-        target_language: str | None = None,
-        **options,
-    ) -> list[str]:
-        """Translate sentences.
-
-        Args:
-            texts: sentences; an empty one translates to an empty one.
-            source_language: code of the source language; required.
-            target_language: code of the target language; required. The source language itself paraphrases.
-            **options: `beam_size` and the other arguments of `Translator.translate`.
-
-        Returns:
-            The translations, in the order of `texts`.
-
-        Raises:
-            UserError: a language that the model lacks, or as for `Translator.translate`.
-        """
-        return super().translate(
-            texts, source_language=source_language, target_language=target_language, **options
-        )
-
-    def n_best(
-        self,
-        texts: Iterable[str],
-        source_language: str | None = None,
-        target_language: str | None = None,
-        n: int | None = None,
-        **options,
-    ) -> list[list[Hypothesis]]:
-        """Return the `n` best translations of each text, best first, with their scores; no text twice.
-
-        Args:
-            n: int. At most `beam_size`, the default.
-
-        The other arguments are those of `translate` and of `Translator.n_best`.
-        """
-        return super().n_best(
-            texts, n, source_language=source_language, target_language=target_language, **options
-        )
-
-    def attention(
-        self, text: str, source_language: str, target_language: str, translation: str | None = None
-    ) -> tuple[list[str], list[str], np.ndarray]:
-        """Return the attention of a translation's tokens to the rows of the bridge's M.
-
-        Args:
-            text: the sentence.
-            source_language, target_language: as in `translate`.
-            translation: its translation; by default what `translate` returns.
-
-        Returns:
-            The names of M's rows, `"1"` to `"k"`; the translation's T subwords with the end symbol; the
-            weights `(1, 1, T, k)`. Without a bridge, the sentence's S subwords instead of the rows.
-
-        Raises:
-            UserError: as for `Translator.attention`; or a language that the model lacks.
-        """
-        return super().attention(text, translation, None, source_language, target_language)
 
     def embed(
         self, texts: Iterable[str], language: str, pooling: str = "flatten", truncate: bool = False
@@ -193,24 +130,14 @@ class MultilingualTranslator(Translator):
         self._number(source_language), self._number(target_language)
         return source_language, target_language
 
-    def between(self, source_language: str, target_language: str) -> OneDirection:
-        """Return one direction of this translator, for code that expects a translator of one direction.
-
-        Raises:
-            UserError: the model lacks one of the languages.
-        """
-        return super().between(source_language, target_language)
-
     def _direction(self, source, target):
         source, target = self.direction(source, target)
         numbers = {"source_language": self._number(source), "target_language": self._number(target)}
-        return Direction(source, target, self.tokenizers[source], self.tokenizers[target], numbers)
+        return Direction(source, target, self.tokenizers[source], self.tokenizers[target], numbers=numbers)
 
     def _number(self, language: str) -> int:
         if language not in self.tokenizers:
-            lower = str(language).lower()
-            near = f"; did you mean {lower}?" if lower in self.languages else ""
-            raise UserError(f"the model has no language {language!r}, only {', '.join(self.languages)}{near}")
+            raise UserError(f"the model has no language {language!r}, only {', '.join(self.languages)}")
         return self.languages.index(language)
 
     def _attended(self, subwords):

@@ -24,8 +24,6 @@ from kzoo.errors import UserError
 IDENTITY = ("module", "class_name", "registered_name")  # how Keras finds a class
 PACKAGES = ("kzoo", "keras_hub")
 DATA_TYPE = ("keras", "DTypePolicy", None)  # the only class of Keras itself in presets
-# Maximum of sizes that no weight shows, such as `max_length`.
-LARGEST_SIZE = 2**16
 
 
 def check_object(configuration: dict, path: Path):
@@ -99,11 +97,10 @@ def check_weights(preset: str | os.PathLike, configuration: dict, files: list[Pa
         files: the HDF5 files with the weights.
 
     Raises:
-        UserError: a size larger than the weights; weights that are missing, unexpected or of another shape;
-            values that are not finite, or stored in another file.
+        UserError: weights that are missing, unexpected or of another shape; values that are not finite, or
+            stored in another file.
     """
     found = Counter(weight.shape for file in files for weight in _weights(file))
-    _check_sizes(preset, configuration["config"], found)
     expected = _shapes(configuration)
     for shape in sorted({*found, *expected}):
         if found[shape] != expected[shape]:
@@ -129,28 +126,6 @@ def _weights(file: Path) -> Iterator[h5py.Dataset]:
 
 def _is_finite(weight: h5py.Dataset) -> bool:
     return weight.dtype.kind in "fiub" and bool(np.isfinite(weight[()]).all())
-
-
-def _check_sizes(preset: str | os.PathLike, settings: dict, found: Counter):
-    """Refuse sizes so large that building the model would take too much time or memory.
-
-    A size is at most the largest axis of the weights or `LARGEST_SIZE`; a number of layers is at most the
-    number of weights.
-    """
-    count, largest = found.total(), max((LARGEST_SIZE, *(size for shape in found for size in shape)))
-    waiting = list(settings.items())
-    while waiting:
-        name, value = waiting.pop()
-        size, most = value, count if name.endswith("layers") else largest
-        if isinstance(value, dict):
-            waiting += value.items()
-        elif isinstance(value, list):
-            waiting += [(name, item) for item in value]
-            size, most = len(value), max(count, 3)  # 3: a picture's shape
-        if isinstance(size, int) and size > most:
-            raise UserError(
-                f"preset {preset}: its configuration has {name} {size}, but its weights allow at most {most}"
-            )
 
 
 def _shapes(configuration: dict) -> Counter:

@@ -6,14 +6,8 @@ import keras
 from keras import ops
 
 from kzoo.layers import Dropout, RecurrentDecoder, RecurrentEncoder
-from kzoo.models.backbones import (
-    TranslationBackbone,
-    check_sizes,
-    check_source_embedding,
-    glyph_embedding,
-    token_inputs,
-    unit_normal,
-)
+from kzoo.models import backbones
+from kzoo.models.backbones import TranslationBackbone, check_sizes, token_inputs, unit_normal
 from kzoo.models.losses import WholeBatchLoss
 
 
@@ -82,18 +76,15 @@ class RecurrentBackbone(TranslationBackbone):
     ):
         glyph_options = dict(glyph_options or {})
         self._keep(locals())
-        check_source_embedding(source_embedding, glyph_options)
         check_sizes("bidirectional or unidirectional", [*bidirectional, *unidirectional])
         self.max_length, self.width = max_length, decoder_units[-1]
 
         def lookup(size, name):
             return keras.layers.Embedding(size, embedding_dim, unit_normal(), dtype=dtype, name=name)
 
-        def glyphs(size, name):
-            return glyph_embedding(size, embedding_dim, glyph_options, dtype, name)
-
-        embed = lookup if source_embedding == "lookup" else glyphs
-        self.source_embedding = embed(source_vocabulary_size, "source_embedding")
+        self.source_embedding = backbones.source_embedding(
+            source_embedding, source_vocabulary_size, embedding_dim, glyph_options, dtype, lookup
+        )
         self.target_embedding = lookup(target_vocabulary_size, "target_embedding")
         self.target_dropout = Dropout(dropout, dtype=dtype, name="target_dropout")
         self.output_dropout = Dropout(dropout, dtype=dtype, name="output_dropout")

@@ -17,12 +17,8 @@ from kzoo.layers import (
     TransformerEncoderLayer,
 )
 from kzoo.layers.output_bias import OutputBias
-from kzoo.models.backbones import (
-    TranslationBackbone,
-    check_source_embedding,
-    glyph_embedding,
-    token_inputs,
-)
+from kzoo.models import backbones
+from kzoo.models.backbones import TranslationBackbone, token_inputs
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -107,11 +103,8 @@ class TransformerBackbone(TranslationBackbone):
     ):
         position_options, glyph_options = dict(position_options or {}), dict(glyph_options or {})
         self._keep(locals())
-        check_source_embedding(source_embedding, glyph_options)
-        if source_embedding != "lookup" and target_vocabulary_size is None:
+        if source_embedding == "glyph" and target_vocabulary_size is None:
             raise ValueError(f"source_embedding={source_embedding!r} needs a target_vocabulary_size")
-        if width % num_heads:
-            raise ValueError(f"num_heads={num_heads} must divide width={width}")
         check_positions(position_encoding, position_options, width, num_heads)
         self.max_length, self.width = max_length, width
 
@@ -120,9 +113,6 @@ class TransformerBackbone(TranslationBackbone):
             return keras.layers.ReversibleEmbedding(
                 size, width, embeddings_initializer=initializer, dtype=dtype, name=name
             )
-
-        def glyphs(size, name):
-            return glyph_embedding(size, width, glyph_options, dtype, name)
 
         def positions(table, name, dtype=dtype, **arguments):
             make = table.get(position_encoding)
@@ -150,12 +140,20 @@ class TransformerBackbone(TranslationBackbone):
 
         # Looked-up vectors are scaled by √D (Section 3.4); those computed from glyphs already have that size.
         self._source_scale = width**0.5 if source_embedding == "lookup" else 1.0
-        if target_vocabulary_size is None:
-            self.source_embedding = self.target_embedding = embedding(source_vocabulary_size, "embedding")
-        else:
-            self.target_embedding = embedding(target_vocabulary_size, "target_embedding")
-            embed = embedding if source_embedding == "lookup" else glyphs
-            self.source_embedding = embed(source_vocabulary_size, "source_embedding")
+        joint = target_vocabulary_size is None
+        self.target_embedding = (
+            embedding(source_vocabulary_size, "embedding")
+            if joint
+            else embedding(target_vocabulary_size, "target_embedding")
+        )
+        self.source_embedding = backbones.source_embedding(
+            source_embedding,
+            source_vocabulary_size,
+            width,
+            glyph_options,
+            dtype,
+            lambda *given: self.target_embedding if joint else embedding(*given),
+        )
         # Always float32: bfloat16 cannot tell position 256 from 257.
         self.source_positions = positions(ADDED_POSITIONS, "source_positions", "float32")
         self.target_positions = positions(ADDED_POSITIONS, "target_positions", "float32")

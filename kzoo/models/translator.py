@@ -40,6 +40,7 @@ class Direction(NamedTuple):
     Args:
         source, target: language codes.
         source_tokenizer, target_tokenizer: of these languages.
+        options: of the source tokenizer.
         numbers: the languages' numbers, by the name of the backbone's input, for a multilingual backbone.
     """
 
@@ -47,6 +48,7 @@ class Direction(NamedTuple):
     target: str | None
     source_tokenizer: Tokenizer | None
     target_tokenizer: Tokenizer | None
+    options: dict[str, str] = {}
     numbers: dict[str, int] = {}
 
     def inputs(self, rows: int) -> dict[str, np.ndarray]:
@@ -127,6 +129,8 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
     def translate(
         self,
         texts: Iterable[str],
+        source_language: str | None = None,
+        target_language: str | None = None,
         beam_size: int | None = None,
         length_penalty: float | Callable | None = None,
         max_length: int | None = None,
@@ -138,14 +142,13 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         min_length: int | None = None,
         no_repeat_ngram: int | None = None,
         split_sentences: bool | None = None,
-        source_language: str | None = None,
-        target_language: str | None = None,
         engine: Engine = "keras",
     ) -> list[str]:
         """Translate sentences or, with `split_sentences`, texts of several sentences.
 
         Args:
             texts: sentences; an empty one translates to an empty one.
+            source_language, target_language: language codes; required by a multilingual model.
             beam_size: int. Hypotheses kept at each step; 1 is greedy search. This and the other search
                 arguments default to the translator's `search`, which presets include.
             length_penalty: α in log P / length^α, `kzoo.decoding.GNMT(α)`, or another function of the length.
@@ -163,7 +166,6 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
             split_sentences: bool. Split each text into sentences, translate each, and join the translations;
                 `progress` then counts sentences. `False`: each text is one sentence. `None`: as `False`, with
                 a warning if a text has several sentences, because the model may skip some.
-            source_language, target_language: language codes; required by a multilingual model.
             engine: `"keras"`; `"ctranslate2"`, which is faster on a CPU, computes in float32 and keeps a copy
                 of the weights; or `"auto"`: CTranslate2 where it finds the same translations, else Keras.
 
@@ -226,7 +228,9 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         texts = checked_texts(texts)
         split = SplitTexts(texts, [direction.source] * len(texts), split_sentences)
         limit = self.backbone.max_length
-        tokens = tokenize_within(direction.source_tokenizer, split.sentences, limit - 1, truncate)
+        tokens = tokenize_within(
+            direction.source_tokenizer, split.sentences, limit - 1, truncate, **direction.options
+        )
         longest = min(search.max_length or limit, limit)
         prefixes = tokenize_prefixes(direction.target_tokenizer, split.prefixes(prefixes), longest - 1)
         images = image_rows(images, len(texts), self.image_shape, self.extractor)
@@ -294,13 +298,14 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         Returns:
             The sentence's S subwords and the translation's T subwords, both with the end symbol, and the
             weights `(layers, H, T, S)`, row t for predicting subword t; `(1, 1, T, S)` for a recurrent model.
+            With an attention bridge, the names of M's rows, `"1"` to `"k"`, stand in for the S subwords.
 
         Raises:
             UserError: an empty sentence, a sentence or translation longer than the model's maximum, or an
                 image that does not fit.
         """
         direction = self._direction(source_language, target_language)
-        source = self._tokens(text, direction.source_tokenizer)
+        source = self._tokens(text, direction.source_tokenizer, **direction.options)
         images = image_rows(None if image is None else [image], 1, self.image_shape)
         if translation is None:
             languages = {"source_language": direction.source, "target_language": direction.target}
@@ -352,8 +357,8 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         """
         return tokenize_within(self.source_tokenizer, texts, self.backbone.max_length - 1, truncate)
 
-    def _tokens(self, text: str, tokenizer: Tokenizer) -> list[int]:
-        (tokens,) = tokenize_within(tokenizer, [text], self.backbone.max_length - 1)
+    def _tokens(self, text: str, tokenizer: Tokenizer, **options) -> list[int]:
+        (tokens,) = tokenize_within(tokenizer, [text], self.backbone.max_length - 1, **options)
         if not tokens:
             raise UserError(f"{text!r} has no word to attend to")
         return tokens
@@ -363,7 +368,8 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
     def _direction(self, source: str | None, target: str | None) -> Direction:
         """Return the direction of a call, as `direction` does, with its tokenizers."""
         source, target = self.direction(source, target)
-        return Direction(source, target, self.source_tokenizer_for(target), self.target_tokenizer)
+        options = self.tokenizer_options(target)
+        return Direction(source, target, self.source_tokenizer, self.target_tokenizer, options)
 
     def _attended(self, subwords: list[str]) -> list[str]:
         """Return the names of what a translation attends to: the source subwords, or the rows of M."""
@@ -508,7 +514,7 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         """Drop compiled functions if the weights were replaced, as by `quantize` and `enable_lora`."""
         weights = tuple(map(id, self.backbone.weights))
         if weights != self._compiled_with:
-            self._searches = BatchedSearch(self, self.backbone.max_length, uses_xla(self.backbone))
+            self._searches = BatchedSearch(self.backbone, self.backbone.max_length, uses_xla(self.backbone))
             self._methods = {}
             self._compiled_with = weights
 
@@ -527,15 +533,3 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         for layer in self.backbone.layers:
             if hasattr(layer, "bake"):
                 layer.bake()
-
-    def encode(self, inputs: dict) -> dict:
-        """Return the backbone's memory of `inputs`: the first part of the decoding contract."""
-        return self.backbone.encode(inputs)
-
-    def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
-        """Return the backbone's state before the first token: the second part of the decoding contract."""
-        return self.backbone.start(memory, beam_size, max_length)
-
-    def decode_step(self, tokens, step, memory: dict, state: dict):
-        """Return logits and state after the newest tokens: the third part of the decoding contract."""
-        return self.backbone.decode_step(tokens, step, memory, state)

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from kzoo.decoding.search_settings import SEARCH_FILE, SearchSettings, own_search
+from kzoo.decoding.search_settings import SearchSettings
 from kzoo.files import write_json
-from kzoo.hub.integrity import METADATA_FILE, read_object
+from kzoo.hub.integrity import METADATA_FILE, SEARCH_FILE, own_search, read_object
 
 
 def describe(folder: Path) -> list[str]:

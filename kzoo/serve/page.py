@@ -228,10 +228,8 @@ def attention_of(kind: str, translator: "Translator", text, translation, languag
     elif kind == "image":  # regions of the picture attend to the source words
         columns, weights = translator.image_attention(text, image)
         rows = range(1, weights.shape[2] + 1)
-    elif translator.multilingual:  # the translation attends to the rows of the bridge's M
-        columns, rows, weights = translator.attention(text, *languages, translation)
-    else:  # the translation attends to the source words
-        columns, rows, weights = translator.attention(text, translation, image)
+    else:  # the translation attends to the source words, or to the rows of the bridge's M
+        columns, rows, weights = translator.attention(text, translation, image, *languages)
     drawn = {"rows": list(map(str, rows)), "columns": columns, "weights": weights}
     shape = translator.image_shape
     if kind == "image" and len(shape) == 3:

@@ -1,10 +1,10 @@
 """Draws characters as small bitmaps for the glyph encoder."""
 
+import contextlib
 import functools
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from itertools import count
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
@@ -81,23 +81,15 @@ def _default_font() -> str:
 
 def _face(path: str) -> Callable[[int], ImageFont.FreeTypeFont]:
     """Return a font's Simplified Chinese face, or else its first, as a function of the size."""
-    if not os.path.isfile(path):
-        raise UserError(f"{path}: no such font file")
-    try:
-        families = [face.getname()[0] or "" for face in _faces(path)]
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read as a TTF, OTF or TTC font ({error})") from None
+    families = []
+    if os.path.isfile(path):  # Pillow would look for a file of this name elsewhere
+        with contextlib.suppress(OSError):  # after the last face
+            while True:
+                families.append(_open(path, 22, len(families)).getname()[0] or "")
+    if not families:
+        raise UserError(f"{path}: no such font file, or not a TTF, OTF or TTC font")
     index = next((i for i, family in enumerate(families) if family.endswith(" SC")), 0)
     return functools.cache(lambda size: _open(path, size, index))
-
-
-def _faces(path: str) -> Iterator[ImageFont.FreeTypeFont]:
-    yield _open(path, 22, 0)
-    for index in count(1):
-        try:
-            yield _open(path, 22, index)
-        except OSError:  # after the last
-            return
 
 
 def _open(path: str, size: int, index: int) -> ImageFont.FreeTypeFont:

@@ -1,8 +1,6 @@
 """The subwords of OPUS-MT models, without Keras."""
 
-import copy
 from collections.abc import Iterable, Sequence
-from typing import Self
 
 import sentencepiece
 
@@ -23,7 +21,7 @@ class MarianPieces:
         normalize_punctuation: language whose Moses rules normalize punctuation first; `None`: none do.
 
     Raises:
-        UserError: a vocabulary without the special tokens, or with a piece twice; an unknown language.
+        UserError: a vocabulary without the special tokens, or with a piece twice.
     """
 
     def __init__(
@@ -33,47 +31,46 @@ class MarianPieces:
         language: str | None = None,
         normalize_punctuation: str | None = None,
     ):
-        self.vocabulary = list(vocabulary)
+        self.language, self.normalize_punctuation = language, normalize_punctuation
+        self.set_vocabulary(proto, vocabulary)
+
+    def set_vocabulary(self, proto: bytes, vocabulary: Sequence[str]):
+        """Replace the SentencePiece model and the pieces."""
+        self.proto, self.vocabulary = proto, list(vocabulary)
         self.ids = {piece: token for token, piece in enumerate(vocabulary)}
         if self.vocabulary[: len(SPECIAL)] != [*SPECIAL.values()] or len(self.ids) < len(vocabulary):
             raise UserError("a Marian vocabulary has each piece once, after <pad>, <unk>, <s> and </s>")
-        self.normalize_punctuation = normalize_punctuation
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
-        self.language = language
 
     @property
     def languages(self) -> list[str]:
         """The codes of the target languages that the vocabulary names."""
         return [piece[2:-2] for piece in self.vocabulary if piece.startswith(">>") and piece.endswith("<<")]
 
-    @property
-    def language(self) -> str | None:
-        """The target language, whose code is put before texts."""
-        return self._language
+    def tokenize(self, inputs: Sequence[str], language: str | None = None) -> list[list[int]]:
+        """Return the token ids of each text.
 
-    @language.setter
-    def language(self, code: str | None):
-        if code is not None and code not in self.languages:
+        Args:
+            inputs: the texts.
+            language: code of the target language; by default the tokenizer's.
+
+        Raises:
+            UserError: the vocabulary does not name the language.
+        """
+        language = language or self.language
+        codes = [f">>{language}<<"] if language else []
+        if not self.ids.keys() >= set(codes):
             known = ", ".join(self.languages) or "no languages"
-            raise UserError(f"this vocabulary knows {known}, not {code!r}")
-        self._language = code
+            raise UserError(f"this vocabulary knows {known}, not {language!r}")
+        return [self._tokens(self.normalize(one_line(text)), codes) for text in inputs]
 
-    def for_language(self, code: str) -> Self:
-        """Return a copy with another `language`."""
-        other = copy.copy(self)
-        other.language = code
-        return other
+    __call__ = tokenize
 
-    def __call__(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the token ids of each text."""
-        return [self._tokens(self.normalize(one_line(text))) for text in texts]
-
-    def _tokens(self, text: str) -> list[int]:
-        codes = []
+    def _tokens(self, text: str, codes: list[str]) -> list[int]:
         if text.startswith(">>") and (end := text.find("<<")) != -1:
             codes, text = [text[: end + 2]], text[end + 2 :]
-        elif self.language and text.strip():
-            codes = [f">>{self.language}<<"]
+        elif not text.strip():
+            codes = []
         pieces = self._processor.encode(text, out_type=str)
         return [self.ids.get(piece, UNKNOWN) for piece in (*codes, *pieces)]
 
@@ -85,7 +82,7 @@ class MarianPieces:
 
         return MosesPunctNormalizer(self.normalize_punctuation).normalize(text)
 
-    def detokenize(self, rows: Iterable[Iterable[int]]) -> list[str]:
+    def detokenize(self, inputs: Iterable[Iterable[int]]) -> list[str]:
         """Return the texts of lists of ids, without special tokens."""
-        texts = ("".join(self.vocabulary[token] for token in row if token not in SPECIAL) for row in rows)
+        texts = ("".join(self.vocabulary[token] for token in row if token not in SPECIAL) for row in inputs)
         return [text.replace(SPACE, " ").strip() for text in texts]

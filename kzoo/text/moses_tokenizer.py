@@ -160,9 +160,6 @@ class Truecaser:
     Args:
         forms: the forms of each word, the most frequent first, as `learn_forms` returns them.
 
-    Raises:
-        UserError: `forms` are not lists of words.
-
     Example:
 
     >>> Truecaser(learn_forms(["He saw the man ."]))("The Man saw Anna .")
@@ -173,8 +170,6 @@ class Truecaser:
     """
 
     def __init__(self, forms: Sequence[Sequence[str]]):
-        if not all(words and all(isinstance(word, str) for word in words) for words in forms):
-            raise UserError("a truecaser's forms must be lists of words, one list per word: learn them again")
         self.forms = forms
         self._moses = MosesTruecaser()
         self._moses.model = {

@@ -28,9 +28,11 @@ class Hypothesis:
 
 
 def tokenize_within(
-    tokenizer: "Tokenizer", texts: Iterable[str], limit: int, truncate: bool = False
+    tokenizer: "Tokenizer", texts: Iterable[str], limit: int, truncate: bool = False, **options
 ) -> list[list[int]]:
     """Return the token ids of sentences, or of one sentence, each of at most `limit` tokens.
+
+    `options` are the tokenizer's.
 
     Raises:
         UserError: a longer sentence, unless `truncate` is true, which cuts it; an input that is not text; a
@@ -42,7 +44,7 @@ def tokenize_within(
             "attention_bridge_m2m(tokenizers)"
         )
     texts = checked_texts(texts)
-    tokens = tokenizer(texts) if texts else []
+    tokens = tokenizer(texts, **options) if texts else []
     for number, sentence in enumerate(tokens):
         if len(sentence) > limit and not truncate:
             raise UserError(

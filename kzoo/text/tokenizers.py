@@ -17,9 +17,6 @@ NO_VOCABULARY = (
     "the tokenizer has no vocabulary, because configurations leave it out: "
     "load the model from a file or a preset, or build it with a tokenizer"
 )
-# SentencePiece's trainer skips names of special tokens, and sentences with characters that it uses itself.
-SPECIAL_NAMES = ("<pad>", "<unk>", "<s>", "</s>")
-TRAINERS_OWN = ("\u2585", "\x1f")
 STRAY = 0.01  # in fewer sentences than this share, characters that NFKC replaces are taken for stray ones
 
 
@@ -106,12 +103,10 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
     longest = max(len(sentence.encode("utf-8", "replace")) for sentence in sentences)
     normalized = _nfkc(sentences)
     as_it_is = sum(map(_is_replaced, sentences, normalized)) > len(sentences) * STRAY
-    skipped = _skipped_by_trainer(sentences if as_it_is else normalized)
-    spaces = str.maketrans(dict.fromkeys(skipped.get("user_defined_symbols", ()), " "))
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=(sentence.translate(spaces) for sentence in sentences),
+            sentence_iterator=iter(sentences),
             model_writer=model,
             model_type="bpe",
             vocab_size=vocabulary_size,
@@ -124,7 +119,6 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
             eos_id=END,
             num_threads=1,
             minloglevel=2,
-            **skipped,
         )
     except (RuntimeError, ValueError) as error:  # ValueError: a size too large for an integer
         reason = str(error).splitlines()[-1].split("] ")[-1].strip()
@@ -140,16 +134,6 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
 
 def _one_line(text):
     return one_line(text) if isinstance(text, str) else text  # keras-hub also accepts tensors and bytes
-
-
-def _skipped_by_trainer(sentences: list[str]) -> dict:
-    """Return the trainer's options for learning what it would otherwise skip."""
-    names, own = (
-        [text for text in texts if any(text in sentence for sentence in sentences)]
-        for texts in (SPECIAL_NAMES, TRAINERS_OWN)
-    )
-    options = {"required_chars": "".join(sorted(set("".join(names)))), "user_defined_symbols": own}
-    return {name: value for name, value in options.items() if value}
 
 
 def _nfkc(sentences: list[str]) -> list[str]:

@@ -86,10 +86,12 @@ class DirectionScores(keras.callbacks.Callback):
             )
             for source, target in directions
         }
+        for (source, target), score in self.scores.items():
+            score.options |= {"source_language": source, "target_language": target}
 
     def on_epoch_end(self, epoch, logs=None):
         start = time.perf_counter()
-        found = {pair: score.bleu(self.model.between(*pair)) for pair, score in self.scores.items()}
+        found = {pair: score.bleu(self.model) for pair, score in self.scores.items()}
         logs |= {f"val_bleu_{source}_{target}": bleu for (source, target), bleu in found.items()}
         translating = [bleu for (source, target), bleu in found.items() if source != target]
         logs["val_bleu"] = sum(translating) / len(translating)
@@ -97,7 +99,4 @@ class DirectionScores(keras.callbacks.Callback):
 
     def low_scores(self, translator) -> dict[str, float]:
         """Return `TranslationScore.low_score` by direction."""
-        return {
-            direction_key(*pair): score.low_score(translator.between(*pair))
-            for pair, score in self.scores.items()
-        }
+        return {direction_key(*pair): score.low_score(translator) for pair, score in self.scores.items()}

@@ -1,6 +1,5 @@
 """Beam search against brute force, step-by-step argmax and a search in plain Python."""
 
-import dataclasses
 import itertools
 import math
 
@@ -12,8 +11,6 @@ from keras import ops, tree
 from kzoo.decoding import GNMT, BeamSearch, Exponent, SearchSettings, batched_search
 from kzoo.decoding.batched_search import BatchedSearch, batches_by_length, padded_source
 from kzoo.decoding.beam_search import top_k
-from kzoo.decoding.search_settings import as_penalty
-from kzoo.errors import UserError
 from kzoo.models import TransformerBackbone
 from kzoo.text.tokenizers import END, PAD, START, UNKNOWN
 
@@ -302,17 +299,5 @@ def test_length_penalties():
     assert Exponent(1.0)(7) == 7
     np.testing.assert_allclose(GNMT(0.6)(7), 2**0.6)
     assert (Exponent(), GNMT()) == (Exponent(1.0), GNMT(0.6))
-    np.testing.assert_allclose(as_penalty(2)(7), 7**2)  # a number is an exponent of the length
-    assert as_penalty(math.sqrt)(49) == 7
-
-
-def test_a_length_penalty_without_a_hash_is_refused():
-    """A search is compiled once for each."""
-
-    @dataclasses.dataclass
-    class Root:
-        def __call__(self, length):
-            return length**0.5
-
-    with pytest.raises(UserError, match=r"length_penalty .*Root\(\) cannot be hashed: make it a"):
-        as_penalty(Root())
+    assert SearchSettings(length_penalty=2).length_penalty(7) == 7**2  # a number is an exponent of the length
+    assert SearchSettings(length_penalty=math.sqrt).length_penalty(49) == 7

@@ -104,13 +104,6 @@ def test_a_sentence_in_two_languages_is_drawn(tmp_path):
     assert written[-1] == "attention"
 
 
-def test_characters_that_no_font_has_are_named_once(tmp_path):
-    attention = {"x": (["\U0001f9ff\U00016a40", "\U00016a41"], np.full((2, 2), 0.5))}
-    with pytest.warns(UserWarning, match="no installed font can draw .* Noto Sans") as warned:
-        plot_bridge(attention, tmp_path / "bridge.png")
-    assert len(warned) == 1
-
-
 def test_installed_noto_fonts_draw_other_scripts(monkeypatch):
     installed = [SimpleNamespace(name=name) for name in ("Noto Sans Thai", "Arial", "Noto Sans Thai")]
     monkeypatch.setattr(figures.fontManager, "ttflist", installed)

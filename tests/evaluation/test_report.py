@@ -7,7 +7,6 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from message_of import message_of
 from PIL import Image
 from sacrebleu import sentence_chrf
 
@@ -145,9 +144,3 @@ def test_both_sides_are_compared_in_the_same_units(tmp_path):
     assert found[0].difference == pytest.approx(1 - 2 / 3)
     write_report(tmp_path / "report.html", "de", ("a", "b"), found)
     assert Text((tmp_path / "report.html").read_text("utf-8")).marked == ["ein"]
-
-
-def test_bad_input_is_named(tmp_path):
-    assert "2 and 3 translations" in message_of(cases, SOURCES, REFERENCES, FIRST[:2], SECOND)
-    assert "no sentences" in message_of(write_report, tmp_path / "report.html", "t", ("a", "b"), [])
-    assert not (tmp_path / "report.html").exists()

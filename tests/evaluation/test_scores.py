@@ -115,13 +115,13 @@ class Copier:
 
 
 def test_evaluate_searches_as_it_is_told_or_else_as_the_translator_does():
-    copier, whole = Copier(), {"split_sentences": False}
-    evaluate(copier, open_corpus("scenes"), ["val"], "en", "de", 3, 0.6, truncate=True, progress=print)
+    copier = Copier()
+    whole = {"split_sentences": False, "source_language": "en", "target_language": "de"}
     told = {"beam_size": 3, "length_penalty": 0.6, "truncate": True, "progress": print}
+    evaluate(copier, open_corpus("scenes"), ["val"], "en", "de", **told)
     assert copier.options == told | whole
     scores, _ = evaluate(copier, open_corpus("scenes"), ["val"], "en", "de")
-    told = {"beam_size": None, "length_penalty": None, "truncate": False, "progress": None}
-    assert copier.options == told | whole
+    assert copier.options == whole
     assert [s.split for s in scores] == ["val"]
 
 

@@ -15,7 +15,7 @@ from PIL import Image
 from kzoo.decoding import SearchSettings
 from kzoo.errors import UserError
 from kzoo.export import graph_search
-from kzoo.models import Translator
+from kzoo.models import TransformerBackbone, Translator
 from kzoo.models.images import read_picture
 from kzoo.presets import attention_bridge_m2m_tiny, glyph_zh_en_tiny, image_text_tiny, pope_tiny
 from kzoo.serve import Served
@@ -168,6 +168,7 @@ def check_translations(answer, best, translator_n_best):
 def test_a_transformer_translates_text(ask, tmp_path, monkeypatch):
     """Of any bytes, and of sentences of several padded lengths in one batch."""
     monkeypatch.setattr(graph_search, "ROWS", (1, 4))
+    monkeypatch.setattr(graph_search, "LENGTHS", (8, 16))
     keras.utils.set_random_seed(1)
     translator = pope_tiny(subwords(), **{**TRANSFORMER, "max_length": 24})
     # The beam is given.
@@ -381,12 +382,12 @@ def test_several_languages_in_one_batch(ask, tmp_path):
         ("embed", {"text": ENGLISH, "language": source}),
     )
     expected = [
-        translator.n_best([text], s, t, 2, beam_size=2)[0]
+        translator.n_best([text], 2, source_language=s, target_language=t, beam_size=2)[0]
         for text, s, t in zip(ENGLISH, source, target, strict=True)
     ]
     check_translations(several, best, expected)
     begun = [
-        translator.n_best([text], s, t, 2, beam_size=2, prefixes=[prefix])[0]
+        translator.n_best([text], 2, source_language=s, target_language=t, beam_size=2, prefixes=[prefix])[0]
         for text, s, t, prefix in zip(ENGLISH, source, target, prefixes, strict=True)
     ]
     check_translations(prefixed, {name: [v[0] for v in values] for name, values in prefixed.items()}, begun)
@@ -397,12 +398,18 @@ def test_several_languages_in_one_batch(ask, tmp_path):
     np.testing.assert_allclose(embedded["embedding"], vectors, atol=1e-5)
 
 
-def test_outputs_end_where_those_of_translate_do():
+def test_outputs_end_where_those_of_translate_do(monkeypatch):
+    monkeypatch.setattr(TransformerBackbone, "xla_backends", ("tensorflow", "jax"))
     backbone = pope_tiny(subwords(), **{**TRANSFORMER, "max_length": 64}).backbone
     limits = TextSearch(GraphWeights(backbone), SearchSettings()).limits
     assert limits == {16: 32, 24: 44, 32: 56, 48: 64, 64: 64}
     limits = TextSearch(GraphWeights(backbone), SearchSettings(max_length=9)).limits
     assert set(limits.values()) == {9}
+
+
+def test_a_graph_without_xla_has_few_searches():
+    assert graph_search.padded_lengths(256, xla=False) == [24, 64, 256]
+    assert graph_search.padded_lengths(50, xla=False) == [24, 50]
 
 
 @pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method")

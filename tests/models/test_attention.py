@@ -204,7 +204,8 @@ def test_with_a_picture():
 def test_a_multilingual_translator_names_the_rows_of_m(bridge):
     backbone = larger(AttentionBridgeBackbone([12, 12], bridge=bridge, **BRIDGE))
     translator = MultilingualTranslator(backbone, {"en": CHARACTERS, "de": OTHERS})
-    attended, target, weights = translator.attention("abdc", "en", "de", "po")
+    languages = {"source_language": "en", "target_language": "de"}
+    attended, target, weights = translator.attention("abdc", "po", **languages)
     assert attended == (["1", "2", "3"] if bridge else ["a", "b", "d", "c", "</s>"])
     assert target == ["p", "o", "</s>"]
     assert weights.shape == (1, 1, 3, len(attended))
@@ -217,12 +218,11 @@ def test_a_multilingual_translator_names_the_rows_of_m(bridge):
         }
     )
     np.testing.assert_allclose(weights[0], ops.convert_to_numpy(expected)[0], atol=1e-5)
-    np.testing.assert_array_equal(translator.between("en", "de").attention("abdc", "po")[2], weights)
-    _, target, _ = translator.attention("abdc", "en", "de")
+    _, target, _ = translator.attention("abdc", **languages)
     translation = "".join(target[:-1]).replace("<unk>", "\ufffd")
     assert translation == translator.translate(["abdc"], "en", "de")[0]
     with pytest.raises(UserError, match="no language 'dd'"):
-        translator.attention("abdc", "en", "dd", "po")
+        translator.attention("abdc", "po", source_language="en", target_language="dd")
 
 
 def test_half_precision_gives_float32():

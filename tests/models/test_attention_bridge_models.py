@@ -182,7 +182,7 @@ def test_other_encoders(encoder):
         ({"sizes": []}, "vocabulary_sizes"),
         ({"encoder": "lstm", "width": 9}, "must be even"),
         ({"encoder": "gru", "width": 9}, "must be even"),
-        ({"encoder": "transformer", "width": 12}, "8 heads"),
+        ({"encoder": "transformer", "width": 12}, "num_heads=8"),
         ({"num_decoder_layers": 0}, "num_decoder_layers"),
         ({"max_length": 0}, "max_length"),
         ({"dropout": 1.0}, "dropout"),

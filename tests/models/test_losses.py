@@ -227,3 +227,10 @@ def test_weights_count_as_in_keras():
     )
     assert loss == pytest.approx(expected, rel=1e-6)
     assert abs(loss - unweighted) > 1e-4
+
+
+@pytest.mark.parametrize("label", [-1, 9])
+def test_a_label_outside_the_vocabulary_makes_the_loss_nan(label):
+    labels = np.array([[1, label], [2, 0]])
+    for loss in (LabelSmoothedCrossEntropy(), SentenceCrossEntropy(), ConsistentCrossEntropy()):
+        assert math.isnan(float(loss(labels, np.zeros((2, 2, 9), "float32"))))

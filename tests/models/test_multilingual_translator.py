@@ -98,9 +98,7 @@ def test_the_length_penalty_favours_short_or_long_translations(trained):
 def test_directions_differ_and_share_one_search(trained):
     found = {code: trained.translate(SENTENCES[:1], "en", code, beam_size=2)[0] for code in LANGUAGES}
     assert len(set(found.values())) == 3
-    one_way = trained.between("en", "fr")
-    assert one_way.translate(SENTENCES[:1], beam_size=2) == [found["fr"]]
-    best = one_way.n_best(SENTENCES[:1], n=2, beam_size=2)[0]
+    best = trained.n_best(SENTENCES[:1], 2, source_language="en", target_language="fr", beam_size=2)[0]
     assert best[0].text == found["fr"]
     assert best[0].score >= best[1].score
 
@@ -171,16 +169,16 @@ def test_bad_input_is_named(trained):
         (trained.translate, ["ger", "en"], {}, "'ger', only en, de, fr"),
         (trained.translate, ["en", "ger"], {}, "'ger', only en, de, fr"),
         (trained.embed, ["ger"], {}, "'ger', only en, de, fr"),
-        (trained.translate, ["DE", "en"], {}, "did you mean de"),
+        (trained.translate, ["DE", "en"], {}, "no language 'DE', only en, de, fr"),
         (trained.translate, [], {}, "source_language"),
         (trained.translate, ["en"], {}, "source_language"),
         (trained.embed, ["en"], {"pooling": "max"}, "flatten, mean"),
-        (trained.n_best, ["en", "de"], {"n": 6}, "6 best"),
+        (trained.n_best, [6], {"source_language": "en", "target_language": "de"}, "6 best"),
         (trained.translate, ["en", "de"], {"threads": 0}, "threads"),
         (trained.translate, ["en", "de"], {"length_penalty": np.inf}, "length_penalty"),
     ):
         assert name in message_of(call, SENTENCES, *arguments, **settings)
-    assert "'ger'" in message_of(trained.between, "en", "ger")
+    assert "'ger'" in message_of(trained.direction, "en", "ger")
     assert "sentence 2" in message_of(trained.translate, ["A man.", "man " * 70], "en", "de")
 
 

@@ -15,7 +15,7 @@ import pytest
 import kzoo
 from kzoo.errors import UserError, exits_on_errors
 from kzoo.hub import seal
-from kzoo.models import TransformerBackbone, Translator
+from kzoo.models import Translator
 from kzoo.presets import pope_tiny
 from kzoo.text import SubwordTokenizer, train_subwords
 
@@ -166,18 +166,6 @@ def test_what_it_names_does_not_steer_the_terminal(preset, character, capsys):
 def test_an_argument_of_a_newer_kzoo_is_one_line(preset):
     change(preset / "config.json", config={"flash": True})
     refused(preset, "preset cannot be built by this kzoo .*'flash'.*update")
-
-
-@pytest.mark.parametrize("name", ["width", "max_length", "num_layers", "source_vocabulary_size"])
-def test_a_size_beyond_the_weights_is_refused_at_once(preset, name, monkeypatch):
-    """Before anything is built, which for so many layers would never end."""
-    monkeypatch.setattr(TransformerBackbone, "__init__", lambda *_, **__: pytest.fail("built"))
-    change(preset / "config.json", config={name: 10**9})
-    refused(preset, f"its configuration has {name} 1000000000, but its weights allow at most")
-    change(preset / "config.json", config={name: 4, "position_options": {"first_order": 10**9}})
-    refused(preset, "its configuration has first_order 1000000000, but its weights allow at most")
-    change(preset / "config.json", config={"position_options": {}, "layers": [8] * 10_000})
-    refused(preset, "its configuration has layers 10000, but its weights allow at most")
 
 
 def test_nothing_in_the_package_reads_a_pickle():

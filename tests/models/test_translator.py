@@ -178,8 +178,8 @@ def test_several_sentences_in_one_give_a_warning(trained, recwarn):
 
 
 def test_a_translator_of_one_direction_takes_its_own_languages(trained):
-    expected = trained.translate(SENTENCES, 1)
-    assert trained.translate(SENTENCES, 1, source_language="en", target_language="de") == expected
+    expected = trained.translate(SENTENCES, beam_size=1)
+    assert trained.translate(SENTENCES, "en", "de", beam_size=1) == expected
     with pytest.raises(UserError, match="from en to de, not to 'fr'"):
         trained.translate(SENTENCES, target_language="fr")
 

@@ -25,6 +25,8 @@ from kzoo.serve import images as decoding
 from kzoo.serve.batching import Batcher, Busy
 from kzoo.serve.page import drawn_attention, fitting
 
+ENGLISH_FRENCH = {"source_language": "en", "target_language": "fr"}
+
 
 def get(address: str) -> dict:
     said = httpx.get(f"{address}/page/about").json()
@@ -99,8 +101,8 @@ def test_a_bridge(served):
     assert said["languages"] == ["en", "de", "fr"]
     assert said["attention"] == ["encoder_decoder", "bridge"]
     answer = post(address, text=TEXT, source_language="en", target_language="fr", n=2).json()
-    check_hypotheses(answer, translator.n_best([TEXT], "en", "fr", 2, beam_size=BEAM)[0])
-    rows, target, weights = translator.attention(TEXT, "en", "fr", answer["hypotheses"][0]["text"])
+    check_hypotheses(answer, translator.n_best([TEXT], 2, **ENGLISH_FRENCH, beam_size=BEAM)[0])
+    rows, target, weights = translator.attention(TEXT, answer["hypotheses"][0]["text"], **ENGLISH_FRENCH)
     words, heads = translator.bridge_attention(TEXT, "en")
     check_drawn(answer["attention"][0], "encoder_decoder", target, rows, weights)
     check_drawn(answer["attention"][1], "bridge", ["1", "2", "3"], words, heads[None, None])
@@ -335,7 +337,7 @@ def test_a_translation_is_answered_whatever_keeps_its_attention_from_being_drawn
     monkeypatch.setattr(Batcher, "run", failing)
     translator, address = served(bridge)
     answer = post(address, text=TEXT, source_language="en", target_language="fr").json()
-    check_hypotheses(answer, translator.n_best([TEXT], "en", "fr", 1, beam_size=BEAM)[0])
+    check_hypotheses(answer, translator.n_best([TEXT], 1, **ENGLISH_FRENCH, beam_size=BEAM)[0])
     assert [drawn["kind"] for drawn in answer["attention"]] == ["encoder_decoder", "bridge"]
     for drawn in answer["attention"]:
         assert drawn["note"].startswith(f"Not drawn: {reason}")

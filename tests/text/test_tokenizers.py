@@ -94,17 +94,6 @@ def test_a_stray_full_width_mark_does_not_change_what_other_text_becomes(sentenc
     assert tokenizer(["two\u00a0dogs"]) == tokenizer(["two dogs"])
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    ["a <s> b</s>", "<unk>", "<pad> or <s>", "▂▃▄▅▆▇█", "（真的？）\x1f", "（真的？）<s>▅"],
-)
-def test_what_sentencepiece_s_trainer_skips_is_learned(sentence):
-    """Its special tokens' names and characters that it uses itself, in text that has them nowhere else."""
-    tokenizer = SubwordTokenizer(train_subwords([sentence, "two dogs are running fast"] * 9, 45))
-    assert UNKNOWN not in tokenizer([sentence])[0]
-    assert tokenizer.detokenize(tokenizer([sentence])) == [sentence]
-
-
 def test_a_nul_is_named():
     assert "sentence 2" in message_of(train_subwords, ["two dogs", "a\0b"] * 9, 20)
 

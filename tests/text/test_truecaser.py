@@ -4,7 +4,6 @@ import re
 from collections import Counter, defaultdict
 
 import pytest
-from message_of import message_of
 
 from kzoo.scenes import scenes
 from kzoo.text import Truecaser, learn_forms, moses_tokens
@@ -64,8 +63,3 @@ def test_at_the_beginning_the_most_frequent_form_is_taken():
 def test_without_text_nothing_changes():
     assert learn_forms([]) == learn_forms(["", "One"]) == []
     assert Truecaser([])("The MAN .") == "The MAN ."
-
-
-@pytest.mark.parametrize("forms", [[[]], [[1]], [["a", None]]])
-def test_what_are_no_forms_is_refused(forms):
-    assert "lists of words" in message_of(Truecaser, forms)

@@ -30,16 +30,14 @@ def test_the_set_is_translated_as_told_and_scored_as_its_language(told):
 
 
 def test_low_scores_are_the_5th_percentile_of_each_direction():
-    def model(shift):
-        def n_best(texts, n, split_sentences, truncate=False):
-            assert (n, split_sentences) == (1, False)
-            return [[Hypothesis("", score - shift)] for score in np.linspace(-2, 0, 41)]
+    def n_best(texts, n, split_sentences, truncate=False, source_language="en", target_language="zh"):
+        assert (n, split_sentences) == (1, False)
+        shift = shifts[source_language, target_language]
+        return [[Hypothesis("", score - shift)] for score in np.linspace(-2, 0, 41)]
 
-        return SimpleNamespace(n_best=n_best, languages=["en", "zh"])
-
+    shifts = {("en", "zh"): 0, ("en", "de"): 0, ("de", "en"): 1}
+    translator = SimpleNamespace(n_best=n_best, languages=["en", "zh"])
     one = TranslationScore(SOURCE, TARGET, "zh")
-    assert one.low_scores(model(0)) == {"en-zh": pytest.approx(-1.9)}
-    shifts = {("en", "de"): 0, ("de", "en"): 1}
-    several = DirectionScores({"en": SOURCE, "de": TARGET}, [*shifts])
-    translator = SimpleNamespace(between=lambda *pair: model(shifts[pair]))
+    assert one.low_scores(translator) == {"en-zh": pytest.approx(-1.9)}
+    several = DirectionScores({"en": SOURCE, "de": TARGET}, [("en", "de"), ("de", "en")])
     assert several.low_scores(translator) == pytest.approx({"en-de": -1.9, "de-en": -2.9})

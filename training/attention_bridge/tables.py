@@ -31,14 +31,14 @@ from kzoo.evaluation.directions import (
     direction_table,
     evaluate_directions,
     plot_directions,
-    plot_systems,
     write_directions,
 )
+from kzoo.evaluation.figures import COLOURS, picture
 from kzoo.evaluation.markdown import markdown_table
 from kzoo.files import write_json
 from kzoo.presets import load
 from kzoo.presets.attention_bridge import BASE, TINY
-from kzoo.training import Recipe, make_recipe, read_recipe
+from kzoo.training import Recipe, make_recipe
 from kzoo.training.corpus import recipe_directions
 from training.attention_bridge.glove import GloVe, bag_of_vectors, co_occurrences, glove_examples
 from training.attention_bridge.senteval import (
@@ -58,6 +58,7 @@ from training.paper_tables import (
     results_in,
     scored_once,
     show_markdown,
+    table_recipe,
 )
 
 LANGUAGES = ("en", "de", "fr", "cs")
@@ -169,6 +170,26 @@ def figure1(size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, overrides: O
     show_markdown(f"{beside_the_paper(recipe)}\n\n{markdown_table(('direction', *bars), rows)}", path)
 
 
+def plot_systems(systems: dict[str, dict[tuple[str, str], float]], path: Path, lowercased: bool = False):
+    """Draw BLEU of several systems as bars, side by side for each direction.
+
+    Args:
+        systems: BLEU of each (source, target) direction, by the system's name.
+        path: PNG, SVG or PDF file.
+        lowercased: whether BLEU is that of lowercased text, for the label.
+    """
+    directions = list(dict.fromkeys(direction for bleu in systems.values() for direction in bleu))
+    width = 0.8 / len(systems)
+    with picture(path, size=(max(0.55 * len(directions) + 1.0, 4.0), 3.2)) as figure:
+        axes = figure.subplots()
+        for number, (name, bleu) in enumerate(systems.items()):
+            places = [directions.index(direction) + (number + 0.5) * width - 0.4 for direction in bleu]
+            axes.bar(places, list(bleu.values()), width, label=name, color=COLOURS[number % len(COLOURS)])
+        axes.set_xticks(range(len(directions)), [f"{source}–{target}" for source, target in directions])
+        axes.set_ylabel("BLEU, lowercased" if lowercased else "BLEU, cased")
+        figure.legend(loc="outside upper left", ncols=len(systems))
+
+
 @app.command()
 def table2(
     size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, seeds: Seeds = 5, overrides: Overrides = None
@@ -224,7 +245,7 @@ def table3(
 def whole_recipe(size: str, seed: int, overrides: list[str] | None, fixed: tuple[str, ...] = FIXED) -> Recipe:
     """Return the recipe of the many-to-many model with monolingual pairs."""
     name = f"attention_bridge_m2m{'' if size == 'base' else '_' + size}"
-    recipe = read_recipe(name, overrides or [], fixed)
+    recipe = table_recipe(name, overrides or [], fixed)
     return dataclasses.replace(recipe, seed=seed)
 
 
