@@ -13,7 +13,7 @@ FORMAT = 1
 METADATA_FILE = "metadata.json"  # as keras-hub names it
 NOTES = ("README.md", "scores.json")  # for people; written after the preset
 SHA256 = re.compile(r"[0-9a-f]{64}")
-# Arguments of backbones that may differ from those of training.
+# Arguments of a backbone that may differ from those it was trained with.
 OVERRIDES = ("dropout", "dtype", "max_length", "penalty_weight")
 
 
@@ -49,7 +49,7 @@ def read_listing(folder: str | os.PathLike, source: str | None = None) -> dict[s
     metadata = read_object(_inside(Path(folder), METADATA_FILE, source))
     number = metadata.get("kzoo_format", FORMAT)
     if type(number) is not int or number < 1:
-        raise UserError(f"preset {name}: {METADATA_FILE} has kzoo_format {number!r}, not a number from 1")
+        raise UserError(f"preset {name}: {METADATA_FILE} has kzoo_format {number!r}, not 1 or more")
     if number > FORMAT:
         raise UserError(f"preset {name} has format {number}, but this kzoo reads up to {FORMAT}: update kzoo")
     files = metadata.get("files")
@@ -61,7 +61,7 @@ def read_listing(folder: str | os.PathLike, source: str | None = None) -> dict[s
     for file, expected in files.items():
         check_name(file, f"preset {name}: {METADATA_FILE}")
         if not isinstance(expected, str) or not SHA256.fullmatch(expected):
-            raise UserError(f"preset {name}: {METADATA_FILE} has no SHA-256 of {file}, but {expected!r:.80}")
+            raise UserError(f"preset {name}: the SHA-256 of {file} in {METADATA_FILE} is {expected!r:.80}")
     return files
 
 
@@ -102,24 +102,22 @@ def check_files(folder: str | os.PathLike, listing: dict[str, str], source: str 
 
 
 def check_overrides(preset: str | os.PathLike, configuration: dict, overrides: Iterable[str]):
-    """Refuse to override an argument of a preset's backbone that its weights depend on.
+    """Refuse overrides of arguments that a preset's weights depend on.
 
     Args:
         preset: its name in errors.
-        configuration: the saved arguments.
+        configuration: the saved arguments of its backbone.
         overrides: names of the arguments to override.
 
     Raises:
-        UserError: one of them must not differ.
+        UserError: one of them is unknown or cannot be overridden.
     """
     may_differ = [name for name in OVERRIDES if name in configuration]
     for name in overrides:
         if name not in configuration:
             raise UserError(f"preset {preset} has no argument {name!r}; {nearest(name, may_differ)}")
         if name not in may_differ:
-            raise UserError(
-                f"preset {preset} cannot change its {name}: only {', '.join(may_differ)} may differ"
-            )
+            raise UserError(f"preset {preset}: {name} cannot be overridden, only {', '.join(may_differ)}")
 
 
 def preset_files(folder: str | os.PathLike) -> dict[str, Path]:

@@ -305,7 +305,7 @@ def test_a_changed_file_is_found_before_another_is_parsed(preset):
         ({"kzoo_format": True}, ["kzoo_format True"]),
         ({"files": None}, ["lists no checksums", "save_to_preset"]),
         ({"files": {}}, ["lists no checksums"]),
-        ({"files": {"config.json": 7}}, ["no SHA-256 of config.json, but 7"]),
+        ({"files": {"config.json": 7}}, ["the SHA-256 of config.json in metadata.json is 7"]),
         ({"files": {"config.json": "0" * 64}}, ["lists no"]),
         ({"files": {"../outside": "0" * 64}}, ["'../outside'", "not inside"]),
         ({"files": {"/etc/hostname": "0" * 64}}, ["'/etc/hostname'", "not inside"]),

@@ -159,7 +159,7 @@ def test_the_preset_s_own_folder_is_refused(recipe, preset, tmp_path):
         ),
         (
             {"model": {"num_layers": 1}},
-            r"preset cannot change its num_layers: only dropout, dtype, max_length may differ",
+            r"preset: num_layers cannot be overridden, only dropout, dtype, max_length",
         ),
         ({"model": {"dropuot": 0.1}}, "preset has no argument 'dropuot'; did you mean dropout"),
         ({"preset": "runs/none"}, "no preset 'runs/none'; .*pope_tiny"),
