@@ -1,7 +1,6 @@
 """Files and folders that are written whole or not at all."""
 
 import contextlib
-import glob
 import hashlib
 import json
 import os
@@ -17,6 +16,7 @@ from filelock import FileLock, Timeout
 from kzoo.errors import UserError
 
 WINDOWS = os.name == "nt"
+DAY = 24 * 60 * 60  # seconds
 
 
 def cache_folder() -> Path:
@@ -123,7 +123,7 @@ def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
             for part in (*unfinished.rglob("*"), unfinished):
                 if not part.is_symlink():
                     to_disk(part)
-            earlier = unfinished.with_name(unfinished.name + EARLIER)
+            earlier = path.with_name(_hidden(path.name))
             _keep_mode(path, unfinished)
             if path.exists():
                 os.rename(path, earlier)
@@ -136,54 +136,37 @@ def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
 def unfinished_folder(path: Path) -> Iterator[Path]:
     """Yield an empty folder beside `path`, to fill and rename. It is removed if the block does not rename it.
 
-    It is locked while the block and this process run: unlocked folders are left by killed processes, and
-    removed. Missing folders are created.
+    Missing folders are created. Folders that killed processes left are removed after a day.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    _remove_abandoned(path)
+    for left in _hidden_in(path.parent, re.escape(path.name)):
+        if time.time() - left.stat().st_mtime > DAY:
+            shutil.rmtree(left, ignore_errors=True)
     unfinished = path.with_name(_hidden(path.name))
     unfinished.mkdir()
     try:
-        with held(unfinished):
-            yield unfinished
+        yield unfinished
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def _remove_abandoned(path: Path):
-    """Remove folders that `unfinished_folder` left in killed processes."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
-        found = HIDDEN.fullmatch(left.name)
-        if not found or found["name"] != path.name or found["earlier"] or not left.is_dir():
-            continue
-        with contextlib.suppress(OSError):  # of another process, or just moved
-            # A younger folder may not be locked yet.
-            if time.time() - left.stat().st_mtime > 60:
-                with held(left) as mine:
-                    if mine:
-                        shutil.rmtree(left)
-
-
 @contextlib.contextmanager
-def held(path: Path) -> Iterator[bool | None]:
-    """Lock a file or folder, by a file `.lock` beside it, while the block and this process run.
+def held(path: Path) -> Iterator[None]:
+    """Lock a file, by a file `.lock` beside it, while the block and this process run.
 
-    Yields `True`; `False` if another process has locked it; `None` if the file system has no locks.
+    Raises:
+        UserError: another process has locked it.
     """
-    lock, mine = FileLock(f"{path}.lock", timeout=0), None
-    with contextlib.suppress(OSError):
-        try:
-            lock.acquire()
-            mine = True
-        except Timeout:
-            mine = False
+    lock = FileLock(f"{path}.lock", timeout=0)
     try:
-        yield mine
+        lock.acquire()
+    except Timeout:
+        raise UserError(f"{path}: another process is writing it") from None
+    try:
+        yield
     finally:
-        if mine:
-            with contextlib.suppress(OSError):  # on Windows, releasing the lock removes the file
-                os.unlink(lock.lock_file)
-            lock.release()
+        lock.release()
+        Path(lock.lock_file).unlink(missing_ok=True)
 
 
 def check_space(folder: Path, size: int):
@@ -213,19 +196,11 @@ def remove_folder(path: Path):
 def remove_unfinished(folder: Path):
     """Remove what `whole_file`, `whole_folder` and `remove_folder` left in a folder when they were killed.
 
-    A folder that was to be replaced, and has no successor, gets its name back.
-
     Args:
         folder: the folder; it need not exist.
     """
-    for path in list(folder.glob(".*")):
-        found = HIDDEN.fullmatch(path.name)
-        if not found:
-            continue
-        whole = path.with_name(found["name"])
-        if found["earlier"] and not whole.exists():
-            os.rename(path, whole)
-        elif path.is_dir():
+    for path in _hidden_in(folder):
+        if path.is_dir():
             shutil.rmtree(path)
         else:
             path.unlink()
@@ -259,8 +234,10 @@ def _hidden(name: str) -> str:
     return f".{name}.kzoo-{secrets.token_hex(4)}"
 
 
-EARLIER = ".earlier"
-HIDDEN = re.compile(rf"\.(?P<name>.+)\.kzoo-[0-9a-f]{{8}}((?P<earlier>{re.escape(EARLIER)})|\.lock)?")
+def _hidden_in(folder: Path, name: str = ".+") -> list[Path]:
+    """Return the paths in a folder that `_hidden` named for files or folders of this name, a pattern."""
+    pattern = re.compile(rf"\.{name}\.kzoo-[0-9a-f]{{8}}")
+    return [path for path in folder.glob(".*") if pattern.fullmatch(path.name)]
 
 
 def to_disk(path: Path):
@@ -293,10 +270,9 @@ def writing(path: str | os.PathLike):
     """Raise a `UserError` that says in one line why a file or folder cannot be written."""
     try:
         yield
-    except (OSError, RuntimeError, ValueError) as error:
-        # h5py reports a full disk as a RuntimeError when it closes a file; a name with a NUL is a ValueError.
-        known = "errno =" if isinstance(error, RuntimeError) else "embedded null"
-        if not isinstance(error, OSError) and known not in str(error):
+    except (OSError, RuntimeError) as error:
+        # h5py reports a full disk as a RuntimeError when it closes a file.
+        if not isinstance(error, OSError) and "errno =" not in str(error):
             raise
         reason = (getattr(error, "strerror", None) or str(error)).splitlines()[0]
         raise UserError(f"{path}: cannot be written ({reason})") from None

@@ -12,8 +12,9 @@ import typer
 from kzoo.errors import UserError
 from kzoo.files import whole_file, write_json
 from kzoo.presets import load
-from kzoo.training import Recipe, train
-from kzoo.training.run_folder import keep_results
+from kzoo.training import Recipe, read_recipe, train
+from kzoo.training.recipe import make_recipe
+from kzoo.training.run_folder import holds_this_run
 
 Size = Annotated[Literal["tiny", "base"], typer.Option()]
 Runs = Annotated[Path, typer.Option(help="Folder of the runs.")]
@@ -22,6 +23,23 @@ Runs = Annotated[Path, typer.Option(help="Folder of the runs.")]
 def paper_numbers(script: str) -> dict:
     """Return the paper's numbers, `paper.toml` beside the script."""
     return tomllib.loads(Path(script).with_name("paper.toml").read_text("utf-8"))
+
+
+def table_recipe(name: str, overrides: list[str], fixed: tuple[str, ...]) -> Recipe:
+    """Return one of the zoo's recipes with overrides.
+
+    Raises:
+        UserError: as `read_recipe`; or an override changes one of the keys `fixed`, such as `"model.bridge"`.
+    """
+    recipe, plain = read_recipe(name, overrides), read_recipe(name)
+    for key in fixed:
+        first, _, inner = key.partition(".")
+        values = [getattr(one, first) for one in (recipe, plain)]
+        if inner:
+            values = [value.get(inner) for value in values]
+        if values[0] != values[1]:
+            raise UserError(f"{key} is set by this script and cannot be overridden; see --help")
+    return recipe
 
 
 def scored_once(recipe: Recipe, folder: Path, score: Callable[[Any, Path], None]) -> Any:
@@ -44,6 +62,23 @@ def scored_once(recipe: Recipe, folder: Path, score: Callable[[Any, Path], None]
         train(recipe, folder)
         score(load(folder), path)
     return results_in(path)["scores"]
+
+
+def keep_results(path: Path, recipe: Recipe) -> bool:
+    """Return whether a file has results of this recipe; remove the file if the run can resume beyond them.
+
+    Args:
+        path: JSON file in the run's folder, with the recipe of its results as `"recipe"`; it may be missing.
+        recipe: the recipe.
+
+    Raises:
+        UserError: the file's recipe is not valid, or the run cannot resume with this recipe; the file stays.
+    """
+    kept = path.exists() and make_recipe(json.loads(path.read_text("utf-8"))["recipe"], str(path)) == recipe
+    if not kept:
+        holds_this_run(path.parent, recipe)
+        path.unlink(missing_ok=True)
+    return kept
 
 
 def recipe_search(recipe: Recipe) -> dict:

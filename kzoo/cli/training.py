@@ -33,20 +33,16 @@ def train(
     """Train a recipe's model, or resume a stopped run."""
     from kzoo.training.corpus import check_own_files
     from kzoo.training.recipe import read_recipe
-    from kzoo.training.signals import nothing_to_save
 
     values = read_recipe(recipe, overrides or [])
-    with nothing_to_save():
-        check_own_files(values)
-        import_keras()
-        from kzoo.training.distribution import names_processes, open_strategy
+    check_own_files(values)
+    import_keras()
+    from kzoo.training.distribution import names_processes, open_strategy
 
-        if not names_processes():  # which started devices could not join
-            start_devices()
-
+    if not names_processes():  # which started devices could not join
+        start_devices()
     opened = open_strategy(strategy)
-    with nothing_to_save(opened.workers):
-        from kzoo.training.run import train as train_recipe
+    from kzoo.training.run import train as train_recipe
 
     folder = output or Path("runs") / recipe.stem
     train_recipe(values, folder, strategy=opened)

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import io
 import os
 import shutil
 import sys
@@ -156,7 +157,7 @@ def growing_file(path: Path, made_of: str) -> Iterator[BinaryIO]:
     Raises:
         UserError: another process is writing it.
     """
-    from kzoo.data.text_files import packing_of
+    from kzoo.data.text_files import PACKED
 
     if path.exists() and not path.is_file():
         with open(path, "wb") as file:
@@ -164,15 +165,13 @@ def growing_file(path: Path, made_of: str) -> Iterator[BinaryIO]:
         return
     path = path.resolve()
     part = path.with_name(f"{path.name}.{hashlib.sha256(made_of.encode()).hexdigest()[:8]}.part")
-    with held(part) as mine, open(part, "a+b") as file:
-        if mine is False:
-            raise UserError(f"{part}: another process is writing it")
+    with held(part), open(part, "a+b") as file:
         try:
             yield file
             file.flush()
             with whole_file(path) as whole:
-                if packing := packing_of(path):
-                    with open(part, "rb") as text, packing(whole, "wb") as packed:
+                if packing := PACKED.get(path.suffix.lower()):
+                    with open(part, "rb") as text, packing.open(whole, "wb") as packed:
                         shutil.copyfileobj(text, packed)
                     part.unlink()
                 else:
@@ -207,7 +206,7 @@ def _done(written: BinaryIO, n_best: int) -> int:
 def _sentences(text: list[str] | None, file: Path | None) -> list[str]:
     """Return the sentences of a file, of the arguments, or else of standard input."""
     from kzoo.data.own_files import is_table
-    from kzoo.data.text_files import as_utf8, decode_lines, plain_lines, read_lines
+    from kzoo.data.text_files import decode_lines, plain_lines, read_lines
 
     if file is not None:
         one_column = f"give one column, as cut -f1 {file} writes it"
@@ -218,9 +217,9 @@ def _sentences(text: list[str] | None, file: Path | None) -> list[str]:
         if len(text) == 1 and os.path.isfile(text[0]):  # Path.is_file fails for long sentences
             print(f"{text[0]} is translated as a sentence; --input translates the file", file=sys.stderr)
         arguments = "".join(f"{line}\n" for line in text)
-        return decode_lines(arguments.encode("utf-8", "surrogateescape"), "the arguments")
+        return list(decode_lines(io.BytesIO(arguments.encode("utf-8", "surrogateescape")), "the arguments"))
     name = "standard input"
-    lines = decode_lines(b"".join(as_utf8([sys.stdin.buffer.read()], name)), name)
+    lines = decode_lines(io.BytesIO(sys.stdin.buffer.read()), name)
     return list(plain_lines(lines, name, "give one column, as cut -f1 writes it"))
 
 

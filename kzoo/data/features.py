@@ -3,7 +3,6 @@
 `NAME.npy` has one row per picture; `NAME.json` has the pictures' names and the extractor.
 """
 
-import glob
 import hashlib
 import json
 import os
@@ -15,9 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from kzoo.errors import UserError
-from kzoo.files import held, to_disk, whole_file, writing
-
-KEY = 16  # characters that identify an extraction
+from kzoo.files import check_writable, write_json, writing
 
 
 @dataclass(frozen=True)
@@ -30,9 +27,6 @@ class Extractor:
         weights: SHA-256 of the network's weights, or "random".
         seed: seed of random weights, else `None`.
         corrupt: features of unreadable pictures: "mean", the mean of the others; "" if all are readable.
-
-    Raises:
-        UserError: a name has a slash. Presets store these names, and must not store paths.
     """
 
     model: str
@@ -41,22 +35,10 @@ class Extractor:
     seed: int | None = None
     corrupt: str = ""
 
-    def __post_init__(self):
-        for name in (self.model, self.layer, self.weights):
-            if "/" in name or "\\" in name:
-                raise UserError(f"the extractor's name {name!r} has a slash: presets store no paths")
-
     def __str__(self) -> str:
-        weights = (
-            f"random weights of seed {self.seed}"
-            if self.weights == "random"
-            else f"weights {self.weights[:12]}"
-        )
+        random = self.weights == "random"
+        weights = f"random weights of seed {self.seed}" if random else f"weights {self.weights[:12]}"
         return f"{self.model} {self.layer} ({weights})"
-
-    def fits(self, other: "Extractor") -> bool:
-        """Return whether features of both are interchangeable, except those of corrupt pictures."""
-        return replace(self, corrupt="") == replace(other, corrupt="")
 
 
 @dataclass(frozen=True)
@@ -106,14 +88,8 @@ class FeatureFile(Sequence):
         Raises:
             UserError: another extractor computed these features.
         """
-        try:
-            wanted = Extractor(**extractor)
-        except TypeError:
-            raise UserError(
-                f"{self.path}: the model reads features of {extractor!r:.120}, which this kzoo does not "
-                "know: update kzoo"
-            ) from None
-        if not self.extractor.fits(wanted):
+        wanted = Extractor(**extractor)
+        if replace(self.extractor, corrupt=wanted.corrupt) != wanted:
             raise UserError(
                 f"{self.path}: these are features of {self.extractor}, the model reads those of {wanted}: "
                 "extract them again with the model's network"
@@ -135,14 +111,18 @@ def open_features(path: str | os.PathLike, names: Iterable[str] | None = None) -
             pictures; or a requested picture is missing.
     """
     path = Path(path)
-    array, description = _read_array(path), _description(path)
-    known, found = description["names"], description["extractor"]
+    array, beside = _read_array(path), path.with_suffix(".json")
+    try:
+        read = json.loads(beside.read_text(encoding="utf-8"))
+        known, extractor = tuple(read["names"]), Extractor(**read["extractor"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UserError(f"{beside}: does not name the pictures and the extractor; extract again") from None
     if len(array) != len(known):
         raise UserError(
-            f"{path}: has features of {len(array)} pictures, {path.with_suffix('.json').name} beside it "
-            f"names {len(known)}: they are of different extractions; extract again"
+            f"{path}: has features of {len(array)} pictures, {beside.name} beside it names {len(known)}: "
+            "they are of different extractions; extract again"
         )
-    return FeatureFile(array, known, found, _order(path, known, names))
+    return FeatureFile(array, known, extractor, _order(path, known, names))
 
 
 def _read_array(path: Path) -> np.ndarray:
@@ -157,21 +137,6 @@ def _read_array(path: Path) -> np.ndarray:
             f"{path}: is cut short or not an array of features, (N, D) or (N, R, D) of floats; extract again"
         )
     return array
-
-
-def _description(path: Path) -> dict:
-    beside = path.with_suffix(".json")
-    if not beside.is_file():
-        raise UserError(
-            f"{path}: {beside.name} beside it, which names its pictures, is missing; extract again"
-        )
-    try:
-        read = json.loads(beside.read_text(encoding="utf-8"))
-        return {"names": tuple(read["names"]), "extractor": Extractor(**read["extractor"])}
-    except UserError as error:
-        raise UserError(f"{beside}: {error}") from None
-    except (ValueError, KeyError, TypeError):
-        raise UserError(f"{beside}: does not name the pictures and the extractor; extract again") from None
 
 
 def _order(path: Path, known: tuple[str, ...], names: Iterable[str] | None) -> np.ndarray:
@@ -194,65 +159,57 @@ def write_features(
     arrays: Callable[[list[str]], Iterable[np.ndarray]],
     names: Iterable[str],
     extractor: Extractor,
-    complete: Callable[[np.ndarray], None] | None = None,
 ) -> FeatureFile:
     """Compute the features of pictures batch by batch and write them.
 
-    An interrupted extraction resumes when called again with the same names and extractor. The treatment of
-    corrupt pictures may change in between, so that `complete` may get rows from both treatments. A complete
-    extraction is not repeated. Other features at that path are replaced at the end.
+    An interrupted extraction resumes when called again with the same names and extractor, whose treatment of
+    corrupt pictures may change in between. A complete extraction is not repeated. Other features at that path
+    are replaced at the end.
 
     Args:
         path: the `.npy` file.
         arrays: function of the remaining names; yields their features in this order, in batches `(b, D_img)`
-            or `(b, R, D_img)`.
+            or `(b, R, D_img)`; NaN for pictures that cannot be read.
         names: the pictures, in the order of the rows.
         extractor: the extractor of the features.
-        complete: function that changes the whole array in place, before the file gets its name.
 
     Returns:
         The features.
 
     Raises:
-        UserError: a name occurs twice; batches have different shapes, or more or fewer rows than names; the
-            file cannot be written, or another process is writing it.
+        UserError: a name occurs twice; pictures without features, unless the extractor replaces them; or the
+            file cannot be written.
     """
     path, names = Path(path), tuple(names)
     check_features_path(path, names)
-    description = {"names": list(names), "extractor": asdict(extractor)}
     if _is_complete(path, names, extractor):
         return open_features(path)
+    part = _unfinished(path, names, extractor)
+    with writing(part):
+        array = np.lib.format.open_memmap(part, mode="r+") if part.exists() else None
+    rows = np.arange(len(names)) if array is None else _without_features(array)
+    for batch in arrays([names[row] for row in rows]):
+        if array is None:
+            array = _new_array(part, (len(names), *batch.shape[1:]), batch.dtype)
+        array[rows[: len(batch)]], rows = batch, rows[len(batch) :]
+    missing = range(len(names)) if array is None else _without_features(array)
+    if len(missing) and (len(missing) == len(names) or not extractor.corrupt):
+        raise UserError(f"{path}: {len(missing):,} of {len(names):,} pictures have no features")
+    if len(missing):
+        read = np.setdiff1d(np.arange(len(names)), missing)
+        array[missing] = sum(array[row].astype("float64") for row in read) / len(read)
     with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    base = _unfinished(path, names, extractor)
-    part = Path(f"{base}.part")
-    completed = Path(f"{base}.{extractor.corrupt}.part")  # separate, or a mean could be taken for features
-    with held(base) as mine:
-        if mine is False:
-            raise UserError(f"{path}: another process is writing these features; wait until it ends")
-        if not completed.exists():
-            _append(path, part, arrays, names)
-            with writing(path):
-                os.replace(part, completed)
-        if complete is not None:
-            array = np.lib.format.open_memmap(completed, mode="r+")
-            complete(array)
-            array.flush()
-        with writing(path):
-            # In this order, a description is never beside the array of another extraction.
-            path.with_suffix(".json").unlink(missing_ok=True)
-            to_disk(completed)
-            os.replace(completed, path)
-            to_disk(path.parent)
-        with whole_file(path.with_suffix(".json")) as beside:
-            beside.write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
-    with writing(path):
-        _remove_abandoned(path)
+        array.flush()
+        path.with_suffix(".json").unlink(missing_ok=True)  # never beside the array of another extraction
+        os.replace(part, path)
+    write_json(path.with_suffix(".json"), {"names": names, "extractor": asdict(extractor)})
+    for abandoned in path.parent.glob(f".{path.name}.*.part"):
+        abandoned.unlink()
     return open_features(path)
 
 
 def check_features_path(path: str | os.PathLike, names: Iterable[str]):
-    """Refuse a name without `.npy`, an empty list of pictures, and a picture that occurs twice."""
+    """Refuse a file that cannot be written, a name without `.npy`, and missing or repeated pictures."""
     path, names = Path(path), tuple(names)
     if path.suffix != ".npy":
         raise UserError(f"{path}: the name of a file of features must end in .npy")
@@ -261,6 +218,7 @@ def check_features_path(path: str | os.PathLike, names: Iterable[str]):
     name, count = Counter(names).most_common(1)[0]
     if count > 1:
         raise UserError(f"{path}: the picture {name!r} occurs twice among the names")
+    check_writable(path)
 
 
 def _is_complete(path: Path, names: tuple[str, ...], extractor: Extractor) -> bool:
@@ -273,66 +231,22 @@ def _is_complete(path: Path, names: tuple[str, ...], extractor: Extractor) -> bo
 
 
 def _unfinished(path: Path, names: tuple[str, ...], extractor: Extractor) -> Path:
-    """Return the beginning of the unfinished arrays' names, which survive failures, unlike a `whole_file`'s.
-
-    It identifies the extraction, whatever its treatment of corrupt pictures.
-    """
-    whose = {"names": list(names), "extractor": asdict(replace(extractor, corrupt=""))}
-    key = hashlib.sha256(json.dumps(whose).encode()).hexdigest()[:KEY]
-    return path.with_name(f".{path.name}.{key}")
+    """Return the name of the unfinished array, which identifies the extraction and survives failures."""
+    whose = {"names": names, "extractor": asdict(replace(extractor, corrupt=""))}
+    key = hashlib.sha256(json.dumps(whose).encode()).hexdigest()[:16]
+    return path.with_name(f".{path.name}.{key}.part")
 
 
-def _remove_abandoned(path: Path):
-    """Remove unfinished arrays of other extractions, unless another process is writing them."""
-    for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
-        with held(part.with_name(part.name[: len(f".{path.name}.") + KEY])) as mine:
-            if mine is not False:
-                part.unlink()
-
-
-def _append(
-    path: Path, part: Path, arrays: Callable[[list[str]], Iterable[np.ndarray]], names: tuple[str, ...]
-):
-    """Append rows to an unfinished array until it has one per name.
-
-    The file's length says how many rows are done. A memory map has its full length from the start, so it
-    would need a second file for this number.
-    """
+def _new_array(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> np.memmap:
+    """Return a new array on disk, of NaN; it gets its name when it is filled."""
+    empty = path.with_suffix(".new")
     with writing(path):
-        file = part.open("a+b")
-    with file:
-        file.seek(0)
-        try:
-            np.lib.format.read_magic(file)
-            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-            start, row = file.tell(), int(np.prod(shape[1:])) * dtype.itemsize
-            done = (os.fstat(file.fileno()).st_size - start) // row
-        except ValueError:  # new, or interrupted in the header
-            done = 0
-        total = len(names)
-        if done == total:
-            return
-        with writing(path):
-            file.truncate(start + done * row if done else 0)  # drop a partial row
-        for batch in arrays(list(names[done:])):
-            if not done:
-                shape, dtype = (total, *batch.shape[1:]), batch.dtype
-                header = {
-                    "descr": np.lib.format.dtype_to_descr(dtype),
-                    "fortran_order": False,
-                    "shape": shape,
-                }
-                np.lib.format.write_array_header_1_0(file, header)
-            if batch.shape[1:] != shape[1:] or len(shape) not in (2, 3):
-                raise UserError(
-                    f"{path}: the features of a batch have the shape {batch.shape[1:]} per picture, "
-                    f"expected {shape[1:] if len(shape) in (2, 3) else '(D,) or (R, D)'}"
-                )
-            done += len(batch)
-            if done > total:
-                raise UserError(f"{path}: there are features of at least {done} pictures, but {total} names")
-            with writing(path):
-                file.write(batch.astype(dtype).tobytes())
-                file.flush()
-        if done < total:
-            raise UserError(f"{path}: there are features of {done} pictures, but {total} names")
+        array = np.lib.format.open_memmap(empty, mode="w+", dtype=dtype, shape=shape)
+        array[:] = np.nan
+        os.replace(empty, path)
+    return array
+
+
+def _without_features(array: np.ndarray) -> np.ndarray:
+    """Return the rows with NaN: not computed yet, cut off within the row, or of unreadable pictures."""
+    return np.array([row for row in range(len(array)) if np.isnan(array[row]).any()], int)

@@ -38,8 +38,8 @@ class PairBatches(BatchesByEpoch):
         As for `Batches`, with the further inputs `"source_language"` and `"target_language"`, `(B,)` each.
 
     Raises:
-        UserError: a pair has an unknown language or is named twice; its sides are missing, empty or of
-            different lengths; the weights are not those of the pairs; or a sentence is too long.
+        UserError: the sides of a pair are empty or of different lengths; the weights are not those of the
+            pairs; or a sentence is too long.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class PairBatches(BatchesByEpoch):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        sides = sides_of_pairs(words, pairs, languages)
+        sides = {pair: words[pair] if pair in words else (words[pair[0]], words[pair[1]]) for pair in pairs}
         if weights is not None:
             check_weights(weights, pairs)
         lengths = [pair_lengths(*both, "-".join(pair)) for pair, both in sides.items()]
@@ -136,23 +136,3 @@ def check_weights(weights: dict[tuple[str, str], float], pairs: list[tuple[str, 
     without = [f"{source}-{target}" for source, target in pairs if not weights.get((source, target), 0) > 0]
     if without:
         raise UserError(f"every pair needs a weight over 0; {', '.join(without)} has none")
-
-
-def sides_of_pairs(words: dict, pairs: list[tuple[str, str]], languages: list[str]) -> dict:
-    """Return the two sides of each pair.
-
-    Raises:
-        UserError: a pair has an unknown language or no sentences, or is named twice.
-    """
-    sides = {}
-    for source, target in pairs:
-        name, pair = f"{source}-{target}", (source, target)
-        if pair in sides:
-            raise UserError(f"{name} is named twice among the pairs: name it once")
-        for code in pair:
-            if code not in languages:
-                raise UserError(f"{name}: no language {code!r} among {', '.join(languages)}")
-            if pair not in words and code not in words:
-                raise UserError(f"{name} has no sentences in {code}")
-        sides[pair] = words[pair] if pair in words else (words[source], words[target])
-    return sides

@@ -3,7 +3,6 @@
 Its processes import only this file and their tokenizers.
 """
 
-import collections
 import contextlib
 import importlib.util
 import itertools
@@ -27,7 +26,6 @@ from kzoo.text.sentences import one_line
 
 PAIRS = 100_000  # per shard
 BLOCK = 10_000  # pairs that a process tokenizes at a time
-BUFFER = 16 << 20  # bytes of tokens in memory before they are written to disk
 # One pair per record, for random access. Compression does not make records this small smaller.
 WRITER = "group_size:1,uncompressed"
 
@@ -95,13 +93,14 @@ def write_shards(
         UserError: a process was killed.
         OSError: the disk is full.
     """
-    spools, unknown = _Spools(folder, encoding.shards), [UnknownCharacters()] * 2
+    unknown = [UnknownCharacters()] * 2
     with _workers(encoding, processes) as each:
         with progress("tokenizing", count) as advance:
             for parts, found in each(_tokenize, _blocks(pairs, advance)):
-                spools.add(parts)
+                for number, part in enumerate(parts):  # not all open at once: a process may open too few
+                    with open(_spool(folder, number), "ab") as file:
+                        file.write(part)
                 unknown = [before + more for before, more in zip(unknown, found, strict=True)]
-            spools.flush()
         with progress("writing shards", encoding.shards) as advance:
             rows = []
             for row in each(_write_shard, [(folder, number) for number in range(encoding.shards)]):
@@ -153,29 +152,6 @@ def _tokenize(encoding: Encoding, block: tuple[int, list]) -> tuple[list[bytes],
     return [np.array(part, encoding.dtype).tobytes() for part in parts], unknown
 
 
-class _Spools:
-    """Each shard's tokens during distribution: in memory, and from time to time appended to a file."""
-
-    def __init__(self, folder: Path, shards: int):
-        self.files = [_spool(folder, number) for number in range(shards)]
-        self.parts, self.size = [bytearray() for _ in self.files], 0
-
-    def add(self, parts: list[bytes]):
-        for whole, part in zip(self.parts, parts, strict=True):
-            whole += part
-            self.size += len(part)
-        if self.size > BUFFER:
-            self.flush()
-
-    def flush(self):
-        # One file at a time: a process may not open as many files as there are shards.
-        for path, part in zip(self.files, self.parts, strict=True):
-            with open(path, "ab") as file:
-                file.write(part)
-            part.clear()
-        self.size = 0
-
-
 def _spool(folder: Path, number: int) -> Path:
     return folder / f"{number:05d}.tokens"
 
@@ -217,13 +193,9 @@ def _workers(encoding: Encoding, processes: int) -> Iterator[Callable]:
     with ProcessPoolExecutor(processes, context, initializer=_start, initargs=(encoding,)) as pool:
 
         def each(function, items):
-            waiting = collections.deque()
-            for item in items:
-                waiting.append(pool.submit(_call, function, item))
-                if len(waiting) > 2 * processes:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
+            items = iter(items)
+            while some := list(itertools.islice(items, 4 * processes)):
+                yield from pool.map(_call, itertools.repeat(function), some)
 
         try:
             yield each

@@ -11,7 +11,6 @@ import msgspec
 import numpy as np
 
 from kzoo.data.shard_writing import ShardFiles, check_installed
-from kzoo.data.text_files import read_bytes
 from kzoo.data.unknown_characters import UnknownCharacters
 from kzoo.errors import UserError
 from kzoo.files import sha256, whole_file
@@ -93,12 +92,8 @@ class Shards:
             )
         try:
             self._index = index = msgspec.json.decode(path.read_bytes(), type=Index)
-            np.dtype(index.dtype)
-            whole = index.pairs == sum(row.pairs for row in index.shards) > 0
-        except (msgspec.DecodeError, TypeError):
-            whole = False
-        if not whole:
-            raise UserError(f"{path}: not an index of shards, or damaged; run kzoo prepare again")
+        except msgspec.DecodeError:
+            raise UserError(f"{path}: not an index of shards, or damaged; run kzoo prepare again") from None
         if index.format != FORMAT:
             raise UserError(
                 f"{path}: format {index.format}, this kzoo reads {FORMAT}; run kzoo prepare again"
@@ -139,19 +134,12 @@ class Shards:
         """Copy the vocabularies into a run's folder, unless it has them.
 
         Raises:
-            UserError: the run has other vocabularies, or a vocabulary file is damaged.
+            UserError: a vocabulary file is damaged.
         """
-        folder.mkdir(parents=True, exist_ok=True)
         for name, digest in self._index.vocabularies.items():
-            path = folder / name
-            data = self._read(name, digest)
-            if not path.exists():
-                with whole_file(path) as file:
-                    file.write_bytes(data)
-            elif path.read_bytes() != data:
-                raise UserError(
-                    f"{path}: not the vocabulary of the shards in {self.folder}; give another folder"
-                )
+            if not (folder / name).exists():
+                with whole_file(folder / name) as file:
+                    file.write_bytes(self._read(name, digest))
 
     def path(self, number: int) -> Path:
         """Return the ArrayRecord file of a shard."""
@@ -172,7 +160,7 @@ class Shards:
 
     def _read(self, name: str, digest: str) -> bytes:
         path = self.folder / name
-        data = read_bytes(path)
+        data = path.read_bytes()
         if hashlib.sha256(data).hexdigest() != digest:
             raise _damaged(path, "its SHA-256 is not that in the index")
         return data

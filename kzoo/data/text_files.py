@@ -2,25 +2,22 @@
 
 import bz2
 import codecs
+import contextlib
 import gzip
-import itertools
+import io
 import lzma
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from kzoo.errors import UserError
 
 CHUNK = 1 << 20  # bytes
 # Packed files are recognized by their name's ending or by their first bytes.
-PACKED = {
-    "gzip": (".gz", rb"\x1f\x8b\x08", gzip.open),
-    "bzip2": (".bz2", rb"BZh[1-9]1AY&SY", bz2.open),
-    "xz": (".xz", rb"\xfd7zXZ\x00", lzma.open),
-}
-HEAD = 512  # bytes that are enough to recognize these
+PACKED = {".gz": gzip, ".bz2": bz2, ".xz": lzma}
+BEGINS = {gzip: rb"\x1f\x8b\x08", bz2: rb"BZh[1-9]1AY&SY", lzma: rb"\xfd7zXZ\x00"}
 NOT_TEXT = {
     rb"PK\x03\x04": "a ZIP archive or a spreadsheet",
     rb"\xd0\xcf\x11\xe0": "a spreadsheet or document",
@@ -58,7 +55,13 @@ def read_lines(path: Path) -> Text:
     Raises:
         UserError: it cannot be read, is broken or not text, or a line is not in its encoding.
     """
-    return Text(str(path), decode_lines(b"".join(text_chunks(path)), str(path)))
+    return Text(str(path), list(stream_lines(path)))
+
+
+def stream_lines(path: Path) -> Iterator[str]:
+    """Yield the lines that `read_lines` returns; raise its errors."""
+    with _unpacked(path) as file:
+        yield from decode_lines(file, str(path))
 
 
 def read_bytes(path: Path) -> bytes:
@@ -67,126 +70,60 @@ def read_bytes(path: Path) -> bytes:
     Raises:
         UserError: it cannot be read or is broken.
     """
-    return b"".join(_chunks(path))
+    with _unpacked(path) as file:
+        return file.read()
 
 
-def text_chunks(path: Path) -> Iterator[bytes]:
-    """Yield the contents of a text file, unpacked, in UTF-8; raise errors as `read_lines`."""
-    return as_utf8(_chunks(path), str(path))
-
-
-def check_text(path: Path):
-    """Raise `UserError` for a file that cannot be read or does not begin like text."""
-    next(text_chunks(path))
-
-
-def as_utf8(chunks: Iterable[bytes], where: str) -> Iterator[bytes]:
-    """Yield text in UTF-8, converted if it begins with a byte order mark of UTF-16 or UTF-32.
-
-    Args:
-        chunks: the text, in parts.
-        where: its name in errors.
-
-    Raises:
-        UserError: it does not begin like text, or is not in its encoding.
-    """
-    chunks, head = iter(chunks), b""
-    while len(head) < HEAD and (chunk := next(chunks, b"")):
-        head += chunk
-    for begins, what in NOT_TEXT.items():
-        if re.match(begins, head):
-            raise UserError(f"{where}: is {what}, not text: save it as UTF-8 text, plain or packed as .gz")
-    chunks = itertools.chain([head], chunks)
-    encoding = next((name for mark, name in ENCODINGS.items() if head.startswith(mark)), None)
-    if encoding is None:
-        yield from chunks
-        return
-    decoder = codecs.getincrementaldecoder(encoding)()
-    try:
-        for chunk in chunks:
-            yield decoder.decode(chunk).encode()
-        yield decoder.decode(b"", final=True).encode()
-    except UnicodeDecodeError as error:
-        raise UserError(f"{where}: not valid {encoding.upper()} ({error.reason}): save it as UTF-8") from None
-
-
-def unpacked_name(path: Path) -> str:
-    """Return a file's name in lower case, without an ending such as `.gz`."""
-    name = path.name.lower()
-    return next((name.removesuffix(end) for end, _, _ in PACKED.values() if name.endswith(end)), name)
-
-
-def packing_of(path: Path) -> Callable | None:
-    """Return the function that opens a packed file, by its name's ending; `None` for a plain file."""
-    return next((packing for end, _, packing in PACKED.values() if path.name.lower().endswith(end)), None)
-
-
-def _chunks(path: Path) -> Iterator[bytes]:
-    lines, packing = 0, ""
+@contextlib.contextmanager
+def _unpacked(path: Path) -> Iterator[BinaryIO]:
+    packing = PACKED.get(path.suffix.lower())
     try:
         with open(path, "rb") as file:
             head = file.peek(8)
-            for name, (end, begins, unpacking) in PACKED.items():
-                if path.name.lower().endswith(end) or re.match(begins, head):
-                    packing, file = name, unpacking(file)
-                    break
-            while chunk := file.read1(CHUNK):
-                lines += chunk.count(b"\n")
-                yield chunk
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-        raise UserError(f"{path}: broken {packing} file, noticed after line {lines} ({error})") from None
-    except OSError as error:
-        if error.errno is None and packing:  # an error of bzip2
-            raise UserError(f"{path}: broken {packing} file, noticed after line {lines} ({error})") from None
-        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
+            packing = packing or next((one for one, begins in BEGINS.items() if re.match(begins, head)), None)
+            yield packing.open(file) if packing else file
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        if getattr(error, "errno", None) is None:  # not an error of the system
+            raise UserError(f"{path}: broken {packing.__name__} file ({error})") from None
+        raise UserError(f"{path}: cannot be read ({error.strerror})") from None
 
 
-def decode_lines(data: bytes, where: str, before: int = 0) -> list[str]:
-    """Return the lines of UTF-8 text.
+def decode_lines(file: BinaryIO, where: str) -> Iterator[str]:
+    """Yield the lines of text in UTF-8, or in UTF-16 or UTF-32 with a byte order mark.
 
     Only line feeds end lines (carriage returns in a text without any), since sentences may contain U+2028.
 
     Args:
-        data: the text; a byte order mark and carriage returns before a line feed are dropped.
+        file: the text; a byte order mark and carriage returns before a line feed are dropped.
         where: name of the text in errors.
-        before: int. Number of lines before `data`, if that is not the beginning of the text.
 
     Raises:
-        UserError: a line is not UTF-8, or has a NUL.
+        UserError: it does not begin like text; or a line is not in its encoding, or has a NUL.
     """
+    file = io.BufferedReader(file, CHUNK)
+    head, number = file.peek(), 0
+    for begins, what in NOT_TEXT.items():
+        if re.match(begins, head):
+            raise UserError(f"{where}: is {what}, not text: save it as UTF-8 text, plain or packed as .gz")
+    encoding = next((name for mark, name in ENCODINGS.items() if head.startswith(mark)), "utf-8-sig")
+    end = "\r" if b"\r" in head and b"\n" not in head else "\n"
     try:
-        text = data.decode("utf-8")
+        for number, line in enumerate(io.TextIOWrapper(file, encoding, newline=end), 1):
+            if "\0" in line:
+                raise UserError(
+                    f"{where}, line {number}: a NUL, which is not text; is this UTF-16, or a damaged file?"
+                )
+            yield line.rstrip("\r\n")
     except UnicodeDecodeError as error:
-        number = before + data.count(b"\n", 0, error.start) + 1
-        raise UserError(f"{where}, line {number}: not valid UTF-8 ({error.reason})") from None
-    if "\0" in text:
-        number = before + text.count("\n", 0, text.index("\0")) + 1
+        number += error.object.count(b"\n", 0, error.start) + 1
         raise UserError(
-            f"{where}, line {number}: a NUL, which is not text; is this UTF-16, or a damaged file?"
-        )
-    text = text if before else text.removeprefix("\ufeff")
-    lines = text.split("\n" if "\n" in text or before else "\r")
-    if not lines[-1]:  # nothing after the last line feed, or an empty file
-        lines.pop()
-    return [line.rstrip("\r") for line in lines]
+            f"{where}, line {number}: not valid {error.encoding.upper()} ({error.reason})"
+        ) from None
 
 
-def stream_lines(path: Path) -> Iterator[str]:
-    """Yield the lines that `read_lines` returns.
-
-    Args:
-        path: the file.
-
-    Raises:
-        UserError: as for `read_lines`.
-    """
-    before, rest = 0, b""
-    for chunk in text_chunks(path):
-        whole, newline, rest = (rest + chunk).rpartition(b"\n")
-        lines = decode_lines(whole + newline, str(path), before)
-        before += len(lines)
-        yield from lines
-    yield from decode_lines(rest, str(path), before)  # the text after the last line feed
+def unpacked_name(path: Path) -> str:
+    """Return a file's name in lower case, without an ending such as `.gz`."""
+    return (path.stem if path.suffix.lower() in PACKED else path.name).lower()
 
 
 def plain_lines(lines: Iterable[str], where: str, remedy: str) -> Iterator[str]:

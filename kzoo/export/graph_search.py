@@ -1,7 +1,7 @@
 """Runs sentences through a compiled function in batches of few shapes, inside a TensorFlow graph.
 
-The graph's counterpart of `kzoo.decoding.batched_search`, with the same padded lengths, so that a SavedModel
-translates as `translate` does.
+The graph's counterpart of `kzoo.decoding.batched_search`. With XLA the padded lengths are the same; without
+it there are fewer, so a translation may become longer before it is cut.
 """
 
 from collections.abc import Callable
@@ -16,20 +16,26 @@ from kzoo.text.special_tokens import END, PAD
 ROWS = (1, 8, 32)
 
 
-def padded_lengths(most: int) -> list[int]:
-    """Return the lengths that sentences are padded to, in a model that takes at most `most` tokens."""
-    return [length for length in LENGTHS if length < most] + [most]
+def padded_lengths(most: int, xla: bool) -> list[int]:
+    """Return the lengths that sentences are padded to, in a model that takes at most `most` tokens.
+
+    Without XLA every third will do. Of all eight, a model of four languages made a graph that TensorFlow
+    optimized for 20 s at the first call.
+    """
+    return [length for length in (LENGTHS if xla else LENGTHS[1::3]) if length < most] + [most]
 
 
-def in_batches(tokens, others: dict, empty: dict, most: int, make: Callable[[int], Callable]) -> dict:
+def in_batches(
+    tokens, others: dict, empty: dict, lengths: list[int], make: Callable[[int], Callable]
+) -> dict:
     """Return a function's outputs for each sentence; `empty` for those without a token.
 
     Args:
         tokens: ragged int32 `(B, None)`, token ids without start and end; cut to what the model can read.
-        others: other inputs, tensors with one row per sentence. With a `"prefix"`, token ids `(B, most)`, a
+        others: other inputs, tensors with one row per sentence. With a `"prefix"`, padded token ids, a
             sentence is padded to the length of its prefix where that is longer, as in `batched_search`.
         empty: tensors `(B, …)` of the outputs' shapes.
-        most: int. Maximum number of tokens that the model can take, with the end symbol.
+        lengths: what `padded_lengths` returns.
         make: function from a padded length L to a compiled function, which takes `{"source": (R, L), …}`, R
             one of `ROWS`, and returns outputs `(R, …)`; where their axes are shorter than those of `empty`,
             the rest stays.
@@ -39,7 +45,7 @@ def in_batches(tokens, others: dict, empty: dict, most: int, make: Callable[[int
         begun = tf.math.count_nonzero(others["prefix"], axis=1, dtype=tf.int32)
         counts = tf.where(counts > 0, tf.maximum(counts, begun), 0)
     results, shorter = empty, 0
-    for length in padded_lengths(most):
+    for length in lengths:
         here = (counts >= tf.maximum(shorter, 1)) & (counts < length)
         numbers = tf.cast(tf.where(here)[:, 0], tf.int32)
         results = _length_in_batches(tokens, others, results, numbers, length, make(length))

@@ -83,7 +83,8 @@ class TextSearch:
         self.progress, self.traced = progress, 0
         self.backbone, self.weights, self.settings = weights.backbone, weights, settings
         self.beam_size, self.most = settings.beam_size, self.backbone.max_length
-        self.limits = {n: output_limit(settings, n, self.most) for n in padded_lengths(self.most)}
+        self.lengths = padded_lengths(self.most, uses_xla(self.backbone))
+        self.limits = {length: output_limit(settings, length, self.most) for length in self.lengths}
 
     def __call__(self, tokens, others: dict, prefix):
         """Return the hypotheses of ragged token ids: their ids, ragged `(B·K, None)`, and scores `(B, K)`.
@@ -98,7 +99,7 @@ class TextSearch:
         others = {**others, "prefix": prefix}
         B, K, T = tokens.nrows(tf.int32), self.beam_size, self.limits[self.most]
         empty = {"tokens": tf.fill([B, K, T], PAD), "scores": tf.fill([B, K], -1e9)}
-        found = in_batches(tokens, others, empty, self.most, self._compiled)
+        found = in_batches(tokens, others, empty, self.lengths, self._compiled)
         # An empty text translates to an empty text, with certainty.
         nothing = tf.equal(tokens.row_lengths(), 0)[:, None]
         scores = tf.where(nothing, tf.constant([0.0] + [-1e9] * (K - 1)), found["scores"])
@@ -224,7 +225,7 @@ def _embedding_signature(module, search: TextSearch) -> dict:
 
     def embedded(text, source):
         tokens = _tokenized(module, text, source, most)
-        return in_batches(tokens, {"source_language": source}, nothing(text), most, matrices)
+        return in_batches(tokens, {"source_language": source}, nothing(text), search.lengths, matrices)
 
     @tf.function(input_signature=signature, autograph=False)
     def embed(text, language):

@@ -161,7 +161,9 @@ def _halve(path: Path):
                 made = half.require_group(name)
             else:
                 dtype = "float16" if item.dtype == "float32" else item.dtype
-                made = half.create_dataset(name, data=item[()].astype(dtype))
+                # To a tenth; numbers would gain 5 %.
+                bitmaps = {"compression": "gzip"} if item.ndim and item.dtype == "bool" else {}
+                made = half.create_dataset(name, data=item[()].astype(dtype), **bitmaps)
             made.attrs.update(item.attrs)
 
         full.visititems(copy)

@@ -5,7 +5,6 @@ import math
 import re
 import time
 import warnings
-from collections.abc import Iterable
 from pathlib import Path
 
 import keras
@@ -76,40 +75,27 @@ class Checkpoints(keras.callbacks.Callback):
         """Load the latest undamaged checkpoint into the compiled model, if there is one.
 
         Raises:
-            UserError: all are damaged, the latest is of other data, or workers read different ones.
+            UserError: all are damaged, the latest is of other data, or workers see different ones.
         """
         if self.strategy.is_chief:
             remove_unfinished(self.folder)
         self.strategy.wait()
         damaged, saved = [], self._saved()
         self.strategy.check_same("another folder", " ".join(folder.name for folder in saved))
-        while saved:
-            state, reason = self._load(saved[-1])
-            if state:
-                self._last = saved[-1].name
-                self._take(state)
-                # When this returns, all workers have read it.
-                self.strategy.check_same(
-                    "another checkpoint", self._last, "let all workers read all checkpoints"
-                )
-                for folder in damaged if self.strategy.is_chief else ():
-                    remove_folder(folder)
-                return
+        while saved and (reason := damage(saved[-1])):
             damaged.append(saved.pop())
             print(f"checkpoint {damaged[-1].name} is damaged ({reason}): trying an earlier one")
-        if damaged:
+        if saved:
+            self._load(saved[-1])
+        elif damaged:
             raise UserError(f"{self.folder}: all checkpoints are damaged; start again in another folder")
+        self.strategy.wait()  # until all workers have read them
+        for folder in damaged if self.strategy.is_chief else ():
+            remove_folder(folder)
 
-    def _load(self, folder: Path) -> tuple[dict | None, str]:
-        """Load a checkpoint's weights and seeds; return its state, or `None` and how it is damaged."""
-        reason = damage(folder, (WEIGHTS, STATE))
-        if reason:
-            return None, reason
-        try:
-            state = json.loads((folder / STATE).read_text())
-        except (FileNotFoundError, json.JSONDecodeError) as error:
-            return None, str(error).splitlines()[0]
-        if state.get("data", self.data) != self.data:
+    def _load(self, folder: Path):
+        state = json.loads((folder / STATE).read_text())
+        if state["data"] != self.data:
             raise UserError(data_has_changed(folder))
         if not self.model.optimizer.built:  # an optimizer that scales the loss cannot be built twice
             self.model.optimizer.build(self.model.trainable_variables)
@@ -118,21 +104,11 @@ class Checkpoints(keras.callbacks.Callback):
                 # Keras only warns about the optimizer of another model.
                 warnings.filterwarnings("error", "Skipping variable loading for optimizer")
                 self.model.load_weights(folder / WEIGHTS)
-        except OSError as error:
-            reason = str(error).splitlines()[0]
-            if (folder / SUMS).exists():  # its SHA-256 is right, so the file is not damaged
-                raise UserError(f"{folder} cannot be read ({reason}): try again") from None
-            return None, reason
         except (ValueError, UserWarning):
             raise UserError(f"{folder} is the checkpoint of another model: give another folder") from None
         self.assign_seeds(state["seeds"])
-        return state, ""
-
-    def _take(self, state: dict):
-        self.history = state["history"]
-        # The oldest checkpoints have only the history and the seeds.
-        self.epoch, self.batch = state.get("epoch", len(self.history)), state.get("batch", 0)
-        self.step = state.get("step", updates(self.model))
+        self._last, self.history = folder.name, state["history"]
+        self.epoch, self.batch, self.step = state["epoch"], state["batch"], state["step"]
         if self.batch:
             self.seconds, self._running = state["seconds"], state["running"]
 
@@ -207,11 +183,11 @@ class Checkpoints(keras.callbacks.Callback):
 
     def _not_finite(self, what: str, where: tuple) -> UserError:
         step, epoch, batch = where
+        rate = float(ops.convert_to_numpy(self.model.optimizer.learning_rate))
         kept = f"checkpoint {self._last} is kept" if self._last else "there is no checkpoint yet"
         return UserError(
             f"{what} is not finite at step {step:,} (epoch {epoch}, batch {batch}), learning rate "
-            f"{_rate(self.model.optimizer, step):.3g}: training stopped, {kept}; try a lower rate or "
-            "clip_norm"
+            f"{rate:.3g}: training stopped, {kept}; try a lower rate or clip_norm"
         )
 
     def _state(self) -> dict:
@@ -228,13 +204,9 @@ class Checkpoints(keras.callbacks.Callback):
 
     def best(self) -> list[Path]:
         """Return the folders of the best checkpoints that exist, best first."""
-        saved = {folder.name: folder for folder in self._saved()}
-        return [saved[name] for name in self._ranked() if name in saved][: self.keep_best]
-
-    def _ranked(self) -> list[str]:
-        """Return the names of all epochs' checkpoints, best first."""
-        scores = {f"epoch_{row['epoch']:04d}": row[self.monitor] for row in self.history}
-        return sorted(scores, key=lambda name: -scores[name])
+        rows = sorted(self.history, key=lambda row: -row[self.monitor])
+        folders = [self.folder / f"epoch_{row['epoch']:04d}" for row in rows]
+        return [folder for folder in folders if folder.is_dir()][: self.keep_best]
 
     def load_average_of_best(self):
         """Set the model's weights to the mean of the best checkpoints' weights.
@@ -245,10 +217,7 @@ class Checkpoints(keras.callbacks.Callback):
         Raises:
             UserError: all of them are damaged or missing.
         """
-        for name in self._ranked()[: self.keep_best]:
-            if not (self.folder / name).exists():
-                print(f"checkpoint {name} is missing and left out of the mean")
-        reasons = {folder: damage(folder, (WEIGHTS, STATE)) for folder in self.best()}
+        reasons = {folder: damage(folder) for folder in self.best()}
         for folder in filter(reasons.get, reasons):
             print(f"checkpoint {folder.name} is damaged ({reasons[folder]}) and left out of the mean")
         whole = [folder for folder, reason in reasons.items() if not reason]
@@ -301,45 +270,23 @@ def updates(model: keras.Model) -> int:
     return int(ops.convert_to_numpy(model.optimizer.iterations))  # `int` alone fails under tf.distribute
 
 
-def _rate(optimizer: keras.optimizers.Optimizer, step: int) -> float:
-    """Return the learning rate of a past step."""
-    optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # of an optimizer that scales the loss
-    rate = keras.saving.deserialize_keras_object(optimizer.get_config()["learning_rate"])
-    return float(ops.convert_to_numpy(rate(step - 1) if callable(rate) else rate))
-
-
 def write_digests(folder: Path):
     """Write the SHA-256 of each file of a folder into the folder, as `sha256sum --check` reads them."""
     lines = [f"{sha256(path)}  {path.name}\n" for path in sorted(folder.iterdir())]
     (folder / SUMS).write_text("".join(lines))
 
 
-def damage(folder: Path, names: Iterable[str]) -> str:
+def damage(folder: Path) -> str:
     """Return how a folder is damaged since `write_digests`; "" if it is not.
-
-    An old folder, without digests, is accepted.
-
-    Args:
-        folder: the folder.
-        names: files that must be in it.
 
     Raises:
         OSError: a file cannot be read now, but may not be damaged.
     """
-    sums = folder / SUMS
-    if not sums.exists():
-        return ""
     try:
-        lines = sums.read_text().splitlines()
-        listed = {line.partition("  ")[2] for line in lines}
-        if missing := [name for name in names if name not in listed]:
-            return f"{SUMS} lacks {missing[0]}"
-        for line in lines:
+        for line in (folder / SUMS).read_text().splitlines():
             digest, _, name = line.partition("  ")
             if sha256(folder / name) != digest:
                 return f"{name} is not as it was written"
     except FileNotFoundError as error:
         return f"{Path(error.filename).name} is missing"
-    except ValueError:
-        return f"{SUMS} is not text"
     return ""

@@ -41,14 +41,12 @@ def open_strategy(name: str | Strategy = "") -> Strategy:
 
     Raises:
         UserError: an unknown name, a strategy that the backend lacks, or environment variables that do not
-            fit, such as processes named for another backend.
+            fit.
     """
     if isinstance(name, Strategy):
         return name
     backend = keras.backend.backend()
-    if not name:
-        _check_named_for(backend)
-        name = _default(backend)
+    name = name or _default(backend)
     if name not in STRATEGIES:
         raise UserError(f"there is no strategy {name!r}; {nearest(name, list(STRATEGIES))}")
     kind = STRATEGIES[name]
@@ -73,11 +71,16 @@ def open_strategy(name: str | Strategy = "") -> Strategy:
 
 def _default(backend: str) -> str:
     """Return the strategy that uses everything available to the backend."""
-    if backend not in SEVERAL:
-        return "one"
-    processes, devices = SEVERAL[backend]
+    processes, devices = SEVERAL.get(backend, ("one", "one"))
     if names_processes(backend):
         return processes
+    if names_processes():  # of which each would train alone
+        raise UserError(
+            f"processes are named for another backend than {backend}: set KERAS_BACKEND, or unset "
+            f"{' and '.join(name for names in VARIABLES.values() for name in names if os.environ.get(name))}"
+        )
+    if devices == "one":
+        return devices
     try:
         found = keras.distribution.list_devices()
     except Exception as error:  # each backend has its own error classes
@@ -90,29 +93,6 @@ def names_processes(*backends: str) -> bool:
     return any(
         os.environ.get(name) for backend in backends or VARIABLES for name in VARIABLES.get(backend, ())
     )
-
-
-def _check_named_for(backend: str):
-    """Raise `UserError` if processes are named for another backend only: each would train alone."""
-    if names_processes(backend):
-        return
-    for other, name in (("tensorflow", TF_CONFIG), ("jax", KERAS_PROCESSES[1])):
-        if (count := _processes(other)) > 1:
-            raise UserError(
-                f"{name} names {count} processes for {other}, but the backend is {backend}: "
-                f"set KERAS_BACKEND={other}, or unset {name}"
-            )
-
-
-def _processes(backend: str) -> int:
-    """Return how many processes the environment names for a backend; 0 if it cannot be read."""
-    try:
-        if backend == "jax":
-            return int(os.environ.get(KERAS_PROCESSES[1]) or 0)
-        cluster = json.loads(os.environ.get(TF_CONFIG) or "{}").get("cluster", {})
-        return sum(len(cluster.get(kind, [])) for kind in ("chief", "worker"))
-    except (AttributeError, TypeError, ValueError):
-        return 0
 
 
 def local_cluster(workers: int) -> list[dict[str, str]]:

@@ -81,9 +81,9 @@ def train_language_model(
 
 def _read(model: keras.Model, folder: Path, data: str):
     """Load the weights that an earlier start of the run trained on the same data."""
-    if reason := damage(folder, (WEIGHTS, RESULT)):
+    if reason := damage(folder):
         raise UserError(f"{folder} is damaged ({reason}): remove it, and it is trained again")
-    if json.loads((folder / RESULT).read_text()).get("data", data) != data:
+    if json.loads((folder / RESULT).read_text())["data"] != data:
         raise UserError(data_has_changed(folder))
     model.load_weights(folder / WEIGHTS)
 

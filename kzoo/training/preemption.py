@@ -2,11 +2,16 @@
 
 import contextlib
 import signal
+import threading
+from collections.abc import Iterator
 
 import keras
 
 from kzoo.training.checkpoints import Checkpoints
-from kzoo.training.signals import StopRequested, handled
+
+
+class StopRequested(BaseException):
+    """A signal asks the run to stop: raised in the running code, handled by `Preemption.listening`."""
 
 
 class Preemption(keras.callbacks.Callback):
@@ -16,23 +21,28 @@ class Preemption(keras.callbacks.Callback):
     ends it with `KeyboardInterrupt`; a second Ctrl-C ends it at once. Outside training steps, such as while
     translations are scored, a run of one worker stops at once. Place it last among the callbacks.
 
-    Args:
-        checkpoints: the callback that saves.
+    Attributes:
+        checkpoints: the callback that saves; `None` while there is nothing to save.
     """
 
-    def __init__(self, checkpoints: Checkpoints):
+    def __init__(self):
         super().__init__()
-        self.checkpoints = checkpoints
+        self.checkpoints: Checkpoints | None = None
         self._in_step, self._received = False, None
 
     @contextlib.contextmanager
-    def listening(self):
-        """Receive the signals in the block."""
-        with handled(self._receive):
-            try:
-                yield self
-            except StopRequested:
-                self._save_and_exit()
+    def listening(self) -> Iterator[None]:
+        """Receive the signals in the block. In other threads than the main one, do nothing."""
+        main = threading.current_thread() is threading.main_thread()
+        signals = (signal.SIGTERM, signal.SIGINT) if main else ()
+        earlier = {number: signal.signal(number, self._receive) for number in signals}
+        try:
+            yield
+        except StopRequested:
+            self._save_and_exit()
+        finally:
+            for number, action in earlier.items():
+                signal.signal(number, action)
 
     def _receive(self, number, frame):
         if self._received and number == signal.SIGINT:
@@ -43,7 +53,7 @@ class Preemption(keras.callbacks.Callback):
 
     def _stop_if_alone(self):
         """Stop at once after a signal. Several workers stop together instead, after a step."""
-        if self._received and self.checkpoints.strategy.workers == 1:
+        if self._received and (self.checkpoints is None or self.checkpoints.strategy.workers == 1):
             self._stop()
 
     def _stop(self):
@@ -51,12 +61,12 @@ class Preemption(keras.callbacks.Callback):
         raise StopRequested
 
     def _save_and_exit(self):
-        epoch, batch = self.checkpoints.epoch, self.checkpoints.batch
-        if batch:
-            self.checkpoints.save()
-        where = f"after {epoch} epochs and {batch} batches, which are saved"
-        if not (epoch or batch):
-            where = "before the first step, or before the last checkpoint was read"
+        where = "before the first step, or before the last checkpoint was read"
+        if self.checkpoints and (self.checkpoints.epoch or self.checkpoints.batch):
+            epoch, batch = self.checkpoints.epoch, self.checkpoints.batch
+            if batch:
+                self.checkpoints.save()
+            where = f"after {epoch} epochs and {batch} batches, which are saved"
         print(f"\n{signal.Signals(self._received).name}: stopped {where}; run the same command to resume")
         if self._received == signal.SIGINT:
             raise KeyboardInterrupt

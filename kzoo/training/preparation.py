@@ -4,9 +4,8 @@ import contextlib
 import dataclasses
 import functools
 import hashlib
-import itertools
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import sentencepiece
@@ -31,7 +30,7 @@ from kzoo.training.recipe import Recipe, check_recipe
 from kzoo.training.vocabularies import learned_tokenizers, shard_settings
 
 SAMPLE = 200_000  # pairs that subwords are learned from
-BLOCK = 10_000  # pairs read at a time
+BLOCK = 10_000  # pairs between two reports of progress
 
 
 @contextlib.contextmanager
@@ -73,7 +72,7 @@ def prepare(
     read = training_pairs(recipe)
     with whole_folder(folder) as unfinished:
         with progress("reading", None) as advance:
-            count, digest, sample = survey(read(), recipe, advance)
+            count, sample = survey(read(), recipe, advance)
         source, target = ([pair[side] for pair in sample] for side in (0, 1))
         if recipe.source_characters:
             source = (pair[0] for pair in read())  # characters are learned from all pairs
@@ -81,16 +80,13 @@ def prepare(
         vocabularies = sorted(path.name for path in unfinished.iterdir())
         shards = max(1, round(count / pairs_per_shard))
         encoding = make_encoding(tokenizers, shards, recipe.seed)
-        again = Digested(read())
-        rows, unknown = write_shards(
-            unfinished, again, encoding, processes or usable_cores(), progress, count
-        )
-        if again.digest() != digest:
-            raise UserError("the training text changed while it was read: prepare it again")
+        digest, processes = hashlib.sha256(), processes or usable_cores()
+        pairs = digested(read(), digest)
+        rows, unknown = write_shards(unfinished, pairs, encoding, processes, progress, count)
         text = {
             "corpus": recipe.corpus,
             "files": [Path(file).name for file in recipe.train],
-            "sha256": digest,
+            "sha256": digest.hexdigest(),
         }
         write_index(unfinished, settings, text, vocabularies, encoding.dtype, rows, unknown)
     return Shards(folder)
@@ -105,49 +101,35 @@ def training_pairs(recipe: Recipe) -> Callable[[], Iterator[tuple[str, str]]]:
     return functools.partial(zip, *corpus.pairs("train", recipe.source, recipe.target))
 
 
-class Digested:
-    """An iterator over sentence pairs that computes the SHA-256 of those that it yields."""
-
-    def __init__(self, pairs: Iterator[tuple[str, str]]):
-        self._pairs, self._sha256 = pairs, hashlib.sha256()
-
-    def __iter__(self):
-        return self
-
-    def __next__(self) -> tuple[str, str]:
-        source, target = next(self._pairs)
-        self._sha256.update(f"{source}\t{target}\n".encode())
-        return source, target
-
-    def digest(self) -> str:
-        return self._sha256.hexdigest()
-
-
 def survey(
-    pairs: Iterator[tuple[str, str]], recipe: Recipe, advance: Callable[[int], None]
-) -> tuple[int, str, list[tuple[str, str]]]:
-    """Return the number of pairs, the SHA-256 of their text, and a random sample of at most `SAMPLE` pairs.
+    pairs: Iterable[tuple[str, str]], recipe: Recipe, advance: Callable[[int], None]
+) -> tuple[int, list[tuple[str, str]]]:
+    """Return the number of pairs, and a random sample of at most `SAMPLE` pairs.
 
     A sample of all pairs keeps their order.
 
     Raises:
         UserError: a language has no sentence, or the text cannot be read.
     """
-    draw, sample, count, pairs = random.Random(recipe.seed), [], 0, Digested(pairs)
-    seen = [False, False]
-    while block := list(itertools.islice(pairs, BLOCK)):
-        seen = [seen[side] or any(pair[side].strip() for pair in block) for side in (0, 1)]
-        for pair in block:
-            count += 1
-            if count <= SAMPLE:
-                sample.append(pair)
-            elif (place := int(draw.random() * count)) < SAMPLE:
-                sample[place] = pair
-        advance(len(block))
-    for found, language in zip(seen, (recipe.source, recipe.target), strict=True):
-        if not found:
+    draw, sample, count = random.Random(recipe.seed), [], 0
+    for count, pair in enumerate(pairs, 1):
+        if count <= SAMPLE:
+            sample.append(pair)
+        elif (place := int(draw.random() * count)) < SAMPLE:
+            sample[place] = pair
+        if count % BLOCK == 0:
+            advance(BLOCK)
+    for side, language in enumerate((recipe.source, recipe.target)):
+        if not any(pair[side].strip() for pair in sample):
             raise UserError(f"the training text is empty: its {language} side has no sentence")
-    return count, pairs.digest(), sample
+    return count, sample
+
+
+def digested(pairs: Iterable[tuple[str, str]], digest) -> Iterator[tuple[str, str]]:
+    """Yield sentence pairs, and update a digest of `hashlib` with each."""
+    for source, target in pairs:
+        digest.update(f"{source}\t{target}\n".encode())
+        yield source, target
 
 
 def make_encoding(tokenizers: list, shards: int, seed: int) -> Encoding:

@@ -289,7 +289,7 @@ Recipe.__doc__ += "\n\nArgs:\n" + "\n".join(
 )
 
 
-def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, ...] = ()) -> Recipe:
+def read_recipe(path: str | Path, overrides: list[str] = ()) -> Recipe:
     """Read a recipe.
 
     Paths in the file are relative to its folder. Paths in overrides are relative to the current folder.
@@ -298,11 +298,10 @@ def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, .
         path: TOML file with the keys of `Recipe`, or the name of one of the zoo's recipes.
         overrides: each `"KEY=VALUE"`, with VALUE in TOML (`epochs=3`, `model.num_layers=2`). Strings need no
             quotes.
-        fixed: keys that the caller sets and overrides must not change, such as `"seed"` or `"model.bridge"`.
 
     Raises:
         UserError: no such file or name, invalid TOML, an unknown or missing key, a value of the wrong type,
-            a value that would change nothing, or an override of a fixed key.
+            or a value that would change nothing.
 
     Example:
 
@@ -320,7 +319,7 @@ def read_recipe(path: str | Path, overrides: list[str] = (), fixed: tuple[str, .
         raise UserError(f"recipe {path} is not TOML: {error}") from None
     values = {name: _from_folder(path.parent, name, value) for name, value in values.items()}
     for override in overrides:
-        _override(values, override, fixed)
+        _override(values, override)
     return _checked(values, str(path))
 
 
@@ -359,7 +358,7 @@ def _path(folder: Path, value):
     return os.path.normpath(folder / Path(value).expanduser()) if value and isinstance(value, str) else value
 
 
-def _override(values: dict, override: str, fixed: tuple[str, ...]):
+def _override(values: dict, override: str):
     """Set the key of `KEY=VALUE` to its value."""
     name, separator, text = override.partition("=")
     if not separator:
@@ -368,24 +367,12 @@ def _override(values: dict, override: str, fixed: tuple[str, ...]):
         value = tomllib.loads(f"value = {text.strip()}")["value"]
     except tomllib.TOMLDecodeError:
         value = text.strip()
-    for changed in _leaves(name.strip(), value):
-        if any(f"{changed}.".startswith(f"{key}.") for key in fixed):
-            raise UserError(
-                f"{override!r}: {changed} is set by this script and cannot be overridden; see --help"
-            )
     *tables, last = name.strip().split(".")
     for table in tables:
         values = values.setdefault(table, {})
         if not isinstance(values, dict):
             raise UserError(f"{override!r}: {table} is a value, not a table")
     values[last] = value
-
-
-def _leaves(name: str, value) -> list[str]:
-    """Return the keys that a value sets: one, or for a table one per entry."""
-    if not isinstance(value, dict):
-        return [name]
-    return [leaf for inner, entry in value.items() for leaf in _leaves(f"{name}.{inner}", entry)]
 
 
 def check_recipe(recipe: Recipe) -> Recipe:
@@ -411,9 +398,6 @@ def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
     Raises:
         UserError: an unknown or missing key, a value of the wrong type, or values that exclude each other.
     """
-    if isinstance(values.get("truncate"), bool):  # from a run older than `too_long`
-        others = {name: value for name, value in values.items() if name != "truncate"}
-        values = {"too_long": "truncate" if values["truncate"] else "error", **others}
     for name in {"train", "val", "test"} & values.keys():
         if isinstance(values[name], str):  # one table
             values = {**values, name: [values[name]]}

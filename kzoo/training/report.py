@@ -2,7 +2,6 @@
 
 import csv
 import importlib.util
-import re
 import sys
 import time
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ import keras
 import numpy as np
 
 from kzoo.data.batch_wrappers import WrappedBatches
-from kzoo.errors import UserError
 from kzoo.files import whole_file
 from kzoo.text.tokenizers import PAD
 from kzoo.training.arithmetic import measured_peak, training_flops
@@ -65,22 +63,7 @@ def curves(folder: Path) -> list[keras.callbacks.Callback]:
     if missing:
         print(f"{' and '.join(missing)}: not installed; this run has no TensorBoard log, only history.csv")
         return []
-    return [Curves(folder)]
-
-
-class Curves(keras.callbacks.TensorBoard):
-    """Keras's callback, with a log that is complete after each epoch, and errors in one line."""
-
-    def on_epoch_end(self, epoch, logs=None):
-        try:
-            super().on_epoch_end(epoch, logs)
-            for writer in self._writers.values():
-                writer.flush()
-        except Exception as error:
-            if not type(error).__module__.startswith("tensorflow"):
-                raise
-            reason = str(error).splitlines()[0].rpartition("; ")[2]  # after the operation and the file
-            raise UserError(f"{self.log_dir}: cannot be written ({reason})") from None
+    return [keras.callbacks.TensorBoard(folder)]
 
 
 @dataclass
@@ -266,11 +249,6 @@ def peak_memory() -> int:
         statistics = jax.local_devices()[0].memory_stats()
         if statistics:
             return statistics["peak_bytes_in_use"]
-    status = Path("/proc/self/status")
-    # Linux's `ru_maxrss` includes the peak of the process that started this one.
-    found = re.search(r"^VmHWM:\s+(\d+) kB$", status.read_text(), re.M) if status.is_file() else None
-    if found:
-        return int(found[1]) * 1024
     if sys.platform == "win32":
         return 0
     import resource

@@ -15,7 +15,7 @@ import keras
 from kzoo.data import TwiceEachRow
 from kzoo.data.unknown_characters import unknown_line
 from kzoo.errors import UserError
-from kzoo.files import remove_folder, remove_unfinished
+from kzoo.files import remove_unfinished
 from kzoo.presets.description import write_low_scores
 from kzoo.training.checkpoints import Checkpoints, updates
 from kzoo.training.compiling import allow_fusing, compile_step
@@ -27,7 +27,6 @@ from kzoo.training.recipe import Recipe, check_recipe
 from kzoo.training.report import CountedBatches, History, RunReport, curves, print_report
 from kzoo.training.resuming import fit_from
 from kzoo.training.run_folder import RECIPE, claim, one_process, record
-from kzoo.training.signals import nothing_to_save
 from kzoo.training.strategies import Strategy
 from kzoo.training.tasks import OneDirection, SeveralDirections, Task
 
@@ -68,48 +67,42 @@ def train(
         verbose = 1 if sys.stdout.isatty() or "ipykernel" in sys.modules else 2
     with contextlib.ExitStack() as held:
         strategy = held.enter_context(open_strategy(strategy))
-        held.enter_context(nothing_to_save(strategy.workers))
+        preemption = Preemption()
+        if strategy.workers == 1:  # a signal ends several workers as usual, until there is something to save
+            held.enter_context(preemption.listening())
         began, prints = time.perf_counter(), verbose and strategy.is_chief
         _check_possible(recipe, strategy)
         task = (SeveralDirections if recipe.languages else OneDirection)(recipe, recipe_corpus(recipe))
 
         # Prepare the run's folder, the model and its batches.
-        before = set(folder.iterdir()) if folder.is_dir() else None
         strategy.together(lambda: strategy.is_chief and held.enter_context(one_process(folder)))
-        try:
-            with nothing_to_save(strategy.workers):  # raises a lost signal at this block's end
-                strategy.together(lambda: strategy.is_chief and _begin(task, recipe, folder))
-                strategy.check_same("another recipe", _same_for_all(recipe))
-                if not (folder / RECIPE).exists():
-                    raise UserError(
-                        f"{folder} is not the folder that worker 1 uses: give all workers the same folder"
-                    )
-                keras.utils.set_random_seed(recipe.seed)
-                with strategy.scope():
-                    translator = task.build(folder)
-                batches = task.batches(translator)
-        except UserError:
-            if strategy.workers == 1:  # other workers may still read there
-                _remove_new(folder, before)
-            raise
+        strategy.together(lambda: strategy.is_chief and _begin(task, recipe, folder))
+        everywhere = dataclasses.replace(recipe, shards="", images="")  # but these folders
+        strategy.check_same("another recipe", json.dumps(dataclasses.asdict(everywhere)))
+        if not (folder / RECIPE).exists():
+            raise UserError(
+                f"{folder} is not the folder that worker 1 uses: give all workers the same folder"
+            )
+        keras.utils.set_random_seed(recipe.seed)
+        with strategy.scope():
+            translator = task.build(folder)
+        batches = task.batches(translator)
 
         # Resume from the last checkpoint, if there is one.
-        with nothing_to_save(strategy.workers):
-            shared = strategy.share(batches)
-            data = hashlib.sha256(f"{batches.digest()} {json.dumps(task.validation)}".encode()).hexdigest()
-            checkpoints = Checkpoints(
-                folder / "checkpoints",
-                keep_best=recipe.average,
-                keep_last=recipe.checkpoints_kept,
-                minutes=recipe.checkpoint_minutes,
-                data=data,
-                strategy=strategy,
-            )
-            checkpoints.set_model(translator)
-            strategy.check_same("other data", data)
+        data = hashlib.sha256(f"{batches.digest()} {json.dumps(task.validation)}".encode()).hexdigest()
+        strategy.check_same("other data", data)
         if prints and (line := unknown_line(task.unknown)):
             print(line)
-        preemption = held.enter_context(Preemption(checkpoints).listening())
+        preemption.checkpoints = checkpoints = Checkpoints(
+            folder / "checkpoints",
+            keep_best=recipe.average,
+            keep_last=recipe.checkpoints_kept,
+            minutes=recipe.checkpoint_minutes,
+            data=data,
+            strategy=strategy,
+        )
+        checkpoints.set_model(translator)
+        held.enter_context(preemption.listening())  # again, to save while the folder is locked
         with strategy.scope():
             checkpoints.restore()
         if strategy.is_chief:
@@ -119,6 +112,7 @@ def train(
         if recipe.language_model_epochs and checkpoints.step == 0:
             seeds = checkpoints.seeds()
             validation, epochs = task.validation_batches(translator), recipe.language_model_epochs
+            shared = strategy.share(batches)
             train_language_model(translator, shared, validation, epochs, folder, preemption, verbose)
             checkpoints.assign_seeds(seeds)  # as in a resumed run, which does not train the decoder again
 
@@ -138,14 +132,14 @@ def train(
             *(curves(folder / "tensorboard") if strategy.is_chief else ()),
             preemption,
         ]
-        counted = strategy.share(counted)
+        shared, counted = strategy.share(batches), strategy.share(counted)
         if recipe.consistency:
-            counted = TwiceEachRow(counted)
+            shared, counted = TwiceEachRow(shared), TwiceEachRow(counted)
         done = bool(recipe.steps) and updates(translator) >= recipe.steps
         batch = checkpoints.batch and (len(batches) if done else checkpoints.batch)
         if checkpoints.epoch < recipe.epochs and (batch or not done) and not history.out_of_patience:
             steps = planned_steps(recipe, len(batches))
-            report.compiled = compile_step(translator, counted, steps, checkpoints.step > 0, folder)
+            report.compiled = compile_step(translator, shared, steps, checkpoints.step > 0, folder)
             if prints and (advice := too_long_a_warm_up(recipe, len(batches))):
                 print(advice)
             fit_from(checkpoints.epoch, batch, translator, counted, recipe.epochs, callbacks, verbose)
@@ -177,23 +171,6 @@ def _begin(task: Task, recipe: Recipe, folder: Path):
     claim(folder, recipe)
     remove_unfinished(folder)
     task.begin(folder)
-
-
-def _same_for_all(recipe: Recipe) -> str:
-    """Return the recipe's values that all workers must share: all but the paths of shards and images."""
-    return json.dumps(dataclasses.asdict(dataclasses.replace(recipe, shards="", images="")))
-
-
-def _remove_new(folder: Path, before: set[Path] | None):
-    """Remove what a refused run has written: the files that were not there `before`, or the new folder."""
-    if before is None:
-        remove_folder(folder)
-        return
-    for path in set(folder.iterdir()) - before:
-        if path.is_dir():
-            remove_folder(path)
-        else:
-            path.unlink()
 
 
 def too_long_a_warm_up(recipe: Recipe, batches: int) -> str:

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import errno
 import json
 import os
 import socket
@@ -13,8 +12,8 @@ import filelock
 
 from kzoo.errors import UserError
 from kzoo.files import remove_folder, write_json
+from kzoo.hub.integrity import read_object
 from kzoo.hub.location import MARKS
-from kzoo.presets.shelf import builder_module, is_builder
 from kzoo.training.recipe import CONSTANT_RATE, KEYS, NOAM, Recipe, make_recipe
 
 RECIPE = "recipe.json"
@@ -25,7 +24,6 @@ RATES = {"optimizer"} | {
     name for name, key in KEYS.items() if {NOAM, CONSTANT_RATE} & {*key.metadata["uses"]}
 }
 LOCK = ".lock"  # stays when a run ends
-NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP)  # some network file systems
 
 
 @contextlib.contextmanager
@@ -47,9 +45,7 @@ def one_process(folder: Path) -> Iterator[None]:
     except filelock.Timeout:
         raise UserError(f"{folder}: {_holder(folder)} trains here; stop it, or give another folder") from None
     except OSError as error:
-        if error.errno not in NO_LOCKS:
-            raise UserError(f"{folder}: cannot be written ({error.strerror})") from None
-        print(f"{folder} cannot be locked ({error.strerror}): do not start a second run in this folder")
+        raise UserError(f"{folder}: cannot be written ({error.strerror})") from None
     try:
         yield
     finally:
@@ -72,7 +68,7 @@ def claim(folder: Path, recipe: Recipe):
         UserError: the folder holds a preset, a trained preset without its checkpoints, a run of another
             recipe, an unreadable recipe, or files that are not a run's.
     """
-    if _holds_this_run(folder, recipe):
+    if holds_this_run(folder, recipe):
         return
     start = folder / START
     decoders = [folder / name for name in LANGUAGE_MODEL if (folder / name).exists()]
@@ -93,7 +89,7 @@ def claim(folder: Path, recipe: Recipe):
     record(folder, recipe)
 
 
-def _holds_this_run(folder: Path, recipe: Recipe) -> bool:
+def holds_this_run(folder: Path, recipe: Recipe) -> bool:
     """Return whether a folder has checkpoints of this recipe's run; refuse those of another run."""
     from kzoo.training.checkpoints import saved_in  # imports Keras, which reading a recipe does not need
 
@@ -117,12 +113,6 @@ def _check_can_resume(folder: Path, recipe: Recipe, epochs: int):
                 f"then train a recipe with preset = {str(folder)!r} in another folder"
             )
         raise UserError(f"{folder} holds a run with another {', '.join(differing)}: {remedy}")
-    if _may_have_begun_with_another_penalty(folder, recipe):
-        print(
-            f"{folder} was begun by an earlier version: if its bridge's penalty had the weight 1 (now 1/64), "
-            "stop, and set model.penalty_weight = 1 and model.use_bias = false in the recipe and in the "
-            f"run's {RECIPE}"
-        )
     if recipe.epochs < epochs:
         raise UserError(
             f"{folder} holds a run of {epochs} epochs, but epochs is {recipe.epochs}: "
@@ -130,19 +120,10 @@ def _check_can_resume(folder: Path, recipe: Recipe, epochs: int):
         )
 
 
-def _may_have_begun_with_another_penalty(folder: Path, recipe: Recipe) -> bool:
-    """Return whether a bridge's run may be older than the penalty weight 1/64 of its presets.
-
-    The key `gnmt` is younger than this weight: a run that records it is, too.
-    """
-    of_bridge = is_builder(recipe.preset) and builder_module(recipe.preset) == "attention_bridge"
-    known = "penalty_weight" in recipe.model or "gnmt" in json.loads((folder / RECIPE).read_text("utf-8"))
-    return of_bridge and not known
-
-
 def _differing(folder: Path, recipe: Recipe) -> list[str]:
     """Return the keys that affect training and whose values differ in the folder's recipe."""
-    recipes = _recorded(folder / RECIPE), recipe
+    path = folder / RECIPE
+    recipes = make_recipe(read_object(path), str(path)), recipe
     # JSON turns tuples into lists.
     before, now = (json.loads(json.dumps(dataclasses.asdict(values))) for values in recipes)
     return [key for key in now if before[key] != now[key] and not _may_differ(key, before[key], now[key])]
@@ -163,39 +144,4 @@ def record(folder: Path, recipe: Recipe):
 def recorded_recipe(folder: Path) -> Recipe | None:
     """Return the recipe of the run in a folder; `None` if there is no run."""
     path = folder / RECIPE
-    return _recorded(path) if path.exists() else None
-
-
-def keep_results(path: Path, recipe: Recipe) -> bool:
-    """Return whether a file has results of this recipe; remove the file if the run can resume beyond them.
-
-    Args:
-        path: JSON file in the run's folder, with the recipe of its results as `"recipe"`; it may be missing.
-        recipe: the recipe.
-
-    Raises:
-        UserError: the file's recipe is not valid, or the run cannot resume with this recipe; the file stays.
-    """
-    kept = path.exists() and make_recipe(json.loads(path.read_text("utf-8"))["recipe"], str(path)) == recipe
-    if not kept:
-        _holds_this_run(path.parent, recipe)
-        path.unlink(missing_ok=True)
-    return kept
-
-
-def _recorded(path: Path) -> Recipe:
-    """Return the recipe in the `recipe.json` of a run.
-
-    Raises:
-        UserError: it is missing, incomplete or not a recipe.
-    """
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(values, dict):
-            raise ValueError(f"it holds a {type(values).__name__}")
-    except (OSError, ValueError) as error:
-        raise UserError(
-            f"{path} cannot be read as a recipe ({getattr(error, 'strerror', None) or error}): "
-            "restore it, or give another folder"
-        ) from None
-    return make_recipe(values, where=str(path))
+    return make_recipe(read_object(path), str(path)) if path.exists() else None

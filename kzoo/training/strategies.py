@@ -131,20 +131,21 @@ class Strategy:
         if not none_fails:
             raise failure or UserError("another worker cannot continue: see its output")
 
-    def check_same(self, what: str, value: str, advice: str = "start all of them with the same command"):
+    def check_same(self, what: str, value: str):
         """Refuse to continue if this worker's value differs from the chief's. Waits for all workers.
 
         Args:
             what: what differs, for the error.
             value: the value.
-            advice: what to do, for the error.
 
         Raises:
             UserError: the values differ.
         """
         number = int(hashlib.sha256(value.encode()).hexdigest()[:6], 16)  # exact as a float32
         if self.from_chief(number) != number:
-            raise UserError(f"worker {self.worker + 1} has {what} than worker 1: {advice}")
+            raise UserError(
+                f"worker {self.worker + 1} has {what} than worker 1: start all of them with the same command"
+            )
 
     def any_worker(self, flag: bool, step: int) -> bool:
         """Return whether any worker has the flag; all workers get the same answer at the same step.

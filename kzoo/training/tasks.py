@@ -1,7 +1,6 @@
 """A recipe's text, vocabularies, model, batches and validation score, for one direction or for several."""
 
 import dataclasses
-import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,13 +9,13 @@ import keras
 import numpy as np
 from keras_hub.tokenizers import Tokenizer
 
-from kzoo.data import Batches, Corpus, Extractor, FeatureFile, PairBatches, ShardedBatches
+from kzoo.data import Batches, Corpus, FeatureFile, PairBatches, ShardedBatches
 from kzoo.data.batch_shapes import check_longest
 from kzoo.data.language_pairs import two_languages
 from kzoo.data.pair_batches import check_weights
 from kzoo.data.unknown_characters import unknown_characters
 from kzoo.errors import UserError, nearest
-from kzoo.files import whole_folder, write_json
+from kzoo.files import whole_folder
 from kzoo.hub.integrity import preset_files
 from kzoo.models import (
     SGD,
@@ -65,7 +64,7 @@ class Task:
         recipe, translator = self.recipe, self._translator(folder)
         translator.compile(optimizer=make_optimizer(recipe, translator.backbone.width), loss=self._loss())
         translator.search = translator.search.changed(**recipe.search_settings())  # keeps what is `None`
-        self._read_validation(translator, folder)
+        self._read_validation(translator)
         return translator
 
     def _tokens(
@@ -152,27 +151,28 @@ class OneDirection(Task):
             return ConsistentCrossEntropy(recipe.label_smoothing, recipe.consistency)
         return LabelSmoothedCrossEntropy(recipe.label_smoothing)
 
-    def _read_validation(self, translator: keras.Model, folder: Path):
+    def _read_validation(self, translator: keras.Model):
         recipe, split = self.recipe, self.recipe.validation
         if recipe.language_model_epochs and not hasattr(translator.backbone, "language_model"):
             raise UserError(
                 f"{recipe.preset} has no recurrent decoder to train first: remove language_model_epochs"
             )
         if translator.image_shape:
-            self._read_images(translator, folder)
+            self._read_images(translator)
         source = [recipe.source], self.validation[:1], [translator.source_tokenizer]
         _, kept = self._tokens(split, *source, translator.backbone.max_length)
         self.validation = tuple(rows_of(side, kept) for side in self.validation)
         self.images[split] = rows_of(self.images.get(split), kept)
 
-    def _read_images(self, translator: keras.Model, folder: Path):
+    def _read_images(self, translator: keras.Model):
         if self.shards:
             raise UserError(
                 f"{self.recipe.preset} reads images, but shards have none: remove shards from the recipe"
             )
         pairs = {"train": self.pairs, self.recipe.validation: self.validation}
         images = {split: self.corpus.images(split) for split in pairs}
-        translator.extractor = translator.extractor or run_extractor(folder, images["train"])
+        if hasattr(images["train"], "extractor"):  # features, not pictures
+            translator.extractor = translator.extractor or dataclasses.asdict(images["train"].extractor)
         self.images = {
             split: image_rows(rows, len(pairs[split][0]), translator.image_shape, translator.extractor)
             for split, rows in images.items()
@@ -252,7 +252,7 @@ class SeveralDirections(Task):
     def _loss(self) -> keras.losses.Loss:
         return SentenceCrossEntropy(self.recipe.label_smoothing)
 
-    def _read_validation(self, translator: keras.Model, folder: Path):
+    def _read_validation(self, translator: keras.Model):
         tokenizers = [translator.tokenizers[language] for language in self.validation]
         text = list(self.validation), self.validation.values(), tokenizers
         _, kept = self._tokens(self.recipe.validation, *text, translator.backbone.max_length)
@@ -345,28 +345,6 @@ def load_start(recipe: Recipe, folder: Path) -> keras.Model:
         raise UserError(str(error).replace(str(start), recipe.preset)) from None
     check_languages(recipe, translator.multilingual)
     return translator
-
-
-def run_extractor(folder: Path, images) -> dict | None:
-    """Return the fields of the `Extractor` that computed a run's features; `None` for pictures.
-
-    Args:
-        folder: the run's folder. `extractor.json` there records the extractor; once the run has a checkpoint,
-            it does not change.
-        images: images of the training split.
-
-    Raises:
-        UserError: that file is damaged.
-    """
-    path = folder / "extractor.json"
-    if not hasattr(images, "extractor"):
-        return None
-    if not (path.exists() and saved_in(folder / "checkpoints")):
-        write_json(path, dataclasses.asdict(images.extractor))
-    try:
-        return dataclasses.asdict(Extractor(**json.loads(path.read_text(encoding="utf-8"))))
-    except (ValueError, TypeError):
-        raise UserError(f"{path} does not name an extractor: restore the file that the run wrote") from None
 
 
 def print_dropped(split: str, count: int, total: int, limit: int):

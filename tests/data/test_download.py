@@ -5,7 +5,6 @@ import gzip
 import hashlib
 import os
 import stat
-from pathlib import Path
 
 import pytest
 from message_of import message_of
@@ -108,12 +107,7 @@ def test_no_such_address_no_network_and_no_folder(server, tmp_path, fetch, packe
 def test_a_full_disk(server, tmp_path, monkeypatch):
     server.files["/val.de.gz"] = gzip.compress(TEXT)
 
-    def half(self, data):
-        with open(self, "wb") as file:
-            file.write(data[:100])
-        full_disk()
-
-    monkeypatch.setattr(Path, "write_bytes", half)
+    monkeypatch.setattr("shutil.copyfileobj", full_disk)
     path = tmp_path / "val.de"
     message = message_of(download, f"{server.address}/val.de.gz", SHA256, path)
     assert message == f"{path}: cannot be written (No space left on device)"

@@ -78,8 +78,7 @@ def test_half_precision_is_kept(rows, tmp_path):
     assert features.array.dtype == np.float16
 
 
-@pytest.mark.parametrize("cut", [0, 5])
-def test_an_interruption_loses_nothing(rows, tmp_path, cut):
+def test_an_interruption_loses_nothing(rows, tmp_path):
     path, whole = tmp_path / "train.npy", in_batches(rows)
 
     def stops(names):
@@ -92,19 +91,10 @@ def test_an_interruption_loses_nothing(rows, tmp_path, cut):
         write_features(path, stops, NAMES, VGG)
     assert not path.exists()
     (part,) = tmp_path.iterdir()
-    part.write_bytes(part.read_bytes()[: part.stat().st_size - cut])  # as when the machine stops in a write
+    np.lib.format.open_memmap(part, "r+")[5, ..., 2:] = np.nan  # stopped within a row
     np.testing.assert_array_equal(write_features(path, whole, NAMES, VGG)[:], rows)
-    assert whole.asked == [NAMES, NAMES[6 - bool(cut) :]]
+    assert whole.asked == [NAMES, NAMES[5:]]
     assert sorted(found.name for found in tmp_path.iterdir()) == ["train.json", "train.npy"]
-
-
-def test_an_interruption_in_the_header_begins_anew(rows, tmp_path):
-    path = tmp_path / "train.npy"
-    with pytest.raises(UserError, match="features of 3 pictures, but 7 names"):
-        write_features(path, lambda names: iter([rows[:3]]), NAMES, VGG)
-    (part,) = tmp_path.iterdir()
-    part.write_bytes(part.read_bytes()[:20])
-    np.testing.assert_array_equal(write_features(path, in_batches(rows), NAMES, VGG)[:], rows)
 
 
 def test_what_is_complete_is_not_computed_again(rows, tmp_path):
@@ -126,15 +116,12 @@ def test_another_extractor_or_other_names_replace_it(rows, tmp_path):
 
 def test_replacing_corrupt_pictures_goes_on_where_another_stopped(rows, tmp_path):
     path, whole, mended = tmp_path / "train.npy", in_batches(rows), replace(VGG, corrupt="mean")
-    for first, then in ((VGG, mended), (mended, VGG)):
-        whole.asked = []
-        with pytest.raises(UserError, match="features of 3 pictures, but 7 names"):
-            write_features(path, lambda names: iter([rows[:3]]), NAMES, first)
-        features = write_features(path, whole, NAMES, then)
-        assert whole.asked == [NAMES[3:]]
-        assert features.extractor == then
-        np.testing.assert_array_equal(features[:], rows)
-        path.unlink()
+    with pytest.raises(UserError, match="4 of 7 pictures have no features"):
+        write_features(path, lambda names: iter([rows[:3]]), NAMES, VGG)
+    features = write_features(path, whole, NAMES, mended)
+    assert whole.asked == [NAMES[3:]]
+    assert features.extractor == mended
+    np.testing.assert_array_equal(features[:], rows)
 
 
 def test_replacing_corrupt_pictures_where_none_is_changes_nothing(rows, tmp_path):
@@ -148,23 +135,22 @@ def test_replacing_corrupt_pictures_where_none_is_changes_nothing(rows, tmp_path
     assert again.asked == [NAMES, NAMES]
 
 
-def test_means_of_a_call_that_was_cut_off_are_never_taken_for_features(rows, tmp_path):
-    path, unread = tmp_path / "train.npy", rows.copy()
+def test_pictures_that_cannot_be_read_get_the_mean_of_the_others(rows, tmp_path):
+    path, unread, mended = tmp_path / "train.npy", rows.copy(), replace(VGG, corrupt="mean")
     unread[2] = np.nan
-
-    def fill_and_fail(array):
-        array[2] = 1
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_features(path, in_batches(unread), NAMES, replace(VGG, corrupt="mean"), fill_and_fail)
-    np.testing.assert_array_equal(write_features(path, in_batches(rows), NAMES, VGG)[:], rows)
+    with pytest.raises(UserError, match="1 of 7 pictures have no features"):
+        write_features(path, in_batches(unread), NAMES, VGG)
+    found = write_features(path, in_batches(unread), NAMES, mended)
+    np.testing.assert_array_equal(
+        found[2], np.delete(rows, 2, axis=0).mean(axis=0, dtype="float64").astype("float32")
+    )
+    np.testing.assert_array_equal(np.delete(found[:], 2, axis=0), np.delete(rows, 2, axis=0))
 
 
 def test_a_failure_keeps_the_earlier_file(rows, tmp_path):
     path = tmp_path / "train.npy"
     write_features(path, in_batches(rows), NAMES, VGG)
-    with pytest.raises(UserError, match="features of 3 pictures, but 6 names"):
+    with pytest.raises(UserError, match="3 of 6 pictures have no features"):
         write_features(path, lambda names: iter([rows[:3]]), NAMES[1:], VGG)
     assert len(list(tmp_path.iterdir())) == 3  # with what may go on
     np.testing.assert_array_equal(open_features(path, NAMES)[:], rows)
@@ -178,21 +164,6 @@ def test_what_was_given_up_is_removed(rows, tmp_path):
     assert sorted(found.name for found in tmp_path.iterdir()) == ["train.json", "train.npy"]
 
 
-def test_two_at_once_do_not_disturb_each_other(rows, tmp_path):
-    path, other = tmp_path / "train.npy", replace(VGG, seed=4)
-
-    def meanwhile(names):
-        yield rows[:3]
-        with pytest.raises(UserError, match="train.npy: another process is writing these features"):
-            write_features(path, in_batches(rows), NAMES, VGG)
-        assert write_features(path, in_batches(rows + 1), NAMES, other).extractor == other
-        yield rows[3:]
-
-    np.testing.assert_array_equal(write_features(path, meanwhile, NAMES, VGG)[:], rows)
-    assert open_features(path).extractor == VGG
-    assert sorted(found.name for found in tmp_path.iterdir()) == ["train.json", "train.npy"]
-
-
 def test_what_the_extraction_raises_is_not_the_files_fault(tmp_path):
     def arrays(names):
         raise FileNotFoundError("7.jpg")
@@ -200,21 +171,6 @@ def test_what_the_extraction_raises_is_not_the_files_fault(tmp_path):
 
     with pytest.raises(FileNotFoundError, match=r"7\.jpg"):
         write_features(tmp_path / "train.npy", arrays, NAMES, VGG)
-
-
-def test_batches_that_do_not_fit_are_refused(random, tmp_path):
-    path = tmp_path / "train.npy"
-    x = random.normal(size=(7, 4)).astype("float32")
-    for batches, message in (
-        ([x, x], "at least 14 pictures, but 7 names"),
-        ([x[:3], x[3:, :2]], re.escape("shape (2,) per picture, expected (4,)")),
-        ([x[:, :, None, None]], re.escape("shape (4, 1, 1) per picture, expected (D,) or (R, D)")),
-        ([], "features of 0 pictures, but 7 names"),
-    ):
-        with pytest.raises(UserError, match=message):
-            write_features(path, lambda names, batches=batches: iter(batches), NAMES, VGG)
-        for part in tmp_path.iterdir():
-            part.unlink()
 
 
 def test_names_that_do_not_fit_are_refused(rows, tmp_path):
@@ -253,18 +209,6 @@ def test_corrupt_pictures_make_no_other_extractor(written):
     open_features(written).require(asdict(replace(VGG, corrupt="mean")))
 
 
-def test_an_extractor_that_is_not_understood_is_refused(written):
-    for described in ({"model": "vgg19"}, {**asdict(VGG), "pooling": "max"}, 7):
-        with pytest.raises(UserError, match="which this kzoo does not know"):
-            open_features(written).require(described)
-    with pytest.raises(UserError, match="name 'openai/clip' has a slash"):
-        Extractor("openai/clip", "pooled", "0" * 64)
-    written.with_suffix(".json").write_text(
-        written.with_suffix(".json").read_text().replace("vgg19", "hub/vgg19")
-    )
-    refused("train.json: the extractor's name 'hub/vgg19' has a slash", written)
-
-
 def test_a_missing_picture_is_refused(written):
     refused("no features of the picture '4.jpg', only of 7 such as '7.jpg'", written, ["7.jpg", "4.jpg"])
     refused("'4.jpg' and of 1 more", written, ["4.jpg", "6.jpg", "4.jpg"])
@@ -284,4 +228,4 @@ def test_missing_and_damaged_files_are_refused(written):
         written.with_suffix(".json").write_text(damaged)
         refused("train.json: does not name the pictures and the extractor", written)
     written.with_suffix(".json").unlink()
-    refused("train.json beside it, which names its pictures, is missing", written)
+    refused("train.json: does not name the pictures and the extractor", written)

@@ -187,7 +187,6 @@ def contents(folder):
 
 
 def test_parallel_equals_serial(shards, text, tmp_path, monkeypatch):
-    monkeypatch.setattr("kzoo.data.shard_writing.BUFFER", 100)
     parallel = write(tmp_path / "parallel", text, processes=2)
     assert contents(parallel.folder) == contents(shards.folder)
 

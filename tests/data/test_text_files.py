@@ -31,8 +31,7 @@ LINES = {
 
 
 @pytest.mark.parametrize("content", LINES)
-def test_streamed_lines_are_those_of_the_whole_file(content, tmp_path, monkeypatch):
-    monkeypatch.setattr("kzoo.data.text_files.CHUNK", 3)
+def test_streamed_lines_are_those_of_the_whole_file(content, tmp_path):
     plain, packed = tmp_path / "text", tmp_path / "text.gz"
     plain.write_text(content, "utf-8", newline="")
     packed.write_bytes(gzip.compress(content.encode()))
@@ -43,8 +42,7 @@ def test_streamed_lines_are_those_of_the_whole_file(content, tmp_path, monkeypat
 @pytest.mark.parametrize("name", ["text", "text.GZ", "text.bz2", "text.Xz"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_text_is_read_as_programs_write_it(name, encoding, end, tmp_path, monkeypatch):
-    monkeypatch.setattr("kzoo.data.text_files.CHUNK", 7)
+def test_text_is_read_as_programs_write_it(name, encoding, end, tmp_path):
     lines, path = ["Grüße, 世界", "\U0001f600", "", "ein Hund"], tmp_path / name
     mark = "\ufeff" if encoding == "utf-16-be" else ""
     data = (mark + "".join(line + end for line in lines)).encode(encoding)
@@ -68,7 +66,7 @@ def test_what_is_no_text_is_named(tmp_path):
     path.write_bytes(lzma.compress(b"a dog", format=lzma.FORMAT_ALONE))
     assert "packed by LZMA" in message_of(read_lines, path)
     path.write_bytes("a dog".encode("utf-16")[:-1])
-    assert message_of(read_lines, path).startswith(f"{path}: not valid UTF-16")
+    assert message_of(read_lines, path).startswith(f"{path}, line 1: not valid UTF-16")
     for packing in (bz2, lzma):
         path.write_bytes(packing.compress(b"a\nb\n" * 99)[:-9])
         assert message_of(read_lines, path).startswith(f"{path}: broken")
@@ -81,7 +79,7 @@ def test_gzip_of_several_members_is_read_whole(tmp_path):
 
 
 @pytest.mark.parametrize("where", ["end", "trailer", "middle", "start", "not packed"])
-def test_broken_gzip_names_file_and_line(tmp_path, where):
+def test_broken_gzip_is_named(tmp_path, where):
     lines = [hashlib.sha256(str(i).encode()).hexdigest() for i in range(5000)]
     packed = bytearray(gzip.compress("\n".join(lines).encode()))
     if where == "end":
@@ -96,15 +94,7 @@ def test_broken_gzip_names_file_and_line(tmp_path, where):
         packed = "\n".join(lines).encode()
     path = tmp_path / "text.gz"
     path.write_bytes(packed)
-    message = message_of(read_lines, path)
-    assert message.startswith(f"{path}: broken gzip file, noticed after line ")
-    line = int(message.split("after line ")[1].split()[0])
-    if where in ("start", "not packed"):
-        assert line == 0
-    elif where == "trailer":
-        assert line == 4999
-    elif where == "end":
-        assert 0 < line < 4999
+    assert message_of(read_lines, path).startswith(f"{path}: broken gzip file (")
 
 
 @pytest.mark.parametrize("name", ["text", "text.gz"])
@@ -116,8 +106,7 @@ def test_invalid_utf8_names_file_and_line(tmp_path, bad, name):
 
 
 @pytest.mark.parametrize("reader", [read_lines, lambda path: list(stream_lines(path))])
-def test_a_nul_names_file_and_line(tmp_path, reader, monkeypatch):
-    monkeypatch.setattr("kzoo.data.text_files.CHUNK", 4)
+def test_a_nul_names_file_and_line(tmp_path, reader):
     for text, line in (("a\nbc\nd\0e\nf\n", 3), ("\0", 1)):
         (tmp_path / "text").write_text(text)
         assert message_of(reader, tmp_path / "text").startswith(f"{tmp_path / 'text'}, line {line}: a NUL")
@@ -149,8 +138,7 @@ def test_streamed_text_is_never_whole_in_memory(name, tmp_path, monkeypatch):
         tracemalloc.stop()
 
 
-def test_bad_text_is_named_as_by_the_reader_of_whole_files(tmp_path, monkeypatch):
-    monkeypatch.setattr("kzoo.data.text_files.CHUNK", 4)
+def test_bad_text_is_named_as_by_the_reader_of_whole_files(tmp_path):
     three, two = tmp_path / "three", tmp_path / "two"
     three.write_text("a\nb\nc\n")
     two.write_text("a\nb\n")
@@ -170,5 +158,5 @@ def test_bad_text_is_named_as_by_the_reader_of_whole_files(tmp_path, monkeypatch
         [broken, three],
         [tsv],
     ):
-        whole = message_of(open_files(train=files).pairs, "train", "en", "de")
+        whole = message_of(lambda files: open_files(train=files).pairs("train", "en", "de"), files)
         assert message_of(lambda files: list(stream_pairs(files, ("en", "de"))), files) == whole

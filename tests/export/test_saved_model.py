@@ -15,7 +15,7 @@ from PIL import Image
 from kzoo.decoding import SearchSettings
 from kzoo.errors import UserError
 from kzoo.export import graph_search
-from kzoo.models import Translator
+from kzoo.models import TransformerBackbone, Translator
 from kzoo.models.images import read_picture
 from kzoo.presets import attention_bridge_m2m_tiny, glyph_zh_en_tiny, image_text_tiny, pope_tiny
 from kzoo.serve import Served
@@ -167,6 +167,7 @@ def check_translations(answer, best, translator_n_best):
 def test_a_transformer_translates_text(ask, tmp_path, monkeypatch):
     """Of any bytes, and of sentences of several padded lengths in one batch."""
     monkeypatch.setattr(graph_search, "ROWS", (1, 4))
+    monkeypatch.setattr(graph_search, "LENGTHS", (8, 16))
     keras.utils.set_random_seed(1)
     translator = pope_tiny(subwords(), **{**TRANSFORMER, "max_length": 24})
     # The beam is given.
@@ -325,7 +326,7 @@ def test_int8_weights_are_those_of_keras(ask, tmp_path, random):
     translator = pope_tiny(tokenizer, **TRANSFORMER)
     whole = [weight.copy() for weight in translator.get_weights()]
     backbone = quantized(translator.backbone)
-    lines, every = [], len(graph_search.padded_lengths(16))
+    lines, every = [], len(graph_search.padded_lengths(16, xla=True))
     export_saved_model(translator, tmp_path / "model", 2, precision="int8", progress=lines.append)
     assert [line.partition(":")[0] for line in lines] == [
         f"search {n} of {every}" for n in range(1, every + 1)
@@ -400,12 +401,18 @@ def test_several_languages_in_one_batch(ask, tmp_path):
     np.testing.assert_allclose(embedded["embedding"], vectors, atol=1e-5)
 
 
-def test_outputs_end_where_those_of_translate_do():
+def test_outputs_end_where_those_of_translate_do(monkeypatch):
+    monkeypatch.setattr(TransformerBackbone, "xla_backends", ("tensorflow", "jax"))
     backbone = pope_tiny(subwords(), **{**TRANSFORMER, "max_length": 64}).backbone
     limits = TextSearch(GraphWeights(backbone), SearchSettings()).limits
     assert limits == {16: 32, 24: 44, 32: 56, 48: 64, 64: 64}
     limits = TextSearch(GraphWeights(backbone), SearchSettings(max_length=9)).limits
     assert set(limits.values()) == {9}
+
+
+def test_a_graph_without_xla_has_few_searches():
+    assert graph_search.padded_lengths(256, xla=False) == [24, 64, 256]
+    assert graph_search.padded_lengths(50, xla=False) == [24, 50]
 
 
 @pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image, PngImagePlugin
 
-from kzoo.data import Extractor, write_features
+from kzoo.data import Extractor, open_features, write_features
 from kzoo.errors import UserError
 from kzoo.models.images import GREY, image_rows, read_picture, shown_images
 
@@ -138,7 +138,11 @@ def test_whole_arrays_are_checked():
 
 def test_a_file_with_nan_is_named(tmp_path):
     made = Extractor("vgg19", "fc2", "random", seed=3)
-    features = write_features(tmp_path / "test.npy", lambda names: [HOLED], ["0.jpg", "1.jpg", "2.jpg"], made)
+    write_features(
+        tmp_path / "test.npy", lambda names: [np.ones_like(HOLED)], ["0.jpg", "1.jpg", "2.jpg"], made
+    )
+    np.save(tmp_path / "test.npy", HOLED)
+    features = open_features(tmp_path / "test.npy")
     refused(features, 3, FEATURES, r"test\.npy: sentence 2: its image has NaN")
 
 

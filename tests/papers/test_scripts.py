@@ -80,7 +80,7 @@ def test_an_unknown_size_is_refused(path):
         ("image_text", ["scenes", "source=id"], "source is set by this script"),
         ("image_text", ["placeholders", "model.image_shape=[2]"], "image_shape is set by this script"),
         ("glyph", ["table4", "model.architecture=fc_2"], "model.architecture is set by this script"),
-        ("glyph", ["table4", "model.glyph_options.num_features=8"], "num_features is set by this"),
+        ("glyph", ["table4", "model.glyph_options.num_features=8"], "glyph_options is set by this script"),
         ("glyph", ["table4", "--encoders", "EMB,cnn_fc_rleu"], "did you mean cnn_fc_relu"),
         ("glyph", ["table7", "--encoders", "EMB,cnn_fc_relu:x"], "not an encoder and its F"),
         ("glyph", ["table5", "--encoders", "EMB:256"], "not an encoder and its F"),

@@ -10,7 +10,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from kzoo.errors import UserError
 from kzoo.evaluation.scores import SplitScores
+from kzoo.training import make_recipe, read_recipe
+from kzoo.training.run_folder import claim
 from training import paper_tables
 from training.attention_bridge.senteval import TaskScores
 
@@ -18,8 +21,8 @@ TRAINING = Path(__file__).resolve().parents[2] / "training"
 RECIPES = {
     "attention_bridge": lambda script: script["whole_recipe"]("tiny", 1, None),
     "glyph": lambda script: script["recipe_of"]("EMB", "tiny", None),
-    "image_text": lambda script: script["read_recipe"](TRAINING / "image_text/image_text_scenes.toml"),
-    "pope": lambda script: script["read_recipe"](TRAINING / "pope/pope_multi30k.toml"),
+    "image_text": lambda script: read_recipe(TRAINING / "image_text/image_text_scenes.toml"),
+    "pope": lambda script: read_recipe(TRAINING / "pope/pope_multi30k.toml"),
 }
 
 
@@ -297,3 +300,17 @@ def test_figure_1_has_three_bars_a_direction_and_table_3_two_models(Work, tmp_pa
     recipes = [json.loads((run / "scores.json").read_text())["recipe"] for run in tmp_path.glob("*penalty*")]
     assert [recipe["model"] for recipe in recipes] == [{"penalty_weight": 0.0}] * 2
     assert sorted(recipe["directions"] for recipe in recipes) == [["de-en"], ["en-de"]]
+
+
+def test_results_are_removed_only_when_their_run_goes_on(tmp_path):
+    recipe = make_recipe({"preset": "pope_tiny", "corpus": "scenes", "source": "en", "target": "de"})
+    claim(tmp_path, recipe)
+    (tmp_path / "checkpoints" / "epoch_0004").mkdir(parents=True)
+    scores = tmp_path / "scores.json"
+    scores.write_text(json.dumps({"recipe": dataclasses.asdict(recipe)}))
+    assert paper_tables.keep_results(scores, recipe)
+    with pytest.raises(UserError, match="holds a run with another rate_factor"):
+        paper_tables.keep_results(scores, dataclasses.replace(recipe, rate_factor=9.0))
+    assert scores.exists()
+    assert not paper_tables.keep_results(scores, dataclasses.replace(recipe, epochs=99))
+    assert not scores.exists()

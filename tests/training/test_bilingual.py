@@ -135,25 +135,6 @@ def test_a_truecased_preset_of_features_needs_nothing_else(recipe, tmp_path):
         assert assets == ["truecaser.json", "vocabulary.spm"]
 
 
-def test_a_run_goes_on_with_the_extractor_that_it_began_with(recipe, tmp_path):
-    run, images = tmp_path / "run", tmp_path / "images"
-    assert built(recipe, run).extractor == asdict(VGG)
-    other = replace(VGG, layer="fc1")
-    for split in COUNTS:
-        write(images, split, other)
-    assert built(recipe, run).extractor == asdict(other)  # nothing is trained yet
-    (run / "checkpoints" / "epoch_0001").mkdir(parents=True)
-    assert built(recipe, run).extractor == asdict(other)
-    for split in COUNTS:
-        write(images, split, VGG)
-    both = r"vgg19 fc2 \(random weights of seed 3\), the model reads those of vgg19 fc1 \(random"
-    refused(recipe, run, rf"train\.npy: these are features of {both}")
-    (run / "extractor.json").write_text("{")
-    refused(recipe, run, r"extractor\.json does not name an extractor")
-    (run / "extractor.json").unlink()  # a run from before this was written down
-    assert built(recipe, run).extractor == asdict(VGG)
-
-
 def test_a_fine_tuned_preset_reads_its_extractor_s_features_only(recipe, tmp_path):
     built(recipe, tmp_path / "first").save_to_preset(tmp_path / "preset")
     run, tuning = tmp_path / "run", replace(recipe, preset=str(tmp_path / "preset"), model={"dropout": 0.2})

@@ -43,7 +43,9 @@ def batches(lines: int = 60) -> Batches:
 
 def train(model, folder, epochs: int = 2, data: str = "text"):
     run = Checkpoints(folder / "checkpoints", minutes=OFTEN, keep_last=2, data=data)
-    with Preemption(run).listening() as preemption:
+    preemption = Preemption()
+    preemption.checkpoints = run
+    with preemption.listening():
         train_language_model(model, batches(), batches(20), epochs, folder, preemption, verbose=0)
 
 
@@ -124,7 +126,9 @@ def test_a_worker_that_is_told_in_it_stops_later(tmp_path):
     """Several workers leave together at a 16th step, which may be one of the translator's."""
     run = Checkpoints(tmp_path / "checkpoints")
     run.strategy = SimpleNamespace(workers=2)
-    with Preemption(run).listening() as preemption:
+    preemption = Preemption()
+    preemption.checkpoints = run
+    with preemption.listening():
         with preemption.saving(Checkpoints(tmp_path / "others")):
             preemption.checkpoints.strategy = run.strategy
             os.kill(os.getpid(), signal.SIGTERM)

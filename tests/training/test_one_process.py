@@ -1,14 +1,12 @@
 """A run's folder belongs to one process at a time, and its recipe.json is read or refused in one line."""
 
 import contextlib
-import errno
 import itertools
 import os
 import subprocess
 import sys
 from types import SimpleNamespace
 
-import filelock
 import pytest
 
 from kzoo.errors import UserError
@@ -85,15 +83,6 @@ def test_only_the_chief_of_several_workers_holds_the_folder(tmp_path):
         train(RECIPE, tmp_path, verbose=0, strategy=worker)
 
 
-def test_a_folder_that_cannot_be_locked_is_trained_in(tmp_path, monkeypatch, capsys):
-    def no_locks(*_):
-        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
-
-    monkeypatch.setattr(filelock.FileLock, "acquire", no_locks)
-    with one_process(tmp_path):
-        assert "cannot be locked (Operation not supported)" in capsys.readouterr().out
-
-
 def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "run").touch()
     with (
@@ -116,5 +105,5 @@ def test_a_broken_recipe_is_named_in_one_line(present, begun, tmp_path):
     with pytest.raises(UserError) as refused:
         train(RECIPE, tmp_path, verbose=0)
     message = str(refused.value)
-    assert message.startswith(f"{path} cannot be read as a recipe (")
+    assert message.startswith(f"{path} ")
     assert "\n" not in message

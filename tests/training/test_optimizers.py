@@ -73,7 +73,7 @@ def test_other_optimizers_have_the_recipe_s_rate(kind):
 
 
 @pytest.mark.parametrize("precision", ["float32", "mixed_float16"])
-@pytest.mark.parametrize(("kind", "rate"), [("sgd", 0.5), ("noam", 8**-0.5 * 7 * 4000**-1.5)])
+@pytest.mark.parametrize(("kind", "rate"), [("sgd", 0.5), ("noam", 8**-0.5 * 4000**-1.5)])
 def test_a_loss_that_is_not_finite_is_named_with_its_step_s_rate(kind, rate, precision, tmp_path):
     model = keras.Sequential([keras.layers.Dense(1)])
     optimizer = make_optimizer(dataclasses.replace(RECIPE, optimizer=kind), width=8)

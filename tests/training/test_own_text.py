@@ -67,12 +67,6 @@ def test_what_cannot_be_is_named(changes, message):
         make_recipe(BASE | changes)
 
 
-def test_a_run_of_before_too_long_means_what_it_meant():
-    assert make_recipe({**BASE, "truncate": True}).too_long == "truncate"
-    assert make_recipe({**BASE, "truncate": False}) == make_recipe(BASE)
-    assert make_recipe({**BASE, "truncate": True}).truncate
-
-
 def test_a_recipe_s_columns_and_its_own_splits(tmp_path):
     table = tmp_path / "pairs.tsv"
     table.write_text("".join(f"{n}\tein Satz {n}\tsentence {n}\n" for n in range(100)))

@@ -6,10 +6,8 @@ import json
 import pytest
 
 from kzoo.errors import UserError
-from kzoo.files import write_json
 from kzoo.training import Recipe
-from kzoo.training.recipe import make_recipe
-from kzoo.training.run_folder import RATES, claim, keep_results
+from kzoo.training.run_folder import RATES, claim
 
 RECIPE = Recipe(preset="pope_tiny", corpus="none", source="en", target="de")
 
@@ -93,37 +91,8 @@ def test_a_preset_without_checkpoints_is_not_trained_again(tmp_path):
         claim(tmp_path, RECIPE)
 
 
-def test_results_are_removed_only_when_their_run_goes_on(tmp_path):
-    recipe = make_recipe({"preset": "pope_tiny", "corpus": "scenes", "source": "en", "target": "de"}, "here")
-    claim(tmp_path, recipe)
-    (tmp_path / "checkpoints" / "epoch_0004").mkdir(parents=True)
-    scores = tmp_path / "scores.json"
-    write_json(scores, {"recipe": dataclasses.asdict(recipe)})
-    assert keep_results(scores, recipe)
-    with pytest.raises(UserError, match="holds a run with another rate_factor"):
-        keep_results(scores, dataclasses.replace(recipe, rate_factor=9.0))
-    assert scores.exists()
-    assert not keep_results(scores, dataclasses.replace(recipe, epochs=99))
-    assert not scores.exists()
-
-
 def test_where_nothing_is_trained_the_text_is_learned_from_as_it_is_now(tmp_path):
     claim(tmp_path, RECIPE)
     (tmp_path / "subwords.joint.model").write_text("of a text that has been corrected since")
     claim(tmp_path, RECIPE)
     assert names(tmp_path) == {"recipe.json"}
-
-
-def test_a_bridge_of_before_the_penalty_s_weight_changed_says_so_once(tmp_path, capsys):
-    recipe = Recipe(preset="attention_bridge_m2m_tiny", corpus="none", languages=["en", "de"])
-    claim(tmp_path, recipe)
-    (tmp_path / "checkpoints" / "epoch_0001").mkdir(parents=True)
-    claim(tmp_path, recipe)
-    assert capsys.readouterr().out == ""
-    path = tmp_path / "recipe.json"
-    values = json.loads(path.read_text())
-    del values["gnmt"]
-    for model, said in (({}, True), ({"penalty_weight": 1}, False)):
-        path.write_text(json.dumps(values | {"model": model}))
-        claim(tmp_path, dataclasses.replace(recipe, model=model))
-        assert ("penalty_weight = 1" in capsys.readouterr().out) is said

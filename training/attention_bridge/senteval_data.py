@@ -1,6 +1,7 @@
 """SentEval's tasks, read from their publishers' files: sentences or sentence pairs, and their targets."""
 
 import contextlib
+import io
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -127,13 +128,13 @@ def _labelled(path: Path) -> Examples:
 
 def _lines(path: Path) -> list[str]:
     """Return the lines of a file in UTF-8 or, for MR, SUBJ and TREC, in Windows-1252."""
-    data = read_bytes(path)
     if not path.name.startswith(WINDOWS):
-        return decode_lines(data, str(path))
+        return read_lines(path).sentences
     with contextlib.suppress(UserError):
-        return decode_lines(data, str(path))
+        return read_lines(path).sentences
+    data = read_bytes(path)
     try:
-        return decode_lines(data.decode("cp1252").encode(), str(path))
+        return list(decode_lines(io.BytesIO(data.decode("cp1252").encode()), str(path)))
     except UnicodeDecodeError as error:
         number = data.count(b"\n", 0, error.start) + 1
         raise UserError(f"{path}, line {number}: neither UTF-8 nor Windows-1252") from None

@@ -38,7 +38,7 @@ from kzoo.evaluation.markdown import markdown_table
 from kzoo.files import write_json
 from kzoo.presets import load
 from kzoo.presets.attention_bridge import BASE, TINY
-from kzoo.training import Recipe, make_recipe, read_recipe
+from kzoo.training import Recipe, make_recipe
 from kzoo.training.corpus import recipe_directions
 from training.attention_bridge.glove import GloVe, bag_of_vectors, co_occurrences, glove_examples
 from training.attention_bridge.senteval import (
@@ -58,6 +58,7 @@ from training.paper_tables import (
     results_in,
     scored_once,
     show_markdown,
+    table_recipe,
 )
 
 LANGUAGES = ("en", "de", "fr", "cs")
@@ -224,7 +225,7 @@ def table3(
 def whole_recipe(size: str, seed: int, overrides: list[str] | None, fixed: tuple[str, ...] = FIXED) -> Recipe:
     """Return the recipe of the many-to-many model with monolingual pairs."""
     name = f"attention_bridge_m2m{'' if size == 'base' else '_' + size}"
-    recipe = read_recipe(name, overrides or [], fixed)
+    recipe = table_recipe(name, overrides or [], fixed)
     return dataclasses.replace(recipe, seed=seed)
 
 

@@ -37,7 +37,7 @@ from kzoo.hub.integrity import read_object
 from kzoo.layers.glyph_architectures import ARCHITECTURES, read_options
 from kzoo.presets import load
 from kzoo.text import render_glyphs
-from kzoo.training import Recipe, make_recipe, read_recipe
+from kzoo.training import Recipe, make_recipe
 from kzoo.training.corpus import recipe_corpus
 from training.glyph.character_frequency import frequency_buckets, score_by_frequency
 from training.glyph.glyph_plots import (
@@ -61,6 +61,7 @@ from training.paper_tables import (
     results_in,
     scored_once,
     show_markdown,
+    table_recipe,
 )
 
 CHOSEN = "EMB,cnn_fc_relu,fc_2,cnn_softmax_fc"
@@ -282,7 +283,7 @@ def named(encoders: str) -> list[str]:
 def recipe_of(name: str, size: str, overrides: list[str] | None) -> Recipe:
     """Return the recipe of an encoder: `EMB`, an architecture, or `cnn_fc_relu:256`."""
     suffix = "" if size == "base" else f"_{size}"
-    recipe = read_recipe(f"glyph_zh_en{suffix}", overrides or [], FIXED)
+    recipe = table_recipe(f"glyph_zh_en{suffix}", overrides or [], FIXED)
     if name == "EMB":
         return dataclasses.replace(recipe, preset=f"lookup_zh_en{suffix}", source_characters="seen")
     architecture, _, features = name.partition(":")

@@ -38,7 +38,7 @@ from kzoo.files import whole_file, write_json
 from kzoo.models.images import image_rows, shown_images
 from kzoo.presets.image_text import PICTURE
 from kzoo.scenes import scenes as scenes_of
-from kzoo.training import Recipe, read_recipe
+from kzoo.training import Recipe
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.scored_text import splits_to_score
 from training.paper_tables import (
@@ -50,6 +50,7 @@ from training.paper_tables import (
     scored_once,
     show_markdown,
     spread,
+    table_recipe,
 )
 
 FC7 = (4096,)
@@ -76,7 +77,7 @@ def scenes(
     """BLEU and accuracy on ambiguous words, of text alone and with pictures, on Scenes."""
     # Base has the paper's layers instead of the recipe's, and reads features unless it gets an image shape.
     overrides = [*(["model={}"] if size == "base" else []), *(overrides or [])]
-    recipe = read_recipe("image_text_scenes", overrides, (*FIXED, "corpus", "source", "target"))
+    recipe = table_recipe("image_text_scenes", overrides, (*FIXED, "corpus", "source", "target"))
     recipe = dataclasses.replace(recipe, source=source, target=target)
     shown = {"model": {"image_shape": [*PICTURE], **recipe.model}} if size == "base" else {}
     models = {f"text_only_{size}": {}, f"image_text_{size}": shown}
@@ -92,7 +93,7 @@ def photographs(
     overrides: Overrides = None,
 ):
     """Tables I and II: a recurrent model, a Transformer on text, and one on text and pictures."""
-    recipe = read_recipe("image_text_base", overrides or [], FIXED)
+    recipe = table_recipe("image_text_base", overrides or [], FIXED)
     compare(f"photographs_{size}", recipe, photograph_models(recipe, features, size), seeds, runs)
 
 
@@ -100,7 +101,7 @@ def photographs(
 def placeholders(seeds: Seeds = "1", runs: Runs = RUNS, overrides: Overrides = None):
     """BLEU of tiny models on Multi30k, without features and with features without information."""
     overrides = ["epochs=15", *(overrides or [])]
-    recipe = read_recipe("pope_multi30k", overrides, FIXED)
+    recipe = table_recipe("pope_multi30k", overrides, FIXED)
     compare("text", recipe, {"text_only_tiny": {}}, seeds, runs)
     for name, draw in NOTHING_TO_SEE.items():
         options = {

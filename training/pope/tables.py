@@ -24,7 +24,7 @@ from kzoo.evaluation.markdown import markdown_table
 from kzoo.evaluation.scores import write_scores
 from kzoo.files import write_json
 from kzoo.presets.shelf import MODULES, builder_module
-from kzoo.training import Recipe, read_recipe
+from kzoo.training import Recipe
 from training.paper_tables import (
     Runs,
     numbers,
@@ -33,6 +33,7 @@ from training.paper_tables import (
     scored_once,
     show_markdown,
     spread,
+    table_recipe,
 )
 
 TESTS = ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco"]
@@ -53,7 +54,7 @@ def table1(
     runs: Runs = Path("runs/pope_table"),
     overrides: Overrides = None,
 ):
-    recipe = read_recipe(
+    recipe = table_recipe(
         RECIPES[size],
         overrides or [],
         fixed=("preset", "corpus", "source", "target", "seed"),
