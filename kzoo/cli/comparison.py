@@ -19,7 +19,7 @@ app = typer.Typer()
 def report(
     path: Annotated[Path, typer.Argument(help="HTML file.")],
     first: Annotated[str, typer.Argument(help="A trained preset, such as one that reads text only.")],
-    second: Annotated[str, typer.Argument(help="Another, such as one that reads pictures too.")],
+    second: Annotated[str, typer.Argument(help="Another one, such as one that reads pictures too.")],
     corpus: Annotated[
         str | None,
         typer.Option(help="A corpus's name; by default what the first preset was trained or scored on."),

@@ -10,7 +10,7 @@ from kzoo.errors import UserError
 
 OTHERS = (".npy", ".json", ".part", ".txt", ".db")  # files found beside pictures, such as Thumbs.db
 
-app = typer.Typer(no_args_is_help=True, help="Compute features of pictures, for models that read them.")
+app = typer.Typer(no_args_is_help=True, help="Compute features of pictures, for models that read features.")
 
 
 @app.command("extract")
@@ -27,7 +27,7 @@ def extract(
     names: Annotated[
         Path | None,
         typer.Option(
-            help="File with the pictures' names, one per line and sentence; by default all pictures, sorted."
+            help="File with the name of each sentence's picture; by default all pictures, sorted by name."
         ),
     ] = None,
     model: Annotated[str, typer.Option(help="A network of keras.applications.")] = "vgg19",
@@ -35,7 +35,7 @@ def extract(
         str, typer.Option(help="Layer whose output is the features; block5_pool has 49 regions.")
     ] = "fc7",
     weights: Annotated[str, typer.Option(help="imagenet, a weights file, or random.")] = "imagenet",
-    batch_size: Annotated[int, typer.Option(min=1)] = 16,
+    batch_size: Annotated[int, typer.Option(min=1, help="Pictures per batch.")] = 16,
     replace_corrupt: Annotated[
         bool, typer.Option(help="Give unreadable pictures the mean of the others' features.")
     ] = False,

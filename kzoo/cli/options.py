@@ -45,14 +45,14 @@ EngineOption = Annotated[
 ]
 ComputeType = Annotated[
     Literal["float32", "int8", "bfloat16", "int8_bfloat16", "float16", "int8_float16", "int16"],
-    typer.Option(help="CTranslate2's number format."),
+    typer.Option(help="Number format in which CTranslate2 computes."),
 ]
 Truncate = Annotated[bool, typer.Option(help="Cut sentences that are too long for the model.")]
 Files = Annotated[
     list[Path] | None,
     typer.Option(
         metavar="TEXT REFERENCE …",
-        help="Your own text and one or more translations of it, instead of a corpus: text files with a "
+        help="Your own text and one or more reference translations, instead of a corpus: text files with a "
         "sentence per line, or one .tsv or .csv file.",
     ),
 ]

@@ -24,7 +24,7 @@ def plot_curves(
         typer.Option(help="Print the epoch at which validation BLEU reaches this; can be repeated."),
     ] = None,
 ):
-    """Draw the learning curves of runs, as in Figure 4 of the PoPE paper."""
+    """Draw loss and validation BLEU of runs by epoch, as in Figure 4 of the PoPE paper."""
     from kzoo.evaluation.learning_curves import plot_learning_curves, reach_table, read_labels
 
     labelled = read_labels(histories)
@@ -60,7 +60,7 @@ def plot_bridge(
 def plot_image(
     path: Picture,
     preset: Preset,
-    sentence: str,
+    sentence: Annotated[str, typer.Argument(help="A sentence.")],
     image: Annotated[Path, typer.Argument(help="The sentence's picture.")],
     features: Annotated[
         Path | None,
@@ -98,8 +98,8 @@ def plot_image(
 @app.command("directions")
 def plot_directions(
     path: Picture,
-    scores: Annotated[Path, typer.Argument(help="JSON file with the scores of a multilingual model.")],
-    lowercased: Annotated[bool, typer.Option("--lowercased", help="BLEU of lowercased text.")] = False,
+    scores: Annotated[Path, typer.Argument(help="JSON file of kzoo evaluate -o, of a multilingual model.")],
+    lowercased: Annotated[bool, typer.Option("--lowercased", help="Draw BLEU of lowercased text.")] = False,
 ):
     """Draw BLEU by direction, and mark directions that were not trained."""
     from kzoo.evaluation.directions import plot_directions as plot

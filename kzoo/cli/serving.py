@@ -18,7 +18,9 @@ app = typer.Typer()
 def export(
     preset: options.Preset,
     folder: Annotated[Path, typer.Argument(help="Folder to write.")],
-    to: Annotated[Literal["saved_model", "ctranslate2"], typer.Option("--format")] = "saved_model",
+    to: Annotated[
+        Literal["saved_model", "ctranslate2"], typer.Option("--format", help="What to write.")
+    ] = "saved_model",
     beam_size: options.Beam = None,
     length_penalty: options.Penalty = None,
     gnmt: options.GNMTPenalty = None,

@@ -25,7 +25,8 @@ def train(
     strategy: Annotated[
         str,
         typer.Option(
-            help="Devices to use: one, mirrored, multi_worker, data_parallel, model_parallel; by default all."
+            help="Devices: one, mirrored, multi_worker, data_parallel or model_parallel; by default all "
+            "GPUs, or one CPU."
         ),
     ] = "",
 ):
@@ -50,7 +51,7 @@ def train(
 
 @app.command()
 def prepare(
-    recipe: Annotated[Path, typer.Argument(help="A recipe with source and target.")],
+    recipe: Annotated[Path, typer.Argument(help="A recipe as for train, of one direction.")],
     overrides: Overrides = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder to write; by default the recipe's shards.")
@@ -59,7 +60,7 @@ def prepare(
         int | None, typer.Option(min=1, help="Number of processes that tokenize; by default one per core.")
     ] = None,
 ):
-    """Tokenize a training text into shards on disk, to train on it in little memory."""
+    """Tokenize a training text into files on disk (shards), for training that needs little memory."""
     from kzoo.training.recipe import read_recipe
 
     values = read_recipe(recipe, overrides or [])

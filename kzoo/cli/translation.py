@@ -30,7 +30,7 @@ def translate(
     source: options.From = None,
     target: options.To = None,
     file: Annotated[
-        Path | None, typer.Option("--input", "-i", help="A file, one sentence or text per line.")
+        Path | None, typer.Option("--input", "-i", help="A text file with one sentence or text per line.")
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write; standard output by default.")
@@ -47,7 +47,7 @@ def translate(
     ] = None,
     prefix: Annotated[
         list[str] | None,
-        typer.Option(help="Beginning of the translations: given once for all sentences, or once for each."),
+        typer.Option(help="Text that the translations begin with; give it once, or once per sentence."),
     ] = None,
     n_best: Annotated[
         int,

@@ -1,4 +1,4 @@
-"""Locating trained presets: in a folder, on the zoo's shelf, or at a host from which they are fetched."""
+"""Finding trained presets: in a folder, on the zoo's shelf, on Hugging Face or on Kaggle."""
 
 import glob
 import importlib.util
@@ -31,7 +31,7 @@ def _shelf() -> Path:
 
 
 SHELF = _shelf()
-# The files of a Marian model beside its weights. Some models have one vocabulary; reading reports other gaps.
+# The files of a Marian model beside its weights. Not all models have target_vocab.json.
 MARIAN_FILES = ("vocab.json", "target_vocab.json", "source.spm", "target.spm", "tokenizer_config.json")
 MARKS = ("config.json", "metadata.json")
 
@@ -71,8 +71,8 @@ def _why_not(name: str) -> str:
         return f"the folder {name} has no preset"
     if not SHELF.is_dir():
         return (
-            f"no trained preset {name!r}: pip install 'kzoo[shelf]' installs the zoo's; "
-            "or give a folder or a handle"
+            f"no trained preset {name!r}: install the shelf with pip install 'kzoo[shelf]', "
+            "or give a folder, hf://… or kaggle://…"
         )
     if "/" in name:
         return f"no folder {name}: give a trained preset, or the folder of a run"
@@ -87,8 +87,8 @@ def shelved() -> list[str]:
 def fetched(handle: str) -> Path:
     """Return the cached folder of a handle's preset; fetch it if it is not there.
 
-    It appears complete or not at all, even when several processes fetch it, and is then used offline. Without
-    a revision or version, the newest is fetched and kept.
+    The folder appears when it is complete, even if several processes fetch it. Later calls need no network.
+    Without a revision or version, the newest is fetched, and never updated.
 
     Args:
         handle: in one of the `FORMS`.

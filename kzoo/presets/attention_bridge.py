@@ -12,8 +12,8 @@ from kzoo.models.backbones import check_names, vocabulary_size_of
 Tokenizers = Mapping[str, Tokenizer] | None  # by language
 
 # The authors' toolkit adds the mean penalty once to the −log P of a batch of 64 sentences and divides by 64:
-# each gets a 64th of Eq. 3's weight. Of the penalty's forms, squared or not, with biases or without, this one
-# had the best BLEU (training/attention_bridge/RESULTS.md).
+# the penalty's weight is a 64th of Eq. 3's. Of its forms (squared or not, with biases or none), this one has
+# the best BLEU (training/attention_bridge/RESULTS.md).
 PENALTY = {"penalty_weight": 0.015625, "use_bias": True}
 # Vázquez et al. 2019, Section 3. The paper does not mention dropout: 0.3 is its toolkit's default.
 BASE = {
@@ -45,8 +45,8 @@ def attention_bridge_m2m(
 ) -> MultilingualTranslator:
     """The many-to-many model of the attention bridge paper (Vázquez et al. 2019, Table 1, "M-2-M").
 
-    The penalty's weight is 1/64 and the bridge's maps have biases, as in the authors' toolkit. For Eq. 1 and
-    3 of the paper, pass `penalty_weight=1, use_bias=False`.
+    The penalty's weight is 1/64, and the bridge's linear maps have biases, as in the authors' toolkit. For
+    Eq. 1 and 3 of the paper, pass `penalty_weight=1, use_bias=False`.
 
     Args:
         tokenizers: `{code: SubwordTokenizer}`. Without them, give `languages` and `vocabulary_size`.

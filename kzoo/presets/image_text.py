@@ -28,7 +28,7 @@ def text_only_base(source_tokenizer: Vocab = None, target_tokenizer: Vocab = Non
 def image_text_tiny(
     source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides
 ) -> Translator:
-    """Small Transformer that reads pictures of 64×64 pixels, by a convolutional network trained with it."""
+    """Small Transformer with pictures of 64×64 pixels, read by a convolutional network trained with it."""
     return image_text(source_tokenizer, target_tokenizer, **{**TINY, "image_shape": PICTURE, **overrides})
 
 

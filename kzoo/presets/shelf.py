@@ -150,7 +150,7 @@ def load(preset: str | os.PathLike, **overrides) -> Any:
             `"hf://user/repository[@revision]"` or `"kaggle://user/model/keras/variation[/version]"`, which is
             downloaded once and then read from the cache.
         **overrides: arguments of its backbone that replace the saved ones: `dropout`, `dtype`,
-            `penalty_weight`, or `max_length`, unless a table of weights has this size.
+            `penalty_weight`, or `max_length` (not with learned positions, whose table has this size).
 
     Returns:
         A `Translator`; for a multilingual preset, a `MultilingualTranslator`.
