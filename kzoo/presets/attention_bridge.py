@@ -92,13 +92,18 @@ def attention_bridge(
         **settings: arguments of `AttentionBridgeBackbone`.
 
     Raises:
-        UserError: a language is named twice; an unknown setting.
+        UserError: a language is named twice; tokenizers that are not in a dict; an unknown setting.
     """
     check_names(settings, attention_bridge, AttentionBridgeBackbone)
     if tokenizers is None:
         if len(set(languages)) < len(languages):
             raise UserError(f"a language is named twice: {', '.join(languages)}")
         tokenizers = dict.fromkeys(languages)
+    elif not isinstance(tokenizers, Mapping):
+        raise UserError(
+            f"tokenizers must be a dict by language, such as {{'en': tokenizer, …}}, not a "
+            f"{type(tokenizers).__name__}; for a model without them give languages=['en', …]"
+        )
     sizes = [vocabulary_size_of(tokenizer, vocabulary_size) for tokenizer in tokenizers.values()]
     translator = MultilingualTranslator(AttentionBridgeBackbone(sizes, **settings), tokenizers)
     compile_translator(translator)
