@@ -1,14 +1,13 @@
 """Files of features: written in batches, resumed, opened in any order; each mismatch is one clear line."""
 
 import json
-import re
 from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
+from message_of import message_of
 
 from kzoo.data.features import Extractor, open_features, write_features
-from kzoo.errors import UserError
 
 VGG = Extractor("vgg19", "fc2", "random", seed=3)
 NAMES = [f"{i}.jpg" for i in (7, 3, 9, 1, 5, 8, 2)]
@@ -37,12 +36,6 @@ def written(random, tmp_path):
     rows = random.normal(size=(len(NAMES), 4)).astype("float32")
     write_features(tmp_path / "train.npy", in_batches(rows), NAMES, VGG)
     return tmp_path / "train.npy"
-
-
-def refused(message, *arguments, **options):
-    with pytest.raises(UserError, match=message) as error:
-        open_features(*arguments, **options)
-    assert "\n" not in str(error.value)
 
 
 def test_what_is_written_is_read(rows, tmp_path):
@@ -100,8 +93,7 @@ def test_an_interruption_loses_nothing(rows, tmp_path, cut):
 
 def test_an_interruption_in_the_header_begins_anew(rows, tmp_path):
     path = tmp_path / "train.npy"
-    with pytest.raises(UserError, match="features of 3 pictures, but 7 names"):
-        write_features(path, lambda names: iter([rows[:3]]), NAMES, VGG)
+    assert "3 pictures" in message_of(write_features, path, lambda _: [rows[:3]], NAMES, VGG)
     (part,) = tmp_path.iterdir()
     part.write_bytes(part.read_bytes()[:20])
     np.testing.assert_array_equal(write_features(path, in_batches(rows), NAMES, VGG)[:], rows)
@@ -128,8 +120,7 @@ def test_replacing_corrupt_pictures_goes_on_where_another_stopped(rows, tmp_path
     path, whole, mended = tmp_path / "train.npy", in_batches(rows), replace(VGG, corrupt="mean")
     for first, then in ((VGG, mended), (mended, VGG)):
         whole.asked = []
-        with pytest.raises(UserError, match="features of 3 pictures, but 7 names"):
-            write_features(path, lambda names: iter([rows[:3]]), NAMES, first)
+        assert "3 pictures" in message_of(write_features, path, lambda _: [rows[:3]], NAMES, first)
         features = write_features(path, whole, NAMES, then)
         assert whole.asked == [NAMES[3:]]
         assert features.extractor == then
@@ -164,16 +155,14 @@ def test_means_of_a_call_that_was_cut_off_are_never_taken_for_features(rows, tmp
 def test_a_failure_keeps_the_earlier_file(rows, tmp_path):
     path = tmp_path / "train.npy"
     write_features(path, in_batches(rows), NAMES, VGG)
-    with pytest.raises(UserError, match="features of 3 pictures, but 6 names"):
-        write_features(path, lambda names: iter([rows[:3]]), NAMES[1:], VGG)
+    assert "3 pictures" in message_of(write_features, path, lambda _: [rows[:3]], NAMES[1:], VGG)
     assert len(list(tmp_path.iterdir())) == 3  # with what may go on
     np.testing.assert_array_equal(open_features(path, NAMES)[:], rows)
 
 
 def test_what_was_given_up_is_removed(rows, tmp_path):
     path = tmp_path / "train.npy"
-    with pytest.raises(UserError):
-        write_features(path, lambda names: iter([rows[:3]]), NAMES[1:], VGG)
+    message_of(write_features, path, lambda _: [rows[:3]], NAMES[1:], VGG)
     write_features(path, in_batches(rows), NAMES, VGG)
     assert sorted(found.name for found in tmp_path.iterdir()) == ["train.json", "train.npy"]
 
@@ -183,8 +172,7 @@ def test_two_at_once_do_not_disturb_each_other(rows, tmp_path):
 
     def meanwhile(names):
         yield rows[:3]
-        with pytest.raises(UserError, match="train.npy: another process is writing these features"):
-            write_features(path, in_batches(rows), NAMES, VGG)
+        assert "another process" in message_of(write_features, path, in_batches(rows), NAMES, VGG)
         assert write_features(path, in_batches(rows + 1), NAMES, other).extractor == other
         yield rows[3:]
 
@@ -198,90 +186,90 @@ def test_what_the_extraction_raises_is_not_the_files_fault(tmp_path):
         raise FileNotFoundError("7.jpg")
         yield
 
-    with pytest.raises(FileNotFoundError, match=r"7\.jpg"):
+    with pytest.raises(FileNotFoundError):
         write_features(tmp_path / "train.npy", arrays, NAMES, VGG)
 
 
-def test_batches_that_do_not_fit_are_refused(random, tmp_path):
-    path = tmp_path / "train.npy"
-    x = random.normal(size=(7, 4)).astype("float32")
-    for batches, message in (
-        ([x, x], "at least 14 pictures, but 7 names"),
-        ([x[:3], x[3:, :2]], re.escape("shape (2,) per picture, expected (4,)")),
-        ([x[:, :, None, None]], re.escape("shape (4, 1, 1) per picture, expected (D,) or (R, D)")),
-        ([], "features of 0 pictures, but 7 names"),
-    ):
-        with pytest.raises(UserError, match=message):
-            write_features(path, lambda names, batches=batches: iter(batches), NAMES, VGG)
-        for part in tmp_path.iterdir():
-            part.unlink()
+@pytest.mark.parametrize(
+    ("shapes", "name"),
+    [
+        ([(7, 4), (7, 4)], "14 pictures"),
+        ([(3, 4), (4, 2)], "(2,)"),
+        ([(7, 4, 1, 1)], "(4, 1, 1)"),
+        ([], "0 pictures"),
+    ],
+)
+def test_batches_that_do_not_fit_are_refused(shapes, name, tmp_path):
+    batches = [np.zeros(shape, "float32") for shape in shapes]
+    assert name in message_of(write_features, tmp_path / "train.npy", lambda _: batches, NAMES, VGG)
 
 
-def test_names_that_do_not_fit_are_refused(rows, tmp_path):
-    for name, names, message in (
-        ("train.npy", [*NAMES, NAMES[0]], "'7.jpg' occurs twice"),
+@pytest.mark.parametrize(
+    ("path", "names", "named"),
+    [
+        ("train.npy", [*NAMES, NAMES[0]], "'7.jpg'"),
         ("train.npy", [], "no pictures"),
-        ("train.h5", NAMES, "end in .npy"),
-    ):
-        with pytest.raises(UserError, match=message):
-            write_features(tmp_path / name, in_batches(rows), names, VGG)
-
-
-def test_a_folder_that_is_a_file_is_refused(rows, tmp_path):
-    (tmp_path / "here").write_text("")
-    with pytest.raises(UserError, match="cannot be written"):
-        write_features(tmp_path / "here" / "train.npy", in_batches(rows), NAMES, VGG)
-
-
-def test_another_count_is_refused(written):
-    np.save(written, np.zeros((5, 4), "float32"))
-    refused("features of 5 pictures, train.json beside it names 7", written)
+        ("train.h5", NAMES, ".npy"),
+        ("file/train.npy", NAMES, "file"),
+    ],
+)
+def test_names_that_do_not_fit_are_refused(path, names, named, rows, tmp_path):
+    (tmp_path / "file").touch()
+    assert named in message_of(write_features, tmp_path / path, in_batches(rows), names, VGG)
 
 
 def test_another_extractor_is_refused(written):
+    features = open_features(written)
     for other, named in (
-        (Extractor("vgg19", "block5_pool", "random", seed=3), "vgg19 block5_pool (random weights of seed 3)"),
-        (Extractor("vgg19", "fc2", "random", seed=1), "vgg19 fc2 (random weights of seed 1)"),
+        (replace(VGG, layer="block5_pool"), "vgg19 block5_pool (random weights of seed 3)"),
+        (replace(VGG, seed=1), "vgg19 fc2 (random weights of seed 1)"),
         (Extractor("vgg16", "fc2", "0123456789abcdef" * 4), "vgg16 fc2 (weights 0123456789ab)"),
     ):
-        both = f"features of vgg19 fc2 (random weights of seed 3), the model reads those of {named}"
-        with pytest.raises(UserError, match=f"train.npy: these are {re.escape(both)}"):
-            open_features(written).require(asdict(other))
-
-
-def test_corrupt_pictures_make_no_other_extractor(written):
-    open_features(written).require(asdict(replace(VGG, corrupt="mean")))
-
-
-def test_an_extractor_that_is_not_understood_is_refused(written):
-    for described in ({"model": "vgg19"}, {**asdict(VGG), "pooling": "max"}, 7):
-        with pytest.raises(UserError, match="which this kzoo does not know"):
-            open_features(written).require(described)
-    with pytest.raises(UserError, match="name 'openai/clip' has a slash"):
-        Extractor("openai/clip", "pooled", "0" * 64)
-    written.with_suffix(".json").write_text(
-        written.with_suffix(".json").read_text().replace("vgg19", "hub/vgg19")
-    )
-    refused("train.json: the extractor's name 'hub/vgg19' has a slash", written)
+        message = message_of(features.require, asdict(other))
+        assert "vgg19 fc2 (random weights of seed 3)" in message and named in message
+    for unknown in ({"model": "vgg19"}, {**asdict(VGG), "pooling": "max"}, 7):
+        assert "train.npy" in message_of(features.require, unknown)
+    features.require(asdict(replace(VGG, corrupt="mean")))
+    assert "'openai/clip'" in message_of(Extractor, "openai/clip", "pooled", "0" * 64)
 
 
 def test_a_missing_picture_is_refused(written):
-    refused("no features of the picture '4.jpg', only of 7 such as '7.jpg'", written, ["7.jpg", "4.jpg"])
-    refused("'4.jpg' and of 1 more", written, ["4.jpg", "6.jpg", "4.jpg"])
+    assert "'4.jpg', only of 7" in message_of(open_features, written, ["7.jpg", "4.jpg"])
+    assert "'4.jpg' and of 1 more" in message_of(open_features, written, ["4.jpg", "6.jpg", "4.jpg"])
 
 
-def test_missing_and_damaged_files_are_refused(written):
-    refused("no such file of features", written.with_name("val.npy"))
-    content, described = written.read_bytes(), written.with_suffix(".json").read_text()
-    for damaged in (content[:-4], content[:30], b"", b"nothing"):
-        written.write_bytes(damaged)
-        refused("is cut short or not an array", written)
-    for array in (np.zeros(7), np.zeros((7, 4), int), np.array([{}] * 7)):
-        np.save(written, array)
-        refused("is cut short or not an array", written)
-    written.write_bytes(content)
-    for damaged in ("", "[]", "{}", described.replace("layer", "lair")):
-        written.with_suffix(".json").write_text(damaged)
-        refused("train.json: does not name the pictures and the extractor", written)
+def test_a_missing_file_is_refused(written):
+    assert "val.npy" in message_of(open_features, written.with_name("val.npy"))
     written.with_suffix(".json").unlink()
-    refused("train.json beside it, which names its pictures, is missing", written)
+    assert "train.json" in message_of(open_features, written)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [np.zeros(7), np.zeros((7, 4), int), np.array([{}] * 7), np.zeros((5, 4), "float32")],
+)
+def test_another_array_is_refused(array, written):
+    np.save(written, array)
+    assert "train.npy" in message_of(open_features, written)
+
+
+@pytest.mark.parametrize("damage", [lambda c: c[:-4], lambda c: c[:30], lambda _: b"", lambda _: b"nothing"])
+def test_a_damaged_array_is_refused(damage, written):
+    written.write_bytes(damage(written.read_bytes()))
+    assert "train.npy" in message_of(open_features, written)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda _: "",
+        lambda _: "[]",
+        lambda _: "{}",
+        lambda text: text.replace("layer", "lair"),
+        lambda text: text.replace("vgg19", "hub/vgg19"),
+    ],
+)
+def test_a_damaged_description_is_refused(damage, written):
+    path = written.with_suffix(".json")
+    path.write_text(damage(path.read_text()))
+    assert "train.json" in message_of(open_features, written)
