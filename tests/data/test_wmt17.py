@@ -169,8 +169,6 @@ def test_a_truncated_archive_leaves_nothing_and_the_others_stay(server, wmt):
 
 
 def test_the_official_archives():
-    assert all(part.address.startswith("https://") for part in PARTS)
-    assert all(len(part.sha256) == 64 and int(part.sha256, 16) for part in PARTS)
     real = sacrebleu.dataset.DATASETS
     assert all("zh-en" in real[name].langpairs for name, _ in wmt17.NEWS.values())
 
