@@ -187,7 +187,7 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_parallel_equals_serial(shards, text, tmp_path, monkeypatch):
+def test_parallel_equals_serial(shards, text, tmp_path):
     parallel = write(tmp_path / "parallel", text, processes=2)
     assert contents(parallel.folder) == contents(shards.folder)
 

@@ -151,7 +151,7 @@ def test_the_preset_s_own_folder_is_refused(recipe, preset, tmp_path):
     ("wrong", "name"),
     [
         ({"source": "de", "target": "en"}, "from en to de"),
-        ({"model": {"dropout": 2.0}}, "{'dropout': 2.0"),
+        ({"model": {"dropout": 2.0}}, "'dropout': 2.0"),
         ({"model": {"num_layers": 1}}, "'num_layers'"),
         ({"model": {"dropuot": 0.1}}, "did you mean dropout"),
         ({"preset": "runs/none"}, "'runs/none'"),
