@@ -76,6 +76,7 @@ def test_imports_point_one_way(path):
 
 # Beside the export's graphs, what asks for `tf.distribute`'s strategies.
 MAY_IMPORT_TENSORFLOW = {
+    PACKAGE / "export" / "saved_model.py",
     PACKAGE / "models" / "compiled.py",
     PACKAGE / "training" / "compiling.py",
     PACKAGE / "training" / "report.py",

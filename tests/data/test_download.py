@@ -110,7 +110,7 @@ def test_a_full_disk(server, tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.copyfileobj", full_disk)
     path = tmp_path / "val.de"
     message = message_of(download, f"{server.address}/val.de.gz", SHA256, path)
-    assert message == f"{path}: cannot be written (No space left on device)"
+    assert str(path) in message and "No space left" in message
     assert os.listdir(tmp_path) == []
 
 
@@ -121,4 +121,4 @@ def test_a_full_disk_is_no_fault_of_the_network(server, monkeypatch, tmp_path):
     path = tmp_path / "all.zip"
     monkeypatch.setattr("shutil.move", full_disk)  # with which pooch ends
     message = message_of(download_as_it_is, f"{server.address}/all.zip", sha256, path)
-    assert message == f"{path}: cannot be written (No space left on device)"
+    assert str(path) in message and "No space left" in message

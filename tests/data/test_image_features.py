@@ -1,14 +1,13 @@
 """Files of features: written in batches, resumed, opened in any order; each mismatch is one clear line."""
 
 import json
-import re
 from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
+from message_of import message_of
 
 from kzoo.data.features import Extractor, open_features, write_features
-from kzoo.errors import UserError
 
 VGG = Extractor("vgg19", "fc2", "random", seed=3)
 NAMES = [f"{i}.jpg" for i in (7, 3, 9, 1, 5, 8, 2)]
@@ -37,12 +36,6 @@ def written(random, tmp_path):
     rows = random.normal(size=(len(NAMES), 4)).astype("float32")
     write_features(tmp_path / "train.npy", in_batches(rows), NAMES, VGG)
     return tmp_path / "train.npy"
-
-
-def refused(message, *arguments, **options):
-    with pytest.raises(UserError, match=message) as error:
-        open_features(*arguments, **options)
-    assert "\n" not in str(error.value)
 
 
 def test_what_is_written_is_read(rows, tmp_path):
@@ -116,8 +109,8 @@ def test_another_extractor_or_other_names_replace_it(rows, tmp_path):
 
 def test_replacing_corrupt_pictures_goes_on_where_another_stopped(rows, tmp_path):
     path, whole, mended = tmp_path / "train.npy", in_batches(rows), replace(VGG, corrupt="mean")
-    with pytest.raises(UserError, match="4 of 7 pictures have no features"):
-        write_features(path, lambda names: iter([rows[:3]]), NAMES, VGG)
+    message = message_of(write_features, path, lambda _: [rows[:3]], NAMES, VGG)
+    assert "4 of 7 pictures" in message
     features = write_features(path, whole, NAMES, mended)
     assert whole.asked == [NAMES[3:]]
     assert features.extractor == mended
@@ -138,8 +131,7 @@ def test_replacing_corrupt_pictures_where_none_is_changes_nothing(rows, tmp_path
 def test_pictures_that_cannot_be_read_get_the_mean_of_the_others(rows, tmp_path):
     path, unread, mended = tmp_path / "train.npy", rows.copy(), replace(VGG, corrupt="mean")
     unread[2] = np.nan
-    with pytest.raises(UserError, match="1 of 7 pictures have no features"):
-        write_features(path, in_batches(unread), NAMES, VGG)
+    assert "1 of 7 pictures" in message_of(write_features, path, in_batches(unread), NAMES, VGG)
     found = write_features(path, in_batches(unread), NAMES, mended)
     np.testing.assert_array_equal(
         found[2], np.delete(rows, 2, axis=0).mean(axis=0, dtype="float64").astype("float32")
@@ -150,16 +142,15 @@ def test_pictures_that_cannot_be_read_get_the_mean_of_the_others(rows, tmp_path)
 def test_a_failure_keeps_the_earlier_file(rows, tmp_path):
     path = tmp_path / "train.npy"
     write_features(path, in_batches(rows), NAMES, VGG)
-    with pytest.raises(UserError, match="3 of 6 pictures have no features"):
-        write_features(path, lambda names: iter([rows[:3]]), NAMES[1:], VGG)
+    message = message_of(write_features, path, lambda _: [rows[:3]], NAMES[1:], VGG)
+    assert "3 of 6 pictures" in message
     assert len(list(tmp_path.iterdir())) == 3  # with what may go on
     np.testing.assert_array_equal(open_features(path, NAMES)[:], rows)
 
 
 def test_what_was_given_up_is_removed(rows, tmp_path):
     path = tmp_path / "train.npy"
-    with pytest.raises(UserError):
-        write_features(path, lambda names: iter([rows[:3]]), NAMES[1:], VGG)
+    message_of(write_features, path, lambda _: [rows[:3]], NAMES[1:], VGG)
     write_features(path, in_batches(rows), NAMES, VGG)
     assert sorted(found.name for found in tmp_path.iterdir()) == ["train.json", "train.npy"]
 
@@ -169,63 +160,72 @@ def test_what_the_extraction_raises_is_not_the_files_fault(tmp_path):
         raise FileNotFoundError("7.jpg")
         yield
 
-    with pytest.raises(FileNotFoundError, match=r"7\.jpg"):
+    with pytest.raises(FileNotFoundError):
         write_features(tmp_path / "train.npy", arrays, NAMES, VGG)
 
 
-def test_names_that_do_not_fit_are_refused(rows, tmp_path):
-    for name, names, message in (
-        ("train.npy", [*NAMES, NAMES[0]], "'7.jpg' occurs twice"),
+@pytest.mark.parametrize(
+    ("path", "names", "named"),
+    [
+        ("train.npy", [*NAMES, NAMES[0]], "'7.jpg'"),
         ("train.npy", [], "no pictures"),
-        ("train.h5", NAMES, "end in .npy"),
-    ):
-        with pytest.raises(UserError, match=message):
-            write_features(tmp_path / name, in_batches(rows), names, VGG)
-
-
-def test_a_folder_that_is_a_file_is_refused(rows, tmp_path):
-    (tmp_path / "here").write_text("")
-    with pytest.raises(UserError, match="cannot be written"):
-        write_features(tmp_path / "here" / "train.npy", in_batches(rows), NAMES, VGG)
-
-
-def test_another_count_is_refused(written):
-    np.save(written, np.zeros((5, 4), "float32"))
-    refused("features of 5 pictures, train.json beside it names 7", written)
+        ("train.h5", NAMES, ".npy"),
+        ("file/train.npy", NAMES, "file"),
+    ],
+)
+def test_names_that_do_not_fit_are_refused(path, names, named, rows, tmp_path):
+    (tmp_path / "file").touch()
+    assert named in message_of(write_features, tmp_path / path, in_batches(rows), names, VGG)
 
 
 def test_another_extractor_is_refused(written):
+    features = open_features(written)
     for other, named in (
-        (Extractor("vgg19", "block5_pool", "random", seed=3), "vgg19 block5_pool (random weights of seed 3)"),
-        (Extractor("vgg19", "fc2", "random", seed=1), "vgg19 fc2 (random weights of seed 1)"),
+        (replace(VGG, layer="block5_pool"), "vgg19 block5_pool (random weights of seed 3)"),
+        (replace(VGG, seed=1), "vgg19 fc2 (random weights of seed 1)"),
         (Extractor("vgg16", "fc2", "0123456789abcdef" * 4), "vgg16 fc2 (weights 0123456789ab)"),
     ):
-        both = f"features of vgg19 fc2 (random weights of seed 3), the model reads those of {named}"
-        with pytest.raises(UserError, match=f"train.npy: these are {re.escape(both)}"):
-            open_features(written).require(asdict(other))
-
-
-def test_corrupt_pictures_make_no_other_extractor(written):
-    open_features(written).require(asdict(replace(VGG, corrupt="mean")))
+        message = message_of(features.require, asdict(other))
+        assert "vgg19 fc2 (random weights of seed 3)" in message and named in message
+    features.require(asdict(replace(VGG, corrupt="mean")))
 
 
 def test_a_missing_picture_is_refused(written):
-    refused("no features of the picture '4.jpg', only of 7 such as '7.jpg'", written, ["7.jpg", "4.jpg"])
-    refused("'4.jpg' and of 1 more", written, ["4.jpg", "6.jpg", "4.jpg"])
+    assert "'4.jpg', only of 7" in message_of(open_features, written, ["7.jpg", "4.jpg"])
+    assert "'4.jpg' and of 1 more" in message_of(open_features, written, ["4.jpg", "6.jpg", "4.jpg"])
 
 
-def test_missing_and_damaged_files_are_refused(written):
-    refused("no such file of features", written.with_name("val.npy"))
-    content, described = written.read_bytes(), written.with_suffix(".json").read_text()
-    for damaged in (content[:-4], content[:30], b"", b"nothing"):
-        written.write_bytes(damaged)
-        refused("is cut short or not an array", written)
-    for array in (np.zeros(7), np.zeros((7, 4), int), np.array([{}] * 7)):
-        np.save(written, array)
-        refused("is cut short or not an array", written)
-    written.write_bytes(content)
-    for damaged in ("", "[]", "{}", described.replace("layer", "lair")):
-        written.with_suffix(".json").write_text(damaged)
-        refused("train.json: does not name the pictures and the extractor", written)
+def test_a_missing_file_is_refused(written):
+    assert "val.npy" in message_of(open_features, written.with_name("val.npy"))
     written.with_suffix(".json").unlink()
-    refused("train.json: does not name the pictures and the extractor", written)
+    assert "train.json" in message_of(open_features, written)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [np.zeros(7), np.zeros((7, 4), int), np.array([{}] * 7), np.zeros((5, 4), "float32")],
+)
+def test_another_array_is_refused(array, written):
+    np.save(written, array)
+    assert "train.npy" in message_of(open_features, written)
+
+
+@pytest.mark.parametrize("damage", [lambda c: c[:-4], lambda c: c[:30], lambda _: b"", lambda _: b"nothing"])
+def test_a_damaged_array_is_refused(damage, written):
+    written.write_bytes(damage(written.read_bytes()))
+    assert "train.npy" in message_of(open_features, written)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda _: "",
+        lambda _: "[]",
+        lambda _: "{}",
+        lambda text: text.replace("layer", "lair"),
+    ],
+)
+def test_a_damaged_description_is_refused(damage, written):
+    path = written.with_suffix(".json")
+    path.write_text(damage(path.read_text()))
+    assert "train.json" in message_of(open_features, written)

@@ -3,9 +3,9 @@
 import itertools
 
 import pytest
+from message_of import message_of
 
 from kzoo.data.language_pairs import language_pairs, two_languages
-from kzoo.errors import UserError
 
 LANGUAGES = ["en", "de", "fr", "cs"]
 ALL = set(itertools.permutations(LANGUAGES, 2))
@@ -30,8 +30,6 @@ def test_centre_and_left_out_together():
 
 def test_pairs_can_be_named_one_by_one():
     assert language_pairs(["en", "de", "fr"], only=["de-en", "fr-fr"]) == [("de", "en"), ("fr", "fr")]
-    with pytest.raises(UserError, match="no language 'it' among en, de"):
-        language_pairs(["en", "de"], only=["en-it"])
 
 
 def test_a_code_may_have_a_hyphen():
@@ -41,28 +39,21 @@ def test_a_code_may_have_a_hyphen():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "name"),
     [
-        ((["en", "de", "en"],), "language 'en' is named 2 times: name it once"),
-        ((LANGUAGES, "eng"), "no language 'eng' among en, de, fr, cs; did you mean en?"),
-        ((LANGUAGES, None, "de-it"), "no language 'it' among en, de, fr, cs; known: cs, de, en, fr"),
-        ((LANGUAGES, None, "de"), "'de' is not two languages, as in de-fr"),
-        ((LANGUAGES, None, "de-de"), "left_out is 'de-de', the same language twice: name two, as in de-fr"),
-        (
-            (LANGUAGES, "en", "de-fr"),
-            "left_out 'de-fr' changes nothing with centre 'en': remove one of them",
-        ),
-        (
-            (["en", "de"], None, None, False, ["en-de", "en-de"]),
-            "en-de, en-de: en-de is named 2 times: name it once",
-        ),
-        ((["en", "de"], None, None, False, ["en-en"]), "en-en: no language pair is left to train on"),
-        ((["en"],), "en: no language pair is left to train on"),
-        ((["en", "de"], None, "en-de", True), "en, de: no language pair is left to train on"),
-        (([],), "no language: no language pair is left to train on"),
+        ((["en", "de", "en"],), "'en'"),
+        ((LANGUAGES, "eng"), "did you mean en?"),
+        ((LANGUAGES, None, "de-it"), "'it'"),
+        ((LANGUAGES, None, "de"), "'de'"),
+        ((LANGUAGES, None, "de-de"), "'de-de'"),
+        ((LANGUAGES, "en", "de-fr"), "'de-fr'"),
+        ((["en", "de"], None, None, False, ["en-it"]), "'it'"),
+        ((["en", "de"], None, None, False, ["en-de", "en-de"]), "en-de"),
+        ((["en", "de"], None, None, False, ["en-en"]), "en-en"),
+        ((["en"],), "en: "),
+        ((["en", "de"], None, "en-de", True), "en, de: "),
+        (([],), "no language"),
     ],
 )
-def test_bad_input_is_named(arguments, message):
-    with pytest.raises(UserError) as error:
-        language_pairs(*arguments)
-    assert str(error.value) == message
+def test_bad_input_is_named(arguments, name):
+    assert name in message_of(language_pairs, *arguments)

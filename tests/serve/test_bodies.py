@@ -58,7 +58,7 @@ def test_a_body_comes_whole():
 def test_a_body_too_large_is_refused(chunks):
     status, content, headers, got = ask(chunks)
     assert (status, got) == (413, [])
-    assert content == {"error": "the body is larger than 8 bytes"}
+    assert "8 bytes" in content["error"]
     assert headers[b"connection"] == b"close"
 
 
@@ -71,7 +71,7 @@ def test_a_body_of_too_many_elements_is_refused_before_it_is_parsed(packed, elem
         sent = ([gzip.compress(body, 1)], [(b"content-encoding", b"gzip")]) if packed else ([body],)
         status, content, _, got = ask(*sent, most=10**4, together=10**5)
         assert (status, len(got)) == (expected, expected == 200)
-    assert content == {"error": "the body has more than 1,000 elements: send fewer in a request"}
+    assert "1,000 elements" in content["error"]
 
 
 def test_a_client_that_asks_first_need_not_send():
@@ -186,13 +186,13 @@ def test_work_ends_when_the_client_has_gone_or_the_server_does_not_wait(messages
 
     status, *content = worked(endless, messages, cancelled=not messages)
     assert (status, ended) == (499 if messages else 503, [True])
-    assert messages or "the server is stopping" in content[0].decode()
+    assert messages or "stopping" in content[0].decode()
 
 
 def test_a_slow_client_is_told():
     status, content, headers, got = ask([b"..."], seconds=0.05)
     assert (status, got) == (408, [])
-    assert content == {"error": "the body did not arrive within 0.05 seconds"}
+    assert "0.05 seconds" in content["error"]
     assert headers[b"connection"] == b"close"
 
 
@@ -239,7 +239,7 @@ def test_what_gzip_holds_counts_among_all_bodies():
     assert ask([body], header, most=80, together=70 + len(body))[0] == 200
     status, content, headers, got = ask([body], header, most=80, together=69 + len(body))
     assert (status, headers[b"connection"], got) == (503, b"close", [])
-    assert content == {"error": "the server holds too many other requests: try again later"}
+    assert "try again" in content["error"]
 
 
 def test_gzip_is_unpacked_up_to_the_limit():
@@ -248,20 +248,20 @@ def test_gzip_is_unpacked_up_to_the_limit():
         assert ask([gzip.compress(b"12345678")], header, most=40)[3] == [b"12345678"]
     status, content, _, got = ask([gzip.compress(bytes(10_000))], header, most=80)
     assert (status, got) == (413, [])
-    assert content == {"error": "the body is larger than 80 bytes"}
+    assert "80 bytes" in content["error"]
 
 
 @pytest.mark.parametrize("body", [b"12345678", gzip.compress(b"12345678")[:-9], b"", gzip.compress(b"1") * 2])
 def test_what_is_not_whole_gzip_is_refused(body):
     status, content, _, got = ask([body], [(b"content-encoding", b"gzip")], most=80)
     assert (status, got) == (400, [])
-    assert content == {"error": "the body is not the one whole gzip that its Content-Encoding promises"}
+    assert "gzip" in content["error"]
 
 
 def test_other_encodings_are_refused():
     status, content, _, got = ask([b"1234"], [(b"content-encoding", b"br")])
     assert (status, got) == (415, [])
-    assert content == {"error": "Content-Encoding br: only gzip is unpacked"}
+    assert "Content-Encoding br" in content["error"]
 
 
 def test_nobody_is_answered_when_the_client_has_gone():

@@ -3,7 +3,6 @@
 import base64
 import io
 import json
-import re
 import struct
 import threading
 import zlib
@@ -12,11 +11,11 @@ import httpx
 import numpy as np
 import pytest
 from conftest import running
+from message_of import message_of
 from PIL import Image
 from tiny_models import BEAM, CHARACTERS, SIZES, TEXT, bridge, picture_file, pictures, pope
 
 from kzoo.decoding import SearchSettings
-from kzoo.errors import UserError
 from kzoo.models import RecurrentBackbone, Translator
 from kzoo.models import images as model_images
 from kzoo.presets import image_text_tiny
@@ -213,19 +212,6 @@ def test_characters_come_with_the_bitmaps_that_the_encoder_reads():
 def test_features():
     values = np.arange(5, dtype="float32")
     np.testing.assert_array_equal(decoding.decoded_images([saved(values)], 1, (5,)), [values])
-    for content, message in (
-        (b"PK", "nor a .npy file"),
-        (saved(values)[:-4], "nor a .npy file"),
-        (saved(np.zeros((10, 5))), r"float64 \(10, 5\), not 5 numbers"),
-        (saved(np.array(["a"] * 5)), "<U1"),
-        (saved(np.array([None] * 5)), "nor a .npy file"),
-        (npy("{'descr': '<f4', 'shape': (4"), "nor a .npy file"),
-        (npy("{'descr': '<f4', 'fortran_order': False, 'shape': (10**13,)}"), "nor a .npy file"),
-        (npy("{[]: 1}"), "nor a .npy file"),
-        (npy("-" * 5000 + "1"), "nor a .npy file"),
-    ):
-        with pytest.raises(UserError, match=message):
-            decoding.decoded_images([content], 1, (5,))
     translator = image_text_tiny(CHARACTERS, image_shape=(5,), **{**SIZES, "num_layers": 1})
     _, image = drawn_attention(translator, TEXT, "dog", (None, None), values)
     words, weights = translator.image_attention(TEXT, values)
@@ -237,12 +223,6 @@ def saved(array) -> bytes:
     file = io.BytesIO()
     np.save(file, array)
     return file.getvalue()
-
-
-def check_refused(answer: httpx.Response, message: str):
-    assert answer.status_code == 400
-    assert re.search(message, answer.json()["error"])
-    assert "\n" not in answer.json()["error"]
 
 
 def npy(header: str) -> bytes:
@@ -257,30 +237,50 @@ def huge_png(width=20_000, height=20_000) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk + b"\0\0\0\0IDAT"
 
 
-def test_what_is_wrong_is_said(served):
-    _, address = served(pope)
-    check_refused(post(address, text="a" * 300), "300 characters; at most 200")
-    check_refused(post(address, text=TEXT, n=4), "1 to 3 best translations")
-    check_refused(post(address, text=5), "text")
-    check_refused(post(address, text=TEXT, beam=3), "unknown field `beam`")
-    check_refused(post(address), "text")
-    check_refused(httpx.post(f"{address}/page/translate", content=b"\xff{"), "")
-    _, address = served(pictures)
-    check_refused(post(address, text=TEXT), "reads an image")
-    check_refused(post(address, text=TEXT, image="not base64!"), "base64")
-    check_refused(post(address, text=TEXT, image=base64_text(picture_file()[:60])), "image")
-    check_refused(post(address, text=TEXT, image=base64_text(huge_png())), "too many pixels; at most 32,000")
-    check_refused(
-        post(address, text=TEXT, image=base64_text(huge_png(1, 65_501))),
-        "is 1 × 65,501 pixels; at most 65,500",
-    )
-    check_refused(
-        post(address, text=TEXT, image=base64_text(huge_png(65_501, 1))),
-        "is 65,501 × 1 pixels; at most 65,500",
-    )
-    _, address = served(bridge)
-    check_refused(post(address, text=TEXT, source_language="en"), "give source_language and target_language")
-    check_refused(post(address, text=TEXT, source_language="en", target_language="xx"), "no language 'xx'")
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (b"PK", ".npy"),
+        (saved(np.arange(5, dtype="float32"))[:-4], ".npy"),
+        (saved(np.zeros((10, 5))), "float64 (10, 5)"),
+        (saved(np.array(["a"] * 5)), "<U1"),
+        (saved(np.array([None] * 5)), ".npy"),
+        (npy("{'descr': '<f4', 'shape': (4"), ".npy"),
+        (npy("{'descr': '<f4', 'fortran_order': False, 'shape': (10**13,)}"), ".npy"),
+        (npy("{[]: 1}"), ".npy"),
+        (npy("-" * 5000 + "1"), ".npy"),
+    ],
+)
+def test_features_that_cannot_be_read_are_refused(content, name):
+    assert name in message_of(decoding.decoded_images, [content], 1, (5,))
+
+
+@pytest.mark.parametrize(
+    ("model", "asked", "name"),
+    [
+        (pope, b"\xff{", ""),
+        (pope, {}, "text"),
+        (pope, {"text": 5}, "text"),
+        (pope, {"text": "a" * 300}, "200"),
+        (pope, {"text": TEXT, "n": 4}, "1 to 3"),
+        (pope, {"text": TEXT, "beam": 3}, "`beam`"),
+        (pictures, {"text": TEXT}, "image"),
+        (pictures, {"text": TEXT, "image": "not base64!"}, "base64"),
+        (pictures, {"text": TEXT, "image": base64_text(picture_file()[:60])}, "image"),
+        (pictures, {"text": TEXT, "image": base64_text(huge_png())}, "32,000"),
+        (pictures, {"text": TEXT, "image": base64_text(huge_png(1, 65_501))}, "1 × 65,501"),
+        (pictures, {"text": TEXT, "image": base64_text(huge_png(65_501, 1))}, "65,501 × 1"),
+        (bridge, {"text": TEXT, "source_language": "en"}, "target_language"),
+        (bridge, {"text": TEXT, "source_language": "en", "target_language": "xx"}, "'xx'"),
+    ],
+)
+def test_what_is_wrong_is_said(model, asked, name, served):
+    _, address = served(model)
+    content = asked if isinstance(asked, bytes) else json.dumps(asked)
+    answer = httpx.post(f"{address}/page/translate", content=content, timeout=120)
+    assert answer.status_code == 400
+    assert name in answer.json()["error"]
+    assert "\n" not in answer.json()["error"]
 
 
 def test_pages_of_other_sites_are_refused(served):
@@ -318,14 +318,13 @@ def test_an_empty_sentence_has_nothing_to_draw(served):
     assert answer["hypotheses"] == [{"text": "", "score": 0.0}]
     (drawn,) = answer["attention"]
     assert set(drawn) == {"kind", "note"}
-    assert drawn["note"].startswith("Not drawn: the sentence has no word")
 
 
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
         (Busy("the queue is full"), "the queue is full"),
-        (ValueError("a bug"), "the model failed; the server’s log"),
+        (ValueError("a bug"), "log"),
     ],
 )
 def test_a_translation_is_answered_whatever_keeps_its_attention_from_being_drawn(
@@ -340,16 +339,16 @@ def test_a_translation_is_answered_whatever_keeps_its_attention_from_being_drawn
     check_hypotheses(answer, translator.n_best([TEXT], 1, **ENGLISH_FRENCH, beam_size=BEAM)[0])
     assert [drawn["kind"] for drawn in answer["attention"]] == ["encoder_decoder", "bridge"]
     for drawn in answer["attention"]:
-        assert drawn["note"].startswith(f"Not drawn: {reason}")
+        assert reason in drawn["note"]
 
 
 def test_what_is_too_much_to_draw_is_averaged():
     weights = np.random.default_rng(1).random((6, 8, 60, 60), "float32")
     found, note = fitting(weights)
     np.testing.assert_allclose(found, weights.mean(1, keepdims=True), atol=1e-6)
-    assert note.startswith("All heads")
+    assert "heads" in note
     found, note = fitting(weights[:2, :2])
     assert (found.shape, note) == ((2, 2, 60, 60), "")
     found, note = fitting(np.ones((30, 2, 76, 78)))
     assert found.shape == (1, 1, 76, 78)
-    assert note.startswith("All layers and heads")
+    assert "layers" in note

@@ -5,8 +5,8 @@ import json
 from types import SimpleNamespace
 
 import pytest
+from message_of import message_of
 
-from kzoo.errors import UserError
 from kzoo.serve.limits import Limits, read_tokens
 from kzoo.serve.requests import STRINGS, RequestReader, Signature, Tensor, answer
 
@@ -46,76 +46,57 @@ def test_rows_and_columns(known, content, columns):
 def test_numbers_are_read_into_arrays():
     (image,) = read({"instances": [{"text": "a", "image": [1, 2.5]}]}, FEATURES).columns["image"]
     assert (image.dtype, image.tolist()) == ("float32", [1, 2.5])
-    with pytest.raises(UserError, match=r"image 1 is float64 \(1,\), not 2 numbers"):
-        read({"inputs": {"text": ["a"], "image": [[1]]}}, FEATURES)
-    with pytest.raises(UserError, match=r"Expected `float`, got `str` - at `\$.image\[0\]\[1\]`"):
-        read({"inputs": {"text": ["a"], "image": [[1, "2"]]}}, FEATURES)
 
 
 def test_rows_are_counted_before_anything_is_made_of_them():
     """Each would be an error."""
-    with pytest.raises(UserError, match="1,000 sentences in a request; at most 4"):
-        read({"instances": [{"text": "a", "image": [1]}] * 1000}, FEATURES)
+    asked = {"instances": [{"text": "a", "image": [1]}] * 1000}
+    assert "1,000 sentences" in message_of(read, asked, FEATURES)
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("known", "content", "name"),
     [
-        (b"", "truncated"),
-        (b"{", "truncated"),
-        (b"\xff", "the body .*malformed"),
-        (b'{"instances": ["\xff"]}', "instances .*utf-8"),
-        (b'{"instances": ["\\ud800"]}', "truncated"),
-        (b"[" * 100_000, "Expected `object`, got `array`"),
-        (b'{"instances": ' + b"[" * 100_000, "recursion"),
-        (b'{"instances": [' + b"1" * 5000 + b"]}", "instances"),
-        (b"[]", "Expected `object`, got `array`"),
-        (
-            {"instances": ["a"], "length_penalti": 1},
-            r"\(of signature_name, split_sentences, instances, inputs\): .* unknown field `length_penalti`",
-        ),
-        ({}, 'either "instances"'),
-        ({"instances": ["a"], "inputs": ["a"]}, 'either "instances"'),
-        ({"instances": []}, r"instances \(of text\): Expected `array` of length >= 1"),
-        ({"instances": "a"}, r"instances \(of text\): Expected `array`, got `str`"),
-        ({"instances": ["a"] * 5}, "5 sentences in a request; at most 4"),
-        ({"instances": [1]}, r"got `int` - at `\$\[0\]`"),
-        ({"instances": ["a", ["b"]]}, r"got `array` - at `\$\[1\]`"),
-        ({"instances": [{"txt": "a"}]}, r"instances \(of text\): .* unknown field `txt` - at `\$\[0\]`"),
-        ({"instances": [{"text": "a", "source_language": "de"}]}, "unknown field `source_language`"),
-        ({"instances": [{}]}, "missing required field `text`"),
-        ({"instances": [b64(b"a")]}, "unknown field `b64`"),
-        ({"inputs": "a"}, r"inputs \(of text\): Expected `object | array`, got `str`"),
-        ({"inputs": ["a"] * 5}, "5 sentences in a request; at most 4"),
-        ({"inputs": {"txt": ["a"]}}, "unknown field `txt`"),
-        ({"inputs": {"text": ["a"], "source_language": ["de"]}}, "unknown field `source_language`"),
-        ({"inputs": {"text": "a"}}, r"Expected `array`, got `str` - at `\$.text`"),
-        ({"instances": ["a"], "signature_name": "x"}, 'name: "x" not found in .*; known: serving_default'),
-        ({"instances": ["a"], "signature_name": 1}, "Expected `str`, got `int` - at `\\$.signature_name`"),
+        (ONE, b"", "truncated"),
+        (ONE, b"{", "truncated"),
+        (ONE, b"\xff", "malformed"),
+        (ONE, b'{"instances": ["\xff"]}', "utf-8"),
+        (ONE, b'{"instances": ["\\ud800"]}', "truncated"),
+        (ONE, b"[" * 100_000, "`array`"),
+        (ONE, b'{"instances": ' + b"[" * 100_000, "recursion"),
+        (ONE, b'{"instances": [' + b"1" * 5000 + b"]}", "instances"),
+        (ONE, b"[]", "`array`"),
+        (ONE, {"instances": ["a"], "length_penalti": 1}, "`length_penalti`"),
+        (ONE, {"length_penalti": 1}, "(of signature_name, split_sentences, instances, inputs)"),
+        (ONE, {}, '"instances"'),
+        (ONE, {"instances": ["a"], "inputs": ["a"]}, '"instances"'),
+        (ONE, {"instances": []}, "instances (of text)"),
+        (ONE, {"instances": "a"}, "`str`"),
+        (ONE, {"instances": ["a"] * 5}, "5 sentences"),
+        (ONE, {"instances": [1]}, "`$[0]`"),
+        (ONE, {"instances": ["a", ["b"]]}, "`$[1]`"),
+        (ONE, {"instances": [{"txt": "a"}]}, "`txt` - at `$[0]`"),
+        (ONE, {"instances": [{"text": "a", "source_language": "de"}]}, "`source_language`"),
+        (ONE, {"instances": [{}]}, "`text`"),
+        (ONE, {"instances": [b64(b"a")]}, "`b64`"),
+        (ONE, {"inputs": "a"}, "inputs (of text)"),
+        (ONE, {"inputs": ["a"] * 5}, "5 sentences"),
+        (ONE, {"inputs": {"txt": ["a"]}}, "`txt`"),
+        (ONE, {"inputs": {"text": ["a"], "source_language": ["de"]}}, "`source_language`"),
+        (ONE, {"inputs": {"text": "a"}}, "`$.text`"),
+        (ONE, {"instances": ["a"], "signature_name": "x"}, "serving_default"),
+        (ONE, {"instances": ["a"], "signature_name": 1}, "`$.signature_name`"),
+        (PICTURES, {"instances": ["a"]}, "instances (of text, image)"),
+        (PICTURES, {"instances": [{"text": "a"}]}, "`image` - at `$[0]`"),
+        (PICTURES, {"inputs": ["a"]}, "inputs (of text, image)"),
+        (PICTURES, {"inputs": {"text": ["a", "b"], "image": [b64(b"")]}}, "2 of text, 1 of image"),
+        (PICTURES, {"instances": [{"text": "a", "image": "aGk="}]}, "`$[0].image`"),
+        (FEATURES, {"inputs": {"text": ["a"], "image": [[1]]}}, "image 1 is float64 (1,)"),
+        (FEATURES, {"inputs": {"text": ["a"], "image": [[1, "2"]]}}, "`$.image[0][1]`"),
     ],
 )
-def test_what_is_wrong_is_said(content, message):
-    with pytest.raises(UserError, match=message) as error:
-        read(content)
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ({"instances": ["a"]}, r"instances \(of text, image\): Expected `object`, got `str` - at `\$\[0\]`"),
-        ({"instances": [{"text": "a"}]}, r"missing required field `image` - at `\$\[0\]`"),
-        ({"inputs": ["a"]}, r"inputs \(of text, image\): Expected `object`, got `array`"),
-        ({"inputs": {"text": ["a", "b"], "image": [b64(b"")]}}, "2 of text, 1 of image"),
-        (
-            {"instances": [{"text": "a", "image": "aGk="}]},
-            r"Expected `object`, got `str` - at `\$\[0\].image`",
-        ),
-    ],
-)
-def test_what_is_wrong_with_several_inputs_is_said(content, message):
-    with pytest.raises(UserError, match=message):
-        read(content, PICTURES)
+def test_what_is_wrong_is_said(known, content, name):
+    assert name in message_of(read, content, known)
 
 
 def test_answers_are_as_the_request_was_written():
@@ -145,6 +126,6 @@ def test_tokenizing_stops_soon_after_the_first_sentence_that_is_too_long():
     tokens = read_tokens(model, ["a", "b c"] * 20, directions, 16)
     assert [len(sentence) for sentence in tokens] == [1, 4, 2, 2] * 10
     tokenized.clear()
-    with pytest.raises(UserError, match="sentence 12 has 16 subwords, the model reads at most 15"):
-        read_tokens(model, ["a"] * 11 + ["a " * 16] * 200, [("en", "de")] * 211, 16)
+    texts, directions = ["a"] * 11 + ["a " * 16] * 200, [("en", "de")] * 211
+    assert "sentence 12 has 16" in message_of(read_tokens, model, texts, directions, 16)
     assert len(tokenized) < 50

@@ -128,7 +128,7 @@ def test_at_the_end_running_batches_are_answered_and_waiting_sentences_refused()
         assert (status, content["predictions"][0]["translation"]) == (200, "[6]")
     for status, retry, content in found[-2:]:
         assert (status, retry) == (503, "1")
-        assert content == {"error": "the server is stopping: try again later"}
+        assert "stopping" in content["error"]
 
 
 def test_answers_after_the_end_has_begun_say_that_their_connections_close():
@@ -152,7 +152,7 @@ def test_requests_that_the_end_cuts_off_are_told_to_try_again():
         server.should_exit = True
         for status, retry, content in (answer.result(), read(page)):
             assert (status, retry) == (503, "1")
-            assert content == {"error": "the server is stopping: try again later"}
+            assert "stopping" in content["error"]
         refused = 'kzoo_requests_total{{purpose="{}",status="503"}}'.format
         wait_until(lambda: [value(server.served, refused(name)) for name in ("model", "page")] == [1, 1])
 
@@ -166,7 +166,7 @@ def test_as_many_clients_are_connected_as_there_may_be(monkeypatch, size):
         wait_until(lambda: len(server.server_state.connections) == 4)
         status, retry, content = read(asked(port, PREDICT[0], {"instances": ["a" * size]}))
         assert (status, retry) == (503, "1")
-        assert content == {"error": "the server has too many other clients: try again later"}
+        assert "clients" in content["error"]
         four.pop().close()
         wait_until(lambda: len(server.server_state.connections) == 3)
         assert read(asked(port, PREDICT[0], {"instances": ["quick"]}))[0] == 200

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from message_of import message_of
 
 from kzoo.data import Extractor, open_corpus, write_features
-from kzoo.errors import UserError
 from kzoo.presets import load
 from kzoo.text import MosesSubwordTokenizer, TruecasedSubwordTokenizer, learn_forms, moses_tokens
 from kzoo.training import Recipe
@@ -64,10 +64,9 @@ def built(recipe, folder):
     return OneDirection(recipe, recipe_corpus(recipe)).build(folder)
 
 
-def refused(recipe, folder, message):
-    with pytest.raises(UserError, match=message) as error:
-        built(recipe, folder)
-    assert "\n" not in str(error.value)
+def refused(recipe, folder, *names):
+    message = message_of(built, recipe, folder)
+    assert all(name in message for name in names)
 
 
 def test_truecased_text_has_a_truecaser_for_each_language(recipe, tmp_path):
@@ -114,8 +113,7 @@ def test_each_form_of_text_has_its_tokenizers(recipe, tmp_path):
 
 
 def test_shards_have_raw_text(recipe):
-    with pytest.raises(UserError, match="shards hold raw text, but the recipe's is truecased"):
-        shard_settings(recipe)
+    assert "truecased" in message_of(shard_settings, recipe)
 
 
 def test_a_truecased_preset_of_features_needs_nothing_else(recipe, tmp_path):
@@ -146,17 +144,17 @@ def test_a_fine_tuned_preset_reads_its_extractor_s_features_only(recipe, tmp_pat
     assert isinstance(translator.source_tokenizer, TruecasedSubwordTokenizer)
     for split in COUNTS:
         write(tmp_path / "images", split, replace(VGG, layer="fc1"))
-    refused(tuning, run, r"these are features of vgg19 fc1 .*, the model reads those of vgg19 fc2")
+    refused(tuning, run, "vgg19 fc1", "vgg19 fc2")
 
 
 def test_features_that_do_not_fit_are_refused_before_training(recipe, tmp_path):
     run, images = tmp_path / "run", tmp_path / "images"
     write(images, "val", replace(VGG, seed=4))
-    refused(recipe, run, r"val\.npy: .* seed 4\), the model reads .* seed 3\)")
+    refused(recipe, run, "val.npy", "seed 4", "seed 3")
     write(images, "val", count=3)
-    refused(recipe, run, r"val\.npy: 4 sentences but 3 images")
+    refused(recipe, run, "val.npy", "4 sentences", "3 images")
     write(images, "val", width=12)
-    refused(recipe, run, r"val\.npy: the images have the shape \(12,\), the model reads \(10,\)")
+    refused(recipe, run, "val.npy", "(12,)", "(10,)")
 
 
 def test_lowercased_translations_are_scored_in_lower_case(recipe):

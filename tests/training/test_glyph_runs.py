@@ -1,8 +1,8 @@
 """Runs from before the glyph encoders were those of Table 1: refused where the encoder changed."""
 
 import pytest
+from message_of import message_of
 
-from kzoo.errors import UserError
 from kzoo.presets import glyph_zh_en_tiny
 from kzoo.training.checkpoints import Checkpoints
 
@@ -37,8 +37,7 @@ def test_a_run_of_the_network_before_is_refused(before, now, tmp_path):
     run = checkpoints(tmp_path, *before)
     run.batch = 3
     run.save()
-    with pytest.raises(UserError, match="is the checkpoint of another model: give another folder"):
-        checkpoints(tmp_path, *now).restore()
+    assert "another model" in message_of(checkpoints(tmp_path, *now).restore)
     again = checkpoints(tmp_path, *before)
     again.restore()
     assert again.batch == 3

@@ -2,13 +2,14 @@
 
 import csv
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from message_of import message_of
 
 from kzoo.data import Corpus, open_corpus
 from kzoo.data.text_files import Text
-from kzoo.errors import UserError
 from kzoo.presets import load
 from kzoo.training import Recipe, train
 
@@ -65,8 +66,7 @@ def test_validation_text_that_is_not_aligned_is_refused(tmp_path, monkeypatch):
 
     broken = Corpus("scenes", scenes.languages, scenes.splits, "", "", read)
     monkeypatch.setattr(CORPUS, "open_corpus", lambda name: broken)
-    with pytest.raises(UserError, match="has 8 lines but val.de has 7"):
-        train(RECIPE, tmp_path / "run")
+    assert "val.de has 7" in message_of(train, RECIPE, tmp_path / "run")
     assert not (tmp_path / "run" / "recipe.json").exists()
 
 
@@ -111,23 +111,19 @@ def test_a_killed_run_goes_on_to_the_same_weights(unbroken, tmp_path, monkeypatc
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_a_bad_recipe_is_named(tmp_path):
-    for wrong, message in (
-        ({"languages": ["en", "it"]}, "no language 'it'"),
-        ({"languages": ["en", "de", "de"]}, "language 'de' is named 2 times"),
-        ({"centre": "fr"}, "no language 'fr' among en, de"),
-        ({"left_out": "en-de"}, "no language pair is left"),
-        ({"directions": ["en-de", "en-de"]}, "en-de is named 2 times"),
-        ({"pair_weights": {"ende": 1}}, "'ende' is not two languages"),
-        ({"pair_weights": {"en-de": "1"}}, "the weight of en-de is '1', not a number"),
-        (
-            {"model": {**RECIPE.model, "depth": 3}},
-            "m2m_tiny: there is no argument 'depth'",
-        ),
-        (
-            {"model": {**RECIPE.model, "max_length": 8}},
-            r"^split val \(scenes\): sentence pair \d+ has \d+ subwords",
-        ),
-    ):
-        with pytest.raises(UserError, match=message):
-            train(Recipe(**{**vars(RECIPE), **wrong}), tmp_path / "run", verbose=0)
+@pytest.mark.parametrize(
+    ("wrong", "name"),
+    [
+        ({"languages": ["en", "it"]}, "'it'"),
+        ({"languages": ["en", "de", "de"]}, "'de'"),
+        ({"centre": "fr"}, "'fr'"),
+        ({"left_out": "en-de"}, "language pair"),
+        ({"directions": ["en-de", "en-de"]}, "en-de"),
+        ({"pair_weights": {"ende": 1}}, "'ende'"),
+        ({"pair_weights": {"en-de": "1"}}, "en-de is '1'"),
+        ({"model": {**RECIPE.model, "depth": 3}}, "'depth'"),
+        ({"model": {**RECIPE.model, "max_length": 8}}, "split val (scenes)"),
+    ],
+)
+def test_a_bad_recipe_is_named(wrong, name, tmp_path):
+    assert name in message_of(train, replace(RECIPE, **wrong), tmp_path / "run", verbose=0)

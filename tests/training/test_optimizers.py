@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import keras
 import numpy as np
 import pytest
+from message_of import message_of
 
 from kzoo.errors import UserError
 from kzoo.models import SGD, Adam
@@ -31,8 +32,7 @@ RECIPE = Recipe(preset="pope_tiny", corpus="scenes", source="en", target="de", c
 def test_a_run_that_ends_in_its_warm_up_says_so(values, updates):
     recipe = dataclasses.replace(RECIPE, **{"warmup_steps": 2000, **values})
     advice = too_long_a_warm_up(recipe, batches=4)
-    assert advice.startswith(f"this run ends after {updates} steps, within the warm-up") == bool(updates)
-    assert bool(advice) == bool(updates)
+    assert f"{updates} steps" in advice if updates else advice == ""
 
 
 def test_sgd_clips_the_norm_of_all_gradients_together():
@@ -114,5 +114,4 @@ def test_halving_is_the_paper_s_schedule():
     (callback,) = rate_callbacks(dataclasses.replace(RECIPE, optimizer="sgd", halve_after=2))
     assert [callback.schedule(epoch) for epoch in range(4)] == [0.5, 0.5, 0.25, 0.125]
     assert rate_callbacks(RECIPE) == []
-    with pytest.raises(UserError, match="halve_after would change nothing with optimizer noam"):
-        check_recipe(dataclasses.replace(RECIPE, rate=1e-3, halve_after=4))
+    assert "halve_after" in message_of(check_recipe, dataclasses.replace(RECIPE, rate=1e-3, halve_after=4))

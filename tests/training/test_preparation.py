@@ -9,11 +9,11 @@ import shutil
 
 import numpy as np
 import pytest
+from message_of import message_of
 from typer.testing import CliRunner
 
 from kzoo.cli import app
 from kzoo.data import Batches, ShardedBatches, open_corpus
-from kzoo.errors import UserError
 from kzoo.text import CharacterTokenizer, SubwordTokenizer
 from kzoo.text.tokenizers import END
 from kzoo.training import Recipe, make_recipe, prepare, train
@@ -105,8 +105,8 @@ def test_training_from_shards(shards, recipe, tmp_path):
     assert (tmp_path / "run" / "preset").is_dir()
 
     other = prepare(dataclasses.replace(recipe, seed=2), tmp_path / "other", 1)
-    with pytest.raises(UserError, match="training or validation data has changed since this was trained"):
-        train(dataclasses.replace(streamed, shards=str(other.folder)), tmp_path / "run", verbose=0)
+    streamed = dataclasses.replace(streamed, shards=str(other.folder))
+    assert "data has changed" in message_of(train, streamed, tmp_path / "run", verbose=0)
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,8 @@ def test_training_from_shards(shards, recipe, tmp_path):
 )
 def test_shards_for_another_recipe_are_refused(key, value, shards, recipe, tmp_path):
     wrong = dataclasses.replace(recipe, shards=str(shards.folder), **{key: value})
-    with pytest.raises(UserError, match=f"have {key} .*, the recipe {value!r}: prepare them again"):
-        train(wrong, tmp_path / "run")
+    message = message_of(train, wrong, tmp_path / "run")
+    assert key in message and repr(value) in message
     assert not (tmp_path / "run").exists()
 
 
@@ -156,42 +156,45 @@ def test_the_sample_is_drawn_from_all(recipe, monkeypatch):
     assert survey(iter(text[:100]), recipe, lambda count: None)[1] == text[:100]
 
 
-def test_bad_text_leaves_nothing(recipe, tmp_path):
-    good, short, latin, blank = (str(tmp_path / name) for name in ("good", "short", "latin", "blank"))
-    for path, text in ((good, b"a\nb\n"), (short, b"a\n"), (latin, b"a\n\xe9\n"), (blank, b"\n \n")):
-        with open(path, "wb") as file:
-            file.write(text)
-    for files, message in (
-        ([good, short], "good has 2 lines but .*short has 1"),
-        ([good, latin], "latin, line 2: not valid UTF-8"),
-        ([good, blank], "the training text is empty: its de side"),
-        ([good, str(tmp_path / "none")], "none: no such file"),
-        ([good], "give two aligned text files or one table"),
-        ([], "corpus files has no split 'train'"),
-    ):
-        with pytest.raises(UserError, match=message):
-            prepare(dataclasses.replace(recipe, train=files), tmp_path / "shards", 1)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["blank", "good", "latin", "short"]
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        (["good", "short"], ["good has 2", "short has 1"]),
+        (["good", "latin"], ["latin, line 2"]),
+        (["good", "blank"], ["de side"]),
+        (["good", "none"], ["none: "]),
+        (["good"], ["two aligned text files"]),
+        ([], ["'train'"]),
+    ],
+)
+def test_bad_text_leaves_nothing(files, names, recipe, tmp_path):
+    texts = {"good": b"a\nb\n", "short": b"a\n", "latin": b"a\n\xe9\n", "blank": b"\n \n"}
+    for name, text in texts.items():
+        (tmp_path / name).write_bytes(text)
+    recipe = dataclasses.replace(recipe, train=[str(tmp_path / name) for name in files])
+    message = message_of(prepare, recipe, tmp_path / "shards", 1)
+    assert all(name in message for name in names)
+    assert {path.name for path in tmp_path.iterdir()} == texts.keys()
 
 
-def test_what_cannot_be_prepared_is_named(recipe, tmp_path):
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({}, "other contents"),
+        (
+            {"preset": "attention_bridge_m2m_tiny", "languages": ["en", "de"], "source": "", "target": ""},
+            "shards",
+        ),
+    ],
+)
+def test_what_cannot_be_prepared_is_named(changes, name, recipe, tmp_path):
     (tmp_path / "letter").write_text("dear")
-    with pytest.raises(UserError, match="is a folder with other contents"):
-        prepare(recipe, tmp_path, 1)
-    with pytest.raises(UserError, match="shards would change nothing with a multilingual model"):
-        prepare(
-            dataclasses.replace(
-                recipe, preset="attention_bridge_m2m_tiny", languages=["en", "de"], source="", target=""
-            ),
-            tmp_path / "s",
-            1,
-        )
+    assert name in message_of(prepare, dataclasses.replace(recipe, **changes), tmp_path, 1)
 
 
-def test_shards_have_no_images(recipe, tmp_path):
-    keys = dataclasses.asdict(recipe) | {"shards": "shards"}
-    with pytest.raises(UserError, match="shards hold text only: remove images"):
-        make_recipe(keys | {"images": "features"})
+def test_shards_have_no_images(recipe):
+    keys = dataclasses.asdict(recipe) | {"shards": "shards", "images": "features"}
+    assert "images" in message_of(make_recipe, keys)
 
 
 def test_from_the_command_line(recipe, tmp_path):

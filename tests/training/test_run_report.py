@@ -1,6 +1,7 @@
 """A run's account: words and padding against counting by hand, arithmetic against formulas and XLA."""
 
 import functools
+import itertools
 import json
 import time
 from types import SimpleNamespace
@@ -18,7 +19,6 @@ from kzoo.presets import (
     pope_tiny,
     sine_tiny,
 )
-from kzoo.training import checkpoints as module
 from kzoo.training.arithmetic import (
     glyph_products,
     kernel_sizes,
@@ -26,6 +26,7 @@ from kzoo.training.arithmetic import (
     picture_products,
     training_flops,
 )
+from kzoo.training.checkpoints import Checkpoints
 from kzoo.training.report import Account, CountedBatches, RunReport
 
 D, F, V = 32, 48, 70
@@ -83,53 +84,25 @@ def test_a_short_run_reports_what_it_trained_not_what_was_made_ahead(monkeypatch
 
 
 def test_a_report_is_of_all_devices_and_of_this_start_alone(monkeypatch):
-    """6 of the epoch's 10 seconds were of an earlier start, whose batches are not counted."""
+    """Of a start 100 seconds ago; 6 of the epoch's 10 seconds were of an earlier one, with other batches."""
     monkeypatch.setattr("kzoo.training.report.measured_peak", lambda dtype: 1e9)
     monkeypatch.setattr("kzoo.training.report.training_flops", lambda backbone, *counts: 1e9 * counts[-1])
     account = Account(batches=1, sentences=1, source_tokens=5, target_tokens=8, source_types=2, places=16)
-    checkpoints = SimpleNamespace(seconds=6.0, batch=3)
-    report = RunReport(counted(account), checkpoints, time.perf_counter(), devices=2)
+    checkpoints, logs = SimpleNamespace(seconds=6.0, batch=3), {}
+    report = RunReport(counted(account), checkpoints, time.perf_counter() - 100, devices=2)
     report.set_model(SimpleNamespace(backbone=None, dtype_policy=keras.DTypePolicy("float32")))
     report.on_train_begin()
     report.on_epoch_begin(3)
     report.on_train_batch_end(0)
     checkpoints.seconds = 10.0
-    report.on_epoch_end(3, {})
-    rows = dict(report.rows())
+    report.on_epoch_end(3, logs)
+    logs["val_seconds"] = 7.0  # of a later callback
+    rows = {name.strip(): value for name, value in report.rows()}
     assert rows["target tokens per second"] == "2"
     assert rows["arithmetic needed for them"] == "0.5 GFLOP/s"  # of the source's types
-    assert rows["    which reaches, in float32"] == "2 GFLOP/s"
-    assert rows["  share of a matrix product"] == "25.0%"
-    assert rows["  training"] == "4 s"
-
-
-def test_a_report_says_where_the_time_went(monkeypatch):
-    """Of a start at 100 that goes on 10 seconds in, and trains the next epoch in a `fit` of its own."""
-    clock, checkpoints = SimpleNamespace(now=110.0), SimpleNamespace(seconds=10.0, batch=3)
-    monkeypatch.setattr("kzoo.training.report.time", SimpleNamespace(perf_counter=lambda: clock.now))
-    monkeypatch.setattr("kzoo.training.report.measured_peak", lambda dtype: 1e9)
-    monkeypatch.setattr("kzoo.training.report.training_flops", lambda *counts: 1e9)
-    account = Account(batches=2, source_tokens=5, target_tokens=8, places=16, seconds=10.0)
-    report = RunReport(counted(account), checkpoints, 100.0)
-    report.set_model(SimpleNamespace(backbone=None, dtype_policy=keras.DTypePolicy("float32")))
-    for epoch, val_seconds in enumerate((7.0, 8.0)):
-        report.on_train_begin()
-        report.on_epoch_begin(epoch)
-        clock.now += 5
-        report.on_train_batch_end(0)
-        clock.now += 30
-        checkpoints.seconds, logs = 30.0, {}
-        report.on_epoch_end(epoch, logs)
-        logs["val_seconds"] = val_seconds  # of a later callback
-        report.on_train_end()
-        checkpoints.seconds = 0.0
-    clock.now = 200.0
-    rows = {name.strip(): value for name, value in report.rows()}
-    assert rows["time"] == "100 s"
-    assert (rows["before training"], rows["training"], rows["validation"]) == ("10 s", "50 s", "15 s")
-    assert rows["checkpoints and everything else"] == "25 s"
-    assert rows["first step finished after"] == "5 s"
-    assert rows["making batches, of training"] == "20.0%"
+    assert rows["which reaches, in float32"] == "2 GFLOP/s"
+    assert rows["share of a matrix product"] == "25.0%"
+    assert (rows["before training"], rows["training"], rows["validation"]) == ("100 s", "4 s", "7 s")
 
 
 def test_speed_counts_this_start_s_batches_in_this_start_s_time():
@@ -144,61 +117,55 @@ def test_speed_counts_this_start_s_batches_in_this_start_s_time():
     assert logs == {"seconds": 20.0, "tokens_per_second": 1.0, "input_share": 0.25}
 
 
-def test_an_epoch_s_time_is_that_of_its_steps_alone(monkeypatch, tmp_path):
-    """Three steps of 2 seconds; a checkpoint takes 5 after the first, scoring 7 after the last."""
-    clock = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: clock.now))
-    checkpoints = module.Checkpoints(tmp_path, minutes=0.01)
-    for name in ("check_finite", "_check_loss"):
-        monkeypatch.setattr(checkpoints, name, lambda: None)
-    monkeypatch.setattr(checkpoints, "_state", lambda: {"seconds": checkpoints.seconds})
-    written = []
+class Slow(Checkpoints):
+    """Checkpoints of which each takes 0.2 seconds to write; `written` has when it began, and the state."""
 
-    def write(name, state):
-        clock.now += 5
-        written.append((name, json.loads(state)["seconds"]))
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.written = []
+        model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        self.set_model(model)
 
-    monkeypatch.setattr(checkpoints, "_write", write)
-    checkpoints.set_params({"steps": 3})
-    checkpoints.on_epoch_begin(0)
-    for batch in range(3):
-        clock.now += 2
-        checkpoints.on_train_batch_end(batch, {"loss": 1.0})
-    clock.now += 7
-    assert checkpoints.seconds == 6
+    def _write(self, name, state):
+        self.written.append((time.perf_counter(), json.loads(state)))
+        time.sleep(0.2)
+
+    def train(self, steps: int, seconds: float):
+        self.set_params({"steps": steps})
+        self.on_epoch_begin(0)
+        for batch in range(steps):
+            time.sleep(seconds)
+            self.on_train_batch_end(batch, {"loss": 1.0})
+
+
+def test_an_epoch_s_time_is_that_of_its_steps_alone(tmp_path):
+    """Without writing checkpoints, here after the first step and the last, and without scoring."""
+    checkpoints, began = Slow(tmp_path, minutes=1e-9), time.perf_counter()
+    checkpoints.train(steps=3, seconds=0.01)
+    assert 3 * 0.01 <= checkpoints.seconds <= time.perf_counter() - began - 2 * 0.2
+    checkpoints = Slow(tmp_path, minutes=0)
+    checkpoints.train(steps=3, seconds=0.01)
+    steps = checkpoints.seconds
+    time.sleep(0.05)
     checkpoints.save()  # as after SIGTERM while the epoch was scored
-    assert written == [("epoch_0000_batch_000001", 2), ("epoch_0000_batch_000003", 6)]
+    ((_, state),) = checkpoints.written
+    assert state["seconds"] == steps
 
 
-@pytest.mark.parametrize(("minutes", "saved_after"), [(2, [3, 6]), (0, [])])
-def test_a_checkpoint_is_due_so_many_minutes_after_the_last(minutes, saved_after, monkeypatch, tmp_path):
-    """Steps of 50 seconds, of an epoch that goes on, 30 seconds in; a checkpoint takes 40."""
-    clock = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: clock.now))
-    checkpoints = module.Checkpoints(tmp_path, minutes=minutes)
-    for name in ("check_finite", "_check_loss"):
-        monkeypatch.setattr(checkpoints, name, lambda: None)
-    monkeypatch.setattr(checkpoints, "_state", dict)
-    written = []
-
-    def write(name, state):
-        clock.now += 40
-        written.append(checkpoints.batch)
-
-    monkeypatch.setattr(checkpoints, "_write", write)
-    checkpoints.set_params({"steps": 9})
+def test_a_checkpoint_is_due_so_many_minutes_after_the_last(tmp_path):
+    """Of an epoch that goes on, 30 seconds in, which do not count."""
+    checkpoints, began = Slow(tmp_path, minutes=0.1 / 60), time.perf_counter()
     checkpoints.seconds = 30.0
-    checkpoints.on_epoch_begin(0)
-    for batch in range(6):
-        clock.now += 50
-        checkpoints.on_train_batch_end(batch, {"loss": 1.0})
-    assert written == saved_after
-    assert checkpoints.seconds == 330
-    checkpoints.on_epoch_end(0, {"val_bleu": 1.0})
-    checkpoints.on_epoch_begin(1)
-    clock.now += 50
-    checkpoints.on_train_batch_end(0, {"loss": 1.0})
-    assert checkpoints.seconds == 50
+    checkpoints.train(steps=12, seconds=0.03)
+    times = [began, *(start for start, _ in checkpoints.written)]
+    assert len(times) > 2
+    assert times[1] - times[0] >= 0.1
+    assert all(later - one >= 0.1 + 0.2 for one, later in itertools.pairwise(times[1:]))
+    assert checkpoints.seconds >= 30 + 12 * 0.03
+    never = Slow(tmp_path, minutes=0)
+    never.train(steps=3, seconds=0.01)
+    assert never.written == []
 
 
 def transformer(**options):

@@ -8,10 +8,10 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+from message_of import message_of
 
 from kzoo.data import open_corpus
 from kzoo.decoding import GNMT, SearchSettings
-from kzoo.errors import UserError
 from kzoo.presets import attention_bridge_m2m_tiny, load, pope_tiny
 from kzoo.text import MosesSubwordTokenizer, SubwordTokenizer, moses_text, train_subwords
 from kzoo.training import Recipe, read_recipe, train
@@ -137,61 +137,44 @@ def test_a_copy_of_a_preset_that_has_gone_is_kept(recipe, preset, tmp_path):
     shutil.rmtree(mine)
     same(train(recipe, tmp_path / "run", verbose=0), load(preset))
     untrain(tmp_path / "run")
-    with pytest.raises(UserError, match="no preset 'another'"):
-        train(replaced(recipe, preset="another"), tmp_path / "run", verbose=0)
+    assert "'another'" in message_of(train, replaced(recipe, preset="another"), tmp_path / "run", verbose=0)
 
 
 def test_the_preset_s_own_folder_is_refused(recipe, preset, tmp_path):
     mine = shutil.copytree(preset, tmp_path / "preset")
     before = sorted(path.name for path in mine.iterdir())
-    with pytest.raises(UserError, match="holds a preset, .*: give another folder"):
-        train(replaced(recipe, preset=str(mine)), mine, verbose=0)
+    assert str(mine) in message_of(train, replaced(recipe, preset=str(mine)), mine, verbose=0)
     assert sorted(path.name for path in mine.iterdir()) == before
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    ("wrong", "name"),
     [
-        ({"source": "de", "target": "en"}, "translates from en to de, not from 'de'"),
-        (
-            {"model": {"dropout": 2.0}},
-            r"^preset \S+/preset with {'dropout': 2.0.* cannot be built by this kzoo \(.*dropout",
-        ),
-        (
-            {"model": {"num_layers": 1}},
-            "preset has no argument 'num_layers' to change; known: dropout, dtype, max_length",
-        ),
-        ({"model": {"dropuot": 0.1}}, "preset has no argument 'dropuot' to change; did you mean dropout"),
-        ({"preset": "runs/none"}, "no preset 'runs/none'; .*pope_tiny"),
-        ({"preset": "pope_tniy"}, "no preset 'pope_tniy'; did you mean pope_tiny"),
-        ({"source": "", "target": "", "languages": ["en", "de"]}, "needs source and target in its recipe"),
+        ({"source": "de", "target": "en"}, "from en to de"),
+        ({"model": {"dropout": 2.0}}, "'dropout': 2.0"),
+        ({"model": {"num_layers": 1}}, "'num_layers'"),
+        ({"model": {"dropuot": 0.1}}, "did you mean dropout"),
+        ({"preset": "runs/none"}, "'runs/none'"),
+        ({"preset": "pope_tniy"}, "did you mean pope_tiny"),
+        ({"source": "", "target": "", "languages": ["en", "de"]}, "source and target"),
     ],
 )
-def test_what_the_preset_cannot_be_is_refused(wrong, message, recipe, tmp_path):
-    with pytest.raises(UserError, match=message) as refused:
-        train(replaced(recipe, **wrong), tmp_path / "run", verbose=0)
-    assert "\n" not in str(refused.value)
+def test_what_the_preset_cannot_be_is_refused(wrong, name, recipe, tmp_path):
+    assert name in message_of(train, replaced(recipe, **wrong), tmp_path / "run", verbose=0)
 
 
 def test_an_altered_preset_is_refused(recipe, preset, tmp_path):
-    mine = shutil.copytree(preset, tmp_path / "preset")
+    """Also where a copy of it was made before; when the preset has gone, the copy is enough."""
+    mine, copied = shutil.copytree(preset, tmp_path / "preset"), tmp_path / "copied"
+    copy_start(replaced(recipe, preset=str(mine)), copied)
     with open(mine / "model.weights.h5", "r+b") as file:
         file.write(b"no")
-    with pytest.raises(UserError, match=r"model\.weights\.h5 is altered or cut short"):
-        train(replaced(recipe, preset=str(mine)), tmp_path / "run", verbose=0)
-
-
-def test_an_altered_preset_is_refused_where_a_copy_of_it_was_made(recipe, preset, tmp_path):
-    mine = shutil.copytree(preset, tmp_path / "preset")
     recipe = replaced(recipe, preset=str(mine))
-    copy_start(recipe, tmp_path / "run")
-    with open(mine / "model.weights.h5", "r+b") as file:
-        file.write(b"no")
-    with pytest.raises(UserError, match=r"model\.weights\.h5 is altered or cut short"):
-        copy_start(recipe, tmp_path / "run")
+    assert "model.weights.h5" in message_of(train, recipe, tmp_path / "run", verbose=0)
+    assert "model.weights.h5" in message_of(copy_start, recipe, copied)
     shutil.rmtree(mine)
-    copy_start(recipe, tmp_path / "run")
-    assert (tmp_path / "run" / "start" / "model.weights.h5").exists()
+    copy_start(recipe, copied)
+    assert (copied / "start" / "model.weights.h5").exists()
 
 
 def test_vocabularies_of_its_own_are_refused(recipe, tmp_path):
@@ -199,17 +182,11 @@ def test_vocabularies_of_its_own_are_refused(recipe, tmp_path):
     kept = ("preset", "corpus", "source", "target")
     file.write_text("".join(f"{key} = {json.dumps(getattr(recipe, key))}\n" for key in kept))
     assert read_recipe(file).preset == recipe.preset
-    for override in ("vocabulary_size=500", "text=lowercased", "joint_vocabulary=false"):
-        key = override.partition("=")[0]
-        with pytest.raises(UserError, match=f"{key} would change nothing with .*, which is trained"):
-            read_recipe(file, [override])
-    with pytest.raises(UserError, match="shards would change nothing with .*, which is trained"):
-        read_recipe(file, ["shards=here"])
-    with pytest.raises(UserError, match="shards would change nothing with .*, which is trained"):
-        prepare(recipe, tmp_path / "shards")
+    for override in ("vocabulary_size=500", "text=lowercased", "joint_vocabulary=false", "shards=here"):
+        assert override.partition("=")[0] in message_of(read_recipe, file, [override])
+    assert "shards" in message_of(prepare, recipe, tmp_path / "shards")
     mistyped = replaced(recipe, preset="pope_tniy")
-    with pytest.raises(UserError, match="shards would change nothing .*did you mean pope_tiny"):
-        prepare(mistyped, tmp_path / "shards")
+    assert "did you mean pope_tiny" in message_of(prepare, mistyped, tmp_path / "shards")
 
 
 def test_lowercased_presets_are_validated_in_lower_case(recipe, text, tmp_path, monkeypatch):
@@ -257,8 +234,7 @@ def test_several_languages_are_those_of_the_preset_and_text_is_of_the_pairs(reci
         validation_sentences=2,
     )
     same(train(recipe, tmp_path / "run", verbose=0), load(tmp_path / "preset"))
-    with pytest.raises(UserError, match="has the languages en, de, fr: give the same, in this order"):
-        train(replaced(recipe, languages=["de", "en", "fr"]), tmp_path / "other", verbose=0)
-    with pytest.raises(UserError, match="needs languages in its recipe"):
-        train(one_direction, tmp_path / "other", verbose=0)
+    other_order = replaced(recipe, languages=["de", "en", "fr"])
+    for wrong, name in ((other_order, "en, de, fr"), (one_direction, "languages")):
+        assert name in message_of(train, wrong, tmp_path / "other", verbose=0)
     assert not (tmp_path / "other" / "preset").exists()

@@ -85,52 +85,46 @@ def test_a_stopped_run_goes_on_to_the_same_weights(unbroken, recipe, tmp_path):
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_a_bad_recipe_is_one_line_and_does_not_hinder_the_next(recipe, tmp_path):
-    for wrong, message in (
-        ({"preset": "pope_tinny"}, "did you mean pope_tiny"),
-        ({"corpus": "none", "train": [], "val": []}, "unknown corpus 'none'"),
-        ({"validation": "dev"}, "no split 'dev'"),
-        ({"model": {**recipe.model, "depth": 3}}, "^preset pope_tiny: there is no argument 'depth'"),
-        ({"model": {**recipe.model, "num_heads": 0}}, "num_heads must be a whole number of at least 1"),
-        (
-            {"model": {**recipe.model, "max_length": 8}},
-            r"^split val \(\S+/val\.en\): sentence \d+ has \d+ subwords with its end symbol, the limit is 8",
-        ),
-        ({"preset": "attention_bridge_m2m_tiny"}, "attention_bridge_m2m_tiny needs languages in its recipe"),
-        ({"language_model_epochs": 1}, "pope_tiny has no recurrent decoder to train first"),
-        ({"tokens": 4}, r"^split train \(\S+/train\.en, \S+/train\.de\): sentence pair \d+ has "),
-    ):
-        with pytest.raises(UserError, match=message) as refused:
-            train(replace(recipe, **wrong), tmp_path / "run", verbose=0)
-        assert "\n" not in str(refused.value)
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory):
+    """A folder for recipes that are refused, one after another."""
+    return tmp_path_factory.mktemp("refusing")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "name"),
+    [
+        ({"preset": "pope_tinny"}, "pope_tiny"),
+        ({"corpus": "none", "train": [], "val": []}, "'none'"),
+        ({"validation": "dev"}, "'dev'"),
+        ({"model": {"depth": 3}}, "'depth'"),
+        ({"model": {"num_heads": 0}}, "num_heads"),
+        ({"model": {"max_length": 8}}, "the limit is 8"),
+        ({"preset": "attention_bridge_m2m_tiny"}, "languages"),
+        ({"language_model_epochs": 1}, "pope_tiny"),
+        ({"tokens": 4}, "train.de"),
+    ],
+)
+def test_a_bad_recipe_is_named_and_does_not_hinder_the_next(wrong, name, recipe, refusing):
+    if "model" in wrong:
+        wrong = {"model": {**recipe.model, **wrong["model"]}}
+    assert name in message_of(train, replace(recipe, **wrong), refusing, verbose=0)
 
 
 @pytest.mark.parametrize("wrong", [{"accumulate": 2}, {"precision": "mixed_float16"}])
 def test_what_keras_cannot_do_under_tf_distribute_is_refused(wrong, recipe, tmp_path):
     if keras.backend.backend() != "tensorflow":
         pytest.skip("is about TensorFlow")
-    with pytest.raises(
-        UserError, match="neither accumulates gradients nor scales float16 losses: raise tokens"
-    ):
-        train(replace(recipe, **wrong), tmp_path / "run", verbose=0, strategy="mirrored")
+    wrong = replace(recipe, **wrong)
+    assert "tokens" in message_of(train, wrong, tmp_path / "run", verbose=0, strategy="mirrored")
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"seed": 9}, "holds a run with another seed"),
-        (
-            {"epochs": 2},
-            "holds a run of 3 epochs, but epochs is 2: give another folder, or at least epochs=3",
-        ),
-    ],
-)
-def test_a_folder_of_another_recipe_is_refused(change, message, unbroken, recipe):
+@pytest.mark.parametrize(("change", "name"), [({"seed": 9}, "seed"), ({"epochs": 2}, "epochs=3")])
+def test_a_folder_of_another_recipe_is_refused(change, name, unbroken, recipe):
     folder = unbroken[0]
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    with pytest.raises(UserError, match=message):
-        train(replace(recipe, **change), folder, verbose=0)
+    assert name in message_of(train, replace(recipe, **change), folder, verbose=0)
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
@@ -164,8 +158,7 @@ def test_a_checkpoint_of_another_model_is_refused(unbroken, recipe, tmp_path):
     data = json.loads((tmp_path / "checkpoints" / "epoch_0003" / "state.json").read_text())["data"]
     checkpoints = Checkpoints(tmp_path / "checkpoints", data=data)
     checkpoints.set_model(wider)
-    with pytest.raises(UserError, match="epoch_0003 is the checkpoint of another model: give another folder"):
-        checkpoints.restore()
+    assert "epoch_0003" in message_of(checkpoints.restore)
 
 
 def test_average_of_best_is_the_mean_of_their_weights(unbroken):
@@ -228,41 +221,37 @@ def test_a_recipe_is_read_and_overridden(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "name"),
     [
-        (RECIPE + "epoch = 3", "unknown key 'epoch' .*; did you mean epochs"),
-        (RECIPE + 'epochs = "3"', "epochs is '3': expected `int`"),
-        (RECIPE + "average = 0", "average is 0: expected `int` >= 1"),
-        (RECIPE + "beta_2 = 3", "beta_2 is 3: expected `float` < 1"),
-        (RECIPE + "label_smoothing = 1.0", "label_smoothing is 1.0: expected `float` < 1"),
-        (RECIPE + "rate = nan", "rate is nan, not a finite number"),
-        (RECIPE + "seed = 4294967296", "seed is 4294967296: expected `int` <= 4294967295"),
-        (RECIPE + 'precision = "half"', "precision is 'half', not one of float32"),
-        (RECIPE + 'model.dtype = "float16"', "model cannot set dtype: precision sets the dtype"),
-        (RECIPE + "train = [1, 2]", r"train is \[1, 2\]: expected `str`"),
-        (RECIPE + "monolingual = true", "monolingual would change nothing with a model of one direction"),
-        (RECIPE + "rate = 1e-4", "rate would change nothing with optimizer noam"),
-        (RECIPE + 'optimizer = "adam"\nbeta_2 = 0.9', "beta_2 would change nothing with optimizer adam"),
-        (
-            RECIPE + 'source_characters = "seen"\njoint_vocabulary = false',
-            "joint_vocabulary would change nothing with source_characters",
-        ),
-        (RECIPE + 'val = ["a", "b"]', 'val would change nothing with a corpus other than "files"'),
-        (SEVERAL + 'directions = ["en-de"]\ncentre = "en"', "centre would change nothing with directions"),
-        (SEVERAL + "sentences = 64\ntokens = 4096", "tokens would change nothing with sentences"),
-        (SEVERAL.replace("attention_bridge_m2m", "pope"), "pope_tiny needs source and target in its recipe"),
-        (RECIPE + "depth = 9", r"'depth' \(an argument of the model is model.depth\); "),
-        (RECIPE + "gnmt = 0.6\nlength_penalty = 1.0", "length_penalty and gnmt exclude each other"),
-        (RECIPE.replace("de", "d/e"), "language code 'd/e' has a slash"),
-        ('preset = "pope_tiny"', "lacks corpus"),
-        ("preset = ", "is not TOML"),
+        (RECIPE + "epoch = 3", "epochs"),
+        (RECIPE + 'epochs = "3"', "epochs is '3'"),
+        (RECIPE + "average = 0", "average is 0"),
+        (RECIPE + "beta_2 = 3", "beta_2 is 3"),
+        (RECIPE + "label_smoothing = 1.0", "label_smoothing is 1.0"),
+        (RECIPE + "rate = nan", "rate is nan"),
+        (RECIPE + "seed = 4294967296", "4294967295"),
+        (RECIPE + 'precision = "half"', "float32"),
+        (RECIPE + 'model.dtype = "float16"', "precision"),
+        (RECIPE + "train = [1, 2]", "train is [1, 2]"),
+        (RECIPE + "monolingual = true", "monolingual"),
+        (RECIPE + "rate = 1e-4", "rate"),
+        (RECIPE + 'optimizer = "adam"\nbeta_2 = 0.9', "beta_2"),
+        (RECIPE + 'source_characters = "seen"\njoint_vocabulary = false', "joint_vocabulary"),
+        (RECIPE + 'val = ["a", "b"]', '"files"'),
+        (SEVERAL + 'directions = ["en-de"]\ncentre = "en"', "centre"),
+        (SEVERAL + "sentences = 64\ntokens = 4096", "tokens"),
+        (SEVERAL.replace("attention_bridge_m2m", "pope"), "source and target"),
+        (RECIPE + "depth = 9", "model.depth"),
+        (RECIPE + "gnmt = 0.6\nlength_penalty = 1.0", "length_penalty and gnmt"),
+        (RECIPE.replace("de", "d/e"), "'d/e'"),
+        ('preset = "pope_tiny"', "corpus"),
+        ("preset = ", "TOML"),
     ],
 )
-def test_a_bad_recipe_is_named(text, message, tmp_path):
+def test_a_bad_recipe_is_named(text, name, tmp_path):
     path = tmp_path / "recipe.toml"
     path.write_text(text)
-    with pytest.raises(UserError, match=message):
-        read_recipe(path)
+    assert name in message_of(read_recipe, path)
 
 
 def test_a_byte_order_mark_before_a_recipe_is_skipped(tmp_path):
@@ -280,19 +269,18 @@ def test_a_missing_recipe_and_a_bad_override(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    ("wrong", "name"),
     [
-        ({"optimizer": "adamw"}, "the recipe: optimizer is 'adamw', not one of noam, adam, sgd"),
-        ({"accumulate": 0}, "the recipe: accumulate is 0: expected `int` >= 1"),
-        ({"model": None}, "the recipe: model is None: expected `table`"),
-        ({"epochs": 3.0}, "the recipe: epochs is 3.0: expected `int`"),
-        ({"rate": 0.1}, "the recipe: rate would change nothing with optimizer noam"),
+        ({"optimizer": "adamw"}, "optimizer is 'adamw'"),
+        ({"accumulate": 0}, "accumulate is 0"),
+        ({"model": None}, "model is None"),
+        ({"epochs": 3.0}, "epochs is 3.0"),
+        ({"rate": 0.1}, "rate"),
     ],
 )
-def test_a_recipe_made_in_python_is_checked_too(wrong, message, recipe, tmp_path):
+def test_a_recipe_made_in_python_is_checked_too(wrong, name, recipe, tmp_path):
     for start in (train, prepare):
-        with pytest.raises(UserError, match=message):
-            start(replace(recipe, **wrong), tmp_path / "folder")
+        assert name in message_of(start, replace(recipe, **wrong), tmp_path / "folder")
     assert not list(tmp_path.iterdir())
 
 
