@@ -3,8 +3,7 @@
 PYTHON ?= python3.11
 BIN = .venv/bin
 
-# What runs on both backends; of that, what runs on JAX alone, as it does not depend on the backend; the rest.
-BOTH = tests/layers tests/models tests/decoding tests/training
+# What runs on JAX alone, as it does not depend on the backend; the rest of its folders runs on both.
 NOT_TENSORFLOW = $(addprefix --ignore=tests/training/test_, \
     bilingual.py curves.py extraction.py language_model.py own_text.py preparation.py recipe_values.py recipes.py \
     run_folder.py starting_preset.py stopped_families.py translation_score.py vocabularies.py \
@@ -25,12 +24,13 @@ demo: setup
 test: setup lint
 	$(MAKE) --no-print-directory --output-sync --jobs=3 test-tensorflow test-jax test-served test-once
 
-# Two processes, here and for JAX: TensorFlow keeps every traced function, up to 5 GB in one;
+# Two processes, here and for JAX: TensorFlow keeps every traced function, so memory grows from file to file;
 # XLA's compiler ends one that has compiled all of it (a segmentation fault).
 test-tensorflow: setup
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q $(filter-out tests/training,$(BOTH)) \
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q tests/models tests/decoding \
 	    $(NOT_TENSORFLOW) $(SLOW:%=--ignore=%)
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q tests/training $(NOT_TENSORFLOW) $(SLOW:%=--ignore=%)
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q tests/layers tests/training \
+	    $(NOT_TENSORFLOW) $(SLOW:%=--ignore=%)
 
 # What users meet first, on the default backend; SavedModels and the service are TensorFlow's.
 test-served: setup
@@ -38,7 +38,7 @@ test-served: setup
 	    --ignore=$(BROWSER)
 
 test-jax: setup
-	KERAS_BACKEND=jax $(BIN)/python -m pytest -q $(filter-out tests/training,$(BOTH)) $(SLOW:%=--ignore=%)
+	KERAS_BACKEND=jax $(BIN)/python -m pytest -q tests/layers tests/models tests/decoding $(SLOW:%=--ignore=%)
 	KERAS_BACKEND=jax $(BIN)/python -m pytest -q tests/training $(SLOW:%=--ignore=%)
 
 test-once: setup

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from dataclasses import replace as replaced
 from pathlib import Path
 
@@ -17,7 +18,9 @@ from kzoo.text import MosesSubwordTokenizer, SubwordTokenizer, moses_text, train
 from kzoo.training import Recipe, read_recipe, train
 from kzoo.training.preparation import prepare
 from kzoo.training.tasks import copy_start
+from kzoo.training.validation import TranslationScore
 
+MODULE = sys.modules["kzoo.training.run"]
 PAIRS = {"train": 100, "val": 8}
 SMALL = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 16, "max_length": 64}
 BRIDGE = {"encoder": "cnn", "embedding_dim": 8, "width": 8, "num_heads": 2, "hidden_dim": 8}
@@ -74,10 +77,21 @@ def same(ours, theirs):
         np.testing.assert_array_equal(one, other)
 
 
-def untrain(run):
-    """Leave of a run what it has before its first checkpoint."""
-    for made in ("checkpoints", "preset"):
-        shutil.rmtree(run / made)
+@pytest.fixture(autouse=True)
+def no_low_scores(monkeypatch):
+    """They take a search of their own."""
+    monkeypatch.setattr(TranslationScore, "low_score", lambda *_: 0.0)
+
+
+def killed_at_its_start(recipe, run, monkeypatch):
+    """Leave of a run what it has before its first step."""
+
+    def fit_from(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(MODULE, "fit_from", fit_from)
+        train(recipe, run, verbose=0)
 
 
 def test_it_begins_with_the_preset_s_weights_words_and_languages(recipe, preset, tmp_path):
@@ -117,26 +131,25 @@ def test_a_stopped_run_goes_on_without_the_preset_to_the_same_weights(recipe, pr
     same(train(recipe, tmp_path / "run", verbose=0), unbroken)
 
 
-def test_a_run_that_has_trained_nothing_takes_the_preset_as_it_is_now(recipe, preset, tmp_path):
+def test_a_run_that_has_trained_nothing_takes_the_preset_as_it_is_now(recipe, preset, tmp_path, monkeypatch):
     mine = shutil.copytree(preset, tmp_path / "preset")
     recipe = replaced(recipe, preset=str(mine))
-    train(recipe, tmp_path / "run", verbose=0)
-    untrain(tmp_path / "run")
+    killed_at_its_start(recipe, tmp_path / "run", monkeypatch)
     later = load(mine)
     later.set_weights([weight + 1 for weight in later.get_weights()])
     later.save_to_preset(mine)
     same(train(recipe, tmp_path / "run", verbose=0), load(mine))
 
 
-def test_a_copy_of_a_preset_that_has_gone_is_kept(recipe, preset, tmp_path):
+def test_a_copy_of_a_preset_that_has_gone_is_kept(recipe, preset, tmp_path, monkeypatch):
     """Of a run that was killed before its first checkpoint."""
     mine = shutil.copytree(preset, tmp_path / "preset")
     recipe = replaced(recipe, preset=str(mine))
-    train(recipe, tmp_path / "run", verbose=0)
-    untrain(tmp_path / "run")
+    killed_at_its_start(recipe, tmp_path / "run", monkeypatch)
     shutil.rmtree(mine)
     same(train(recipe, tmp_path / "run", verbose=0), load(preset))
-    untrain(tmp_path / "run")
+    for made in ("checkpoints", "preset"):
+        shutil.rmtree(tmp_path / "run" / made)
     assert "'another'" in message_of(train, replaced(recipe, preset="another"), tmp_path / "run", verbose=0)
 
 

@@ -137,10 +137,8 @@ def test_every_matrix_is_split_one_way(family):
 def test_a_width_that_does_not_divide_is_named(path, shape):
     distribution = model_parallel([f"cpu:{number}" for number in range(3)])
     weight = SimpleNamespace(path=path, shape=shape)
-    with pytest.raises(
-        UserError, match=f"cannot split {path} .* over 3 devices: {shape[1]} is not divisible"
-    ):
-        distribution.get_variable_layout(weight)
+    message = message_of(distribution.get_variable_layout, weight)
+    assert all(name in message for name in (path, "3 devices", str(shape[1])))
     whole = SimpleNamespace(path="encoder_norm/gamma", shape=(16,))
     assert distribution.get_variable_layout(whole).axes == (None,)
 
@@ -168,8 +166,7 @@ def test_no_device_is_one_line(monkeypatch):
     for variable in ("TF_CONFIG", "KERAS_DISTRIBUTION_JOB_ADDRESSES"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(keras.distribution, "list_devices", none)
-    with pytest.raises(UserError, match=r"finds no device \(Unable to initialize backend 'cuda'\)"):
-        open_strategy()
+    assert "'cuda'" in message_of(open_strategy)
 
 
 @pytest.mark.skipif(keras.backend.backend() == "tensorflow", reason="TF_CONFIG is TensorFlow's")
@@ -177,8 +174,7 @@ def test_processes_that_are_named_for_another_backend_do_not_train_alone(monkeyp
     for name in KERAS_PROCESSES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TF_CONFIG", local_cluster(2)[0]["TF_CONFIG"])
-    with pytest.raises(UserError, match=r"KERAS_BACKEND, or unset TF_CONFIG"):
-        open_strategy()
+    assert "KERAS_BACKEND, or unset TF_CONFIG" in message_of(open_strategy)
     assert open_strategy("one").devices == 1
 
 
@@ -188,26 +184,22 @@ TWO = ["127.0.0.1:2222", "127.0.0.1:2223"]
 @pytest.mark.parametrize(
     ("config", "name"),
     [
-        ("", "needs the environment variable TF_CONFIG"),
-        ("{", "JSON|property name"),
+        ("", "environment variable"),
+        ("{", "property name"),
         ("[" * 100_000, "recursion"),
-        ('{"cluster": {}}', "needs the environment variable TF_CONFIG"),
+        ('{"cluster": {}}', "environment variable"),
         (json.dumps({"cluster": {"worker": TWO[0]}, "task": {"type": "worker", "index": 0}}), "'worker'"),
         (json.dumps({"cluster": {"worker": TWO}, "task": {"type": "worker"}}), "task_id"),
-        (json.dumps({"cluster": {"worker": TWO}, "task": {"type": "worker", "index": 2}}), "task_id. 2"),
-        (
-            json.dumps({"cluster": {"worker": TWO}, "task": {"type": "chief", "index": 0}}),
-            "'chief' not found",
-        ),
+        (json.dumps({"cluster": {"worker": TWO}, "task": {"type": "worker", "index": 2}}), "task_id"),
+        (json.dumps({"cluster": {"worker": TWO}, "task": {"type": "chief", "index": 0}}), "'chief'"),
     ],
 )
 def test_a_wrong_tf_config_is_one_line(config, name, monkeypatch):
     if keras.backend.backend() != "tensorflow":
         pytest.skip("is about TensorFlow")
     monkeypatch.setenv("TF_CONFIG", config)
-    with pytest.raises(UserError, match=name) as refused:
-        open_strategy("multi_worker")
-    assert "TF_CONFIG" in str(refused.value) and "\n" not in str(refused.value)
+    message = message_of(open_strategy, "multi_worker")
+    assert "TF_CONFIG" in message and name in message
 
 
 @pytest.mark.parametrize(
@@ -224,9 +216,8 @@ def test_wrong_keras_processes_are_one_line(values, name, monkeypatch):
         monkeypatch.delenv(variable, raising=False)
         if value:
             monkeypatch.setenv(variable, value)
-    with pytest.raises(UserError, match=name) as refused:
-        open_strategy("data_parallel")
-    assert KERAS_PROCESSES[0] in str(refused.value) and "\n" not in str(refused.value)
+    message = message_of(open_strategy, "data_parallel")
+    assert KERAS_PROCESSES[0] in message and name in message
 
 
 @pytest.mark.parametrize(
@@ -277,8 +268,7 @@ def test_all_workers_get_the_chiefs_numbers():
 def test_a_worker_with_another_recipe_is_told():
     number = int(hashlib.sha256(b"recipe").hexdigest()[:6], 16)
     SecondOfTwo(chiefs=number).check_same("another recipe", "recipe")
-    with pytest.raises(UserError, match="worker 2 has another recipe than worker 1"):
-        SecondOfTwo(chiefs=number).check_same("another recipe", "other")
+    assert "worker 2" in message_of(SecondOfTwo(chiefs=number).check_same, "another recipe", "other")
 
 
 def test_what_fails_on_one_worker_fails_on_all():
@@ -286,10 +276,8 @@ def test_what_fails_on_one_worker_fails_on_all():
         raise UserError("no such file")
 
     SecondOfTwo(chiefs=0.0).together(lambda: None)
-    with pytest.raises(UserError, match="no such file"):
-        SecondOfTwo(chiefs=0.0).together(fails)
-    with pytest.raises(UserError, match="another worker cannot continue"):
-        SecondOfTwo(chiefs=1.0).together(lambda: None)
+    assert message_of(SecondOfTwo(chiefs=0.0).together, fails) == "no such file"
+    assert "another worker" in message_of(SecondOfTwo(chiefs=1.0).together, lambda: None)
 
 
 def test_a_worker_says_why_it_fails_though_the_others_are_gone(monkeypatch):
@@ -300,15 +288,14 @@ def test_a_worker_says_why_it_fails_though_the_others_are_gone(monkeypatch):
         raise UserError("no such file")
 
     monkeypatch.setattr(SecondOfTwo, "total", lost)
-    with pytest.raises(UserError, match="no such file"):
-        SecondOfTwo(chiefs=0.0).together(fails)
+    assert message_of(SecondOfTwo(chiefs=0.0).together, fails) == "no such file"
     with pytest.raises(ConnectionResetError):
         SecondOfTwo(chiefs=0.0).together(lambda: None)
 
 
 def test_workers_with_unequal_devices_are_refused():
     SecondOfTwo(chiefs=0.0)._check_equal(own=2, devices=4)
-    with pytest.raises(WorkerError, match="worker 2 has 1 of the 3 devices of 2 workers: give each the same"):
+    with pytest.raises(WorkerError, match="worker 2 has 1 of the 3 devices"):
         SecondOfTwo(chiefs=0.0)._check_equal(own=1, devices=3)
 
 
