@@ -268,13 +268,13 @@ def test_a_picture_in_a_folder_of_the_features_is_found_by_the_end_of_its_path(t
 
 
 def test_the_wrong_picture_of_a_plot_is_named(presets, folder):
-    presets["features"], presets["pictures"] = untrained((5,)), untrained((8, 8, 3))
+    presets["features"], presets["pictures"] = untrained((5,)), untrained((16, 16, 3))
     presets["text"] = pope_tiny(CharacterTokenizer(list("ab")), **SIZES)
     presets["features"].extractor = asdict(VGG)
     write(folder / "other.npy", (5,), replace(VGG, model="resnet50"))
     for preset, picture, options, message in (
         ("text", "low.png", "", "reads text only: give it no images"),
-        ("pictures", "low.png", "--features test.npy", r"the shape \(5,\), the model reads \(8, 8, 3\)"),
+        ("pictures", "low.png", "--features test.npy", r"the shape \(5,\), the model reads \(16, 16, 3\)"),
         ("features", "low.png", "", r"features of shape \(5,\), not image files: run kzoo feat"),
         ("features", "none.png", "--features test.npy", "no features of the picture 'none.png'"),
         ("features", "low.png", "--features test.npy --regions", "there are no regions to draw"),

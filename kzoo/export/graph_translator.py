@@ -1,5 +1,7 @@
 """A translator inside a TensorFlow graph, from texts to texts, and the signatures of its SavedModel."""
 
+import os
+
 import keras
 import tensorflow as tf
 
@@ -9,9 +11,21 @@ from kzoo.export.graph_images import decode_pictures
 from kzoo.export.graph_search import by_group, in_batches, padded_lengths
 from kzoo.export.graph_text import GraphLanguages, graph_tokenizer
 from kzoo.export.precision import quantized
+from kzoo.files import whole_folder
 from kzoo.models.compiled import uses_xla
 from kzoo.models.preset_checks import check_float16
 from kzoo.text.special_tokens import END, PAD
+
+
+def save_graph(translator: keras.Model, folder: str | os.PathLike, search: SearchSettings, precision: str):
+    """Write a translator as a SavedModel; the arguments are those of `export_saved_model`, checked."""
+    translator.bake()
+    weights = GraphWeights(translator.backbone, precision)
+    make = multilingual_module if translator.multilingual else bilingual_module
+    module, signatures = make(translator, TextSearch(weights, search))
+    module.weights = weights.variables
+    with whole_folder(folder) as unfinished:
+        tf.saved_model.save(module, str(unfinished), signatures)
 
 
 class GraphWeights:

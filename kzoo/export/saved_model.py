@@ -10,7 +10,7 @@ import keras
 
 from kzoo.errors import UserError
 from kzoo.export.precision import check_precision
-from kzoo.files import check_replaceable, whole_folder
+from kzoo.files import check_replaceable
 
 
 def export_saved_model(
@@ -54,14 +54,6 @@ def export_saved_model(
     check_precision(precision)
     check_replaceable(folder, "saved_model.pb")
     search = translator.search.changed(beam_size=beam_size, length_penalty=length_penalty)
-    import tensorflow as tf
+    from kzoo.export.graph_translator import save_graph  # imports TensorFlow
 
-    from kzoo.export.graph_translator import GraphWeights, TextSearch, bilingual_module, multilingual_module
-
-    translator.bake()
-    weights = GraphWeights(translator.backbone, precision)
-    make = multilingual_module if translator.multilingual else bilingual_module
-    module, signatures = make(translator, TextSearch(weights, search))
-    module.weights = weights.variables
-    with whole_folder(folder) as unfinished:
-        tf.saved_model.save(module, str(unfinished), signatures)
+    save_graph(translator, folder, search, precision)
