@@ -1,6 +1,6 @@
 """What CTranslate2 computes in: BLEU and speed of a preset with each type that this processor supports.
 
-    KZOO_DATA=FOLDER python benchmarks/compute_types.py --preset pope_tiny_multi30k_en_de --rounds 5
+    KZOO_DATA=FOLDER python benchmarks/compute_types.py --preset pope_small_multi30k_en_de --rounds 5
 
 From text to text, Multi30k's test_2016_flickr, beam 5, a worker per core, the types in turns; the ratio is
 the median of the rounds', to float32 in the same round.
@@ -23,7 +23,7 @@ SPLIT = "test_2016_flickr"
 def main():
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("--preset", default="pope_tiny_multi30k_en_de")
+    parser.add_argument("--preset", default="pope_small_multi30k_en_de")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     english, german = (open_corpus("multi30k").sentences(SPLIT, language) for language in ("en", "de"))

@@ -1,7 +1,7 @@
 """Decoding speed: sentences per second with beam 5, `Translator.translate` against CTranslate2 4.8.
 
     pip install -e .
-    python benchmarks/decoding_speed.py --preset pope_tiny_multi30k_en_de --rounds 5
+    python benchmarks/decoding_speed.py --preset pope_small_multi30k_en_de --rounds 5
 
 Both translate the first sentences of Multi30k's test_2016_flickr with the same weights in float32, from text
 to text, including subword tokenization, with length penalty 1, in one run; kzoo in the staged search that
@@ -64,7 +64,7 @@ def keep_to(cores: int):
 def parse_arguments() -> argparse.Namespace:
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("--preset", default="pope_tiny_multi30k_en_de", help="name or folder")
+    parser.add_argument("--preset", default="pope_small_multi30k_en_de", help="name or folder")
     parser.add_argument("--sentences", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--beam-size", type=int, default=5)

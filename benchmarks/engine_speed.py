@@ -28,7 +28,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--preset", default="pope_tiny_multi30k_en_de")
+    parser.add_argument("--preset", default="pope_small_multi30k_en_de")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     sentences = 3 * open_corpus("multi30k").sentences("test_2016_flickr", "en")

@@ -1,6 +1,6 @@
 """SavedModels with float32, float16 and int8 weights: size on disk, BLEU and speed, in one run.
 
-    python benchmarks/savedmodel_precision.py --preset pope_tiny_multi30k_en_de
+    python benchmarks/savedmodel_precision.py --preset pope_small_multi30k_en_de
 
 Each precision is exported and called in its own process, on the first sentences of Multi30k's
 test_2016_flickr, from text to text with beam 5. After a pass that compiles, they take turns.
@@ -46,7 +46,7 @@ def main():
 def parse_arguments() -> argparse.Namespace:
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("--preset", default="pope_tiny_multi30k_en_de", help="name or folder, en to de")
+    parser.add_argument("--preset", default="pope_small_multi30k_en_de", help="name or folder, en to de")
     parser.add_argument("--sentences", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--cores", type=int, default=2)

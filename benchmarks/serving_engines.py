@@ -1,7 +1,7 @@
 """`kzoo serve` with CTranslate2 and with Keras's search, and CTranslate2's own whole-file speed, in one run.
 
     pip install -e '.[serve]'
-    python benchmarks/serving_engines.py --preset pope_tiny_multi30k_en_de
+    python benchmarks/serving_engines.py --preset pope_small_multi30k_en_de
 
 Both servers run beside each other and are asked in turns, by 1, 8 and 64 clients on the same machine, each
 with one sentence of Multi30k's test_2016_flickr after another; between them CTranslate2 translates the whole
@@ -54,7 +54,7 @@ class Whole:
 def main():
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("--preset", default="pope_tiny_multi30k_en_de", help="name or folder")
+    parser.add_argument("--preset", default="pope_small_multi30k_en_de", help="name or folder")
     parser.add_argument("--compute-type", default="float32")
     parser.add_argument("--seconds", type=float, default=20, help="of each number of clients, in all rounds")
     parser.add_argument("--rounds", type=int, default=3)

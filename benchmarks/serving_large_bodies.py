@@ -1,7 +1,7 @@
 """What others notice while clients send `kzoo serve` large bodies.
 
     pip install -e '.[tensorflow,serve]'
-    python benchmarks/serving_large_bodies.py --preset pope_tiny_multi30k_en_de
+    python benchmarks/serving_large_bodies.py --preset pope_small_multi30k_en_de
 
 Clients in a process of their own send bodies of so many bytes, one after another, each on a new connection.
 Meanwhile `/healthz` is asked ten times a second, and four honest clients ask for a sentence after another.
@@ -45,7 +45,7 @@ def main():
 def parse_arguments() -> argparse.Namespace:
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("--preset", default="pope_tiny_multi30k_en_de", help="name or folder")
+    parser.add_argument("--preset", default="pope_small_multi30k_en_de", help="name or folder")
     parser.add_argument("--clients", type=int, default=40)
     parser.add_argument("--megabytes", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=15, help="for each kind of body")

@@ -1,7 +1,7 @@
 """Serving speed: `kzoo serve` under concurrent clients; SavedModel, `translate` and CTranslate2; in one run.
 
     pip install -e '.[serve]'
-    python benchmarks/serving_speed.py --preset pope_tiny_multi30k_en_de
+    python benchmarks/serving_speed.py --preset pope_small_multi30k_en_de
 
 First two servers of Keras's search, with batching and without, in turns: 1, 8 and 64 clients on loopback,
 each requesting one sentence of Multi30k's test_2016_flickr after another; the servers' shapes are compiled
@@ -58,7 +58,7 @@ def main():
 def parse_arguments() -> argparse.Namespace:
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("--preset", default="pope_tiny_multi30k_en_de", help="name or folder")
+    parser.add_argument("--preset", default="pope_small_multi30k_en_de", help="name or folder")
     parser.add_argument("--seconds", type=float, default=20, help="of each number of clients, in all rounds")
     parser.add_argument("--batch", type=int, default=16, help="the server's --max-batch")
     parser.add_argument("--sentences", type=int, default=1000)

@@ -47,7 +47,7 @@ def test_the_version_is_that_of_the_installed_package():
 def test_without_its_shelf_kzoo_says_where_it_is(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr("kzoo.hub.location.SHELF", tmp_path / "presets")
     status, error = run(
-        "translate", "pope_tiny_multi30k_en_de", "A dog.", monkeypatch=monkeypatch, capsys=capsys
+        "translate", "pope_small_multi30k_en_de", "A dog.", monkeypatch=monkeypatch, capsys=capsys
     )
     assert status == 1
     assert "pip install 'kzoo[shelf]'" in error
@@ -61,7 +61,7 @@ def test_help_and_list():
     assert "sine_base" not in listed
 
 
-PRESET = "pope_tiny_multi30k_en_de"
+PRESET = "pope_small_multi30k_en_de"
 REFUSED = [
     ("translate pope_tinny Hello.", "no trained preset 'pope_tinny'"),
     ("evaluate pope_tinny", "no trained preset 'pope_tinny'"),
@@ -103,7 +103,7 @@ def test_what_is_wrong_with_files_is_said_before_the_model_is_loaded(tmp_path, m
     longer, shorter = tmp_path / "test.en", tmp_path / "test.de"
     longer.write_text("One.\nTwo.\n")
     shorter.write_text("Eins.\n")
-    command = ["evaluate", "pope_tiny_multi30k_en_de", "--files", str(longer), str(shorter)]
+    command = ["evaluate", "pope_small_multi30k_en_de", "--files", str(longer), str(shorter)]
     status, error = run(*command, monkeypatch=monkeypatch, capsys=capsys)
     assert status == 1
     assert error.startswith(f"error: {longer} has 2 lines") and f"{shorter} has 1" in error
@@ -173,7 +173,7 @@ def test_sigterm_ends_a_server_that_is_still_loading(monkeypatch, capsys):
     before = signal.getsignal(signal.SIGTERM)
     loading = lambda *_: os.kill(os.getpid(), signal.SIGTERM)  # noqa: E731
     monkeypatch.setattr("kzoo.cli.serving.open_translator", loading)
-    command = ("serve", "pope_tiny_multi30k_en_de", "--port", "0")
+    command = ("serve", "pope_small_multi30k_en_de", "--port", "0")
     try:
         assert run(*command, monkeypatch=monkeypatch, capsys=capsys)[0] == 0
     finally:
@@ -400,7 +400,7 @@ def test_a_backend_that_cannot_start_says_why_in_one_line(error, reason):
 
 
 def test_the_list_is_printed_where_standard_output_is_not_utf_8():
-    command = [sys.executable, "-m", "kzoo", "list", "pope_tiny_multi30k_en_de"]
+    command = [sys.executable, "-m", "kzoo", "list", "pope_small_multi30k_en_de"]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run(command, capture_output=True, env=environment, check=True)
-    assert b"pope_tiny_multi30k_en_de" in done.stdout and b"\\u2192" in done.stdout and not done.stderr
+    assert b"pope_small_multi30k_en_de" in done.stdout and b"\\u2192" in done.stdout and not done.stderr

@@ -8,7 +8,7 @@ from kzoo.presets import load
 from kzoo.training.recipe import read_recipe
 from kzoo.training.run import train
 
-SHELF_PRESET = "pope_tiny_multi30k_en_de"
+SHELF_PRESET = "pope_small_multi30k_en_de"
 SENTENCES = (
     "A young girl in a red dress is riding a bicycle down the street.",
     "Two men are playing guitar in front of a large crowd.",

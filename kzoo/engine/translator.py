@@ -54,7 +54,7 @@ class CTranslate2Translator(TwoLanguages):
 
     Example:
 
-    >>> CTranslate2Translator(kzoo.hub.locate("pope_tiny_multi30k_en_de")).translate(["A dog runs."])
+    >>> CTranslate2Translator(kzoo.hub.locate("pope_small_multi30k_en_de")).translate(["A dog runs."])
     ['Ein Hund rennt.']
     """
 

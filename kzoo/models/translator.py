@@ -84,7 +84,7 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
 
     Example:
 
-    >>> translator = kzoo.presets.load("pope_tiny_multi30k_en_de")
+    >>> translator = kzoo.presets.load("pope_small_multi30k_en_de")
     >>> translator.translate(["A dog runs."])
     ['Ein Hund rennt.']
     """

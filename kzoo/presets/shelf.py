@@ -45,7 +45,7 @@ def list_presets(pattern: str = "*") -> list[str]:
     Example:
 
     >>> list_presets("pope*")
-    ['pope_base', 'pope_big', 'pope_small', 'pope_tiny', 'pope_tiny_multi30k_en_de']
+    ['pope_base', 'pope_big', 'pope_small', 'pope_tiny', 'pope_small_multi30k_en_de']
     """
     return sorted(fnmatch.filter([*MODULES, *shelved()], pattern))
 
@@ -161,9 +161,9 @@ def load(preset: str | os.PathLike, **overrides) -> Any:
 
     Example:
 
-    >>> load("pope_tiny_multi30k_en_de").translate(["A dog runs."])
+    >>> load("pope_small_multi30k_en_de").translate(["A dog runs."])
     ['Ein Hund rennt.']
-    >>> load("pope_tiny_multi30k_en_de", dropout=0.1).backbone.get_config()["dropout"]  # to train it further
+    >>> load("pope_small_multi30k_en_de", dropout=0.1).backbone.get_config()["dropout"]  # to train it further
     0.1
     """
     from kzoo.models.preset_files import read_settings

@@ -36,7 +36,7 @@ def create_app(served: Served, hosts: Collection[str] | None = None) -> Starlett
 
     Example:
 
-    >>> served = Served(kzoo.presets.load("pope_tiny_multi30k_en_de"), "pope")
+    >>> served = Served(kzoo.presets.load("pope_small_multi30k_en_de"), "pope")
     >>> uvicorn.run(create_app(served), port=8501)
     """
 

@@ -22,7 +22,7 @@ from kzoo.text import SubwordTokenizer, train_subwords
 from kzoo.text.special_tokens import END, NOT_TEXT, START
 
 ctranslate2 = pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
-PRESET = "pope_tiny_multi30k_en_de"
+PRESET = "pope_small_multi30k_en_de"
 SENTENCES = [
     "A man in an orange hat is starring at something.",
     "Two dogs run.",

@@ -25,7 +25,7 @@ ROUNDING = 1e-4
 
 @pytest.fixture
 def translator(shelved):
-    return shelved("pope_tiny_multi30k_en_de")
+    return shelved("pope_small_multi30k_en_de")
 
 
 def n_best(folder, compute_type, sentences, n=5):

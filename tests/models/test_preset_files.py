@@ -84,7 +84,7 @@ def test_keras_hub_reads_it_too(saved):
 
 
 def test_from_preset_takes_a_name_on_the_shelf():
-    translator = Translator.from_preset("pope_tiny_multi30k_en_de")
+    translator = Translator.from_preset("pope_small_multi30k_en_de")
     assert (translator.source_language, translator.target_language) == ("en", "de")
 
 

@@ -66,7 +66,7 @@ def test_overrides_and_names():
     ("call", "arguments", "name"),
     [
         (build, {"name": "pope_tny"}, "pope_tiny"),
-        (load, {"preset": "pope_tiny_multi30k_en_dee"}, "pope_tiny_multi30k_en_dee"),
+        (load, {"preset": "pope_small_multi30k_en_dee"}, "pope_small_multi30k_en_dee"),
         (build, {"name": "pope_tiny", "depth": 3}, "'depth'"),
         (pope_tiny, {"num_layer": 2}, "did you mean num_layers"),
         (lookup_zh_en_tiny, {"dropot": 2}, "did you mean dropout"),

@@ -26,7 +26,7 @@ from kzoo.hub import locate, location
 from kzoo.hub.integrity import check_files, read_listing
 from kzoo.presets import description, list_presets, load, shelf
 
-NAME = "pope_tiny_multi30k_en_de"
+NAME = "pope_small_multi30k_en_de"
 HANDLE = "hf://someone/some-preset"
 KAGGLE = "kaggle://someone/some-model/keras/tiny_en_de"
 
@@ -233,7 +233,7 @@ def test_locate_takes_a_folder_a_run_or_a_name(tmp_path):
     assert locate(NAME) == shelved
     assert locate(shelved) == shelved
     assert locate(tmp_path / "run") == tmp_path / "run" / "preset"
-    refused("pope_tiny_multi30k_en_d", "no trained preset", f"did you mean {NAME}")
+    refused("pope_small_multi30k_en_d", "no trained preset", f"did you mean {NAME}")
     refused(tmp_path / "none", "no folder", "none: give a trained preset, or the folder of a run")
     (tmp_path / "stopped").mkdir()
     refused(tmp_path / "stopped", "the folder", "has no preset")
@@ -279,7 +279,7 @@ def test_the_list_says_family_languages_size_scores_and_licence():
         assert name in shown
     assert "builders, to be trained" in shown
     shown = printed(NAME)
-    for part in (NAME, "pope", "en → de", "1.8 M parameters, 4.3 MB", "BLEU 38.1 on test_2016_flickr"):
+    for part in (NAME, "pope", "en → de", "6.8 M parameters, 14.", "BLEU 40.8 on test_2016_flickr"):
         assert part in shown
     assert "licence: non-commercial research" in shown
     assert "builders" not in shown

@@ -16,7 +16,7 @@ from kzoo.hub import locate
 from kzoo.serve import Limits, Served, create_app
 
 pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
-PRESET = "pope_tiny_multi30k_en_de"
+PRESET = "pope_small_multi30k_en_de"
 TEXTS = ["A dog runs.", "", "Two dogs run."]
 LIMITS = Limits(characters=2000, sentences=8)
 BEAM = 3

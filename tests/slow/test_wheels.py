@@ -30,8 +30,8 @@ def test_from_wheels_alone_the_main_commands_work(python, tmp_path):
         command = [installed, "-m", "kzoo", *arguments]
         return subprocess.run(command, cwd=empty, check=True, capture_output=True, text=True).stdout
 
-    assert "pope_tiny_multi30k_en_de" in run("list")
-    assert run("translate", "pope_tiny_multi30k_en_de", "A dog runs.") == "Ein Hund rennt.\n"
+    assert "pope_small_multi30k_en_de" in run("list")
+    assert run("translate", "pope_small_multi30k_en_de", "A dog runs.") == "Ein Hund rennt.\n"
     run("train", "demo_scenes", "epochs=1", "-o", "run")
     assert "| test | 1000 |" in run("evaluate", "run")
     assert "Ihre" not in run("translate", "run", "She is running with a child in the yard.")
