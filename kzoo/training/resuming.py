@@ -2,7 +2,8 @@
 
 import keras
 
-from kzoo.data.batch_wrappers import RestOfEpoch
+from kzoo.data.batch_wrappers import RestOfEpoch, WrappedBatches
+from kzoo.errors import UserError
 
 
 def fit_from(
@@ -23,10 +24,14 @@ def fit_from(
         model: compiled.
         batches: `Batches` or `PairBatches`.
         epochs, callbacks, verbose: as in `keras.Model.fit`.
+
+    Raises:
+        UserError, OSError: a batch could not be made.
     """
     if verbose and (batch != len(batches) or epoch + 1 < epochs):
         print("compiling …", flush=True)
     how = {"epochs": epochs, "shuffle": False, "verbose": verbose}
+    batches = _Remembering(batches)
     model.stop_training = False
     try:
         if batch:
@@ -43,10 +48,12 @@ def fit_from(
         if epoch < epochs and not model.stop_training:
             batches.start_epoch(epoch)
             model.fit(batches, initial_epoch=epoch, callbacks=callbacks, **how)
-    except Exception:
+    except Exception as error:
         if verbose == 1:
             print()  # ends the progress bar's line
-        raise
+        if isinstance(error, UserError | OSError) or not batches.failure:
+            raise
+        raise batches.failure from None
 
 
 class _ThisEpoch(keras.callbacks.Callback):
@@ -66,3 +73,18 @@ def _end_epoch(epoch: int, model: keras.Model, callbacks: list[keras.callbacks.C
     listed.on_epoch_begin(epoch)
     listed.on_epoch_end(epoch, model.get_metrics_result())
     listed.on_train_end()
+
+
+class _Remembering(WrappedBatches):
+    """Batches that remember the error of making one; TensorFlow replaces it with its own."""
+
+    def __init__(self, batches: keras.utils.PyDataset):
+        super().__init__(batches)
+        self.failure = None
+
+    def __getitem__(self, index: int):
+        try:
+            return self.batches[index]
+        except (UserError, OSError) as error:
+            self.failure = error
+            raise
