@@ -123,7 +123,7 @@ def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
             for part in (*unfinished.rglob("*"), unfinished):
                 if not part.is_symlink():
                     to_disk(part)
-            earlier = path.with_name(_hidden(path.name))
+            earlier = unfinished.with_name(unfinished.name + EARLIER)
             _keep_mode(path, unfinished)
             if path.exists():
                 os.rename(path, earlier)
@@ -139,8 +139,8 @@ def unfinished_folder(path: Path) -> Iterator[Path]:
     Missing folders are created. Folders that killed processes left are removed after a day.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    for left in _hidden_in(path.parent, re.escape(path.name)):
-        if time.time() - left.stat().st_mtime > DAY:
+    for left in _hidden_in(path.parent):
+        if left.name.startswith(f".{path.name}.kzoo-") and time.time() - left.stat().st_mtime > DAY:
             shutil.rmtree(left, ignore_errors=True)
     unfinished = path.with_name(_hidden(path.name))
     unfinished.mkdir()
@@ -165,8 +165,9 @@ def held(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
+        with contextlib.suppress(OSError):  # on Windows, releasing the lock removes the file
+            os.unlink(lock.lock_file)  # first, or it could be another process's by then
         lock.release()
-        Path(lock.lock_file).unlink(missing_ok=True)
 
 
 def check_space(folder: Path, size: int):
@@ -196,9 +197,17 @@ def remove_folder(path: Path):
 def remove_unfinished(folder: Path):
     """Remove what `whole_file`, `whole_folder` and `remove_folder` left in a folder when they were killed.
 
+    A folder that was to be replaced, and has no successor, gets its name back.
+
     Args:
         folder: the folder; it need not exist.
     """
+    for path in folder.glob(f".*{EARLIER}"):
+        whole = path.with_name(path.name[1:].rpartition(".kzoo-")[0])
+        if whole.exists():
+            remove_folder(path)
+        else:
+            os.rename(path, whole)
     for path in _hidden_in(folder):
         if path.is_dir():
             shutil.rmtree(path)
@@ -234,10 +243,13 @@ def _hidden(name: str) -> str:
     return f".{name}.kzoo-{secrets.token_hex(4)}"
 
 
-def _hidden_in(folder: Path, name: str = ".+") -> list[Path]:
-    """Return the paths in a folder that `_hidden` named for files or folders of this name, a pattern."""
-    pattern = re.compile(rf"\.{name}\.kzoo-[0-9a-f]{{8}}")
-    return [path for path in folder.glob(".*") if pattern.fullmatch(path.name)]
+EARLIER = ".earlier"
+HIDDEN = re.compile(r"\..+\.kzoo-[0-9a-f]{8}")
+
+
+def _hidden_in(folder: Path) -> list[Path]:
+    """Return the files and folders in a folder that `_hidden` named."""
+    return [path for path in folder.glob(".*") if HIDDEN.fullmatch(path.name)]
 
 
 def to_disk(path: Path):

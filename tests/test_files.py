@@ -1,6 +1,7 @@
 """Files and folders are whole or not there."""
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -9,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from kzoo.errors import UserError
-from kzoo.files import cache_folder, check_replaceable, check_writable, whole_file, whole_folder, write_json
+from kzoo.files import (
+    cache_folder,
+    check_replaceable,
+    check_writable,
+    remove_unfinished,
+    whole_file,
+    whole_folder,
+    write_json,
+)
 
 
 def full_disk(*_):
@@ -74,6 +83,28 @@ def test_what_a_killed_process_left_of_a_folder_is_removed(tmp_path):
     with whole_folder(tmp_path / "folder"):
         pass
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([younger.name, others.name, "folder"])
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_folder_whose_replacement_was_killed_gets_its_name_back(replaced, tmp_path, monkeypatch):
+    """Killed between the two renames, before and after the new folder has the name."""
+    path, rename = tmp_path / "folder", os.rename
+    path.mkdir()
+    (path / "one").touch()
+
+    def killed(source, to):
+        rename(source, to)
+        if (source == path) != replaced:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "rename", killed)
+    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)
+    with pytest.raises(KeyboardInterrupt), whole_folder(path) as folder:
+        (folder / "two").touch()
+    monkeypatch.undo()
+    remove_unfinished(tmp_path)
+    assert [found.name for found in tmp_path.iterdir()] == ["folder"]
+    assert os.listdir(path) == ["two" if replaced else "one"]
 
 
 def test_other_errors_pass_through_and_leave_nothing(tmp_path):

@@ -3,6 +3,7 @@
 `NAME.npy` has one row per picture; `NAME.json` has the pictures' names and the extractor.
 """
 
+import glob
 import hashlib
 import json
 import os
@@ -203,7 +204,7 @@ def write_features(
         path.with_suffix(".json").unlink(missing_ok=True)  # never beside the array of another extraction
         os.replace(part, path)
     write_json(path.with_suffix(".json"), {"names": names, "extractor": asdict(extractor)})
-    for abandoned in path.parent.glob(f".{path.name}.*.part"):
+    for abandoned in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
         abandoned.unlink()
     return open_features(path)
 
@@ -239,7 +240,7 @@ def _unfinished(path: Path, names: tuple[str, ...], extractor: Extractor) -> Pat
 
 def _new_array(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> np.memmap:
     """Return a new array on disk, of NaN; it gets its name when it is filled."""
-    empty = path.with_suffix(".new")
+    empty = path.with_suffix(".new.part")
     with writing(path):
         array = np.lib.format.open_memmap(empty, mode="w+", dtype=dtype, shape=shape)
         array[:] = np.nan

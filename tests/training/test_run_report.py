@@ -3,7 +3,9 @@
 import functools
 import itertools
 import json
+import re
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import keras
@@ -27,7 +29,7 @@ from kzoo.training.arithmetic import (
     training_flops,
 )
 from kzoo.training.checkpoints import Checkpoints
-from kzoo.training.report import Account, CountedBatches, RunReport
+from kzoo.training.report import Account, CountedBatches, RunReport, peak_memory
 
 D, F, V = 32, 48, 70
 
@@ -103,6 +105,13 @@ def test_a_report_is_of_all_devices_and_of_this_start_alone(monkeypatch):
     assert rows["which reaches, in float32"] == "2 GFLOP/s"
     assert rows["share of a matrix product"] == "25.0%"
     assert (rows["before training"], rows["training"], rows["validation"]) == ("100 s", "4 s", "7 s")
+
+
+def test_the_peak_memory_of_a_process_is_what_linux_counts(monkeypatch):
+    monkeypatch.setattr(keras.backend, "backend", lambda: "torch")  # as without an accelerator
+    counted = lambda: 1024 * int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1])  # noqa: E731
+    before = counted()
+    assert before <= peak_memory() <= counted()
 
 
 def test_speed_counts_this_start_s_batches_in_this_start_s_time():
