@@ -42,7 +42,7 @@ HEADERS = {
 # Beyond these numbers, a browser takes seconds to draw, and the answer has megabytes.
 MOST_CELLS = 6_000
 MOST_WEIGHTS = 150_000
-LOADING = "the model that computes it is being prepared: translate again in a minute"
+PREPARING = "the model that computes it is being prepared"
 # Axes to average weights over, tried in turn until the weights are few enough, with a note for the page.
 MEANS = (
     ((), ""),
@@ -157,7 +157,7 @@ async def translated(served: Served, asked: PageRequest) -> dict:
 
 async def attention(served: Served, *asked) -> list[dict]:
     """Return `drawn_attention`, or notes why it is not drawn: a failure must not cost the translations."""
-    reason = LOADING
+    reason = PREPARING
     try:
         if translator := served.keras_translator():
             return await served.batcher.run(drawn_attention, translator, *asked)
@@ -194,8 +194,8 @@ def drawn_attention(
     Returns:
         Dicts: "kind", one of `kinds`; the names of the "rows" and "columns"; "weights", nested lists
         `(layers, heads, rows, columns)` with three decimals; "grid", for regions of a picture, their numbers
-        down and across; "note", `""` or what was averaged. An attention that is not drawn has only a kind
-        and a note.
+        down and across; "note", `""` or what was averaged. Instead of an attention that is not drawn, the
+        dict of `not_drawn`.
     """
     found = []
     for kind in kinds(translator):
@@ -216,8 +216,8 @@ def drawn_attention(
 
 
 def not_drawn(kind: str, reason: str) -> dict:
-    """Return the note that replaces an attention."""
-    return {"kind": kind, "note": f"Not drawn: {reason}."}
+    """Return the note that replaces an attention, and whether the page should ask for it again."""
+    return {"kind": kind, "note": f"Not drawn: {reason}.", "preparing": reason == PREPARING}
 
 
 def attention_of(kind: str, translator: "Translator", text, translation, languages, image) -> dict:

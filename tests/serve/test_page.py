@@ -317,7 +317,7 @@ def test_an_empty_sentence_has_nothing_to_draw(served):
     answer = post(address, text="").json()
     assert answer["hypotheses"] == [{"text": "", "score": 0.0}]
     (drawn,) = answer["attention"]
-    assert set(drawn) == {"kind", "note"}
+    assert set(drawn) == {"kind", "note", "preparing"}
 
 
 @pytest.mark.parametrize(

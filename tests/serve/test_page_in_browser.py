@@ -4,12 +4,14 @@ import base64
 import io
 import re
 import shutil
+import threading
 
 import numpy as np
 import pytest
 from PIL import Image
 from tiny_models import BEAM, TEXT, bridge, picture_file, pictures, pope
 
+from kzoo.serve import Served
 from kzoo.serve import page as drawing
 
 
@@ -347,8 +349,9 @@ def test_errors_are_one_line_and_go_away(page):
     assert not opened.all("figure")
 
 
-# Sends requests when `release` is called.
+# Sends requests for translations when `release` is called.
 HELD = """(window.sent = 0, window.send = fetch, fetch = (...asked) => {
+    if (asked[0] !== "page/translate") return send(...asked);
     sent += 1;
     return new Promise((answer) => { window.release = () => answer(send(...asked)); });
 }, 0)"""
@@ -379,6 +382,62 @@ def test_what_is_not_drawn_is_said(page, monkeypatch):
     opened.translate(TEXT)
     (figure,) = opened.all("figure")
     assert re.fullmatch(r"Translation over text\nNot drawn: \d+ × 9 weights are too many\.", figure.text)
+
+
+@pytest.fixture
+def prepared(monkeypatch):
+    """Event without which the model that computes attention is being prepared, as beside CTranslate2."""
+    event = threading.Event()
+    monkeypatch.setattr(Served, "keras_translator", lambda served: event.is_set() and served.translator)
+    return event
+
+
+# Makes the page ask again for what is being prepared at once, and counts what changes in the translation.
+OBSERVED = """(window.wait = setTimeout, setTimeout = (call) => wait(call, 50), window.sent = 0,
+    window.send = fetch,
+    fetch = (...asked) => {
+      sent += asked[0] === "page/translate";
+      return send(...asked);
+    },
+    window.changes = 0, window.observer = new MutationObserver(() => { changes += 1; }),
+    [$("result"), $("status")].forEach((node) => observer.observe(node, { childList: true })), 0)"""
+
+
+def test_attention_that_is_being_prepared_appears_without_a_click(page, prepared):
+    opened = page(pope)
+    best = opened.translate(TEXT)
+    (figure,) = opened.all("figure")
+    note = "Not drawn: the model that computes it is being prepared."
+    assert figure.text == f"Translation over text\n{note}"
+    opened.run(OBSERVED)
+    opened.wait(lambda: opened.run("sent") > 1)
+    assert opened.all("figure") == [figure]  # the same element: nothing flickers
+    prepared.set()
+    opened.wait(lambda: opened.all("tbody td"))
+    assert (opened.id("result").text, opened.run("changes")) == (best, 0)
+    sent = opened.run("sent")
+    opened.run("new Promise((done) => wait(done, 500))")
+    assert opened.run("sent") == sent
+
+
+@pytest.mark.parametrize("change", ["text", "languages", "translation"])
+def test_nothing_is_awaited_for_another_text(page, prepared, change):
+    opened = page(bridge)
+    opened.translate(TEXT)
+    opened.run(OBSERVED)
+    opened.wait(lambda: opened.run("sent") > 1)
+    opened.run("(window.first = awaiting, 0)")
+    if change == "text":
+        opened.id("text").send_keys(".")
+    elif change == "languages":
+        opened.id("to").send_keys("f")
+    else:
+        prepared.set()
+        opened.translate(TEXT)
+    assert opened.run("first.signal.aborted")
+    drawn, sent = opened.all("#attention > *"), opened.run("sent")
+    opened.run("new Promise((done) => wait(done, 500))")
+    assert (opened.all("#attention > *"), opened.run("sent")) == (drawn, sent)
 
 
 def test_waiting_is_announced(page):

@@ -6,7 +6,9 @@ let about = null;
 let picture = null; // the chosen file as a data: address
 let choosing = null; // the reading of that file
 let pending = null; // what stops the running request: no other is sent meanwhile
+let awaiting = null; // what stops the requests for an attention that is being prepared
 const LONGEST = 120_000; // milliseconds that an answer may take
+const AGAIN = 2000; // milliseconds until something that is being prepared is asked for again
 
 // An element with properties, and texts or elements in it. Text is never read as HTML.
 function make(tag, properties = {}, ...content) {
@@ -80,6 +82,7 @@ async function translate() {
   if (!$("text").value.trim()) return missing("Write a sentence first.", $("text"));
   if (about.image && !picture) return missing("Choose a picture first: this model reads one with every sentence.", $("file"));
   showError("");
+  awaiting?.abort();
   const stop = new AbortController();
   setPending(stop);
   const asked = { text: $("text").value, n: Number($("n").value), split_sentences: $("split").checked };
@@ -101,7 +104,9 @@ async function translate() {
     showUnusual(low === null ? [] : sentences.filter(({ score }) => score < low), low);
     showCharacters(characters || [], languages.source);
     $("result").dataset.source = asked.text;
-    showAttention(attention.map((drawn) => figure(drawn, shown, languages)));
+    const draw = (attention) => showAttention(attention.map((drawn) => figure(drawn, shown, languages)));
+    draw(attention);
+    if (attention.some(({ preparing }) => preparing)) awaitAttention(asked, draw);
     $("result").scrollIntoView({ block: "nearest" });
   } catch (error) {
     if (stop.signal.aborted) return;
@@ -109,6 +114,17 @@ async function translate() {
     showError(error.message);
   } finally {
     if (pending === stop) setPending(null);
+  }
+}
+
+// Asks again until the attention is prepared, and draws it; the translation stays as it is.
+async function awaitAttention(asked, draw) {
+  const stop = awaiting = new AbortController();
+  while (true) {
+    await new Promise((done) => setTimeout(done, AGAIN));
+    if (stop.signal.aborted) return;
+    const answer = await ask("page/translate", asked, stop.signal).catch(() => null); // stopped, or failed once
+    if (answer && !answer.attention.some(({ preparing }) => preparing)) return draw(answer.attention);
   }
 }
 
@@ -120,6 +136,7 @@ function stopPending() {
 
 // Takes away a translation that is not of what the form asks for.
 function clear() {
+  awaiting?.abort();
   showHypotheses([]);
   showUnusual([]);
   showCharacters([]);
@@ -330,7 +347,7 @@ function showReadiness() {
   if (about.readiness) setTimeout(async () => {
     about = await ask("page/about").catch(() => about);
     showReadiness();
-  }, 2000);
+  }, AGAIN);
 }
 
 $("form").addEventListener("submit", (event) => {
@@ -344,6 +361,7 @@ document.addEventListener("keydown", (event) => {
   }
   if (event.key === "Escape" && !event.isComposing) stopPending();
 });
+$("text").addEventListener("input", () => awaiting?.abort());
 $("file").addEventListener("change", choosePicture);
 for (const id of ["from", "to"]) $(id).addEventListener("change", changeLanguages);
 $("swap").addEventListener("click", () => {
