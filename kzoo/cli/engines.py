@@ -18,14 +18,11 @@ def open_translator(
 ):
     """Return a preset's translator, of CTranslate2 or of Keras. Keras is imported only if it is used.
 
-    Args:
-        preset: the preset, as the user wrote it.
-        folder: its folder.
-        search: settings of its search.
-        engine, compute_type: the options of these names.
-        needs: as in `chosen_engine`.
+    `folder` is where the preset is; `needs` are those of `chosen_engine`.
     """
-    if chosen_engine(folder, engine, search, needs) == "ctranslate2":
+    from kzoo.engine.conversion import why_not
+
+    if chosen_engine(engine, lambda: why_not(folder), search, needs) == "ctranslate2":
         from kzoo.engine.translator import CTranslate2Translator
 
         translator = CTranslate2Translator(folder, compute_type)

@@ -1,7 +1,7 @@
 """CTranslate2 as a translation engine for presets; imports neither Keras nor TensorFlow."""
 
 import os
-from pathlib import Path
+from collections.abc import Callable
 from typing import Literal, get_args
 
 from kzoo.decoding.search_settings import Exponent, SearchSettings
@@ -17,41 +17,21 @@ def engine_name(translator) -> str:
 
 
 def chosen_engine(
-    folder: Path, engine: Engine, search: SearchSettings, needs: dict[str, object] | None = None
+    engine: Engine,
+    why_not: Callable[[], str | None],
+    search: SearchSettings,
+    needs: dict[str, object] | None = None,
 ) -> str:
     """Return the engine that translates: for `"auto"`, CTranslate2 where it gives the same translations.
 
     Args:
-        folder: the preset.
         engine: the requested engine.
+        why_not: returns why CTranslate2 cannot hold the model; `None` if it can.
         search: the search settings.
         needs: by name, the values of options that only Keras supports.
 
     Raises:
-        UserError: CTranslate2 is requested but does not support this.
-    """
-    if engine == "keras":
-        return "keras"
-    from kzoo.engine.conversion import why_not
-
-    try:
-        reason = why_not(folder)
-    except UserError as error:  # a damaged preset; loading it with Keras gives a better message
-        reason = str(error)
-    return chosen(engine, reason, search, needs)
-
-
-def chosen(
-    engine: Engine, reason: str | None, search: SearchSettings, needs: dict[str, object] | None = None
-) -> str:
-    """Return the engine as `chosen_engine` does, given why CTranslate2 cannot hold the model.
-
-    Args:
-        engine, search, needs: as in `chosen_engine`.
-        reason: why CTranslate2 cannot hold the model; `None` if it can.
-
-    Raises:
-        UserError: as for `chosen_engine`; or an unknown engine.
+        UserError: CTranslate2 is requested but does not support this; an unknown engine.
     """
     if engine not in get_args(Engine):
         raise UserError(f"engine must be one of {', '.join(get_args(Engine))}, not {engine!r}")
@@ -59,7 +39,7 @@ def chosen(
         return "keras"
     from kzoo.engine.translator import why_not_searched
 
-    reason = reason or why_not_searched(search)
+    reason = why_not() or why_not_searched(search)
     if only_keras := [name for name, value in (needs or {}).items() if value]:
         reason = f"CTranslate2 is not used with {' or '.join(only_keras)}"
     if engine == "ctranslate2":

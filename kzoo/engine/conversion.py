@@ -30,19 +30,19 @@ Weight = Callable[[str], np.ndarray]
 
 def why_not(folder: Path) -> str | None:
     """Return why CTranslate2's format cannot hold a preset; `None` if it can."""
-    configuration = read_object(folder / "config.json")
-    names = read_object(folder / "translator.json")["tokenizers"]
-    kinds = [read_object(folder / name)["class_name"] for name in names]
+    try:
+        configuration = read_object(folder / "config.json")
+        names = read_object(folder / "translator.json")["tokenizers"]
+        kinds = [read_object(folder / name)["class_name"] for name in names]
+    except UserError as error:  # a damaged preset
+        return str(error)
     return why_not_held(configuration["class_name"], configuration["config"], kinds)
 
 
 def why_not_held(backbone: str, config: dict, tokenizers: list[str]) -> str | None:
     """Return why CTranslate2's format cannot hold a model; `None` if it can.
 
-    Args:
-        backbone: its class.
-        config: its arguments.
-        tokenizers: their classes.
+    The model is given by its backbone's class and arguments, and its tokenizers' classes.
     """
     if backbone != "TransformerBackbone" or config.get("image_shape") is not None:
         return f"CTranslate2's format holds Transformers that read text only, not this {backbone}"
@@ -112,9 +112,8 @@ def convert(
         _fill(spec, config, weight)
     names = dict(zip(SIDES, read_object(folder / "translator.json")["tokenizers"], strict=True))
     assets = {side: folder / "assets" / name.removesuffix(".json") for side, name in names.items()}
-    register = (spec.register_source_vocabulary, spec.register_target_vocabulary)
-    for side, add in zip(SIDES, register, strict=True):
-        add(_pieces(assets[side]))
+    spec.register_source_vocabulary(_pieces(assets["source"]))
+    spec.register_target_vocabulary(_pieces(assets["target"]))
     spec.validate()
     spec.optimize(quantization=None if precision == "float32" else precision)
     with whole_folder(output) as unfinished:
@@ -156,12 +155,12 @@ def _fill(spec, config: dict, weight: Weight):
     """Copy a backbone's weights; the names are those that Keras gives its layers, by class and order."""
     joint = config["target_vocabulary_size"] is None
     tables = [weight(f"reversible_embedding{end}/0") for end in (("", "") if joint else ("", "_1"))]
-    kind, width, length = config["position_encoding"], config["width"], config["max_length"]
+    kind = config["position_encoding"]
     stacks = ((spec.encoder, spec.encoder.embeddings[0]), (spec.decoder, spec.decoder.embeddings))
     for (stack, embeddings), table, end in zip(stacks, tables, ("", "_1"), strict=True):
         embeddings.weight = table  # CTranslate2 multiplies by √D, as kzoo does
         if kind != "bias":
-            stack.position_encodings.encodings = _positions(config, width, length, weight, end)
+            stack.position_encodings.encodings = _positions(config, weight, end)
         if config["norm"] == "pre":
             _norm(stack.layer_norm, weight, f"layer_normalization{end}")
     projection = spec.decoder.projection
@@ -186,14 +185,15 @@ def _fill(spec, config: dict, weight: Weight):
                 layer.self_attention.relative_attention_max_distance = np.int32(distance)
 
 
-def _positions(config: dict, width: int, length: int, weight: Weight, end: str) -> np.ndarray:
+def _positions(config: dict, weight: Weight, end: str) -> np.ndarray:
     """Return what is added to the embeddings, `(length, width)`."""
     kind, options = config["position_encoding"], config["position_options"]
+    shape = config["max_length"], config["width"]
     if kind == "pope":
-        return pope_table(length, width, **options)
+        return pope_table(*shape, **options)
     if kind == "sine":
-        return sine_table(length, width, **options)
-    return weight(f"position_embedding{end}/0") if kind == "learned" else np.zeros((length, width), "float32")
+        return sine_table(*shape, **options)
+    return weight(f"position_embedding{end}/0") if kind == "learned" else np.zeros(shape, "float32")
 
 
 def _attention(spec, weight: Weight, name: str):

@@ -12,7 +12,7 @@ from keras_hub.tokenizers import Tokenizer
 from kzoo.decoding import SearchSettings
 from kzoo.decoding.batched_search import BatchedSearch, padded
 from kzoo.decoding.search_settings import check_whole_numbers, checked_n, padded_length
-from kzoo.engine import Engine, chosen
+from kzoo.engine import Engine, chosen_engine
 from kzoo.errors import UserError
 from kzoo.models.compiled import BackboneMethod, uses_xla
 from kzoo.models.ctranslate2_copy import CTranslate2Copy
@@ -275,7 +275,7 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         from kzoo.export.ctranslate2 import why_not
 
         needs = {"images": images is not None, "prefixes": prefixes is not None}
-        return chosen(engine, why_not(self), search, needs)
+        return chosen_engine(engine, lambda: why_not(self), search, needs)
 
     def attention(
         self,

@@ -176,9 +176,9 @@ def test_a_damaged_preset_is_refused(tokenizers, tmp_path):
 def test_what_the_format_does_not_hold_is_keras_s(preset, reason, tmp_path):
     folder, search = locate(preset), SearchSettings()
     assert reason in why_not(folder)
-    assert chosen_engine(folder, "auto", search) == "keras"
+    assert chosen_engine("auto", lambda: why_not(folder), search) == "keras"
     with pytest.raises(UserError, match=f"{reason}.*--engine"):
-        chosen_engine(folder, "ctranslate2", search)
+        chosen_engine("ctranslate2", lambda: why_not(folder), search)
     with pytest.raises(UserError, match=reason):
         convert(folder, tmp_path / "model")
 
@@ -186,15 +186,15 @@ def test_what_the_format_does_not_hold_is_keras_s(preset, reason, tmp_path):
 def test_what_the_search_lacks_is_keras_s():
     folder = locate(PRESET)
     assert why_not(folder) is None
-    assert chosen_engine(folder, "auto", SearchSettings()) == "ctranslate2"
-    assert chosen_engine(folder, "keras", SearchSettings()) == "keras"
+    assert chosen_engine("auto", lambda: why_not(folder), SearchSettings()) == "ctranslate2"
+    assert chosen_engine("keras", lambda: why_not(folder), SearchSettings()) == "keras"
     for search in (
         SearchSettings(length_penalty=GNMT(0.6)),
         SearchSettings(min_length=4),
         SearchSettings(5, 0),
     ):
-        assert chosen_engine(folder, "auto", search) == "keras"
-    assert chosen_engine(folder, "auto", SearchSettings(), {"a prefix": "Ein"}) == "keras"
+        assert chosen_engine("auto", lambda: why_not(folder), search) == "keras"
+    assert chosen_engine("auto", lambda: why_not(folder), SearchSettings(), {"a prefix": "Ein"}) == "keras"
 
 
 def test_refusals():
