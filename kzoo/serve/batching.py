@@ -22,24 +22,6 @@ class Busy(Exception):
     """Too many rows are waiting, or the server is stopping: try again later."""
 
 
-class Asked:
-    """A request in the queue: its results so far, and the future that gets all of them."""
-
-    def __init__(self, count: int):
-        self.results, self.left = [None] * count, count
-        self.answer = asyncio.get_running_loop().create_future()
-
-    def put(self, place: int, result):
-        """Store one row's result; an error fails the whole request."""
-        self.results[place], self.left = result, self.left - 1
-        if self.answer.done():  # failed, or cancelled because the client left
-            return
-        if isinstance(result, Exception):
-            self.answer.set_exception(result)
-        elif not self.left:
-            self.answer.set_result(self.results)
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class Waiting:
     """A row in the queue.
@@ -47,15 +29,17 @@ class Waiting:
     Args:
         key: rows with the same key may share a batch.
         row: what the model reads.
-        request: the row's request.
-        place: int. Its number among the request's rows.
+        result: gets the row's result.
+        request: gets the results of all rows of the row's request.
+        place: int. The row's number in its request.
         turn: int. Rows with a lower turn go first.
         arrived: float. Arrival, in seconds of the monotonic clock.
     """
 
     key: Hashable
     row: object
-    request: Asked
+    result: asyncio.Future
+    request: asyncio.Future
     place: int
     turn: int
     arrived: float
@@ -121,8 +105,7 @@ class Batcher:
         self._stopping = True
         with self._arrivals[False]:
             refused, self._queue = self._queue, []
-        for waiting in refused:
-            waiting.request.put(waiting.place, Busy(STOPPING))
+        _deliver([(waiting, Busy(STOPPING)) for waiting in refused])
 
     async def stop(self):
         """Refuse waiting rows with `Busy`, and wait for the running batches."""
@@ -188,20 +171,22 @@ class Batcher:
     async def _results(self, rows: list[tuple[Hashable, object]]) -> list:
         if not rows:
             return []
-        request, now, lanes = Asked(len(rows)), time.monotonic(), [self._is_slow(key) for key, _ in rows]
+        now, lanes = time.monotonic(), [self._is_slow(key) for key, _ in rows]
+        results = [self._loop.create_future() for _ in rows]
+        request = asyncio.gather(*results)
         with self._arrivals[False]:
             self._queue += [
-                Waiting(key, row, request, place, self._turns[lane] + 1 + place, now)
-                for place, ((key, row), lane) in enumerate(zip(rows, lanes, strict=True))
+                Waiting(key, row, result, request, place, self._turns[lane] + 1 + place, now)
+                for place, ((key, row), result, lane) in enumerate(zip(rows, results, lanes, strict=True))
             ]
             self._queue.sort(key=lambda one: (one.turn, one.place))
             for lane, count in Counter(lanes).items():
                 self._arrivals[lane].notify(count)
         try:
-            return await request.answer
-        finally:
-            if request.left:
-                self._leave(request)
+            return await request
+        except BaseException:  # a row failed, or the client left
+            self._leave(request)
+            raise
 
     def _is_slow(self, key: Hashable) -> bool:
         return key.slow if isinstance(key, Call) else self._batches.slow(key)
@@ -270,7 +255,7 @@ class Batcher:
             self._leave(batch[0].request)
             return [(waiting, error) for waiting in batch]
 
-    def _leave(self, request: Asked):
+    def _leave(self, request: asyncio.Future):
         """Remove a request's rows from the queue."""
         with self._arrivals[False]:
             self._queue = [waiting for waiting in self._queue if waiting.request is not request]
@@ -278,4 +263,9 @@ class Batcher:
 
 def _deliver(results: list[tuple[Waiting, object]]):
     for waiting, result in results:
-        waiting.request.put(waiting.place, result)
+        if waiting.result.done():  # cancelled, because the client left
+            continue
+        if isinstance(result, Exception):
+            waiting.result.set_exception(result)
+        else:
+            waiting.result.set_result(result)
