@@ -6,14 +6,12 @@ import keras
 import numpy as np
 
 from kzoo.decoding import SearchSettings
+from kzoo.decoding.batched_search import ROWS
 from kzoo.decoding.search_settings import LENGTHS, padded_length
 from kzoo.models import Translator
 from kzoo.text.special_tokens import UNKNOWN
 from kzoo.text.texts import Hypothesis
 
-# Batches are padded to one of these sizes. They are fewer than in `translate`, because XLA takes 5 s or more
-# to compile each of them for each length.
-FEW_ROWS = (1, 4, 8, 16, 32, 64)
 # Searches for longer sentences are compiled when one arrives.
 USUAL_LENGTH = 48
 # Batches of longer sentences are smaller, so that others wait less: at 256 subwords, a quarter of the rows.
@@ -39,7 +37,7 @@ class KerasSearch:
     def __init__(self, translator: Translator, settings: SearchSettings, max_batch: int):
         self.translator, self._settings = translator, settings
         self.max_length = translator.backbone.max_length
-        self._counts = row_counts(max_batch)
+        self._counts = [*(rows for rows in ROWS if rows < max_batch), max_batch]
         # As in `translate`. On JAX, Keras donates the weights' buffers during a call.
         self.threads = 1 if keras.backend.backend() == "jax" else 2
 
@@ -60,8 +58,8 @@ class KerasSearch:
     def search(self, key: tuple, rows: list[tuple]) -> list[list[Hypothesis]]:
         """Return the hypotheses of each row of a batch."""
         (source, target), _, begun = key
-        tokens, images, prefixes = (list(column) for column in zip(*filled(rows, self._counts), strict=True))
-        found = self.translator.n_best_of_tokens(
+        tokens, images, prefixes = map(list, zip(*rows, strict=True))
+        return self.translator.n_best_of_tokens(
             tokens,
             self._settings.beam_size,
             self._settings,
@@ -71,7 +69,6 @@ class KerasSearch:
             source_language=source,
             target_language=target,
         )
-        return found[: len(rows)]
 
     def usual(self) -> Iterator[tuple[tuple, list[tuple]]]:
         """Yield the key and rows of a batch of each usual shape, to compile its search."""
@@ -83,14 +80,3 @@ class KerasSearch:
             for length in lengths:
                 row = [UNKNOWN] * (length - 1), image, []
                 yield ((languages[0], languages[-1]), length, False), [row] * rows
-
-
-def row_counts(max_batch: int) -> list[int]:
-    """Return the sizes that batches of at most `max_batch` sentences are padded to."""
-    return [*(rows for rows in FEW_ROWS if rows < max_batch), max_batch]
-
-
-def filled(rows: list, counts: list[int]) -> list:
-    """Return rows, padded to the next of `counts` with copies of the first row."""
-    count = next(count for count in counts if count >= len(rows))
-    return rows + rows[:1] * (count - len(rows))

@@ -6,28 +6,25 @@ import numpy as np
 import pytest
 
 from kzoo.decoding import SearchSettings
-from kzoo.decoding.batched_search import batches_by_length
+from kzoo.decoding.batched_search import batches_by_length, padded_source
 from kzoo.decoding.search_settings import LENGTHS
-from kzoo.serve.keras_search import USUAL_LENGTH, KerasSearch, filled, row_counts
+from kzoo.serve.keras_search import USUAL_LENGTH, KerasSearch
+from kzoo.text.special_tokens import UNKNOWN
 
 
-def search_of(max_length=16, image_shape=None) -> KerasSearch:
+def search_of(max_length=16, image_shape=None, max_batch=4) -> KerasSearch:
     backbone, languages = SimpleNamespace(max_length=max_length), ["en", "de"]
     model = SimpleNamespace(languages=languages, image_shape=image_shape, backbone=backbone)
-    return KerasSearch(model, SearchSettings(), 4)
+    return KerasSearch(model, SearchSettings(), max_batch)
 
 
-@pytest.mark.parametrize(
-    ("max_batch", "counts"),
-    [(1, [1]), (3, [1, 3]), (8, [1, 4, 8]), (12, [1, 4, 8, 12]), (32, [1, 4, 8, 16, 32])],
-)
-def test_batches_are_filled_up_to_few_sizes(max_batch, counts):
-    assert row_counts(max_batch) == counts
-    for size in range(1, counts[-1] + 1):
-        rows = filled(list(range(size)), counts)
-        assert rows[:size] == list(range(size))
-        assert set(rows[size:]) <= {0}
-        assert len(rows) == min(count for count in counts if count >= size)
+@pytest.mark.parametrize("max_batch", [1, 3, 8, 12, 32, 64])
+def test_batches_of_any_size_are_padded_to_a_size_that_is_compiled_at_startup(max_batch):
+    def padded_size(count: int) -> int:
+        return len(padded_source([[UNKNOWN]] * count, list(range(count)), 16))
+
+    usual = {padded_size(len(rows)) for _, rows in search_of(max_batch=max_batch).usual()}
+    assert usual == {padded_size(count) for count in range(1, max_batch + 1)}
 
 
 @pytest.mark.parametrize("max_length", [2, 16, 20, 256])
