@@ -99,29 +99,19 @@ class CTranslate2Translator(TwoLanguages):
         self,
         texts: Iterable[str],
         n: int | None = None,
-        beam_size: int | None = None,
-        length_penalty: float | Exponent | None = None,
-        max_length: int | None = None,
         truncate: bool = False,
         progress: Callable[[int], None] | None = None,
-        min_length: int | None = None,
-        no_repeat_ngram: int | None = None,
         split_sentences: bool | None = None,
         source_language: str | None = None,
         target_language: str | None = None,
+        **search,
     ) -> list[list[Hypothesis]]:
         """Return the `n` best translations of each text; arguments and results are `Translator.n_best`'s.
 
         Raises:
             UserError: as there; or a length penalty other than log P / length^α.
         """
-        search = self.search.changed(
-            beam_size=beam_size,
-            length_penalty=length_penalty,
-            max_length=max_length,
-            min_length=min_length,
-            no_repeat_ngram=no_repeat_ngram,
-        )
+        search = self.search.changed(**search)
         if reason := why_not_searched(search):
             raise UserError(reason)
         n = checked_n(n, search)
@@ -141,15 +131,6 @@ class CTranslate2Translator(TwoLanguages):
         progress: Callable[[int], None] | None = None,
     ) -> list[list[Hypothesis]]:
         """Return the `n` best translations of sentences that are token ids already, without an end."""
-        found = self._search(tokens, search, progress or (lambda count: None))
-        return as_hypotheses(found, n, self.target_tokenizer)
-
-    def together(self, count: int) -> int:
-        """Return the padded length of the longest sentences that one of `count` tokens is batched with."""
-        return padded_length(max(count, USUAL_LENGTH - 1), self.max_length)
-
-    def _search(self, tokens: list[list[int]], search: SearchSettings, progress) -> list:
-        """Return `(tokens (K, T), scores (K,))` of each sentence, `None` for an empty one."""
         found, groups = [None] * len(tokens), {}
         for number, sentence in enumerate(tokens):
             if sentence:
@@ -165,8 +146,13 @@ class CTranslate2Translator(TwoLanguages):
                         (result,) = self._call([tokens[number]], search, own)
                     rows = [[*(self._ids[piece] for piece in row), END] for row in result.hypotheses]
                     found[number] = rows, result.scores
-                progress(len(block))
-        return found
+                if progress is not None:
+                    progress(len(block))
+        return as_hypotheses(found, n, self.target_tokenizer)
+
+    def together(self, count: int) -> int:
+        """Return the padded length of the longest sentences that one of `count` tokens is batched with."""
+        return padded_length(max(count, USUAL_LENGTH - 1), self.max_length)
 
     def _limit(self, search: SearchSettings, length: int) -> int:
         return output_limit(search, length, self.max_length)
