@@ -1,12 +1,11 @@
 """`kzoo demo`: from training to translation in about a minute, on built-in data."""
 
 import tempfile
+from typing import Annotated
 
-from kzoo.data import open_corpus
-from kzoo.evaluation import evaluate, score_table
-from kzoo.presets import load
-from kzoo.training.recipe import read_recipe
-from kzoo.training.run import train
+import typer
+
+from kzoo.cli.console import start_backend
 
 SHELF_PRESET = "pope_small_multi30k_en_de"
 SENTENCES = (
@@ -15,13 +14,23 @@ SENTENCES = (
     "A brown dog is running through the snow with a ball in its mouth.",
 )
 
+app = typer.Typer()
 
-def demo(sentences: list[str]):
-    """Train a small PoPE model on Scenes, print its BLEU, and translate with a trained preset.
 
-    Args:
-        sentences: English sentences for the trained preset; if empty, three examples.
-    """
+@app.command()
+def demo(
+    text: Annotated[
+        list[str] | None, typer.Argument(help="English sentences to translate to German.")
+    ] = None,
+):
+    """Train a small PoPE model on the built-in corpus Scenes, score it, and try a trained preset."""
+    start_backend()
+    from kzoo.data import open_corpus
+    from kzoo.evaluation import evaluate, score_table
+    from kzoo.presets import load
+    from kzoo.training.recipe import read_recipe
+    from kzoo.training.run import train
+
     print("Training a small Transformer with PoPE positions on Scenes, English to German")
     with tempfile.TemporaryDirectory() as folder:
         translator = train(read_recipe("demo_scenes"), folder)
@@ -35,6 +44,6 @@ def demo(sentences: list[str]):
     print(score_table(scores))
 
     print(f"\nTranslations by {SHELF_PRESET}, trained on Multi30k")
-    sentences = sentences or list(SENTENCES)
+    sentences = text or list(SENTENCES)
     for source, translation in zip(sentences, load(SHELF_PRESET).translate(sentences), strict=True):
         print(f"English:     {source}\ntranslation: {translation}\n")

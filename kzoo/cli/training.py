@@ -1,4 +1,4 @@
-"""`kzoo train`, `kzoo prepare` and `kzoo demo`."""
+"""`kzoo train` and `kzoo prepare`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -75,16 +75,3 @@ def prepare(
     print(f"{folder}: {shards.pairs:,} pairs in {len(shards)} shard{'s' * (len(shards) != 1)}")
     if line := unknown_line(shards.unknown):
         print(line)
-
-
-@app.command()
-def demo(
-    text: Annotated[
-        list[str] | None, typer.Argument(help="English sentences to translate to German.")
-    ] = None,
-):
-    """Train a small PoPE model on the built-in corpus Scenes, score it, and try a trained preset."""
-    start_backend()
-    from kzoo.cli.demo import demo as run_demo
-
-    run_demo(text or [])
