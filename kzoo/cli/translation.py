@@ -220,13 +220,7 @@ def _sentences(text: list[str] | None, file: Path | None) -> list[str]:
 
 
 def _lines(results: list, n_best: int, first: int) -> str:
-    """Return the translations, one per line; with several per sentence, also its number and their scores.
-
-    Args:
-        results: hypotheses of each sentence.
-        n_best: int.
-        first: int. The number of the first sentence.
-    """
+    """Return the translations, one per line; with several per sentence, also its number and their scores."""
     if n_best == 1:
         return "".join(f"{hypotheses[0].text}\n" for hypotheses in results)
     return "".join(

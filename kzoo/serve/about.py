@@ -74,10 +74,7 @@ def _paragraphs(markdown: str) -> list[str]:
 def low_scores(folder: Path | None, length_penalty) -> dict[str, float]:
     """Return the score of each direction below which the page marks a translation.
 
-    Args:
-        folder: the preset.
-        length_penalty: the server's. If the preset has another, the scores are not comparable, and there are
-            none.
+    If the server has another length penalty than the preset, there are none: scores are not comparable.
     """
     if not is_preset(folder) or own_search(folder).length_penalty != length_penalty:
         return {}

@@ -18,15 +18,6 @@ class EngineSearch:
 
     Batches may have any size, because nothing is compiled. CTranslate2 does not join calls into batches, so
     the server does; one of its threads feeds each of CTranslate2's workers.
-
-    Args:
-        translator: the engine.
-        settings: of the search.
-        max_batch: int. Maximum sentences per batch.
-
-    Attributes:
-        threads: int. Batches at a time.
-        max_length: int. The most tokens that the model reads or writes, with the end symbol.
     """
 
     def __init__(self, translator: CTranslate2Translator, settings: SearchSettings, max_batch: int):

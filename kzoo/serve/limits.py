@@ -52,13 +52,7 @@ class Limits:
 
 
 def read_tokens(translator, texts: list[str], directions: list[Direction], most: int) -> list[list[int]]:
-    """Return the token ids of sentences.
-
-    Args:
-        translator: of one direction or of many.
-        texts: the sentences.
-        directions: of each sentence.
-        most: int. Maximum tokens that the model can read, with the end symbol.
+    """Return the token ids of sentences, each of fewer than `most` tokens.
 
     Raises:
         UserError: names the first sentence that is too long for the model.
@@ -84,12 +78,9 @@ def checked_directions(
     source: str | list[str] | None,
     target: str | list[str] | None,
 ) -> list[Direction]:
-    """Return the direction of each sentence.
+    """Return the direction of each of `count` sentences.
 
-    Args:
-        translator: of one direction or of many.
-        count: int. Number of sentences.
-        source, target: a code, a list with a code for each sentence, or `None`.
+    `source` and `target` are a code, a list with a code for each sentence, or `None`.
 
     Raises:
         UserError: the model lacks a language, or needs one that is not given.

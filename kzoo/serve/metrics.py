@@ -19,11 +19,7 @@ PURPOSES = (("/v1/models", "model"), ("/page", "page"), ("/healthz", "probe"), (
 
 
 class Metrics:
-    """One server's metrics, in their own registry.
-
-    Args:
-        engine: str. The engine's name and compute type.
-    """
+    """One server's metrics, in their own registry."""
 
     def __init__(self, engine: str = "keras"):
         registry = self._registry = CollectorRegistry()
@@ -55,12 +51,7 @@ class Metrics:
 
 
 class Counted:
-    """ASGI middleware that counts and times requests.
-
-    Args:
-        app: the application.
-        metrics: the server's metrics.
-    """
+    """ASGI middleware that counts and times requests."""
 
     def __init__(self, app, metrics: Metrics):
         self.app, self.metrics = app, metrics

@@ -52,20 +52,12 @@ MEANS = (
 
 
 class PageRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """The page's request for a translation.
-
-    Args:
-        text: one sentence or several.
-        source_language, target_language: codes, for a multilingual preset.
-        image: base64 of a JPEG or PNG file, or of an .npy file with features, for a preset that reads images.
-        n: int. Number of translations.
-        split_sentences: bool. Whether to translate each sentence of the text by itself.
-    """
+    """The page's request for a translation."""
 
     text: str
     source_language: str | None = None
     target_language: str | None = None
-    image: bytes | None = None
+    image: bytes | None = None  # base64 of a JPEG or PNG file, or of an .npy file with features
     n: int = 1
     split_sentences: bool = True
 
@@ -146,7 +138,7 @@ async def translated(served: Served, asked: PageRequest) -> dict:
     else:
         drawn = await attention(served, asked.text, best, languages, prepared.images[0])
     return {
-        "hypotheses": [{"text": hypothesis.text, "score": hypothesis.score} for hypothesis in hypotheses],
+        "hypotheses": hypotheses,
         "sentences": [
             {"text": sentence, "score": best[0].score}
             for sentence, best in zip(prepared.split.sentences, found, strict=True)
@@ -183,13 +175,6 @@ def drawn_attention(
     translator: "Translator", text: str, translation: str, languages: Direction, image: np.ndarray | None
 ) -> list[dict]:
     """Return each attention of a sentence and its translation.
-
-    Args:
-        translator: of one direction or of many.
-        text: the sentence.
-        translation: its translation.
-        languages: codes of the two languages, for a translator of many directions.
-        image: array of the translator's `image_shape`, or `None`.
 
     Returns:
         Dicts: "kind", one of `kinds`; the names of the "rows" and "columns"; "weights", nested lists

@@ -89,12 +89,7 @@ class Request:
 
 
 class RequestReader:
-    """Reads the requests to a model.
-
-    Args:
-        known: the model's signatures.
-        limits: of requests.
-    """
+    """Reads the requests to a model with known signatures."""
 
     def __init__(self, known: dict[str, Signature], limits: Limits):
         self._known, self._limits = known, limits
