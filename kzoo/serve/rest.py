@@ -8,7 +8,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from kzoo.serve import requests
-from kzoo.serve.limits import checked_directions
 from kzoo.serve.requests import RequestReader, answer, metadata, signatures
 from kzoo.serve.served import BROKEN, Served
 from kzoo.text.texts import Hypothesis
@@ -73,8 +72,7 @@ async def translate(served: Served, asked: requests.Request) -> dict[str, list]:
 async def embed(served: Served, asked: requests.Request) -> dict[str, list]:
     """Return the embedding of each text; the errors are those of `translate`."""
     texts, languages = asked.columns["text"], asked.columns["language"]
-    directions = checked_directions(served.translator, len(texts), languages, languages)
-    await served.check_texts(texts, directions)
+    await served.prepared(texts, languages, languages)  # checks them
     vectors = []
     for start in range(0, len(texts), EMBEDDED):
         some = slice(start, start + EMBEDDED)

@@ -159,17 +159,6 @@ class Served:
         self.metrics.sentences.inc(len(prepared.rows))
         return [hypotheses[:n] for hypotheses in found]
 
-    async def check_texts(self, texts: list[str], directions: list[Direction]):
-        """Refuse texts that are too many or too long.
-
-        Raises:
-            UserError: names the first invalid text by its number in the request.
-        """
-        self.limits.check_texts(texts)
-        read = self.translator, texts, directions, self.max_length
-        with self.batcher.room(len(texts)):
-            await self.beside(read_tokens, *read, size=sum(map(len, texts)))
-
     async def beside(self, function: Callable, *args, size: int):
         """Return `function(*args)`, which reads or checks what a client sent.
 
