@@ -51,6 +51,9 @@ def test_without_its_shelf_kzoo_says_where_it_is(monkeypatch, tmp_path, capsys):
     )
     assert status == 1
     assert "pip install 'kzoo[shelf]'" in error
+    listed = CliRunner().invoke(cli.app, ["list", "pope*"]).stdout
+    assert "pope_small_multi30k_en_de" in listed and "pip install 'kzoo[shelf]'" in listed
+    assert "glyph" not in listed
 
 
 def test_help_and_list():

@@ -112,7 +112,7 @@ def write_shards(
 def check_installed():
     """Raise `UserError` if the package for shards is missing."""
     if importlib.util.find_spec("array_record") is None:
-        raise UserError("shards need the package array_record: pip install -e '.[streaming]'")
+        raise UserError("shards need the package array_record: pip install 'kzoo[streaming]'")
 
 
 def character_tokens(ids: dict[str, int], unknown: int, end: int, texts: list[str]) -> list[list[int]]:

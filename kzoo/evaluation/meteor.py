@@ -62,7 +62,7 @@ def meteor_score(
     """
     jar = find_meteor()
     if jar is None:
-        raise UserError("METEOR needs Java and its jar: install Java and pip install pycocoevalcap")
+        raise UserError("METEOR needs Java and pycocoevalcap: install Java, then pip install pycocoevalcap")
     known = language in MATCHING
     other = Tokenizer13a if has_spaces(language) else TokenizerChar
     split = str if known else TokenizerZh() if is_chinese(language) else other()

@@ -154,7 +154,7 @@ def _inside(folder: Path, name: str, source: str | None) -> Path:
     path = (folder / name).resolve()
     if not path.is_relative_to(folder.resolve()):
         raise UserError(
-            f"preset {source or folder}: {name} is a link out of the folder; replace it by the file"
+            f"preset {source or folder}: {name} is a link out of the folder; replace it with the file"
         )
     if not path.is_file():
         raise UserError(f"preset {source or folder}: {name} is missing; {_remedy(source)}")

@@ -31,6 +31,13 @@ def _shelf() -> Path:
 
 
 SHELF = _shelf()
+# What the wheel kzoo-shelf has, so that an installation without it can say so.
+INSTALLABLE = (
+    "attention_bridge_m2m_tiny_multi30k",
+    "glyph_tiny_tatoeba_zh_en",
+    "image_text_tiny_scenes_en_de",
+    "pope_small_multi30k_en_de",
+)
 # The files of a Marian model beside its weights. Not all models have target_vocab.json.
 MARIAN_FILES = ("vocab.json", "target_vocab.json", "source.spm", "target.spm", "tokenizer_config.json")
 MARKS = ("config.json", "metadata.json")

@@ -14,7 +14,7 @@ from kzoo.errors import UserError, nearest
 from kzoo.files import cache_folder
 from kzoo.hub import location
 from kzoo.hub.integrity import read_object
-from kzoo.hub.location import SHELF, is_marian, shelved
+from kzoo.hub.location import INSTALLABLE, SHELF, is_marian, shelved
 from kzoo.presets.description import describe
 
 if TYPE_CHECKING:  # listing presets needs no deep-learning library
@@ -45,18 +45,23 @@ def list_presets(pattern: str = "*") -> list[str]:
     Example:
 
     >>> list_presets("pope*")
-    ['pope_base', 'pope_big', 'pope_small', 'pope_tiny', 'pope_small_multi30k_en_de']
+    ['pope_base', 'pope_big', 'pope_small', 'pope_small_multi30k_en_de', 'pope_tiny']
     """
     return sorted(fnmatch.filter([*MODULES, *shelved()], pattern))
 
 
 def shelf_table(pattern: str = "*") -> "Group":
-    """Return the matching presets as `rich` tables, one of trained presets and one of builders."""
+    """Return the matching presets as `rich` tables, one of trained presets and one of builders.
+
+    Without the shelf, trained presets are those that can be installed.
+    """
     from rich.console import Group
+    from rich.markup import escape
     from rich.table import Column, Table
 
     names = list_presets(pattern)
-    if not names:
+    missing = [] if shelved() else fnmatch.filter(INSTALLABLE, pattern)
+    if not names and not missing:
         raise UserError(f"no preset matches {pattern!r}; {nearest(pattern, list_presets())}")
     # Names are never cut, even in a narrow terminal, because users copy them.
     trained = Table(Column("trained preset", no_wrap=True), "family", "what it is", show_lines=True)
@@ -65,11 +70,16 @@ def shelf_table(pattern: str = "*") -> "Group":
             backbone = read_object(SHELF / name / "config.json")
             kind = family(backbone["class_name"], backbone["config"])
             trained.add_row(name, kind, "\n".join(describe(SHELF / name)))
+    to_install = Table(
+        Column("trained preset, not installed", no_wrap=True), "how to install it", show_lines=True
+    )
+    if missing:
+        to_install.add_row("\n".join(missing), escape("pip install 'kzoo[shelf]'"))
     to_train = Table("builders, to be trained", "family", show_lines=True)
     for module in dict.fromkeys(MODULES.values()):
         if matching := [name for name in names if MODULES.get(name) == module]:
             to_train.add_row("\n".join(matching), module)
-    return Group(*(table for table in (trained, to_train) if table.row_count))
+    return Group(*(table for table in (trained, to_install, to_train) if table.row_count))
 
 
 def build(name: str, *tokenizers, **overrides) -> "Translator | MultilingualTranslator":

@@ -76,7 +76,7 @@ def _default(backend: str) -> str:
         return processes
     if names_processes():  # of which each would train alone
         raise UserError(
-            f"processes are named for another backend than {backend}: set KERAS_BACKEND, or unset "
+            f"the environment names workers for another backend than {backend}: set KERAS_BACKEND, or unset "
             f"{' and '.join(name for names in VARIABLES.values() for name in names if os.environ.get(name))}"
         )
     if devices == "one":

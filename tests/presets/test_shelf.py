@@ -266,6 +266,10 @@ def test_the_shelf_s_presets_are_as_they_were_sealed():
         check_files(location.SHELF / name, read_listing(location.SHELF / name))
 
 
+def test_what_can_be_installed_is_what_the_shelf_has():
+    assert list(location.INSTALLABLE) == location.shelved()
+
+
 def printed(pattern):
     console = Console(width=120)
     with console.capture() as capture:
