@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image
 from sacrebleu.metrics import CHRF
 
-from kzoo.evaluation.significance import HOW_P, ComparedBleu
+from kzoo.evaluation.significance import HOW_P, ComparedBleu, shown_p
 from kzoo.files import whole_file
 from kzoo.text.languages import CHINESE
 
@@ -41,7 +41,7 @@ th, td { padding: .25rem 0 .25rem min(1.5rem, 3vw); text-align: right; white-spa
 .how { color: #666; font-size: .875rem; }
 th { color: #666; font-weight: normal; } code { overflow-wrap: anywhere; }
 mark { background: #ffe08a; border-radius: 2px; }
-@media (max-width: 40rem) { article, dl, dl.two { display: block; } }
+@media (max-width: 40rem) { article, dl, dl.two { display: block; } dt { margin-top: .5rem; } }
 """
 
 
@@ -136,7 +136,7 @@ def write_report(
 def _scores(compared: list[ComparedBleu], signature: str) -> str:
     rows = "".join(
         f"<tr><td>{html.escape(row.model)}<td>{row.bleu:.1f}<td>{row.mean:.1f} ± {row.interval:.1f}"
-        f"<td>{'' if row.p is None else f'{row.p:.3f}'}"
+        f"<td>{'' if row.p is None else html.escape(shown_p(row.p))}"
         for row in compared
     )
     head = "<tr><th>model<th>BLEU<th>95 % interval<th>p"

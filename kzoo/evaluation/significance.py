@@ -15,8 +15,8 @@ from kzoo.evaluation.scores import bleu_metric, check_forms
 TRIALS, DRAWS = 10_000, 1000  # of the randomization; of the bootstrap
 SEED = 1  # of the randomization
 HOW_P = (
-    f"p: {TRIALS:,} random exchanges of the two translations of sentences, seed {SEED}; "
-    "all exchanges if there are fewer"
+    f"p: difference from the first model, by approximate randomization ({TRIALS:,} random exchanges of "
+    f"translations, seed {SEED}; all exchanges if there are fewer)"
 )
 
 
@@ -122,7 +122,12 @@ def comparison_table(compared: list[ComparedBleu], signature: str) -> str:
     """Return the rows of `compare_bleu` as a Markdown table, with the signature and `HOW_P` below it."""
     rows = []
     for row in compared:
-        p = "" if row.p is None else f"{row.p:.3f}"
+        p = "" if row.p is None else shown_p(row.p)
         rows.append((row.model, f"{row.bleu:.1f}", f"{row.mean:.1f} ± {row.interval:.1f}", p))
     table = markdown_table(("model", "BLEU", "95 % interval (bootstrap)", "p"), rows)
     return f"{table}\n\nBLEU and interval: `{signature}`\n\n{HOW_P}"
+
+
+def shown_p(p: float) -> str:
+    """Return p with three decimals, never as "0.000"."""
+    return "< 0.001" if p < 0.0005 else f"{p:.3f}"
