@@ -246,7 +246,7 @@ def _scenes() -> Corpus:
         name="scenes",
         languages=tuple(LANGUAGES),
         splits=("train", "val", "test"),
-        licence="as kzoo itself",
+        licence="Apache 2.0, as kzoo",
         citation="",
         read=read,
         read_images=pictures,
