@@ -48,6 +48,9 @@ def _presets() -> dict[str, str]:
     functions = ("load", "list_presets", "build", "builder")
     builders = [name for name in dir(presets) if _is_builder(getattr(presets, name))]
     pages = {name: f"# {name}\n\n{_described('kzoo.presets', name)}" for name in [*functions, *builders]}
+    for name in builders:
+        if getattr(presets, name).__module__ in ("kzoo.presets.pope", "kzoo.presets.image_text"):
+            pages[name] += "\nIts arguments are those that [all Transformers share](index.md).\n"
     sizes = _markdown(inspect.getdoc(transformer))
     about = f"Functions that build untrained models. The Transformers' share these arguments:\n\n{sizes}"
     return {**pages, "index": _index("Presets", about, pages)}
@@ -252,7 +255,8 @@ def _type(kind) -> str:
     words = {int: "whole number", float: "number", str: "text", bool: "true or false", dict: "table"}
     if typing.get_origin(kind) is typing.Annotated:
         inner, meta = typing.get_args(kind)[:2]
-        bounds = {"≥": meta.ge, ">": meta.gt, "<": meta.lt, "≤": meta.le}
+        most = None if meta.le == 10**9 else meta.le  # this limit is the counters'
+        bounds = {"≥": meta.ge, ">": meta.gt, "<": meta.lt, "≤": most}
         return " ".join(
             [_type(inner), *(f"{sign} {bound}" for sign, bound in bounds.items() if bound is not None)]
         )
