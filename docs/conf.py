@@ -33,7 +33,7 @@ exclude_patterns = [".*", "build", "dist", "runs", "tests", "kzoo"]
 # Pages are written by hand from level 1 down; a card or a changelog may skip a level.
 suppress_warnings = ["myst.header"]
 myst_heading_anchors = 3
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["colon_fence", "html_image"]
 
 nitpicky = True
 nitpick_ignore_regex = [(r"py:.*", r"(?!kzoo).*")]  # only our own names must lead somewhere
