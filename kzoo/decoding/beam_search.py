@@ -262,7 +262,6 @@ def top_k(scores, k: int):
 
     Args:
         scores: `(B, N)`.
-        k: int.
 
     Returns:
         Values `(B, k)` and int32 positions `(B, k)`.

@@ -12,12 +12,7 @@ CHANNELS = 32
 
 
 class Nonlinearity(NamedTuple):
-    """What follows a linear map.
-
-    Args:
-        normalized: bool. Whether there is batch normalization.
-        activation: the activation after it.
-    """
+    """What follows a linear map: batch normalization, if `normalized`, and then an activation."""
 
     normalized: bool
     activation: str
@@ -29,19 +24,12 @@ NOTHING = Nonlinearity(False, "linear")
 
 
 class Architecture(NamedTuple):
-    """The layers between pixels and vector.
+    """The layers between pixels and vector."""
 
-    Args:
-        convolutions: bool. `True`: the features are computed by the CNN; `False`: from the pixels directly.
-        num_features: int. Default of F; `None`: F is always the vector's width.
-        features: what follows the map to the features.
-        output: what follows the map from the features to the vector; `None`: the features are the vector.
-    """
-
-    convolutions: bool
-    num_features: int | None
-    features: Nonlinearity
-    output: Nonlinearity | None = None
+    convolutions: bool  # whether the features are computed by the CNN, or from the pixels directly
+    num_features: int | None  # the default of F; `None`: F is always the vector's width
+    features: Nonlinearity  # after the map to the features
+    output: Nonlinearity | None = None  # after the map to the vector; `None`: the features are the vector
 
 
 ARCHITECTURES = {
@@ -81,20 +69,7 @@ class GlyphConvolutions(Layer):
     """The glyph paper's CNN without its last convolution: 22 → 20 → 10 → 8 → 4.
 
     Conv 3×3×32, ReLU, max-pool 2, twice, without padding. The last convolution, 4×4×F, is a fully connected
-    layer in `GlyphCharEncoder`.
-
-    Args:
-        **kwargs: arguments of `keras.layers.Layer`.
-
-    Call arguments:
-        glyphs: `(N, 22, 22)`.
-
-    Returns:
-        `(N, 512)`: 4×4 pixels of 32 channels.
-
-    Reference:
-        Broscheit et al. 2018, "Learning Distributional Token Representations from Visual Features", Table 2.
-        https://aclanthology.org/W18-3025
+    layer in `GlyphCharEncoder`. Glyphs `(N, 22, 22)` become `(N, 512)`: 4×4 pixels of 32 channels.
     """
 
     def build(self, glyphs_shape):

@@ -63,11 +63,6 @@ class MaskedBatchNormalization(Layer):
     Returns:
         `(B, …, F)`.
 
-    Example:
-
-    >>> MaskedBatchNormalization()(np.zeros((2, 8, 8, 3)), present=np.array([True, False])).shape
-    (2, 8, 8, 3)
-
     Reference:
         Ioffe and Szegedy 2015, "Batch Normalization". https://arxiv.org/abs/1502.03167
     """
@@ -117,9 +112,6 @@ def mean_over_replicas(x):
     that is a mean over tokens or sentences, this is the batch's loss only if each replica divides by the
     replicas' average count, not by its own. JAX computes with the whole batch wherever its rows are, so
     there the tensor is returned as it is.
-
-    Args:
-        x: float32 tensor of any shape, such as a count.
     """
     if keras.backend.backend() != "tensorflow":
         return x

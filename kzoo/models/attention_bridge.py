@@ -175,11 +175,7 @@ class AttentionBridgeBackbone(TranslationBackbone):
         initial = self._initial(memory, mask)
         x = self.decoders(language, x, memory=memory, initial=initial, memory_mask=mask, **kept)
         super().__init__(
-            inputs=inputs,
-            outputs=self._logits(x, language),
-            dtype=dtype,
-            name=name,
-            trainable=trainable,
+            inputs=inputs, outputs=self._logits(x, language), dtype=dtype, name=name, trainable=trainable
         )
 
     @property

@@ -27,13 +27,7 @@ def uses_xla(backbone: keras.Model, few_calls: bool = False) -> bool:
 
 
 class BackboneMethod(keras.Model):
-    """A function of a backbone's inputs, as a model: `predict_on_batch` compiles it.
-
-    Args:
-        backbone: has the weights.
-        method: function of the inputs, such as `backbone.matrix`.
-        few_calls: as in `uses_xla`.
-    """
+    """A function of a backbone's inputs, such as `backbone.matrix`: `predict_on_batch` compiles it."""
 
     def __init__(self, backbone: keras.Model, method: Callable, few_calls: bool = False):
         super().__init__()

@@ -27,28 +27,18 @@ DATA_TYPE = ("keras", "DTypePolicy", None)  # the only class of Keras itself in 
 
 
 def check_object(configuration: dict, path: Path):
-    """Refuse an object's configuration if its class is not allowed, or if `check_settings` refuses it.
-
-    Args:
-        configuration: the contents of a preset's JSON file.
-        path: the file, for the error message.
-
-    Raises:
-        UserError: it names no class, a class of another package, or a path. Nothing is built.
-    """
+    """Refuse an object's configuration if its class is not allowed, or if `check_settings` refuses it."""
     _check_class(*(configuration.get(key) for key in IDENTITY), path)
     check_settings(configuration, path)
 
 
 def check_settings(configuration: dict, path: Path):
-    """Refuse settings that contain a class of another package or a path.
+    """Refuse the contents of a preset's JSON file `path` if they name a class of another package or a path.
 
-    Args:
-        configuration: the contents of a preset's JSON file.
-        path: the file, for the error message.
+    Nothing is built.
 
     Raises:
-        UserError: the settings contain one. Nothing is built.
+        UserError: they name one.
     """
     waiting = [configuration]
     while waiting:
@@ -89,12 +79,7 @@ def _import_all():
 
 
 def check_weights(preset: str | os.PathLike, configuration: dict, files: list[Path]):
-    """Refuse weights that do not fit a configuration.
-
-    Args:
-        preset: named in errors.
-        configuration: the backbone's, as Keras serializes it.
-        files: the HDF5 files with the weights.
+    """Refuse the weights in HDF5 files that do not fit a backbone's configuration.
 
     Raises:
         UserError: weights that are missing, unexpected or of another shape; values that are not finite, or

@@ -44,21 +44,16 @@ TOKENIZER_FILE = re.compile(r"[\w-]+\.json", re.ASCII)
 
 
 def write_preset(
-    folder: str | os.PathLike,
-    translator: keras.Model,
-    tokenizers: list,
-    settings: dict,
-    dtype: str = "float16",
+    folder: str | os.PathLike, translator: keras.Model, tokenizers: list, settings: dict, dtype: str
 ):
     """Write a preset: the backbone's configuration, its weights, tokenizers, settings, search.
 
     Args:
-        folder: the preset's folder. It is written completely or not at all. An earlier preset there is
-            replaced; other files in the folder, such as its card, are kept.
+        folder: as in `Translator.save_to_preset`.
         translator: its class, `backbone` and `search` are written.
         tokenizers: in the order in which `read_preset` returns them; one may occur several times.
         settings: the other arguments of the translator's constructor.
-        dtype: of the weights in the files: `"float16"` or `"float32"`.
+        dtype: as in `Translator.save_to_preset`.
 
     Raises:
         UserError: another dtype; the folder holds something other than a preset, or cannot be written; a

@@ -102,13 +102,7 @@ class RecurrentBackbone(TranslationBackbone):
         encoded, initial, mask = self._encoded(inputs["source"])
         x = self.target_dropout(self.target_embedding(inputs["target"]))
         x = self.decoder(x, encoded, initial, memory_mask=mask)
-        super().__init__(
-            inputs=inputs,
-            outputs=self._logits(x),
-            dtype=dtype,
-            name=name,
-            trainable=trainable,
-        )
+        super().__init__(inputs=inputs, outputs=self._logits(x), dtype=dtype, name=name, trainable=trainable)
 
     def _encoded(self, source):
         """Return the encoder's outputs `(B, S, D)`, the decoder's first states, and the mask `(B, S)`."""

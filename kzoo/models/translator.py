@@ -35,21 +35,14 @@ Image = np.ndarray | str | os.PathLike  # features, pixels, or a picture's file
 
 
 class Direction(NamedTuple):
-    """A call's source and target language, with their tokenizers.
-
-    Args:
-        source, target: language codes.
-        source_tokenizer, target_tokenizer: of these languages.
-        options: of the source tokenizer.
-        numbers: the languages' numbers, by the name of the backbone's input, for a multilingual backbone.
-    """
+    """A call's source and target language, with their tokenizers."""
 
     source: str | None
     target: str | None
     source_tokenizer: Tokenizer | None
     target_tokenizer: Tokenizer | None
-    options: dict[str, str] = {}
-    numbers: dict[str, int] = {}
+    options: dict[str, str] = {}  # of the source tokenizer
+    numbers: dict[str, int] = {}  # of the languages, by the name of a multilingual backbone's input
 
     def inputs(self, rows: int) -> dict[str, np.ndarray]:
         """Return the backbone's language inputs, one row per sentence."""

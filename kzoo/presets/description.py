@@ -36,11 +36,9 @@ def direction_key(source: str | None, target: str | None) -> str:
 
 
 def write_low_scores(folder: Path, scores: dict[str, float]):
-    """Write into a preset's metadata the score below which a translation is unusual, for each direction.
+    """Write into a preset's metadata the score below which a translation is unusual, by `direction_key`.
 
-    Args:
-        folder: the preset.
-        scores: by `direction_key`, the 5th percentile of the validation set's scores.
+    It is the 5th percentile of the validation set's scores.
     """
     metadata = read_object(folder / METADATA_FILE)
     write_json(folder / METADATA_FILE, {**metadata, "low_scores": scores})

@@ -111,11 +111,6 @@ def recurrent(
 def draw_glyphs(backbone: keras.Model, tokenizer: Tokenizer | None, font: str | None = None):
     """Draw the glyphs of a backbone's characters, if its `source_embedding` reads glyphs.
 
-    Args:
-        backbone: the backbone, changed in place.
-        tokenizer: `CharacterTokenizer`, or `None`.
-        font: as `kzoo.text.render_glyphs` takes it.
-
     Raises:
         UserError: a tokenizer of another kind.
     """

@@ -38,13 +38,7 @@ def text_only_tiny(source_tokenizer: Vocab = None, target_tokenizer: Vocab = Non
 
 
 def image_text(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **settings) -> Translator:
-    """Build a Transformer translator and compile it with the paper's recipe.
-
-    Args:
-        source_tokenizer: as `kzoo.presets.transformer.transformer` takes it.
-        target_tokenizer: the same.
-        **settings: arguments of `TransformerBackbone`.
-    """
+    """Build a Transformer translator as `transformer` does, and compile it with the paper's recipe."""
     translator = transformer.transformer(source_tokenizer, target_tokenizer, **settings)
     compile_translator(translator)
     return translator

@@ -193,21 +193,14 @@ def load(preset: str | os.PathLike, **overrides) -> Any:
 
 
 def family(backbone: str, config: dict) -> str:
-    """Return the module of `kzoo.presets` with the builders of a kind of backbone.
-
-    Args:
-        backbone: name of its class.
-        config: its configuration.
-    """
+    """Return the module of `kzoo.presets` with the builders of a backbone, by its class and configuration."""
     return "image_text" if config.get("image_shape") else FAMILIES[backbone]
 
 
 def preset_name(preset: str, folder: Path) -> str:
-    """Return a preset's default name: a handle's last part, its run's name, or its folder's.
+    """Return the default name of a preset that `locate` found in `folder`.
 
-    Args:
-        preset: as the user wrote it.
-        folder: where `locate` found it.
+    It is a handle's last part, its run's name, or its folder's.
     """
     if "://" in preset:
         parts = preset.partition("@")[0].rstrip("/").split("/")
