@@ -163,7 +163,8 @@ class BeamSearch(keras.Model):
         ends = ops.equal(tokens, END)
         among_first = ops.arange(2 * K, dtype="int32")[None, :] < K
         finishing = ends & among_first & ~done & (scores > NEVER / 2)
-        histories = write_token(take_rows(loop["history"], parents), tokens, step)  # (B, 2K, T)
+        newest = ops.equal(ops.arange(self.max_length, dtype="int32"), step)
+        histories = ops.where(newest, tokens[..., None], take_rows(loop["history"], parents))  # (B, 2K, T)
 
         normalized = scores / self.length_penalty(ops.cast(step + 1, "float32"))
         pool_scores = ops.concatenate(
@@ -201,12 +202,6 @@ class BeamSearch(keras.Model):
         totals = ops.reshape(totals, (ops.shape(logits)[0], self.beam_size * size))
         best, positions = top_k(totals, 2 * self.beam_size)
         return best, positions // size, positions % size
-
-
-def write_token(histories, tokens, step):
-    """Return `histories` `(B, n, T)` with `tokens` `(B, n)` at position `step`."""
-    here = ops.equal(ops.arange(histories.shape[2], dtype="int32"), step)
-    return ops.where(here, tokens[..., None], histories)
 
 
 def ruled_out(history, step, prefix, min_length: int, no_repeat_ngram: int, vocabulary_size: int):
