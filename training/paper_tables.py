@@ -1,6 +1,7 @@
 """Shared by the papers' tables: train and score a model once, write results as JSON and Markdown."""
 
 import json
+import os
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,19 @@ Runs = Annotated[Path, typer.Option(help="Folder of the runs.")]
 def paper_numbers(script: str) -> dict:
     """Return the paper's numbers, `paper.toml` beside the script."""
     return tomllib.loads(Path(script).with_name("paper.toml").read_text("utf-8"))
+
+
+def data_folder(name: str) -> Path:
+    """Return a folder of KZOO_DATA with the data of an experiment.
+
+    Raises:
+        UserError: KZOO_DATA is not set, or holds no such folder.
+    """
+    given = os.environ.get("KZOO_DATA", "")
+    folder = Path(given).expanduser() / name
+    if not given or not folder.is_dir():
+        raise UserError(f"KZOO_DATA is {given!r}: set KZOO_DATA to a folder that holds {name}/")
+    return folder
 
 
 def table_recipe(name: str, overrides: list[str], fixed: tuple[str, ...]) -> Recipe:
@@ -111,9 +125,10 @@ def show_markdown(text: str, results: Path):
         file.write_text(text + "\n", encoding="utf-8")
 
 
-def spread(values: list[float]) -> str:
+def spread(values: list[float], digits: int = 1) -> str:
     """Return mean ± sample standard deviation; for a single value, the mean alone."""
-    return f"{mean(values):.1f}" + (f" ± {stdev(values):.1f}" if len(values) > 1 else "")
+    deviation = f" ± {stdev(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{mean(values):.{digits}f}{deviation}"
 
 
 def numbers(text: str) -> list[int]:

@@ -216,6 +216,15 @@ def test_what_is_printed_is_written_beside_the_results(
     assert (tmp_path / f"{stem}.json").exists()
 
 
+def test_table_2_writes_each_task_s_scores(Work, tmp_path):
+    work = Work("attention_bridge")
+    work.functions["SentEval"] = Scored
+    work.script["table2"](runs=tmp_path, seeds=2)
+    written = json.loads((tmp_path / "table2_tiny.json").read_text())
+    assert written["seeds"] == 2
+    assert written["models"]["GloVe-BoW"] == [{"task": "MR", "scores": {"accuracy": [60.0, 62.0]}}]
+
+
 def test_the_baseline_has_the_best_model_of_each_task():
     best_of = runpy.run_path(str(TRAINING / "attention_bridge/tables.py"))["best_of"]
 
@@ -288,11 +297,11 @@ def test_a_table_has_vectors_of_seen_characters_and_an_encoder_of_all():
 def test_figure_1_has_three_bars_a_direction_and_table_3_two_models(Work, tmp_path):
     work = Work("attention_bridge")
     drawn = []
-    work.functions["plot_systems"] = lambda bars, path, lowercased: drawn.append((bars, path, lowercased))
+    work.functions["plot_systems"] = lambda bars, path: drawn.append((bars, path))
     work.script["figure1"](runs=tmp_path)
-    ((bars, path, lowercased),) = drawn
+    ((bars, path),) = drawn
     assert [len(bleu) for bleu in bars.values()] == [12, 12, 12]
-    assert (path, lowercased) == (tmp_path / "figure1_tiny.png", True)
+    assert path == tmp_path / "figure1_tiny.png"
     assert work.done.count("train") == 1 + 6 + 12
     work.done.clear()
     work.script["table3"](runs=tmp_path, directions="en-de,de-en")

@@ -1,15 +1,13 @@
 """SentEval: scores sentence embeddings by simple classifiers trained on them."""
 
-import dataclasses
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from kzoo.errors import UserError
 from kzoo.evaluation.markdown import markdown_table
-from kzoo.files import write_json
 from training.attention_bridge import senteval_linear as linear
 from training.attention_bridge.senteval_data import (
     PROBING_TASKS,
@@ -19,6 +17,7 @@ from training.attention_bridge.senteval_data import (
     senteval_tasks,
 )
 from training.attention_bridge.senteval_networks import probe, relatedness
+from training.paper_tables import spread
 
 Embed = Callable[[list[str]], np.ndarray]  # N sentences → float (N, E)
 SEEDS = (1111, 1112, 1113, 1114, 1115)  # SentEval's own, and the next four
@@ -40,11 +39,6 @@ class TaskScores:
     def mean(self, score: str) -> float:
         """Return the mean over the seeds."""
         return float(np.mean(self.scores[score]))
-
-    def spread(self, score: str) -> float | None:
-        """Return the sample standard deviation over the seeds; `None` if there is only one number."""
-        values = self.scores[score]
-        return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
 def evaluate_embeddings(
@@ -83,7 +77,7 @@ def evaluate_embeddings(
     >>> print(senteval_table({"bridge": scores}))
     """
     return [
-        TaskScores(task, _protocol(task)(_embedded(embed, senteval_examples(task)), list(seeds)))
+        TaskScores(task, _PROTOCOLS[task](_embedded(embed, senteval_examples(task)), list(seeds)))
         for task in (senteval_tasks() if tasks is None else tasks)
     ]
 
@@ -103,22 +97,8 @@ def senteval_table(columns: dict[str, list[TaskScores]]) -> str:
     return markdown_table(("task", "score", *columns), rows, left=2)
 
 
-def write_senteval(columns: dict[str, list[TaskScores]], path: str | os.PathLike, **about):
-    """Write models' scores as JSON, whole or not at all.
-
-    Args:
-        columns: the models' scores, by name.
-        path: the file.
-        **about: further entries, such as `seeds=5`.
-    """
-    models = {name: [dataclasses.asdict(task) for task in scores] for name, scores in columns.items()}
-    write_json(path, {**about, "models": models})
-
-
 def _cell(task: TaskScores, score: str) -> str:
-    digits = 1 if score in ("accuracy", "f1") else 3
-    spread = task.spread(score)
-    return f"{task.mean(score):.{digits}f}" + ("" if spread is None else f" ± {spread:.{digits}f}")
+    return spread(task.scores[score], digits=1 if score in ("accuracy", "f1") else 3)
 
 
 @dataclass
@@ -158,10 +138,6 @@ def _embedded(embed: Embed, splits: dict[str, Examples]) -> dict[str, _Vectors]:
         )
         for split, examples in splits.items()
     }
-
-
-def _protocol(task: str) -> Callable[[dict[str, _Vectors], list[int]], dict[str, list[float]]]:
-    return _PROTOCOLS.get(task, _probing if task in PROBING_TASKS else _validated)
 
 
 def _features(split: _Vectors) -> linear.Split:
@@ -213,17 +189,16 @@ def _probing(splits, seeds, features=lambda vectors: vectors, **kwargs):
     return probe(*(lazy(splits[split]) for split in ("train", "val", "test")), seeds, **kwargs)
 
 
-def _word_content(splits, seeds):
-    return _probing(splits, seeds, hidden_units=0)  # 1,000 words: SentEval uses no hidden layer
-
-
+# Functions of the splits and the seeds that return lists of scores by name.
 _PROTOCOLS = {
     **dict.fromkeys(("MR", "CR", "SUBJ", "MPQA"), _nested),
     "TREC": _trec,
     "MRPC": _mrpc,
+    **dict.fromkeys(("SST-2", "SST-5", "SICK-E"), _validated),
     "SNLI": _snli,
     **dict.fromkeys(("SICK-R", "STS-B", "STS-2015"), _relatedness),
     **dict.fromkeys(("SICK-R-cosine", "STS-B-cosine", "STS-2015-cosine"), _cosine),
     **{f"STS-{year}-cosine": _cosine for year in STS_SETS},
-    "WordContent": _word_content,
+    **dict.fromkeys(PROBING_TASKS, _probing),
+    "WordContent": partial(_probing, hidden_units=0),  # 1,000 words: SentEval uses no hidden layer
 }

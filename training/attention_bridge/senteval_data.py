@@ -2,14 +2,14 @@
 
 import contextlib
 import io
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from kzoo.data.text_files import decode_lines, read_bytes, read_lines
 from kzoo.errors import UserError, nearest
+from training.paper_tables import data_folder
 
 # SentEval's sets, without SMT of 2013, which is not free.
 STS_SETS = {
@@ -72,7 +72,7 @@ def senteval_examples(task: str) -> dict[str, Examples]:
     """
     if task not in SENTEVAL_TASKS:
         raise UserError(f"unknown SentEval task {task!r}: {nearest(task, list(SENTEVAL_TASKS))}")
-    folder = _folder()
+    folder = data_folder("senteval")
     files = SENTEVAL_TASKS[task]
     splits = {}
     for split, name in files.names.items():
@@ -90,23 +90,12 @@ def senteval_examples(task: str) -> dict[str, Examples]:
 
 def senteval_tasks() -> list[str]:
     """Return the names of the tasks whose files exist, in the order of `SENTEVAL_TASKS`."""
-    folder = _folder()
+    folder = data_folder("senteval")
     return [
         task
         for task, files in SENTEVAL_TASKS.items()
         if all(_find(folder, name) for name in files.names.values())
     ]
-
-
-def _folder() -> Path:
-    """Return KZOO_DATA's folder `senteval`."""
-    given = os.environ.get("KZOO_DATA", "")
-    folder = Path(given).expanduser() / "senteval"
-    if not given or not folder.is_dir():
-        raise UserError(
-            f"KZOO_DATA is {given!r}: set it to a folder that holds senteval/ with SentEval's files"
-        )
-    return folder
 
 
 def _find(folder: Path, name: str) -> Path | None:
@@ -152,36 +141,43 @@ def _table(first: int | str, second: int | str, target: int | str, value: Callab
     columns = [first, second, target]
 
     def read(path: Path) -> Examples:
-        rows = [line.split("\t") for line in read_lines(path).sentences]
+        lines = read_lines(path).sentences
         if isinstance(first, int):
-            return _pairs(path, rows, *columns, value)
-        header = rows[0] if rows else []
+            return _pairs(path, lines, *columns, value)
+        header = lines[0].split("\t") if lines else []
         for column in columns:
             if column not in header:
                 seen = ", ".join(header) or "nothing"
                 raise UserError(f"{path}, line 1: no column {column!r} (the header has {seen})")
-        return _pairs(path, rows[1:], *map(header.index, columns), value, line=2, width=len(header))
+        return _pairs(path, lines[1:], *map(header.index, columns), value, line=2, width=len(header))
 
     return read
 
 
-def _pairs(path, rows, first, second, target, value, line=1, width=0) -> Examples:
-    """Return the examples in the rows of a table; `line` is the line number of the first row."""
-    width = width or 1 + max(first, second, target)
+def _pairs(path, lines, first, second, target, value, line=1, width=0) -> Examples:
+    """Return the examples in the lines of a table; `line` is the number of the first line."""
     pairs, targets = ([], []), []
-    for number, row in enumerate(rows, line):
-        if len(row) < width:
-            raise UserError(f"{path}, line {number}: {len(row)} columns, not {width}, separated by tabs")
+    for where, row in _rows(path, lines, width or 1 + max(first, second, target), line):
         try:
             found = value(row[target].strip())
         except ValueError:
-            where = f"{path}, line {number}, column {target + 1}"
-            raise UserError(f"{where}: {row[target]!r} is not a target of this task") from None
+            raise UserError(
+                f"{where}, column {target + 1}: {row[target]!r} is not a target of this task"
+            ) from None
         if found is not None:
             pairs[0].append(row[first].strip())
             pairs[1].append(row[second].strip())
             targets.append(found)
     return Examples(pairs, targets)
+
+
+def _rows(path: Path, lines: list[str], width: int, line: int = 1) -> Iterator[tuple[str, list[str]]]:
+    """Yield where each line stands, and its columns; refuse lines of fewer columns than `width`."""
+    for number, text in enumerate(lines, line):
+        row = text.split("\t")
+        if len(row) < width:
+            raise UserError(f"{path}, line {number}: {len(row)} columns, not {width}, separated by tabs")
+        yield f"{path}, line {number}", row
 
 
 def _entailment(text: str) -> int | None:
@@ -195,13 +191,13 @@ def _binary(text: str) -> int:
 
 def _sts_2015_sets(path: Path) -> dict[str, Examples]:
     """Read the five sets of STS 2015's test, after which the file repeats train and validation."""
-    rows = [line.split("\t") for line in read_lines(path).sentences]
+    lines = read_lines(path).sentences
     needed = sum(STS_2015_SETS.values())
-    if len(rows) < needed:
-        raise UserError(f"{path}: {len(rows):,} lines, but the sets of STS 2015 have {needed:,}")
+    if len(lines) < needed:
+        raise UserError(f"{path}: {len(lines):,} lines, but the sets of STS 2015 have {needed:,}")
     sets, start = {}, 0
     for name, size in STS_2015_SETS.items():
-        sets[name] = _pairs(path, rows[start : start + size], 1, 2, 0, similarity, line=start + 1)
+        sets[name] = _pairs(path, lines[start : start + size], 1, 2, 0, similarity, line=start + 1)
         start += size
     return sets
 
@@ -275,12 +271,9 @@ def _probing(path: Path) -> dict[str, Examples]:
     """Read lines with a split (tr, va, te), a label and a sentence. Classes are train's sorted labels."""
     names = {"tr": "train", "va": "val", "te": "test"}
     found = {split: ([], []) for split in names.values()}
-    for number, line in enumerate(read_lines(path).sentences, 1):
-        row = line.split("\t")
-        if len(row) < 3:
-            raise UserError(f"{path}, line {number}: {len(row)} columns, not 3 (split, label, sentence)")
+    for where, row in _rows(path, read_lines(path).sentences, 3):
         if row[0] not in names:
-            raise UserError(f"{path}, line {number}: split {row[0]!r} is not one of {', '.join(names)}")
+            raise UserError(f"{where}: split {row[0]!r} is not one of {', '.join(names)}")
         labels, sentences = found[names[row[0]]]
         labels.append(row[1])
         sentences.append(row[-1].strip())

@@ -58,8 +58,7 @@ def cross_validated_training(
     """Score on a test set; 10 folds of the training set choose the regularization (TREC, MRPC).
 
     Args:
-        train: features and classes.
-        test: features and classes.
+        train, test: features and classes.
         seeds: seeds of the folds.
         f1: whether to compute the F1 of class 1 too.
 

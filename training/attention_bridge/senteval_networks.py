@@ -33,9 +33,7 @@ def relatedness(train: Split, validation: Split, test: Split, seeds: list[int]) 
     SentEval, STS has the values 1 to 5 too: a score below 1 is the probability of 1, and the rest is missing.
 
     Args:
-        train: features and scores.
-        validation: features and scores.
-        test: features and scores.
+        train, validation, test: features and scores.
         seeds: seeds of the initial weights and the order of examples.
 
     Returns:
@@ -136,9 +134,7 @@ def probe(
     when its accuracy has failed to rise six times, in a row or not.
 
     Args:
-        train: a function from row numbers to features `(rows, F)`, and the classes of all rows.
-        validation: the same.
-        test: the same.
+        train, validation, test: a function from row numbers to features `(rows, F)`, and all rows' classes.
         seeds: seeds of the initial weights, the order of examples and dropout.
         hidden_units: int. Sigmoid units of the hidden layer; 0 for a logistic regression.
         dropout: float. Dropout rate, before the sigmoid.

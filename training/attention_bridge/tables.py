@@ -15,6 +15,7 @@ lowercased BLEU, as in the paper; the JSON has cased BLEU too.
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import combinations, permutations
 from pathlib import Path
 from typing import Annotated
@@ -41,13 +42,7 @@ from kzoo.presets.attention_bridge import BASE, TINY
 from kzoo.training import Recipe, make_recipe
 from kzoo.training.corpus import recipe_directions
 from training.attention_bridge.glove import GloVe, bag_of_vectors, co_occurrences, glove_examples
-from training.attention_bridge.senteval import (
-    SEEDS,
-    TaskScores,
-    evaluate_embeddings,
-    senteval_table,
-    write_senteval,
-)
+from training.attention_bridge.senteval import SEEDS, TaskScores, evaluate_embeddings, senteval_table
 from training.attention_bridge.senteval_data import senteval_examples, senteval_tasks
 from training.paper_tables import (
     Runs,
@@ -125,15 +120,9 @@ def table1(
         else:
             values = dataclasses.replace(recipe, **SETTINGS[name])
             scores = scores_of(values, runs / f"{name}_{size}")
-            plot_directions(
-                {d: row["bleu_lowercased"] for d, row in scores.items()},
-                [d for d, row in scores.items() if row["unseen"]],
-                runs / f"{name}_{size}.png",
-                lowercased=True,
-            )
-        rows = {"-".join(direction): row for direction, row in scores.items()}
+            plot_directions(*lowercased_bleu(scores), runs / f"{name}_{size}.png", lowercased=True)
         # Keep the results of other calls: other settings, and other directions of bilingual models.
-        add_results(path, **{name: {**results_in(path).get(name, {}), **rows}})
+        add_results(path, **{name: {**results_in(path).get(name, {}), **scores}})
     tables = [directions_text(name, rows, PAPER["table1"][name]) for name, rows in results_in(path).items()]
     show_markdown("\n\n".join([beside_the_paper(recipe), *tables]), path)
 
@@ -150,18 +139,17 @@ def figure1(size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, overrides: O
     for pair in combinations(LANGUAGES, 2):
         values = dataclasses.replace(recipe, monolingual=True, left_out="-".join(pair))
         left_out = scores_of(values, runs / f"without_{'_'.join(pair)}_{size}")
-        for direction in (pair, pair[::-1]):
-            name = "-".join(direction)
+        for name in ("-".join(pair), "-".join(pair[::-1])):
             alone = bilingual_scores(recipe, "bilingual", [name], size, runs / "bilingual")
             models = {"m2m_mono": whole, "left_out": left_out, "bilingual": alone}
-            results[name] = {model: scores[direction] for model, scores in models.items()}
+            results[name] = {model: scores[name] for model, scores in models.items()}
     path = runs / f"figure1_{size}.json"
     write_json(path, results)
     bars = {
-        label: {tuple(name.split("-")): rows[model]["bleu_lowercased"] for name, rows in results.items()}
+        label: {name: rows[model]["bleu_lowercased"] for name, rows in results.items()}
         for model, label in FIGURE_1.items()
     }
-    plot_systems(bars, path.with_suffix(".png"), lowercased=True)
+    plot_systems(bars, path.with_suffix(".png"))
     rows = []
     for name, models in results.items():
         papers = [PAPER["table1"].get(model, {}).get(name) for model in FIGURE_1]
@@ -170,13 +158,12 @@ def figure1(size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, overrides: O
     show_markdown(f"{beside_the_paper(recipe)}\n\n{markdown_table(('direction', *bars), rows)}", path)
 
 
-def plot_systems(systems: dict[str, dict[tuple[str, str], float]], path: Path, lowercased: bool = False):
-    """Draw BLEU of several systems as bars, side by side for each direction.
+def plot_systems(systems: dict[str, dict[str, float]], path: Path):
+    """Draw lowercased BLEU of several systems as bars, side by side for each direction.
 
     Args:
-        systems: BLEU of each (source, target) direction, by the system's name.
+        systems: BLEU of each direction, such as "en-de", by the system's name.
         path: PNG, SVG or PDF file.
-        lowercased: whether BLEU is that of lowercased text, for the label.
     """
     directions = list(dict.fromkeys(direction for bleu in systems.values() for direction in bleu))
     width = 0.8 / len(systems)
@@ -185,8 +172,8 @@ def plot_systems(systems: dict[str, dict[tuple[str, str], float]], path: Path, l
         for number, (name, bleu) in enumerate(systems.items()):
             places = [directions.index(direction) + (number + 0.5) * width - 0.4 for direction in bleu]
             axes.bar(places, list(bleu.values()), width, label=name, color=COLOURS[number % len(COLOURS)])
-        axes.set_xticks(range(len(directions)), [f"{source}–{target}" for source, target in directions])
-        axes.set_ylabel("BLEU, lowercased" if lowercased else "BLEU, cased")
+        axes.set_xticks(range(len(directions)), [name.replace("-", "–") for name in directions])
+        axes.set_ylabel("BLEU, lowercased")
         figure.legend(loc="outside upper left", ncols=len(systems))
 
 
@@ -211,7 +198,8 @@ def table2(
         columns[f"baseline, {pooling}"] = best_of([bilinguals[n] for n in bilinguals if n.endswith(pooling)])
     columns |= manys
     path = runs / f"table2_{size}.json"
-    write_senteval(columns, path, seeds=seeds)
+    models = {name: [dataclasses.asdict(task) for task in scores] for name, scores in columns.items()}
+    write_json(path, {"seeds": seeds, "models": models})
     papers = {f"paper: {name}": papers_column(scores) for name, scores in PAPER["table2"].items()}
     show_markdown(f"{beside_the_paper(recipe)}\n\n{senteval_table({**columns, **papers})}", path)
 
@@ -228,12 +216,9 @@ def table3(
     recipe = whole_recipe(size, seed, overrides, (*FIXED, "model.penalty_weight"))
     chosen, name = chosen_directions(directions), "bilingual_bridge"
     no_penalty = dataclasses.replace(recipe, model={**recipe.model, "penalty_weight": 0.0})
-    scores = {
+    results = {
         "with": bilingual_scores(recipe, name, chosen, size, runs / name),
         "without": bilingual_scores(no_penalty, name, chosen, size, runs / f"{name}_no_penalty"),
-    }
-    results = {
-        half: {"-".join(direction): row for direction, row in rows.items()} for half, rows in scores.items()
     }
     path = runs / f"table3_{size}.json"
     write_json(path, results)
@@ -278,7 +263,7 @@ def bilingual(recipe: Recipe, name: str, direction: str, size: str) -> Recipe:
     )
 
 
-def scores_of(recipe: Recipe, folder: Path) -> dict[tuple[str, str], dict]:
+def scores_of(recipe: Recipe, folder: Path) -> dict[str, dict]:
     """Train and score a run in its directions, by default all between its languages; or read its scores."""
 
     def score(translator, path: Path):
@@ -288,7 +273,7 @@ def scores_of(recipe: Recipe, folder: Path) -> dict[tuple[str, str], dict]:
         scores = evaluate_directions(translator, corpus, SPLIT, scored, **recipe_search(recipe))
         write_directions(scores, path, set(scored) - set(seen), recipe=dataclasses.asdict(recipe))
 
-    return {(row["source"], row["target"]): row for row in scored_once(recipe, folder, score)}
+    return {f"{row['source']}-{row['target']}": row for row in scored_once(recipe, folder, score)}
 
 
 def beside_the_paper(recipe: Recipe) -> str:
@@ -313,11 +298,16 @@ def papers_column(scores: dict[str, float]) -> list[TaskScores]:
 
 def directions_text(name: str, rows: dict[str, dict], paper: dict[str, float]) -> str:
     """Return a setting's lowercased BLEU as a Markdown matrix, with unseen directions in italics."""
-    bleu = {(row["source"], row["target"]): row["bleu_lowercased"] for row in rows.values()}
-    unseen = [(row["source"], row["target"]) for row in rows.values() if row["unseen"]]
     signature = next(iter(rows.values()))["signatures"]["bleu_lowercased"]
     beside = {tuple(direction.split("-")): score for direction, score in paper.items()}
-    return f"{name} (BLEU, lowercased)\n\n{direction_table(bleu, unseen, beside)}\n\n`{signature}`"
+    table = direction_table(*lowercased_bleu(rows), beside)
+    return f"{name} (BLEU, lowercased)\n\n{table}\n\n`{signature}`"
+
+
+def lowercased_bleu(rows: dict[str, dict]) -> tuple[dict[tuple[str, str], float], list[tuple[str, str]]]:
+    """Return lowercased BLEU by (source, target), and the unseen directions."""
+    bleu = {(row["source"], row["target"]): row["bleu_lowercased"] for row in rows.values()}
+    return bleu, [(row["source"], row["target"]) for row in rows.values() if row["unseen"]]
 
 
 class SentEval:
@@ -338,12 +328,9 @@ class SentEval:
             senteval_examples(task)
 
     def scores(self, name: str, recipe: Recipe, make_embed: Callable) -> list[TaskScores]:
-        """Score embeddings on the tasks whose files exist, or read their scores.
+        """Score a model's embeddings on the tasks whose files exist, or read their scores.
 
-        Args:
-            name: name of the embeddings.
-            recipe: recipe of the model that learned them.
-            make_embed: returns the function from sentences to vectors; called if a task has no scores yet.
+        `make_embed` returns the function from sentences to vectors; it is called if a task has no scores yet.
         """
         several = f"{self.size}_{len(self.seeds)}_seeds"
         path = self.runs / f"senteval_{name.replace(', ', '_')}_{several}.json"
@@ -366,14 +353,14 @@ class SentEval:
         scores_of(recipe, folder)
         return {
             f"{name}, {pooling}": self.scores(
-                f"{name}, {pooling}", recipe, lambda pooling=pooling: bridge_embed(load(folder), pooling)
+                f"{name}, {pooling}", recipe, partial(bridge_embed, folder, pooling)
             )
             for pooling in POOLINGS
         }
 
 
-def bridge_embed(translator, pooling: str) -> Callable:
-    return lambda texts: translator.embed(texts, "en", pooling, truncate=True)
+def bridge_embed(folder: Path, pooling: str) -> Callable:
+    return partial(load(folder).embed, language="en", pooling=pooling, truncate=True)
 
 
 def glove_bag(recipe: Recipe, translator) -> Callable:
@@ -389,11 +376,9 @@ def glove_bag(recipe: Recipe, translator) -> Callable:
 
 def best_of(models: list[list[TaskScores]]) -> list[TaskScores]:
     """Return for each task the scores of the best model, by the task's main score."""
-
-    def main_score(task: TaskScores) -> float:
-        return task.mean(next(iter(task.scores)))
-
-    return [max(tasks, key=main_score) for tasks in zip(*models, strict=True)]
+    return [
+        max(tasks, key=lambda task: task.mean(next(iter(task.scores)))) for tasks in zip(*models, strict=True)
+    ]
 
 
 if __name__ == "__main__":

@@ -56,21 +56,14 @@ def score_by_frequency(
         language: the target language.
 
     Raises:
-        UserError: the numbers of these differ, or a bucket has no sentence.
+        ValueError: the numbers of these differ.
+        UserError: a bucket has no sentence.
     """
-    if not len(translations) == len(references) == len(buckets):
-        raise UserError(
-            f"{len(translations)} translations, {len(references)} references and {len(buckets)} buckets: "
-            "the numbers must be equal"
-        )
-    scores = []
-    for bucket in BUCKETS:
-        chosen = [i for i, name in enumerate(buckets) if name == bucket]
-        if not chosen:
+    chosen = {bucket: ([], []) for bucket in BUCKETS}
+    for translation, reference, bucket in zip(translations, references, buckets, strict=True):
+        chosen[bucket][0].append(translation)
+        chosen[bucket][1].append(reference)
+    for bucket, (found, _) in chosen.items():
+        if not found:
             raise UserError(f"no sentence is in bucket {bucket}: quartiles need at least four sentences")
-        scores.append(
-            score_translations(
-                bucket, [translations[i] for i in chosen], [references[i] for i in chosen], language
-            )
-        )
-    return scores
+    return [score_translations(bucket, *pairs, language) for bucket, pairs in chosen.items()]

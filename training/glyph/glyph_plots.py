@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from sklearn.metrics.pairwise import cosine_similarity
 
 from kzoo.errors import UserError
 from kzoo.evaluation.figures import COLOURS, picture
@@ -31,8 +32,7 @@ def plot_glyphs(glyphs: np.ndarray, path: str | Path, columns: int = 40) -> None
     if not len(glyphs):
         raise UserError("there are no glyphs to draw")
     image = _tiled(glyphs, columns)
-    inches = 6.6
-    with picture(path, size=(inches, inches * image.shape[0] / image.shape[1])) as figure:
+    with picture(path, size=(6.6, 6.6 * image.shape[0] / image.shape[1])) as figure:
         _show(figure, image)
 
 
@@ -58,8 +58,8 @@ def nearest_characters(
     if character not in characters:
         raise UserError(f"{character!r} is not in the vocabulary of {len(characters):,} characters")
     vectors = np.asarray(vectors, "float64")
-    directions = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    cosines = directions @ directions[list(characters).index(character)]
+    query = vectors[list(characters).index(character)]
+    cosines = cosine_similarity([query], vectors)[0]
     order = np.argsort(-cosines, kind="stable")
     others = [i for i in order if len(characters[i]) == 1 and characters[i] != character]
     return [(characters[i], float(cosines[i])) for i in others[:count]]
@@ -155,9 +155,7 @@ def plot_magnitudes(magnitudes: np.ndarray, path: str | Path) -> None:
         axes.boxplot(
             magnitudes, whis=(5, 95), showmeans=True, showfliers=False, medianprops={"color": COLOURS[1]}
         )
-        axes.set_ylim(0, 1)
-        axes.set_xlabel("rank of the activation")
-        axes.set_ylabel("softmax activation")
+        axes.set(ylim=(0, 1), xlabel="rank of the activation", ylabel="softmax activation")
         axes.set_title(f"The {magnitudes.shape[1]} greatest activations of {len(magnitudes):,} characters")
 
 
@@ -238,17 +236,14 @@ def _tiled(glyphs: np.ndarray, columns: int) -> np.ndarray:
     columns = min(columns, len(glyphs))
     height, width = (size + GAP for size in glyphs.shape[1:])
     rows = -(-len(glyphs) // columns)
-    image = np.zeros((rows * height + GAP, columns * width + GAP), "uint8")
-    for i, glyph in enumerate(glyphs):
-        y, x = GAP + i // columns * height, GAP + i % columns * width
-        image[y : y + height - GAP, x : x + width - GAP] = glyph
-    return image
+    cells = np.pad(glyphs, ((0, rows * columns - len(glyphs)), (GAP, 0), (GAP, 0)))
+    image = cells.reshape(rows, columns, height, width).swapaxes(1, 2).reshape(rows * height, columns * width)
+    return np.pad(image, ((0, GAP), (0, GAP)))
 
 
 def _show(figure: Figure, image: np.ndarray):
     axes = figure.subplots()
     axes.imshow(image, cmap="binary", vmin=0, vmax=1, interpolation="antialiased")
-    axes.set_xticks([])
-    axes.set_yticks([])
+    axes.set(xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
     return axes

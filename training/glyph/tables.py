@@ -102,12 +102,10 @@ def table4(
         rows.append([name, *ours, perplexity, *papers(PAPER["table4"], name)])
     rows += [[name, "", "", "", "", *papers(PAPER["table4"], name)] for name in cited(PAPER["table4"])]
     head = ["encoder", "validation", "test", "test, lowercased", "perplexity", "paper: test"]
-    notes = [
-        f"`{test['signatures']['bleu']}`",
-        BESIDE.format("WMT 2017 zh–en", recipe.corpus, size)
-        + f" The paper's decoder had perplexity {PAPER['decoder_perplexity']} before it saw a source.",
-    ]
-    show_markdown("\n\n".join([markdown_table(head, rows), *notes]), path)
+    table, signature = markdown_table(head, rows), test["signatures"]["bleu"]
+    note = BESIDE.format("WMT 2017 zh–en", recipe.corpus, size)
+    decoder = f"The paper's decoder had perplexity {PAPER['decoder_perplexity']} before it saw a source."
+    show_markdown(f"{table}\n\n`{signature}`\n\n{note} {decoder}", path)
 
 
 @app.command()
@@ -159,7 +157,7 @@ def table6(
                     tagger = tagger_from(load(folder), sentences, adapted=vectors == "adapted", seed=seed)
                     accuracy = train_tagger(tagger, sentences, validation, epochs, seed=seed, verbose=2)
                     scores = {
-                        test: dataclasses.asdict(score_tagging(tagged(tagger, true), true))
+                        test: dataclasses.asdict(score_tagging(tagger.tag(list(map(text_of, true))), true))
                         for test, true in tests.items()
                     }
                     row = {"tagger": tagger.rates, "accuracy": max(accuracy), **scores}
@@ -193,8 +191,7 @@ def table7(size: Size = "tiny", runs: Runs = RUNS, encoders: Encoders = CHOSEN, 
             if name == "EMB":  # a lookup table has no vectors of unseen characters
                 ours[-1] = "n/a"
             rows.append([words, name, *ours, *papers(numbers, name, times=100)])
-        blank = ["", "", ""]
-        rows += [[words, name, *blank, *papers(numbers, name, times=100)] for name in cited(numbers)]
+        rows += [[words, name, "", "", "", *papers(numbers, name, times=100)] for name in cited(numbers)]
     head = ["words", "encoder", *columns, *(f"paper: {column}" for column in columns)]
     note = BESIDE.format("vectors of WMT 2017 zh–en", f"vectors of {recipe.corpus}", size)
     show_markdown(f"{markdown_table(head, rows, left=2)}\n\n{note}", path)
@@ -242,13 +239,7 @@ def pictures(size: Size = "tiny", runs: Runs = RUNS, overrides: Overrides = None
 
 
 def papers(numbers: dict, name: str, times: int = 1) -> list[str]:
-    """Return the cells with the paper's numbers of a row, empty where it has none.
-
-    Args:
-        numbers: a table of `PAPER`.
-        name: the row's name.
-        times: int. Factor of the numbers.
-    """
+    """Return the cells with the numbers of a row of `PAPER`, `times` each, empty where it has none."""
     architecture, _, features = name.partition(":")
     if features and int(features) == ARCHITECTURES[architecture].num_features:
         name = architecture
@@ -287,10 +278,9 @@ def recipe_of(name: str, size: str, overrides: list[str] | None) -> Recipe:
     if name == "EMB":
         return dataclasses.replace(recipe, preset=f"lookup_zh_en{suffix}", source_characters="seen")
     architecture, _, features = name.partition(":")
-    options = {"num_features": int(features)} if features else {}
-    glyph = (
-        {"glyph_options": {"architecture": architecture, **options}} if features else {"architecture": name}
-    )
+    glyph = {"architecture": architecture}
+    if features:
+        glyph = {"glyph_options": {**glyph, "num_features": int(features)}}
     return dataclasses.replace(recipe, model={**recipe.model, **glyph})
 
 
@@ -346,18 +336,12 @@ def has_vectors_of(row: dict | None, recipe: Recipe) -> bool:
     return dataclasses.replace(make_recipe(row["recipe"]), **changes) == recipe
 
 
-def tagged(tagger, sentences):
-    """Return the words and tags that the tagger finds in the text of tagged sentences."""
-    return tagger.tag(list(map(text_of, sentences)))
-
-
 def character_vectors(translator, characters: list[str], seen: set[str]) -> dict[str, np.ndarray]:
     """Return the vectors of characters: of all from a glyph encoder, of the seen ones from a lookup table."""
     source = translator.backbone.source_embedding
     if hasattr(source, "encoder"):
-        return dict(
-            zip(characters, ops.convert_to_numpy(source.encoder(render_glyphs(characters))), strict=True)
-        )
+        vectors = ops.convert_to_numpy(source.encoder(render_glyphs(characters)))
+        return dict(zip(characters, vectors, strict=True))
     known = [character for character in characters if character in seen]
     numbers = [translator.source_tokenizer.token_to_id(character) for character in known]
     return dict(zip(known, ops.convert_to_numpy(source.embeddings)[numbers], strict=True))

@@ -14,6 +14,7 @@ from kzoo.models.tagger import padded_length
 from kzoo.text import CharacterTokenizer, render_glyphs, segments_to_tags
 from kzoo.text.character_tokenizer import SPECIAL
 from kzoo.text.segment_tags import Segment
+from training.glyph.treebanks import text_of
 
 Sentence = Sequence[Segment]
 
@@ -124,11 +125,6 @@ def pytorch_adagrad(rate: float) -> keras.optimizers.Adagrad:
     return keras.optimizers.Adagrad(rate, initial_accumulator_value=0.0, epsilon=1e-20)
 
 
-def characters(sentence: Sentence) -> int:
-    """Return the number of characters of a sentence."""
-    return sum(len(word) for word, _ in sentence)
-
-
 class TaggedBatches(keras.utils.PyDataset):
     """Batches of sentences of similar length, with equally many rows, in a new order every epoch.
 
@@ -147,7 +143,7 @@ class TaggedBatches(keras.utils.PyDataset):
     ):
         super().__init__()
         self.tagger, self.batch_size, self.seed, self.epoch = tagger, batch_size, seed, 0
-        self.sentences = sorted(sentences, key=characters)
+        self.sentences = sorted(sentences, key=lambda sentence: len(text_of(sentence)))
         self._order = self._draw()
 
     def _draw(self) -> list[int]:
@@ -158,7 +154,7 @@ class TaggedBatches(keras.utils.PyDataset):
 
     def _shape(self, batch: int) -> tuple[int, int]:
         longest = self.sentences[: (batch + 1) * self.batch_size][-1]
-        return self.batch_size, padded_length(characters(longest))
+        return self.batch_size, padded_length(len(text_of(longest)))
 
     def __len__(self) -> int:
         return -(-len(self.sentences) // self.batch_size)
@@ -211,7 +207,7 @@ def score_tagging(predicted: Sequence[Sentence], true: Sequence[Sentence]) -> Ta
         raise UserError(f"{len(predicted)} tagged sentences but {len(true)} true ones")
     correct = found = existing = 0
     for number, pair in enumerate(zip(predicted, true, strict=True), 1):
-        texts = ["".join(segment for segment, _ in sentence) for sentence in pair]
+        texts = [text_of(sentence) for sentence in pair]
         if texts[0] != texts[1]:
             raise UserError(f"sentence {number} is {texts[0]!r} when tagged, but truly {texts[1]!r}")
         spans, expected = map(_spans, pair)

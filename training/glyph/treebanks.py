@@ -3,14 +3,14 @@
 Universal Dependencies in CoNLL-U format, and the user's licensed copy of the Chinese Treebank 5.0.
 """
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from kzoo.data.text_files import read_bytes, read_lines
-from kzoo.errors import UserError, nearest
+from kzoo.errors import UserError
 from kzoo.text.segment_tags import Segment, segments_to_tags
+from training.paper_tables import data_folder
 
 # Universal Dependencies: training text (PUD and HK in traditional characters), and a test set in two scripts.
 TREEBANKS = ("zh_gsdsimp-ud-dev", "zh_pud-ud-test", "zh_hk-ud-test", "zh_cfl-ud-test")
@@ -44,9 +44,9 @@ def universal_dependencies(
         treebanks: names of the files to train on.
 
     Raises:
-        UserError: KZOO_DATA is not set, or as for `read_conllu`.
+        UserError: as for `data_folder` or `read_conllu`.
     """
-    folder = _data_folder() / "ud_chinese"
+    folder = data_folder("ud_chinese")
     tests = {name: read_conllu(folder / f"{file}.conllu.gz") for name, file in TAGGED_TESTS.items()}
     known = {text_of(sentence) for true in tests.values() for sentence in true}
     fresh = {}
@@ -64,9 +64,9 @@ def chinese_treebank() -> tuple[Sentences, Sentences, dict[str, Sentences]]:
     """Return training sentences, validation sentences and the test set of the treebank in KZOO_DATA/ctb5.
 
     Raises:
-        UserError: KZOO_DATA is not set, or as for `read_ctb5`.
+        UserError: as for `data_folder` or `read_ctb5`.
     """
-    folder = _data_folder() / "ctb5"
+    folder = data_folder("ctb5")
     return read_ctb5(folder, "train"), read_ctb5(folder, "dev"), {"test": read_ctb5(folder, "test")}
 
 
@@ -77,12 +77,6 @@ def text_of(sentence: list[Segment]) -> str:
 
 def _tags(sentence: list[Segment]) -> set[str]:
     return set(segments_to_tags(sentence)[1])
-
-
-def _data_folder() -> Path:
-    if not os.environ.get("KZOO_DATA"):
-        raise UserError("set KZOO_DATA to the folder that holds the treebanks")
-    return Path(os.environ["KZOO_DATA"]).expanduser()
 
 
 def read_conllu(path: str | Path) -> Sentences:
@@ -143,8 +137,8 @@ def read_ctb5(folder: str | Path, split: str) -> Sentences:
         split: "train", "dev" or "test": about 18,100, 350 and 348 sentences.
 
     Raises:
-        UserError: no such split; a missing folder or missing files; or a file has another encoding, no
-            sentence, or a token that is not `word_TAG`.
+        UserError: a missing folder or missing files; or a file has another encoding, no sentence, or a token
+            that is not `word_TAG`.
 
     Example:
 
@@ -154,8 +148,6 @@ def read_ctb5(folder: str | Path, split: str) -> Sentences:
     Reference:
         https://catalog.ldc.upenn.edu/LDC2005T01; the split: Jiang, Huang, Liu and Lü, ACL 2008
     """
-    if split not in SPLITS:
-        raise UserError(f"Chinese Treebank 5.0 has no split {split!r}: {nearest(split, list(SPLITS))}")
     tagged = Path(folder).expanduser() / "data" / "postagged"
     if not tagged.is_dir():
         raise UserError(f"{tagged}: no such folder; give the folder of Chinese Treebank 5.0")

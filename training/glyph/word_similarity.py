@@ -1,16 +1,17 @@
 """Word similarity: whether vectors of characters order pairs of words as people do."""
 
 import math
-import os
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from kzoo.data.text_files import read_lines
-from kzoo.errors import UserError, nearest
+from kzoo.errors import UserError
+from training.paper_tables import data_folder
 
 # The data sets' files in the folder KZOO_DATA/wordsim, in traditional characters (Su and Lee 2017).
 WORD_PAIRS = {
@@ -63,14 +64,9 @@ def open_word_pairs(name: str) -> list[WordPair]:
         name: a key of `WORD_PAIRS`.
 
     Raises:
-        UserError: no such set, KZOO_DATA is not set, or as for `read_word_pairs`.
+        UserError: as for `data_folder` or `read_word_pairs`.
     """
-    if name not in WORD_PAIRS:
-        raise UserError(f"there are no word pairs {name!r}: {nearest(name, list(WORD_PAIRS))}")
-    folder = os.environ.get("KZOO_DATA")
-    if not folder:
-        raise UserError(f"set KZOO_DATA to a folder that holds wordsim/{WORD_PAIRS[name]}")
-    return read_word_pairs(Path(folder).expanduser() / "wordsim" / WORD_PAIRS[name])
+    return read_word_pairs(data_folder("wordsim") / WORD_PAIRS[name])
 
 
 def read_word_pairs(path: str | Path) -> list[WordPair]:
@@ -139,8 +135,6 @@ def score_word_similarity(
 
 
 def _correlation(pairs: Sequence[WordPair], vectors: Mapping[str, np.ndarray]) -> Correlation:
-    from scipy.stats import spearmanr
-
     cosines, scores = [], []
     for first, second, score in pairs:
         a, b = (_word_vector(word, vectors) for word in (first, second))

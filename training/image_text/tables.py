@@ -169,13 +169,9 @@ def checked_features(recipe: Recipe, folder: Path) -> FeatureFile:
 
 
 def placeholder_features(recipe: Recipe, draw: Callable, folder: Path, name: str) -> Path:
-    """Write features without information for all sentences of a corpus, and return their folder.
+    """Write features without information, by `draw`, for all sentences of a corpus; return their folder.
 
-    Args:
-        recipe: the recipe with the corpus.
-        draw: function from a NumPy generator and a shape to features.
-        folder: folder to write.
-        name: name of the features' extractor.
+    `draw` makes features from a NumPy generator and a shape; `name` is that of the features' extractor.
     """
     corpus = recipe_corpus(recipe)
     for seed, split in enumerate(corpus.splits):

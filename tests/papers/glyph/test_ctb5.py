@@ -112,8 +112,7 @@ def test_a_file_that_is_a_folder(tmp_path):
     assert message_of(read_ctb5, tmp_path, "dev") == f"{path}: cannot be read ({os.strerror(21)})"
 
 
-def test_no_such_folder_or_split(tmp_path):
+def test_no_such_folder(tmp_path):
     assert message_of(read_ctb5, tmp_path, "dev").startswith(
         f"{tmp_path / 'data' / 'postagged'}: no such folder"
     )
-    assert "no split 'val': known: dev, test, train" in message_of(read_ctb5, tmp_path, "val")

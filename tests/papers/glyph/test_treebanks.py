@@ -6,8 +6,9 @@ from kzoo.errors import UserError
 from training.glyph import treebanks
 
 
-def test_no_tagged_test_sentence_is_trained_on(monkeypatch):
-    monkeypatch.setenv("KZOO_DATA", "data")
+def test_no_tagged_test_sentence_is_trained_on(monkeypatch, tmp_path):
+    monkeypatch.setenv("KZOO_DATA", str(tmp_path))
+    (tmp_path / "ud_chinese").mkdir()
     tests = set(treebanks.TAGGED_TESTS.values())
 
     def read_conllu(path):
