@@ -32,7 +32,7 @@ def main():
     backend = os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     if backend not in STRATEGIES:
         sys.exit(f"KERAS_BACKEND is {backend}: several devices train on {' and '.join(STRATEGIES)} only")
-    from kzoo.training.distribution import local_cluster
+    from local_cluster import local_cluster
 
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:

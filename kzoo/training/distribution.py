@@ -1,23 +1,11 @@
 """Where a run trains: the strategy that the user names, or the one that uses all devices and processes."""
 
-import contextlib
-import json
 import os
-import socket
 
 import keras
 
 from kzoo.errors import UserError, first_line, nearest
-from kzoo.training.strategies import (
-    KERAS_PROCESSES,
-    TF_CONFIG,
-    VARIABLES,
-    DataParallel,
-    Mirrored,
-    ModelParallel,
-    MultiWorker,
-    Strategy,
-)
+from kzoo.training.strategies import VARIABLES, DataParallel, Mirrored, ModelParallel, MultiWorker, Strategy
 
 STRATEGIES = {
     "one": Strategy,
@@ -74,10 +62,10 @@ def _default(backend: str) -> str:
     processes, devices = SEVERAL.get(backend, ("one", "one"))
     if names_processes(backend):
         return processes
-    if names_processes():  # of which each would train alone
+    if named := names_processes():  # of which each would train alone
         raise UserError(
             f"the environment names workers for another backend than {backend}: set KERAS_BACKEND, or unset "
-            f"{' and '.join(name for names in VARIABLES.values() for name in names if os.environ.get(name))}"
+            f"{' and '.join(named)}"
         )
     if devices == "one":
         return devices
@@ -88,35 +76,7 @@ def _default(backend: str) -> str:
     return devices if sum(not name.startswith("cpu") for name in found) > 1 else "one"
 
 
-def names_processes(*backends: str) -> bool:
-    """Return whether the environment names processes for one of these backends; by default for any."""
-    return any(
-        os.environ.get(name) for backend in backends or VARIABLES for name in VARIABLES.get(backend, ())
-    )
-
-
-def local_cluster(workers: int) -> list[dict[str, str]]:
-    """Return each worker's environment variables for a run of several processes on this machine.
-
-    They name the processes for TensorFlow and for JAX, and the library with which JAX connects CPUs.
-
-    Example:
-
-    >>> [json.loads(variables["TF_CONFIG"])["task"]["index"] for variables in local_cluster(2)]
-    [0, 1]
-    """
-    with contextlib.ExitStack() as held:
-        listeners = [held.enter_context(socket.socket()) for _ in range(workers)]
-        for listener in listeners:
-            listener.bind(("127.0.0.1", 0))
-        addresses = [f"127.0.0.1:{listener.getsockname()[1]}" for listener in listeners]
-    return [
-        {
-            TF_CONFIG: json.dumps(
-                {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": number}}
-            ),
-            **dict(zip(KERAS_PROCESSES, (",".join(addresses), str(workers), str(number)), strict=True)),
-            "JAX_CPU_COLLECTIVES_IMPLEMENTATION": "gloo",
-        }
-        for number in range(workers)
-    ]
+def names_processes(*backends: str) -> list[str]:
+    """Return the environment variables that name processes for these backends; by default for any."""
+    names = [name for backend in backends or VARIABLES for name in VARIABLES.get(backend, ())]
+    return [name for name in names if os.environ.get(name)]

@@ -109,11 +109,7 @@ class Account:
 
 
 class CountedBatches(WrappedBatches):
-    """Batches that count themselves in `account` as they are made.
-
-    Args:
-        batches: `(inputs, labels, weights)` each, such as `Batches`.
-    """
+    """Batches that count themselves in `account` as they are made."""
 
     def __init__(self, batches: keras.utils.PyDataset):
         super().__init__(batches)
@@ -181,18 +177,12 @@ class RunReport(keras.callbacks.Callback):
         whole, before = now - self._began, self._training - self._began
         # Batches are made ahead, so a short run does not train on all that were counted.
         trained = self._steps / account.batches
-        training, validation = (
-            sum(epoch.get(name, 0.0) for epoch in self.epochs) for name in ("seconds", "val_seconds")
-        )
-        training -= self._earlier
-        needed = trained * training_flops(
-            self.model.backbone,
-            account.sentences,
-            account.source_tokens,
-            account.target_tokens,
-            account.squares,
-            account.source_types,
-        )
+        training = sum(epoch["seconds"] for epoch in self.epochs) - self._earlier
+        validation = sum(epoch.get("val_seconds", 0.0) for epoch in self.epochs)
+        rest = max(0.0, whole - before - training - validation)
+        tokens = account.source_tokens, account.target_tokens
+        counts = account.sentences, *tokens, account.squares, account.source_types
+        needed = trained * training_flops(self.model.backbone, *counts)
         precision = self.model.dtype_policy.compute_dtype
         peak = self.devices * measured_peak(precision)
         return [
@@ -207,10 +197,7 @@ class RunReport(keras.callbacks.Callback):
             ("  before training", f"{before:,.0f} s"),
             ("  training", f"{training:,.0f} s"),
             ("  validation", f"{validation:,.0f} s"),
-            (
-                "  checkpoints and everything else",
-                f"{max(0.0, whole - before - training - validation):,.0f} s",
-            ),
+            ("  checkpoints and everything else", f"{rest:,.0f} s"),
             ("first step finished after", f"{self._first_step:,.0f} s"),
             *self._compiled_rows(),
         ]
@@ -226,11 +213,9 @@ class RunReport(keras.callbacks.Callback):
 def print_report(report: RunReport):
     """Print a run's report as a table."""
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    table = Table(show_header=False)
-    table.add_column(justify="left")
-    table.add_column(justify="right")
+    table = Table("", Column(justify="right"), show_header=False)
     for row in report.rows():
         table.add_row(*row)
     if table.row_count:

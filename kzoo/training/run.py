@@ -28,7 +28,7 @@ from kzoo.training.report import CountedBatches, History, RunReport, curves, pri
 from kzoo.training.resuming import fit_from
 from kzoo.training.run_folder import RECIPE, claim, one_process, record
 from kzoo.training.strategies import Strategy
-from kzoo.training.tasks import OneDirection, SeveralDirections, Task
+from kzoo.training.tasks import OneDirection, SeveralDirections
 
 
 def train(
@@ -75,8 +75,13 @@ def train(
         task = (SeveralDirections if recipe.languages else OneDirection)(recipe, recipe_corpus(recipe))
 
         # Prepare the run's folder, the model and its batches.
-        strategy.together(lambda: strategy.is_chief and held.enter_context(one_process(folder)))
-        strategy.together(lambda: strategy.is_chief and _begin(task, recipe, folder))
+        def begin():
+            held.enter_context(one_process(folder))
+            claim(folder, recipe)
+            remove_unfinished(folder)
+            task.begin(folder)
+
+        strategy.together(lambda: strategy.is_chief and begin())
         everywhere = dataclasses.replace(recipe, shards="", images="")  # but these folders
         strategy.check_same("another recipe", json.dumps(dataclasses.asdict(everywhere)))
         if not (folder / RECIPE).exists():
@@ -166,20 +171,8 @@ def _check_possible(recipe: Recipe, strategy: Strategy):
         )
 
 
-def _begin(task: Task, recipe: Recipe, folder: Path):
-    """Make the folder the recipe's run, with the files that it starts from."""
-    claim(folder, recipe)
-    remove_unfinished(folder)
-    task.begin(folder)
-
-
 def too_long_a_warm_up(recipe: Recipe, batches: int) -> str:
-    """Return advice if training ends within the warm-up, else "".
-
-    Args:
-        recipe: the recipe.
-        batches: int. Batches per epoch.
-    """
+    """Return advice if training ends within the warm-up, for a number of batches per epoch; else ""."""
     steps = planned_steps(recipe, batches)
     if recipe.optimizer != "noam" or steps >= recipe.warmup_steps:
         return ""

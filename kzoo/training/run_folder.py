@@ -28,10 +28,7 @@ LOCK = ".lock"  # stays when a run ends
 
 @contextlib.contextmanager
 def one_process(folder: Path) -> Iterator[None]:
-    """Lock a run's folder against other processes while the block and this process run.
-
-    Args:
-        folder: the run's folder; created if it is missing.
+    """Lock a run's folder against other processes while the block and this process run; create it if missing.
 
     Raises:
         UserError: another process trains there, the folder holds a preset, or it cannot be written.

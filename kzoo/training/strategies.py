@@ -132,14 +132,9 @@ class Strategy:
             raise failure or UserError("another worker cannot continue: see its output")
 
     def check_same(self, what: str, value: str):
-        """Refuse to continue if this worker's value differs from the chief's. Waits for all workers.
+        """Raise `UserError` if this worker's value, such as "another recipe", differs from the chief's.
 
-        Args:
-            what: what differs, for the error.
-            value: the value.
-
-        Raises:
-            UserError: the values differ.
+        Waits for all workers.
         """
         number = int(hashlib.sha256(value.encode()).hexdigest()[:6], 16)  # exact as a float32
         if self.from_chief(number) != number:

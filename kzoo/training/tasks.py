@@ -40,10 +40,6 @@ from kzoo.training.vocabularies import learned_subwords, learned_tokenizers, rec
 class Task:
     """What a run trains, for a recipe of one direction or of several.
 
-    Args:
-        recipe: the recipe.
-        corpus: its corpus.
-
     Attributes:
         validation: sentences of the validation split, after `build` without those that the recipe drops.
         unknown: for each language, the characters of the training text that its vocabulary lacks.
@@ -77,12 +73,7 @@ class Task:
     ) -> tuple[list[list[list[int]]], np.ndarray | None]:
         """Tokenize aligned texts; cut or drop sentences that are too long, as the recipe says.
 
-        Args:
-            split: the texts' split.
-            languages: their languages.
-            texts: lists of sentences, aligned.
-            tokenizers: one for each text.
-            limit: int. Maximum length of a sentence, with its start or end symbol.
+        `limit` is the maximum length of a sentence, with its start or end symbol.
 
         Returns:
             The token ids of each text, and the rows that are kept; `None` for all rows.
@@ -286,12 +277,7 @@ class SeveralDirections(Task):
 
 
 def make_optimizer(recipe: Recipe, width: int) -> keras.optimizers.Optimizer:
-    """Return the recipe's optimizer.
-
-    Args:
-        recipe: the recipe.
-        width: int. D, which scales Noam's schedule.
-    """
+    """Return the recipe's optimizer for a model of width D, which scales Noam's schedule."""
     shared = {
         "global_clipnorm": recipe.clip_norm or None,
         "gradient_accumulation_steps": recipe.accumulate if recipe.accumulate > 1 else None,

@@ -72,7 +72,7 @@ def learned_subwords(
         for language, sentences in sides.values():
             _check_form(text, language, sentences)
     tokenizers = [
-        FORMS[text](folder, learn, language, sentences, f"{side}_tokenizer.json")
+        _tokenizer(text, folder, learn, language, sentences, f"{side}_tokenizer.json")
         for side, (language, sentences) in sides.items()
     ]
     if learn:
@@ -121,10 +121,14 @@ def learned_characters(folder: Path, sentences: list[str], which: str) -> Charac
     return CharacterTokenizer(json.loads(path.read_text("utf-8")), config_file="source_tokenizer.json")
 
 
-def _truecased(
-    folder: Path, learn: bool, language: str, sentences: list[str], file: str
-) -> TruecasedSubwordTokenizer:
-    """Return a tokenizer without subwords yet, with the run's word forms; `learn` learns these anew."""
+def _tokenizer(
+    text: str, folder: Path, learn: bool, language: str, sentences: list[str], file: str
+) -> SubwordTokenizer:
+    """Return a tokenizer without subwords yet; a truecased one has the run's forms, learned if `learn`."""
+    if text == "raw":
+        return SubwordTokenizer(config_file=file)
+    if text == "lowercased":
+        return MosesSubwordTokenizer(language=language, config_file=file)
     path = folder / f"truecaser.{language}.json"
     if learn or not path.exists():
         forms = learn_forms(moses_tokens(sentence, language) for sentence in sentences)
@@ -132,17 +136,6 @@ def _truecased(
             whole.write_text(json.dumps(forms, ensure_ascii=False), "utf-8")
     forms = json.loads(path.read_text("utf-8"))
     return TruecasedSubwordTokenizer(language=language, forms=forms, config_file=file)
-
-
-# Functions of a run's folder, whether to learn, a language, its sentences and the name of a preset's file,
-# which return a tokenizer whose subwords are still missing.
-FORMS = {
-    "raw": lambda folder, learn, language, sentences, file: SubwordTokenizer(config_file=file),
-    "lowercased": lambda folder, learn, language, sentences, file: MosesSubwordTokenizer(
-        language=language, config_file=file
-    ),
-    "truecased": _truecased,
-}
 
 
 def recipe_shards(recipe: Recipe) -> Shards:

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from test_strategies import LONGEST, TOGETHER, end, outputs
 
+from benchmarks.local_cluster import local_cluster
 from kzoo.data import open_corpus
 from kzoo.training import read_recipe
-from kzoo.training.distribution import local_cluster
 
 pytestmark = pytest.mark.skipif(not os.environ.get("KZOO_SLOW"), reason="takes minutes: KZOO_SLOW=1 runs it")
 RECIPE = """preset = "pope_tiny"

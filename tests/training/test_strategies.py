@@ -16,11 +16,12 @@ import pytest
 from distributed_losses import FAMILIES
 from message_of import message_of
 
+from benchmarks.local_cluster import local_cluster
 from kzoo.errors import UserError, WorkerError
 from kzoo.models import AttentionBridgeBackbone
 from kzoo.models.compiled import uses_xla
 from kzoo.training import distribution
-from kzoo.training.distribution import STRATEGIES, local_cluster, open_strategy
+from kzoo.training.distribution import STRATEGIES, open_strategy
 from kzoo.training.strategies import KERAS_PROCESSES, LAYOUTS, Strategy, model_parallel, place
 
 PROGRAM = Path(__file__).with_name("distributed_losses.py")
@@ -244,6 +245,7 @@ def test_what_there_is(monkeypatch):
             assert distribution._default(backend) == expected
         monkeypatch.setenv(variable, "{}")
         assert distribution._default(backend) == together
+        monkeypatch.delenv(variable)
     assert distribution._default("torch") == "one"
 
 
