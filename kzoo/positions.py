@@ -22,16 +22,16 @@ def legendre_table(num_orders: int, num_points: int) -> np.ndarray:
 
 
 def pope_table(max_length: int, width: int, first_order: int = 0, normalize: bool = False) -> np.ndarray:
-    """Return the encodings of `kzoo.layers.PoPEEmbedding`, `(max_length, width)`, float32."""
+    """Return the encodings of `kzoo.layers.PoPEEmbedding`, `(max_length, width)`, float64."""
     table = legendre_table(first_order + max_length, width)
     if normalize:
         order = np.arange(len(table))[:, None]
         table *= np.sqrt((2 * order + 1) / 2)
-    return table[first_order:].astype("float32")
+    return table[first_order:]
 
 
 def sine_table(max_length: int, width: int, max_wavelength: float = 10_000) -> np.ndarray:
-    """Return the encodings of `keras_hub.layers.SinePositionEncoding`, `(max_length, width)`, float32."""
+    """Return the encodings of `keras_hub.layers.SinePositionEncoding`, `(max_length, width)`, float64."""
     features = np.arange(width)
     angles = np.arange(max_length)[:, None] * (1 / max_wavelength) ** (2 * (features // 2) / width)
-    return np.where(features % 2, np.cos(angles), np.sin(angles)).astype("float32")
+    return np.where(features % 2, np.cos(angles), np.sin(angles))

@@ -190,9 +190,9 @@ def _positions(config: dict, weight: Weight, end: str) -> np.ndarray:
     kind, options = config["position_encoding"], config["position_options"]
     shape = config["max_length"], config["width"]
     if kind == "pope":
-        return pope_table(*shape, **options)
+        return pope_table(*shape, **options).astype("float32")
     if kind == "sine":
-        return sine_table(*shape, **options)
+        return sine_table(*shape, **options).astype("float32")
     return weight(f"position_embedding{end}/0") if kind == "learned" else np.zeros(shape, "float32")
 
 

@@ -68,7 +68,8 @@ class PoPEEmbedding(Layer):
         self.supports_masking = True
 
     def build(self, inputs_shape):
-        self._table = pope_table(self.max_length, inputs_shape[-1], self.first_order, self.normalize)
+        table = pope_table(self.max_length, inputs_shape[-1], self.first_order, self.normalize)
+        self._table = table.astype("float32")
 
     def call(self, inputs, start_index: int = 0, positions=None):
         length = inputs.shape[-2]

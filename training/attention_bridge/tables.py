@@ -28,12 +28,7 @@ from kzoo.cli.options import Overrides
 from kzoo.data import open_corpus
 from kzoo.data.language_pairs import language_pairs
 from kzoo.errors import UserError, nearest
-from kzoo.evaluation.directions import (
-    direction_table,
-    evaluate_directions,
-    plot_directions,
-    write_directions,
-)
+from kzoo.evaluation.directions import direction_table, evaluate_directions, plot_directions, write_directions
 from kzoo.evaluation.figures import COLOURS, picture
 from kzoo.evaluation.markdown import markdown_table
 from kzoo.files import write_json

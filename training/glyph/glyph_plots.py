@@ -16,6 +16,8 @@ from kzoo.errors import UserError
 from kzoo.evaluation.figures import COLOURS, picture
 
 GAP = 2  # pixels between glyphs
+NEAREST = 10  # characters drawn beside a query
+FEATURES, MEMBERS = 20, 24  # most features drawn, and most characters of each
 
 
 def plot_glyphs(glyphs: np.ndarray, path: str | Path, columns: int = 40) -> None:
@@ -71,7 +73,6 @@ def plot_nearest(
     glyphs: np.ndarray,
     encoders: Mapping[str, np.ndarray],
     path: str | Path,
-    count: int = 10,
 ) -> None:
     """Draw each query and the characters nearest to it, one row per encoder.
 
@@ -81,7 +82,6 @@ def plot_nearest(
         glyphs: `(V, 22, 22)`. Their bitmaps.
         encoders: the vectors `(V, D)` of each encoder, by its name.
         path: picture to write, .png, .svg or .pdf.
-        count: number of neighbours.
 
     Raises:
         UserError: a query is not in the vocabulary, there is no query, or the file cannot be written.
@@ -93,11 +93,10 @@ def plot_nearest(
             rows.append([])
             labels.append("")
         for name, vectors in encoders.items():
-            near = nearest_characters(query, characters, vectors, count)
+            near = nearest_characters(query, characters, vectors, NEAREST)
             rows.append([number[query], *(number[character] for character, _ in near)])
             labels.append(name)
-    title = f"A character, and the {count} nearest to it"
-    _plot_rows(rows, labels, glyphs, path, title)
+    _plot_rows(rows, labels, glyphs, path, f"A character, and the {NEAREST} nearest to it")
 
 
 def activation_magnitudes(
@@ -185,12 +184,7 @@ def top_activations(
 
 
 def plot_activations(
-    features: Mapping[int, Sequence[str]],
-    characters: Sequence[str],
-    glyphs: np.ndarray,
-    path: str | Path,
-    rows: int = 20,
-    columns: int = 24,
+    features: Mapping[int, Sequence[str]], characters: Sequence[str], glyphs: np.ndarray, path: str | Path
 ) -> None:
     """Draw the characters of the first features of `top_activations`, one feature per row.
 
@@ -199,15 +193,13 @@ def plot_activations(
         characters: the vocabulary.
         glyphs: `(V, 22, 22)`. Their bitmaps.
         path: picture to write, .png, .svg or .pdf.
-        rows: maximum number of features.
-        columns: maximum number of characters per feature.
 
     Raises:
         UserError: no features, or a file that cannot be written.
     """
     number = {character: i for i, character in enumerate(characters)}
-    shown = list(features)[:rows]
-    drawn = [[number[character] for character in features[feature][:columns]] for feature in shown]
+    shown = list(features)[:FEATURES]
+    drawn = [[number[character] for character in features[feature][:MEMBERS]] for feature in shown]
     labels = [f"feature {feature}" for feature in shown]
     _plot_rows(drawn, labels, glyphs, path, "Characters that have a softmax feature among their strongest")
 

@@ -25,16 +25,11 @@ from kzoo.cli.console import start_backend
 from kzoo.errors import UserError
 from kzoo.evaluation.figures import look, picture
 from kzoo.files import check_writable
+from kzoo.positions import pope_table, sine_table
 from kzoo.presets.shelf import load, locate
-from training.pope.positions import (
-    correlation,
-    mean_by_distance,
-    mutual_information,
-    pope_encoding,
-    sine_encoding,
-)
+from training.pope.positions import correlation, mean_by_distance, mutual_information
 
-ENCODINGS = {"sine": sine_encoding, "pope": pope_encoding}
+ENCODINGS = {"sine": sine_table, "pope": pope_table}
 TITLES = {"sine": "Sinusoidal encoding", "pope": "PoPE, Legendre polynomials"}
 SHOWN = 128  # encodings drawn
 HIGHEST_ORDER = 5  # highest order of the polynomials drawn
@@ -125,7 +120,7 @@ def correlation_curves(num_positions: int = 512, width: int = 512) -> dict[str, 
     Returns:
         For "all features" and for "high dimensions" (features from D/2), the curves by name, each `(L,)`.
     """
-    sine, pope = sine_encoding(num_positions, width), pope_encoding(num_positions, width)
+    sine, pope = sine_table(num_positions, width), pope_table(num_positions, width)
     panels = {
         "all features": {"sine": sine, "PoPE": pope, "PoPE without feature 0": pope[:, 1:]},
         "high dimensions": {"sine": sine[:, width // 2 :], "PoPE": pope[:, width // 2 :]},
@@ -140,11 +135,7 @@ def correlation_curves(num_positions: int = 512, width: int = 512) -> dict[str, 
 def plot_correlation(path: Picture, num_positions: Positions = 512, width: Width = 512):
     """Draw the correlation of positions against their distance, for sine and PoPE: the paper's Figure 3."""
     titles = {"all features": "(a) all features", "high dimensions": "(b) high dimensions, $i \\geq D/2$"}
-    looks = {
-        "sine": look(1),
-        "PoPE": look(0),
-        "PoPE without feature 0": look(2),
-    }
+    looks = {"sine": look(1), "PoPE": look(0), "PoPE without feature 0": look(2)}
     with picture(path, size=(6.6, 3.0), formulas=True) as figure:
         figure.suptitle(f"Correlation of positions' encodings, $L$ = {num_positions}, $D$ = {width}")
         panels = figure.subplots(1, 2, sharey=True)

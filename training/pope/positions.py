@@ -4,45 +4,9 @@ Uses only NumPy and SciPy, so that figures need no backend.
 """
 
 import numpy as np
-from numpy.polynomial.legendre import legvander
 from scipy.special import xlogy
 
 from kzoo.errors import UserError
-
-
-def sine_encoding(num_positions: int, width: int) -> np.ndarray:
-    """Return the sinusoidal encodings of Vaswani et al. 2017, as the zoo's models add them.
-
-    PE(pos, 2j) = sin(pos / 10000^(2j / D)),   PE(pos, 2j + 1) = cos(pos / 10000^(2j / D))
-
-    Args:
-        num_positions: positions, from 0.
-        width: features `D` of an encoding.
-
-    Returns:
-        `(num_positions, D)`, float64.
-    """
-    feature = np.arange(width)
-    angles = np.arange(num_positions)[:, None] * 10000.0 ** (-2 * (feature // 2) / width)
-    return np.where(feature % 2, np.cos(angles), np.sin(angles))
-
-
-def pope_encoding(num_positions: int, width: int, normalize: bool = False) -> np.ndarray:
-    """Return the PoPE encodings: PE(pos, i) = P_pos(x_i), x_i = -1 + 2 i / D (the paper's Eq. 14).
-
-    Args:
-        num_positions: positions, from 0; the position is the polynomial's order.
-        width: features `D` of an encoding.
-        normalize: multiply P_n by sqrt((2n + 1) / 2), which gives all positions about the same size.
-
-    Returns:
-        `(num_positions, D)`, float64.
-    """
-    points = -1 + 2 * np.arange(width) / width
-    encodings = legvander(points, num_positions - 1).T
-    if normalize:
-        encodings *= np.sqrt(np.arange(num_positions) + 0.5)[:, None]
-    return encodings
 
 
 def correlation(encodings: np.ndarray) -> np.ndarray:
@@ -149,8 +113,7 @@ def position_products(
 
     Args:
         encodings: `(L, D)`. p, as it enters the attention.
-        query: `(D, H, d)`. The kernel of the queries.
-        key: `(D, H, d)`. The kernel of the keys.
+        query, key: `(D, H, d)`. The kernels of the queries and of the keys.
         first_high: first feature of the high dimensions.
 
     Returns:
@@ -161,5 +124,10 @@ def position_products(
         q, k = (np.einsum("li,ihd->hld", encodings[:, features], w[features]) for w in (query, key))
         return q @ k.swapaxes(1, 2) / np.sqrt(query.shape[-1])
 
-    whole, low, high = (product(slice(*ends)) for ends in ((None,), (first_high,), (first_high, None)))
-    return {"all": whole, "low": low, "high": high, "low × high": whole - low - high}
+    parts = {part: product(features) for part, features in blocks(first_high).items()}
+    return {**parts, "low × high": parts["all"] - parts["low"] - parts["high"]}
+
+
+def blocks(first_high: int) -> dict[str, slice]:
+    """Return the features of all, of the low and of the high dimensions."""
+    return {"all": slice(None), "low": slice(first_high), "high": slice(first_high, None)}

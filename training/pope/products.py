@@ -13,14 +13,11 @@ from matplotlib import colormaps
 from kzoo.errors import UserError
 from kzoo.evaluation.figures import picture
 from kzoo.evaluation.markdown import markdown_table
-from training.pope.positions import (
-    correlation,
-    first_high_dimension,
-    position_products,
-    sine_encoding,
-)
+from kzoo.positions import sine_table
+from training.pope.positions import blocks, correlation, first_high_dimension, position_products
 
 PAIR = (2, 299)  # the positions of Section 2.2
+POSITIONS = 300  # L, which may exceed a translator's maximum length
 LEVELS = 48  # of a colour scale
 HIGHEST = 99  # percentile of the products at the end of the colour scale
 
@@ -40,7 +37,7 @@ class Products:
     first_high: int
 
 
-def trained_products(translator, threshold: float = 0.99, num_positions: int = 300) -> Products:
+def trained_products(translator, threshold: float = 0.99) -> Products:
     """Return the products of positions in the first encoder layer of a translator.
 
     Later layers have no term of positions alone, because their input is not a sum of tokens and positions.
@@ -50,17 +47,16 @@ def trained_products(translator, threshold: float = 0.99, num_positions: int = 3
     Args:
         translator: a Transformer whose encoder adds sine or PoPE positions to looked-up embeddings.
         threshold: mean |correlation| of sine's positions over the high dimensions.
-        num_positions: positions `L`, which may exceed the translator's maximum length.
 
     Raises:
         UserError: another translator, or a threshold that sine's features do not reach.
     """
     backbone = translator.backbone
-    encodings = entering_encodings(backbone, num_positions)
+    encodings = entering_encodings(backbone, POSITIONS)
     attention = backbone.encoder_layers[0].attention
     width, sizes = encodings.shape[1], (3, attention.num_heads, attention.key_dim)
     query, key, _ = np.moveaxis(_array(attention.kernel).reshape(width, *sizes), 1, 0)
-    first_high = first_high_dimension(sine_encoding(num_positions, width), threshold)
+    first_high = first_high_dimension(sine_table(POSITIONS, width), threshold)
     return Products(encodings, position_products(encodings, query, key, first_high), first_high)
 
 
@@ -113,8 +109,8 @@ def product_table(models: dict[str, Products], num_positions: int = 64) -> str:
     rows = []
     for name, products in models.items():
         for part, values in products.parts.items():
-            features = _features(part, products)
-            related = "" if features is None else f"{correlation(features)[m, n]:.2f}"
+            features = blocks(products.first_high).get(part)
+            related = f"{correlation(products.encodings[:, features])[m, n]:.2f}" if features else ""
             learned = values[:, :num_positions, :num_positions]
             sizes = np.abs(learned).mean(), learned.std(axis=2).mean(), np.abs(values[:, m, n]).mean()
             rows.append([name, part, *(f"{size:.2f}" for size in sizes), related])
@@ -156,12 +152,6 @@ def plot_products(models: dict[str, Products], path: str | Path, num_positions: 
             axes.set_xlabel("key's position")
         bar = figure.colorbar(image, ax=panels, extend="both", aspect=40, pad=0.01)
         bar.set_label("added to the score")
-
-
-def _features(part: str, products: Products) -> np.ndarray | None:
-    """Return the encodings' features of a part; `None` for the part "low × high"."""
-    ends = {"all": (None,), "low": (products.first_high,), "high": (products.first_high, None)}.get(part)
-    return None if ends is None else products.encodings[:, slice(*ends)]
 
 
 def _array(tensor) -> np.ndarray:

@@ -80,10 +80,10 @@ def test_pictures_are_written(glyphs, random, tmp_path):
         dark = np.asarray(image.convert("L")) < 128
     assert 0.3 * glyphs.mean() < dark.mean() < 1.1 * glyphs.mean()
     vectors = {"lookup": random.normal(size=(12, 4)), "cnn_relu": random.normal(size=(12, 4))}
-    plot_nearest("ab", CHARACTERS, glyphs, vectors, tmp_path / "nearest.svg", count=3)
+    plot_nearest("ab", CHARACTERS, glyphs, vectors, tmp_path / "nearest.svg")
     assert (tmp_path / "nearest.svg").read_text().count("<!-- cnn_relu -->") == 2
     features = top_activations(["abcdef"], CHARACTERS, random.random((12, 6)))
-    plot_activations(features, CHARACTERS, glyphs, tmp_path / "activations.pdf", rows=3, columns=2)
+    plot_activations(features, CHARACTERS, glyphs, tmp_path / "activations.pdf")
     assert (tmp_path / "activations.pdf").read_bytes().startswith(b"%PDF")
     plot_magnitudes(random.random((9, 3)), tmp_path / "magnitudes.svg")
     assert "The 3 greatest activations of 9 characters" in (tmp_path / "magnitudes.svg").read_text()

@@ -7,18 +7,13 @@ import pytest
 from scipy.special import eval_legendre
 from scipy.stats import pearsonr
 
+from kzoo.positions import pope_table, sine_table
 from training.pope.figures import correlation_curves
-from training.pope.positions import (
-    correlation,
-    mean_by_distance,
-    mutual_information,
-    pope_encoding,
-    sine_encoding,
-)
+from training.pope.positions import correlation, mean_by_distance, mutual_information
 
 
 def test_sine_encoding_is_the_formula():
-    encodings = sine_encoding(40, 12)
+    encodings = sine_table(40, 12)
     for position in (0, 1, 7, 39):
         for pair in range(6):
             angle = position / 10000 ** (2 * pair / 12)
@@ -29,19 +24,13 @@ def test_sine_encoding_is_the_formula():
 def test_pope_encoding_agrees_with_scipy():
     points = -1 + 2 * np.arange(64) / 64
     expected = eval_legendre(np.arange(300)[:, None], points)
-    np.testing.assert_allclose(pope_encoding(300, 64), expected, atol=1e-10)
+    np.testing.assert_allclose(pope_table(300, 64), expected, atol=1e-10)
 
 
 def test_normalized_pope_is_orthonormal_on_a_fine_grid():
     width = 20000
-    encodings = pope_encoding(12, width, normalize=True)
+    encodings = pope_table(12, width, normalize=True)
     np.testing.assert_allclose(encodings @ encodings.T * 2 / width, np.eye(12), atol=2e-3)
-
-
-def test_pope_encoding_is_the_layers():
-    from kzoo.positions import legendre_table
-
-    np.testing.assert_allclose(pope_encoding(512, 128), legendre_table(512, 128), atol=1e-10)
 
 
 def test_sine_encoding_is_the_layers():
@@ -49,7 +38,7 @@ def test_sine_encoding_is_the_layers():
     from keras_hub.layers import SinePositionEncoding
 
     layer = SinePositionEncoding()(np.zeros((1, 50, 16), "float32"))
-    np.testing.assert_allclose(sine_encoding(50, 16), keras.ops.convert_to_numpy(layer)[0], atol=1e-4)
+    np.testing.assert_allclose(sine_table(50, 16), keras.ops.convert_to_numpy(layer)[0], atol=1e-4)
 
 
 def test_correlation_agrees_with_scipy():
@@ -63,7 +52,7 @@ def test_correlation_agrees_with_scipy():
 
 @pytest.mark.parametrize("width", [4, 32, 64, 512, 1000])
 def test_correlation_with_a_constant_is_undefined_and_scale_does_not_matter(width):
-    plain, normalized = (correlation(pope_encoding(4, width, normalize=how)) for how in (False, True))
+    plain, normalized = (correlation(pope_table(4, width, normalize=how)) for how in (False, True))
     assert np.isnan(plain[0]).all()
     assert np.isnan(plain[:, 0]).all()
     assert not np.isnan(plain[1:, 1:]).any()

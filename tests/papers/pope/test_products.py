@@ -7,16 +7,11 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from kzoo.errors import UserError
+from kzoo.positions import pope_table, sine_table
 from kzoo.presets import pope_tiny, rope_tiny, sine_tiny
 from kzoo.text import SubwordTokenizer, train_subwords
 from training.pope.figures import app
-from training.pope.positions import (
-    correlation,
-    first_high_dimension,
-    pope_encoding,
-    position_products,
-    sine_encoding,
-)
+from training.pope.positions import correlation, first_high_dimension, position_products
 from training.pope.products import (
     entering_encodings,
     plot_products,
@@ -51,7 +46,7 @@ def test_scores_of_attention_are_equation_4_s_four_terms(random):
     """Without biases, those of tokens and positions together are the products and the three other terms."""
     from kzoo.layers import MultiHeadAttention
 
-    tokens, p = random.normal(size=(5, 8)), sine_encoding(5, 8)
+    tokens, p = random.normal(size=(5, 8)), sine_table(5, 8)
     layer = MultiHeadAttention(2, 4)
     x = (tokens + p).astype("float32")[None]
     _, weights = layer(x, return_attention_scores=True)
@@ -64,23 +59,23 @@ def test_scores_of_attention_are_equation_4_s_four_terms(random):
 
 
 def test_the_high_dimensions_are_those_whose_positions_correlate():
-    encodings = sine_encoding(40, 16)
+    encodings = sine_table(40, 16)
     first = first_high_dimension(encodings, 0.9)
     for start in range(first + 1):
         between = correlation(encodings[:, start:])[np.triu_indices(40, 1)]
         assert (np.abs(between).mean() >= 0.9) == (start == first)
     # Section 2.2: near-perfect correlation of positions 2 and 299, of sine alone.
-    first = first_high_dimension(sine_encoding(300, 512), 0.99)
-    sine, pope = (correlation(e(300, 512)[:, first:])[2, 299] for e in (sine_encoding, pope_encoding))
+    first = first_high_dimension(sine_table(300, 512), 0.99)
+    sine, pope = (correlation(e(300, 512)[:, first:])[2, 299] for e in (sine_table, pope_table))
     assert (sine > 0.94, abs(pope) < 0.1) == (True, True)
     with pytest.raises(UserError, match="correlate by 0.999: choose a lower threshold"):
-        first_high_dimension(pope_encoding(40, 16), 0.999)
+        first_high_dimension(pope_table(40, 16), 0.999)
 
 
 def test_post_norm_attention_is_entered_by_the_encodings_themselves():
     model = pope_tiny(**SIZES, norm="post", max_length=32)
     np.testing.assert_allclose(
-        entering_encodings(model.backbone, 300), pope_encoding(300, 16, normalize=True), atol=1e-5
+        entering_encodings(model.backbone, 300), pope_table(300, 16, normalize=True), atol=1e-5
     )
 
 
@@ -90,7 +85,7 @@ def test_pre_norm_attention_is_entered_by_normalized_encodings(random):
     gamma = random.normal(size=16)
     norm = backbone.encoder_layers[0].attention_residual.layer_norm
     norm.gamma.assign(gamma)
-    tokens, p = 4 * ops.convert_to_numpy(backbone.source_embedding.embeddings), sine_encoding(20, 16)
+    tokens, p = 4 * ops.convert_to_numpy(backbone.source_embedding.embeddings), sine_table(20, 16)
     expected = np.empty_like(p)
     for position in range(20):
         deviations = [(token + p[position]).std() for token in tokens]
@@ -114,7 +109,7 @@ def test_a_model_s_products_have_its_own_weights(random, tmp_path):
     table = product_table(models, num_positions=50).splitlines()
     assert table[0].endswith("| size, 2 and 299 | correlation, 2 and 299 |")
     high = next(line.split(" | ") for line in table if line.startswith("| sine | high"))
-    values, features = models["sine"].parts["high"], sine_encoding(300, 16)[:, models["sine"].first_high :]
+    values, features = models["sine"].parts["high"], sine_table(300, 16)[:, models["sine"].first_high :]
     learned = values[:, :50, :50]
     expected = [np.abs(learned).mean(), np.mean([[row.std() for row in head] for head in learned])]
     expected += [np.abs(values[:, 2, 299]).mean(), np.corrcoef(features[2], features[299])[0, 1]]
