@@ -271,20 +271,16 @@ class DataParallel(Strategy):
 
     def __init__(self):
         if any(os.environ.get(name) for name in KERAS_PROCESSES):
-            self._join()
+            # Without a seed, Keras would draw one over all processes. The run sets its own seed later.
+            keras.utils.set_random_seed(0)
+            keras.distribution.initialize()
+            import jax
+
+            self.workers, self.worker = jax.process_count(), jax.process_index()
+            self._check_equal(jax.local_device_count(), jax.device_count())
         self._distribution = self._distribute()
         self.replicas = self._distribution.num_model_replicas
         self.devices = max(self.replicas, self.devices)
-
-    def _join(self):
-        """Join the processes that the environment names."""
-        # Without a seed, Keras would draw one over all processes. The run sets its own seed later.
-        keras.utils.set_random_seed(0)
-        keras.distribution.initialize()
-        import jax
-
-        self.workers, self.worker = jax.process_count(), jax.process_index()
-        self._check_equal(jax.local_device_count(), jax.device_count())
 
     def _distribute(self):
         return keras.distribution.DataParallel(auto_shard_dataset=False)
