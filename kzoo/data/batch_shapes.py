@@ -64,16 +64,20 @@ def differing_first_two(plan: list, shape) -> list:
 
 
 def batch_shapes(
-    lengths: np.ndarray, counts: np.ndarray, tokens: int, sentences: int | None, num_shapes: int
+    lengths: np.ndarray,
+    tokens: int,
+    num_shapes: int,
+    sentences: int | None = None,
+    counts: np.ndarray | None = None,
 ) -> list[Shape]:
-    """Return the (rows, length) shapes that minimize padding of sentence pairs, shortest first.
+    """Return at most `num_shapes` shapes that minimize padding of sentence pairs, shortest first.
 
     Args:
         lengths: lengths of pairs, with the start or end symbol; a length may occur more than once.
-        counts: number of pairs of each.
         tokens: int. Maximum tokens per batch on either side, padding included.
-        sentences: int. Rows of every batch; `None`: as many as `tokens` allows.
         num_shapes: int. Maximum number of shapes.
+        sentences: int. Rows of every batch; `None`: as many as `tokens` allows.
+        counts: number of pairs of each length in `lengths`; one each by default.
     """
     distinct, place = np.unique(lengths, return_inverse=True)
     chosen = least_padding(distinct, np.bincount(place, counts), num_shapes)
@@ -101,16 +105,7 @@ def pair_lengths(source: list[list[int]], target: list[list[int]], name: str = "
 
 
 def check_longest(lengths: np.ndarray, limit: int, pair: str):
-    """Refuse pairs that are longer than the limit.
-
-    Args:
-        lengths: lengths of pairs, with the start or end symbol.
-        limit: int.
-        pair: what the error calls a pair.
-
-    Raises:
-        UserError: a pair is too long; the message has its number.
-    """
+    """Raise `UserError` for the longest of the pairs (so called) if it is longer than the limit."""
     if lengths.max() > limit:
         raise UserError(
             f"{pair} {lengths.argmax() + 1} has {lengths.max()} subwords with its end symbol, "

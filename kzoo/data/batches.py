@@ -91,9 +91,7 @@ class Batches(BatchesByEpoch):
         self._lengths = pair_lengths(source, target)
         limit = shapes[-1][1] if shapes else min(max_length or tokens, tokens)
         check_longest(self._lengths, limit, "sentence pair")
-        self.shapes = shapes or batch_shapes(
-            *np.unique(self._lengths, return_counts=True), tokens, None, num_shapes
-        )
+        self.shapes = shapes or batch_shapes(self._lengths, tokens, num_shapes)
         self.start_epoch(0)
 
     @property
@@ -190,8 +188,8 @@ class ShardedBatches(BatchesByEpoch):
             raise UserError(
                 f"{shards.folder}: all pairs are longer than {self._limit} tokens: raise max_length or tokens"
             )
-        both = (np.concatenate(part) for part in zip(*histograms, strict=True))
-        self.shapes = batch_shapes(*both, tokens, None, num_shapes)
+        lengths, counts = (np.concatenate(part) for part in zip(*histograms, strict=True))
+        self.shapes = batch_shapes(lengths, tokens, num_shapes, counts=counts)
         self._batches_in = np.array([self._count(*histogram) for histogram in histograms])
         self._opened = functools.lru_cache(maxsize=2)(self._open)
         self.start_epoch(0)

@@ -64,8 +64,7 @@ class PairBatches(BatchesByEpoch):
         longest = max(lengths, key=np.max)
         limit = (max_length or longest.max()) if sentences else min(max_length or tokens, tokens)
         check_longest(longest, limit, "sentence pair")
-        distinct = np.unique(np.concatenate(lengths), return_counts=True)
-        shapes = batch_shapes(*distinct, tokens, sentences, num_shapes)
+        shapes = batch_shapes(np.concatenate(lengths), tokens, num_shapes, sentences)
         self.languages = list(languages)
         self.batches = [
             Batches(*sides[pair], shapes=shapes, seed=seed + number) for number, pair in enumerate(pairs)

@@ -23,6 +23,7 @@ from kzoo.data.unknown_characters import UnknownCharacters, unknown_characters
 from kzoo.errors import UserError
 from kzoo.files import sha256
 from kzoo.text.sentences import one_line
+from kzoo.text.special_tokens import END, UNKNOWN
 
 PAIRS = 100_000  # per shard
 BLOCK = 10_000  # pairs that a process tokenizes at a time
@@ -37,8 +38,6 @@ class Encoding:
     Args:
         source: function from a list of sentences to their token ids, each with the end symbol.
         target: the same for the translations.
-        end: int. Token id of the end symbol.
-        unknown: int. Token id of unknown characters.
         dtype: dtype of the token ids, such as `"<u2"`.
         shards: int. Number of shards.
         seed: int. Determines each pair's shard.
@@ -46,8 +45,6 @@ class Encoding:
 
     source: Callable[[list[str]], list[list[int]]]
     target: Callable[[list[str]], list[list[int]]]
-    end: int
-    unknown: int
     dtype: str
     shards: int
     seed: int
@@ -80,11 +77,10 @@ def write_shards(
 
     Args:
         folder: the folder to write to.
-        pairs: `(source, target)` texts.
+        pairs: `(source, target)` texts, `count` in all.
         encoding: how to tokenize and distribute them.
         processes: int. Number of processes; 1: this process alone.
         progress: as in `kzoo.training.prepare`.
-        count: int. Number of pairs.
 
     Returns:
         The shards' entries in the index; and for both sides, the characters that the vocabulary lacks.
@@ -98,7 +94,7 @@ def write_shards(
         with progress("tokenizing", count) as advance:
             for parts, found in each(_tokenize, _blocks(pairs, advance)):
                 for number, part in enumerate(parts):  # not all open at once: a process may open too few
-                    with open(_spool(folder, number), "ab") as file:
+                    with _spool(folder, number).open("ab") as file:
                         file.write(part)
                 unknown = [before + more for before, more in zip(unknown, found, strict=True)]
         with progress("writing shards", encoding.shards) as advance:
@@ -115,9 +111,9 @@ def check_installed():
         raise UserError("shards need the package array_record: pip install 'kzoo[streaming]'")
 
 
-def character_tokens(ids: dict[str, int], unknown: int, end: int, texts: list[str]) -> list[list[int]]:
+def character_tokens(ids: dict[str, int], texts: list[str]) -> list[list[int]]:
     """Return the ids of each text's characters, followed by the end symbol."""
-    return [[*(ids.get(character, unknown) for character in one_line(text)), end] for text in texts]
+    return [[*(ids.get(character, UNKNOWN) for character in one_line(text)), END] for text in texts]
 
 
 def subword_tokens(processor, texts: list[str]) -> list[list[int]]:
@@ -142,9 +138,7 @@ def _tokenize(encoding: Encoding, block: tuple[int, list]) -> tuple[list[bytes],
     texts = [list(side) for side in zip(*pairs, strict=True)]
     encoders = encoding.source, encoding.target
     sides = [encode(side) for encode, side in zip(encoders, texts, strict=True)]
-    unknown = [
-        unknown_characters(*side, encoding.unknown) for side in zip(texts, sides, encoders, strict=True)
-    ]
+    unknown = [unknown_characters(*side) for side in zip(texts, sides, encoders, strict=True)]
     parts = [[] for _ in range(encoding.shards)]
     for shard, source, target in zip(shard_of.tolist(), *sides, strict=True):
         parts[shard] += source
@@ -163,7 +157,7 @@ def _write_shard(encoding: Encoding, place: tuple[Path, int]) -> ShardFiles:
     folder, number = place
     spool = _spool(folder, number)
     tokens = np.fromfile(spool, encoding.dtype)
-    stops = np.flatnonzero(tokens == encoding.end) + 1
+    stops = np.flatnonzero(tokens == END) + 1
     lengths = np.diff(stops, prepend=0).reshape(-1, 2).astype("<u4")
     name = f"{number:05d}-of-{encoding.shards:05d}"
     path, beside = folder / f"{name}.array_record", folder / f"{name}.lengths.npy"

@@ -4,6 +4,8 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from kzoo.text.special_tokens import UNKNOWN
+
 SHOWN = 5  # characters
 
 
@@ -30,23 +32,13 @@ class UnknownCharacters:
 
 
 def unknown_characters(
-    sentences: Sequence[str],
-    tokens: Sequence[Sequence[int]],
-    tokenize: Callable[[list[str]], list[list[int]]],
-    unknown: int,
+    sentences: Sequence[str], tokens: Sequence[Sequence[int]], tokenize: Callable
 ) -> UnknownCharacters:
-    """Return the characters of sentences that the vocabulary lacks.
-
-    Args:
-        sentences: the text.
-        tokens: its token ids.
-        tokenize: function from a list of texts to their token ids.
-        unknown: int. The token id of unknown characters.
-    """
-    lacking = [text for text, ids in zip(sentences, tokens, strict=True) if unknown in ids]
+    """Return the characters of sentences that the vocabulary of `tokenize` lacks, given their token ids."""
+    lacking = [text for text, ids in zip(sentences, tokens, strict=True) if UNKNOWN in ids]
     seen = list(dict.fromkeys(unicodedata.normalize("NFC", "".join(lacking))))  # accents with their letters
     alone = tokenize(seen) if seen else []
-    characters = "".join(c for c, ids in zip(seen, alone, strict=True) if unknown in ids)
+    characters = "".join(c for c, ids in zip(seen, alone, strict=True) if UNKNOWN in ids)
     return UnknownCharacters(len(sentences), len(lacking), characters)
 
 
@@ -54,15 +46,11 @@ def unknown_line(sides: dict[str, UnknownCharacters]) -> str:
     """Return a line about the characters that the languages' vocabularies lack; "" if there are none."""
     if not any(side.lacking for side in sides.values()):
         return ""
-    counts = (
-        f"{language} {side.lacking:,} of {side.sentences:,}{_shown(side.characters)}"
-        for language, side in sides.items()
-    )
+    counts = []
+    for language, side in sides.items():
+        shown = " ".join(map(repr, side.characters[:SHOWN])) + (" …" if len(side.characters) > SHOWN else "")
+        named = f" ({shown})" if shown else ""
+        counts.append(f"{language} {side.lacking:,} of {side.sentences:,}{named}")
     return (
         f"Sentences with characters that the vocabulary lacks and the model never writes: {'; '.join(counts)}"
     )
-
-
-def _shown(characters: str) -> str:
-    shown = " ".join(repr(character) for character in characters[:SHOWN])
-    return f" ({shown}{' …' if len(characters) > SHOWN else ''})" if characters else ""

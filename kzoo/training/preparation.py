@@ -24,7 +24,7 @@ from kzoo.engine import usable_cores
 from kzoo.errors import UserError
 from kzoo.files import check_replaceable, whole_folder
 from kzoo.text import CharacterTokenizer
-from kzoo.text.tokenizers import END, UNKNOWN
+from kzoo.text.tokenizers import END
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.recipe import Recipe, check_recipe
 from kzoo.training.vocabularies import learned_tokenizers, shard_settings
@@ -136,12 +136,12 @@ def make_encoding(tokenizers: list, shards: int, seed: int) -> Encoding:
     """Return how the tokenizers encode text. The tokenizers themselves would load a backend."""
     size = max(tokenizer.vocabulary_size() for tokenizer in tokenizers)
     source, target = map(_encoder, (tokenizers[0], tokenizers[-1]))
-    return Encoding(source, target, END, UNKNOWN, "<u2" if size <= 1 << 16 else "<u4", shards, seed)
+    return Encoding(source, target, "<u2" if size <= 1 << 16 else "<u4", shards, seed)
 
 
 def _encoder(tokenizer) -> Callable[[list[str]], list[list[int]]]:
     if isinstance(tokenizer, CharacterTokenizer):
         ids = {word: number for number, word in enumerate(tokenizer.get_vocabulary()) if number > END}
-        return functools.partial(character_tokens, ids, UNKNOWN, END)
+        return functools.partial(character_tokens, ids)
     processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.proto)
     return functools.partial(subword_tokens, processor)

@@ -28,7 +28,6 @@ from kzoo.models import (
 from kzoo.models.images import image_rows
 from kzoo.presets import build, list_presets, load
 from kzoo.presets.shelf import is_builder, locate
-from kzoo.text import UNKNOWN
 from kzoo.training.checkpoints import saved_in
 from kzoo.training.corpus import recipe_directions, text_languages
 from kzoo.training.recipe import Recipe, check_languages
@@ -84,7 +83,7 @@ class Task:
         sides = [tokenizer(text) for tokenizer, text in zip(tokenizers, texts, strict=True)]
         if split == "train":
             self.unknown = {
-                language: unknown_characters(*side, UNKNOWN)
+                language: unknown_characters(*side)
                 for language, *side in zip(languages, texts, sides, tokenizers, strict=True)
             }
         if self.recipe.truncate:

@@ -19,11 +19,10 @@ from kzoo.data.shards import write_index
 from kzoo.data.unknown_characters import UnknownCharacters
 from kzoo.errors import UserError
 from kzoo.files import whole_folder
-from kzoo.text.tokenizers import END, UNKNOWN
 from kzoo.training.preparation import silent
 
 LETTERS = {letter: number for number, letter in enumerate("abcdefghijklmnop", 4)}
-numbered = functools.partial(character_tokens, LETTERS, UNKNOWN, END)
+numbered = functools.partial(character_tokens, LETTERS)
 COUNT = 230
 
 
@@ -42,7 +41,7 @@ def text():
 
 def write(folder, text, shards=4, processes=1, seed=1, dtype="<u2"):
     folder.mkdir()
-    encoding = Encoding(numbered, numbered, END, UNKNOWN, dtype, shards, seed)
+    encoding = Encoding(numbered, numbered, dtype, shards, seed)
     rows, unknown = write_shards(folder, iter(text), encoding, processes, silent, len(text))
     write_index(folder, {"source": "en", "target": "de"}, {}, [], dtype, rows, unknown)
     return Shards(folder)
@@ -267,7 +266,7 @@ def test_a_full_disk_is_one_line(text, tmp_path):
     full = pytest.raises(UserError, match="No space left")
     with full, whole_folder(tmp_path / "shards") as folder:
         (folder / "00000-of-00001.array_record").symlink_to("/dev/full")
-        encoding = Encoding(numbered, numbered, END, UNKNOWN, "<u2", 1, 1)
+        encoding = Encoding(numbered, numbered, "<u2", 1, 1)
         write_shards(folder, text * 50, encoding, 1, silent, len(text) * 50)
     assert not list(tmp_path.iterdir())
 
@@ -280,6 +279,6 @@ class Deadly:
 
 
 def test_a_process_that_dies_is_one_line(text, tmp_path):
-    encoding = Encoding(Deadly(), numbered, END, UNKNOWN, "<u2", 1, 1)
+    encoding = Encoding(Deadly(), numbered, "<u2", 1, 1)
     message = message_of(write_shards, tmp_path, text, encoding, 2, silent, len(text))
     assert "2 processes" in message

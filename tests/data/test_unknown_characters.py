@@ -1,13 +1,13 @@
 """The line about characters that a vocabulary lacks."""
 
 from kzoo.data.unknown_characters import UnknownCharacters, unknown_characters, unknown_line
-from kzoo.text import UNKNOWN, MosesSubwordTokenizer, SubwordTokenizer, moses_text, train_subwords
+from kzoo.text import MosesSubwordTokenizer, SubwordTokenizer, moses_text, train_subwords
 
 SENTENCES = ["A man has a dog.", "Zwei Hunde für uns."]
 
 
 def found(tokenizer, texts):
-    return unknown_characters(texts, tokenizer(texts), tokenizer, UNKNOWN)
+    return unknown_characters(texts, tokenizer(texts), tokenizer)
 
 
 def test_sentences_and_characters_that_the_vocabulary_lacks():
