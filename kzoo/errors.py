@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 JOINERS = "\u200c\u200d"  # occur within words of Persian and Hindi
 
@@ -66,32 +66,10 @@ def first_line(error: Exception) -> str:
 
 
 def nearest(name: str, known: list[str]) -> str:
-    """Return "did you mean …?" with the names nearest to the given one, or all names if none is near.
-
-    Args:
-        name: the name that the user gave.
-        known: the existing names.
-    """
+    """Return "did you mean …?" with the known names nearest to the given one, or all if none is near."""
     import difflib
 
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if near:
         return f"did you mean {' or '.join(near)}?"
     return f"known: {', '.join(sorted(known))}"
-
-
-def with_nearest(package: str, attribute: Callable, known: list[str]) -> Callable:
-    """Return a package's `__getattr__` whose error for an unknown name suggests the nearest known ones.
-
-    Args:
-        package: the package's name.
-        attribute: its `__getattr__` for known names.
-        known: the known names.
-    """
-
-    def __getattr__(name: str):
-        if name not in known:
-            raise AttributeError(f"{package} has no {name!r}; {nearest(name, known)}")
-        return attribute(name)
-
-    return __getattr__

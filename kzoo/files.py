@@ -37,9 +37,6 @@ def whole_file(path: str | os.PathLike) -> Iterator[Path]:
     No reader sees a partial file. After a failure, even of power, the previous file is still there. Missing
     folders are created. The file gets the permissions of the file that it replaces.
 
-    Args:
-        path: the file.
-
     Raises:
         UserError: it cannot be written, for example because the disk is full.
     """
@@ -63,15 +60,7 @@ def _keep_mode(path: Path, successor: Path):
 
 
 def write_json(path: str | os.PathLike, value):
-    """Write a value as JSON, whole or not at all.
-
-    Args:
-        path: the file, as `whole_file` takes it.
-        value: lists, dictionaries, text and numbers.
-
-    Raises:
-        UserError: it cannot be written, for example because the disk is full.
-    """
+    """Write a value as JSON, as `whole_file` writes."""
     with whole_file(path) as file:
         text = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
         # File names may not be Unicode; JSON has escapes for this.
@@ -81,8 +70,7 @@ def write_json(path: str | os.PathLike, value):
 def check_writable(path: str | os.PathLike):
     """Check that a file can be written, before the work that produces its contents.
 
-    Args:
-        path: the file; its contents are kept. Missing folders are created.
+    An existing file is kept. Missing folders are created.
 
     Raises:
         UserError: it cannot be written.
@@ -109,9 +97,6 @@ def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
     """Yield an empty folder to fill, and move it to `path` when the block ends without an error.
 
     An earlier folder at `path` is kept until the new one is complete.
-
-    Args:
-        path: the folder.
 
     Raises:
         UserError: it cannot be written, for example because it is a file, or the disk is full.
@@ -198,9 +183,6 @@ def remove_unfinished(folder: Path):
     """Remove what `whole_file`, `whole_folder` and `remove_folder` left in a folder when they were killed.
 
     A folder that was to be replaced, and has no successor, gets its name back.
-
-    Args:
-        folder: the folder; it need not exist.
     """
     for path in folder.glob(f".*{EARLIER}"):
         whole = path.with_name(path.name[1:].rpartition(".kzoo-")[0])

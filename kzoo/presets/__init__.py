@@ -5,7 +5,12 @@ Listing presets imports no deep-learning library; building and loading a model d
 
 import lazy_loader
 
-from kzoo.errors import with_nearest
+from kzoo.errors import nearest
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-__getattr__ = with_nearest(__name__, __getattr__, __all__)
+_attribute, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str):
+    if name not in __all__:
+        raise AttributeError(f"{__name__} has no {name!r}; {nearest(name, __all__)}")
+    return _attribute(name)
