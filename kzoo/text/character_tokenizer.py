@@ -6,18 +6,17 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import keras
-from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
 from kzoo.text.sentences import one_line
 from kzoo.text.special_tokens import SPECIAL, UNKNOWN
-from kzoo.text.tokenizers import NO_VOCABULARY
+from kzoo.text.tokenizers import NO_VOCABULARY, ListedTokens
 
 CHARACTERS_FILE = "characters.json"
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class CharacterTokenizer(Tokenizer):
+class CharacterTokenizer(ListedTokens):
     """One token per character, after the zoo's special tokens: padding 0, unknown 1, start 2, end 3.
 
     Args:
@@ -43,19 +42,16 @@ class CharacterTokenizer(Tokenizer):
     ['的我']
     """
 
-    lowercases = False  # whether detokenized text is in lower case
-
     def __init__(self, characters: Sequence[str] | None = None, **kwargs):
-        super().__init__(dtype=kwargs.pop("dtype", "int32"), **kwargs)
+        super().__init__(**kwargs)
         self.file_assets = [CHARACTERS_FILE]
         self._set_characters(characters or ())
-        self.built = True  # Keras quantizes models of built layers only
 
     def _set_characters(self, characters: Sequence[str]):
-        self._vocabulary = [*SPECIAL.values(), *characters]
-        self._ids = {character: i for i, character in enumerate(self._vocabulary)}
+        self.vocabulary = [*SPECIAL.values(), *characters]
+        self.ids = {character: i for i, character in enumerate(self.vocabulary)}
         for number, character in enumerate(characters, len(SPECIAL)):
-            if len(character) != 1 or self._ids[character] != number:
+            if len(character) != 1 or self.ids[character] != number:
                 raise UserError(f"a vocabulary has single characters, each once: {character!r} does not fit")
 
     def call(self, inputs: Sequence[str]) -> list[list[int]]:
@@ -63,34 +59,18 @@ class CharacterTokenizer(Tokenizer):
 
     def tokenize(self, inputs: Sequence[str]) -> list[list[int]]:
         """Return the character ids of each text."""
-        if len(self._vocabulary) == len(SPECIAL):
+        if len(self.vocabulary) == len(SPECIAL):
             raise UserError(NO_VOCABULARY)
-        return [[self._ids.get(character, UNKNOWN) for character in one_line(text)] for text in inputs]
+        return [[self.ids.get(character, UNKNOWN) for character in one_line(text)] for text in inputs]
 
     def detokenize(self, inputs: Iterable[Iterable[int]]) -> list[str]:
         """Return the texts of lists of ids: U+FFFD for unknown, nothing for the other special tokens."""
-        written = ["" if i in SPECIAL else token for i, token in enumerate(self._vocabulary)]
+        written = ["" if i in SPECIAL else token for i, token in enumerate(self.vocabulary)]
         written[UNKNOWN] = "\ufffd"
         return ["".join(written[i] for i in numbers) for numbers in inputs]
 
-    def vocabulary_size(self) -> int:
-        """Return V, the four special tokens included."""
-        return len(self._vocabulary)
-
-    def get_vocabulary(self) -> list[str]:
-        """Return the tokens in the order of their ids; `render_glyphs` takes this list."""
-        return list(self._vocabulary)
-
-    def id_to_token(self, id: int) -> str:
-        """Return the token of an id."""
-        return self._vocabulary[id]
-
-    def token_to_id(self, token: str) -> int:
-        """Return the id of a token."""
-        return self._ids.get(token, UNKNOWN)
-
     def save_assets(self, dir_path):
-        characters = self._vocabulary[len(SPECIAL) :]
+        characters = self.vocabulary[len(SPECIAL) :]
         text = json.dumps("".join(characters), ensure_ascii=False)
         (Path(dir_path) / CHARACTERS_FILE).write_text(text, encoding="utf-8")
 

@@ -12,17 +12,7 @@ SPACE = "▁"  # as SentencePiece writes it
 
 
 class MarianPieces:
-    """SentencePiece's pieces, looked up in a vocabulary that begins with the zoo's special tokens.
-
-    Args:
-        proto: bytes of the SentencePiece model.
-        vocabulary: the pieces in the order of their ids, special tokens first.
-        language: code of the target language, put before texts that do not begin with one; `None`: no code.
-        normalize_punctuation: language whose Moses rules normalize punctuation first; `None`: none do.
-
-    Raises:
-        UserError: a vocabulary without the special tokens, or with a piece twice.
-    """
+    """SentencePiece's pieces, looked up in a vocabulary; arguments and errors are `MarianTokenizer`'s."""
 
     def __init__(
         self,
@@ -48,11 +38,7 @@ class MarianPieces:
         return [piece[2:-2] for piece in self.vocabulary if piece.startswith(">>") and piece.endswith("<<")]
 
     def tokenize(self, inputs: Sequence[str], language: str | None = None) -> list[list[int]]:
-        """Return the token ids of each text.
-
-        Args:
-            inputs: the texts.
-            language: code of the target language; by default the tokenizer's.
+        """Return the token ids of each text, for translating into `language`; by default the tokenizer's.
 
         Raises:
             UserError: the vocabulary does not name the language.

@@ -5,19 +5,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import keras
-from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError
 from kzoo.text.marian_pieces import MarianPieces
-from kzoo.text.special_tokens import UNKNOWN
-from kzoo.text.tokenizers import NO_VOCABULARY
+from kzoo.text.tokenizers import NO_VOCABULARY, ListedTokens
 
 PIECES_FILE = "pieces.json"
 MODEL_FILE = "vocabulary.spm"
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class MarianTokenizer(MarianPieces, Tokenizer):
+class MarianTokenizer(MarianPieces, ListedTokens):
     """SentencePiece pieces, looked up in a vocabulary that begins with kzoo's special tokens.
 
     It tokenizes as transformers' `MarianTokenizer` does: a language code at the beginning of a text, as in
@@ -44,8 +42,6 @@ class MarianTokenizer(MarianPieces, Tokenizer):
             vocabulary, or with a language that it does not name.
     """
 
-    lowercases = False  # whether detokenized text is in lower case
-
     def __init__(
         self,
         proto: bytes | None = None,
@@ -54,13 +50,12 @@ class MarianTokenizer(MarianPieces, Tokenizer):
         normalize_punctuation: str | None = None,
         **kwargs,
     ):
-        Tokenizer.__init__(self, dtype=kwargs.pop("dtype", "int32"), **kwargs)
+        ListedTokens.__init__(self, **kwargs)
         self.file_assets = [MODEL_FILE, PIECES_FILE]
         self.language, self.normalize_punctuation = language, normalize_punctuation
-        self.proto, self.vocabulary = None, []
+        self.proto = None
         if proto is not None:
             self.set_vocabulary(proto, pieces)
-        self.built = True  # Keras quantizes models of built layers only
 
     def tokenize(self, inputs: Sequence[str], language: str | None = None) -> list[list[int]]:
         if self.proto is None:
@@ -68,22 +63,6 @@ class MarianTokenizer(MarianPieces, Tokenizer):
         return super().tokenize(inputs, language)
 
     __call__ = tokenize
-
-    def vocabulary_size(self) -> int:
-        """Return V, the four special tokens included."""
-        return len(self.vocabulary)
-
-    def get_vocabulary(self) -> list[str]:
-        """Return the pieces in the order of their ids."""
-        return list(self.vocabulary)
-
-    def id_to_token(self, id: int) -> str:
-        """Return the piece of an id."""
-        return self.vocabulary[id]
-
-    def token_to_id(self, token: str) -> int:
-        """Return the id of a piece."""
-        return self.ids.get(token, UNKNOWN)
 
     def save_assets(self, dir_path):
         (Path(dir_path) / MODEL_FILE).write_bytes(self.proto)

@@ -59,13 +59,8 @@ def tokenize_prefixes(
 ) -> list[list[int]] | None:
     """Return the token ids that translations begin with; `None` if there are no prefixes.
 
-    Args:
-        tokenizer: of the target language.
-        prefixes: a text for each sentence; `""` for none.
-        limit: int. Maximum number of tokens.
-
     Raises:
-        UserError: a prefix that is too long or has an unknown character.
+        UserError: a prefix of more than `limit` tokens, or with an unknown character.
     """
     if prefixes is None:
         return None
@@ -91,16 +86,11 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
     for number, text in enumerate(texts, 1):
         if not isinstance(text, str):
             raise UserError(f"a sentence must be a str, not {type(text).__name__}: {text!r:.40}")
-        check_encodable(text, number)
+        try:
+            text.encode()
+        except UnicodeEncodeError:  # JSON can contain "\ud800"
+            raise UserError(f"sentence {number} is not text: it has half of a surrogate pair") from None
     return texts
-
-
-def check_encodable(text: str, number: int):
-    """Raise `UserError` if sentence `number` cannot be encoded as UTF-8."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # JSON can contain "\ud800"
-        raise UserError(f"sentence {number} is not text: it has half of a surrogate pair") from None
 
 
 def pieces(tokenizer: "Tokenizer", tokens: list[int]) -> list[str]:
@@ -131,15 +121,13 @@ def as_hypotheses(found: list, n: int, tokenizer: "Tokenizer") -> list[list[Hypo
         rows.append([(list(tokens[i]), float(scores[i])) for i in real])
     ended = [[int(token) for token in row[: row.index(END)]] for sentence in rows for row, _ in sentence]
     texts = iter(tokenizer.detokenize(ended) if ended else ())
-    return [_distinct([Hypothesis(next(texts), score) for _, score in sentence])[:n] for sentence in rows]
-
-
-def _distinct(best: list[Hypothesis]) -> list[Hypothesis]:
-    """Return each text's first hypothesis: several sequences of subwords can give one text."""
-    found = {}
-    for hypothesis in best:
-        found.setdefault(hypothesis.text, hypothesis)
-    return list(found.values())
+    hypotheses = []
+    for sentence in rows:
+        best = {}  # of each text, because several sequences of subwords can give one text
+        for _, score in sentence:
+            best.setdefault(next(texts), score)
+        hypotheses.append([Hypothesis(text, score) for text, score in best.items()][:n])
+    return hypotheses
 
 
 class SplitTexts:
@@ -158,7 +146,7 @@ class SplitTexts:
 
     def __init__(self, texts: list[str], languages: Sequence[str | None], split: bool | None):
         whole = [[text] for text in texts]
-        if split is None and several_sentences(texts, languages):
+        if split is None and any(len(parts) > 1 for parts in map(split_sentences, texts, languages)):
             warnings.warn(
                 "a text has several sentences, and the model may skip some: split_sentences=True "
                 "(--split-sentences) translates each",
@@ -197,11 +185,6 @@ class SplitTexts:
             _joined(parts, list(itertools.islice(rows, len(parts))), language)
             for parts, language in zip(self._parts, languages, strict=True)
         ]
-
-
-def several_sentences(texts: list[str], languages: Sequence[str | None]) -> bool:
-    """Return whether one of the texts has several sentences."""
-    return any(len(parts) > 1 for parts in map(split_sentences, texts, languages))
 
 
 def _joined(parts: list[str], found: list[list[Hypothesis]], language: str | None) -> list[Hypothesis]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import keras
 import sentencepiece
-from keras_hub.tokenizers import SentencePieceTokenizer
+from keras_hub.tokenizers import SentencePieceTokenizer, Tokenizer
 
 from kzoo.errors import UserError
 from kzoo.text.sentences import one_line
@@ -69,6 +69,33 @@ class SubwordTokenizer(SentencePieceTokenizer):
     def normalize(self, text: str) -> str:
         """Return a sentence as it is split into subwords: here, unchanged."""
         return text
+
+
+class ListedTokens(Tokenizer):
+    """Base class of tokenizers whose vocabulary is a list, with each token's id in the dict `ids`."""
+
+    lowercases = False  # whether detokenized text is in lower case
+
+    def __init__(self, **kwargs):
+        super().__init__(dtype=kwargs.pop("dtype", "int32"), **kwargs)
+        self.vocabulary, self.ids = [], {}
+        self.built = True  # Keras quantizes models of built layers only
+
+    def vocabulary_size(self) -> int:
+        """Return V, the four special tokens included."""
+        return len(self.vocabulary)
+
+    def get_vocabulary(self) -> list[str]:
+        """Return the tokens in the order of their ids; `render_glyphs` takes this list."""
+        return list(self.vocabulary)
+
+    def id_to_token(self, id: int) -> str:
+        """Return the token of an id."""
+        return self.vocabulary[id]
+
+    def token_to_id(self, token: str) -> int:
+        """Return the id of a token."""
+        return self.ids.get(token, UNKNOWN)
 
 
 def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
