@@ -13,7 +13,10 @@ import numpy as np
 from kzoo.data.downloaded_corpora import TATOEBA_LANGUAGES, read_multi30k, read_tatoeba
 from kzoo.data.features import FeatureFile, open_features
 from kzoo.data.text_files import Text, check_aligned, read_lines
+from kzoo.data.wmt17 import LANGUAGES as WMT17_LANGUAGES
+from kzoo.data.wmt17 import read_wmt17
 from kzoo.errors import UserError, nearest
+from kzoo.scenes import LANGUAGES, scenes
 
 
 @dataclass(frozen=True)
@@ -190,67 +193,7 @@ def open_corpus(name: str) -> Corpus:
     """
     if name not in CORPORA:
         raise UserError(f"unknown corpus {name!r}: {nearest(name, list(CORPORA))}")
-    return CORPORA[name]()
-
-
-def _multi30k() -> Corpus:
-    splits = ("train", "val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr")
-    return Corpus(
-        name="multi30k",
-        languages=("en", "de", "fr", "cs"),
-        splits=splits,
-        licence="non-commercial research and education; derived from Flickr30k captions",
-        citation="Elliott et al. 2016 (en, de), Elliott et al. 2017 (fr, tests of 2017), "
-        "Barrault et al. 2018 (cs, test of 2018)",
-        read=_own_or("multi30k", read_multi30k),
-        absent=frozenset({("test_2017_flickr", "cs"), ("test_2017_mscoco", "cs")}),
-    )
-
-
-def _wmt17_zh_en() -> Corpus:
-    from kzoo.data.wmt17 import LANGUAGES, read_wmt17
-
-    return Corpus(
-        name="wmt17_zh_en",
-        languages=LANGUAGES,
-        splits=("train", "val", "test"),
-        licence="research; for other uses ask the owners of its parts (statmt.org/wmt17)",
-        citation="Bojar et al. 2017 (WMT 2017); selection of Broscheit et al. 2018",
-        read=_own_or("wmt17_zh_en", read_wmt17),
-    )
-
-
-def _tatoeba_zh_en() -> Corpus:
-    return Corpus(
-        name="tatoeba_zh_en",
-        languages=TATOEBA_LANGUAGES,
-        splits=("train", "val", "test"),
-        licence="CC BY 2.0 FR",
-        citation="Tatoeba (tatoeba.org), by way of ManyThings.org",
-        read=_own_or("tatoeba_zh_en", read_tatoeba),
-    )
-
-
-def _scenes() -> Corpus:
-    from kzoo.scenes import LANGUAGES, scenes
-
-    def pictures(split: str) -> np.ndarray:
-        from kzoo.scenes.picture import pictures
-
-        return pictures(split)
-
-    def read(split: str, language: str) -> Text:
-        return Text(f"scenes/{split}", [scene.sentence(language) for scene in scenes(split)])
-
-    return Corpus(
-        name="scenes",
-        languages=tuple(LANGUAGES),
-        splits=("train", "val", "test"),
-        licence="Apache 2.0, as kzoo",
-        citation="",
-        read=read,
-        read_images=pictures,
-    )
+    return CORPORA[name]
 
 
 def _own_or(name: str, read: Callable[[str, str], Text]) -> Callable[[str, str], Text]:
@@ -263,9 +206,54 @@ def _own_or(name: str, read: Callable[[str, str], Text]) -> Callable[[str, str],
     return read_own
 
 
-CORPORA: dict[str, Callable[[], Corpus]] = {
-    "multi30k": _multi30k,
-    "wmt17_zh_en": _wmt17_zh_en,
-    "tatoeba_zh_en": _tatoeba_zh_en,
-    "scenes": _scenes,
-}
+def _scenes(split: str, language: str) -> Text:
+    return Text(f"scenes/{split}", [scene.sentence(language) for scene in scenes(split)])
+
+
+def _scenes_pictures(split: str) -> np.ndarray:
+    from kzoo.scenes.picture import pictures
+
+    return pictures(split)
+
+
+_ALL = (
+    Corpus(
+        name="multi30k",
+        languages=("en", "de", "fr", "cs"),
+        splits=(
+            *("train", "val", "test_2016_flickr"),
+            *("test_2017_flickr", "test_2017_mscoco", "test_2018_flickr"),
+        ),
+        licence="non-commercial research and education; derived from Flickr30k captions",
+        citation="Elliott et al. 2016 (en, de), Elliott et al. 2017 (fr, tests of 2017), "
+        "Barrault et al. 2018 (cs, test of 2018)",
+        read=_own_or("multi30k", read_multi30k),
+        absent=frozenset({("test_2017_flickr", "cs"), ("test_2017_mscoco", "cs")}),
+    ),
+    Corpus(
+        name="wmt17_zh_en",
+        languages=WMT17_LANGUAGES,
+        splits=("train", "val", "test"),
+        licence="research; for other uses ask the owners of its parts (statmt.org/wmt17)",
+        citation="Bojar et al. 2017 (WMT 2017); selection of Broscheit et al. 2018",
+        read=_own_or("wmt17_zh_en", read_wmt17),
+    ),
+    Corpus(
+        name="tatoeba_zh_en",
+        languages=TATOEBA_LANGUAGES,
+        splits=("train", "val", "test"),
+        licence="CC BY 2.0 FR",
+        citation="Tatoeba (tatoeba.org), by way of ManyThings.org",
+        read=_own_or("tatoeba_zh_en", read_tatoeba),
+    ),
+    Corpus(
+        name="scenes",
+        languages=tuple(LANGUAGES),
+        splits=("train", "val", "test"),
+        licence="Apache 2.0, as kzoo",
+        citation="",
+        read=_scenes,
+        read_images=_scenes_pictures,
+    ),
+)
+CORPORA = {corpus.name: corpus for corpus in _ALL}
