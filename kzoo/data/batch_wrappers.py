@@ -5,11 +5,7 @@ import numpy as np
 
 
 class WrappedBatches(keras.utils.PyDataset):
-    """Base class of batch wrappers. It passes batches on; subclasses override `__getitem__`.
-
-    Args:
-        batches: `(inputs, labels, weights)` each, such as `Batches`.
-    """
+    """Base class of wrappers of batches such as `Batches`: it passes them on."""
 
     def __init__(self, batches: keras.utils.PyDataset):
         super().__init__(batches.workers, batches.use_multiprocessing, batches.max_queue_size)
@@ -62,15 +58,12 @@ class WorkerRows(WrappedBatches):
         batch = self.batches[index]
         rows = -(-len(batch[1]) // self.replicas) * self.replicas
         part = rows // self.replicas * self.share
-        return keras.tree.map_structure(
-            lambda array: _filled(array, rows)[self.worker * part :][:part], batch
-        )
 
+        def own(array: np.ndarray) -> np.ndarray:
+            empty = np.zeros((rows - len(array), *array.shape[1:]), array.dtype)
+            return np.concatenate([array, empty])[self.worker * part :][:part]
 
-def _filled(array: np.ndarray, rows: int) -> np.ndarray:
-    """Return an array with rows of zeros at its end, `rows` in all."""
-    empty = np.zeros((rows - len(array), *array.shape[1:]), array.dtype)
-    return np.concatenate([array, empty])
+        return keras.tree.map_structure(own, batch)
 
 
 class RestOfEpoch(keras.utils.PyDataset):

@@ -141,12 +141,7 @@ def _read_text(path: Path) -> Text:
 def stream_pairs(
     files: Sequence[Path], languages: Sequence[str], columns: Columns = ()
 ) -> Iterator[tuple[str, str]]:
-    """Yield the sentence pairs of aligned text, `(source, target)`.
-
-    Args:
-        files: two text files, one sentence per line, or one table.
-        languages: codes of the two languages.
-        columns: as in `open_files`.
+    """Yield the sentence pairs of two aligned text files or of one table, as `open_files` reads them.
 
     Raises:
         UserError: as for `stream_lines`; or a row without exactly two columns; or files with different
@@ -177,13 +172,7 @@ def table_rows(
 ) -> Iterator[list[str]]:
     """Yield the rows of a table: the sentence of each language.
 
-    TSV has no quotes: each tab separates columns. CSV has quotes.
-
-    Args:
-        path: the file.
-        lines: its lines.
-        languages: the codes.
-        columns: each language's column: numbers from 1, or names in the first line. Empty: all columns.
+    TSV has no quotes: each tab separates columns. CSV has quotes. `columns` are as in `open_files`.
 
     Raises:
         UserError: a row without these columns, a first line of titles, or invalid CSV.

@@ -121,11 +121,7 @@ def apportioned(count: int, shares: Sequence[float]) -> list[int]:
 
 
 def check_weights(weights: dict[tuple[str, str], float], pairs: list[tuple[str, str]]):
-    """Refuse weights that are not one positive number for each pair.
-
-    Raises:
-        UserError: the weights of some pairs are missing or wrong; the message names them.
-    """
+    """Raise `UserError` unless each pair has a positive weight, and nothing else has one."""
     unknown = [f"{source}-{target}" for source, target in weights if (source, target) not in pairs]
     if unknown:
         raise UserError(f"weights are given for pairs that are not trained: {', '.join(unknown)}")

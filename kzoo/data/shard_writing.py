@@ -33,21 +33,13 @@ WRITER = "group_size:1,uncompressed"
 
 @dataclass(frozen=True)
 class Encoding:
-    """How to tokenize and distribute pairs. It can be pickled, to be sent to other processes.
+    """How to tokenize and distribute pairs. It can be pickled, to be sent to other processes."""
 
-    Args:
-        source: function from a list of sentences to their token ids, each with the end symbol.
-        target: the same for the translations.
-        dtype: dtype of the token ids, such as `"<u2"`.
-        shards: int. Number of shards.
-        seed: int. Determines each pair's shard.
-    """
-
-    source: Callable[[list[str]], list[list[int]]]
+    source: Callable[[list[str]], list[list[int]]]  # returns token ids with the end symbol
     target: Callable[[list[str]], list[list[int]]]
-    dtype: str
-    shards: int
-    seed: int
+    dtype: str  # of the token ids, such as "<u2"
+    shards: int  # number of shards
+    seed: int  # determines each pair's shard
 
 
 class ShardFiles(msgspec.Struct):

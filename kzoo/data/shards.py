@@ -21,27 +21,16 @@ READER = "readahead_buffer_size:0,max_parallelism:0"  # for random access
 
 
 class Index(msgspec.Struct, omit_defaults=True):
-    """The contents of `index.json`.
+    """The contents of `index.json`."""
 
-    Args:
-        format: int. Version of the shards' format.
-        settings: the recipe's keys and values that the shards depend on.
-        text: the corpus, its files and its SHA-256.
-        pairs: int. Number of pairs.
-        vocabularies: the SHA-256 of each vocabulary file.
-        dtype: dtype of the token ids.
-        shards: an entry per shard.
-        unknown: for both languages, the characters that the vocabularies lack; empty if none.
-    """
-
-    format: int
-    settings: dict[str, Any]
-    text: dict[str, Any]
+    format: int  # its version
+    settings: dict[str, Any]  # the recipe's keys and values that the shards depend on
+    text: dict[str, Any]  # the corpus, its files and its SHA-256
     pairs: int
-    vocabularies: dict[str, str]
-    dtype: str
+    vocabularies: dict[str, str]  # the SHA-256 of each vocabulary file
+    dtype: str  # of the token ids
     shards: list[ShardFiles]
-    unknown: list[tuple[int, int, str]] = []
+    unknown: list[tuple[int, int, str]] = []  # as `Shards.unknown`
 
 
 def write_index(
@@ -167,11 +156,7 @@ class Shards:
 
 
 class OpenShard:
-    """A shard opened for reading, also from several threads.
-
-    Args:
-        path: its ArrayRecord file.
-        dtype: dtype of its token ids.
+    """A shard's ArrayRecord file opened for reading, also from several threads.
 
     Raises:
         UserError: the file is damaged; raised here or by `pairs`.

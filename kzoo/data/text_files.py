@@ -129,19 +129,13 @@ def unpacked_name(path: Path) -> str:
 def plain_lines(lines: Iterable[str], where: str, remedy: str) -> Iterator[str]:
     """Yield the lines of text in one language; after the last, refuse a table, in which every line has a tab.
 
-    Args:
-        lines: the text.
-        where: its name in the error.
-        remedy: what to do, for the error.
-
-    Raises:
-        UserError: it is a table.
+    The error names the text as `where`, and says `remedy`.
     """
-    count = tabs = 0
+    table = None  # whether all lines so far have a tab
     for line in lines:
-        count, tabs = count + 1, tabs + ("\t" in line)
+        table = "\t" in line and table is not False
         yield line
-    if 0 < count == tabs:
+    if table:
         raise UserError(f"{where}: every line has a tab, as in a table: {remedy}")
 
 

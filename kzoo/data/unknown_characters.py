@@ -11,17 +11,11 @@ SHOWN = 5  # characters
 
 @dataclass(frozen=True)
 class UnknownCharacters:
-    """The characters of sentences that the vocabulary lacks.
+    """The characters of sentences that the vocabulary lacks."""
 
-    Args:
-        sentences: int. Number of sentences.
-        lacking: int. Number of sentences with such characters.
-        characters: these characters, in order of occurrence.
-    """
-
-    sentences: int = 0
-    lacking: int = 0
-    characters: str = ""
+    sentences: int = 0  # number of sentences
+    lacking: int = 0  # number of sentences with such characters
+    characters: str = ""  # in order of occurrence
 
     def __add__(self, other: "UnknownCharacters") -> "UnknownCharacters":
         return UnknownCharacters(

@@ -70,12 +70,9 @@ def score_ambiguous_words(
 def score_scenes(
     translations: Mapping[str, Sequence[str]], source: str, target: str
 ) -> dict[str, AmbiguousScores]:
-    """Return the scores of each split of Scenes; none if no word is ambiguous between the languages.
+    """Return the scores of the translations of each split of Scenes.
 
-    Args:
-        translations: by the split's name, the translations of its sentences.
-        source: source language.
-        target: target language.
+    There are none if no word is ambiguous between the languages.
     """
     if not any(scene.ambiguous(source, target) for scene in scenes("test")):
         return {}

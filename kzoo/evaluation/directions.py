@@ -50,13 +50,9 @@ def write_directions(
     unseen: Iterable[tuple[str, str]] | None = None,
     **about,
 ):
-    """Write the scores of directions as JSON, completely or not at all.
+    """Write what `evaluate_directions` returned as JSON, with further entries such as `beam_size=5`.
 
-    Args:
-        scores: what `evaluate_directions` returned.
-        path: the file.
-        unseen: directions that were not trained on; `None`: unknown.
-        **about: further entries, such as `beam_size=5`.
+    `unseen` are the directions that were not trained on; `None`: unknown.
     """
     if unseen is not None:
         unseen = set(unseen)
@@ -76,10 +72,6 @@ def read_directions(
     path: str | os.PathLike, lowercased: bool = False
 ) -> tuple[dict[tuple[str, str], float], list[tuple[str, str]]]:
     """Return BLEU by direction, and the unseen directions, from a file that `write_directions` wrote.
-
-    Args:
-        path: the file.
-        lowercased: whether BLEU is that of lowercased text.
 
     Raises:
         UserError: it cannot be read or is not such a file.

@@ -185,13 +185,7 @@ def score_table(scores: list[SplitScores]) -> str:
 
 
 def write_scores(scores: list[SplitScores], path: str | os.PathLike, **about):
-    """Write the scores as JSON, completely or not at all.
-
-    Args:
-        scores: what `evaluate` returned.
-        path: the file.
-        **about: further entries, such as `beam_size=5`.
-    """
+    """Write the scores that `evaluate` returned as JSON, with further entries such as `beam_size=5`."""
     rows = [dataclasses.asdict(s) for s in scores]
     rows = [{name: value for name, value in row.items() if value is not None} for row in rows]  # METEOR
     write_json(path, {**about, "scores": rows})

@@ -64,16 +64,7 @@ def read_listing(folder: str | os.PathLike, source: str | None = None) -> dict[s
 
 
 def check_listed(folder: str | os.PathLike, listing: dict[str, str], names: Iterable[str]):
-    """Refuse files without a checksum.
-
-    Args:
-        folder: the preset.
-        listing: what `read_listing` returned.
-        names: the files to be read.
-
-    Raises:
-        UserError: one of them is not listed.
-    """
+    """Raise `UserError` for a file without a checksum in a preset's listing."""
     for name in names:
         if name not in listing:
             raise UserError(f"preset {folder}: {METADATA_FILE} lists no {name}; {_remedy(None)}")
@@ -111,12 +102,7 @@ def preset_files(folder: str | os.PathLike) -> dict[str, Path]:
 
 
 def check_name(name: str, where: str):
-    """Refuse a file name that is outside a preset's folder on any system.
-
-    Args:
-        name: such as `"assets/joint_tokenizer/vocabulary.spm"`.
-        where: source of the name, for the error.
-    """
+    """Refuse a file name, read from `where`, that is outside a preset's folder on any system."""
     parts = name.split("/")
     if {"", ".", ".."} & set(parts) or re.search(r'[\\:*?"<>|]', name) or not name.isprintable():
         raise UserError(f"{where} names the file {name!r:.80}, which is not inside the preset's folder")
