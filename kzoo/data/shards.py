@@ -3,7 +3,6 @@
 import hashlib
 import io
 import os
-from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -32,28 +31,9 @@ class Index(msgspec.Struct, omit_defaults=True):
     shards: list[ShardFiles]
     unknown: list[tuple[int, int, str]] = []  # as `Shards.unknown`
 
-
-def write_index(
-    folder: Path,
-    settings: dict,
-    text: dict,
-    vocabularies: list[str],
-    dtype: str,
-    rows: list[ShardFiles],
-    unknown: list[UnknownCharacters],
-):
-    """Write the `Index` of a folder of shards, given the names of the vocabulary files."""
-    index = Index(
-        FORMAT,
-        settings,
-        text,
-        sum(row.pairs for row in rows),
-        {name: sha256(folder / name) for name in vocabularies},
-        dtype,
-        rows,
-        [astuple(side) for side in unknown] if any(side.lacking for side in unknown) else [],
-    )
-    (folder / INDEX).write_bytes(msgspec.json.format(msgspec.json.encode(index), indent=1) + b"\n")
+    def write(self, folder: Path):
+        """Write the index into a folder of shards."""
+        (folder / INDEX).write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n")
 
 
 class Shards:

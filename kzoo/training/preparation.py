@@ -19,10 +19,10 @@ from kzoo.data.shard_writing import (
     subword_tokens,
     write_shards,
 )
-from kzoo.data.shards import INDEX, Shards, write_index
+from kzoo.data.shards import FORMAT, INDEX, Index, Shards
 from kzoo.engine import usable_cores
 from kzoo.errors import UserError
-from kzoo.files import check_replaceable, whole_folder
+from kzoo.files import check_replaceable, sha256, whole_folder
 from kzoo.text import CharacterTokenizer
 from kzoo.text.tokenizers import END
 from kzoo.training.corpus import recipe_corpus
@@ -77,7 +77,7 @@ def prepare(
         if recipe.source_characters:
             source = (pair[0] for pair in read())  # characters are learned from all pairs
         tokenizers = learned_tokenizers(recipe, unfinished, source, target)
-        vocabularies = sorted(path.name for path in unfinished.iterdir())
+        vocabularies = {path.name: sha256(path) for path in sorted(unfinished.iterdir())}
         shards = max(1, round(count / pairs_per_shard))
         encoding = make_encoding(tokenizers, shards, recipe.seed)
         digest, processes = hashlib.sha256(), processes or usable_cores()
@@ -88,7 +88,11 @@ def prepare(
             "files": [Path(file).name for file in recipe.train],
             "sha256": digest.hexdigest(),
         }
-        write_index(unfinished, settings, text, vocabularies, encoding.dtype, rows, unknown)
+        pairs = sum(row.pairs for row in rows)
+        lacking = any(side.lacking for side in unknown)
+        unknown = [dataclasses.astuple(side) for side in unknown] if lacking else []
+        index = Index(FORMAT, settings, text, pairs, vocabularies, encoding.dtype, rows, unknown)
+        index.write(unfinished)
     return Shards(folder)
 
 

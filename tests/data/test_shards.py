@@ -1,5 +1,6 @@
 """Shards: the same pairs as in memory, whatever writes them, and damage that is named."""
 
+import dataclasses
 import functools
 import itertools
 import json
@@ -15,7 +16,7 @@ from unpadded import unpadded
 
 from kzoo.data import Batches, ShardedBatches, Shards
 from kzoo.data.shard_writing import Encoding, character_tokens, write_shards
-from kzoo.data.shards import write_index
+from kzoo.data.shards import FORMAT, Index
 from kzoo.data.unknown_characters import UnknownCharacters
 from kzoo.errors import UserError
 from kzoo.files import whole_folder
@@ -43,7 +44,8 @@ def write(folder, text, shards=4, processes=1, seed=1, dtype="<u2"):
     folder.mkdir()
     encoding = Encoding(numbered, numbered, dtype, shards, seed)
     rows, unknown = write_shards(folder, iter(text), encoding, processes, silent, len(text))
-    write_index(folder, {"source": "en", "target": "de"}, {}, [], dtype, rows, unknown)
+    settings, unknown = {"source": "en", "target": "de"}, [dataclasses.astuple(side) for side in unknown]
+    Index(FORMAT, settings, {}, len(text), {}, dtype, rows, unknown).write(folder)
     return Shards(folder)
 
 
