@@ -28,9 +28,11 @@ def demo(
     from kzoo.data import open_corpus
     from kzoo.evaluation import evaluate, score_table
     from kzoo.presets import load
+    from kzoo.presets.shelf import locate
     from kzoo.training.recipe import read_recipe
     from kzoo.training.run import train
 
+    locate(SHELF_PRESET)  # if the shelf is missing, say so before a minute of training
     print("Training a small Transformer with PoPE positions on Scenes, English to German")
     with tempfile.TemporaryDirectory() as folder:
         translator = train(read_recipe("demo_scenes"), folder)

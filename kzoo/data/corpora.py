@@ -221,8 +221,12 @@ _ALL = (
         name="multi30k",
         languages=("en", "de", "fr", "cs"),
         splits=(
-            *("train", "val", "test_2016_flickr"),
-            *("test_2017_flickr", "test_2017_mscoco", "test_2018_flickr"),
+            "train",
+            "val",
+            "test_2016_flickr",
+            "test_2017_flickr",
+            "test_2017_mscoco",
+            "test_2018_flickr",
         ),
         licence="non-commercial research and education; derived from Flickr30k captions",
         citation="Elliott et al. 2016 (en, de), Elliott et al. 2017 (fr, tests of 2017), "
