@@ -142,7 +142,11 @@ class SearchSettings:
 
     @classmethod
     def from_entries(cls, entries: dict, where: str | os.PathLike) -> Self:
-        """Return the settings of the JSON object in file `where`; missing keys have their default.
+        """Return the settings of a JSON object, as `entries` returns it; missing keys have their default.
+
+        Args:
+            entries: a JSON object.
+            where: its file, named in errors.
 
         Raises:
             UserError: an unknown key or an invalid value.
