@@ -105,7 +105,7 @@ def pair_lengths(source: list[list[int]], target: list[list[int]], name: str = "
 
 
 def check_longest(lengths: np.ndarray, limit: int, pair: str):
-    """Raise `UserError` for the longest of the pairs (so called) if it is longer than the limit."""
+    """Raise `UserError` if a pair is longer than the limit; the error numbers it, and calls it `pair`."""
     if lengths.max() > limit:
         raise UserError(
             f"{pair} {lengths.argmax() + 1} has {lengths.max()} subwords with its end symbol, "

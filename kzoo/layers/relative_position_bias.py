@@ -96,6 +96,9 @@ def buckets(num_buckets: int, max_distance: int, two_sided: bool) -> np.ndarray:
     """Return the bucket of each relative position, key - query, from `-max_distance` to `max_distance`.
 
     Computed in float64: in float32, the first distance of a range could be rounded down.
+
+    Returns:
+        `(2 · max_distance + 1,)`, int32.
     """
     relative = np.arange(-max_distance, max_distance + 1)
     if two_sided:

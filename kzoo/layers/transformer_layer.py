@@ -18,6 +18,19 @@ class Residual(Layer):
 
         x = residual(x, f(residual.enter(x)))
 
+    Args:
+        norm: `"post"` or `"pre"`.
+        dropout: float. Rate on the sublayer's output.
+        **kwargs: other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: `(B, L, D)`. x.
+        outputs: `(B, L, D)`. The sublayer's output for `enter(x)`.
+        training: bool. Whether dropout is on.
+
+    Returns:
+        `(B, L, D)`.
+
     Raises:
         ValueError: an unknown `norm`.
     """
@@ -54,12 +67,21 @@ def check_norm(norm: str):
 
 @keras.saving.register_keras_serializable("kzoo")
 class FeedForward(Layer):
-    """Position-wise feed-forward network: f(x W₁ + b₁) W₂ + b₂ (Vaswani et al. 2017, Eq. 2).
+    """Position-wise feed-forward network: f(x W₁ + b₁) W₂ + b₂.
 
     Args:
         inner_dim: int. Width between the two maps.
         activation: name of f, as Keras knows it. Defaults to `"relu"`.
         **kwargs: other arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        inputs: `(B, L, D)`.
+
+    Returns:
+        `(B, L, D)`.
+
+    Reference:
+        Vaswani et al. 2017, "Attention Is All You Need", Eq. 2. https://arxiv.org/abs/1706.03762
     """
 
     def __init__(self, inner_dim: int, activation: str = "relu", **kwargs):
@@ -115,7 +137,11 @@ class TransformerLayer(Layer):
             layer.build(inputs_shape)
 
     def head_width(self, width: int) -> int:
-        """Return d, the width of each of the H heads, for inputs of width D."""
+        """Return d, the width of each of the H heads, for inputs of width D.
+
+        Raises:
+            ValueError: H does not divide D.
+        """
         if width % self.num_heads:
             raise ValueError(f"num_heads={self.num_heads} does not divide the width of the inputs, {width}")
         return width // self.num_heads
