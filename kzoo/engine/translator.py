@@ -99,6 +99,7 @@ class CTranslate2Translator(TwoLanguages):
         self,
         texts: Iterable[str],
         n: int | None = None,
+        *,
         truncate: bool = False,
         progress: Callable[[int], None] | None = None,
         split_sentences: bool | None = None,
