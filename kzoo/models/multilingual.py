@@ -33,8 +33,8 @@ class MultilingualTranslator(Translator):
     Example:
 
     >>> translator = kzoo.presets.load("attention_bridge_m2m_tiny_multi30k")
-    >>> translator.translate(["Ein Hund rennt."], source_language="de", target_language="fr")
-    ['Un chien court.']
+    >>> translator.translate(["Ein Hund rennt durch den Schnee."], source_language="de", target_language="fr")
+    ['Un chien court dans la neige.']
     """
 
     multilingual = True

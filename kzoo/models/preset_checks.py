@@ -27,7 +27,11 @@ DATA_TYPE = ("keras", "DTypePolicy", None)  # the only class of Keras itself in 
 
 
 def check_object(configuration: dict, path: Path):
-    """Refuse an object's configuration if its class is not allowed, or if `check_settings` refuses it."""
+    """Refuse an object's configuration, from a preset's JSON file. Nothing is built.
+
+    Raises:
+        UserError: it names no class, a class of another package, or a path.
+    """
     _check_class(*(configuration.get(key) for key in IDENTITY), path)
     check_settings(configuration, path)
 

@@ -70,7 +70,14 @@ def compile_translator(
     beta_2: float = 0.98,
     label_smoothing: float = 0.1,
 ):
-    """Compile with Adam on Noam's schedule and label smoothing: Vaswani et al. 2017, Sections 5.3 and 5.4."""
+    """Compile with Adam on Noam's schedule and label smoothing (Vaswani et al. 2017, Sections 5.3 and 5.4).
+
+    Args:
+        translator: the model; its width scales the rate.
+        warmup_steps: int. Steps until the rate's peak.
+        beta_2: float. Adam's β₂.
+        label_smoothing: float. At least 0 and less than 1.
+    """
     schedule = NoamSchedule(translator.backbone.width, warmup_steps)
     translator.compile(
         optimizer=Adam(schedule, beta_1=0.9, beta_2=beta_2, epsilon=1e-9),

@@ -9,6 +9,7 @@ let pending = null; // what stops the running request: no other is sent meanwhil
 let awaiting = null; // what stops the requests for an attention that is being prepared
 const LONGEST = 120_000; // milliseconds that an answer may take
 const AGAIN = 2000; // milliseconds until something that is being prepared is asked for again
+const MOST_TIMES = 90; // that an attention is asked for again
 
 // An element with properties, and texts or elements in it. Text is never read as HTML.
 function make(tag, properties = {}, ...content) {
@@ -104,7 +105,7 @@ async function translate() {
     showUnusual(low === null ? [] : sentences.filter(({ score }) => score < low), low);
     showCharacters(characters || [], languages.source);
     $("result").dataset.source = asked.text;
-    const draw = (attention) => showAttention(attention.map((drawn) => figure(drawn, shown, languages)));
+    const draw = (found) => showAttention(found.map((drawn) => figure(drawn, shown, languages)));
     draw(attention);
     if (attention.some(({ preparing }) => preparing)) awaitAttention(asked, draw);
     $("result").scrollIntoView({ block: "nearest" });
@@ -117,10 +118,10 @@ async function translate() {
   }
 }
 
-// Asks again until the attention is prepared, and draws it; the translation stays as it is.
+// Asks again until the attention is prepared, for three minutes, and draws it; the translation stays as it is.
 async function awaitAttention(asked, draw) {
   const stop = awaiting = new AbortController();
-  while (true) {
+  for (let times = 0; times < MOST_TIMES; times++) {
     await new Promise((done) => setTimeout(done, AGAIN));
     if (stop.signal.aborted) return;
     const answer = await ask("page/translate", asked, stop.signal).catch(() => null); // stopped, or failed once
