@@ -49,8 +49,8 @@ class CTranslate2Translator(TwoLanguages):
         search: how translations are searched for where a call does not say.
 
     Raises:
-        UserError: CTranslate2 cannot hold the model (`kzoo.engine.conversion.why_not`), or cannot compute in
-            that type on this processor.
+        UserError: CTranslate2 is not installed, cannot hold the model (`kzoo.engine.conversion.why_not`), or
+            cannot compute in that type on this processor.
 
     Example:
 
@@ -69,7 +69,12 @@ class CTranslate2Translator(TwoLanguages):
         threads: int | None = None,
         model: Path | None = None,
     ):
-        import ctranslate2
+        try:
+            import ctranslate2
+        except ImportError as error:
+            raise UserError(
+                f"CTranslate2 cannot be imported ({error}): install ctranslate2, or use engine keras"
+            ) from None
 
         settings, model = read_object(folder / "translator.json"), model or converted(folder)
         self.folder, self.threads = folder, threads or usable_cores()

@@ -221,3 +221,9 @@ def test_the_command_imports_no_deep_learning():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "Ein Hund rennt.\n", done.stderr
+
+
+def test_a_missing_ctranslate2_is_named_with_what_to_do(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    message = message_of(CTranslate2Translator, locate(PRESET))
+    assert "ctranslate2" in message and "engine keras" in message
