@@ -131,11 +131,11 @@ def plain_lines(lines: Iterable[str], where: str, remedy: str) -> Iterator[str]:
 
     The error names the text as `where`, and says `remedy`.
     """
-    table = None  # whether all lines so far have a tab
+    count = tabs = 0
     for line in lines:
-        table = "\t" in line and table is not False
+        count, tabs = count + 1, tabs + ("\t" in line)
         yield line
-    if table:
+    if 0 < count == tabs:
         raise UserError(f"{where}: every line has a tab, as in a table: {remedy}")
 
 

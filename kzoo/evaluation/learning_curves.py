@@ -41,6 +41,9 @@ def read_labels(histories: Sequence[str]) -> dict[str, Path]:
 def read_history(path: str | Path) -> dict[str, list[float]]:
     """Return the columns epoch, val_bleu and loss of a run's `history.csv`.
 
+    Args:
+        path: CSV file with a header line; other columns are ignored.
+
     Raises:
         UserError: the file cannot be read, lacks a column or has no epoch, or a value is not a number.
     """
@@ -117,9 +120,13 @@ def loss_name(history: Path) -> str:
     recipe = history.with_name("recipe.json")
     settings = read_object(recipe) if recipe.is_file() else {}
     unit = "nats per sentence" if settings.get("languages") else "nats per token" if settings else "nats"
-    terms = {
-        "smoothing ": settings.get("label_smoothing"),
-        "penalty × ": (settings.get("model") or {}).get("penalty_weight"),
-        "consistency × ": settings.get("consistency"),
-    }
-    return ", ".join([unit, *(f"{term}{weight:g}" for term, weight in terms.items() if weight)])
+    parts = [unit]
+    if smoothing := settings.get("label_smoothing"):
+        parts.append(f"smoothing {smoothing:g}")
+    for name, weight in (
+        ("penalty", (settings.get("model") or {}).get("penalty_weight")),
+        ("consistency", settings.get("consistency")),
+    ):
+        if weight:
+            parts.append(f"{name} × {weight:g}")
+    return ", ".join(parts)

@@ -228,9 +228,11 @@ def _tiled(glyphs: np.ndarray, columns: int) -> np.ndarray:
     columns = min(columns, len(glyphs))
     height, width = (size + GAP for size in glyphs.shape[1:])
     rows = -(-len(glyphs) // columns)
-    cells = np.pad(glyphs, ((0, rows * columns - len(glyphs)), (GAP, 0), (GAP, 0)))
-    image = cells.reshape(rows, columns, height, width).swapaxes(1, 2).reshape(rows * height, columns * width)
-    return np.pad(image, ((0, GAP), (0, GAP)))
+    image = np.zeros((rows * height + GAP, columns * width + GAP), "uint8")
+    for i, glyph in enumerate(glyphs):
+        y, x = GAP + i // columns * height, GAP + i % columns * width
+        image[y : y + height - GAP, x : x + width - GAP] = glyph
+    return image
 
 
 def _show(figure: Figure, image: np.ndarray):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kzoo.data.text_files import read_bytes, read_lines
-from kzoo.errors import UserError
+from kzoo.errors import UserError, nearest
 from kzoo.text.segment_tags import Segment, segments_to_tags
 from training.paper_tables import data_folder
 
@@ -137,8 +137,8 @@ def read_ctb5(folder: str | Path, split: str) -> Sentences:
         split: "train", "dev" or "test": about 18,100, 350 and 348 sentences.
 
     Raises:
-        UserError: a missing folder or missing files; or a file has another encoding, no sentence, or a token
-            that is not `word_TAG`.
+        UserError: no such split; a missing folder or missing files; or a file has another encoding, no
+            sentence, or a token that is not `word_TAG`.
 
     Example:
 
@@ -148,6 +148,8 @@ def read_ctb5(folder: str | Path, split: str) -> Sentences:
     Reference:
         https://catalog.ldc.upenn.edu/LDC2005T01; the split: Jiang, Huang, Liu and Lü, ACL 2008
     """
+    if split not in SPLITS:
+        raise UserError(f"Chinese Treebank 5.0 has no split {split!r}: {nearest(split, list(SPLITS))}")
     tagged = Path(folder).expanduser() / "data" / "postagged"
     if not tagged.is_dir():
         raise UserError(f"{tagged}: no such folder; give the folder of Chinese Treebank 5.0")

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from kzoo.data.text_files import read_lines
-from kzoo.errors import UserError
+from kzoo.errors import UserError, nearest
 from training.paper_tables import data_folder
 
 # The data sets' files in the folder KZOO_DATA/wordsim, in traditional characters (Su and Lee 2017).
@@ -64,8 +64,10 @@ def open_word_pairs(name: str) -> list[WordPair]:
         name: a key of `WORD_PAIRS`.
 
     Raises:
-        UserError: as for `data_folder` or `read_word_pairs`.
+        UserError: no such set, or as for `data_folder` or `read_word_pairs`.
     """
+    if name not in WORD_PAIRS:
+        raise UserError(f"there are no word pairs {name!r}: {nearest(name, list(WORD_PAIRS))}")
     return read_word_pairs(data_folder("wordsim") / WORD_PAIRS[name])
 
 
