@@ -245,7 +245,11 @@ def mix_fused(q, keys, values, mask, causal: bool):
     q = ops.transpose(ops.cast(q, values.dtype), (0, 2, 1, 3))
     keys = ops.transpose(ops.cast(keys, values.dtype), (0, 3, 1, 2))
     values = ops.transpose(values, (0, 2, 1, 3))
-    return ops.dot_product_attention(q, keys, values, mask=mask, scale=1.0, is_causal=causal)
+    # JAX's kernel trains with even lengths only; with others, Keras would log a traceback for each attention.
+    odd = keras.backend.backend() == "jax" and (q.shape[1] % 2 or keys.shape[1] % 2)
+    return ops.dot_product_attention(
+        q, keys, values, mask=mask, scale=1.0, is_causal=causal, flash_attention=False if odd else None
+    )
 
 
 @functools.cache

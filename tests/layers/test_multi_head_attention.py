@@ -278,6 +278,14 @@ def fused(monkeypatch):
     return calls
 
 
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="another backend's kernel")
+@pytest.mark.parametrize(("length", "flash"), [(5, False), (6, None)])
+def test_an_odd_length_does_not_try_jax_s_kernel(length, flash, fused, random):
+    """The kernel refuses odd lengths in training."""
+    MultiHeadAttention(2, 4)(random.normal(size=(2, length, 8)).astype("float32"))
+    assert [call["flash_attention"] for call in fused] == [flash]
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
