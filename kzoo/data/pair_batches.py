@@ -38,8 +38,8 @@ class PairBatches(BatchesByEpoch):
         As for `Batches`, with the further inputs `"source_language"` and `"target_language"`, `(B,)` each.
 
     Raises:
-        UserError: the sides of a pair are empty or of different lengths; the weights are not those of the
-            pairs; or a sentence is too long.
+        UserError: a pair's language has no text or no number; the sides of a pair are empty or of different
+            lengths; the weights are not those of the pairs; or a sentence is too long.
     """
 
     def __init__(
@@ -57,6 +57,10 @@ class PairBatches(BatchesByEpoch):
         **kwargs,
     ):
         super().__init__(**kwargs)
+        for pair in pairs:
+            for code in pair:
+                if code not in languages or (pair not in words and code not in words):
+                    raise UserError(f"pair {'-'.join(pair)}: {code!r} is not in both words and languages")
         sides = {pair: words[pair] if pair in words else (words[pair[0]], words[pair[1]]) for pair in pairs}
         if weights is not None:
             check_weights(weights, pairs)

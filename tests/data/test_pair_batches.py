@@ -183,6 +183,13 @@ def test_bad_input_is_named(texts, settings, name):
     assert name in message_of(PairBatches, texts, PAIRS, LANGUAGES, **settings)
 
 
+@pytest.mark.parametrize(
+    ("languages", "pair"), [(["en", "de"], ("en", "fr")), ([*LANGUAGES, "cs"], ("en", "cs"))]
+)
+def test_a_language_without_a_number_or_text_is_named(languages, pair):
+    assert f"{'-'.join(pair)}: {pair[1]!r}" in message_of(PairBatches, WORDS, [pair], languages)
+
+
 def test_too_long_a_sentence_is_named_by_its_number_in_its_pair():
     words = {("a", "b"): [[[4]] * 5] * 2, ("b", "a"): [[[4]] * 7 + [[4] * 9]] * 2}
     message = message_of(PairBatches, words, list(words), ["a", "b"], tokens=30, max_length=8)
