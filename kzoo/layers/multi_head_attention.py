@@ -30,8 +30,8 @@ class MultiHeadAttention(Layer):
     N is steps × beams, and the mask hides all but a hypothesis's ancestors.
 
     On a GPU this is `keras.ops.dot_product_attention`, which stores no scores where the backend has a kernel
-    for it. It cannot return weights or drop them, its kernels do not take every bias, and a cache would have
-    to be transposed: these are computed as on a CPU.
+    for it (JAX has none for odd lengths). It cannot return weights or drop them, its kernels do not take
+    every bias, and a cache would have to be transposed: these are computed as on a CPU.
 
     Args:
         num_heads: int. H.
@@ -245,7 +245,7 @@ def mix_fused(q, keys, values, mask, causal: bool):
     q = ops.transpose(ops.cast(q, values.dtype), (0, 2, 1, 3))
     keys = ops.transpose(ops.cast(keys, values.dtype), (0, 3, 1, 2))
     values = ops.transpose(values, (0, 2, 1, 3))
-    # JAX's kernel trains with even lengths only; with others, Keras would log a traceback for each attention.
+    # JAX's kernel cannot train with odd lengths: do not try it, or Keras logs a traceback for each attention.
     odd = keras.backend.backend() == "jax" and (q.shape[1] % 2 or keys.shape[1] % 2)
     return ops.dot_product_attention(
         q, keys, values, mask=mask, scale=1.0, is_causal=causal, flash_attention=False if odd else None
