@@ -168,6 +168,21 @@ def test_batches_run_in_as_many_threads_as_asked_for():
     assert len(model.threads) == 2
 
 
+def test_several_threads_share_the_waiting_rows():
+    """A thread leaves rows for the next one: of eight rows, three, three and two."""
+
+    async def conversation(batcher, model):
+        model.free.clear()
+        results = asyncio.create_task(batcher.submit(keyed(*range(8))))
+        await asyncio.sleep(0.05)  # both threads have begun
+        model.free.set()
+        return await results, model
+
+    results, model = batched(conversation, sizes=range(1, 17), max_wait=0, threads=2)
+    assert results == [0, 2, 4, 6, 8, 10, 12, 14]
+    assert sorted(rows for _, rows in model.batches) == [[0, 1, 2], [3, 4, 5], [6, 7]]
+
+
 def test_a_bad_row_fails_its_own_request_alone():
     async def conversation(batcher, model):
         requests = [batcher.submit(keyed(1)), batcher.submit(keyed("bad", 5)), batcher.submit(keyed(3))]
