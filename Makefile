@@ -25,7 +25,7 @@ test: setup lint
 	$(MAKE) --no-print-directory --output-sync --jobs=3 test-jax test-tensorflow test-served test-once \
 	    test-jax-training
 
-# Two processes, here and for JAX (test-jax-training): TensorFlow keeps every traced function, so memory grows from file to file;
+# Two processes, here and for JAX: TensorFlow keeps every traced function, so memory grows from file to file;
 # XLA's compiler ends one that has compiled all of it (a segmentation fault).
 test-tensorflow: setup
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q tests/models tests/decoding \
