@@ -16,9 +16,6 @@ import keras
 import numpy as np
 from keras_hub.tokenizers import Tokenizer
 
-import kzoo.layers
-import kzoo.models
-import kzoo.text
 from kzoo.errors import UserError
 
 IDENTITY = ("module", "class_name", "registered_name")  # how Keras finds a class
@@ -69,17 +66,8 @@ def _check_class(module, class_name, registered_name, path: Path):
             f"{path} names the class {named:.80} ({registered_name!r:.80}): a preset may only name "
             f"classes of {' and '.join(PACKAGES)}; it was not loaded"
         )
-    if keras.saving.get_registered_object(named) is None:
-        _import_all()
-    if keras.saving.get_registered_object(named) is None:
+    if keras.saving.get_registered_object(named) is None:  # `kzoo.models` has registered all classes
         raise UserError(f"{path} names the class {named!r:.80}, which this kzoo does not know: update kzoo")
-
-
-def _import_all():
-    """Import all classes of the packages, which otherwise import them on first use."""
-    for package in (kzoo.layers, kzoo.models, kzoo.text):
-        for name in package.__all__:
-            getattr(package, name)
 
 
 def check_weights(preset: str | os.PathLike, configuration: dict, files: list[Path]):
@@ -99,7 +87,8 @@ def check_weights(preset: str | os.PathLike, configuration: dict, files: list[Pa
             )
     for file in files:
         for weight in _weights(file):
-            if weight.external or weight.is_virtual or not _is_finite(weight):
+            stored_here = not (weight.external or weight.is_virtual)
+            if not (stored_here and weight.dtype.kind in "fiub" and np.isfinite(weight[()]).all()):
                 raise UserError(
                     f"preset {preset}: {weight.name} in {file.name} is not an array of finite numbers"
                 )
@@ -111,10 +100,6 @@ def _weights(file: Path) -> Iterator[h5py.Dataset]:
         names = []
         opened.visit(names.append)
         yield from (opened[name] for name in names if isinstance(opened[name], h5py.Dataset))
-
-
-def _is_finite(weight: h5py.Dataset) -> bool:
-    return weight.dtype.kind in "fiub" and bool(np.isfinite(weight[()]).all())
 
 
 def _shapes(configuration: dict) -> Counter:
