@@ -1,4 +1,4 @@
-"""What the backbones share: how they are saved, source embeddings, and checks of their arguments."""
+"""What the backbones share: how they are saved, glyph embeddings, and checks of their arguments."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from kzoo.errors import UserError, nearest
 from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
 from kzoo.layers.glyph_architectures import FORMAT, read_options
 
-SOURCE_EMBEDDINGS = ("lookup", "glyph")
+SOURCE_EMBEDDINGS = ("lookup", "glyph")  # a table of vectors; vectors computed from the characters' bitmaps
 # Larger than any model: building it would take forever or fill the memory.
 MOST_LAYERS, LARGEST_SIZE = 1000, 10**7
 
@@ -61,15 +61,12 @@ def token_inputs(*sides: str) -> dict:
     return {side: keras.Input((None,), dtype="int32", name=side) for side in sides}
 
 
-def source_embedding(
-    kind: str, size: int, width: int, glyph_options: dict, dtype, lookup: Callable
-) -> keras.layers.Layer:
-    """Return a layer that gives each of `size` source tokens a vector of `width` numbers.
+def glyph_embedding(kind: str, size: int, width: int, glyph_options: dict, dtype) -> GlyphEmbedding | None:
+    """Return the source embedding of `size` characters, in `width` numbers each; `None` for a `"lookup"`.
 
     Args:
-        kind: `"lookup"`, or `"glyph"`: vectors computed from the characters' bitmaps.
+        kind: one of `SOURCE_EMBEDDINGS`.
         glyph_options: arguments of `GlyphCharEncoder`.
-        lookup: function from a size and a name to a layer with a table of vectors.
 
     Raises:
         ValueError: an unknown kind, or options that it does not take.
@@ -79,7 +76,7 @@ def source_embedding(
     if kind == "lookup":
         if glyph_options:
             raise ValueError(f"source_embedding={kind!r} takes no glyph_options, not {glyph_options!r}")
-        return lookup(size, "source_embedding")
+        return None
     if glyph_options.get("num_features") is not None:
         check_sizes("num_features", glyph_options["num_features"])
     encoder = GlyphCharEncoder(width, **glyph_options, dtype=dtype, name="glyph_encoder")

@@ -6,8 +6,7 @@ import keras
 from keras import ops
 
 from kzoo.layers import Dropout, RecurrentDecoder, RecurrentEncoder
-from kzoo.models import backbones
-from kzoo.models.backbones import TranslationBackbone, check_sizes, token_inputs, unit_normal
+from kzoo.models.backbones import TranslationBackbone, check_sizes, glyph_embedding, token_inputs, unit_normal
 from kzoo.models.losses import WholeBatchLoss
 
 
@@ -82,9 +81,9 @@ class RecurrentBackbone(TranslationBackbone):
         def lookup(size, name):
             return keras.layers.Embedding(size, embedding_dim, unit_normal(), dtype=dtype, name=name)
 
-        self.source_embedding = backbones.source_embedding(
-            source_embedding, source_vocabulary_size, embedding_dim, glyph_options, dtype, lookup
-        )
+        self.source_embedding = glyph_embedding(
+            source_embedding, source_vocabulary_size, embedding_dim, glyph_options, dtype
+        ) or lookup(source_vocabulary_size, "source_embedding")
         self.target_embedding = lookup(target_vocabulary_size, "target_embedding")
         self.target_dropout = Dropout(dropout, dtype=dtype, name="target_dropout")
         self.output_dropout = Dropout(dropout, dtype=dtype, name="output_dropout")

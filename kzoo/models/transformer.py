@@ -17,8 +17,7 @@ from kzoo.layers import (
     TransformerEncoderLayer,
 )
 from kzoo.layers.output_bias import OutputBias
-from kzoo.models import backbones
-from kzoo.models.backbones import TranslationBackbone, token_inputs
+from kzoo.models.backbones import TranslationBackbone, glyph_embedding, token_inputs
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -141,19 +140,13 @@ class TransformerBackbone(TranslationBackbone):
         # Looked-up vectors are scaled by √D (Section 3.4); those computed from glyphs already have that size.
         self._source_scale = width**0.5 if source_embedding == "lookup" else 1.0
         joint = target_vocabulary_size is None
-        self.target_embedding = (
-            embedding(source_vocabulary_size, "embedding")
-            if joint
-            else embedding(target_vocabulary_size, "target_embedding")
+        self.target_embedding = embedding(
+            source_vocabulary_size if joint else target_vocabulary_size,
+            "embedding" if joint else "target_embedding",
         )
-        self.source_embedding = backbones.source_embedding(
-            source_embedding,
-            source_vocabulary_size,
-            width,
-            glyph_options,
-            dtype,
-            lambda *given: self.target_embedding if joint else embedding(*given),
-        )
+        glyphs = glyph_embedding(source_embedding, source_vocabulary_size, width, glyph_options, dtype)
+        shared = self.target_embedding if joint else None
+        self.source_embedding = glyphs or shared or embedding(source_vocabulary_size, "source_embedding")
         # Always float32: bfloat16 cannot tell position 256 from 257.
         self.source_positions = positions(ADDED_POSITIONS, "source_positions", "float32")
         self.target_positions = positions(ADDED_POSITIONS, "target_positions", "float32")
