@@ -1,6 +1,7 @@
 """One layer of the Transformer's decoder."""
 
 import keras
+from keras import ops
 
 from kzoo.layers.transformer_layer import TransformerLayer
 
@@ -118,7 +119,8 @@ class TransformerDecoderLayer(TransformerLayer):
 
     def source_cache(self, source) -> tuple:
         """Return the source's keys `(B, H, d, S)` and values `(B, H, S, d)`, computed once per sentence."""
-        return tuple(self.cross_attention.keys_and_values(source))
+        cache = self.cross_attention.keys_and_values(source)
+        return tuple(ops.cast(part, self.compute_dtype) for part in cache)  # weights are float32 here
 
     def _read_source(
         self, x, source_mask, return_attention_scores: bool = False, training: bool | None = None, **source

@@ -150,10 +150,8 @@ class TransformerBackbone(TranslationBackbone):
         # Always float32: bfloat16 cannot tell position 256 from 257.
         self.source_positions = positions(ADDED_POSITIONS, "source_positions", "float32")
         self.target_positions = positions(ADDED_POSITIONS, "target_positions", "float32")
-        self.source_bias, self.target_bias = (
-            positions(SCORE_POSITIONS, name, num_heads=num_heads, two_sided=two_sided)
-            for name, two_sided in (("source_bias", True), ("target_bias", False))
-        )
+        self.source_bias = positions(SCORE_POSITIONS, "source_bias", num_heads=num_heads, two_sided=True)
+        self.target_bias = positions(SCORE_POSITIONS, "target_bias", num_heads=num_heads, two_sided=False)
         self.source_dropout = Dropout(dropout, dtype=dtype, name="source_dropout")
         self.target_dropout = Dropout(dropout, dtype=dtype, name="target_dropout")
         self.encoder_layers = layers(TransformerEncoderLayer, "encoder_layer")
@@ -169,13 +167,8 @@ class TransformerBackbone(TranslationBackbone):
         inputs = token_inputs("source", "target")
         if image_shape is not None:
             inputs["image"] = keras.Input(tuple(image_shape), name="image")
-        super().__init__(
-            inputs=inputs,
-            outputs=self._logits(self._decode(inputs)),
-            dtype=dtype,
-            name=name,
-            trainable=trainable,
-        )
+        logits = self._logits(self._decode(inputs))
+        super().__init__(inputs=inputs, outputs=logits, dtype=dtype, name=name, trainable=trainable)
 
     def _embed_target(self, tokens, positions=None):
         x = self.target_embedding(tokens) * self.width**0.5  # (B, T, D)
@@ -238,12 +231,7 @@ class TransformerBackbone(TranslationBackbone):
         A model with an `image_shape` takes `inputs["image"]` too.
         """
         encoded, mask = self._encode(inputs)
-        dtype = self.decoder_layers[0].compute_dtype
-        caches = [layer.source_cache(encoded) for layer in self.decoder_layers]
-        return {
-            "mask": mask,
-            "layers": [tuple(ops.cast(part, dtype) for part in cache) for cache in caches],
-        }
+        return {"mask": mask, "layers": [layer.source_cache(encoded) for layer in self.decoder_layers]}
 
     def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
         """Return the state before the first token.
@@ -261,9 +249,7 @@ class TransformerBackbone(TranslationBackbone):
         ]
         return {"reorder": {"ancestry": ancestry}, "keep": {"cache": cache}}
 
-    def decode_step(
-        self, tokens: keras.KerasTensor, step: keras.KerasTensor, memory: dict, state: dict
-    ) -> tuple[keras.KerasTensor, dict]:
+    def decode_step(self, tokens, step, memory: dict, state: dict):
         """Return the logits `(B, K, V)` after `tokens` `(B, K)` at position `step`, and the state."""
         beam_size = tokens.shape[1]
         positions = ops.broadcast_to(step, (beam_size,))
