@@ -44,7 +44,6 @@ class ByLanguage(Layer):
     def __init__(self, layers: Sequence[keras.layers.Layer], **kwargs):
         super().__init__(**kwargs)
         self.layers = list(layers)
-        self.supports_masking = True
 
     def build(self, language_shape, inputs_shape):
         for layer in self.layers:

@@ -44,7 +44,6 @@ class ConvolutionalEncoder(Layer):
         self.width = width
         self.num_layers = num_layers
         self.kernel_size = kernel_size
-        self.supports_masking = True
 
     def build(self, inputs_shape):
         dtype = self.dtype_policy

@@ -48,7 +48,6 @@ class Dropout(Layer):
             raise ValueError(f"rate must be at least 0 and less than 1, not {rate}")
         self.rate = rate
         self.seed = seed
-        self.supports_masking = True
         if rate > 0:
             self.seed_generator = keras.random.SeedGenerator(seed)
         self.built = True  # whatever the inputs' shape: Keras quantizes models of built layers only

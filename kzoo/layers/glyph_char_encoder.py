@@ -69,7 +69,6 @@ class GlyphCharEncoder(Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        self.supports_masking = True
         if architecture not in ARCHITECTURES:
             raise ValueError(f"architecture must be one of {tuple(ARCHITECTURES)}, not {architecture!r}")
         chosen = ARCHITECTURES[architecture]

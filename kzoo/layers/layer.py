@@ -11,12 +11,16 @@ MORE_OUTPUTS = ("return_attention_scores", "cache_index")
 class Layer(keras.layers.Layer):
     """A layer whose configuration is its constructor's arguments, and whose own layers are frozen with it.
 
-    Each argument of the constructor is kept as the attribute of its name. The outputs have the shape of the
-    first input, unless a layer says otherwise.
+    Each argument of the constructor is kept as the attribute of its name. The outputs have the shape and the
+    mask of the first input, unless a layer says otherwise.
 
     In Keras, `trainable = False` freezes only the sublayers that exist at that moment. Here it also freezes
     those that `build` creates later, so a frozen layer stays frozen when it is loaded.
     """
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True  # pass the mask on
 
     def _post_build(self):  # Keras's hook after `build`
         super()._post_build()

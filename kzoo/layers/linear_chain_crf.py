@@ -47,7 +47,6 @@ class LinearChainCRF(Layer):
         if num_tags < 1:
             raise ValueError(f"num_tags must be at least 1, not {num_tags}")
         self.num_tags = num_tags
-        self.supports_masking = True
         # Not in `build`: the likelihood may be needed before the first call.
         K = num_tags
         single = {"dtype": "float32", "autocast": False}

@@ -95,7 +95,6 @@ class MultiHeadAttention(Layer):
         self.key_dim = key_dim
         self.dropout = dropout
         self.rotary = rotary
-        self.supports_masking = True
         self._dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, query_shape, value_shape=None):

@@ -16,10 +16,6 @@ class OutputBias(Layer):
         `(…, V)`.
     """
 
-    def __init__(self, **kwargs):
-        super().__init__(**kwargs)
-        self.supports_masking = True
-
     def build(self, inputs_shape):
         self.bias = self.add_weight((inputs_shape[-1],), name="bias", initializer="zeros")
 

@@ -65,7 +65,6 @@ class PoPEEmbedding(Layer):
         self.max_length = max_length
         self.first_order = first_order
         self.normalize = normalize
-        self.supports_masking = True
 
     def build(self, inputs_shape):
         table = pope_table(self.max_length, inputs_shape[-1], self.first_order, self.normalize)

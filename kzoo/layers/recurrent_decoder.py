@@ -53,7 +53,6 @@ class RecurrentDecoder(Layer):
         super().__init__(**kwargs)
         self.units = tuple(units)
         self.dropout = dropout
-        self.supports_masking = True
 
     def build(self, inputs_shape, memory_shape, initial_shape=None):
         width, dtype = self.units[-1], self.dtype_policy

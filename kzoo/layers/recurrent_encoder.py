@@ -62,7 +62,6 @@ class RecurrentEncoder(Layer):
         self.unidirectional = tuple(unidirectional)
         self.cell = cell
         self.dropout = dropout
-        self.supports_masking = True
 
     def build(self, inputs_shape):
         def network(units, name):

@@ -88,6 +88,9 @@ class RelativePositionBias(Layer):
         bucket = ops.take(ops.convert_to_tensor(self._buckets), relative + self.max_distance)  # (L, N)
         return ops.transpose(ops.take(self.bias, bucket, axis=0), (2, 0, 1))
 
+    def compute_mask(self, inputs, mask=None):
+        return None  # the scores are of pairs of tokens
+
     def compute_output_shape(self, inputs_shape):
         return (self.num_heads, inputs_shape[-2], inputs_shape[-2])
 

@@ -47,7 +47,6 @@ class TransformerEncoder(Layer):
         self.num_layers = num_layers
         self.num_heads = num_heads
         self.max_length = max_length
-        self.supports_masking = True
 
     def build(self, inputs_shape):
         dtype, shape = self.dtype_policy, (*inputs_shape[:-1], self.width)

@@ -41,7 +41,6 @@ class Residual(Layer):
         self.norm = norm
         self.dropout = dropout
         self._pre = norm == "pre"
-        self.supports_masking = True
         self._dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.layer_norm = keras.layers.LayerNormalization(
             epsilon=1e-5, dtype=self.dtype_policy, name="layer_norm"
@@ -88,7 +87,6 @@ class FeedForward(Layer):
         super().__init__(**kwargs)
         self.inner_dim = inner_dim
         self.activation = activation
-        self.supports_masking = True
 
     def build(self, inputs_shape):
         self.inner = keras.layers.Dense(
@@ -125,7 +123,6 @@ class TransformerLayer(Layer):
         self.norm = norm
         self.rotary = rotary
         self.activation = activation
-        self.supports_masking = True
 
     def build(self, inputs_shape, *attentions: Layer):
         """Create the feed-forward network; build the given sublayers, then the network."""
