@@ -4,7 +4,6 @@ import os
 import re
 from pathlib import Path
 
-import keras
 import numpy as np
 
 from kzoo.decoding import SearchSettings
@@ -200,9 +199,3 @@ def _assign(backbone: TransformerBackbone, tensors: dict, orders: list, config: 
         attention(layer.self_attention, layer.self_attention_residual, f"{name}.self_attn")
         attention(layer.cross_attention, layer.cross_attention_residual, f"{name}.encoder_attn")
         feed_forward(layer, name)
-
-
-def convert_marian(folder: Path, output: str | os.PathLike, name: str | None = None):
-    """Convert a Marian model, as `read_marian` reads it, to a preset in float32."""
-    keras.utils.set_random_seed(0)
-    read_marian(folder, name).save_to_preset(output, dtype="float32")

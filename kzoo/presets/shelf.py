@@ -135,9 +135,10 @@ def _converted(folder: Path, name: str) -> Path:
     preset = cache_folder() / "converted" / hashlib.sha256(key.encode()).hexdigest()[:32]
     if not preset.is_dir():
         print(f"{name}: converting it to a kzoo preset, once", file=sys.stderr)
-        from kzoo.models.marian import convert_marian
+        from kzoo.models.marian import read_marian
 
-        convert_marian(folder, preset, name.partition("@")[0].rstrip("/").rpartition("/")[2])
+        translator = read_marian(folder, name.partition("@")[0].rstrip("/").rpartition("/")[2])
+        translator.save_to_preset(preset, dtype="float32")
     return preset
 
 
