@@ -143,13 +143,10 @@ class AttentionBridgeBackbone(TranslationBackbone):
             dtype=dtype,
             name="encoders",
         )
-        self.bridge = (
-            AttentionBridge(
-                num_heads, hidden_dim, penalty_weight, use_bias, squared, dtype=dtype, name="bridge"
-            )
-            if bridge
-            else None
-        )
+        self.bridge = None
+        if bridge:
+            settings = num_heads, hidden_dim, penalty_weight, use_bias, squared
+            self.bridge = AttentionBridge(*settings, dtype=dtype, name="bridge")
         decoders = [
             RecurrentDecoder([width] * num_decoder_layers, dtype=dtype, name=f"decoder_{i}")
             for i in languages
@@ -174,9 +171,8 @@ class AttentionBridgeBackbone(TranslationBackbone):
         kept = self._kept(self.decoder_dropouts, inputs["target"])
         initial = self._initial(memory, mask)
         x = self.decoders(language, x, memory=memory, initial=initial, memory_mask=mask, **kept)
-        super().__init__(
-            inputs=inputs, outputs=self._logits(x, language), dtype=dtype, name=name, trainable=trainable
-        )
+        logits = self._logits(x, language)
+        super().__init__(inputs=inputs, outputs=logits, dtype=dtype, name=name, trainable=trainable)
 
     @property
     def matrix_shape(self) -> tuple[int, int]:
