@@ -78,16 +78,12 @@ class MaskedBatchNormalization(Layer):
     def call(self, inputs, present=None, training: bool | None = None):
         x, moments = ops.cast(inputs, "float32"), self.norm.stored
         if training and self.trainable:
-            moments = weighted_moments(ops.reshape(x, (-1, x.shape[-1])), self._counts(x, present))
+            counts = ops.ones_like(x[..., 0])  # (B, …)
+            if present is not None:
+                counts *= ops.reshape(ops.cast(present, "float32"), (-1, *[1] * (len(x.shape) - 2)))
+            moments = weighted_moments(ops.reshape(x, (-1, x.shape[-1])), ops.reshape(counts, (-1,)))
             self.norm.move_towards(moments, self.momentum)
         return ops.cast(self.norm.normalize(x, moments, self.epsilon), self.compute_dtype)
-
-    def _counts(self, x, present):
-        """Return whether each position of each row counts, `(B·N,)`."""
-        counts = ops.ones_like(ops.reshape(x, (ops.shape(x)[0], -1, x.shape[-1]))[..., 0])  # (B, N)
-        if present is not None:
-            counts *= ops.cast(present, "float32")[:, None]
-        return ops.reshape(counts, (-1,))
 
 
 def weighted_moments(features, counts):
