@@ -47,8 +47,10 @@ def image_rows(
         where = f"{images.path}: "
         if extractor is not None:
             images.require(extractor)
-    else:
-        images = _listed(images)
+    elif isinstance(images, str | os.PathLike):
+        images = [images]
+    elif getattr(images, "dtype", np.dtype(object)).kind not in NUMBERS:
+        images = list(images)
     if len(images) != count:
         raise UserError(f"{where}{count:,} sentences but {len(images):,} images: give one per sentence")
     if count == 0:
@@ -65,13 +67,6 @@ def image_rows(
             f"pictures are numbers from 0 to 255, but the largest here is {images.max():.3g}: multiply by 255"
         )
     return images
-
-
-def _listed(images) -> np.ndarray | list:
-    """Return images as an array of numbers, or as a list whose entries are still to be checked."""
-    if isinstance(images, str | os.PathLike):
-        return [images]
-    return images if getattr(images, "dtype", np.dtype(object)).kind in NUMBERS else list(images)
 
 
 def _image(image, number: int, shape: tuple[int, ...]) -> np.ndarray:
