@@ -18,17 +18,10 @@ from kzoo.layers import (
 from kzoo.models.backbones import TranslationBackbone, token_inputs, unit_normal
 from kzoo.models.losses import never
 
-
-def _recurrent(width, **names):
-    if width % 2:
-        raise ValueError(f"a recurrent encoder reads in two directions: width must be even, not {width}")
-    return RecurrentEncoder((width // 2, width // 2), **names)
-
-
 # Sentence encoders that give D features per token.
 ENCODERS = {
-    "lstm": lambda width, most, **names: _recurrent(width, **names),
-    "gru": lambda width, most, **names: _recurrent(width, cell="gru", **names),
+    "lstm": lambda width, most, **names: RecurrentEncoder([width // 2] * 2, **names),
+    "gru": lambda width, most, **names: RecurrentEncoder([width // 2] * 2, cell="gru", **names),
     "cnn": lambda width, most, **names: ConvolutionalEncoder(width, **names),
     "transformer": lambda width, most, **names: TransformerEncoder(width, max_length=most, **names),
 }
@@ -115,6 +108,8 @@ class AttentionBridgeBackbone(TranslationBackbone):
         sizes = vocabulary_sizes
         if encoder not in ENCODERS:
             raise ValueError(f"encoder must be one of {', '.join(ENCODERS)}, not {encoder!r}")
+        if encoder in RECURRENT and width % 2:
+            raise ValueError(f"a recurrent encoder reads in two directions: width must be even, not {width}")
         self.max_length, self.width = max_length, width
         languages = range(len(sizes))
         # Where each language begins in the one embedding table: looking up a token needs no branch.
