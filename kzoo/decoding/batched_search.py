@@ -62,7 +62,8 @@ class BatchedSearch:
         """
         found = [None] * len(tokens)
 
-        def search_batch(length: int, numbers: list[int]):
+        def search_batch(batch: tuple[int, list[int]]):
+            length, numbers = batch
             source = padded_source(tokens, numbers, length)
             filled = numbers + numbers[:1] * (len(source) - len(numbers))  # fill up with the first sentence
             limit = output_limit(settings, length, self.max_length)
@@ -70,7 +71,7 @@ class BatchedSearch:
             if prefixes:
                 inputs["prefix"] = padded([prefixes[number] for number in filled], limit)
             staged = sentences[length] >= MANY
-            search = self._compiled(*source.shape, settings.changed(max_length=limit), staged, bool(prefixes))
+            search = self._compiled(source.shape, settings.changed(max_length=limit), staged, bool(prefixes))
             best = search.predict_on_batch(inputs)
             for row, number in enumerate(numbers):
                 found[number] = best["tokens"][row], best["scores"][row]
@@ -82,13 +83,11 @@ class BatchedSearch:
         if keras.backend.backend() == "jax":
             threads = 1  # during a call, Keras donates the weights' buffers
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(search_batch, *zip(*batches, strict=True)) if batches else ())
+            list(pool.map(search_batch, batches))
         return found
 
-    def _compiled(
-        self, rows: int, length: int, settings: SearchSettings, staged: bool, prefixed: bool
-    ) -> BeamSearch:
-        key = (rows, length, settings, staged, prefixed)
+    def _compiled(self, shape: tuple, settings: SearchSettings, staged: bool, prefixed: bool) -> BeamSearch:
+        key = (shape, settings, staged, prefixed)
         with self._lock:
             if key not in self._searches:
                 search = BeamSearch(self.model, **vars(settings), staged=staged)
