@@ -149,14 +149,7 @@ class BeamSearch(keras.Model):
     def _step(self, loop: dict, memory: dict) -> dict:
         K, step = self.beam_size, loop["step"]
         logits, state = self.model.decode_step(loop["tokens"], step, memory, loop["state"])
-        never = ruled_out(
-            loop["history"],
-            step,
-            memory.get("prefix"),
-            self.min_length,
-            self.no_repeat_ngram,
-            logits.shape[-1],
-        )
+        never = self._ruled_out(loop["history"], step, memory.get("prefix"), logits.shape[-1])
         scores, parents, tokens = self._continuations(logits, loop["scores"], step, never)  # (B, 2K) each
 
         done = (loop["num_finished"] >= K)[:, None]
@@ -171,17 +164,16 @@ class BeamSearch(keras.Model):
             [loop["finished_scores"], ops.where(finishing, normalized, NEVER)], axis=1
         )
         pool = ops.concatenate([loop["finished"], histories], axis=1)
-        finished_scores, kept = ops.top_k(pool_scores, K)
+        finished_scores, kept = top_k(pool_scores, K)
 
-        living_scores, living = ops.top_k(ops.where(ends, NEVER, scores), K)
-        living = ops.cast(living, "int32")
+        living_scores, living = top_k(ops.where(ends, NEVER, scores), K)
         parents = take_rows(parents, living)
         return {
             "step": step + 1,
             "tokens": take_rows(tokens, living),
             "scores": living_scores,
             "history": take_rows(histories, living),
-            "finished": take_rows(pool, ops.cast(kept, "int32")),
+            "finished": take_rows(pool, kept),
             "finished_scores": finished_scores,
             "num_finished": loop["num_finished"] + ops.sum(ops.cast(finishing, "int32"), axis=1),
             "state": {
@@ -189,6 +181,32 @@ class BeamSearch(keras.Model):
                 "keep": state["keep"],
             },
         }
+
+    def _ruled_out(self, history, step, prefix, vocabulary_size: int):
+        """Return a mask to add to the log-probabilities of the next tokens: 0, or `NEVER` if ruled out.
+
+        Args:
+            history: int32 `(B, K, T)`. The tokens so far, then padding.
+            step: int32 scalar. How many tokens there are so far.
+            prefix: int32 `(B, P)`, the tokens that outputs begin with, then padding; P is at least T. It may
+                repeat n-grams. `None`: no prefix.
+            vocabulary_size: int. V.
+
+        Returns:
+            A number, or a tensor that broadcasts to `(B, K, V)`.
+        """
+        found = 0.0
+        if self.min_length > 1:
+            end = np.zeros(vocabulary_size, "float32")
+            end[END] = NEVER
+            found = ops.where(step + 1 < self.min_length, end, found)
+        if 0 < self.no_repeat_ngram <= self.max_length:
+            found = found + _repeated(history, step, self.no_repeat_ngram, vocabulary_size)
+        if prefix is not None:
+            next_token = ops.take(prefix, step, axis=1)[:, None, None]  # (B, 1, 1)
+            others = ops.not_equal(ops.arange(vocabulary_size, dtype="int32"), next_token)
+            found = ops.where(ops.equal(next_token, PAD), found, ops.where(others, NEVER, 0.0))
+        return found
 
     def _continuations(self, logits, scores, step, never):
         """Return the 2K best of all one-token continuations: scores, parents and tokens, `(B, 2K)` each."""
@@ -202,35 +220,6 @@ class BeamSearch(keras.Model):
         totals = ops.reshape(totals, (ops.shape(logits)[0], self.beam_size * size))
         best, positions = top_k(totals, 2 * self.beam_size)
         return best, positions // size, positions % size
-
-
-def ruled_out(history, step, prefix, min_length: int, no_repeat_ngram: int, vocabulary_size: int):
-    """Return a mask to add to the log-probabilities of the next tokens: 0, or `NEVER` if ruled out.
-
-    Args:
-        history: int32 `(B, K, T)`. The tokens so far, then padding.
-        step: int32 scalar. How many tokens there are so far.
-        prefix: int32 `(B, P)`, the tokens that outputs begin with, then padding; P is at least T. It may
-            repeat n-grams. `None`: no prefix.
-        min_length: int. Minimum length of an output, end symbol included.
-        no_repeat_ngram: int. n: no sequence of n tokens occurs twice in an output; 0 allows repeats.
-        vocabulary_size: int. V.
-
-    Returns:
-        A number, or a tensor that broadcasts to `(B, K, V)`.
-    """
-    found = 0.0
-    if min_length > 1:
-        end = np.zeros(vocabulary_size, "float32")
-        end[END] = NEVER
-        found = ops.where(step + 1 < min_length, end, found)
-    if 0 < no_repeat_ngram <= history.shape[2]:
-        found = found + _repeated(history, step, no_repeat_ngram, vocabulary_size)
-    if prefix is not None:
-        next_token = ops.take(prefix, step, axis=1)[:, None, None]  # (B, 1, 1)
-        others = ops.not_equal(ops.arange(vocabulary_size, dtype="int32"), next_token)
-        found = ops.where(ops.equal(next_token, PAD), found, ops.where(others, NEVER, 0.0))
-    return found
 
 
 def _repeated(history, step, n: int, vocabulary_size: int):
