@@ -140,9 +140,6 @@ class MultilingualTranslator(Translator):
             raise UserError(f"the model has no language {language!r}, only {', '.join(self.languages)}")
         return self.languages.index(language)
 
-    def _attended(self, subwords):
-        return [str(row + 1) for row in range(self.backbone.matrix_shape[0])] if self.embeds else subwords
-
     def _tokenizers_and_settings(self):
         return list(self.tokenizers.values()), {"languages": self.languages}
 

@@ -313,7 +313,9 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
             **({} if images is None else {"image": images}),
         }
         (weights,) = self._compiled(self._source_attention, few_calls=True)(inputs)
-        attended = self._attended(pieces(direction.source_tokenizer, source))
+        attended = pieces(direction.source_tokenizer, source)
+        if self.embeds:  # then it attends to the rows of M
+            attended = [str(row + 1) for row in range(self.backbone.matrix_shape[0])]
         subwords = pieces(direction.target_tokenizer, target)
         return attended, subwords, weights[..., : len(subwords), : len(attended)]
 
@@ -363,10 +365,6 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         source, target = self.direction(source, target)
         options = self.tokenizer_options(target)
         return Direction(source, target, self.source_tokenizer, self.target_tokenizer, options)
-
-    def _attended(self, subwords: list[str]) -> list[str]:
-        """Return the names of what a translation attends to: the source subwords, or the rows of M."""
-        return subwords
 
     def _arguments(self) -> dict:
         """Return the constructor's arguments, except the backbone and the search."""
