@@ -109,7 +109,7 @@ def _check_tokenizers(tokenizers: list):
     by_file = {}
     for tokenizer in tokenizers:
         other = by_file.setdefault(tokenizer.config_file, tokenizer)
-        if other is not tokenizer and other.get_vocabulary() != tokenizer.get_vocabulary():
+        if other.get_vocabulary() != tokenizer.get_vocabulary():
             raise UserError(
                 f"two tokenizers would be saved as {tokenizer.config_file}: give each a file of its own, "
                 'as in SubwordTokenizer(model, config_file="target_tokenizer.json")'

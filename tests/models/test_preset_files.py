@@ -260,14 +260,15 @@ def test_a_subclass_of_its_translator_reads_it(saved):
 def test_languages_may_share_a_tokenizer(saved, tmp_path):
     tokenizer = Translator.from_preset(saved).source_tokenizer
     backbone = AttentionBridgeBackbone(
-        [20, 20, 20], "cnn", embedding_dim=4, width=4, num_decoder_layers=1, num_heads=2, hidden_dim=4
+        [20] * 4, "cnn", embedding_dim=4, width=4, num_decoder_layers=1, num_heads=2, hidden_dim=4
     )
     own = SubwordTokenizer(tokenizer.proto, config_file="own_tokenizer.json")
-    tokenizers = {"nb": tokenizer, "de": own, "nn": tokenizer}
+    equal = SubwordTokenizer(tokenizer.proto)
+    tokenizers = {"nb": tokenizer, "de": own, "nn": tokenizer, "sv": equal}
     MultilingualTranslator(backbone, tokenizers).save_to_preset(tmp_path / "preset")
     loaded = load(tmp_path / "preset")
     files = {code: one.config_file for code, one in loaded.tokenizers.items()}
-    assert files == {"nb": "tokenizer.json", "de": "own_tokenizer.json", "nn": "tokenizer.json"}
+    assert files == {**dict.fromkeys(("nb", "nn", "sv"), "tokenizer.json"), "de": "own_tokenizer.json"}
 
 
 def test_a_setting_of_a_newer_kzoo_is_said(preset):
