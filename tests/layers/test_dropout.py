@@ -77,6 +77,7 @@ def test_does_nothing_outside_training_or_at_rate_zero(random):
     x = random.normal(size=(3, 4)).astype("float32")
     np.testing.assert_array_equal(ops.convert_to_numpy(Dropout(0.5)(x)), x)
     np.testing.assert_array_equal(ops.convert_to_numpy(Dropout(0.0)(x, training=True)), x)
+    assert not Dropout(0.0).variables  # no random state, of which a run's checkpoints would need one more
 
 
 def test_layers_and_calls_drop_differently():

@@ -207,12 +207,16 @@ def test_parameter_counts():
     assert make(bridge=False).count_params() == 3 * language + sum(SIZES) * E
 
 
-def test_the_penalty_is_a_loss_of_the_model():
-    model, inputs = make(penalty_weight=2.0), batch()
-    scores = ops.convert_to_numpy(model.matrix(inputs)[1])
-    expected = np.mean([np.linalg.norm(A @ A.T - np.eye(3)) ** 2 for A in scores])
-    model(inputs)
-    np.testing.assert_allclose([float(loss) for loss in model.losses], [2 * expected], rtol=1e-5)
+@pytest.mark.parametrize("model", [True], indirect=True, ids=["bridge"])
+def test_the_penalty_is_a_loss_of_the_model(model):
+    """The paper adds it without a weight."""
+    inputs = batch()
+    for penalized, weight in ((model, 1), (make(penalty_weight=2.0), 2)):
+        scores = ops.convert_to_numpy(penalized.matrix(inputs)[1])
+        expected = np.mean([np.linalg.norm(A @ A.T - np.eye(3)) ** 2 for A in scores])
+        penalized(inputs)
+        losses = [float(loss) for loss in penalized.losses]
+        np.testing.assert_allclose(losses, [weight * expected], rtol=1e-5)
 
 
 def test_saved_and_loaded(model, tmp_path):

@@ -85,6 +85,7 @@ def test_glyphs_take_the_place_of_the_table():
         ({"decoder_units": ()}, "decoder_units"),
         ({"decoder_units": (4, 0)}, "decoder_units"),
         ({"bidirectional": (), "unidirectional": ()}, "bidirectional or unidirectional"),
+        ({"unidirectional": (10, 0)}, "bidirectional or unidirectional"),
         ({"max_length": 0}, "max_length"),
         ({"dropout": 1.0}, "dropout"),
     ],

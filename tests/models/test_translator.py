@@ -191,8 +191,9 @@ def test_without_a_tokenizer_it_says_so():
 
 def test_too_long_a_sentence_is_named_or_cut(trained):
     long = "man " * 59 + "dog"
-    with pytest.raises(UserError, match="sentence 2 has 60 subwords, the model reads at most 39: .*'man man"):
-        trained.translate(["A man.", long])
+    for call in (trained.translate, trained.n_best):
+        with pytest.raises(UserError, match="sentence 2 has 60 subwords, .* reads at most 39: .*'man man"):
+            call(["A man.", long])
     assert len(trained.tokenize_source(["man " * 39])[0]) == 39
     assert trained.tokenize_source([long], truncate=True) == [trained.source_tokenizer([long])[0][:39]]
     assert trained.translate([long], truncate=True)[0]
