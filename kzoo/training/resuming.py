@@ -32,7 +32,6 @@ def fit_from(
         print("compiling …", flush=True)
     how = {"epochs": epochs, "shuffle": False, "verbose": verbose}
     batches = _Remembering(batches)
-    model.stop_training = False
     try:
         if batch:
             # `fit` calls `on_epoch_end` before its first epoch, so epochs have the order of the next number.

@@ -290,22 +290,48 @@ def test_a_recipe_made_in_python_is_as_if_it_had_been_read(recipe):
     assert type(check_recipe(made).clip_norm) is float
 
 
-def test_a_batch_that_cannot_be_made_is_one_line(tmp_path):
-    """TensorFlow would raise an error of its own, around a traceback."""
+class Numbers(keras.utils.PyDataset):
+    """Four batches, of which one may be damaged."""
 
-    class Damaged(keras.utils.PyDataset):
-        def __len__(self):
-            return 4
+    def __init__(self, damaged=None):
+        super().__init__()
+        self.damaged = damaged
 
-        def __getitem__(self, index):
-            if index == 3:
-                raise UserError("shard 3: damaged")
-            return np.zeros((2 + index % 2, 1)), np.zeros((2 + index % 2, 1))
+    def __len__(self):
+        return 4
 
-        def start_epoch(self, epoch):
-            pass
+    def __getitem__(self, index):
+        if index == self.damaged:
+            raise UserError(f"shard {index}: damaged")
+        return np.zeros((2 + index % 2, 1)), np.zeros((2 + index % 2, 1))
 
+    def start_epoch(self, epoch):
+        pass
+
+
+@pytest.fixture
+def dense():
     model = keras.Sequential([keras.layers.Dense(1)])
     model.compile("sgd", "mse", jit_compile=False)
+    return model
+
+
+def test_a_batch_that_cannot_be_made_is_one_line(dense):
+    """TensorFlow would raise an error of its own, around a traceback."""
     with pytest.raises(UserError, match="^shard 3: damaged$"):
-        fit_from(0, 0, model, Damaged(), 1, [], 0)
+        fit_from(0, 0, dense, Numbers(3), 1, [], 0)
+
+
+def test_an_epoch_that_only_has_to_be_scored_ends_as_in_fit(dense, capsys):
+    """Without a line of its own: nothing is compiled."""
+
+    def noting(calls):
+        names = ("on_train_begin", "on_epoch_begin", "on_epoch_end", "on_train_end")
+        notes = {name: lambda *_, name=name: calls.append(name) for name in names}
+        return [keras.callbacks.LambdaCallback(**notes)]
+
+    expected, found = [], []
+    dense.fit(Numbers(), callbacks=noting(expected), verbose=0)
+    fit_from(0, 4, dense, Numbers(), 1, noting(found), verbose=2)
+    assert found == expected
+    assert capsys.readouterr().out == ""
