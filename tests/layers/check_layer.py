@@ -1,6 +1,7 @@
 """What every layer must do, in one helper: one line of a layer's test calls it."""
 
 import inspect
+import warnings
 
 import keras
 import numpy as np
@@ -82,7 +83,10 @@ def assert_takes_keras_masks(layer, arrays: dict[str, np.ndarray]):
         given = ops.convert_to_numpy(layer(**padded))
         del padded[name]
         without = ops.convert_to_numpy(layer(**padded))
-        carried = layer(**{**padded, owner: keras.layers.Masking()(padded[owner])})
+        masked = keras.layers.Masking()(padded[owner])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)  # Keras's, if the layer does not carry the mask on
+            carried = layer(**{**padded, owner: masked})
         np.testing.assert_allclose(ops.convert_to_numpy(carried), given, atol=1e-5)
         assert np.abs(without - given).max() > 1e-4, f"{name} changes nothing"
 
