@@ -3,6 +3,11 @@
 PYTHON ?= python3.11
 BIN = .venv/bin
 
+# Keep compiled Python, in .venv alone, also where the environment forbids it: else each of the tests' processes
+# compiles Keras, TensorFlow and JAX anew, for about 8 s.
+export PYTHONDONTWRITEBYTECODE =
+export PYTHONPYCACHEPREFIX = $(CURDIR)/.venv/bytecode
+
 # What runs on JAX alone, as it does not depend on the backend; the rest of its folders runs on both.
 NOT_TENSORFLOW = $(addprefix --ignore=tests/training/test_, \
     bilingual.py curves.py extraction.py language_model.py own_text.py preparation.py recipe_values.py recipes.py \
