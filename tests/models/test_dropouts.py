@@ -38,9 +38,9 @@ def test_alone_it_changes_training_only(kind):
     model = MODELS[kind]()
     inputs = {**INPUTS, **LANGUAGES} if kind == "bridge" else INPUTS
     dropouts = [layer for layer in model._flatten_layers() if isinstance(layer, Dropout)]
+    calm, again = (ops.convert_to_numpy(model(inputs, training=False)) for _ in range(2))  # with all of them
+    np.testing.assert_array_equal(again, calm)
     for name in NAMES[kind]:
         for dropout in dropouts:
             dropout.rate = 0.5 if dropout.name == name else 0
-        calm, again, noisy = (ops.convert_to_numpy(model(inputs, training=t)) for t in (False, False, True))
-        np.testing.assert_array_equal(again, calm)
-        assert np.abs(noisy - calm).max() > 1e-4, name
+        assert np.abs(ops.convert_to_numpy(model(inputs, training=True)) - calm).max() > 1e-4, name
