@@ -92,7 +92,7 @@ def test_frozen_layers_stay_frozen(translator, tmp_path):
     model.backbone.encoder_layers[0].trainable = False
     model.backbone.decoder_layers[0].trainable = False
     model.backbone.decoder_layers[0].feedforward.trainable = True
-    model.compile("adam", model.loss, jit_compile=False)
+    model.compile("adam", model.loss)
     inputs = {"source": np.array([[5, 6, 3]], "int32"), "target": np.array([[2, 7]], "int32")}
     model.train_on_batch(inputs, np.array([[7, 3]], "int32"))
     learning = [weight.path for weight in model.trainable_weights]
