@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 from kzoo.serve.metrics import Metrics
 
@@ -30,6 +31,7 @@ class Waiting:
     Args:
         key: rows with the same key may share a batch.
         row: what the model reads.
+        slow: bool. Whether it waits for the thread of slow batches.
         result: gets the row's result.
         request: gets the results of all rows of the row's request.
         place: int. The row's number in its request.
@@ -39,6 +41,7 @@ class Waiting:
 
     key: Hashable
     row: object
+    slow: bool
     result: asyncio.Future
     request: asyncio.Future
     place: int
@@ -46,13 +49,8 @@ class Waiting:
     arrived: float
 
 
-@dataclass(frozen=True, eq=False)
-class Call:
+class Call(partial):
     """The key of a row that stands for another call of the model. It is a batch by itself."""
-
-    function: Callable
-    args: tuple
-    slow: bool
 
 
 class Batcher:
@@ -149,7 +147,7 @@ class Batcher:
             Busy: there is no room for them, or the server is stopping.
         """
         self._check_room(len(rows))
-        return await self._results(rows)
+        return await self._results([(key, row, self._batches.slow(key)) for key, row in rows])
 
     async def run(self, function: Callable, *args, rows: int = 1, slow: bool = True):
         """Return `function(*args)`, called in a model's thread; it counts as `rows` rows in the queue.
@@ -158,7 +156,7 @@ class Batcher:
             Busy: there is no room for them, or the server is stopping.
         """
         with self.room(rows):
-            return (await self._results([(Call(function, args, slow), None)]))[0]
+            return (await self._results([(Call(function, *args), None, slow)]))[0]
 
     async def beside(self, function: Callable, *args):
         """Return `function(*args)`, called in a thread for checks, one call at a time."""
@@ -171,28 +169,23 @@ class Batcher:
         if self.waiting + count > most:
             raise Busy(f"the queue has no room for {count:,} more now: try again later")
 
-    async def _results(self, rows: list[tuple[Hashable, object]]) -> list:
-        if not rows:
-            return []
-        now, lanes = time.monotonic(), [self._is_slow(key) for key, _ in rows]
-        results = [self._loop.create_future() for _ in rows]
+    async def _results(self, rows: list[tuple[Hashable, object, bool]]) -> list:
+        """Return the results of rows, given with their keys and whether they are slow."""
+        now, results = time.monotonic(), [self._loop.create_future() for _ in rows]
         request = asyncio.gather(*results)
         with self._arrivals[False]:
             self._queue += [
-                Waiting(key, row, result, request, place, self._turns[lane] + 1 + place, now)
-                for place, ((key, row), result, lane) in enumerate(zip(rows, results, lanes, strict=True))
+                Waiting(key, row, slow, result, request, place, self._turns[slow] + 1 + place, now)
+                for place, ((key, row, slow), result) in enumerate(zip(rows, results, strict=True))
             ]
             self._queue.sort(key=lambda one: (one.turn, one.place))
-            for lane, count in Counter(lanes).items():
-                self._arrivals[lane].notify(count)
+            for slow, count in Counter(slow for _, _, slow in rows).items():
+                self._arrivals[slow].notify(count)
         try:
             return await request
         except BaseException:  # a row failed, or the client left
             self._leave(request)
             raise
-
-    def _is_slow(self, key: Hashable) -> bool:
-        return key.slow if isinstance(key, Call) else self._batches.slow(key)
 
     def _work(self, lanes: tuple[bool, ...]):
         """Run the lanes' batches until the batcher stops."""
@@ -210,7 +203,7 @@ class Batcher:
         with arrival:
             while not self._stopped:
                 left = None  # seconds to wait; without rows, until some come
-                mine = [waiting for waiting in self._queue if self._is_slow(waiting.key) in lanes]
+                mine = [waiting for waiting in self._queue if waiting.slow in lanes]
                 if mine:
                     left = min(waiting.arrived for waiting in mine) + self._max_wait - time.monotonic()
                     counts = Counter(waiting.key for waiting in mine)
@@ -256,7 +249,7 @@ class Batcher:
         key = batch[0].key
         try:
             if isinstance(key, Call):
-                return [(batch[0], key.function(*key.args))]
+                return [(batch[0], key())]
             results = self._function(key, [waiting.row for waiting in batch])
             return list(zip(batch, results, strict=True))
         except Exception as error:
