@@ -1,4 +1,4 @@
-"""The limits of a request, and checks of its texts and languages."""
+"""The limits of a request, and checks of its texts."""
 
 from dataclasses import dataclass
 from itertools import groupby
@@ -70,22 +70,3 @@ def read_tokens(translator, texts: list[str], directions: list[Direction], most:
                     f"{most - 1}: split it"
                 )
     return tokens
-
-
-def checked_directions(
-    translator,
-    count: int,
-    source: str | list[str] | None,
-    target: str | list[str] | None,
-) -> list[Direction]:
-    """Return the direction of each of `count` sentences.
-
-    `source` and `target` are a code, a list with a code for each sentence, or `None`.
-
-    Raises:
-        UserError: the model lacks a language, or needs one that is not given.
-    """
-    columns = [given if isinstance(given, list) else [given] * count for given in (source, target)]
-    pairs = list(zip(*columns, strict=True))
-    known = {pair: translator.direction(*pair) for pair in set(pairs)}
-    return [known[pair] for pair in pairs]

@@ -15,7 +15,7 @@ from kzoo.presets.description import direction_key
 from kzoo.serve.about import CARD, bitmaps, card, examples, low_scores, seen_characters
 from kzoo.serve.batching import Busy
 from kzoo.serve.images import image_kind
-from kzoo.serve.limits import Direction, checked_directions
+from kzoo.serve.limits import Direction
 from kzoo.serve.requests import decoded
 from kzoo.serve.served import Served
 
@@ -80,10 +80,7 @@ def page_routes(served: Served) -> list[Route]:
     async def translate_route(request: Request) -> Response:
         body = await request.body()
         asked = await served.beside(decoded, PAGE, body, "the body", size=len(body))
-        answer = await translated(served, asked)
-        languages = asked.source_language, asked.target_language
-        (direction,) = checked_directions(served.translator, 1, *languages)
-        answer["low_score"] = low.get(direction_key(*direction))
+        answer = await translated(served, asked, low)
         if glyphs is not None:
             answer["characters"] = seen_characters(served.translator, glyphs, asked.text)
         return Response(msgspec.json.encode(answer), media_type="application/json")
@@ -120,8 +117,13 @@ def about(served: Served) -> dict:
     }
 
 
-async def translated(served: Served, asked: PageRequest) -> dict:
+async def translated(served: Served, asked: PageRequest, low: dict[str, float]) -> dict:
     """Return the best translations, each sentence's score, and the attention of the best translation.
+
+    Args:
+        served: the preset.
+        asked: the page's request.
+        low: what `low_scores` returned.
 
     Raises:
         UserError: the request is invalid.
@@ -131,12 +133,11 @@ async def translated(served: Served, asked: PageRequest) -> dict:
     images, split = None if asked.image is None else [asked.image], asked.split_sentences
     prepared = await served.prepared([asked.text], *languages, images, split_sentences=split)
     found = await served.search(prepared, asked.n)
-    (hypotheses,) = prepared.joined(found)
-    best = hypotheses[0].text if hypotheses else ""
+    (hypotheses,), (direction,) = prepared.joined(found), prepared.directions
     if len(prepared.rows) > 1:
         drawn = [not_drawn(kind, "the text has several sentences") for kind in kinds(served.translator)]
     else:
-        drawn = await attention(served, asked.text, best, languages, prepared.images[0])
+        drawn = await attention(served, asked.text, hypotheses[0].text, direction, prepared.images[0])
     return {
         "hypotheses": hypotheses,
         "sentences": [
@@ -144,6 +145,7 @@ async def translated(served: Served, asked: PageRequest) -> dict:
             for sentence, best in zip(prepared.split.sentences, found, strict=True)
         ],
         "attention": drawn,
+        "low_score": low.get(direction_key(*direction)),
     }
 
 

@@ -14,7 +14,7 @@ from kzoo.engine import engine_name
 from kzoo.errors import UserError
 from kzoo.serve.batching import Batcher
 from kzoo.serve.images import decoded_images
-from kzoo.serve.limits import Direction, Limits, checked_directions, read_tokens
+from kzoo.serve.limits import Direction, Limits, read_tokens
 from kzoo.serve.metrics import Metrics
 from kzoo.text.texts import Hypothesis, SplitTexts, tokenize_prefixes
 
@@ -36,18 +36,18 @@ class Prepared:
     Args:
         split: their sentences.
         rows: each sentence's key and row, as in `KerasSearch`.
-        targets: the code of each text's target language.
+        directions: the direction of each text.
         images: each text's image, as the model reads it.
     """
 
     split: SplitTexts
     rows: list[tuple[tuple, tuple]]
-    targets: list[str | None]
+    directions: list[Direction]
     images: list[np.ndarray | None]
 
     def joined(self, found: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
         """Return the hypotheses of each text, given those of each sentence."""
-        return self.split.join(found, self.targets)
+        return self.split.join(found, [target for _, target in self.directions])
 
 
 class Served:
@@ -137,7 +137,13 @@ class Served:
             UserError: the request is invalid.
             Busy: too many rows are waiting.
         """
-        directions = checked_directions(self.translator, len(texts), source_language, target_language)
+        languages = [
+            given if isinstance(given, list) else [given] * len(texts)
+            for given in (source_language, target_language)
+        ]
+        pairs = list(zip(*languages, strict=True))
+        known = {pair: self.translator.direction(*pair) for pair in set(pairs)}
+        directions = [known[pair] for pair in pairs]
         begun = [""] * len(texts) if prefixes is None else prefixes
         for column in (texts, begun):
             self.limits.check_texts(column)
@@ -177,20 +183,19 @@ class Served:
         prefixes: list[str],
         split_sentences: bool,
     ) -> Prepared:
-        sources, targets = ([direction[side] for direction in directions] for side in (0, 1))
-        split = SplitTexts(texts, sources, split_sentences)
+        split = SplitTexts(texts, [source for source, _ in directions], split_sentences)
         sentences, prefixes = split.sentences, split.prefixes(prefixes)
         self.limits.check_count(len(sentences))
         images = decoded_images(images, len(texts), self.translator.image_shape)
-        directions = [directions[number] for number in split.text_of]
-        tokens = read_tokens(self.translator, sentences, directions, self.max_length)
+        of_sentences = [directions[number] for number in split.text_of]
+        tokens = read_tokens(self.translator, sentences, of_sentences, self.max_length)
         rows = []
-        columns = zip(split.text_of, directions, tokens, prefixes, strict=True)
+        columns = zip(split.text_of, of_sentences, tokens, prefixes, strict=True)
         for number, direction, sentence, prefix in columns:
             begun = self._prefix(prefix, direction[1])
             key = direction, self._engine.length(len(sentence)), bool(begun)
             rows.append((key, (sentence, images[number], begun)))
-        return Prepared(split, rows, targets, images)
+        return Prepared(split, rows, directions, images)
 
     def _prefix(self, prefix: str, code: str | None) -> list[int]:
         """Return the token ids of the beginning of a translation into a language."""
