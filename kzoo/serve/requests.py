@@ -114,17 +114,16 @@ class RequestReader:
         inputs = self._known[name].inputs
         if by_row := asked.inputs is UNSET:
             rows = decoded(self._rows[name], asked.instances, f"instances (of {', '.join(inputs)})")
-            self._limits.check_count(len(rows))
             # A row is an object, or the text itself if that is the only input.
             columns = {key: [getattr(row, key, row) for row in rows] for key in inputs}
         else:
             found = decoded(self._columns[name], asked.inputs, f"inputs (of {', '.join(inputs)})")
             columns = {"text": found} if isinstance(found, list) else msgspec.structs.asdict(found)
-            counts = {key: len(values) for key, values in columns.items()}
-            self._limits.check_count(max(counts.values()))
-            if len(set(counts.values())) > 1:
-                each = ", ".join(f"{count:,} of {key}" for key, count in counts.items())
-                raise UserError(f"all inputs must have a row for each text: there are {each}")
+        counts = {key: len(values) for key, values in columns.items()}
+        self._limits.check_count(max(counts.values()))
+        if len(set(counts.values())) > 1:
+            each = ", ".join(f"{count:,} of {key}" for key, count in counts.items())
+            raise UserError(f"all inputs must have a row for each text: there are {each}")
         if image := inputs.get("image"):
             columns["image"] = _images(columns["image"], image)
         return Request(name, columns, by_row, asked.split_sentences)
