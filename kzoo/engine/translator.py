@@ -168,15 +168,10 @@ class CTranslate2Translator(TwoLanguages):
         return self._model.translate_batch(
             [[self._written[token] for token in sentence] for sentence in tokens],
             max_batch_size=BATCH,
-            beam_size=search.beam_size,
             num_hypotheses=search.beam_size,
             return_scores=True,
-            length_penalty=search.length_penalty.alpha,
-            # Lengths are here with the end symbol, there without.
-            max_decoding_length=max(limit - 1, 1),
-            min_decoding_length=max(search.min_length - 1, 0),
-            no_repeat_ngram_size=search.no_repeat_ngram,
             max_input_length=0,
+            **search_arguments(search.changed(max_length=limit)),
         )
 
 
@@ -185,6 +180,20 @@ def why_not_searched(search: SearchSettings) -> str | None:
     if type(search.length_penalty) is Exponent:  # `GNMT` is a subclass
         return None
     return f"CTranslate2 divides log P by length^α, it has no {search.length_penalty}"
+
+
+def search_arguments(search: SearchSettings) -> dict:
+    """Return a search as arguments of CTranslate2's `translate_batch`."""
+    arguments = {
+        "beam_size": search.beam_size,
+        "length_penalty": search.length_penalty.alpha,
+        # CTranslate2 counts lengths without the end symbol.
+        "min_decoding_length": max(search.min_length - 1, 0),  # 1 by default
+        "no_repeat_ngram_size": search.no_repeat_ngram,
+    }
+    if search.max_length is not None:
+        arguments["max_decoding_length"] = max(search.max_length - 1, 1)
+    return arguments
 
 
 def _subwords(model: Path, side: str) -> "Subwords | MarianPieces":

@@ -4,9 +4,8 @@ import os
 import tempfile
 from pathlib import Path
 
-from kzoo.decoding import SearchSettings
 from kzoo.engine.conversion import convert, why_not_held
-from kzoo.engine.translator import why_not_searched
+from kzoo.engine.translator import search_arguments, why_not_searched
 from kzoo.errors import UserError
 from kzoo.export.precision import check_precision, is_quantized
 from kzoo.files import check_replaceable
@@ -32,7 +31,8 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
             quantized; a weight is too large for float16; the folder has other contents.
     """
     check_precision(precision)
-    arguments = search_arguments(translator.search)
+    if reason := why_not_searched(translator.search):
+        raise UserError(f"{reason}: give α with --length-penalty, or in the translator's search")
     if reason := why_not(translator):
         raise UserError(reason)
     check_replaceable(folder, "model.bin")
@@ -41,7 +41,7 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
     with tempfile.TemporaryDirectory() as place:
         preset = Path(place) / "preset"
         translator.save_to_preset(preset, dtype="float32")
-        convert(preset, folder, precision, arguments)
+        convert(preset, folder, precision, search_arguments(translator.search))
 
 
 def why_not(translator) -> str | None:
@@ -54,20 +54,3 @@ def why_not(translator) -> str | None:
     if is_quantized(backbone):
         return "the translator is quantized: export the original one with precision='int8'"
     return None
-
-
-def search_arguments(search: SearchSettings) -> dict:
-    """Return a search as arguments of CTranslate2's `translate_batch`.
-
-    Raises:
-        UserError: CTranslate2 lacks the length penalty.
-    """
-    if reason := why_not_searched(search):
-        raise UserError(f"{reason}: give α with --length-penalty, or in the translator's search")
-    arguments = {"beam_size": search.beam_size, "length_penalty": search.length_penalty.alpha}
-    # CTranslate2 counts lengths without the end symbol.
-    if search.max_length is not None:
-        arguments["max_decoding_length"] = max(search.max_length - 1, 1)
-    if search.no_repeat_ngram:
-        arguments["no_repeat_ngram_size"] = search.no_repeat_ngram
-    return {**arguments, "min_decoding_length": max(search.min_length - 1, 0)}  # 1 by default
