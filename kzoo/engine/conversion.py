@@ -155,11 +155,15 @@ def _fill(spec, config: dict, weight: Weight):
     """Copy a backbone's weights; the names are those that Keras gives its layers, by class and order."""
     joint = config["target_vocabulary_size"] is None
     tables = [weight(f"reversible_embedding{end}/0") for end in (("", "") if joint else ("", "_1"))]
-    kind = config["position_encoding"]
+    distance = np.int32(config["position_options"].get("max_distance", MAX_DISTANCE))
     stacks = ((spec.encoder, spec.encoder.embeddings[0]), (spec.decoder, spec.decoder.embeddings))
     for (stack, embeddings), table, end in zip(stacks, tables, ("", "_1"), strict=True):
         embeddings.weight = table  # CTranslate2 multiplies by √D, as kzoo does
-        if kind != "bias":
+        if config["position_encoding"] == "bias":
+            for layer in stack.layer:
+                layer.self_attention.relative_attention_bias = weight(f"relative_position_bias{end}/0")
+                layer.self_attention.relative_attention_max_distance = distance
+        else:
             stack.position_encodings.encodings = _positions(config, weight, end)
         if config["norm"] == "pre":
             _norm(stack.layer_norm, weight, f"layer_normalization{end}")
@@ -177,12 +181,6 @@ def _fill(spec, config: dict, weight: Weight):
         _attention(layer.self_attention, weight, f"{name}/self_attention")
         _attention(layer.attention, weight, f"{name}/cross_attention")
         _feedforward(layer.ffn, weight, f"{name}/feedforward")
-    if kind == "bias":
-        distance = config["position_options"].get("max_distance", MAX_DISTANCE)
-        for stack, end in ((spec.encoder, ""), (spec.decoder, "_1")):
-            for layer in stack.layer:
-                layer.self_attention.relative_attention_bias = weight(f"relative_position_bias{end}/0")
-                layer.self_attention.relative_attention_max_distance = np.int32(distance)
 
 
 def _positions(config: dict, weight: Weight, end: str) -> np.ndarray:
