@@ -2,7 +2,6 @@
 
 import glob
 import importlib.util
-import json
 import os
 import re
 import shutil
@@ -12,7 +11,7 @@ from urllib.parse import quote
 
 from kzoo.errors import UserError, first_line, nearest
 from kzoo.files import cache_folder, to_disk, unfinished_folder
-from kzoo.hub.integrity import METADATA_FILE, check_files, read_listing
+from kzoo.hub.integrity import METADATA_FILE, check_files, read_listing, read_object
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
 HUGGING_FACE = re.compile(rf"hf://({NAME}/{NAME})(?:@({NAME}(?:/{NAME})*))?")
@@ -65,10 +64,9 @@ def locate(preset: str | os.PathLike) -> Path:
 def is_marian(folder: Path) -> bool:
     """Return whether a folder has a Marian model, which can be converted to a preset."""
     try:
-        found = json.loads((folder / "config.json").read_text("utf-8"))
-    except (OSError, ValueError):
+        return read_object(folder / "config.json").get("model_type") == "marian"
+    except UserError:
         return False
-    return isinstance(found, dict) and found.get("model_type") == "marian"
 
 
 def _why_not(name: str) -> str:
