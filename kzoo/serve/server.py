@@ -39,7 +39,7 @@ def serve(served: Served, listening: socket.socket, allow_hosts: Sequence[str] =
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     log.setLevel(logging.INFO)
     with contextlib.suppress(KeyboardInterrupt):
-        GracefulServer(served, hosts=allow_hosts if limited else None).run(sockets=[listening])
+        GracefulServer(served, allow_hosts if limited else None).run(sockets=[listening])
 
 
 class GracefulServer(uvicorn.Server):
@@ -47,26 +47,18 @@ class GracefulServer(uvicorn.Server):
 
     Args:
         served: the preset.
-        give_up_seconds: float. Seconds that rows may wait after the stop begins.
-        end_seconds: float. Seconds after the stop begins until uvicorn cancels requests.
         hosts: as in `create_app`.
     """
 
-    def __init__(
-        self,
-        served: Served,
-        give_up_seconds: float = GIVE_UP_SECONDS,
-        end_seconds: float = END_SECONDS,
-        hosts: Collection[str] | None = None,
-    ):
-        self.served, self.give_up_seconds = served, give_up_seconds
+    def __init__(self, served: Served, hosts: Collection[str] | None = None):
+        self.served = served
         files = most_files()
         config = uvicorn.Config(
             create_app(served, hosts),
             log_config=None,
             log_level="warning",
             access_log=False,
-            timeout_graceful_shutdown=end_seconds,
+            timeout_graceful_shutdown=END_SECONDS,
             timeout_keep_alive=IDLE_SECONDS,
             # asyncio accepts a whole backlog at once. A quarter of the files is left for other uses.
             http=limited_protocol(files // 2),
@@ -77,7 +69,7 @@ class GracefulServer(uvicorn.Server):
     async def shutdown(self, sockets=None):
         """Refuse new connections, and wait for the requests that have begun."""
         log.info("stopping: no new connections")
-        asyncio.get_running_loop().call_later(self.give_up_seconds, self.served.give_up)
+        asyncio.get_running_loop().call_later(GIVE_UP_SECONDS, self.served.give_up)
         for connection in self.server_state.connections:
             if connection.cycle is not None:  # without this header, a client may send another request
                 headers = connection.cycle.default_headers

@@ -46,12 +46,19 @@ class Model(TwoLanguages):
         return [[Hypothesis(str(sentence), -1.0)] for sentence in tokens]
 
 
+@pytest.fixture(autouse=True)
+def quick_end(monkeypatch):
+    """The server soon refuses what waits when it is told to stop, and waits for what runs."""
+    monkeypatch.setattr("kzoo.serve.server.GIVE_UP_SECONDS", 0.5)
+    monkeypatch.setattr("kzoo.serve.server.END_SECONDS", 60)
+
+
 @contextmanager
-def running(model: Model, end_seconds=60):
+def running(model: Model):
     """Give a server, and its port; at the end it is told to stop, and must leave no thread of the model's."""
     served = Served(model, "m", max_batch=1)
     with reserved("127.0.0.1", 0) as listening:
-        server = GracefulServer(served, give_up_seconds=0.5, end_seconds=end_seconds)
+        server = GracefulServer(served)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
@@ -143,9 +150,10 @@ def test_answers_after_the_end_has_begun_say_that_their_connections_close():
         assert late.getresponse().getheader("Connection") == "close"
 
 
-def test_requests_that_the_end_cuts_off_are_told_to_try_again():
+def test_requests_that_the_end_cuts_off_are_told_to_try_again(monkeypatch):
+    monkeypatch.setattr("kzoo.serve.server.END_SECONDS", 1)
     model = Model()
-    with ThreadPoolExecutor() as clients, running(model, end_seconds=1) as (server, port):
+    with ThreadPoolExecutor() as clients, running(model) as (server, port):
         answer = clients.submit(ask, port)
         page = asked(port, *PAGE)
         wait_until(lambda: model.running + value(server.served, "kzoo_queue_sentences") == 2)
