@@ -8,7 +8,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
@@ -92,7 +91,6 @@ class Batcher:
         """Start the threads; results go to the running event loop."""
         self._loop = asyncio.get_running_loop()
         self._stopping = self._stopped = False
-        self._checks = ThreadPoolExecutor(1, "checks")
         lanes = [(False,)] * self.threads + [(True,)] if self.threads > 1 else [(False, True)]
         self._threads = [
             threading.Thread(target=self._work, args=(lane,), name=f"model_{number}", daemon=True)
@@ -117,7 +115,6 @@ class Batcher:
                 arrival.notify_all()
         for thread in self._threads:
             await asyncio.to_thread(thread.join)
-        await asyncio.to_thread(self._checks.shutdown, cancel_futures=True)
 
     @property
     def waiting(self) -> int:
@@ -157,10 +154,6 @@ class Batcher:
         """
         with self.room(rows):
             return (await self._results([(Call(function, *args), None, slow)]))[0]
-
-    async def beside(self, function: Callable, *args):
-        """Return `function(*args)`, called in a thread for checks, one call at a time."""
-        return await self._loop.run_in_executor(self._checks, function, *args)
 
     def _check_room(self, count: int):
         if self._stopping:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -102,6 +103,7 @@ class Served:
     async def start(self):
         """Start taking requests, and compile the usual shapes meanwhile."""
         self.batcher.start()
+        self._checks = ThreadPoolExecutor(1, "checks")
         self._warming = asyncio.create_task(self._warm_up())
 
     def give_up(self):
@@ -113,6 +115,7 @@ class Served:
         """Refuse waiting rows with `Busy`, and wait for the running batches."""
         self.give_up()
         await self.batcher.stop()
+        await asyncio.to_thread(self._checks.shutdown, cancel_futures=True)
 
     async def prepared(
         self,
@@ -168,12 +171,14 @@ class Served:
     async def beside(self, function: Callable, *args, size: int):
         """Return `function(*args)`, which reads or checks what a client sent.
 
-        For large inputs it is called in a thread, so that it does not delay small requests.
+        For large inputs it is called in a thread, one at a time, so that it does not delay small requests.
 
         Args:
             size: int. Number of bytes or characters that the function reads.
         """
-        return function(*args) if size <= SMALL else await self.batcher.beside(function, *args)
+        if size <= SMALL:
+            return function(*args)
+        return await asyncio.get_running_loop().run_in_executor(self._checks, function, *args)
 
     def _prepared(
         self,
