@@ -5,6 +5,7 @@ import contextlib
 import logging
 import socket
 from collections.abc import Collection, Sequence
+from functools import partial
 
 import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
@@ -21,6 +22,8 @@ END_SECONDS = 25
 # If a proxy kept idle connections longer than the server, it would use closed ones. Many keep them for 60 s.
 IDLE_SECONDS = 75
 HEAD_SECONDS = 10  # until a new connection must have sent the head of a request
+# The ASGI application for connections beyond the maximum.
+TOO_MANY_CLIENTS = partial(refuse, "the server has too many other clients: try again later", 503)
 
 log = logging.getLogger("kzoo.serve")
 
@@ -92,7 +95,7 @@ def limited_protocol(most: int) -> type[AutoHTTPProtocol]:
             if len(self.connections) > most + most // 4:  # each needs a file
                 transport.close()
             elif len(self.connections) > most:
-                self.app = too_many_clients
+                self.app = TOO_MANY_CLIENTS
                 if len(self.connections) == most + 1:  # log once for many
                     log.warning("%d clients are connected: new ones get 503", most)
 
@@ -101,8 +104,3 @@ def limited_protocol(most: int) -> type[AutoHTTPProtocol]:
                 self.transport.close()
 
     return LimitedProtocol
-
-
-async def too_many_clients(scope, receive, send):
-    """Answer 503: the ASGI application for connections beyond the maximum."""
-    await refuse("the server has too many other clients: try again later", 503, scope, receive, send)
