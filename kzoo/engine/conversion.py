@@ -25,7 +25,7 @@ MAX_DISTANCE = 128  # of the relative positions, unless the preset says otherwis
 SIDES = ("source", "target")
 TOKENIZERS = ("SubwordTokenizer", "MarianTokenizer")
 
-Weight = Callable[[str], np.ndarray]
+Weight = Callable[[str, int], np.ndarray]
 
 
 def why_not(folder: Path) -> str | None:
@@ -138,14 +138,14 @@ def _pieces(assets: Path) -> list[str]:
 
 @contextlib.contextmanager
 def _weights(folder: Path):
-    """Yield a function that returns a layer's variable as float32, by its path in the weights files."""
+    """Yield a function that returns a layer's variable as float32, by the layer's path and its number."""
     import h5py
 
     with contextlib.ExitStack() as opened:
         files = [opened.enter_context(h5py.File(path)) for path in sorted(folder.glob("*.weights.h5"))]
 
-        def weight(path: str) -> np.ndarray:
-            name = f"layers/{path.rpartition('/')[0]}/vars/{path.rpartition('/')[2]}"
+        def weight(layer: str, number: int) -> np.ndarray:
+            name = f"layers/{layer}/vars/{number}"
             return next(file[name] for file in files if name in file)[()].astype("float32")
 
         yield weight
@@ -154,14 +154,14 @@ def _weights(folder: Path):
 def _fill(spec, config: dict, weight: Weight):
     """Copy a backbone's weights; the names are those that Keras gives its layers, by class and order."""
     joint = config["target_vocabulary_size"] is None
-    tables = [weight(f"reversible_embedding{end}/0") for end in (("", "") if joint else ("", "_1"))]
+    tables = [weight(f"reversible_embedding{end}", 0) for end in (("", "") if joint else ("", "_1"))]
     distance = np.int32(config["position_options"].get("max_distance", MAX_DISTANCE))
     stacks = ((spec.encoder, spec.encoder.embeddings[0]), (spec.decoder, spec.decoder.embeddings))
     for (stack, embeddings), table, end in zip(stacks, tables, ("", "_1"), strict=True):
         embeddings.weight = table  # CTranslate2 multiplies by √D, as kzoo does
         if config["position_encoding"] == "bias":
             for layer in stack.layer:
-                layer.self_attention.relative_attention_bias = weight(f"relative_position_bias{end}/0")
+                layer.self_attention.relative_attention_bias = weight(f"relative_position_bias{end}", 0)
                 layer.self_attention.relative_attention_max_distance = distance
         else:
             stack.position_encodings.encodings = _positions(config, weight, end)
@@ -170,7 +170,7 @@ def _fill(spec, config: dict, weight: Weight):
     projection = spec.decoder.projection
     projection.weight, projection.bias = tables[1], np.zeros(len(tables[1]), "float32")
     if config.get("output_bias"):
-        projection.bias = weight("output_bias/0")
+        projection.bias = weight("output_bias", 0)
     projection.bias[NOT_TEXT] = UNLIKELY  # CTranslate2 by itself would write these too
     for number, layer in enumerate(spec.encoder.layer):
         name = f"transformer_encoder_layer{f'_{number}' * bool(number)}"
@@ -191,13 +191,13 @@ def _positions(config: dict, weight: Weight, end: str) -> np.ndarray:
         return pope_table(*shape, **options).astype("float32")
     if kind == "sine":
         return sine_table(*shape, **options).astype("float32")
-    return weight(f"position_embedding{end}/0") if kind == "learned" else np.zeros(shape, "float32")
+    return weight(f"position_embedding{end}", 0) if kind == "learned" else np.zeros(shape, "float32")
 
 
 def _attention(spec, weight: Weight, name: str):
     """Copy an attention: query, key and value in one matrix; for cross-attention the query apart."""
     *linears, output = spec.linear
-    kernel, bias = weight(f"{name}/0"), weight(f"{name}/1")
+    kernel, bias = weight(name, 0), weight(name, 1)
     cuts = [len(kernel)] if len(linears) == 2 else []
     for linear, part, shift in zip(
         linears, np.split(kernel, cuts, axis=1), np.split(bias, cuts), strict=True
@@ -214,8 +214,8 @@ def _feedforward(spec, weight: Weight, name: str):
 
 
 def _dense(spec, weight: Weight, name: str):
-    spec.weight, spec.bias = np.ascontiguousarray(weight(f"{name}/0").T), weight(f"{name}/1")
+    spec.weight, spec.bias = np.ascontiguousarray(weight(name, 0).T), weight(name, 1)
 
 
 def _norm(spec, weight: Weight, name: str):
-    spec.gamma, spec.beta = weight(f"{name}/0"), weight(f"{name}/1")
+    spec.gamma, spec.beta = weight(name, 0), weight(name, 1)
