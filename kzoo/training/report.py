@@ -5,7 +5,7 @@ import importlib.util
 import re
 import sys
 import time
-from dataclasses import dataclass
+from collections import Counter
 from pathlib import Path
 
 import keras
@@ -67,58 +67,39 @@ def curves(folder: Path) -> list[keras.callbacks.Callback]:
     return [keras.callbacks.TensorBoard(folder)]
 
 
-@dataclass
-class Account:
-    """Counts over batches.
-
-    Args:
-        batches: int. Number of batches.
-        sentences: int. Number of their sentences.
-        source_tokens, target_tokens: int. Tokens, with end symbols, without padding.
-        source_types: int. Distinct source tokens of each batch, summed.
-        places: int. Tokens of both sides, with padding.
-        squares: int. Sum of the longer side's length² over the sentences.
-        seconds: float. Time spent making the batches, also ahead of the training steps.
-    """
-
-    batches: int = 0
-    sentences: int = 0
-    source_tokens: int = 0
-    target_tokens: int = 0
-    source_types: int = 0
-    places: int = 0
-    squares: int = 0
-    seconds: float = 0.0
-
-    @property
-    def padding(self) -> float:
-        """Share of padding among all tokens."""
-        return 1 - (self.source_tokens + self.target_tokens) / max(1, self.places)
-
-    def add(self, inputs: dict, labels, seconds: float):
-        """Count a batch."""
-        sides = [(tokens != PAD).sum(axis=1) for tokens in (inputs["source"], labels)]
-        self.batches += 1
-        self.sentences += int((sides[0] > 0).sum())
-        self.source_tokens += int(sides[0].sum())
-        self.target_tokens += int(sides[1].sum())
-        self.source_types += np.unique(inputs["source"][inputs["source"] != PAD]).size
-        self.places += inputs["source"].size + labels.size
-        self.squares += int((sides[0].clip(sides[1]) ** 2).sum())
-        self.seconds += seconds
-
-
 class CountedBatches(WrappedBatches):
-    """Batches that count themselves in `account` as they are made."""
+    """Batches that count themselves as they are made.
+
+    Attributes:
+        counts: sums over the batches made, by name:
+            batches: their number.
+            sentences: number of their sentences.
+            source_tokens, target_tokens: tokens, with end symbols, without padding.
+            source_types: distinct source tokens of each batch.
+            places: tokens of both sides, with padding.
+            squares: the longer side's length² of each sentence.
+            seconds: time spent making the batches, also ahead of the training steps.
+    """
 
     def __init__(self, batches: keras.utils.PyDataset):
         super().__init__(batches)
-        self.account = Account()
+        self.counts = Counter()
 
     def __getitem__(self, index: int):
         start = time.perf_counter()
         inputs, labels, weights = self.batches[index]
-        self.account.add(inputs, labels, time.perf_counter() - start)
+        seconds, source = time.perf_counter() - start, inputs["source"]
+        sides = [(tokens != PAD).sum(axis=1) for tokens in (source, labels)]
+        self.counts.update(
+            batches=1,
+            sentences=int((sides[0] > 0).sum()),
+            source_tokens=int(sides[0].sum()),
+            target_tokens=int(sides[1].sum()),
+            source_types=np.unique(source[source != PAD]).size,
+            places=source.size + labels.size,
+            squares=int((sides[0].clip(sides[1]) ** 2).sum()),
+            seconds=seconds,
+        )
         return inputs, labels, weights
 
 
@@ -140,17 +121,17 @@ class RunReport(keras.callbacks.Callback):
 
     def __init__(self, batches: CountedBatches, checkpoints: Checkpoints, began: float, devices: int = 1):
         super().__init__()
-        self.batches, self.account, self.checkpoints = batches.batches, batches.account, checkpoints
+        self.batches, self.counts, self.checkpoints = batches.batches, batches.counts, checkpoints
         self.devices, self.epochs, self.compiled = devices, [], {}
         self._began, self._training, self._first_step, self._steps = began, None, None, 0
-        self._earlier = 0.0  # seconds of earlier starts, whose batches are not in the account
+        self._earlier = 0.0  # seconds of earlier starts, whose batches are not counted
         self._peak = 0
 
     def on_train_begin(self, logs=None):
         self._training = self._training or time.perf_counter()
 
     def on_epoch_begin(self, epoch, logs=None):
-        self._before, self._made = self.checkpoints.seconds, self.account.seconds
+        self._before, self._made = self.checkpoints.seconds, self.counts["seconds"]
         self._earlier += self._before
 
     def on_train_batch_end(self, batch, logs=None):
@@ -162,7 +143,7 @@ class RunReport(keras.callbacks.Callback):
         seconds = self.checkpoints.seconds
         tokens = self.batches.num_tokens * self.checkpoints.batch / len(self.batches)
         here = seconds - self._before  # 0 if the epoch only had to be scored
-        share = (self.account.seconds - self._made) / here if here else 0.0
+        share = (self.counts["seconds"] - self._made) / here if here else 0.0
         logs |= {"seconds": seconds, "tokens_per_second": tokens / seconds, "input_share": share}
         self.epochs.append(logs)  # no copy: later callbacks add to it
 
@@ -171,27 +152,27 @@ class RunReport(keras.callbacks.Callback):
 
     def rows(self) -> list[tuple[str, str]]:
         """Return the measurements as names and values; none if no epoch was trained."""
-        if not self.epochs or not self.account.batches:
+        if not self.epochs or not self.counts["batches"]:
             return []
-        account, now = self.account, time.perf_counter()
+        counts, now = self.counts, time.perf_counter()
         whole, before = now - self._began, self._training - self._began
         # Batches are made ahead, so a short run does not train on all that were counted.
-        trained = self._steps / account.batches
+        trained = self._steps / counts["batches"]
         training = sum(epoch["seconds"] for epoch in self.epochs) - self._earlier
         validation = sum(epoch.get("val_seconds", 0.0) for epoch in self.epochs)
         rest = max(0.0, whole - before - training - validation)
-        tokens = account.source_tokens, account.target_tokens
-        counts = account.sentences, *tokens, account.squares, account.source_types
-        needed = trained * training_flops(self.model.backbone, *counts)
+        names = "sentences", "source_tokens", "target_tokens", "squares", "source_types"
+        needed = trained * training_flops(self.model.backbone, *(counts[name] for name in names))
+        padding = 1 - (counts["source_tokens"] + counts["target_tokens"]) / counts["places"]
         precision = self.model.dtype_policy.compute_dtype
         peak = self.devices * measured_peak(precision)
         return [
-            ("target tokens per second", f"{trained * account.target_tokens / training:,.0f}"),
+            ("target tokens per second", f"{trained * counts['target_tokens'] / training:,.0f}"),
             ("arithmetic needed for them", f"{needed / training / 1e9:,.1f} GFLOP/s"),
             ("  share of a matrix product", f"{needed / training / peak:.1%}"),
             (f"    which reaches, in {precision}", f"{peak / 1e9:,.0f} GFLOP/s"),
-            ("padding among the tokens", f"{account.padding:.1%}"),
-            ("making batches, of training", f"{account.seconds / training:.1%}"),
+            ("padding among the tokens", f"{padding:.1%}"),
+            ("making batches, of training", f"{counts['seconds'] / training:.1%}"),
             ("peak memory", f"{self._peak / 2**20:,.0f} MiB"),
             ("time", f"{whole:,.0f} s"),
             ("  before training", f"{before:,.0f} s"),

@@ -46,5 +46,4 @@ def test_each_batch_is_counted_once():
     parts = WorkerRows(counted, 4)
     for index in range(len(parts)):
         parts[index]
-    account = counted.account
-    assert (account.batches, account.sentences) == (len(parts), 41)
+    assert (counted.counts["batches"], counted.counts["sentences"]) == (len(parts), 41)

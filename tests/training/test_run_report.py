@@ -1,10 +1,11 @@
-"""A run's account: words and padding against counting by hand, arithmetic against formulas and XLA."""
+"""A run's report: words and padding against counting by hand, arithmetic against formulas and XLA."""
 
 import functools
 import itertools
 import json
 import re
 import time
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -29,15 +30,15 @@ from kzoo.training.arithmetic import (
     training_flops,
 )
 from kzoo.training.checkpoints import Checkpoints
-from kzoo.training.report import Account, CountedBatches, RunReport, peak_memory
+from kzoo.training.report import CountedBatches, RunReport, peak_memory
 
 D, F, V = 32, 48, 70
 
 
-def counted(account):
-    """Return three batches of 30 target tokens together, with an account."""
+def counted(counts):
+    """Return three batches of 30 target tokens together, with such counts."""
     batches = CountedBatches(Batches([[5]] * 6, [[6] * 4] * 6, tokens=10, num_shapes=1))
-    batches.account = account
+    batches.counts = counts
     return batches
 
 
@@ -45,25 +46,24 @@ def test_batches_are_counted():
     source = [[5] * n for n in (3, 1, 4, 1, 5)]
     target = [[6] * n for n in (2, 7, 1, 8, 2)]
     batches = CountedBatches(Batches(source, target, tokens=27, num_shapes=2))
-    account = batches.account
+    counts = batches.counts
     made = [batches[i] for i in range(len(batches))]
-    assert account.batches == len(batches) == len(made)
-    assert account.sentences == 5
-    assert account.source_tokens == 14 + 5  # with the end symbols
-    assert account.target_tokens == batches.batches.num_tokens == 20 + 5
-    assert account.places == sum(inputs["source"].size + labels.size for inputs, labels, _ in made)
-    assert account.padding == pytest.approx(1 - 44 / account.places)
-    assert account.source_types == 2 * len(batches)  # one word and the end symbol
-    assert account.squares == sum(n**2 for n in (4, 8, 5, 9, 6))
+    assert counts["batches"] == len(batches) == len(made)
+    assert counts["sentences"] == 5
+    assert counts["source_tokens"] == 14 + 5  # with the end symbols
+    assert counts["target_tokens"] == batches.batches.num_tokens == 20 + 5
+    assert counts["places"] == sum(inputs["source"].size + labels.size for inputs, labels, _ in made)
+    assert counts["source_types"] == 2 * len(batches)  # one word and the end symbol
+    assert counts["squares"] == sum(n**2 for n in (4, 8, 5, 9, 6))
     batches.start_epoch(3)
     assert batches.batches.epoch == 3
 
 
 def test_a_short_run_reports_what_it_trained_not_what_was_made_ahead(monkeypatch):
     monkeypatch.setattr("kzoo.training.report.measured_peak", lambda dtype: 1e9)
-    account = Account(batches=15, sentences=30, source_tokens=150, target_tokens=300, places=450, seconds=1.0)
+    counts = Counter(batches=15, sentences=30, source_tokens=150, target_tokens=300, places=600, seconds=1.0)
     checkpoints = SimpleNamespace(seconds=0.0, batch=3)
-    report = RunReport(counted(account), checkpoints, time.perf_counter())
+    report = RunReport(counted(counts), checkpoints, time.perf_counter())
     report.set_model(SimpleNamespace(backbone=transformer(), dtype_policy=keras.DTypePolicy("float32")))
     report.on_train_begin()
     report.on_epoch_begin(0)
@@ -75,6 +75,7 @@ def test_a_short_run_reports_what_it_trained_not_what_was_made_ahead(monkeypatch
     needed = training_flops(report.model.backbone, 20, 100, 200, 0) / 4.0
     assert rows["target tokens per second"] == "50"
     assert rows["  share of a matrix product"] == f"{needed / 1e9:.1%}"
+    assert rows["padding among the tokens"] == "25.0%"
     assert rows["making batches, of training"] == "25.0%"
     assert "steps compiled as" not in rows
     report.compiled = {"way": "graph", "seconds": {"XLA": 2.0, "graph": 1.5}}
@@ -89,9 +90,9 @@ def test_a_report_is_of_all_devices_and_of_this_start_alone(monkeypatch):
     """Of a start 100 seconds ago; 6 of the epoch's 10 seconds were of an earlier one, with other batches."""
     monkeypatch.setattr("kzoo.training.report.measured_peak", lambda dtype: 1e9)
     monkeypatch.setattr("kzoo.training.report.training_flops", lambda backbone, *counts: 1e9 * counts[-1])
-    account = Account(batches=1, sentences=1, source_tokens=5, target_tokens=8, source_types=2, places=16)
+    counts = Counter(batches=1, sentences=1, source_tokens=5, target_tokens=8, source_types=2, places=16)
     checkpoints, logs = SimpleNamespace(seconds=6.0, batch=3), {}
-    report = RunReport(counted(account), checkpoints, time.perf_counter() - 100, devices=2)
+    report = RunReport(counted(counts), checkpoints, time.perf_counter() - 100, devices=2)
     report.set_model(SimpleNamespace(backbone=None, dtype_policy=keras.DTypePolicy("float32")))
     report.on_train_begin()
     report.on_epoch_begin(3)
@@ -116,11 +117,11 @@ def test_the_peak_memory_of_a_process_is_what_linux_counts(monkeypatch):
 
 def test_speed_counts_this_start_s_batches_in_this_start_s_time():
     """Of an epoch that goes on, 12 seconds in: 8 more, of which making batches took 2."""
-    account, checkpoints = Account(seconds=7.0), SimpleNamespace(seconds=12.0, batch=2)
-    report = RunReport(counted(account), checkpoints, 0.0)
+    counts, checkpoints = Counter(seconds=7.0), SimpleNamespace(seconds=12.0, batch=2)
+    report = RunReport(counted(counts), checkpoints, 0.0)
     assert (len(report.batches), report.batches.num_tokens) == (3, 30)
     report.on_epoch_begin(1)
-    checkpoints.seconds, account.seconds = 20.0, 9.0
+    checkpoints.seconds, counts["seconds"] = 20.0, 9.0
     logs = {}
     report.on_epoch_end(1, logs)
     assert logs == {"seconds": 20.0, "tokens_per_second": 1.0, "input_share": 0.25}
