@@ -152,8 +152,13 @@ class Strategy:
         return step % 16 == 0 and self.total(float(flag)) > 0
 
     def same_logs(self) -> list[keras.callbacks.Callback]:
-        """Return callbacks that give all workers the same logs; place them after those that measure."""
-        return [ChiefsLogs(self)] if self.workers > 1 else []
+        """Return callbacks that give all workers the chief's logs; place them after those that measure."""
+
+        def take_chiefs(epoch, logs):  # which decide whether training stops
+            for name in sorted(logs):
+                logs[name] = self.from_chief(float(logs[name]))
+
+        return [keras.callbacks.LambdaCallback(on_epoch_end=take_chiefs)] if self.workers > 1 else []
 
     def _check_equal(self, own: int, devices: int):
         """Refuse workers with different numbers of devices."""
@@ -165,18 +170,6 @@ class Strategy:
 
     def _lost_a_worker(self, error: BaseException) -> bool:
         return False
-
-
-class ChiefsLogs(keras.callbacks.Callback):
-    """Gives every worker the chief's logs of an epoch, which decide whether training stops."""
-
-    def __init__(self, strategy: Strategy):
-        super().__init__()
-        self.strategy = strategy
-
-    def on_epoch_end(self, epoch, logs=None):
-        for name in sorted(logs):
-            logs[name] = self.strategy.from_chief(float(logs[name]))
 
 
 class Mirrored(Strategy):
