@@ -345,17 +345,14 @@ def _from_folder(folder: Path, name: str, value):
 
     A preset with a slash is a path, unless it is a handle.
     """
-    if name == "preset" and isinstance(value, str):
-        return _path(folder, value) if "/" in value and "://" not in value else value
-    if name not in KEYS or not KEYS[name].metadata["path"]:
-        return value
     if isinstance(value, list):
-        return [_path(folder, item) for item in value]
-    return _path(folder, value)
-
-
-def _path(folder: Path, value):
-    return os.path.normpath(folder / Path(value).expanduser()) if value and isinstance(value, str) else value
+        return [_from_folder(folder, name, item) for item in value]
+    if not (isinstance(value, str) and value and name in KEYS):
+        return value
+    is_path = KEYS[name].metadata["path"]
+    if name == "preset":
+        is_path = "/" in value and "://" not in value
+    return os.path.normpath(folder / Path(value).expanduser()) if is_path else value
 
 
 def _override(values: dict, override: str):
