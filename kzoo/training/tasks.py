@@ -9,7 +9,7 @@ import keras
 import numpy as np
 from keras_hub.tokenizers import Tokenizer
 
-from kzoo.data import Batches, Corpus, FeatureFile, PairBatches, ShardedBatches
+from kzoo.data import Batches, Corpus, FeatureFile, PairBatches, ShardedBatches, Shards
 from kzoo.data.batch_shapes import check_longest
 from kzoo.data.language_pairs import two_languages
 from kzoo.data.pair_batches import check_weights
@@ -33,7 +33,7 @@ from kzoo.training.corpus import recipe_directions, text_languages
 from kzoo.training.recipe import Recipe, check_languages
 from kzoo.training.run_folder import START
 from kzoo.training.validation import DirectionScores, TranslationScore
-from kzoo.training.vocabularies import learned_subwords, learned_tokenizers, recipe_shards
+from kzoo.training.vocabularies import learned_subwords, learned_tokenizers, shard_settings
 
 
 class Task:
@@ -107,11 +107,14 @@ class OneDirection(Task):
 
     def __init__(self, recipe: Recipe, corpus: Corpus):
         super().__init__(recipe, corpus)
-        self.shards = recipe_shards(recipe) if recipe.shards else None
-        self.pairs = ([], []) if recipe.shards else corpus.pairs("train", recipe.source, recipe.target)
+        if recipe.shards:
+            self.shards, self.pairs = Shards(recipe.shards), ([], [])
+            self.shards.require(**shard_settings(recipe))
+            self.unknown = self.shards.unknown
+        else:
+            self.shards, self.pairs = None, corpus.pairs("train", recipe.source, recipe.target)
         self.validation = corpus.pairs(recipe.validation, recipe.source, recipe.target)
         self.images = {}
-        self.unknown = self.shards.unknown if self.shards else {}
 
     def learn(self, folder: Path) -> list:
         """Return the tokenizers of the run in `folder`; learn its vocabularies if it has none."""

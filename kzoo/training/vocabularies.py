@@ -5,7 +5,6 @@ import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
-from kzoo.data import Shards
 from kzoo.errors import UserError
 from kzoo.files import whole_file
 from kzoo.text import (
@@ -136,17 +135,6 @@ def _tokenizer(
             whole.write_text(json.dumps(forms, ensure_ascii=False), "utf-8")
     forms = json.loads(path.read_text("utf-8"))
     return TruecasedSubwordTokenizer(language=language, forms=forms, config_file=file)
-
-
-def recipe_shards(recipe: Recipe) -> Shards:
-    """Return the recipe's shards.
-
-    Raises:
-        UserError: they are missing or damaged, or were made for other languages or vocabularies.
-    """
-    shards = Shards(recipe.shards)
-    shards.require(**shard_settings(recipe))
-    return shards
 
 
 def shard_settings(recipe: Recipe) -> dict:
