@@ -12,8 +12,7 @@ from kzoo.errors import UserError
 from kzoo.files import check_space, remove_folder
 from kzoo.models import Adam, LabelSmoothedCrossEntropy
 from kzoo.training.checkpoints import Checkpoints, damage, data_has_changed, write_digests
-from kzoo.training.preemption import Preemption
-from kzoo.training.resuming import fit_from
+from kzoo.training.resuming import Preemption, fit_from
 from kzoo.training.strategies import Strategy
 
 WEIGHTS, RESULT = "decoder.weights.h5", "language_model.json"

@@ -22,10 +22,9 @@ from kzoo.training.compiling import allow_fusing, compile_step
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.distribution import open_strategy
 from kzoo.training.language_model import train_language_model
-from kzoo.training.preemption import Preemption
 from kzoo.training.recipe import Recipe, check_recipe
 from kzoo.training.report import CountedBatches, History, RunReport, curves, print_report
-from kzoo.training.resuming import fit_from
+from kzoo.training.resuming import Preemption, fit_from
 from kzoo.training.run_folder import RECIPE, claim, one_process, record
 from kzoo.training.strategies import Strategy
 from kzoo.training.tasks import OneDirection, SeveralDirections

@@ -16,7 +16,7 @@ from kzoo.presets import lookup_zh_en_tiny
 from kzoo.text import CharacterTokenizer
 from kzoo.training.checkpoints import Checkpoints
 from kzoo.training.language_model import train_language_model
-from kzoo.training.preemption import Preemption
+from kzoo.training.resuming import Preemption
 
 OFTEN = 1e-9  # minutes between checkpoints: after every batch
 SMALL = {
