@@ -45,7 +45,7 @@ def report(
     from kzoo.data.features import FeatureFile
     from kzoo.presets.description import scored_search
     from kzoo.presets.shelf import locate, preset_name
-    from kzoo.training.scored_text import languages_known, text_to_score
+    from kzoo.training.corpus import languages_known, text_to_score
 
     if pictures and not images:
         raise UserError("--pictures needs --images: features name the picture of each sentence")

@@ -57,7 +57,7 @@ def evaluate(
     from kzoo.evaluation.scores import score_table, write_scores
     from kzoo.presets.description import scored_search
     from kzoo.presets.shelf import locate, preset_name
-    from kzoo.training.scored_text import directions_to_score, languages_known, splits_to_score, text_to_score
+    from kzoo.training.corpus import directions_to_score, languages_known, splits_to_score, text_to_score
 
     splits = list(dict.fromkeys(split or []))
     folder = locate(preset)

@@ -1,10 +1,24 @@
-"""A recipe's corpus, languages and directions."""
+"""A recipe's corpus, languages and directions; and the text on which a trained preset is scored.
+
+The user of `kzoo evaluate` or `kzoo report` names that text; by default it is the corpus of the preset's run
+or of its scores.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import permutations
+from pathlib import Path
 
 from kzoo.data import open_corpus, open_files
-from kzoo.data.corpora import Corpus
+from kzoo.data.corpora import CORPORA, Corpus
 from kzoo.data.language_pairs import language_pairs
+from kzoo.errors import UserError
+from kzoo.presets.description import scored_corpus
 from kzoo.presets.shelf import is_builder
 from kzoo.training.recipe import Recipe
+from kzoo.training.run_folder import recorded_recipe
+
+Directions = list[tuple[str, str]]
 
 
 def recipe_corpus(recipe: Recipe) -> Corpus:
@@ -39,7 +53,7 @@ def check_own_files(recipe: Recipe):
         corpus.more_references(split, corpus.languages[-1])
 
 
-def recipe_directions(recipe: Recipe) -> list[tuple[str, str]]:
+def recipe_directions(recipe: Recipe) -> Directions:
     """Return the (source, target) directions that a multilingual recipe trains.
 
     Raises:
@@ -60,3 +74,123 @@ def text_languages(recipe: Recipe) -> list[str]:
         return recipe.languages
     trained = {language for pair in recipe_directions(recipe) for language in pair}
     return [language for language in recipe.languages if language in trained]
+
+
+def text_to_score(
+    folder: Path, files: Sequence[Path] | None, corpus: str | None, splits: list[str]
+) -> Corpus:
+    """Return the text to score a preset on, checked before a model is loaded.
+
+    Args:
+        folder: the preset.
+        files: the user's own text and its references, which become the split `"test"`.
+        corpus: a corpus's name.
+        splits: the requested splits; none: those that `splits_to_score` chooses.
+
+    Raises:
+        UserError: files together with a corpus or splits; files that cannot be used; an unknown corpus or
+            split; or nothing is given and the preset does not name a corpus.
+    """
+    for option, given in (("--corpus", corpus), ("--split", splits)):
+        if files and given:
+            raise UserError(f"--files and {option} exclude each other: give one of them")
+    if files:
+        data = open_files(test=files)
+        data.pairs("test", *data.languages), data.more_references("test", data.languages[-1])
+        return data
+    data = open_corpus(corpus) if corpus else own_corpus(folder, splits)
+    for split in splits:
+        data.languages_in(split)
+    return data
+
+
+def languages_known(data: Corpus, files: Sequence[Path] | None, languages: tuple[str, str]) -> Corpus:
+    """Return the text with the translator's languages as those of the user's files."""
+    return open_files(test=files, languages=languages) if files else data
+
+
+def own_corpus(folder: Path, splits: list[str]) -> Corpus:
+    """Return the corpus of a preset's run; without a run, the corpus of its scores.
+
+    Raises:
+        UserError: the preset names no corpus, or it cannot be used.
+    """
+    try:
+        if recipe := _recipe_of(folder):
+            if recipe.corpus == "files":
+                if not (recipe.test or splits):
+                    raise UserError(f"the recipe of {folder.parent} has no test set")
+                if isinstance(recipe.val, list) and isinstance(recipe.test, list):
+                    # Files of other splits may no longer exist.
+                    recipe = replace(recipe, train=[], val=recipe.val if "val" in splits else [])
+            return recipe_corpus(recipe)
+    except UserError as error:
+        raise UserError(f"{error}; give --corpus, or --files") from None
+    own = scored_corpus(folder)
+    if own not in CORPORA:  # none, or "files"
+        raise UserError(f"preset {folder} does not name a corpus to score it on: give --corpus, or --files")
+    return open_corpus(own)
+
+
+def splits_to_score(data: Corpus, source: str, target: str) -> list[str]:
+    """Return the test splits that have both languages.
+
+    Raises:
+        UserError: no test split has both.
+    """
+    splits = [name for name in _tests(data) if {source, target} <= set(data.languages_in(name))]
+    if not splits:
+        raise UserError(
+            f"corpus {data.name} has no test split in {source} and {target}; "
+            f"it has {', '.join(data.languages)}: give another with --corpus, or --files"
+        )
+    return splits
+
+
+def directions_to_score(
+    folder: Path, data: Corpus, splits: list[str], languages: list[str]
+) -> tuple[str, Directions, Directions | None]:
+    """Return the split on which to score a multilingual preset, the directions, and the untrained ones.
+
+    The directions are those of its recipe's `directions`, else all between languages of the split. The
+    untrained ones are `None` for a preset outside a run.
+
+    Args:
+        folder: the preset.
+        data: the corpus.
+        splits: the requested split; none: the first test set with two of the languages.
+        languages: the model's languages.
+
+    Raises:
+        UserError: several splits, or a split with fewer than two of the languages.
+    """
+    if len(splits) > 1:
+        raise UserError("all directions are scored on one split: give --split once, or --from and --to")
+    tests = splits or _tests(data)
+    shared = {name: [code for code in languages if code in data.languages_in(name)] for name in tests}
+    split = next((name for name, codes in shared.items() if len(codes) > 1), None)
+    if split is None:
+        raise UserError(
+            f"corpus {data.name} has fewer than two of {', '.join(languages)} "
+            f"in {', '.join(tests)}: give another with --corpus, or --files"
+        )
+    try:
+        recipe = _recipe_of(folder)
+        seen = recipe_directions(recipe) if recipe else None
+    except UserError:  # scores do not depend on it
+        seen = None
+    every = list(permutations(shared[split], 2))
+    if seen is None:
+        return split, every, None
+    named = [direction for direction in every if direction in seen] if recipe.directions else []
+    unseen = [direction for direction in permutations(languages, 2) if direction not in seen]
+    return split, named or every, unseen
+
+
+def _tests(data: Corpus) -> list[str]:
+    return [name for name in data.splits if name.startswith("test")]
+
+
+def _recipe_of(folder: Path) -> Recipe | None:
+    """Return the recipe of a preset's run; `None` for a preset outside a run."""
+    return recorded_recipe(folder.parent) if folder.name == "preset" else None

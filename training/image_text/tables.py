@@ -39,8 +39,7 @@ from kzoo.models.images import image_rows, shown_images
 from kzoo.presets.image_text import PICTURE
 from kzoo.scenes import scenes as scenes_of
 from kzoo.training import Recipe
-from kzoo.training.corpus import recipe_corpus
-from kzoo.training.scored_text import splits_to_score
+from kzoo.training.corpus import recipe_corpus, splits_to_score
 from training.paper_tables import (
     Runs,
     Size,
