@@ -33,10 +33,9 @@ SAMPLE = 200_000  # pairs that subwords are learned from
 BLOCK = 10_000  # pairs between two reports of progress
 
 
-@contextlib.contextmanager
-def silent(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+def silent(what: str, total: int | None) -> contextlib.AbstractContextManager:
     """Show no progress."""
-    yield lambda count: None
+    return contextlib.nullcontext(lambda count: None)
 
 
 def prepare(
