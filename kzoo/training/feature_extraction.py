@@ -109,7 +109,7 @@ def _identity(network: keras.Model, weights: str) -> tuple[str, int | None]:
         return "random", SEED
     digest = hashlib.sha256()
     for weight in network.get_weights():
-        digest.update(np.ascontiguousarray(weight).tobytes())
+        digest.update(weight.tobytes())
     return digest.hexdigest(), None
 
 
