@@ -35,10 +35,8 @@ class History(keras.callbacks.Callback):
     def out_of_patience(self) -> bool:
         """Whether the last `patience` epochs brought no better validation BLEU."""
         scores = [row["val_bleu"] for row in self.checkpoints.history]
-        last = scores[-self.patience :]
-        return (
-            bool(self.patience) and len(scores) > self.patience and max(last) <= max(scores[: -self.patience])
-        )
+        since_best = len(scores) - 1 - scores.index(max(scores)) if scores else 0
+        return 0 < self.patience <= since_best
 
     def on_epoch_end(self, epoch, logs=None):
         self.write()
