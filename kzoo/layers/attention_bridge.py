@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from kzoo.layers.dense import Dense
 from kzoo.layers.layer import Layer
 from kzoo.layers.masked_softmax import masked_softmax
 
@@ -61,10 +62,10 @@ class AttentionBridge(Layer):
         self.penalty_weight = penalty_weight
         self.use_bias = use_bias
         self.squared = squared
-        self.hidden = keras.layers.Dense(
+        self.hidden = Dense(
             hidden_dim, activation="relu", use_bias=use_bias, dtype=self.dtype_policy, name="hidden"
         )
-        self.heads = keras.layers.Dense(num_heads, use_bias=use_bias, dtype=self.dtype_policy, name="heads")
+        self.heads = Dense(num_heads, use_bias=use_bias, dtype=self.dtype_policy, name="heads")
 
     def build(self, inputs_shape):
         self.hidden.build(inputs_shape)

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from kzoo.layers.dense import Dense
 from kzoo.layers.layer import Layer
 
 
@@ -47,7 +48,7 @@ class ConvolutionalEncoder(Layer):
 
     def build(self, inputs_shape):
         dtype = self.dtype_policy
-        self.enter = keras.layers.Dense(self.width, dtype=dtype, name="enter")
+        self.enter = Dense(self.width, dtype=dtype, name="enter")
         self.enter.build(inputs_shape)
         self.convolutions = [
             keras.layers.Conv1D(

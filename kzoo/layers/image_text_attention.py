@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from kzoo.layers.dense import Dense
 from kzoo.layers.dropout import Dropout
 from kzoo.layers.layer import Layer
 from kzoo.layers.masked_softmax import masked_softmax
@@ -63,11 +64,11 @@ class ImageTextAttention(Layer):
                 f"{tuple(image_shape)}"
             )
         inner, dtype = self.num_heads * self.key_dim, self.dtype_policy
-        self.query_dense = keras.layers.Dense(inner, dtype=dtype, name="query")
+        self.query_dense = Dense(inner, dtype=dtype, name="query")
         self.query_dense.build(image_shape)
-        self.key_value_dense = keras.layers.Dense(2 * inner, dtype=dtype, name="key_value")
+        self.key_value_dense = Dense(2 * inner, dtype=dtype, name="key_value")
         self.key_value_dense.build(text_shape)
-        self.output_dense = keras.layers.Dense(text_shape[-1], dtype=dtype, name="output")
+        self.output_dense = Dense(text_shape[-1], dtype=dtype, name="output")
         self.output_dense.build((text_shape[0], 1, inner))
 
     def call(

@@ -5,6 +5,7 @@ import functools
 import keras
 from keras import ops
 
+from kzoo.layers.dense import Dense, on_rows
 from kzoo.layers.dropout import Dropout
 from kzoo.layers.layer import Layer
 from kzoo.layers.masked_softmax import masked_exponentials, masked_softmax
@@ -107,7 +108,7 @@ class MultiHeadAttention(Layer):
             (width, 3 * inner), name="kernel", initializer=keras.initializers.GlorotUniform()
         )
         self.bias = self.add_weight((3 * inner,), name="bias", initializer="zeros")
-        self.output_dense = keras.layers.Dense(width, dtype=self.dtype_policy, name="output")
+        self.output_dense = Dense(width, dtype=self.dtype_policy, name="output")
         self.output_dense.build((*query_shape[:-1], inner))
 
     def call(
@@ -224,7 +225,7 @@ class MultiHeadAttention(Layer):
         """Apply `count` of the query, key and value maps, starting at number `first`: `(B, H, L, d)` each."""
         inner = self.num_heads * self.key_dim
         columns = slice(first * inner, (first + count) * inner)
-        x = ops.matmul(x, self.kernel[:, columns]) + self.bias[columns]
+        x = on_rows(lambda rows: ops.matmul(rows, self.kernel[:, columns]) + self.bias[columns], x)
         # Split before the transpose: a training step takes 0.95 of the time of slicing one big transpose.
         shape = (*ops.shape(x)[:2], self.num_heads, self.key_dim)
         return [

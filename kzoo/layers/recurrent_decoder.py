@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from kzoo.layers.dense import Dense
 from kzoo.layers.dropout import Dropout
 from kzoo.layers.layer import Layer
 from kzoo.layers.masked_softmax import masked_softmax
@@ -66,11 +67,9 @@ class RecurrentDecoder(Layer):
         self._dropouts = [
             Dropout(self.dropout, dtype=dtype, name=f"dropout_{i}") for i in range(len(self.units) - 1)
         ]
-        self.keys = keras.layers.Dense(width, use_bias=False, dtype=dtype, name="keys")
+        self.keys = Dense(width, use_bias=False, dtype=dtype, name="keys")
         self.keys.build(memory_shape)
-        self.combine = keras.layers.Dense(
-            width, activation="tanh", use_bias=False, dtype=dtype, name="combine"
-        )
+        self.combine = Dense(width, activation="tanh", use_bias=False, dtype=dtype, name="combine")
         self.combine.build((*inputs_shape[:-1], memory_shape[-1] + width))
 
     def call(

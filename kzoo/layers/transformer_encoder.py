@@ -2,6 +2,7 @@
 
 import keras
 
+from kzoo.layers.dense import Dense
 from kzoo.layers.layer import Layer
 from kzoo.layers.pope_embedding import PoPEEmbedding
 from kzoo.layers.transformer_encoder_layer import TransformerEncoderLayer
@@ -50,7 +51,7 @@ class TransformerEncoder(Layer):
 
     def build(self, inputs_shape):
         dtype, shape = self.dtype_policy, (*inputs_shape[:-1], self.width)
-        self.enter = keras.layers.Dense(self.width, dtype=dtype, name="enter")
+        self.enter = Dense(self.width, dtype=dtype, name="enter")
         self.enter.build(inputs_shape)
         self.positions = PoPEEmbedding(self.max_length, normalize=True, dtype=dtype, name="positions")
         self.positions.build(shape)

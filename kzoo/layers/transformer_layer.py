@@ -2,6 +2,7 @@
 
 import keras
 
+from kzoo.layers.dense import Dense
 from kzoo.layers.dropout import Dropout
 from kzoo.layers.layer import Layer
 from kzoo.layers.multi_head_attention import MultiHeadAttention
@@ -89,10 +90,8 @@ class FeedForward(Layer):
         self.activation = activation
 
     def build(self, inputs_shape):
-        self.inner = keras.layers.Dense(
-            self.inner_dim, activation=self.activation, dtype=self.dtype_policy, name="inner"
-        )
-        self.outer = keras.layers.Dense(inputs_shape[-1], dtype=self.dtype_policy, name="outer")
+        self.inner = Dense(self.inner_dim, activation=self.activation, dtype=self.dtype_policy, name="inner")
+        self.outer = Dense(inputs_shape[-1], dtype=self.dtype_policy, name="outer")
         self.inner.build(inputs_shape)
         self.outer.build((*inputs_shape[:-1], self.inner_dim))
 

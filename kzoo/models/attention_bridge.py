@@ -15,6 +15,7 @@ from kzoo.layers import (
     RecurrentEncoder,
     TransformerEncoder,
 )
+from kzoo.layers.dense import Dense
 from kzoo.models.backbones import TranslationBackbone, token_inputs, unit_normal
 from kzoo.models.losses import never
 
@@ -150,7 +151,7 @@ class AttentionBridgeBackbone(TranslationBackbone):
             decoder.build((None, None, embedding_dim), (None, None, width))
         self.decoders = ByLanguage(decoders, dtype=dtype, name="decoders")
         self.outputs_by_language = ByLanguage(
-            [keras.layers.Dense(max(sizes), dtype=dtype, name=f"output_{i}") for i in languages],
+            [Dense(max(sizes), dtype=dtype, name=f"output_{i}") for i in languages],
             dtype=dtype,
             name="outputs_by_language",
         )

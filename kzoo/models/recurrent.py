@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from kzoo.layers import Dropout, RecurrentDecoder, RecurrentEncoder
+from kzoo.layers.dense import Dense
 from kzoo.models.backbones import TranslationBackbone, check_sizes, glyph_embedding, token_inputs, unit_normal
 from kzoo.models.losses import WholeBatchLoss
 
@@ -92,10 +93,10 @@ class RecurrentBackbone(TranslationBackbone):
         )
         self.decoder = RecurrentDecoder(decoder_units, dropout=dropout, dtype=dtype, name="decoder")
         self.projections = [
-            [keras.layers.Dense(units, dtype=dtype, name=f"initial_{part}_{i}") for part in ("h", "c")]
+            [Dense(units, dtype=dtype, name=f"initial_{part}_{i}") for part in ("h", "c")]
             for i, units in enumerate(decoder_units)
         ]
-        self.output_dense = keras.layers.Dense(target_vocabulary_size, dtype=dtype, name="output")
+        self.output_dense = Dense(target_vocabulary_size, dtype=dtype, name="output")
 
         inputs = token_inputs("source", "target")
         encoded, initial, mask = self._encoded(inputs["source"])

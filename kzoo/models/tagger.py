@@ -9,6 +9,7 @@ from keras import ops
 from kzoo.decoding.batched_search import padded
 from kzoo.errors import UserError
 from kzoo.layers import LinearChainCRF
+from kzoo.layers.dense import Dense
 from kzoo.text.segment_tags import Segment, segments_to_tags, tags_to_segments
 from kzoo.text.sentences import one_line
 from kzoo.text.tokenizers import PAD
@@ -88,13 +89,11 @@ class CharacterTagger(keras.Model):
         width, dtype = embedding.output_dim, self.dtype_policy
         self.dilations = [2**i for i in range(num_layers)]
         # Each convolution is a dense layer over a position and two others, a dilation before and after it.
-        self.convolutions = [
-            keras.layers.Dense(width, "relu", dtype=dtype, name=f"conv_{d}") for d in self.dilations
-        ]
+        self.convolutions = [Dense(width, "relu", dtype=dtype, name=f"conv_{d}") for d in self.dilations]
         self.embedding_dropout = keras.layers.Dropout(embedding_dropout, dtype=dtype)
         self.dropouts = [keras.layers.Dropout(dropout, dtype=dtype) for _ in self.dilations]
         self.output_dropout = keras.layers.Dropout(output_dropout, dtype=dtype)
-        self.potentials = keras.layers.Dense(len(self.tag_names), dtype=dtype, name="potentials")
+        self.potentials = Dense(len(self.tag_names), dtype=dtype, name="potentials")
         self.crf = LinearChainCRF(len(self.tag_names), name="crf")
         self.accuracy = keras.metrics.Mean("accuracy")
 

@@ -16,6 +16,7 @@ from kzoo.layers import (
     TransformerDecoderLayer,
     TransformerEncoderLayer,
 )
+from kzoo.layers.dense import ReversibleEmbedding
 from kzoo.layers.output_bias import OutputBias
 from kzoo.models.backbones import TranslationBackbone, glyph_embedding, token_inputs
 
@@ -109,7 +110,7 @@ class TransformerBackbone(TranslationBackbone):
 
         def embedding(size, name):
             initializer = keras.initializers.RandomNormal(stddev=width**-0.5)
-            return keras.layers.ReversibleEmbedding(
+            return ReversibleEmbedding(
                 size, width, embeddings_initializer=initializer, dtype=dtype, name=name
             )
 

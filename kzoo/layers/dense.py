@@ -1,0 +1,37 @@
+"""Keras's layers that multiply by a matrix, with gradients that are fast on CPUs under JAX."""
+
+from collections.abc import Callable
+
+import keras
+from keras import ops
+
+
+def on_rows(function: Callable, x):
+    """Return `function(x)`, whose `x` is a matrix `(N, D)`, for `x` `(…, D)`.
+
+    For `(B, L, D)`, JAX's gradient of the other factor copies a transposed tensor, and on a CPU takes up to 4
+    times as long as for a matrix.
+    """
+    if len(x.shape) == 2:
+        return function(x)
+    rows = function(ops.reshape(x, (-1, x.shape[-1])))
+    return ops.reshape(rows, (*ops.shape(x)[:-1], rows.shape[-1]))
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class Dense(keras.layers.Dense):
+    """`keras.layers.Dense`, faster to train on a CPU under JAX."""
+
+    def call(self, inputs, training=None):
+        return on_rows(super().call, inputs)
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class ReversibleEmbedding(keras.layers.ReversibleEmbedding):
+    """`keras.layers.ReversibleEmbedding`, faster to train on a CPU under JAX."""
+
+    def call(self, inputs, reverse=False):
+        if not reverse:
+            return super().call(inputs)
+        logits = super().call
+        return on_rows(lambda x: logits(x, reverse=True), inputs)
