@@ -14,8 +14,9 @@ def on_rows(function: Callable, x):
     """
     if len(x.shape) == 2:
         return function(x)
-    rows = function(ops.reshape(x, (-1, x.shape[-1])))
-    return ops.reshape(rows, (*ops.shape(x)[:-1], rows.shape[-1]))
+    shape = ops.shape(x)
+    rows = function(ops.reshape(x, (-1, shape[-1])))
+    return ops.reshape(rows, (*shape[:-1], rows.shape[-1]))
 
 
 @keras.saving.register_keras_serializable("kzoo")

@@ -30,12 +30,10 @@ class MarianPieces:
         self.ids = {piece: token for token, piece in enumerate(vocabulary)}
         if self.vocabulary[: len(SPECIAL)] != [*SPECIAL.values()] or len(self.ids) < len(vocabulary):
             raise UserError("a Marian vocabulary has each piece once, after <pad>, <unk>, <s> and </s>")
+        # The codes of the target languages that the vocabulary names.
+        codes = (piece for piece in vocabulary if piece.startswith(">>") and piece.endswith("<<"))
+        self.languages = [code[2:-2] for code in codes]
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
-
-    @property
-    def languages(self) -> list[str]:
-        """The codes of the target languages that the vocabulary names."""
-        return [piece[2:-2] for piece in self.vocabulary if piece.startswith(">>") and piece.endswith("<<")]
 
     def tokenize(self, inputs: Sequence[str], language: str | None = None) -> list[list[int]]:
         """Return the token ids of each text, for translating into `language`; by default the tokenizer's.
