@@ -10,9 +10,8 @@ CHINESE_MARKS = "\u3001-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff
 CHINESE = f"{CHINESE_MARKS}\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 BETWEEN_CHINESE = re.compile(f"(?<=[{CHINESE}]) +(?=[{CHINESE}])")  # spaces
 
-# Ranges of two-byte codes: 6,763 simplified characters in GB 2312, 5,401 frequent traditional ones in Big5.
-GB2312 = (range(0xB0, 0xF8), range(0xA1, 0xFF))
-BIG5_FREQUENT = (range(0xA4, 0xC7), [*range(0x40, 0x7F), *range(0xA1, 0xFF)])
+# First byte and end of the codes: 6,763 simplified characters in GB 2312, 5,401 frequent ones in Big5.
+COMMON_CHINESE = {"gb2312": (b"\xb0", b"\xf8"), "big5": (b"\xa4", b"\xc7")}
 
 
 def is_chinese(code: str | None) -> bool:
@@ -53,11 +52,8 @@ def common_chinese_characters() -> list[str]:
     >>> len(common_chinese_characters())
     8836
     """
-    codes = [("gb2312", *GB2312), ("big5", *BIG5_FREQUENT)]
-    characters = [
-        bytes((first, second)).decode(encoding, errors="ignore")
-        for encoding, firsts, seconds in codes
-        for first in firsts
-        for second in seconds
-    ]
-    return list(dict.fromkeys(c for c in characters if len(c) == 1 and "\u4e00" <= c <= "\u9fff"))
+    found = []
+    for encoding, (first, end) in COMMON_CHINESE.items():
+        codes = {chr(c).encode(encoding, "ignore"): chr(c) for c in range(0x4E00, 0xA000)}
+        found += [codes[code] for code in sorted(codes) if first <= code < end]
+    return list(dict.fromkeys(found))
