@@ -148,12 +148,10 @@ def stream_pairs(
             numbers of lines.
     """
     if len(files) == 1:
-        return map(tuple, table_rows(files[0], stream_lines(files[0]), languages, columns))
-    return _aligned(*files)
-
-
-def _aligned(left: Path, right: Path) -> Iterator[tuple[str, str]]:
-    sides, ended = [plain_lines(stream_lines(path), str(path), NAME_IT) for path in (left, right)], object()
+        yield from map(tuple, table_rows(files[0], stream_lines(files[0]), languages, columns))
+        return
+    left, right = files
+    sides, ended = [plain_lines(stream_lines(path), str(path), NAME_IT) for path in files], object()
     for count, pair in enumerate(itertools.zip_longest(*sides, fillvalue=ended)):
         if ended in pair:
             longer = count + 1 + sum(1 for _ in itertools.chain(*sides))
@@ -279,17 +277,14 @@ def split_rows(sides: Sequence[Sequence[str]], parts: Mapping[str, int | float])
 
 def _groups(sides: Sequence[Sequence[str]]) -> tuple[np.ndarray, int]:
     """Return the number of each row's group, and the number of groups. Empty sentences form no groups."""
-    count, ends, offset = len(sides[0]), [], len(sides[0])
-    for side in sides:
-        numbers = {}
-        texts = (text.strip() or row for row, text in enumerate(side))
-        ends.append(np.array([numbers.setdefault(text, len(numbers)) for text in texts]) + offset)
-        offset += len(numbers)
-    rows, nodes = np.tile(np.arange(count), len(sides)), np.concatenate(ends)
     from scipy.sparse import coo_array  # imported here, because it takes half a second
     from scipy.sparse.csgraph import connected_components
 
-    links = coo_array((np.ones(len(rows), bool), (rows, nodes)), shape=(offset, offset))
-    _, found = connected_components(links, directed=False)
-    distinct, group = np.unique(found[:count], return_inverse=True)
-    return group, len(distinct)
+    count, firsts = len(sides[0]), []  # for each side, the first row with each row's sentence
+    for side in sides:
+        seen = {}
+        firsts += [seen.setdefault(text.strip() or row, row) for row, text in enumerate(side)]
+    rows = np.tile(np.arange(count), len(sides))
+    links = coo_array((np.ones(len(rows), bool), (rows, firsts)), shape=(count, count))
+    groups, group = connected_components(links, directed=False)
+    return group, groups
