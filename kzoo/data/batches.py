@@ -207,36 +207,31 @@ class ShardedBatches(BatchesByEpoch):
         pairs = np.bincount(shape_numbers(lengths, self.shapes), counts, len(self.shapes)).astype(int)
         return -(-pairs // [rows for rows, _ in self.shapes])
 
-    def start_epoch(self, epoch: int):
-        """Put the shards and their pairs in the order of epoch `epoch`, counted from 0."""
-        self.epoch = epoch
+    def plan(self, epoch: int) -> np.ndarray:
+        """Return the batches of an epoch, `(batches, 2)`: a shard's number and a batch's place in it."""
         order = np.random.default_rng((self.seed, epoch)).permutation(len(self.shards))
         # The first two batches must differ (see `differing_first_two`): begin with a shard of two shapes.
         first = int((np.count_nonzero(self._batches_in[order], axis=1) > 1).argmax())
-        self._order = np.array([order[first], *np.delete(order, first)])
-        self._stops = np.cumsum(self._batches_in.sum(axis=1)[self._order])
-        self._opened.cache_clear()
+        order = np.array([order[first], *np.delete(order, first)])
+        counts = self._batches_in.sum(axis=1)[order]
+        return np.stack([np.repeat(order, counts), np.concatenate(list(map(np.arange, counts)))], axis=1)
 
     def digest(self) -> str:
         """Return the SHA-256 that identifies the training data."""
         return self.shards.digest()
 
-    def __len__(self) -> int:
-        return int(self._stops[-1])
-
     def __getitem__(self, index: int):
-        place = int(np.searchsorted(self._stops, index, side="right"))
-        shard, plan = self._opened(place)
-        shape, pairs = plan[index - self._stops[place]]  # negative: counted from the shard's last batch
+        number, place = self._plan[index].tolist()
+        shard, plan = self._opened(number, self.epoch)
+        shape, pairs = plan[place]
         source, target = shard.pairs(pairs)
         if self._too_long == "truncate":
             source, target = ([tokens[: self._limit - 1] for tokens in side] for side in (source, target))
         return padded_batch(shape, source, target)
 
-    def _open(self, place: int) -> tuple[OpenShard, list]:
-        """Return the shard at a place in the epoch's order, and the plan of its batches."""
-        number = int(self._order[place])
-        random = np.random.default_rng((self.seed, self.epoch, number))
+    def _open(self, number: int, epoch: int) -> tuple[OpenShard, list]:
+        """Return a shard, and the plan of its batches in an epoch."""
+        random = np.random.default_rng((self.seed, epoch, number))
         lengths = self._lengths(number)
         order = random.permutation(len(lengths))
         order = order[np.isin(order, self._kept(lengths))]
