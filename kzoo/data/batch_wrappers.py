@@ -32,9 +32,7 @@ class TwiceEachRow(WrappedBatches):
     """Batches with a copy of each row after it, as `ConsistentCrossEntropy` needs."""
 
     def __getitem__(self, index: int):
-        inputs, labels, weights = self.batches[index]
-        inputs = {name: np.repeat(rows, 2, axis=0) for name, rows in inputs.items()}
-        return inputs, np.repeat(labels, 2, axis=0), np.repeat(weights, 2, axis=0)
+        return keras.tree.map_structure(lambda rows: np.repeat(rows, 2, axis=0), self.batches[index])
 
 
 class WorkerRows(WrappedBatches):
