@@ -283,8 +283,8 @@ def test_a_report_is_on_the_first_run_s_own_test_set(tmp_path, monkeypatch, caps
 def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatch):
     """With a translator that knows the references into German, and repeats its source for English."""
 
-    def translate(texts, source, target, **_):
-        return open_corpus("scenes").sentences("val", "de") if target == "de" else texts
+    def translate(texts, source_language, target_language, **_):
+        return open_corpus("scenes").sentences("val", "de") if target_language == "de" else texts
 
     model = SimpleNamespace(multilingual=True, languages=["en", "de"], between=None, translate=translate)
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: model)

@@ -9,7 +9,7 @@ from statistics import fmean
 from kzoo.data.corpora import Corpus
 from kzoo.errors import UserError
 from kzoo.evaluation.markdown import markdown_table
-from kzoo.evaluation.scores import SplitScores, score_translations
+from kzoo.evaluation.scores import SplitScores, evaluate
 from kzoo.files import write_json
 from kzoo.hub.integrity import read_object
 
@@ -21,7 +21,7 @@ def evaluate_directions(
     directions: Iterable[tuple[str, str]],
     **options,
 ) -> dict[tuple[str, str], SplitScores]:
-    """Translate a split in each direction and score it.
+    """Translate a split in each direction and score it, as `evaluate` does.
 
     Args:
         translator: a `MultilingualTranslator`.
@@ -30,18 +30,10 @@ def evaluate_directions(
         directions: (source, target) pairs.
         **options: of `Translator.translate`, such as `beam_size`, `truncate` and `progress`.
     """
-    scores = {}
-    for source, target in directions:
-        sentences, references = corpus.pairs(split, source, target)
-        translations = translator.translate(
-            sentences,
-            source,
-            target,
-            split_sentences=False,  # one line per reference
-            **options,
-        )
-        scores[source, target] = score_translations(split, translations, references, target)
-    return scores
+    return {
+        (source, target): evaluate(translator, corpus, [split], source, target, **options)[0][0]
+        for source, target in directions
+    }
 
 
 def write_directions(

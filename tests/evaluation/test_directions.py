@@ -60,14 +60,18 @@ def test_each_direction_is_translated_as_told_and_scored_as_its_target():
         return arguments[0]
 
     corpus = SimpleNamespace(
-        pairs=lambda split, source, target: ([f"{split} {source}"], ["一个男人在睡觉。"])
+        pairs=lambda split, source, target: ([f"{split} {source}"], ["一个男人在睡觉。"]),
+        more_references=lambda split, target: [],
     )
     directions, told = [("en", "zh"), ("zh", "en")], {"truncate": True, "progress": print}
     scores = evaluate_directions(
         SimpleNamespace(translate=translate), corpus, "test", directions, beam_size=3, **told
     )
     told |= {"beam_size": 3, "split_sentences": False}
-    assert asked == [(["test en"], "en", "zh", told), (["test zh"], "zh", "en", told)]
+    assert asked == [
+        ([f"test {source}"], told | {"source_language": source, "target_language": target})
+        for source, target in directions
+    ]
     for direction, tokenizer in zip(directions, ("zh", "13a"), strict=True):
         assert f"tok:{tokenizer}" in scores[direction].signatures["bleu"]
 
