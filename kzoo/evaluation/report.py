@@ -93,10 +93,10 @@ def write_report(
     title: str,
     names: tuple[str, str],
     chosen: Sequence[Case],
-    images: Sequence[np.ndarray] | Mapping[int, np.ndarray] | None = None,
-    compared: tuple[list[ComparedBleu], str] | None = None,
-    languages: tuple[str, str] = ("", ""),
-    sentences: int | None = None,
+    images: Sequence[np.ndarray] | Mapping[int, np.ndarray] | None,
+    compared: tuple[list[ComparedBleu], str],
+    languages: tuple[str, str],
+    sentences: int,
 ):
     """Write the page, a single self-contained HTML file.
 
@@ -109,20 +109,18 @@ def write_report(
         compared: the models' BLEU on all sentences, as `compare_bleu` returns it, shown at the top.
         languages: codes of the source and the target, shown on the page; browsers choose fonts and voices by
             them.
-        sentences: int. Number of sentences that were translated; by default, that of `chosen`.
+        sentences: int. Number of sentences that were translated.
 
     Raises:
         UserError: the file cannot be written.
     """
     articles = "\n".join(_article(case, names, images, *languages) for case in chosen)
-    direction = f"{languages[0]} → {languages[1]}, " if any(languages) else ""
-    total = len(chosen) if sentences is None else sentences
-    shown = "" if total == len(chosen) else f"Shown: {len(chosen):,} of them. "
+    shown = "" if sentences == len(chosen) else f"Shown: {len(chosen):,} of them. "
     page = (
         f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{html.escape(title)}</title>\n'
         '<meta name="viewport" content="width=device-width">\n'
         f"<style>{STYLE}</style>\n<main>\n<h1>{html.escape(title)}</h1>\n"
-        f"<p>{html.escape(direction)}{total:,} sentences.</p>\n{_scores(*compared) if compared else ''}"
+        f"<p>{html.escape(' → '.join(languages))}, {sentences:,} sentences.</p>\n{_scores(*compared)}"
         f"<p>{shown}The sentences that the two models translate most differently come first. Words that the "
         "other translation lacks are marked. The number beside a model’s name is the chrF2 of its "
         "translation against the reference, by sacreBLEU: "

@@ -48,6 +48,13 @@ class Text(HTMLParser):
             self.marked.append(data)
 
 
+def written(folder, chosen, images=None, compared=([], ""), languages=("en", "de"), sentences=3):
+    """Return the page of two models a and b."""
+    path = folder / "report.html"
+    write_report(path, "a <and> b", ("a", "b"), chosen, images, compared, languages, sentences)
+    return path.read_text("utf-8")
+
+
 def test_the_most_different_come_first():
     found = cases(SOURCES, REFERENCES, FIRST, SECOND)
     assert [case.number for case in found] == [0, 2, 1]
@@ -57,11 +64,7 @@ def test_the_most_different_come_first():
 
 def test_shows_texts_marks_and_pictures(tmp_path):
     pictures = np.random.default_rng(0).integers(0, 256, (3, 4, 4, 3)).astype("uint8")
-    path = tmp_path / "report.html"
-    write_report(
-        path, "Text <and> pictures", ("text", "image"), cases(SOURCES, REFERENCES, FIRST, SECOND), pictures
-    )
-    page = path.read_text("utf-8")
+    page = written(tmp_path, cases(SOURCES, REFERENCES, FIRST, SECOND), pictures)
     seen = Text(page)
     order = [0, 2, 1]
     assert seen.fields == [row[i] for i in order for row in (SOURCES, REFERENCES, FIRST, SECOND)]
@@ -74,10 +77,8 @@ def test_shows_texts_marks_and_pictures(tmp_path):
 def test_photographs_are_shown_as_jpeg_and_not_enlarged_by_pixels(tmp_path):
     """A picture by the sentence's number: of whatever size, and none of sentences that are not shown."""
     photograph = np.linspace(0, 255, 300 * 200 * 3).reshape(200, 300, 3).astype("uint8")
-    path = tmp_path / "report.html"
     chosen = cases(SOURCES, REFERENCES, FIRST, SECOND)[:2]
-    write_report(path, "t", ("a", "b"), chosen, {0: photograph, 2: photograph[:100, :100]})
-    page = path.read_text("utf-8")
+    page = written(tmp_path, chosen, {0: photograph, 2: photograph[:100, :100]})
     assert re.findall(r"<img(.*?) src=\"data:image/(\w+)", page) == [("", "jpeg"), (' class="small"', "png")]
     seen = Text(page).pictures
     assert abs(seen[0].astype(int) - photograph).mean() < 3
@@ -86,19 +87,13 @@ def test_photographs_are_shown_as_jpeg_and_not_enlarged_by_pixels(tmp_path):
 
 def test_the_page_says_where_interval_and_p_come_from(tmp_path):
     compared = [ComparedBleu("a", 30.0, 30.1, 1.0, None), ComparedBleu("b", 31.0, 31.1, 1.0, 0.04)]
-    path = tmp_path / "report.html"
-    write_report(
-        path, "t", ("a", "b"), cases(SOURCES, REFERENCES, FIRST, SECOND), None, (compared, "nrefs:1|bs:1000")
-    )
-    page = path.read_text("utf-8")
+    chosen = cases(SOURCES, REFERENCES, FIRST, SECOND)
+    page = written(tmp_path, chosen, compared=(compared, "nrefs:1|bs:1000"))
     assert "interval: <code>nrefs:1|bs:1000</code>" in page and "10,000 random exchanges" in page
 
 
 def test_direction_size_and_each_sentence_s_score_are_said(tmp_path):
-    path = tmp_path / "report.html"
-    chosen = cases(SOURCES, REFERENCES, FIRST, SECOND)[:1]
-    write_report(path, "t", ("a", "b"), chosen, languages=("en", "de"), sentences=3)
-    page = path.read_text("utf-8")
+    page = written(tmp_path, cases(SOURCES, REFERENCES, FIRST, SECOND)[:1])
     assert "en → de, 3 sentences." in page and "1 of them" in page and "nc:6|nw:0" in page
     scores = [sentence_chrf(text, [REFERENCES[0]]).score for text in (FIRST[0], SECOND[0])]
     assert [f"<dt>{name} · {score:.1f}</dt>" in page for name, score in zip("ab", scores, strict=True)] == [
@@ -107,21 +102,18 @@ def test_direction_size_and_each_sentence_s_score_are_said(tmp_path):
 
 
 def test_chinese_is_compared_by_characters(tmp_path):
-    path = tmp_path / "report.html"
     found = cases(["He."], ["他来。"], ["他来。"], ["她来。"])
-    write_report(path, "zh", ("a", "b"), found, languages=("en", "zh"))
-    assert re.findall(r'<dd dir="auto" lang="(.*?)">', path.read_text("utf-8")) == ["en", "zh", "zh", "zh"]
-    seen = Text(path.read_text("utf-8"))
+    page = written(tmp_path, found, languages=("en", "zh"))
+    assert re.findall(r'<dd dir="auto" lang="(.*?)">', page) == ["en", "zh", "zh", "zh"]
+    seen = Text(page)
     assert seen.fields == ["He.", "他来。", "他来。", "她来。"]
     assert seen.marked == ["他", "她"]
 
 
 def test_thai_is_compared_by_letters_with_their_marks(tmp_path):
-    path = tmp_path / "report.html"
     found = cases(["Water."], ["ดื่มน้ำ"], ["ดื่มน้ำ"], ["กินน้ำ"])
     assert found[0].difference == 0.5  # น้ and ำ of ดื่, ม, น้, ำ and กิ, น, น้, ำ
-    write_report(path, "th", ("a", "b"), found)
-    assert Text(path.read_text("utf-8")).fields[2:] == ["ดื่มน้ำ", "กินน้ำ"]
+    assert Text(written(tmp_path, found)).fields[2:] == ["ดื่มน้ำ", "กินน้ำ"]
 
 
 def test_kana_are_compared_one_by_one():
@@ -130,11 +122,9 @@ def test_kana_are_compared_one_by_one():
 
 
 def test_other_words_and_spaces_within_chinese_stay_whole(tmp_path):
-    path = tmp_path / "report.html"
     found = cases(["He."], ["他在NBA 球场。"], ["他在NBA 球场。"], ["她在NFL 球场。"])
     assert found[0].difference == pytest.approx(1 - 5 / 7)  # 在, a space, 球, 场, 。 of seven
-    write_report(path, "zh", ("a", "b"), found)
-    seen = Text(path.read_text("utf-8"))
+    seen = Text(written(tmp_path, found))
     assert seen.fields[2:] == ["他在NBA 球场。", "她在NFL 球场。"]
     assert seen.marked == ["他", "NBA", "她", "NFL"]
 
@@ -142,5 +132,4 @@ def test_other_words_and_spaces_within_chinese_stay_whole(tmp_path):
 def test_both_sides_are_compared_in_the_same_units(tmp_path):
     found = cases(["A dog."], ["Ein Hund"], ["Hund"], ["ein Hund"])
     assert found[0].difference == pytest.approx(1 - 2 / 3)
-    write_report(tmp_path / "report.html", "de", ("a", "b"), found)
-    assert Text((tmp_path / "report.html").read_text("utf-8")).marked == ["ein"]
+    assert Text(written(tmp_path, found)).marked == ["ein"]
