@@ -89,7 +89,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("command", "message"), REFUSED)
 def test_user_errors_are_one_line_before_the_model_is_loaded(command, message, monkeypatch, capsys):
-    monkeypatch.setattr("kzoo.cli.engines.start_backend", lambda: pytest.fail("too late"))
+    monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: pytest.fail("too late"))
     status, error = run(*command.split(" "), monkeypatch=monkeypatch, capsys=capsys)
     assert status == 1
     assert message in error
@@ -102,7 +102,7 @@ def test_a_corpus_without_the_preset_s_languages_is_refused(monkeypatch, capsys)
 
 
 def test_what_is_wrong_with_files_is_said_before_the_model_is_loaded(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("kzoo.cli.engines.start_backend", lambda: pytest.fail("too late"))
+    monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: pytest.fail("too late"))
     longer, shorter = tmp_path / "test.en", tmp_path / "test.de"
     longer.write_text("One.\nTwo.\n")
     shorter.write_text("Eins.\n")
@@ -151,7 +151,7 @@ def test_evaluation_records_what_it_was_asked(tmp_path, monkeypatch):
     copier = EnglishGerman()
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: copier)
     monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
-    monkeypatch.setattr("kzoo.cli.engines.start_backend", lambda: None)
+    monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: None)
     files = [str(tmp_path / f"test.{language}") for language in ("en", "de")]
     for path in files:
         with open(path, "w") as file:
@@ -271,7 +271,7 @@ def test_a_report_is_on_the_first_run_s_own_test_set(tmp_path, monkeypatch, caps
         "kzoo.presets.shelf.load",
         lambda _: EnglishGerman(),
     )
-    monkeypatch.setattr("kzoo.cli.engines.start_backend", lambda: None)
+    monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: None)
     seen = []
     monkeypatch.setattr(
         "kzoo.data.corpora.Corpus.pairs", lambda _, split, *way: seen.append((split, *way)) or exit()
@@ -289,7 +289,7 @@ def test_a_multilingual_preset_is_scored_in_every_direction(tmp_path, monkeypatc
     model = SimpleNamespace(multilingual=True, languages=["en", "de"], between=None, translate=translate)
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: model)
     monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
-    monkeypatch.setattr("kzoo.cli.engines.start_backend", lambda: None)
+    monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: None)
     output = tmp_path / "scores.json"
     arguments = ["evaluate", "m", "--corpus", "scenes", "--split", "val"]
     result = CliRunner().invoke(cli.app, [*arguments, "-o", str(output)])
@@ -315,7 +315,7 @@ def test_a_model_tuned_in_one_direction_is_scored_in_that_alone(tmp_path, monkey
     )
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: model)
     monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
-    monkeypatch.setattr("kzoo.cli.engines.start_backend", lambda: None)
+    monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: None)
     recipe = {"preset": "attention_bridge_m2m_tiny", "corpus": "scenes", "languages": ["en", "de"]}
     arguments = ["evaluate", str(tmp_path / "preset"), "--split", "val"]
     for directions, count in ((["de-en"], 1), ([], 2)):

@@ -65,7 +65,7 @@ def presets(monkeypatch):
     known = {"text": Teller(), "pictures": Teller((8, 8, 3)), "features": Teller((5,))}
     monkeypatch.setattr("kzoo.presets.shelf.load", known.__getitem__)
     monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
-    for commands in ("engines", "plots"):
+    for commands in ("console", "plots"):
         monkeypatch.setattr(f"kzoo.cli.{commands}.start_backend", lambda: None)
     return known
 

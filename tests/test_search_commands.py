@@ -51,7 +51,7 @@ def used(tmp_path, monkeypatch):
         Path(f"test.{language}").write_text("\n".join(TEXT) + "\n")
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda preset: Copier(used))
     monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
-    monkeypatch.setattr("kzoo.cli.engines.start_backend", lambda: None)
+    monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: None)
     for export in ("export_saved_model", "export_ctranslate2"):
         monkeypatch.setattr(f"kzoo.export.{export}", lambda model, *_, **__: used.add(model.search))
     monkeypatch.setattr("kzoo.serve.Served", lambda model, *_, **__: SimpleNamespace(search=model.search))

@@ -40,7 +40,7 @@ def upper(monkeypatch, tmp_path):
     model = Upper()
     monkeypatch.setattr("kzoo.presets.shelf.load", lambda _: model)
     monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
-    monkeypatch.setattr("kzoo.cli.engines.start_backend", lambda: None)
+    monkeypatch.setattr("kzoo.cli.console.start_backend", lambda: None)
     monkeypatch.setattr(translation, "FEWEST", 3)
     monkeypatch.chdir(tmp_path)
     Path("in.txt").write_text("".join(f"{line}\n" for line in LINES))

@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from kzoo.cli import options
-from kzoo.cli.console import progress_bar
-from kzoo.cli.engines import open_translator
+from kzoo.cli.console import open_translator, progress_bar
 from kzoo.cli.pictures import picture_files, shown_picture
 from kzoo.errors import UserError
 from kzoo.files import check_writable

@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from kzoo.cli import options
-from kzoo.cli.console import progress_bar
-from kzoo.cli.engines import open_translator
+from kzoo.cli.console import open_translator, progress_bar
 from kzoo.engine import engine_name
 from kzoo.errors import UserError
 from kzoo.files import check_writable

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from kzoo.cli import options
-from kzoo.cli.engines import open_translator
+from kzoo.cli.console import open_translator
 from kzoo.errors import UserError
 
 app = typer.Typer()

@@ -13,8 +13,7 @@ from typing import Annotated, BinaryIO
 import typer
 
 from kzoo.cli import options
-from kzoo.cli.console import progress_bar, telling_when_stopped
-from kzoo.cli.engines import open_translator
+from kzoo.cli.console import open_translator, progress_bar, telling_when_stopped
 from kzoo.errors import UserError
 from kzoo.files import check_writable, held, sha256, whole_file
 
@@ -79,6 +78,7 @@ def translate(
     from kzoo.decoding.search_settings import checked_n
     from kzoo.hub.integrity import own_search
     from kzoo.presets.shelf import locate
+    from kzoo.text.texts import SplitTexts
 
     folder = locate(preset)
     given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
@@ -108,7 +108,8 @@ def translate(
     with contextlib.nullcontext() if output is None else growing_file(output, made_of) as written:
         done = 0 if written is None else _done(written, n_best)
         lines = max(FEWEST, min(MOST, len(sentences) // 8))
-        count = _count(languages[0], sentences[done:], split)
+        left = sentences[done:]
+        count = len(SplitTexts(left, [languages[0]] * len(left), split).sentences)
         kept = f", kept in {written.name}: the same command resumes" if written else ""
 
         def where() -> str:
@@ -175,13 +176,6 @@ def growing_file(path: Path, made_of: str) -> Iterator[BinaryIO]:
         finally:
             if part.exists() and not part.stat().st_size:
                 part.unlink()
-
-
-def _count(language: str, texts: list[str], split: bool) -> int:
-    """Return the number of sentences to translate."""
-    from kzoo.text.texts import SplitTexts
-
-    return len(SplitTexts(texts, [language] * len(texts), split).sentences)
 
 
 def _done(written: BinaryIO, n_best: int) -> int:
