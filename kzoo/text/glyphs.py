@@ -81,19 +81,16 @@ def _default_font() -> str:
 
 def _face(path: str) -> Callable[[int], ImageFont.FreeTypeFont]:
     """Return a font's Simplified Chinese face, or else its first, as a function of the size."""
+    opened = functools.partial(ImageFont.truetype, path, layout_engine=ImageFont.Layout.BASIC)
     families = []
     if os.path.isfile(path):  # Pillow would look for a file of this name elsewhere
         with contextlib.suppress(OSError):  # after the last face
             while True:
-                families.append(_open(path, 22, len(families)).getname()[0] or "")
+                families.append(opened(22, len(families)).getname()[0] or "")
     if not families:
         raise UserError(f"{path}: no such font file, or not a TTF, OTF or TTC font")
     index = next((i for i, family in enumerate(families) if family.endswith(" SC")), 0)
-    return functools.cache(lambda size: _open(path, size, index))
-
-
-def _open(path: str, size: int, index: int) -> ImageFont.FreeTypeFont:
-    return ImageFont.truetype(path, size, index=index, layout_engine=ImageFont.Layout.BASIC)
+    return functools.cache(functools.partial(opened, index=index))
 
 
 def _centred(face: Callable, character: str, size: int) -> np.ndarray:

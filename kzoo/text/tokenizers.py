@@ -9,7 +9,7 @@ import keras
 import sentencepiece
 from keras_hub.tokenizers import SentencePieceTokenizer, Tokenizer
 
-from kzoo.errors import UserError
+from kzoo.errors import JOINERS, UserError
 from kzoo.text.sentences import one_line
 from kzoo.text.special_tokens import END, PAD, START, UNKNOWN
 
@@ -182,5 +182,5 @@ def _visible(text: str) -> str:
     return "".join(
         character
         for character in unicodedata.normalize("NFC", text)
-        if character in "\u200c\u200d" or unicodedata.category(character) not in invisible
+        if character in JOINERS or unicodedata.category(character) not in invisible
     )
