@@ -1,7 +1,7 @@
 """BLEU of each direction of a multilingual translator: scoring, tables and figures."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
@@ -39,15 +39,13 @@ def evaluate_directions(
 def write_directions(
     scores: dict[tuple[str, str], SplitScores],
     path: str | os.PathLike,
-    unseen: Iterable[tuple[str, str]] | None = None,
+    unseen: Collection[tuple[str, str]] | None = None,
     **about,
 ):
     """Write what `evaluate_directions` returned as JSON, with further entries such as `beam_size=5`.
 
     `unseen` are the directions that were not trained on; `None`: unknown.
     """
-    if unseen is not None:
-        unseen = set(unseen)
     rows = [
         {
             "source": source,

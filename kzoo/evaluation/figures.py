@@ -17,11 +17,8 @@ from kzoo.files import whole_file
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000"]
 LINES = ["-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1))]
 
-FORMATS = ("png", "svg", "pdf")
-WITHOUT_DATE = {
-    "svg": {"Date": None},
-    "pdf": {"CreationDate": None},
-}  # so that files do not vary
+# Formats, and metadata without the date, so that files do not vary.
+FORMATS = {"png": None, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 STYLE = {
     "axes.edgecolor": "#444444",
@@ -68,7 +65,7 @@ def picture(path: str | Path, size: tuple[float, float], formulas: bool = False)
         figure = Figure(figsize=size, layout="constrained")
         yield figure
         with whole_file(path) as file:
-            figure.savefig(file, format=suffix, dpi=150, metadata=WITHOUT_DATE.get(suffix))
+            figure.savefig(file, format=suffix, dpi=150, metadata=FORMATS[suffix])
 
 
 def look(number: int) -> dict:

@@ -120,13 +120,9 @@ def loss_name(history: Path) -> str:
     recipe = history.with_name("recipe.json")
     settings = read_object(recipe) if recipe.is_file() else {}
     unit = "nats per sentence" if settings.get("languages") else "nats per token" if settings else "nats"
-    parts = [unit]
-    if smoothing := settings.get("label_smoothing"):
-        parts.append(f"smoothing {smoothing:g}")
-    for name, weight in (
-        ("penalty", (settings.get("model") or {}).get("penalty_weight")),
-        ("consistency", settings.get("consistency")),
-    ):
-        if weight:
-            parts.append(f"{name} × {weight:g}")
-    return ", ".join(parts)
+    terms = {
+        "smoothing": settings.get("label_smoothing"),
+        "penalty ×": (settings.get("model") or {}).get("penalty_weight"),
+        "consistency ×": settings.get("consistency"),
+    }
+    return ", ".join([unit, *(f"{name} {value:g}" for name, value in terms.items() if value)])
