@@ -40,17 +40,16 @@ def whole_file(path: str | os.PathLike) -> Iterator[Path]:
     Raises:
         UserError: it cannot be written, for example because the disk is full.
     """
-    found = _replaceable(path)
-    if found is None:
+    replaced = _replaceable(path)
+    if replaced is None:
         yield Path(path)
         return
-    path = found
-    with _beside(path) as beside:
+    with _beside(replaced) as beside:
         yield beside
         to_disk(beside)
-        _keep_mode(path, beside)
-        os.replace(beside, path)
-        to_disk(path.parent)
+        _keep_mode(replaced, beside)
+        os.replace(beside, replaced)
+        to_disk(replaced.parent)
 
 
 def _keep_mode(path: Path, successor: Path):
@@ -246,9 +245,8 @@ def to_disk(path: Path):
 
 
 @contextlib.contextmanager
-def _beside(path: str | os.PathLike) -> Iterator[Path]:
+def _beside(path: Path) -> Iterator[Path]:
     """Yield a temporary name for a file, in its folder; the name is free again in the end."""
-    path = Path(path)
     beside = path.with_name(_hidden(path.name))
     with writing(path):
         try:
