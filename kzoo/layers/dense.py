@@ -19,8 +19,15 @@ def on_rows(function: Callable, x):
     return ops.reshape(rows, (*shape[:-1], rows.shape[-1]))
 
 
+class Quantizable:
+    """Mixin: Keras quantizes its own layers, and of their subclasses those that ask for it."""
+
+    def quantize(self, mode=None, type_check=True, config=None):
+        super().quantize(mode, type_check=False, config=config)
+
+
 @keras.saving.register_keras_serializable("kzoo")
-class Dense(keras.layers.Dense):
+class Dense(Quantizable, keras.layers.Dense):
     """`keras.layers.Dense`, faster to train on a CPU under JAX."""
 
     def call(self, inputs, training=None):
@@ -28,7 +35,7 @@ class Dense(keras.layers.Dense):
 
 
 @keras.saving.register_keras_serializable("kzoo")
-class ReversibleEmbedding(keras.layers.ReversibleEmbedding):
+class ReversibleEmbedding(Quantizable, keras.layers.ReversibleEmbedding):
     """`keras.layers.ReversibleEmbedding`, faster to train on a CPU under JAX."""
 
     def call(self, inputs, reverse=False):
