@@ -20,15 +20,15 @@ SLOW = tests/models/test_two_devices.py \
 BROWSER = tests/serve/test_page_in_browser.py
 ONCE = tests/data tests/engine tests/text tests/evaluation tests/papers $(filter-out tests/test_cli.py,$(wildcard tests/test_*.py))
 
-.PHONY: demo test test-tensorflow test-jax test-jax-training test-served test-once test-torch test-all wheels docs lint setup clean
+.PHONY: demo test test-tensorflow test-jax test-jax-layers test-served test-once test-torch test-all wheels docs lint setup clean
 
 demo: setup
 	$(BIN)/kzoo demo
 
 # Beside each other: much of a test's time is one thread tracing or compiling. The longest first.
 test: setup lint
-	$(MAKE) --no-print-directory --output-sync --jobs=3 test-jax test-tensorflow test-served test-once \
-	    test-jax-training
+	$(MAKE) --no-print-directory --output-sync --jobs=3 test-tensorflow test-jax test-jax-layers test-served \
+	    test-once
 
 # Two processes, here and for JAX: TensorFlow keeps every traced function, so memory grows from file to file;
 # XLA's compiler ends one that has compiled all of it (a segmentation fault).
@@ -44,10 +44,10 @@ test-served: setup
 	    --ignore=$(BROWSER)
 
 test-jax: setup
-	KERAS_BACKEND=jax $(BIN)/python -m pytest -q tests/layers tests/models tests/decoding $(SLOW:%=--ignore=%)
+	KERAS_BACKEND=jax $(BIN)/python -m pytest -q tests/models tests/decoding $(SLOW:%=--ignore=%)
 
-test-jax-training: setup
-	KERAS_BACKEND=jax $(BIN)/python -m pytest -q tests/training $(SLOW:%=--ignore=%)
+test-jax-layers: setup
+	KERAS_BACKEND=jax $(BIN)/python -m pytest -q tests/layers tests/training $(SLOW:%=--ignore=%)
 
 test-once: setup
 	KERAS_BACKEND=jax $(BIN)/python -m pytest -q $(ONCE)
