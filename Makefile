@@ -3,8 +3,8 @@
 PYTHON ?= python3.11
 BIN = .venv/bin
 
-# Keep compiled Python, in .venv alone, also where the environment forbids it: else each of the tests' processes
-# compiles Keras, TensorFlow and JAX anew, for about 8 s.
+# Write bytecode even where the environment forbids it, but only into .venv: otherwise each test process compiles
+# Keras, TensorFlow and JAX anew, for about 8 s.
 export PYTHONDONTWRITEBYTECODE =
 export PYTHONPYCACHEPREFIX = $(CURDIR)/.venv/bytecode
 
@@ -20,14 +20,14 @@ SLOW = tests/models/test_two_devices.py \
 BROWSER = tests/serve/test_page_in_browser.py
 ONCE = tests/data tests/engine tests/text tests/evaluation tests/papers $(filter-out tests/test_cli.py,$(wildcard tests/test_*.py))
 
-.PHONY: demo test test-tensorflow test-jax test-jax-layers test-served test-once test-torch test-all wheels docs lint setup clean
+.PHONY: demo test test-tensorflow test-jax test-jax-rest test-served test-once test-torch test-all wheels docs lint setup clean
 
 demo: setup
 	$(BIN)/kzoo demo
 
 # Beside each other: much of a test's time is one thread tracing or compiling. The longest first.
 test: setup lint
-	$(MAKE) --no-print-directory --output-sync --jobs=3 test-tensorflow test-jax test-jax-layers test-served \
+	$(MAKE) --no-print-directory --output-sync --jobs=3 test-tensorflow test-jax test-jax-rest test-served \
 	    test-once
 
 # Two processes, here and for JAX: TensorFlow keeps every traced function, so memory grows from file to file;
@@ -46,7 +46,7 @@ test-served: setup
 test-jax: setup
 	KERAS_BACKEND=jax $(BIN)/python -m pytest -q tests/models tests/decoding $(SLOW:%=--ignore=%)
 
-test-jax-layers: setup
+test-jax-rest: setup
 	KERAS_BACKEND=jax $(BIN)/python -m pytest -q tests/layers tests/training $(SLOW:%=--ignore=%)
 
 test-once: setup

@@ -136,8 +136,9 @@ class ShardedBatches(BatchesByEpoch):
     """Batches for `fit`, like `Batches`, read from shards on demand.
 
     Every pair comes once per epoch. `seed` and the epoch determine the order of the shards and the order in
-    each shard, which is a random sample of the corpus. Only the plans of two shards are in memory, not their
-    tokens. In each shard, the last batch of each shape is filled with empty rows of weight 0.
+    each shard, which is a random sample of the corpus. In memory are the list of an epoch's batches and the
+    plans of two shards, not their tokens. In each shard, the last batch of each shape is filled with empty
+    rows of weight 0.
 
     Call `fit` with `shuffle=False`, or Keras shuffles the batches itself.
 

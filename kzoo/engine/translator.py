@@ -183,12 +183,12 @@ def why_not_searched(search: SearchSettings) -> str | None:
 
 
 def search_arguments(search: SearchSettings) -> dict:
-    """Return a search as arguments of CTranslate2's `translate_batch`."""
+    """Return a search that `why_not_searched` accepts as arguments of CTranslate2's `translate_batch`."""
     arguments = {
         "beam_size": search.beam_size,
         "length_penalty": search.length_penalty.alpha,
         # CTranslate2 counts lengths without the end symbol.
-        "min_decoding_length": max(search.min_length - 1, 0),  # 1 by default
+        "min_decoding_length": max(search.min_length - 1, 0),  # CTranslate2's default is 1
         "no_repeat_ngram_size": search.no_repeat_ngram,
     }
     if search.max_length is not None:

@@ -21,7 +21,7 @@ def evaluate_directions(
     directions: Iterable[tuple[str, str]],
     **options,
 ) -> dict[tuple[str, str], SplitScores]:
-    """Translate a split in each direction and score it, as `evaluate` does.
+    """Translate a split in each direction and score it against all its references, as `evaluate` does.
 
     Args:
         translator: a `MultilingualTranslator`.

@@ -7,10 +7,10 @@ from keras import ops
 
 
 def on_rows(function: Callable, x):
-    """Return `function(x)`, whose `x` is a matrix `(N, D)`, for `x` `(…, D)`.
+    """Apply a function of a matrix `(N, D)` to the rows of `x` `(…, D)`.
 
-    For `(B, L, D)`, JAX's gradient of the other factor copies a transposed tensor, and on a CPU takes up to 4
-    times as long as for a matrix.
+    On a CPU, JAX computes a kernel's gradient from `(B, L, D)` up to 4 times as slowly as from a matrix,
+    because it copies a transposed tensor.
     """
     if len(x.shape) == 2:
         return function(x)
@@ -20,7 +20,7 @@ def on_rows(function: Callable, x):
 
 
 class Quantizable:
-    """Mixin: Keras quantizes its own layers, and of their subclasses those that ask for it."""
+    """Mixin: Keras may quantize this subclass of its layer, which it refuses by default (`type_check`)."""
 
     def quantize(self, mode=None, type_check=True, config=None):
         super().quantize(mode, type_check=False, config=config)
@@ -41,5 +41,5 @@ class ReversibleEmbedding(Quantizable, keras.layers.ReversibleEmbedding):
     def call(self, inputs, reverse=False):
         if not reverse:
             return super().call(inputs)
-        logits = super().call
-        return on_rows(lambda x: logits(x, reverse=True), inputs)
+        project = super().call
+        return on_rows(lambda x: project(x, reverse=True), inputs)

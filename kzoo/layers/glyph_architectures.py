@@ -85,5 +85,8 @@ class GlyphConvolutions(Layer):
             x = ops.max_pool(x, 2, strides=2, data_format="channels_last")
         return ops.reshape(x, self.compute_output_shape((-1,)))
 
+    def compute_mask(self, glyphs, mask=None):
+        return None  # features have other axes
+
     def compute_output_shape(self, glyphs_shape):
         return (glyphs_shape[0], 4 * 4 * CHANNELS)

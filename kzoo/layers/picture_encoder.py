@@ -82,5 +82,8 @@ class PictureEncoder(Layer):
             raise ValueError(f"pictures are {height}×{width}: both must be multiples of {step}")
         return (height // step) * (width // step)
 
+    def compute_mask(self, pictures, mask=None):
+        return None  # regions have other axes
+
     def compute_output_shape(self, pictures_shape):
         return (pictures_shape[0], self._regions(pictures_shape), self.channels[-1])

@@ -120,7 +120,7 @@ class TransformerDecoderLayer(TransformerLayer):
     def source_cache(self, source) -> tuple:
         """Return the source's keys `(B, H, d, S)` and values `(B, H, S, d)`, computed once per sentence."""
         cache = self.cross_attention.keys_and_values(source)
-        return tuple(ops.cast(part, self.compute_dtype) for part in cache)  # weights are float32 here
+        return tuple(ops.cast(part, self.compute_dtype) for part in cache)  # not cast outside a call
 
     def _read_source(
         self, x, source_mask, return_attention_scores: bool = False, training: bool | None = None, **source

@@ -313,9 +313,10 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
             **({} if images is None else {"image": images}),
         }
         (weights,) = self._compiled(self._source_attention, few_calls=True)(inputs)
-        attended = pieces(direction.source_tokenizer, source)
         if self.embeds:  # then it attends to the rows of M
             attended = [str(row + 1) for row in range(self.backbone.matrix_shape[0])]
+        else:
+            attended = pieces(direction.source_tokenizer, source)
         subwords = pieces(direction.target_tokenizer, target)
         return attended, subwords, weights[..., : len(subwords), : len(attended)]
 

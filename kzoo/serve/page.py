@@ -118,7 +118,9 @@ def about(served: Served) -> dict:
 
 
 async def translated(served: Served, asked: PageRequest, low: dict[str, float]) -> dict:
-    """Return the best translations, each sentence's score, and the attention of the best translation.
+    """Return the page's answer: the best translations, each sentence's score, the attention of the best one.
+
+    Also the score below which the page marks a translation.
 
     Args:
         served: the preset.

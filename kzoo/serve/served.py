@@ -171,7 +171,7 @@ class Served:
     async def beside(self, function: Callable, *args, size: int):
         """Return `function(*args)`, which reads or checks what a client sent.
 
-        For large inputs it is called in a thread, one at a time, so that it does not delay small requests.
+        Large inputs are read in a thread, one call at a time, so that they do not delay small ones.
 
         Args:
             size: int. Number of bytes or characters that the function reads.

@@ -10,7 +10,8 @@ CHINESE_MARKS = "\u3001-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff
 CHINESE = f"{CHINESE_MARKS}\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 BETWEEN_CHINESE = re.compile(f"(?<=[{CHINESE}]) +(?=[{CHINESE}])")  # spaces
 
-# First byte and end of the codes: 6,763 simplified characters in GB 2312, 5,401 frequent ones in Big5.
+# First bytes of the codes, the second excluded: GB 2312's 6,763 simplified characters, and 5,401 frequent
+# traditional ones of Big5.
 COMMON_CHINESE = {"gb2312": (b"\xb0", b"\xf8"), "big5": (b"\xa4", b"\xc7")}
 
 

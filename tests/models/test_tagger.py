@@ -172,9 +172,8 @@ def test_a_fixed_encoder_stays_and_an_adapted_one_moves(random):
         embedding = glyph_embedding(random)
         embedding.trainable = trainable
         tagger = make(embedding)
-        tagger.compile(
-            keras.optimizers.Adagrad(0.1), run_eagerly=keras.backend.backend() == "tensorflow"
-        )  # one step
+        # For a single step, TensorFlow is faster without a graph.
+        tagger.compile(keras.optimizers.Adagrad(0.1), run_eagerly=keras.backend.backend() == "tensorflow")
         before = [np.array(w) for w in embedding.encoder.get_weights()]
         potentials = tagger.potentials.get_weights()[0]
         tagger.train_on_batch(*tagger.arrays(sentences(random, 8)))
