@@ -16,7 +16,7 @@ NOT_TENSORFLOW = $(addprefix --ignore=tests/training/test_, \
     engine_argument.py images.py keras_features.py marian.py preset_checks.py search_options.py)
 # Several processes, killed runs and the browser: minutes, so only in test-all.
 SLOW = tests/models/test_two_devices.py \
-    $(addprefix tests/training/test_, strategies.py survival.py stopped_workers.py)
+    $(addprefix tests/training/test_, stopped_families.py stopped_workers.py strategies.py survival.py)
 BROWSER = tests/serve/test_page_in_browser.py
 ONCE = tests/data tests/engine tests/text tests/evaluation tests/papers $(filter-out tests/test_cli.py,$(wildcard tests/test_*.py))
 

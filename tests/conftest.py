@@ -15,7 +15,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 # What XLA compiles here runs a few times: compiled badly but fast.
 FLAGS = (
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
-    "--xla_cpu_multi_thread_eigen=false"
+    "--xla_cpu_multi_thread_eigen=false --xla_cpu_parallel_codegen_split_count=1"
 )
 try:
     flag_is_known = Version(version("jax")) < Version("0.11")  # an unknown one ends the process
