@@ -13,7 +13,7 @@ from kzoo.data.shard_writing import ShardFiles, check_installed
 from kzoo.data.unknown_characters import UnknownCharacters
 from kzoo.errors import UserError
 from kzoo.files import sha256, whole_file
-from kzoo.text.tokenizers import END
+from kzoo.text.special_tokens import END
 
 INDEX, FORMAT = "index.json", 1
 READER = "readahead_buffer_size:0,max_parallelism:0"  # for random access

@@ -24,7 +24,7 @@ from kzoo.engine import usable_cores
 from kzoo.errors import UserError
 from kzoo.files import check_replaceable, sha256, whole_folder
 from kzoo.text import CharacterTokenizer
-from kzoo.text.tokenizers import END
+from kzoo.text.special_tokens import END
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.recipe import Recipe, check_recipe
 from kzoo.training.vocabularies import learned_tokenizers, shard_settings

@@ -13,7 +13,7 @@ import numpy as np
 
 from kzoo.data.batch_wrappers import WrappedBatches
 from kzoo.files import whole_file
-from kzoo.text.tokenizers import PAD
+from kzoo.text.special_tokens import PAD
 from kzoo.training.arithmetic import measured_peak, training_flops
 from kzoo.training.checkpoints import Checkpoints
 
