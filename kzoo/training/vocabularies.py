@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
-from kzoo.errors import UserError
+from kzoo.errors import JOINERS, UserError
 from kzoo.files import whole_file
 from kzoo.text import (
     CharacterTokenizer,
@@ -99,7 +99,7 @@ def _check_form(text: str, language: str, sentences: list[str]):
 
 def _begins_within_letter(token: str) -> bool:
     """Return whether a token begins with a mark or a joiner, which belongs to the letter before it."""
-    return unicodedata.category(token[0]).startswith("M") or token[0] in "\u200c\u200d"
+    return unicodedata.category(token[0]).startswith("M") or token[0] in JOINERS
 
 
 def learned_characters(folder: Path, sentences: list[str], which: str) -> CharacterTokenizer:
