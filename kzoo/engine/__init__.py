@@ -37,8 +37,6 @@ def chosen_engine(
         raise UserError(f"engine must be one of {', '.join(get_args(Engine))}, not {engine!r}")
     if engine == "keras":
         return "keras"
-    from kzoo.engine.translator import why_not_searched
-
     reason = why_not() or why_not_searched(search)
     if only_keras := [name for name, value in (needs or {}).items() if value]:
         reason = f"CTranslate2 is not used with {' or '.join(only_keras)}"
@@ -49,6 +47,13 @@ def chosen_engine(
     # With these settings, its search finds other hypotheses.
     differs = search.min_length or search.no_repeat_ngram or search.length_penalty == Exponent(0)
     return "keras" if reason or differs else "ctranslate2"
+
+
+def why_not_searched(search: SearchSettings) -> str | None:
+    """Return why CTranslate2 cannot search so; `None` if it can."""
+    if type(search.length_penalty) is Exponent:  # `GNMT` is a subclass
+        return None
+    return f"CTranslate2 divides log P by length^α, it has no {search.length_penalty}"
 
 
 def usable_cores() -> int:

@@ -5,14 +5,8 @@ from pathlib import Path
 
 import sentencepiece
 
-from kzoo.decoding.search_settings import (
-    Exponent,
-    SearchSettings,
-    checked_n,
-    output_limit,
-    padded_length,
-)
-from kzoo.engine import usable_cores
+from kzoo.decoding.search_settings import SearchSettings, checked_n, output_limit, padded_length
+from kzoo.engine import usable_cores, why_not_searched
 from kzoo.engine.conversion import SIDES, converted
 from kzoo.errors import UserError
 from kzoo.hub.integrity import own_search, read_object
@@ -173,13 +167,6 @@ class CTranslate2Translator(TwoLanguages):
             max_input_length=0,
             **search_arguments(search.changed(max_length=limit)),
         )
-
-
-def why_not_searched(search: SearchSettings) -> str | None:
-    """Return why CTranslate2 cannot search so; `None` if it can."""
-    if type(search.length_penalty) is Exponent:  # `GNMT` is a subclass
-        return None
-    return f"CTranslate2 divides log P by length^α, it has no {search.length_penalty}"
 
 
 def search_arguments(search: SearchSettings) -> dict:

@@ -4,8 +4,9 @@ import os
 import tempfile
 from pathlib import Path
 
+from kzoo.engine import why_not_searched
 from kzoo.engine.conversion import convert, why_not_held
-from kzoo.engine.translator import search_arguments, why_not_searched
+from kzoo.engine.translator import search_arguments
 from kzoo.errors import UserError
 from kzoo.export.precision import check_precision, is_quantized
 from kzoo.files import check_replaceable
