@@ -5,11 +5,12 @@ import tempfile
 from pathlib import Path
 
 from kzoo.engine import why_not_searched
-from kzoo.engine.conversion import convert, why_not_held
+from kzoo.engine.conversion import convert
 from kzoo.engine.translator import search_arguments
 from kzoo.errors import UserError
-from kzoo.export.precision import check_precision, is_quantized
+from kzoo.export.precision import check_precision
 from kzoo.files import check_replaceable
+from kzoo.models.ctranslate2_copy import why_not
 from kzoo.models.preset_checks import check_float16
 
 
@@ -43,15 +44,3 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
         preset = Path(place) / "preset"
         translator.save_to_preset(preset, dtype="float32")
         convert(preset, folder, precision, search_arguments(translator.search))
-
-
-def why_not(translator) -> str | None:
-    """Return why CTranslate2's format cannot hold a translator; `None` if it can."""
-    backbone = translator.backbone
-    sides = () if translator.multilingual else (translator.source_tokenizer, translator.target_tokenizer)
-    kinds = [type(tokenizer).__name__ for tokenizer in sides if tokenizer is not None]
-    if reason := why_not_held(type(backbone).__name__, backbone.get_config(), kinds):
-        return reason
-    if is_quantized(backbone):
-        return "the translator is quantized: export the original one with precision='int8'"
-    return None

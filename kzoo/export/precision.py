@@ -3,6 +3,7 @@
 import keras
 
 from kzoo.errors import UserError
+from kzoo.models.backbones import is_quantized
 
 PRECISIONS = ("float32", "float16", "int8")
 
@@ -11,11 +12,6 @@ def check_precision(precision: str):
     """Raise `UserError` for an unknown precision."""
     if precision not in PRECISIONS:
         raise UserError(f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}")
-
-
-def is_quantized(backbone: keras.Model) -> bool:
-    """Return whether Keras's `quantize` was applied to a backbone."""
-    return any(getattr(layer, "quantization_mode", None) for layer in backbone._flatten_layers())
 
 
 def quantized(backbone: keras.Model) -> keras.Model:

@@ -92,6 +92,11 @@ def unit_normal() -> keras.initializers.Initializer:
     return keras.initializers.RandomNormal(stddev=1.0)
 
 
+def is_quantized(backbone: keras.Model) -> bool:
+    """Return whether Keras's `quantize` was applied to a backbone."""
+    return any(getattr(layer, "quantization_mode", None) for layer in backbone._flatten_layers())
+
+
 def check_sizes(name: str, value: int | list[int]):
     """Raise `ValueError` unless a size, or each of a list, is a whole number from 1 to the maximum."""
     if value == []:

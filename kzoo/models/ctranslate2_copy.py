@@ -1,4 +1,4 @@
-"""Converts a translator in memory to CTranslate2."""
+"""Converts a translator in memory to CTranslate2, if the format can hold it."""
 
 import hashlib
 import tempfile
@@ -7,11 +7,24 @@ from typing import TYPE_CHECKING
 
 import keras
 
-from kzoo.engine.conversion import convert
+from kzoo.engine.conversion import convert, why_not_held
 from kzoo.engine.translator import CTranslate2Translator
+from kzoo.models.backbones import is_quantized
 
 if TYPE_CHECKING:
     from kzoo.models.translator import Translator
+
+
+def why_not(translator: "Translator") -> str | None:
+    """Return why CTranslate2's format cannot hold a translator; `None` if it can."""
+    backbone = translator.backbone
+    sides = () if translator.multilingual else (translator.source_tokenizer, translator.target_tokenizer)
+    kinds = [type(tokenizer).__name__ for tokenizer in sides if tokenizer is not None]
+    if reason := why_not_held(type(backbone).__name__, backbone.get_config(), kinds):
+        return reason
+    if is_quantized(backbone):
+        return "the translator is quantized: export the original one with precision='int8'"
+    return None
 
 
 class CTranslate2Copy:
@@ -21,7 +34,7 @@ class CTranslate2Copy:
         self._made_of = self._copy = None
 
     def of(self, translator: "Translator") -> CTranslate2Translator:
-        """Return the copy of a translator for which `kzoo.export.ctranslate2.why_not` has no objection."""
+        """Return the copy of a translator for which `why_not` has no objection."""
         tokenizers = translator.source_tokenizer, translator.target_tokenizer
         made_of = _digest(translator.backbone.weights), *map(id, tokenizers)
         if made_of != self._made_of:

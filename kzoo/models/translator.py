@@ -15,7 +15,7 @@ from kzoo.decoding.search_settings import check_whole_numbers, checked_n, padded
 from kzoo.engine import Engine, chosen_engine
 from kzoo.errors import UserError
 from kzoo.models.compiled import BackboneMethod, uses_xla
-from kzoo.models.ctranslate2_copy import CTranslate2Copy
+from kzoo.models.ctranslate2_copy import CTranslate2Copy, why_not
 from kzoo.models.images import image_rows
 from kzoo.models.losses import WholeBatchLoss, token_weights
 from kzoo.models.preset_files import in_one_line, read_preset, write_preset
@@ -265,8 +265,6 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         return as_hypotheses(found, n, direction.target_tokenizer)
 
     def _chosen(self, engine: Engine, search: SearchSettings, images, prefixes) -> str:
-        from kzoo.export.ctranslate2 import why_not
-
         needs = {"images": images is not None, "prefixes": prefixes is not None}
         return chosen_engine(engine, lambda: why_not(self), search, needs)
 
