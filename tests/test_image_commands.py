@@ -63,7 +63,7 @@ class Seeing(Teller):
 def presets(monkeypatch):
     """A preset each for what may come with a sentence; tests add theirs."""
     known = {"text": Teller(), "pictures": Teller((8, 8, 3)), "features": Teller((5,))}
-    monkeypatch.setattr("kzoo.presets.shelf.load", known.__getitem__)
+    monkeypatch.setattr("kzoo.presets.shelf.load", lambda folder: known[str(folder)])
     monkeypatch.setattr("kzoo.presets.shelf.locate", Path)
     for commands in ("console", "plots"):
         monkeypatch.setattr(f"kzoo.cli.{commands}.start_backend", lambda: None)

@@ -57,7 +57,7 @@ def report(
         names = first, second
     given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
     searches = [scored_search(folder).changed(**given) for folder in folders]
-    translators = list(map(open_translator, (first, second), folders, searches))
+    translators = list(map(open_translator, folders, searches))
     from kzoo.evaluation.report import cases, write_report
     from kzoo.evaluation.significance import compare_bleu, comparison_table
 

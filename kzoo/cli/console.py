@@ -15,16 +15,15 @@ from kzoo.presets import shelf
 
 
 def open_translator(
-    preset: str,
     folder: Path,
     search: SearchSettings,
     engine: Engine = "keras",
     compute_type: str = "float32",
     needs: dict[str, object] | None = None,
 ):
-    """Return a preset's translator, of CTranslate2 or of Keras. Keras is imported only if it is used.
+    """Return the translator of a preset's folder, of CTranslate2 or of Keras, which is imported only if used.
 
-    `folder` is where the preset is; `needs` are those of `chosen_engine`.
+    `needs` are those of `chosen_engine`.
     """
     from kzoo.engine.conversion import why_not
 
@@ -34,7 +33,7 @@ def open_translator(
         translator = CTranslate2Translator(folder, compute_type)
     else:
         start_backend()
-        translator = shelf.load(preset)
+        translator = shelf.load(folder)
     translator.search = search
     return translator
 

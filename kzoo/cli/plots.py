@@ -46,11 +46,11 @@ def plot_bridge(
     for code, separator, text in texts:
         if not (code and separator and text.strip()):
             raise UserError(f"{code!r} is not LANGUAGE=SENTENCE, as in 'de=Ein Hund rennt.'")
-    locate(preset)
+    folder = locate(preset)
     start_backend()
     from kzoo.evaluation.attention_plots import plot_bridge as plot
 
-    translator = load(preset)
+    translator = load(folder)
     if not hasattr(translator, "bridge_attention"):
         raise UserError(f"preset {preset} has no attention bridge")
     plot({f"{code}: {text}": translator.bridge_attention(text, code) for code, _, text in texts}, path)
@@ -76,7 +76,7 @@ def plot_image(
     from kzoo.data import open_features
     from kzoo.presets.shelf import load, locate
 
-    locate(preset)
+    folder = locate(preset)
     check_writable(path)
     found = open_features(features, [name_in(features, image)]) if features else None
     start_backend()
@@ -84,7 +84,7 @@ def plot_image(
     from kzoo.models.images import image_rows
 
     shown = shown_picture(image)
-    translator = load(preset)
+    translator = load(folder)
     read = image
     if found is not None:
         read = image_rows(found, 1, translator.image_shape, translator.extractor)[0]

@@ -65,7 +65,7 @@ def evaluate(
     data = text_to_score(folder, files, corpus, splits)
     if output:
         check_writable(output)
-    translator = open_translator(preset, folder, search, engine, compute_type, {"pictures": images})
+    translator = open_translator(folder, search, engine, compute_type, {"pictures": images})
     reads_images = bool(getattr(translator, "image_shape", None))
     if (images or shown != "right") and not reads_images:
         raise UserError(f"preset {preset} reads text only: leave {'--images' if images else '--shown'} out")

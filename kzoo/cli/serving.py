@@ -36,7 +36,7 @@ def export(
     place = locate(preset)
     given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
     search = own_search(place).changed(**given)
-    translator = open_translator(preset, place, search)
+    translator = open_translator(place, search)
     from kzoo.export import export_ctranslate2, export_saved_model
 
     if to == "saved_model":
@@ -88,7 +88,7 @@ def serve(
     given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
     search = own_search(folder).changed(**given)
     with reserved(host, port) as listening:
-        translator = open_translator(preset, folder, search, engine, compute_type)
+        translator = open_translator(folder, search, engine, compute_type)
         from kzoo.serve import Served
         from kzoo.serve import serve as serve_forever
 

@@ -93,7 +93,7 @@ def translate(
     if output:
         check_writable(output)
     needs = {"pictures": image or images, "a prefix": prefix}
-    translator = open_translator(preset, folder, search, engine, compute_type, needs)
+    translator = open_translator(folder, search, engine, compute_type, needs)
     languages = translator.named_direction(source, target)
     rows, shape = {}, getattr(translator, "image_shape", None)
     if shape is not None or image or images:
