@@ -15,16 +15,16 @@ ALLOWED = {
     "layers": {"layers", "positions", "errors"},
     "engine": {"engine", "decoding", "hub", "text", "positions", "errors", "files"},
     "hub": {"hub", "decoding", "errors", "files"},
-    "text": {"text", "errors", "files"},
+    "text": {"text", "errors"},
     "scenes": {"scenes", "errors"},
     "data": {"data", "scenes", "text", "errors", "files"},
     "decoding": {"decoding", "text", "errors"},
     # `translator.export(…)` calls the export, which knows the models.
     "models": {"models", "layers", "decoding", "engine", "export", "hub", "text", "errors", "files"},
     "presets": {"presets", "models", "decoding", "hub", "text", "errors", "files"},
-    "evaluation": {"evaluation", "data", "scenes", "presets", "decoding", "hub", "text", "errors", "files"},
+    "evaluation": {"evaluation", "data", "scenes", "hub", "text", "errors", "files"},
     "export": {"export", "engine", "models", "decoding", "text", "errors", "files"},
-    "serve": {"serve", "engine", "models", "presets", "layers", "decoding", "hub", "text", "errors", "files"}
+    "serve": {"serve", "engine", "models", "presets", "decoding", "hub", "text", "errors", "files"}
     | {"scenes"},  # the page's examples
     "cli": {
         "cli",
@@ -40,7 +40,7 @@ ALLOWED = {
         "serve",
         "text",
     }
-    | {"scenes", "errors", "files", "__version__"},
+    | {"errors", "files", "__version__"},
     "training": {
         "training",
         "evaluation",
