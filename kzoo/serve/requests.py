@@ -72,7 +72,7 @@ BODY = msgspec.json.Decoder(Body)
 
 
 @dataclass(frozen=True)
-class Request:
+class PredictRequest:
     """A request, decoded.
 
     Args:
@@ -96,7 +96,7 @@ class RequestReader:
         self._rows = {name: msgspec.json.Decoder(_rows(one.inputs)) for name, one in known.items()}
         self._columns = {name: msgspec.json.Decoder(_columns(one.inputs)) for name, one in known.items()}
 
-    def read(self, body: bytes) -> Request:
+    def read(self, body: bytes) -> PredictRequest:
         """Return a request, decoded from its body.
 
         Raises:
@@ -126,7 +126,7 @@ class RequestReader:
             raise UserError(f"all inputs must have a row for each text: there are {each}")
         if image := inputs.get("image"):
             columns["image"] = _images(columns["image"], image)
-        return Request(name, columns, by_row, asked.split_sentences)
+        return PredictRequest(name, columns, by_row, asked.split_sentences)
 
 
 def _rows(inputs: dict[str, Tensor]) -> type:
@@ -173,7 +173,7 @@ def _images(values: list, tensor: Tensor) -> list:
     return [features(value, tensor.shape[1:], number) for number, value in enumerate(values, 1)]
 
 
-def answer(request: Request, outputs: dict[str, list]) -> bytes:
+def answer(request: PredictRequest, outputs: dict[str, list]) -> bytes:
     """Return outputs as JSON, by row or by column like the request; a single output has no name."""
     single = next(iter(outputs.values())) if len(outputs) == 1 else None
     if not request.by_row:

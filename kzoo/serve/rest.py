@@ -7,8 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from kzoo.serve import requests
-from kzoo.serve.requests import RequestReader, answer, metadata, signatures
+from kzoo.serve.requests import PredictRequest, RequestReader, answer, metadata, signatures
 from kzoo.serve.served import BROKEN, Served
 from kzoo.text.texts import Hypothesis
 
@@ -49,7 +48,7 @@ def model_routes(served: Served) -> list[Route]:
     return [*routes, Route("/v1/{path:path}", missing, methods=["GET", "POST"])]
 
 
-async def translate(served: Served, asked: requests.Request) -> dict[str, list]:
+async def translate(served: Served, asked: PredictRequest) -> dict[str, list]:
     """Return a signature's outputs: each text's best translation, or all translations of the beam.
 
     Raises:
@@ -69,7 +68,7 @@ async def translate(served: Served, asked: requests.Request) -> dict[str, list]:
     return {key: [row[0] for row in rows] for key, rows in outputs.items()} if best else outputs
 
 
-async def embed(served: Served, asked: requests.Request) -> dict[str, list]:
+async def embed(served: Served, asked: PredictRequest) -> dict[str, list]:
     """Return the embedding of each text; the errors are those of `translate`."""
     texts, languages = asked.columns["text"], asked.columns["language"]
     await served.prepared(texts, languages, languages)  # checks them
