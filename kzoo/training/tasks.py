@@ -164,7 +164,7 @@ class OneDirection(Task):
             )
         pairs = {"train": self.pairs, self.recipe.validation: self.validation}
         images = {split: self.corpus.images(split) for split in pairs}
-        if hasattr(images["train"], "extractor"):  # features, not pictures
+        if isinstance(images["train"], FeatureFile):  # not pictures
             translator.extractor = translator.extractor or dataclasses.asdict(images["train"].extractor)
         self.images = {
             split: image_rows(rows, len(pairs[split][0]), translator.image_shape, translator.extractor)
