@@ -37,8 +37,10 @@ def train(
     values = read_recipe(recipe, overrides or [])
     check_own_files(values)
     import_keras()
+    from kzoo.training.compiling import allow_fusing
     from kzoo.training.distribution import names_processes, open_strategy
 
+    allow_fusing()
     if not names_processes():  # which started devices could not join
         start_devices()
     opened = open_strategy(strategy)

@@ -1,5 +1,7 @@
 """How a training step is compiled: the choice with stubbed times; and that timing leaves a run as it was."""
 
+import os
+from pathlib import Path
 from types import SimpleNamespace
 
 import keras
@@ -7,6 +9,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from kzoo.cli import training as command
 from kzoo.layers import Dropout
 from kzoo.models import LabelSmoothedCrossEntropy, TransformerBackbone
 from kzoo.presets import pope_tiny
@@ -168,3 +171,18 @@ def test_timing_leaves_no_trace_in_a_run():
         model.fit(SomeBatches(), epochs=2, shuffle=False, verbose=0)
     for one, wanted in zip(state(timed), state(other), strict=True):
         np.testing.assert_array_equal(one, wanted)
+
+
+def test_the_command_allows_fusing_before_the_backend_computes(monkeypatch):
+    """Afterwards, TensorFlow does not read its flags again."""
+
+    class Started(Exception):
+        pass
+
+    def start():
+        raise Started(os.environ["TF_XLA_FLAGS"])
+
+    monkeypatch.setenv("TF_XLA_FLAGS", "")
+    monkeypatch.setattr(command, "start_devices", start)
+    with pytest.raises(Started, match="FUSIBLE"):
+        command.train(Path("pope_multi30k"))
