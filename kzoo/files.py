@@ -66,6 +66,23 @@ def write_json(path: str | os.PathLike, value):
         file.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
+def read_object(path: Path) -> dict:
+    """Return the JSON object in a file.
+
+    Raises:
+        UserError: the file cannot be read, or is not a JSON object.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path} is not JSON ({error})") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{path} is not a JSON object")
+    return content
+
+
 def check_writable(path: str | os.PathLike):
     """Check that a file can be written, before the work that produces its contents.
 

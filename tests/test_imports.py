@@ -22,7 +22,7 @@ ALLOWED = {
     # `translator.export(…)` calls the export, which knows the models.
     "models": {"models", "layers", "decoding", "engine", "export", "hub", "text", "errors", "files"},
     "presets": {"presets", "models", "decoding", "hub", "text", "errors", "files"},
-    "evaluation": {"evaluation", "data", "scenes", "hub", "text", "errors", "files"},
+    "evaluation": {"evaluation", "data", "scenes", "text", "errors", "files"},
     "export": {"export", "engine", "models", "decoding", "text", "errors", "files"},
     "serve": {"serve", "engine", "models", "presets", "decoding", "hub", "text", "errors", "files"}
     | {"scenes"},  # the page's examples

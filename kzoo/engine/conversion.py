@@ -12,8 +12,8 @@ import numpy as np
 from sentencepiece import SentencePieceProcessor
 
 from kzoo.errors import UserError
-from kzoo.files import cache_folder, whole_folder, write_json
-from kzoo.hub.integrity import check_files, read_listing, read_object
+from kzoo.files import cache_folder, read_object, whole_folder, write_json
+from kzoo.hub.integrity import check_files, read_listing
 from kzoo.positions import pope_table, sine_table
 from kzoo.text.special_tokens import NOT_TEXT
 

@@ -9,7 +9,8 @@ from kzoo.decoding.search_settings import SearchSettings, checked_n, output_limi
 from kzoo.engine import usable_cores, why_not_searched
 from kzoo.engine.conversion import SIDES, converted
 from kzoo.errors import UserError
-from kzoo.hub.integrity import own_search, read_object
+from kzoo.files import read_object
+from kzoo.hub.integrity import own_search
 from kzoo.text.directions import TwoLanguages
 from kzoo.text.marian_pieces import MarianPieces
 from kzoo.text.sentences import one_line

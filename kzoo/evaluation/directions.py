@@ -10,8 +10,7 @@ from kzoo.data.corpora import Corpus
 from kzoo.errors import UserError
 from kzoo.evaluation.markdown import markdown_table
 from kzoo.evaluation.scores import SplitScores, evaluate
-from kzoo.files import write_json
-from kzoo.hub.integrity import read_object
+from kzoo.files import read_object, write_json
 
 
 def evaluate_directions(

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from kzoo.errors import UserError
 from kzoo.evaluation.figures import look, picture
 from kzoo.evaluation.markdown import markdown_table
-from kzoo.hub.integrity import read_object
+from kzoo.files import read_object
 
 
 def read_labels(histories: Sequence[str]) -> dict[str, Path]:

@@ -3,7 +3,6 @@
 Also its search settings.
 """
 
-import json
 import os
 import re
 from collections.abc import Iterable
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from kzoo.decoding.search_settings import SearchSettings
 from kzoo.errors import UserError
-from kzoo.files import sha256, write_json
+from kzoo.files import read_object, sha256, write_json
 
 FORMAT = 1
 METADATA_FILE = "metadata.json"  # as keras-hub names it
@@ -106,23 +105,6 @@ def check_name(name: str, where: str):
     parts = name.split("/")
     if {"", ".", ".."} & set(parts) or re.search(r'[\\:*?"<>|]', name) or not name.isprintable():
         raise UserError(f"{where} names the file {name!r:.80}, which is not inside the preset's folder")
-
-
-def read_object(path: Path) -> dict:
-    """Return the JSON object in a file.
-
-    Raises:
-        UserError: the file cannot be read, or is not a JSON object.
-    """
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path} is not JSON ({error})") from None
-    if not isinstance(content, dict):
-        raise UserError(f"{path} is not a JSON object")
-    return content
 
 
 def own_search(folder: Path) -> SearchSettings:

@@ -10,8 +10,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from kzoo.errors import UserError, first_line, nearest
-from kzoo.files import cache_folder, to_disk, unfinished_folder
-from kzoo.hub.integrity import METADATA_FILE, check_files, read_listing, read_object
+from kzoo.files import cache_folder, read_object, to_disk, unfinished_folder
+from kzoo.hub.integrity import METADATA_FILE, check_files, read_listing
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
 HUGGING_FACE = re.compile(rf"hf://({NAME}/{NAME})(?:@({NAME}(?:/{NAME})*))?")

@@ -8,7 +8,7 @@ import numpy as np
 
 from kzoo.decoding import SearchSettings
 from kzoo.errors import UserError
-from kzoo.hub.integrity import read_object
+from kzoo.files import read_object
 from kzoo.models.tensor_files import read_tensors
 from kzoo.models.transformer import TransformerBackbone
 from kzoo.models.translator import Translator

@@ -13,7 +13,7 @@ import keras
 from keras_hub.models import Backbone
 
 from kzoo.errors import UserError, nearest
-from kzoo.files import check_replaceable, check_space, whole_folder
+from kzoo.files import check_replaceable, check_space, read_object, whole_folder
 from kzoo.hub.integrity import (
     METADATA_FILE,
     SEARCH_FILE,
@@ -21,7 +21,6 @@ from kzoo.hub.integrity import (
     check_listed,
     own_search,
     read_listing,
-    read_object,
     seal,
 )
 from kzoo.hub.location import locate

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from kzoo.decoding.search_settings import SearchSettings
-from kzoo.files import write_json
-from kzoo.hub.integrity import METADATA_FILE, SEARCH_FILE, own_search, read_object
+from kzoo.files import read_object, write_json
+from kzoo.hub.integrity import METADATA_FILE, SEARCH_FILE, own_search
 
 
 def describe(folder: Path) -> list[str]:

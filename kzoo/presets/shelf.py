@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kzoo.errors import UserError, nearest
-from kzoo.files import cache_folder
+from kzoo.files import cache_folder, read_object
 from kzoo.hub import location
-from kzoo.hub.integrity import read_object
 from kzoo.hub.location import INSTALLABLE, SHELF, is_marian, shelved
 from kzoo.presets.description import describe
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image
 
-from kzoo.hub.integrity import METADATA_FILE, own_search, read_object
+from kzoo.files import read_object
+from kzoo.hub.integrity import METADATA_FILE, own_search
 from kzoo.presets.description import describe, scored_corpus
 from kzoo.scenes import LANGUAGES, scenes
 from kzoo.scenes.picture import draw

@@ -11,8 +11,7 @@ from pathlib import Path
 import filelock
 
 from kzoo.errors import UserError
-from kzoo.files import remove_folder, write_json
-from kzoo.hub.integrity import read_object
+from kzoo.files import read_object, remove_folder, write_json
 from kzoo.hub.location import MARKS
 from kzoo.training.recipe import CONSTANT_RATE, KEYS, NOAM, Recipe, make_recipe
 

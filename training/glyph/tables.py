@@ -32,8 +32,7 @@ from kzoo.errors import UserError, nearest
 from kzoo.evaluation import evaluate, score_translations
 from kzoo.evaluation.markdown import markdown_table
 from kzoo.evaluation.scores import write_scores
-from kzoo.files import write_json
-from kzoo.hub.integrity import read_object
+from kzoo.files import read_object, write_json
 from kzoo.layers.glyph_architectures import ARCHITECTURES, read_options
 from kzoo.presets import load
 from kzoo.text import render_glyphs
