@@ -68,7 +68,7 @@ def prepare(
         raise UserError("no folder to write: give -o FOLDER, or set shards in the recipe")
     folder = (output or Path(values.shards)).expanduser()
     start_backend()
-    from kzoo.data.unknown_characters import unknown_line
+    from kzoo.text.vocabulary import unknown_line
     from kzoo.training.preparation import prepare as prepare_shards
 
     shards = prepare_shards(values, folder, processes, progress_bar)

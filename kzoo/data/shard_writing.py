@@ -19,11 +19,10 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from kzoo.data.unknown_characters import UnknownCharacters, unknown_characters
 from kzoo.errors import UserError
 from kzoo.files import sha256
 from kzoo.text.sentences import one_line
-from kzoo.text.special_tokens import END, UNKNOWN
+from kzoo.text.vocabulary import END, UNKNOWN, UnknownCharacters, unknown_characters
 
 PAIRS = 100_000  # per shard
 BLOCK = 10_000  # pairs that a process tokenizes at a time

@@ -8,7 +8,7 @@ import tensorflow_text
 from kzoo.errors import UserError
 from kzoo.text import CharacterTokenizer, MarianTokenizer, SubwordTokenizer
 from kzoo.text.marian_pieces import SPACE
-from kzoo.text.special_tokens import SPECIAL, UNKNOWN
+from kzoo.text.vocabulary import SPECIAL, UNKNOWN
 
 # The characters that end a line for `str.splitlines`.
 LINE_ENDS = "[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+"

@@ -14,7 +14,7 @@ from kzoo.export.precision import quantized
 from kzoo.files import whole_folder
 from kzoo.models.compiled import uses_xla
 from kzoo.models.preset_checks import check_float16
-from kzoo.text.special_tokens import END, PAD
+from kzoo.text.vocabulary import END, PAD
 
 
 def save_graph(translator: keras.Model, folder: str | os.PathLike, search: SearchSettings, precision: str):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from kzoo.decoding import SearchSettings
 from kzoo.engine.translator import CTranslate2Translator
-from kzoo.text.special_tokens import UNKNOWN
 from kzoo.text.texts import Hypothesis
+from kzoo.text.vocabulary import UNKNOWN
 
 if TYPE_CHECKING:  # importing it takes seconds
     from kzoo.serve.keras_search import KerasSearch

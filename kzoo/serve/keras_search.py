@@ -9,8 +9,8 @@ from kzoo.decoding import SearchSettings
 from kzoo.decoding.batched_search import ROWS
 from kzoo.decoding.search_settings import LENGTHS, padded_length
 from kzoo.models import Translator
-from kzoo.text.special_tokens import UNKNOWN
 from kzoo.text.texts import Hypothesis
+from kzoo.text.vocabulary import UNKNOWN
 
 # Searches for longer sentences are compiled when one arrives.
 USUAL_LENGTH = 48

@@ -9,8 +9,8 @@ import keras
 
 from kzoo.errors import UserError
 from kzoo.text.sentences import one_line
-from kzoo.text.special_tokens import SPECIAL, UNKNOWN
 from kzoo.text.tokenizers import NO_VOCABULARY, ListedTokens
+from kzoo.text.vocabulary import SPECIAL, UNKNOWN
 
 CHARACTERS_FILE = "characters.json"
 

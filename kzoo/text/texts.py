@@ -13,7 +13,7 @@ import numpy as np
 from kzoo.errors import UserError
 from kzoo.text.languages import has_spaces
 from kzoo.text.sentences import split_sentences
-from kzoo.text.special_tokens import END, UNKNOWN
+from kzoo.text.vocabulary import END, UNKNOWN
 
 if TYPE_CHECKING:  # importing it takes seconds
     from keras_hub.tokenizers import Tokenizer

@@ -11,7 +11,7 @@ from keras_hub.tokenizers import SentencePieceTokenizer, Tokenizer
 
 from kzoo.errors import JOINERS, UserError
 from kzoo.text.sentences import one_line
-from kzoo.text.special_tokens import END, PAD, START, UNKNOWN
+from kzoo.text.vocabulary import END, PAD, START, UNKNOWN
 
 NO_VOCABULARY = (
     "the tokenizer has no vocabulary, because configurations leave it out: "

@@ -17,9 +17,9 @@ from unpadded import unpadded
 from kzoo.data import Batches, ShardedBatches, Shards
 from kzoo.data.shard_writing import Encoding, character_tokens, write_shards
 from kzoo.data.shards import FORMAT, Index
-from kzoo.data.unknown_characters import UnknownCharacters
 from kzoo.errors import UserError
 from kzoo.files import whole_folder
+from kzoo.text.vocabulary import UnknownCharacters
 from kzoo.training.preparation import silent
 
 LETTERS = {letter: number for number, letter in enumerate("abcdefghijklmnop", 4)}
