@@ -21,7 +21,7 @@ import numpy as np
 
 from kzoo.errors import UserError
 from kzoo.files import sha256
-from kzoo.text.sentences import one_line
+from kzoo.text.texts import one_line
 from kzoo.text.vocabulary import END, UNKNOWN, UnknownCharacters, unknown_characters
 
 PAIRS = 100_000  # per shard

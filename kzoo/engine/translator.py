@@ -18,8 +18,7 @@ from kzoo.errors import UserError
 from kzoo.hub.integrity import own_search, read_object
 from kzoo.text.directions import TwoLanguages
 from kzoo.text.marian_pieces import MarianPieces
-from kzoo.text.sentences import one_line
-from kzoo.text.texts import Hypothesis, SplitTexts, as_hypotheses, checked_texts, tokenize_within
+from kzoo.text.texts import Hypothesis, SplitTexts, as_hypotheses, checked_texts, one_line, tokenize_within
 from kzoo.text.vocabulary import END
 
 BATCH = 64  # sentences; CTranslate2 sorts them by length first

@@ -133,7 +133,7 @@ def graph_tokenizer(tokenizer) -> tf.Module:
 
 
 def lines(text):
-    """Return texts `(B,)` in valid UTF-8 and without line ends, like `kzoo.text.sentences.one_line`."""
+    """Return texts `(B,)` in valid UTF-8 and without line ends, like `kzoo.text.texts.one_line`."""
     # SentencePiece would read invalid bytes as other pieces than U+FFFD.
     text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
     without = tf.strings.regex_replace(text, f"^{LINE_ENDS}|{LINE_ENDS}$", "")

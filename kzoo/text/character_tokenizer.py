@@ -8,7 +8,7 @@ from pathlib import Path
 import keras
 
 from kzoo.errors import UserError
-from kzoo.text.sentences import one_line
+from kzoo.text.texts import one_line
 from kzoo.text.tokenizers import NO_VOCABULARY, ListedTokens
 from kzoo.text.vocabulary import SPECIAL, UNKNOWN
 

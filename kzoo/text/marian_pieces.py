@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import sentencepiece
 
 from kzoo.errors import UserError
-from kzoo.text.sentences import one_line
+from kzoo.text.texts import one_line
 from kzoo.text.vocabulary import SPECIAL, UNKNOWN
 
 SPACE = "▁"  # as SentencePiece writes it

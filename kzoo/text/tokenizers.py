@@ -10,7 +10,7 @@ import sentencepiece
 from keras_hub.tokenizers import SentencePieceTokenizer, Tokenizer
 
 from kzoo.errors import JOINERS, UserError
-from kzoo.text.sentences import one_line
+from kzoo.text.texts import one_line
 from kzoo.text.vocabulary import END, PAD, START, UNKNOWN
 
 NO_VOCABULARY = (
