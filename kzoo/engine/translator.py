@@ -16,7 +16,7 @@ from kzoo.engine import usable_cores
 from kzoo.engine.conversion import SIDES, converted
 from kzoo.errors import UserError
 from kzoo.hub.integrity import own_search, read_object
-from kzoo.text.directions import TwoLanguages
+from kzoo.text.languages import TwoLanguages
 from kzoo.text.marian_pieces import MarianPieces
 from kzoo.text.texts import Hypothesis, SplitTexts, as_hypotheses, checked_texts, one_line, tokenize_within
 from kzoo.text.vocabulary import END

@@ -19,7 +19,7 @@ from kzoo.models.ctranslate2_copy import CTranslate2Copy
 from kzoo.models.images import image_rows
 from kzoo.models.losses import WholeBatchLoss, token_weights
 from kzoo.models.preset_files import in_one_line, read_preset, write_preset
-from kzoo.text.directions import TwoLanguages
+from kzoo.text.languages import TwoLanguages
 from kzoo.text.texts import (
     Hypothesis,
     SplitTexts,
