@@ -10,7 +10,7 @@ from kzoo.decoding.batched_search import padded
 from kzoo.errors import UserError
 from kzoo.layers import LinearChainCRF
 from kzoo.layers.dense import Dense
-from kzoo.text.segment_tags import Segment, segments_to_tags, tags_to_segments
+from kzoo.text.characters import Segment, segments_to_tags, tags_to_segments
 from kzoo.text.texts import one_line
 from kzoo.text.tokenizers import PAD
 

@@ -1,5 +1,7 @@
-from .character_tokenizer import CharacterTokenizer as CharacterTokenizer
-from .character_tokenizer import learn_characters as learn_characters
+from .characters import CharacterTokenizer as CharacterTokenizer
+from .characters import learn_characters as learn_characters
+from .characters import segments_to_tags as segments_to_tags
+from .characters import tags_to_segments as tags_to_segments
 from .glyphs import render_glyphs as render_glyphs
 from .languages import common_chinese_characters as common_chinese_characters
 from .marian_tokenizer import MarianTokenizer as MarianTokenizer
@@ -9,11 +11,9 @@ from .moses_tokenizer import Truecaser as Truecaser
 from .moses_tokenizer import learn_forms as learn_forms
 from .moses_tokenizer import moses_text as moses_text
 from .moses_tokenizer import moses_tokens as moses_tokens
-from .segment_tags import segments_to_tags as segments_to_tags
-from .segment_tags import tags_to_segments as tags_to_segments
-from .tokenizers import END as END
-from .tokenizers import PAD as PAD
-from .tokenizers import START as START
-from .tokenizers import UNKNOWN as UNKNOWN
 from .tokenizers import SubwordTokenizer as SubwordTokenizer
 from .tokenizers import train_subwords as train_subwords
+from .vocabulary import END as END
+from .vocabulary import PAD as PAD
+from .vocabulary import START as START
+from .vocabulary import UNKNOWN as UNKNOWN
