@@ -12,8 +12,7 @@ import numpy as np
 from kzoo.data.shard_writing import ShardFiles, check_installed
 from kzoo.errors import UserError
 from kzoo.files import sha256, whole_file
-from kzoo.text.tokenizers import END
-from kzoo.text.vocabulary import UnknownCharacters
+from kzoo.text.vocabulary import END, UnknownCharacters
 
 INDEX, FORMAT = "index.json", 1
 READER = "readahead_buffer_size:0,max_parallelism:0"  # for random access

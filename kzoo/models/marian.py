@@ -12,7 +12,7 @@ from kzoo.hub.integrity import read_object
 from kzoo.models.tensor_files import read_tensors
 from kzoo.models.transformer import TransformerBackbone
 from kzoo.models.translator import Translator
-from kzoo.text.marian_tokenizer import MarianTokenizer
+from kzoo.text.tokenizers import MarianTokenizer
 from kzoo.text.vocabulary import SPECIAL
 
 FILES = ("config.json", "vocab.json", "source.spm", "target.spm")

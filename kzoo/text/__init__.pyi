@@ -4,13 +4,13 @@ from .characters import segments_to_tags as segments_to_tags
 from .characters import tags_to_segments as tags_to_segments
 from .glyphs import render_glyphs as render_glyphs
 from .languages import common_chinese_characters as common_chinese_characters
-from .marian_tokenizer import MarianTokenizer as MarianTokenizer
 from .moses_tokenizer import MosesSubwordTokenizer as MosesSubwordTokenizer
 from .moses_tokenizer import TruecasedSubwordTokenizer as TruecasedSubwordTokenizer
 from .moses_tokenizer import Truecaser as Truecaser
 from .moses_tokenizer import learn_forms as learn_forms
 from .moses_tokenizer import moses_text as moses_text
 from .moses_tokenizer import moses_tokens as moses_tokens
+from .tokenizers import MarianTokenizer as MarianTokenizer
 from .tokenizers import SubwordTokenizer as SubwordTokenizer
 from .tokenizers import train_subwords as train_subwords
 from .vocabulary import END as END
