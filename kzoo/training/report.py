@@ -11,7 +11,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from kzoo.data.batch_wrappers import WrappedBatches
+from kzoo.data.batches import WrappedBatches
 from kzoo.files import whole_file
 from kzoo.text.tokenizers import PAD
 from kzoo.training.arithmetic import measured_peak, training_flops
