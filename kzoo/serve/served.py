@@ -14,8 +14,7 @@ import numpy as np
 from kzoo.engine import engine_name
 from kzoo.errors import UserError
 from kzoo.serve.batching import Batcher
-from kzoo.serve.images import decoded_images
-from kzoo.serve.limits import Direction, Limits, read_tokens
+from kzoo.serve.inputs import Direction, Limits, decoded_images, read_tokens
 from kzoo.serve.metrics import Metrics
 from kzoo.text.texts import Hypothesis, SplitTexts, tokenize_prefixes
 

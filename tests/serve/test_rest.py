@@ -21,7 +21,7 @@ from kzoo.decoding import SearchSettings
 from kzoo.errors import UserError
 from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator
 from kzoo.presets import image_text_tiny, pope_tiny
-from kzoo.serve import Limits, Served, create_app, images, keras_search
+from kzoo.serve import Limits, Served, create_app, inputs, keras_search
 from kzoo.serve import served as serving
 from kzoo.serve.app import most_elements
 from kzoo.serve.requests import metadata
@@ -301,7 +301,7 @@ def test_a_jpeg_that_goes_over_its_pixels_too_often_is_refused(reader_of_picture
     file = io.BytesIO()
     Image.fromarray(random.integers(0, 256, (16, 16, 3), "uint8")).save(file, "JPEG", progressive=True)
     progressive = file.getvalue()
-    scan = progressive[progressive.rindex(images.SCAN) : -2]
+    scan = progressive[progressive.rindex(inputs.SCAN) : -2]
     whole, many = ask(
         served(reader_of_pictures),
         *(
@@ -314,7 +314,7 @@ def test_a_jpeg_that_goes_over_its_pixels_too_often_is_refused(reader_of_picture
 
 
 def test_all_pictures_of_a_request_have_so_many_pixels_at_most(reader_of_pictures, monkeypatch):
-    monkeypatch.setattr(images, "MOST_PIXELS", 3 * 20 * 10)
+    monkeypatch.setattr(inputs, "MOST_PIXELS", 3 * 20 * 10)
     image = b64(png(np.zeros((10, 20, 3), "uint8")))
     three, four, apart = ask(
         served(reader_of_pictures),
