@@ -8,7 +8,7 @@ import pytest
 from kzoo.decoding import SearchSettings
 from kzoo.decoding.batched_search import batches_by_length, padded_source
 from kzoo.decoding.search_settings import LENGTHS
-from kzoo.serve.keras_search import USUAL_LENGTH, KerasSearch
+from kzoo.serve.searches import USUAL_LENGTH, KerasSearch
 from kzoo.text.vocabulary import UNKNOWN
 
 

@@ -21,7 +21,7 @@ from kzoo.decoding import SearchSettings
 from kzoo.errors import UserError
 from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator
 from kzoo.presets import image_text_tiny, pope_tiny
-from kzoo.serve import Limits, Served, create_app, inputs, keras_search
+from kzoo.serve import Limits, Served, create_app, inputs, searches
 from kzoo.serve import served as serving
 from kzoo.serve.app import most_elements
 from kzoo.serve.requests import metadata
@@ -44,7 +44,7 @@ BEAM_2 = SearchSettings(2)
 @pytest.fixture(autouse=True)
 def ready_at_once(monkeypatch):
     """A server would first translate a sentence of each usual length in each size of batch."""
-    monkeypatch.setattr(keras_search, "USUAL_LENGTH", 0)
+    monkeypatch.setattr(searches, "USUAL_LENGTH", 0)
 
 
 def subwords(**kwargs):
@@ -421,7 +421,7 @@ def test_a_full_queue_says_when_to_come_again(translator):
 
 def test_health_and_readiness(translator, monkeypatch):
     """It is not ready until the search, which is held up, has run."""
-    monkeypatch.setattr(keras_search, "USUAL_LENGTH", 16)
+    monkeypatch.setattr(searches, "USUAL_LENGTH", 16)
     model, go_on = served(translator, max_batch=1), threading.Event()
     search = model._search
 
@@ -455,7 +455,7 @@ def test_health_and_readiness(translator, monkeypatch):
 
 
 def test_a_model_that_fails_at_the_start_is_neither_ready_nor_alive(translator, monkeypatch):
-    monkeypatch.setattr(keras_search, "USUAL_LENGTH", 16)
+    monkeypatch.setattr(searches, "USUAL_LENGTH", 16)
     model = served(translator, max_batch=1)
 
     def fail(*_):
