@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from kzoo import __version__
-from kzoo.cli import features, plots, scoring, serving, training, translation
+from kzoo.cli import pictures, plots, scoring, serving, training, translation
 from kzoo.errors import exits_on_errors
 
 app = typer.Typer(
@@ -32,7 +32,7 @@ def list_command(pattern: Annotated[str, typer.Argument(help='Names to show, suc
 
 for commands in (training, translation, scoring, serving):
     app.add_typer(commands.app)
-app.add_typer(features.app, name="features")
+app.add_typer(pictures.app, name="features")
 app.add_typer(plots.app, name="plot")
 
 
