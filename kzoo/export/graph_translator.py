@@ -7,10 +7,10 @@ import tensorflow as tf
 
 from kzoo.decoding.beam_search import BeamSearch
 from kzoo.decoding.search_settings import SearchSettings, output_limit
+from kzoo.export.formats import quantized
 from kzoo.export.graph_images import decode_pictures
 from kzoo.export.graph_search import by_group, in_batches, padded_lengths
 from kzoo.export.graph_text import GraphLanguages, graph_tokenizer
-from kzoo.export.precision import quantized
 from kzoo.files import whole_folder
 from kzoo.models.compiled import uses_xla
 from kzoo.models.preset_checks import check_float16

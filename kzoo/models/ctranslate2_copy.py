@@ -21,7 +21,7 @@ class CTranslate2Copy:
         self._made_of = self._copy = None
 
     def of(self, translator: "Translator") -> CTranslate2Translator:
-        """Return the copy of a translator for which `kzoo.export.ctranslate2.why_not` has no objection."""
+        """Return the copy of a translator for which `kzoo.export.formats.why_not` has no objection."""
         tokenizers = translator.source_tokenizer, translator.target_tokenizer
         made_of = _digest(translator.backbone.weights), *map(id, tokenizers)
         if made_of != self._made_of:

@@ -265,7 +265,7 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         return as_hypotheses(found, n, direction.target_tokenizer)
 
     def _chosen(self, engine: Engine, search: SearchSettings, images, prefixes) -> str:
-        from kzoo.export.ctranslate2 import why_not
+        from kzoo.export.formats import why_not
 
         needs = {"images": images is not None, "prefixes": prefixes is not None}
         return chosen_engine(engine, lambda: why_not(self), search, needs)
