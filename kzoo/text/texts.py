@@ -240,7 +240,7 @@ def split_sentences(text: str, language: str | None = None) -> list[str]:
 def one_line(text: str) -> str:
     """Return a text with its line ends replaced by spaces, or removed at the beginning and the end.
 
-    Every tokenizer applies it first; `kzoo.export.graph_text` does the same in a graph.
+    Every tokenizer applies it first; `kzoo.export.graph_inputs` does the same in a graph.
 
     Example:
 

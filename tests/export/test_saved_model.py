@@ -30,7 +30,7 @@ from google.protobuf.json_format import MessageToDict
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
 from kzoo.export.formats import export_saved_model, quantized
-from kzoo.export.graph_images import decode_pictures
+from kzoo.export.graph_inputs import decode_pictures
 from kzoo.export.graph_translator import GraphWeights, TextSearch
 
 ENGLISH = [
