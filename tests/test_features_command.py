@@ -23,7 +23,7 @@ def extract(tmp_path, monkeypatch):
 
     little.__module__ = keras.applications.MobileNet.__module__  # where its pictures' preparation is
     monkeypatch.setattr(keras.applications, "MobileNet", little)
-    monkeypatch.setattr("kzoo.cli.features.start_backend", lambda: None)
+    monkeypatch.setattr("kzoo.cli.pictures.start_backend", lambda: None)
     folder = tmp_path / "pictures"
     folder.mkdir()
     for number, name in enumerate(NAMES):

@@ -22,7 +22,7 @@ from kzoo.presets import image_text_tiny, pope_tiny
 from kzoo.scenes import scenes
 from kzoo.scenes.picture import draw
 from kzoo.text import CharacterTokenizer
-from kzoo.text.directions import TwoLanguages
+from kzoo.text.languages import TwoLanguages
 
 VGG = Extractor("vgg19", "fc2", "random", seed=3)
 NAMES = ("low.png", "high.png", "wide.png")

@@ -74,9 +74,8 @@ def test_imports_point_one_way(path):
     assert imported(path) <= ALLOWED[path.relative_to(PACKAGE).parts[0]]
 
 
-# Beside the export's graphs, what writes them, and what asks for `tf.distribute`'s strategies.
+# Beside the export's graphs, what compiles for TensorFlow, and what asks for `tf.distribute`'s strategies.
 MAY_IMPORT_TENSORFLOW = {
-    PACKAGE / "export" / "saved_model.py",
     PACKAGE / "models" / "compiled.py",
     PACKAGE / "training" / "compiling.py",
     PACKAGE / "training" / "report.py",

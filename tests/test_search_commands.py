@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from kzoo import cli
 from kzoo.decoding import GNMT, SearchSettings
 from kzoo.models import Hypothesis
-from kzoo.text.directions import TwoLanguages
+from kzoo.text.languages import TwoLanguages
 
 TEXT = ["Berlin", "Paris"]
 COMMANDS = {

@@ -14,7 +14,7 @@ from kzoo import cli
 from kzoo.cli import translation
 from kzoo.errors import UserError
 from kzoo.models import Hypothesis
-from kzoo.text.directions import TwoLanguages
+from kzoo.text.languages import TwoLanguages
 
 LINES = [f"line {number}" for number in range(10)]
 

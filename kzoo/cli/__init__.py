@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from kzoo import __version__
-from kzoo.cli import comparison, demo, features, plots, scoring, serving, training, translation
+from kzoo.cli import pictures, plots, scoring, serving, training, translation
 from kzoo.errors import exits_on_errors
 
 app = typer.Typer(
@@ -30,9 +30,9 @@ def list_command(pattern: Annotated[str, typer.Argument(help='Names to show, suc
     Console().print(shelf_table(pattern))
 
 
-for commands in (training, demo, translation, scoring, comparison, serving):
+for commands in (training, translation, scoring, serving):
     app.add_typer(commands.app)
-app.add_typer(features.app, name="features")
+app.add_typer(pictures.app, name="features")
 app.add_typer(plots.app, name="plot")
 
 

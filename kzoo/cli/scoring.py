@@ -1,4 +1,4 @@
-"""`kzoo evaluate`."""
+"""`kzoo evaluate`, a preset's scores; `kzoo report`, two presets compared on a page."""
 
 import sys
 from dataclasses import asdict
@@ -9,6 +9,7 @@ import typer
 
 from kzoo.cli import options
 from kzoo.cli.console import open_translator, progress_bar
+from kzoo.cli.pictures import picture_files, shown_picture
 from kzoo.engine import engine_name
 from kzoo.errors import UserError
 from kzoo.files import check_writable
@@ -112,3 +113,96 @@ def evaluate(
         about["files"] = [str(path) for path in files]
     if output:
         write_scores(scores, output, **about, **searched)
+
+
+@app.command(cls=options.WithFiles)
+def report(
+    path: Annotated[Path, typer.Argument(help="HTML file.")],
+    first: Annotated[str, typer.Argument(help="A trained preset, such as one that reads text only.")],
+    second: Annotated[str, typer.Argument(help="Another one, such as one that reads pictures too.")],
+    corpus: Annotated[
+        str | None,
+        typer.Option(help="A corpus's name; by default what the first preset was trained or scored on."),
+    ] = None,
+    split: Annotated[str | None, typer.Option(help="Split; by default the first test set.")] = None,
+    files: options.Files = None,
+    source: options.From = None,
+    target: options.To = None,
+    number: Annotated[int, typer.Option("-n", min=1, help="Maximum number of sentences.")] = 50,
+    beam_size: options.Beam = None,
+    length_penalty: options.Penalty = None,
+    gnmt: options.GNMTPenalty = None,
+    max_length: options.MaxLength = None,
+    truncate: options.Truncate = False,
+    images: Annotated[
+        Path | None, typer.Option(help="Folder with features SPLIT.npy; test.npy for --files.")
+    ] = None,
+    pictures: Annotated[
+        Path | None, typer.Option(help="Folder with the pictures of these features, to show them.")
+    ] = None,
+):
+    """Write a page with two presets' BLEU and their translations side by side, largest differences first."""
+    from kzoo.data.features import FeatureFile
+    from kzoo.presets.description import scored_search
+    from kzoo.presets.shelf import locate, preset_name
+    from kzoo.training.corpus import languages_known, text_to_score
+
+    if pictures and not images:
+        raise UserError("--pictures needs --images: features name the picture of each sentence")
+    folders = [locate(name) for name in (first, second)]
+    data = text_to_score(folders[0], files, corpus, [split] if split else [])
+    split = split or next(name for name in data.splits if name.startswith("test"))
+    check_writable(path)
+    names = tuple(map(preset_name, (first, second), folders))
+    if names[0] == names[1]:
+        names = first, second
+    given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
+    searches = [scored_search(folder).changed(**given) for folder in folders]
+    translators = list(map(open_translator, folders, searches))
+    from kzoo.evaluation.report import cases, write_report
+    from kzoo.evaluation.significance import compare_bleu, comparison_table
+
+    directions = {translator.named_direction(source, target) for translator in translators}
+    if len(directions) > 1:
+        raise UserError(f"{first} and {second} translate between different languages: {sorted(directions)}")
+    source, target = directions.pop()
+    data = languages_known(data, files, (source, target))
+    sources, references = data.pairs(split, source, target)
+    drawn = data.images(split) if data.read_images else None
+    if isinstance(drawn, FeatureFile):  # features cannot be shown
+        drawn = None
+    if images:
+        if not any(getattr(translator, "image_shape", None) for translator in translators):
+            raise UserError(f"presets {first} and {second} read text only: leave --images out")
+        data = data.with_images(images)
+    found = picture_files(data.images(split), len(sources), pictures) if pictures else None
+    options = {"truncate": truncate, "source_language": source, "target_language": target}
+    translations = _translations(translators, sources, data, split, **options)
+    chosen = cases(sources, references, *translations)[:number]
+    if found:
+        drawn = {case.number: shown_picture(found[case.number]) for case in chosen}
+    where = files[0].name if files else f"{data.name}, {split}"
+    more = data.more_references(split, target)
+    compared = compare_bleu(list(zip(names, translations, strict=True)), references, target, more)
+    title = f"{names[0]} and {names[1]} on {where}"
+    write_report(path, title, names, chosen, drawn, compared, (source, target), len(sources))
+    print(comparison_table(*compared))
+    for name, search in zip(names, searches, strict=True):
+        print(f"{name}: {search}")
+
+
+def _translations(translators: list, sources: list[str], data, split: str, **options) -> list[list[str]]:
+    """Return each translator's translations. Checks all images before translating."""
+    from kzoo.models.images import image_rows
+
+    shown = [
+        {"images": image_rows(data.images(split), len(sources), translator.image_shape, translator.extractor)}
+        if getattr(translator, "image_shape", None)
+        else {}
+        for translator in translators
+    ]
+    with progress_bar("translating", len(translators) * len(sources)) as advance:
+        return [
+            translator.translate(sources, progress=advance, split_sentences=False, **options, **images)
+            for translator, images in zip(translators, shown, strict=True)
+        ]

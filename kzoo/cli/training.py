@@ -1,5 +1,6 @@
-"""`kzoo train` and `kzoo prepare`."""
+"""`kzoo train` and `kzoo prepare`; `kzoo demo`, from training to translation on built-in data in a minute."""
 
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,14 @@ from kzoo.cli.options import Overrides
 from kzoo.errors import UserError
 
 app = typer.Typer()
+
+# Of `kzoo demo`.
+SHELF_PRESET = "pope_small_multi30k_en_de"
+SENTENCES = (
+    "A young girl in a red dress is riding a bicycle down the street.",
+    "Two men are playing guitar in front of a large crowd.",
+    "A brown dog is running through the snow with a ball in its mouth.",
+)
 
 
 @app.command()
@@ -70,10 +79,44 @@ def prepare(
         raise UserError("no folder to write: give -o FOLDER, or set shards in the recipe")
     folder = (output or Path(values.shards)).expanduser()
     start_backend()
-    from kzoo.data.unknown_characters import unknown_line
+    from kzoo.text.vocabulary import unknown_line
     from kzoo.training.preparation import prepare as prepare_shards
 
     shards = prepare_shards(values, folder, processes, progress_bar)
     print(f"{folder}: {shards.pairs:,} pairs in {len(shards)} shard{'s' * (len(shards) != 1)}")
     if line := unknown_line(shards.unknown):
         print(line)
+
+
+@app.command()
+def demo(
+    text: Annotated[
+        list[str] | None, typer.Argument(help="English sentences to translate to German.")
+    ] = None,
+):
+    """Train a small PoPE model on the built-in corpus Scenes, score it, and try a trained preset."""
+    start_backend()
+    from kzoo.data import open_corpus
+    from kzoo.evaluation import evaluate, score_table
+    from kzoo.presets import load
+    from kzoo.presets.shelf import locate
+    from kzoo.training.recipe import read_recipe
+    from kzoo.training.run import train as train_recipe
+
+    locate(SHELF_PRESET)  # if the shelf is missing, say so before a minute of training
+    print("Training a small Transformer with PoPE positions on Scenes, English to German")
+    with tempfile.TemporaryDirectory() as folder:
+        translator = train_recipe(read_recipe("demo_scenes"), folder)
+
+    print("\nIts translations of test sentences")
+    corpus = open_corpus("scenes")
+    scores, translations = evaluate(translator, corpus, ["test"], "en", "de", beam_size=1)
+    english, german = corpus.pairs("test", "en", "de")
+    for source, reference, translation in list(zip(english, german, translations["test"], strict=True))[:3]:
+        print(f"English:     {source}\nreference:   {reference}\ntranslation: {translation}\n")
+    print(score_table(scores))
+
+    print(f"\nTranslations by {SHELF_PRESET}, trained on Multi30k")
+    sentences = text or list(SENTENCES)
+    for source, translation in zip(sentences, load(SHELF_PRESET).translate(sentences), strict=True):
+        print(f"English:     {source}\ntranslation: {translation}\n")

@@ -1,6 +1,6 @@
-from .batch_wrappers import TwiceEachRow as TwiceEachRow
 from .batches import Batches as Batches
 from .batches import ShardedBatches as ShardedBatches
+from .batches import TwiceEachRow as TwiceEachRow
 from .corpora import CORPORA as CORPORA
 from .corpora import Corpus as Corpus
 from .corpora import open_corpus as open_corpus

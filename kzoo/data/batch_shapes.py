@@ -3,7 +3,7 @@
 import numpy as np
 
 from kzoo.errors import UserError
-from kzoo.text.special_tokens import END, PAD, START
+from kzoo.text.vocabulary import END, PAD, START
 
 Shape = tuple[int, int]  # rows, length
 # Inputs by name, labels and weights of the labels, as `fit` takes them.

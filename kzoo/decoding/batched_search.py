@@ -10,7 +10,7 @@ import numpy as np
 
 from kzoo.decoding.beam_search import BeamSearch
 from kzoo.decoding.search_settings import SearchSettings, output_limit, padded_length
-from kzoo.text.special_tokens import END, PAD
+from kzoo.text.vocabulary import END, PAD
 
 # Batch sizes that decoding is compiled for; the lengths are `search_settings.LENGTHS`. Batches of 64 take
 # 0.93 of the time of batches of 32.

@@ -7,7 +7,7 @@ import numpy as np
 from keras import ops, tree
 
 from kzoo.decoding.search_settings import Exponent
-from kzoo.text.special_tokens import END, NOT_TEXT, PAD, START
+from kzoo.text.vocabulary import END, NOT_TEXT, PAD, START
 
 MEAN = Exponent(1.0)
 # Used as log 0: finite, so that sums of it stay ordered and no backend makes it NaN.

@@ -15,7 +15,7 @@ from kzoo.errors import UserError
 from kzoo.files import cache_folder, read_object, whole_folder, write_json
 from kzoo.hub.integrity import check_files, read_listing
 from kzoo.positions import pope_table, sine_table
-from kzoo.text.special_tokens import NOT_TEXT
+from kzoo.text.vocabulary import NOT_TEXT
 
 FORMAT = 1  # raise it when the conversion changes: models in the cache are then made anew
 # By the names that Keras and CTranslate2 have for them.

@@ -11,11 +11,10 @@ from kzoo.engine.conversion import SIDES, converted
 from kzoo.errors import UserError
 from kzoo.files import read_object
 from kzoo.hub.integrity import own_search
-from kzoo.text.directions import TwoLanguages
+from kzoo.text.languages import TwoLanguages
 from kzoo.text.marian_pieces import MarianPieces
-from kzoo.text.sentences import one_line
-from kzoo.text.special_tokens import END
-from kzoo.text.texts import Hypothesis, SplitTexts, as_hypotheses, checked_texts, tokenize_within
+from kzoo.text.texts import Hypothesis, SplitTexts, as_hypotheses, checked_texts, one_line, tokenize_within
+from kzoo.text.vocabulary import END
 
 BATCH = 64  # sentences; CTranslate2 sorts them by length first
 BLOCK = 4096  # sentences between two calls of `progress`

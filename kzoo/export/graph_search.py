@@ -9,7 +9,7 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from kzoo.decoding.search_settings import LENGTHS
-from kzoo.text.special_tokens import END, PAD
+from kzoo.text.vocabulary import END, PAD
 
 # XLA compiles a batch's shape (rows and length) when it first occurs. The graph has one search per length.
 # With one per shape, loading a SavedModel took 2.1 times as long, and the first call 1.9 times.

@@ -7,14 +7,13 @@ import tensorflow as tf
 
 from kzoo.decoding.beam_search import BeamSearch
 from kzoo.decoding.search_settings import SearchSettings, output_limit
-from kzoo.export.graph_images import decode_pictures
+from kzoo.export.formats import quantized
+from kzoo.export.graph_inputs import GraphLanguages, decode_pictures, graph_tokenizer
 from kzoo.export.graph_search import by_group, in_batches, padded_lengths
-from kzoo.export.graph_text import GraphLanguages, graph_tokenizer
-from kzoo.export.precision import quantized
 from kzoo.files import whole_folder
 from kzoo.models.compiled import uses_xla
 from kzoo.models.preset_checks import check_float16
-from kzoo.text.special_tokens import END, PAD
+from kzoo.text.vocabulary import END, PAD
 
 
 def save_graph(translator: keras.Model, folder: str | os.PathLike, search: SearchSettings, precision: str):

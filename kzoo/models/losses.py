@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from kzoo.layers.normalization import mean_over_replicas
-from kzoo.text.special_tokens import PAD
+from kzoo.text.vocabulary import PAD
 
 IN_FLOAT16 = -6e4  # float16 cannot hold -1e9
 

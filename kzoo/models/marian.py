@@ -12,8 +12,8 @@ from kzoo.files import read_object
 from kzoo.models.tensor_files import read_tensors
 from kzoo.models.transformer import TransformerBackbone
 from kzoo.models.translator import Translator
-from kzoo.text.marian_tokenizer import MarianTokenizer
-from kzoo.text.special_tokens import SPECIAL
+from kzoo.text.tokenizers import MarianTokenizer
+from kzoo.text.vocabulary import SPECIAL
 
 FILES = ("config.json", "vocab.json", "source.spm", "target.spm")
 # Settings of Marian's configuration: the default, and the value that kzoo's Transformer has.

@@ -19,8 +19,7 @@ from kzoo.models.ctranslate2_copy import CTranslate2Copy, why_not
 from kzoo.models.images import image_rows
 from kzoo.models.losses import WholeBatchLoss, token_weights
 from kzoo.models.preset_files import in_one_line, read_preset, write_preset
-from kzoo.text.directions import TwoLanguages
-from kzoo.text.special_tokens import END, START
+from kzoo.text.languages import TwoLanguages
 from kzoo.text.texts import (
     Hypothesis,
     SplitTexts,
@@ -30,6 +29,7 @@ from kzoo.text.texts import (
     tokenize_prefixes,
     tokenize_within,
 )
+from kzoo.text.vocabulary import END, START
 
 Image = np.ndarray | str | os.PathLike  # features, pixels, or a picture's file
 

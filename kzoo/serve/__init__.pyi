@@ -1,5 +1,5 @@
 from .app import create_app as create_app
-from .limits import Limits as Limits
+from .inputs import Limits as Limits
 from .served import Served as Served
 from .server import serve as serve
 from .startup import reserved as reserved

@@ -18,7 +18,7 @@ from kzoo.presets.description import describe, scored_corpus
 from kzoo.scenes import LANGUAGES, scenes
 from kzoo.scenes.picture import draw
 from kzoo.scenes.scene import OTHER_SENSE, Scene
-from kzoo.serve.images import image_kind
+from kzoo.serve.inputs import image_kind
 
 if TYPE_CHECKING:  # Keras is not imported for CTranslate2
     from kzoo.engine.translator import CTranslate2Translator

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from kzoo.errors import UserError
 from kzoo.serve.batching import Busy
 from kzoo.serve.bodies import RETRY_SECONDS, BoundedBody, refuse
-from kzoo.serve.images import image_kind
+from kzoo.serve.inputs import image_kind
 from kzoo.serve.metrics import Counted
 from kzoo.serve.page import page_routes
 from kzoo.serve.rest import model_routes

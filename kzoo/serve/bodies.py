@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from kzoo.serve.batching import STOPPING
-from kzoo.serve.limits import Limits
+from kzoo.serve.inputs import Limits
 
 SLOWEST = 100_000  # bytes a second
 RETRY_SECONDS = 1  # Retry-After of answers with 503

@@ -14,8 +14,7 @@ from kzoo.errors import UserError
 from kzoo.presets.description import direction_key
 from kzoo.serve.about import CARD, bitmaps, card, examples, low_scores, seen_characters
 from kzoo.serve.batching import Busy
-from kzoo.serve.images import image_kind
-from kzoo.serve.limits import Direction
+from kzoo.serve.inputs import Direction, image_kind
 from kzoo.serve.requests import decoded
 from kzoo.serve.served import Served
 

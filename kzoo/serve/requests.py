@@ -7,8 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct
 
 from kzoo.errors import UserError
-from kzoo.serve.images import features, image_kind
-from kzoo.serve.limits import Limits
+from kzoo.serve.inputs import Limits, features, image_kind
 from kzoo.serve.served import Served
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from kzoo.engine import engine_name
 from kzoo.errors import UserError
 from kzoo.serve.batching import Batcher
-from kzoo.serve.images import decoded_images
-from kzoo.serve.limits import Direction, Limits, read_tokens
+from kzoo.serve.inputs import Direction, Limits, decoded_images, read_tokens
 from kzoo.serve.metrics import Metrics
+from kzoo.serve.searches import EngineSearch, KerasSearch
 from kzoo.text.texts import Hypothesis, SplitTexts, tokenize_prefixes
 
 if TYPE_CHECKING:  # Keras is not imported for CTranslate2
@@ -91,11 +91,8 @@ class Served:
         self.engine = engine_name(translator)
         self.metrics = Metrics(self.engine)
         self.readiness = PREPARING
-        if self.engine == "keras":
-            from kzoo.serve.keras_search import KerasSearch as Search
-        else:
-            from kzoo.serve.engine_search import EngineSearch as Search
-        engine = self._engine = Search(translator, self.settings, max_batch)
+        search = KerasSearch if self.engine == "keras" else EngineSearch
+        engine = self._engine = search(translator, self.settings, max_batch)
         self.max_length = engine.max_length
         self.batcher = Batcher(self._search, engine, max_wait / 1000, self.limits.queue, self.metrics)
         self._warming = self._loading = None

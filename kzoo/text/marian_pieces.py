@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 import sentencepiece
 
 from kzoo.errors import UserError
-from kzoo.text.sentences import one_line
-from kzoo.text.special_tokens import SPECIAL, UNKNOWN
+from kzoo.text.texts import one_line
+from kzoo.text.vocabulary import SPECIAL, UNKNOWN
 
 SPACE = "▁"  # as SentencePiece writes it
 

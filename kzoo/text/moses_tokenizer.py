@@ -24,7 +24,7 @@ from kzoo.text.languages import (
     lower_case,
     main_code,
 )
-from kzoo.text.sentences import one_line
+from kzoo.text.texts import one_line
 from kzoo.text.tokenizers import SubwordTokenizer
 
 DETRUECASER = MosesDetruecaser()

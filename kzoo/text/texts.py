@@ -1,6 +1,7 @@
 """Turns texts into sentences and token ids, and the search's token ids into hypotheses and texts."""
 
 import itertools
+import re
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
@@ -11,12 +12,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kzoo.errors import UserError
-from kzoo.text.languages import has_spaces
-from kzoo.text.sentences import split_sentences
-from kzoo.text.special_tokens import END, UNKNOWN
+from kzoo.text.languages import has_spaces, main_code
+from kzoo.text.vocabulary import END, UNKNOWN
 
 if TYPE_CHECKING:  # importing it takes seconds
     from keras_hub.tokenizers import Tokenizer
+
+
+# After these sentencex ends a sentence wrongly: an initial or an ordinal, as in "M. Dupont" and "19.
+# Jahrhundert"; "Ms."; and a punctuation mark directly followed by a letter, as in "E.S.E.".
+NO_END = re.compile(r"((^|[\s(\[.\-'’])(\d{1,2}|[^\W\d_]|Ms)\.\s*|[!-~])$")
 
 
 @dataclass(frozen=True)
@@ -202,3 +207,44 @@ def _joined(parts: list[str], found: list[list[Hypothesis]], language: str | Non
         )
         for row in chosen
     ]
+
+
+def split_sentences(text: str, language: str | None = None) -> list[str]:
+    """Return a text's sentences, each with the white space after it; joined, they give the text.
+
+    A line end also ends a sentence. Quotes and parentheses are not split. A text without a sentence is
+    returned as one.
+
+    Args:
+        text: any text.
+        language: its code, which selects the abbreviations; English for `None` or a language without rules.
+
+    Example:
+
+    >>> split_sentences("Mr. Smith sees a dog. It runs.", "en")
+    ['Mr. Smith sees a dog. ', 'It runs.']
+    """
+    import sentencex  # not needed in training
+
+    sentences = [""]
+    for line in text.splitlines(keepends=True):
+        for part in sentencex.segment(main_code(language) or "en", line):
+            last = sentences[-1]
+            ended = last.endswith("\n") or not NO_END.search(last[-20:])
+            if part.strip() and last.strip() and ended:
+                sentences.append("")
+            sentences[-1] += part
+    return sentences
+
+
+def one_line(text: str) -> str:
+    """Return a text with its line ends replaced by spaces, or removed at the beginning and the end.
+
+    Every tokenizer applies it first; `kzoo.export.graph_inputs` does the same in a graph.
+
+    Example:
+
+    >>> one_line("A man\\r\\nwalks.\\n")
+    'A man walks.'
+    """
+    return " ".join(filter(None, text.splitlines()))

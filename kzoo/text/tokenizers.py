@@ -1,22 +1,26 @@
-"""Subword tokenizers: SentencePiece's byte-pair encoding, compatible with keras-hub."""
+"""Tokenizers as Keras saves them: SentencePiece's subwords, and the pieces of OPUS-MT's Marian models."""
 
 import io
+import json
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import keras
 import sentencepiece
 from keras_hub.tokenizers import SentencePieceTokenizer, Tokenizer
 
 from kzoo.errors import JOINERS, UserError
-from kzoo.text.sentences import one_line
-from kzoo.text.special_tokens import END, PAD, START, UNKNOWN
+from kzoo.text.marian_pieces import MarianPieces
+from kzoo.text.texts import one_line
+from kzoo.text.vocabulary import END, PAD, START, UNKNOWN
 
 NO_VOCABULARY = (
     "the tokenizer has no vocabulary, because configurations leave it out: "
     "load the model from a file or a preset, or build it with a tokenizer"
 )
+MODEL_FILE, PIECES_FILE = "vocabulary.spm", "pieces.json"  # of a MarianTokenizer
 STRAY = 0.01  # in fewer sentences than this share, characters that NFKC replaces are taken for stray ones
 
 
@@ -69,33 +73,6 @@ class SubwordTokenizer(SentencePieceTokenizer):
     def normalize(self, text: str) -> str:
         """Return a sentence as it is split into subwords: here, unchanged."""
         return text
-
-
-class ListedTokens(Tokenizer):
-    """Base class of tokenizers whose vocabulary is a list, with each token's id in the dict `ids`."""
-
-    lowercases = False  # whether detokenized text is in lower case
-
-    def __init__(self, **kwargs):
-        super().__init__(dtype=kwargs.pop("dtype", "int32"), **kwargs)
-        self.vocabulary, self.ids = [], {}
-        self.built = True  # Keras quantizes models of built layers only
-
-    def vocabulary_size(self) -> int:
-        """Return V, the four special tokens included."""
-        return len(self.vocabulary)
-
-    def get_vocabulary(self) -> list[str]:
-        """Return the tokens in the order of their ids; `render_glyphs` takes this list."""
-        return list(self.vocabulary)
-
-    def id_to_token(self, id: int) -> str:
-        """Return the token of an id."""
-        return self.vocabulary[id]
-
-    def token_to_id(self, token: str) -> int:
-        """Return the id of a token."""
-        return self.ids.get(token, UNKNOWN)
 
 
 def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
@@ -184,3 +161,94 @@ def _visible(text: str) -> str:
         for character in unicodedata.normalize("NFC", text)
         if character in JOINERS or unicodedata.category(character) not in invisible
     )
+
+
+class ListedTokens(Tokenizer):
+    """Base class of tokenizers whose vocabulary is a list, with each token's id in the dict `ids`."""
+
+    lowercases = False  # whether detokenized text is in lower case
+
+    def __init__(self, **kwargs):
+        super().__init__(dtype=kwargs.pop("dtype", "int32"), **kwargs)
+        self.vocabulary, self.ids = [], {}
+        self.built = True  # Keras quantizes models of built layers only
+
+    def vocabulary_size(self) -> int:
+        """Return V, the four special tokens included."""
+        return len(self.vocabulary)
+
+    def get_vocabulary(self) -> list[str]:
+        """Return the tokens in the order of their ids; `render_glyphs` takes this list."""
+        return list(self.vocabulary)
+
+    def id_to_token(self, id: int) -> str:
+        """Return the token of an id."""
+        return self.vocabulary[id]
+
+    def token_to_id(self, token: str) -> int:
+        """Return the id of a token."""
+        return self.ids.get(token, UNKNOWN)
+
+
+@keras.saving.register_keras_serializable("kzoo")
+class MarianTokenizer(MarianPieces, ListedTokens):
+    """SentencePiece pieces, looked up in a vocabulary that begins with kzoo's special tokens.
+
+    It tokenizes as transformers' `MarianTokenizer` does: a language code at the beginning of a text, as in
+    `">>fra<< A dog."`, is one token; SentencePiece splits the rest; a piece that the vocabulary lacks is
+    unknown. In contrast to it, names of special tokens in a text, such as `</s>`, are plain text.
+
+    Args:
+        proto: bytes of the SentencePiece model. `None` until `load_preset_assets` or a saved model provides
+            it.
+        pieces: the vocabulary, special tokens first.
+        language: code of the target language, put before texts that do not begin with one; `None`: no code.
+        normalize_punctuation: language whose Moses rules normalize punctuation first; `None`, the default:
+            none do. Saved translators keep it. SavedModels do not support it.
+        **kwargs: other arguments of `keras_hub.tokenizers.Tokenizer`.
+
+    Call arguments:
+        inputs: list of `str`.
+
+    Returns:
+        A list of lists of int, without start and end.
+
+    Raises:
+        UserError: a vocabulary without the special tokens, or with a piece twice; a call without a
+            vocabulary, or with a language that it does not name.
+    """
+
+    def __init__(
+        self,
+        proto: bytes | None = None,
+        pieces: Sequence[str] = (),
+        language: str | None = None,
+        normalize_punctuation: str | None = None,
+        **kwargs,
+    ):
+        ListedTokens.__init__(self, **kwargs)
+        self.file_assets = [MODEL_FILE, PIECES_FILE]
+        self.language, self.normalize_punctuation = language, normalize_punctuation
+        self.proto = None
+        if proto is not None:
+            self.set_vocabulary(proto, pieces)
+
+    def tokenize(self, inputs: Sequence[str], language: str | None = None) -> list[list[int]]:
+        if self.proto is None:
+            raise UserError(NO_VOCABULARY)
+        return super().tokenize(inputs, language)
+
+    __call__ = tokenize
+
+    def save_assets(self, dir_path):
+        (Path(dir_path) / MODEL_FILE).write_bytes(self.proto)
+        text = json.dumps(self.get_vocabulary(), ensure_ascii=False)
+        (Path(dir_path) / PIECES_FILE).write_text(text, encoding="utf-8")
+
+    def load_assets(self, dir_path):
+        pieces = json.loads((Path(dir_path) / PIECES_FILE).read_text(encoding="utf-8"))
+        self.set_vocabulary((Path(dir_path) / MODEL_FILE).read_bytes(), pieces)
+
+    def get_config(self):
+        options = {"language": self.language, "normalize_punctuation": self.normalize_punctuation}
+        return {**super().get_config(), **options}  # the vocabulary is an asset

@@ -7,7 +7,7 @@ from pathlib import Path
 import keras
 
 from kzoo.data import Batches
-from kzoo.data.batch_wrappers import WrappedBatches
+from kzoo.data.batches import WrappedBatches
 from kzoo.errors import UserError
 from kzoo.files import check_space, remove_folder
 from kzoo.models import Adam, LabelSmoothedCrossEntropy

@@ -11,20 +11,23 @@ from pathlib import Path
 import sentencepiece
 
 from kzoo.data.own_files import stream_pairs
-from kzoo.data.shard_writing import (
+from kzoo.data.shards import (
+    FORMAT,
+    INDEX,
     PAIRS,
     Encoding,
+    Index,
+    Shards,
     character_tokens,
     check_installed,
     subword_tokens,
     write_shards,
 )
-from kzoo.data.shards import FORMAT, INDEX, Index, Shards
 from kzoo.engine import usable_cores
 from kzoo.errors import UserError
 from kzoo.files import check_replaceable, sha256, whole_folder
 from kzoo.text import CharacterTokenizer
-from kzoo.text.special_tokens import END
+from kzoo.text.vocabulary import END
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.recipe import Recipe, check_recipe
 from kzoo.training.vocabularies import learned_tokenizers, shard_settings

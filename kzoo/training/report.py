@@ -11,9 +11,9 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from kzoo.data.batch_wrappers import WrappedBatches
+from kzoo.data.batches import WrappedBatches
 from kzoo.files import whole_file
-from kzoo.text.special_tokens import PAD
+from kzoo.text.vocabulary import PAD
 from kzoo.training.arithmetic import measured_peak, training_flops
 from kzoo.training.checkpoints import Checkpoints
 

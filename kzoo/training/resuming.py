@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import keras
 
-from kzoo.data.batch_wrappers import RestOfEpoch, WrappedBatches
+from kzoo.data.batches import RestOfEpoch, WrappedBatches
 from kzoo.errors import UserError
 from kzoo.training.checkpoints import Checkpoints
 

@@ -13,10 +13,10 @@ from typing import Any
 import keras
 
 from kzoo.data import TwiceEachRow
-from kzoo.data.unknown_characters import unknown_line
 from kzoo.errors import UserError
 from kzoo.files import remove_unfinished
 from kzoo.presets.description import write_low_scores
+from kzoo.text.vocabulary import unknown_line
 from kzoo.training.checkpoints import Checkpoints, updates
 from kzoo.training.compiling import allow_fusing, compile_step
 from kzoo.training.corpus import recipe_corpus

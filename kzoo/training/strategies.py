@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import keras
 
-from kzoo.data.batch_wrappers import WorkerRows
+from kzoo.data.batches import WorkerRows
 from kzoo.errors import UserError, WorkerError, one_line
 from kzoo.files import whole_folder
 

@@ -13,7 +13,6 @@ from kzoo.data import Batches, Corpus, FeatureFile, PairBatches, ShardedBatches,
 from kzoo.data.batch_shapes import check_longest
 from kzoo.data.language_pairs import two_languages
 from kzoo.data.pair_batches import check_weights
-from kzoo.data.unknown_characters import unknown_characters
 from kzoo.errors import UserError, nearest
 from kzoo.files import whole_folder
 from kzoo.hub.integrity import preset_files
@@ -28,6 +27,7 @@ from kzoo.models import (
 from kzoo.models.images import image_rows
 from kzoo.presets import build, list_presets, load
 from kzoo.presets.shelf import is_builder, locate
+from kzoo.text.vocabulary import unknown_characters
 from kzoo.training.checkpoints import saved_in
 from kzoo.training.corpus import recipe_directions, text_languages
 from kzoo.training.recipe import Recipe, check_languages

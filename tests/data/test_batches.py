@@ -9,7 +9,7 @@ from unpadded import unpadded
 
 from kzoo.data import Batches
 from kzoo.data.batch_shapes import least_padding
-from kzoo.text.tokenizers import END, START
+from kzoo.text.vocabulary import END, START
 
 
 def pairs(random, count=200):

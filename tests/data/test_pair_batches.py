@@ -9,7 +9,7 @@ from unpadded import unpadded
 
 from kzoo.data import PairBatches
 from kzoo.data.language_pairs import language_pairs
-from kzoo.text.tokenizers import END, START
+from kzoo.text.vocabulary import END, START
 
 LANGUAGES = ["en", "de", "fr"]
 PAIRS = language_pairs(LANGUAGES)

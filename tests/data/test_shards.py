@@ -15,11 +15,10 @@ from message_of import message_of
 from unpadded import unpadded
 
 from kzoo.data import Batches, ShardedBatches, Shards
-from kzoo.data.shard_writing import Encoding, character_tokens, write_shards
-from kzoo.data.shards import FORMAT, Index
-from kzoo.data.unknown_characters import UnknownCharacters
+from kzoo.data.shards import FORMAT, Encoding, Index, character_tokens, write_shards
 from kzoo.errors import UserError
 from kzoo.files import whole_folder
+from kzoo.text.vocabulary import UnknownCharacters
 from kzoo.training.preparation import silent
 
 LETTERS = {letter: number for number, letter in enumerate("abcdefghijklmnop", 4)}
@@ -79,7 +78,7 @@ def test_the_same_pairs_and_shapes_as_in_memory(shards, text):
 def test_what_ends_a_line_is_not_written_and_what_the_vocabulary_lacks_is_counted(
     processes, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("kzoo.data.shard_writing.BLOCK", 2)
+    monkeypatch.setattr("kzoo.data.shards.BLOCK", 2)
     text = [("ab\r\n", "a€"), ("c\u2028", "é€b"), ("a", "b\n")]
     shards = write(tmp_path / "shards", text, 1, processes)
     assert shards.unknown == {"en": UnknownCharacters(3), "de": UnknownCharacters(3, 2, "€é")}
@@ -195,14 +194,12 @@ def test_parallel_equals_serial(shards, text, tmp_path):
 
 
 def test_processes_load_no_backend():
-    program = (
-        "import sys, kzoo.data.shard_writing; assert not {'keras', 'tensorflow', 'jax'} & set(sys.modules)"
-    )
+    program = "import sys, kzoo.data.shards; assert not {'keras', 'tensorflow', 'jax'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_many_blocks_hold_every_pair_once(text, tmp_path, monkeypatch):
-    monkeypatch.setattr("kzoo.data.shard_writing.BLOCK", 7)
+    monkeypatch.setattr("kzoo.data.shards.BLOCK", 7)
     batches = ShardedBatches(write(tmp_path / "blocks", text, shards=3), 128)
     assert sorted(row[0][:-1] for row in rows(batches)) == sorted(map(tuple, words(t[0] for t in text)))
     assert [len(batches.shards.lengths(number)) for number in range(3)] == [77, 77, 76]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kzoo.data import Batches
-from kzoo.data.batch_wrappers import WorkerRows
+from kzoo.data.batches import WorkerRows
 from kzoo.training.report import CountedBatches
 
 

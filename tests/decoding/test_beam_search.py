@@ -12,7 +12,7 @@ from kzoo.decoding import GNMT, BeamSearch, Exponent, SearchSettings, batched_se
 from kzoo.decoding.batched_search import BatchedSearch, batches_by_length, padded_source
 from kzoo.decoding.beam_search import top_k
 from kzoo.models import TransformerBackbone
-from kzoo.text.tokenizers import END, PAD, START, UNKNOWN
+from kzoo.text.vocabulary import END, PAD, START, UNKNOWN
 
 NOT_TEXT = [PAD, UNKNOWN, START]
 

@@ -10,7 +10,7 @@ from test_beam_search import Table, words_of
 from kzoo.decoding import BeamSearch, Exponent, SearchSettings
 from kzoo.decoding.batched_search import BatchedSearch, output_limit
 from kzoo.errors import UserError
-from kzoo.text.tokenizers import END, PAD
+from kzoo.text.vocabulary import END, PAD
 
 SIZE, LONGEST, WORDS = 7, 5, (4, 5, 6)
 EVERY = [

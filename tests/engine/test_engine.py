@@ -19,7 +19,7 @@ from kzoo.positions import sine_table
 from kzoo.presets import load
 from kzoo.presets.pope import transformer
 from kzoo.text import SubwordTokenizer, train_subwords
-from kzoo.text.special_tokens import END, NOT_TEXT, START
+from kzoo.text.vocabulary import END, NOT_TEXT, START
 
 ctranslate2 = pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
 PRESET = "pope_small_multi30k_en_de"

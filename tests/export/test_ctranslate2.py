@@ -14,7 +14,7 @@ from kzoo.export import export_ctranslate2
 from kzoo.presets import attention_bridge_bilingual_tiny, pope_tiny, rope_tiny
 from kzoo.presets.pope import transformer
 from kzoo.text import MosesSubwordTokenizer, SubwordTokenizer, train_subwords
-from kzoo.text.tokenizers import END, PAD, START, UNKNOWN
+from kzoo.text.vocabulary import END, PAD, START, UNKNOWN
 
 ctranslate2 = pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
 SENTENCES = ["A man in an orange hat is starring at something.", "Two dogs run.", "A girl.", "People walk."]

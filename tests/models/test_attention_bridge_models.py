@@ -7,7 +7,7 @@ from keras import ops
 
 from kzoo.decoding import BeamSearch
 from kzoo.models import AttentionBridgeBackbone, SentenceCrossEntropy
-from kzoo.text.tokenizers import END, PAD, START, UNKNOWN
+from kzoo.text.vocabulary import END, PAD, START, UNKNOWN
 
 SIZES = [12, 20, 16]
 SETTINGS = {"embedding_dim": 6, "width": 8, "num_heads": 3, "hidden_dim": 10, "max_length": 32}

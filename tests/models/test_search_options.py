@@ -12,7 +12,7 @@ from kzoo.decoding import SearchSettings
 from kzoo.errors import UserError
 from kzoo.presets import attention_bridge_m2m_tiny, pope_tiny
 from kzoo.text import SubwordTokenizer, train_subwords
-from kzoo.text.tokenizers import END, PAD, START, UNKNOWN
+from kzoo.text.vocabulary import END, PAD, START, UNKNOWN
 
 LONGEST = 4  # tokens with the end symbol
 SIZES = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 16, "max_length": 16}

@@ -12,7 +12,7 @@ from kzoo.decoding import BeamSearch
 from kzoo.layers import RoPEEmbedding
 from kzoo.models import TransformerBackbone
 from kzoo.models.transformer import ADDED_POSITIONS
-from kzoo.text.tokenizers import PAD
+from kzoo.text.vocabulary import PAD
 
 SETTINGS = {"num_layers": 2, "width": 16, "num_heads": 2, "feedforward_dim": 32, "max_length": 32}
 # By the name of a test's case.

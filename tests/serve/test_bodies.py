@@ -7,7 +7,7 @@ import json
 import pytest
 
 from kzoo.serve.bodies import BoundedBody
-from kzoo.serve.limits import Limits
+from kzoo.serve.inputs import Limits
 
 
 def ask(chunks, headers=(), most=8, together=1000, seconds=5.0):

@@ -8,8 +8,8 @@ import pytest
 from kzoo.decoding import SearchSettings
 from kzoo.decoding.batched_search import batches_by_length, padded_source
 from kzoo.decoding.search_settings import LENGTHS
-from kzoo.serve.keras_search import USUAL_LENGTH, KerasSearch
-from kzoo.text.special_tokens import UNKNOWN
+from kzoo.serve.searches import USUAL_LENGTH, KerasSearch
+from kzoo.text.vocabulary import UNKNOWN
 
 
 def search_of(max_length=16, image_shape=None, max_batch=4) -> KerasSearch:

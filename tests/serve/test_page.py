@@ -20,8 +20,8 @@ from kzoo.models import RecurrentBackbone, Translator
 from kzoo.models import images as model_images
 from kzoo.presets import image_text_tiny
 from kzoo.serve import about
-from kzoo.serve import images as decoding
 from kzoo.serve.batching import Batcher, Busy
+from kzoo.serve.inputs import decoded_images
 from kzoo.serve.page import drawn_attention, fitting
 
 ENGLISH_FRENCH = {"source_language": "en", "target_language": "fr"}
@@ -211,7 +211,7 @@ def test_characters_come_with_the_bitmaps_that_the_encoder_reads():
 
 def test_features():
     values = np.arange(5, dtype="float32")
-    np.testing.assert_array_equal(decoding.decoded_images([saved(values)], 1, (5,)), [values])
+    np.testing.assert_array_equal(decoded_images([saved(values)], 1, (5,)), [values])
     translator = image_text_tiny(CHARACTERS, image_shape=(5,), **{**SIZES, "num_layers": 1})
     _, image = drawn_attention(translator, TEXT, "dog", (None, None), values)
     words, weights = translator.image_attention(TEXT, values)
@@ -252,7 +252,7 @@ def huge_png(width=20_000, height=20_000) -> bytes:
     ],
 )
 def test_features_that_cannot_be_read_are_refused(content, name):
-    assert name in message_of(decoding.decoded_images, [content], 1, (5,))
+    assert name in message_of(decoded_images, [content], 1, (5,))
 
 
 @pytest.mark.parametrize(

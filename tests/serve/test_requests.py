@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from message_of import message_of
 
-from kzoo.serve.limits import Limits, read_tokens
+from kzoo.serve.inputs import Limits, read_tokens
 from kzoo.serve.requests import STRINGS, RequestReader, Signature, Tensor, answer
 
 OUTPUTS = {"translation": STRINGS, "score": Tensor("DT_FLOAT", (-1,))}

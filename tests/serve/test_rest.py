@@ -21,7 +21,7 @@ from kzoo.decoding import SearchSettings
 from kzoo.errors import UserError
 from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator
 from kzoo.presets import image_text_tiny, pope_tiny
-from kzoo.serve import Limits, Served, create_app, images, keras_search
+from kzoo.serve import Limits, Served, create_app, inputs, searches
 from kzoo.serve import served as serving
 from kzoo.serve.app import most_elements
 from kzoo.serve.requests import metadata
@@ -44,7 +44,7 @@ BEAM_2 = SearchSettings(2)
 @pytest.fixture(autouse=True)
 def ready_at_once(monkeypatch):
     """A server would first translate a sentence of each usual length in each size of batch."""
-    monkeypatch.setattr(keras_search, "USUAL_LENGTH", 0)
+    monkeypatch.setattr(searches, "USUAL_LENGTH", 0)
 
 
 def subwords(**kwargs):
@@ -301,7 +301,7 @@ def test_a_jpeg_that_goes_over_its_pixels_too_often_is_refused(reader_of_picture
     file = io.BytesIO()
     Image.fromarray(random.integers(0, 256, (16, 16, 3), "uint8")).save(file, "JPEG", progressive=True)
     progressive = file.getvalue()
-    scan = progressive[progressive.rindex(images.SCAN) : -2]
+    scan = progressive[progressive.rindex(inputs.SCAN) : -2]
     whole, many = ask(
         served(reader_of_pictures),
         *(
@@ -314,7 +314,7 @@ def test_a_jpeg_that_goes_over_its_pixels_too_often_is_refused(reader_of_picture
 
 
 def test_all_pictures_of_a_request_have_so_many_pixels_at_most(reader_of_pictures, monkeypatch):
-    monkeypatch.setattr(images, "MOST_PIXELS", 3 * 20 * 10)
+    monkeypatch.setattr(inputs, "MOST_PIXELS", 3 * 20 * 10)
     image = b64(png(np.zeros((10, 20, 3), "uint8")))
     three, four, apart = ask(
         served(reader_of_pictures),
@@ -421,7 +421,7 @@ def test_a_full_queue_says_when_to_come_again(translator):
 
 def test_health_and_readiness(translator, monkeypatch):
     """It is not ready until the search, which is held up, has run."""
-    monkeypatch.setattr(keras_search, "USUAL_LENGTH", 16)
+    monkeypatch.setattr(searches, "USUAL_LENGTH", 16)
     model, go_on = served(translator, max_batch=1), threading.Event()
     search = model._search
 
@@ -455,7 +455,7 @@ def test_health_and_readiness(translator, monkeypatch):
 
 
 def test_a_model_that_fails_at_the_start_is_neither_ready_nor_alive(translator, monkeypatch):
-    monkeypatch.setattr(keras_search, "USUAL_LENGTH", 16)
+    monkeypatch.setattr(searches, "USUAL_LENGTH", 16)
     model = served(translator, max_batch=1)
 
     def fail(*_):

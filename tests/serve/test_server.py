@@ -18,7 +18,7 @@ from kzoo.decoding import SearchSettings
 from kzoo.models import Hypothesis
 from kzoo.serve import Served, reserved
 from kzoo.serve.server import GracefulServer
-from kzoo.text.directions import TwoLanguages
+from kzoo.text.languages import TwoLanguages
 
 PREDICT = "/v1/models/m:predict", {"instances": ["slow"]}
 PAGE = "/page/translate", {"text": "slow"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kzoo.text.sentences import split_sentences
+from kzoo.text.texts import split_sentences
 
 TEXTS = {
     "en": "Mr. Smith met Ms. Jones at 5 p.m. in the U.S. Capitol. | He paid $3.50!",

@@ -13,7 +13,7 @@ import numpy as np
 
 from kzoo import cli
 from kzoo.data import Batches, PairBatches
-from kzoo.data.batch_wrappers import WrappedBatches
+from kzoo.data.batches import WrappedBatches
 from kzoo.models import (
     SGD,
     Adam,

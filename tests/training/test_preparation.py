@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from kzoo.cli import app
 from kzoo.data import Batches, ShardedBatches, open_corpus
 from kzoo.text import CharacterTokenizer, SubwordTokenizer
-from kzoo.text.tokenizers import END
+from kzoo.text.vocabulary import END
 from kzoo.training import Recipe, make_recipe, prepare, train
 from kzoo.training.preparation import make_encoding, survey
 from kzoo.training.vocabularies import learned_tokenizers

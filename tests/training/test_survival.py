@@ -20,7 +20,7 @@ import pytest
 from message_of import message_of
 
 from kzoo.data import Batches
-from kzoo.data.batch_wrappers import RestOfEpoch
+from kzoo.data.batches import RestOfEpoch
 from kzoo.errors import UserError
 from kzoo.files import remove_unfinished
 from kzoo.training import Recipe, train

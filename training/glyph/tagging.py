@@ -12,8 +12,8 @@ from kzoo.layers import GlyphEmbedding
 from kzoo.models import CharacterTagger, Translator
 from kzoo.models.tagger import padded_length
 from kzoo.text import CharacterTokenizer, render_glyphs, segments_to_tags
-from kzoo.text.segment_tags import Segment
-from kzoo.text.special_tokens import SPECIAL
+from kzoo.text.characters import Segment
+from kzoo.text.vocabulary import SPECIAL
 from training.glyph.treebanks import text_of
 
 Sentence = Sequence[Segment]

@@ -1,16 +1,22 @@
-"""Keras's search for the server, in batches of a few shapes."""
+"""The searches of the server, one per engine: Keras's, in batches of a few shapes, and CTranslate2's.
 
-from collections.abc import Iterator
+Keras is imported only where it searches: for CTranslate2, on first use of prefixes or attention.
+"""
 
-import keras
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from kzoo.decoding import SearchSettings
-from kzoo.decoding.batched_search import ROWS
 from kzoo.decoding.search_settings import LENGTHS, padded_length
-from kzoo.models import Translator
-from kzoo.text.special_tokens import UNKNOWN
 from kzoo.text.texts import Hypothesis
+from kzoo.text.vocabulary import UNKNOWN
+
+if TYPE_CHECKING:  # Keras is not imported for CTranslate2, nor CTranslate2 for Keras
+    from kzoo.engine.translator import CTranslate2Translator
+    from kzoo.models import Translator
 
 # Searches for longer sentences are compiled when one arrives.
 USUAL_LENGTH = 48
@@ -34,7 +40,11 @@ class KerasSearch:
         max_length: int. The most tokens that the model reads or writes, with the end symbol.
     """
 
-    def __init__(self, translator: Translator, settings: SearchSettings, max_batch: int):
+    def __init__(self, translator: "Translator", settings: SearchSettings, max_batch: int):
+        import keras
+
+        from kzoo.decoding.batched_search import ROWS
+
         self.translator, self._settings = translator, settings
         self.max_length = translator.backbone.max_length
         self._counts = [*(rows for rows in ROWS if rows < max_batch), max_batch]
@@ -80,3 +90,42 @@ class KerasSearch:
             for length in lengths:
                 row = [UNKNOWN] * (length - 1), image, []
                 yield ((languages[0], languages[-1]), length, False), [row] * rows
+
+
+class EngineSearch:
+    """The server's interface to a `CTranslate2Translator`, with the methods of `KerasSearch`.
+
+    Batches may have any size, because nothing is compiled. CTranslate2 does not join calls into batches, so
+    the server does; one of its threads feeds each of CTranslate2's workers.
+    """
+
+    def __init__(self, translator: "CTranslate2Translator", settings: SearchSettings, max_batch: int):
+        self.translator, self._settings, self._max_batch = translator, settings, max_batch
+        self.threads = max(translator.threads, 2)  # so that Keras loads in a thread of its own
+        self.max_length, self.length = translator.max_length, translator.together
+
+    def sizes(self, key: tuple) -> Sequence[int]:
+        """Return the sizes of batches."""
+        return range(1, self._max_batch + 1)
+
+    def slow(self, key: tuple) -> bool:
+        """Return whether Keras translates a batch: with prefixes."""
+        return key[2]
+
+    def search(self, key: tuple, rows: list) -> list[list[Hypothesis]]:
+        """Return the hypotheses of each row of a batch."""
+        if self.slow(key):
+            return self.keras.search(key, rows)
+        tokens = [row[0] for row in rows]
+        return self.translator.n_best_of_tokens(tokens, self._settings.beam_size, self._settings)
+
+    def usual(self) -> Iterator[tuple[tuple, list]]:
+        """Yield the key and rows of a batch that tests the model."""
+        yield (None, None, False), [([UNKNOWN], None, [])]
+
+    @cached_property
+    def keras(self) -> KerasSearch:
+        """Keras's search of the same preset; used only in the thread of slow batches."""
+        from kzoo.presets.shelf import load
+
+        return KerasSearch(load(str(self.translator.folder)), self._settings, self._max_batch)

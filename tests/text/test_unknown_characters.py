@@ -1,7 +1,7 @@
 """The line about characters that a vocabulary lacks."""
 
-from kzoo.data.unknown_characters import UnknownCharacters, unknown_characters, unknown_line
 from kzoo.text import MosesSubwordTokenizer, SubwordTokenizer, moses_text, train_subwords
+from kzoo.text.vocabulary import UnknownCharacters, unknown_characters, unknown_line
 
 SENTENCES = ["A man has a dog.", "Zwei Hunde für uns."]
 

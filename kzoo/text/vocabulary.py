@@ -1,12 +1,13 @@
-"""The characters of a training text that a vocabulary lacks."""
+"""The special tokens of every vocabulary; the characters of a training text that a vocabulary lacks."""
 
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from kzoo.text.special_tokens import UNKNOWN
-
-SHOWN = 5  # characters
+PAD, UNKNOWN, START, END = 0, 1, 2, 3
+SPECIAL = {PAD: "<pad>", UNKNOWN: "<unk>", START: "<s>", END: "</s>"}
+NOT_TEXT = [PAD, UNKNOWN, START]  # never in a translation
+SHOWN = 5  # unknown characters of a language, in `unknown_line`
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,125 @@
+"""Exports a translator in the formats of other programs: as a SavedModel, or as a CTranslate2 model.
+
+A SavedModel translates from text to text, with the whole search inside. To load one, only tensorflow and
+tensorflow_text are necessary.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import keras
+
+from kzoo.engine import why_not_searched
+from kzoo.engine.conversion import convert
+from kzoo.engine.translator import search_arguments
+from kzoo.errors import UserError
+from kzoo.files import check_replaceable
+from kzoo.models.backbones import is_quantized
+from kzoo.models.ctranslate2_copy import why_not
+from kzoo.models.preset_checks import check_float16
+
+PRECISIONS = ("float32", "float16", "int8")
+
+
+def export_saved_model(
+    translator: keras.Model,
+    folder: str | os.PathLike,
+    beam_size: int | None = None,
+    length_penalty: float | Callable | None = None,
+    precision: str = "float32",
+):
+    """Write a SavedModel.
+
+    Its signatures take texts `(B,)`; B may be 0. Sentences and prefixes that are too long for the model are
+    cut. The settings of the search are fixed.
+
+        serving_default   text → translation (B,), score (B,)
+        n_best            text → translation (B, K), score (B, K), best first; "" and -1e9 if there are fewer
+        prefixed          text, prefix → the same; the translations begin with the prefix, unless it is ""
+        embed             text, language → embedding (B, k·D); only with an attention bridge
+
+    A multilingual model also takes `source_language` and `target_language`, strings `(B,)`. A model that
+    reads pictures takes `image`, strings `(B,)` of encoded JPEG or PNG files. A model that reads features
+    takes `image`, float32 `(B, *image_shape)`.
+
+    Args:
+        translator: a `Translator` or a `MultilingualTranslator`.
+        folder: folder to write, completely or not at all; an earlier export is replaced.
+        beam_size: int. K. The search settings come from the translator's `search`, except those given here.
+        length_penalty: as in `Translator.translate`.
+        precision: of the stored weights: `"float32"`; `"float16"`, computing in float32; `"int8"`.
+
+    Raises:
+        UserError: another precision, a backend other than TensorFlow, an invalid beam size or length penalty,
+            a tokenizer that cannot run in TensorFlow's graph, a weight too large for float16, or a folder
+            with other contents.
+    """
+    if keras.backend.backend() != "tensorflow":
+        raise UserError(
+            f"a SavedModel is written by TensorFlow, not by {keras.backend.backend()}: "
+            "load the preset with KERAS_BACKEND=tensorflow"
+        )
+    check_precision(precision)
+    check_replaceable(folder, "saved_model.pb")
+    search = translator.search.changed(beam_size=beam_size, length_penalty=length_penalty)
+    from kzoo.export.graph_translator import save_graph  # imports TensorFlow
+
+    save_graph(translator, folder, search, precision)
+
+
+def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "float32"):
+    """Write a translator as a CTranslate2 model, with its SentencePiece models beside it.
+
+    `ctranslate2.Translator(folder)` takes the pieces of `source.spm`, adds the end symbol, and returns the
+    pieces of `target.spm`. To search like `Translator.translate`, pass the arguments in
+    `translate_batch.json` to `translate_batch`. The format stores position tables and T5's bias, so Legendre
+    positions and `position_encoding="bias"` are supported.
+
+    Args:
+        translator: a `Translator` on a `TransformerBackbone` that reads text only, without rotary positions
+            and positions in the heads. Its `search` is written too.
+        folder: folder to write, completely or not at all; an earlier export is replaced.
+        precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
+
+    Raises:
+        UserError: the format does not support the translator, or its length penalty; the translator is
+            quantized; a weight is too large for float16; the folder has other contents.
+    """
+    check_precision(precision)
+    if reason := why_not_searched(translator.search):
+        raise UserError(f"{reason}: give α with --length-penalty, or in the translator's search")
+    if reason := why_not(translator):
+        raise UserError(reason)
+    check_replaceable(folder, "model.bin")
+    if precision == "float16":
+        check_float16(translator.backbone.weights)
+    with tempfile.TemporaryDirectory() as place:
+        preset = Path(place) / "preset"
+        translator.save_to_preset(preset, dtype="float32")
+        convert(preset, folder, precision, search_arguments(translator.search))
+
+
+def check_precision(precision: str):
+    """Raise `UserError` for an unknown precision."""
+    if precision not in PRECISIONS:
+        raise UserError(f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}")
+
+
+def quantized(backbone: keras.Model) -> keras.Model:
+    """Return a copy of a backbone, with int8 weights in dense and embedding layers.
+
+    This is Keras's quantization: weights have one scale per channel, and activations are quantized
+    dynamically. Attention's joint kernels and recurrent cells stay in float32.
+
+    Raises:
+        UserError: the backbone is quantized already.
+    """
+    if is_quantized(backbone):
+        raise UserError("the translator is already quantized: leave precision out")
+    copy = type(backbone).from_config(backbone.get_config())
+    copy.set_weights(backbone.get_weights())
+    kinds = (keras.layers.Dense, keras.layers.Embedding)
+    copy.quantize("int8", filters=lambda layer: isinstance(layer, kinds))
+    return copy
