@@ -23,8 +23,6 @@ WAYS = {
     "glyph": {"optimizer": "adam", "rate": 1e-3, "clip_norm": 5.0},
     "attention_bridge": {"optimizer": "sgd", "rate": 0.1, "precision": "mixed_bfloat16"},
 }
-# Each compiles its model three times: KZOO_SLOW=1 runs all.
-CHOSEN = list(WAYS) if os.environ.get("KZOO_SLOW") else ["image_text"]
 
 
 class FamilyTask:
@@ -58,7 +56,7 @@ class FamilyTask:
         return found
 
 
-@pytest.fixture(params=CHOSEN)
+@pytest.fixture(params=WAYS)
 def recipe(request, monkeypatch):
     monkeypatch.setattr(MODULE, "OneDirection", FamilyTask)
     monkeypatch.setattr(MODULE, "recipe_corpus", lambda recipe: None)
