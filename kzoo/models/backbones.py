@@ -10,7 +10,7 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError, nearest
 from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
-from kzoo.layers.glyph_architectures import FORMAT, read_options
+from kzoo.layers.glyph_char_encoder import FORMAT, read_options
 
 SOURCE_EMBEDDINGS = ("lookup", "glyph")  # a table of vectors; vectors computed from the characters' bitmaps
 # Larger than any model: building it would take forever or fill the memory.

@@ -34,7 +34,7 @@ from kzoo.evaluation.markdown import markdown_table
 from kzoo.evaluation.scores import write_scores
 from kzoo.files import write_json
 from kzoo.hub.integrity import read_object
-from kzoo.layers.glyph_architectures import ARCHITECTURES, read_options
+from kzoo.layers.glyph_char_encoder import ARCHITECTURES, read_options
 from kzoo.presets import load
 from kzoo.text import render_glyphs
 from kzoo.training import Recipe, make_recipe
