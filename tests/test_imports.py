@@ -77,7 +77,7 @@ def test_imports_point_one_way(path):
 # Beside the export's graphs, what writes them, and what asks for `tf.distribute`'s strategies.
 MAY_IMPORT_TENSORFLOW = {
     PACKAGE / "export" / "saved_model.py",
-    PACKAGE / "models" / "compiled.py",
+    PACKAGE / "models" / "backbones.py",
     PACKAGE / "training" / "compiling.py",
     PACKAGE / "training" / "report.py",
     PACKAGE / "training" / "strategies.py",

@@ -12,7 +12,7 @@ from kzoo.export.graph_search import by_group, in_batches, padded_lengths
 from kzoo.export.graph_text import GraphLanguages, graph_tokenizer
 from kzoo.export.precision import quantized
 from kzoo.files import whole_folder
-from kzoo.models.compiled import uses_xla
+from kzoo.models.backbones import uses_xla
 from kzoo.models.preset_checks import check_float16
 from kzoo.text.special_tokens import END, PAD
 

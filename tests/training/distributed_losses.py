@@ -26,7 +26,7 @@ from kzoo.models import (
     TransformerBackbone,
     Translator,
 )
-from kzoo.models.compiled import uses_xla
+from kzoo.models.backbones import uses_xla
 from kzoo.training.distribution import open_strategy
 
 STEPS, WORDS = 50, 20

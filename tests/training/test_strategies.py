@@ -19,7 +19,7 @@ from message_of import message_of
 from benchmarks.local_cluster import local_cluster
 from kzoo.errors import UserError, WorkerError
 from kzoo.models import AttentionBridgeBackbone
-from kzoo.models.compiled import uses_xla
+from kzoo.models.backbones import uses_xla
 from kzoo.training import distribution
 from kzoo.training.distribution import STRATEGIES, open_strategy
 from kzoo.training.strategies import KERAS_PROCESSES, LAYOUTS, Strategy, model_parallel, place
