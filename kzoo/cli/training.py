@@ -37,7 +37,7 @@ def train(
     values = read_recipe(recipe, overrides or [])
     check_own_files(values)
     import_keras()
-    from kzoo.training.distribution import names_processes, open_strategy
+    from kzoo.training.strategies import names_processes, open_strategy
 
     if not names_processes():  # which started devices could not join
         start_devices()
