@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from kzoo.errors import UserError
 from kzoo.evaluation.figures import look, picture
-from kzoo.evaluation.markdown import markdown_table
+from kzoo.evaluation.scores import markdown_table
 from kzoo.hub.integrity import read_object
 
 

@@ -1,10 +1,10 @@
-"""Scores of a translator on a corpus: sacreBLEU's, with their signatures, and METEOR."""
+"""Scores of a translator on a corpus: sacreBLEU's, with their signatures, and METEOR; tables of scores."""
 
 import dataclasses
 import os
 import unicodedata
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sacrebleu.metrics import BLEU, CHRF, TER
@@ -12,7 +12,6 @@ from sacrebleu.tokenizers.tokenizer_char import TokenizerChar
 
 from kzoo.data.corpora import Corpus
 from kzoo.errors import UserError
-from kzoo.evaluation.markdown import markdown_table
 from kzoo.evaluation.meteor import find_meteor, meteor_score
 from kzoo.files import write_json
 from kzoo.text.languages import has_spaces, has_two_kinds_of_i, is_chinese, lower_case
@@ -189,3 +188,10 @@ def write_scores(scores: list[SplitScores], path: str | os.PathLike, **about):
     rows = [dataclasses.asdict(s) for s in scores]
     rows = [{name: value for name, value in row.items() if value is not None} for row in rows]  # METEOR
     write_json(path, {**about, "scores": rows})
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+    """Return a table with the first `left` columns aligned left and the others, numbers, right."""
+    rule = ["---"] * left + ["---:"] * (len(head) - left)
+    lines = ([cell.replace("|", "\\|") for cell in cells] for cells in (head, rule, *rows))
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

@@ -9,8 +9,7 @@ from sacrebleu.significance import PairedTest
 from scipy.stats import permutation_test
 
 from kzoo.errors import UserError
-from kzoo.evaluation.markdown import markdown_table
-from kzoo.evaluation.scores import bleu_metric, check_forms
+from kzoo.evaluation.scores import bleu_metric, check_forms, markdown_table
 
 TRIALS, DRAWS = 10_000, 1000  # of the randomization; of the bootstrap
 SEED = 1  # of the randomization

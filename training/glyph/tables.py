@@ -30,8 +30,7 @@ from kzoo.cli import main
 from kzoo.cli.options import Overrides
 from kzoo.errors import UserError, nearest
 from kzoo.evaluation import evaluate, score_translations
-from kzoo.evaluation.markdown import markdown_table
-from kzoo.evaluation.scores import write_scores
+from kzoo.evaluation.scores import markdown_table, write_scores
 from kzoo.files import write_json
 from kzoo.hub.integrity import read_object
 from kzoo.layers.glyph_char_encoder import ARCHITECTURES, read_options
