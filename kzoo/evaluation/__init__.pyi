@@ -6,10 +6,10 @@ from .attention_plots import plot_regions as plot_regions
 from .directions import direction_table as direction_table
 from .directions import evaluate_directions as evaluate_directions
 from .directions import plot_directions as plot_directions
-from .meteor import find_meteor as find_meteor
-from .meteor import meteor_score as meteor_score
 from .scores import SplitScores as SplitScores
 from .scores import evaluate as evaluate
+from .scores import find_meteor as find_meteor
+from .scores import meteor_score as meteor_score
 from .scores import score_table as score_table
 from .scores import score_translations as score_translations
 from .significance import ComparedBleu as ComparedBleu
