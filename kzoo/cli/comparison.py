@@ -58,8 +58,7 @@ def report(
     given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
     searches = [scored_search(folder).changed(**given) for folder in folders]
     translators = list(map(open_translator, (first, second), folders, searches))
-    from kzoo.evaluation.report import cases, write_report
-    from kzoo.evaluation.significance import compare_bleu, comparison_table
+    from kzoo.evaluation.comparison import cases, compare_bleu, comparison_table, write_report
 
     directions = {translator.named_direction(source, target) for translator in translators}
     if len(directions) > 1:

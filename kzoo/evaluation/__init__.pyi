@@ -3,6 +3,9 @@ from .ambiguous_words import score_ambiguous_words as score_ambiguous_words
 from .attention_plots import plot_bridge as plot_bridge
 from .attention_plots import plot_image_attention as plot_image_attention
 from .attention_plots import plot_regions as plot_regions
+from .comparison import ComparedBleu as ComparedBleu
+from .comparison import compare_bleu as compare_bleu
+from .comparison import comparison_table as comparison_table
 from .directions import direction_table as direction_table
 from .directions import evaluate_directions as evaluate_directions
 from .directions import plot_directions as plot_directions
@@ -12,6 +15,3 @@ from .scores import find_meteor as find_meteor
 from .scores import meteor_score as meteor_score
 from .scores import score_table as score_table
 from .scores import score_translations as score_translations
-from .significance import ComparedBleu as ComparedBleu
-from .significance import compare_bleu as compare_bleu
-from .significance import comparison_table as comparison_table
