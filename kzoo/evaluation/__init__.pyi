@@ -1,14 +1,14 @@
 from .ambiguous_words import AmbiguousScores as AmbiguousScores
 from .ambiguous_words import score_ambiguous_words as score_ambiguous_words
-from .attention_plots import plot_bridge as plot_bridge
-from .attention_plots import plot_image_attention as plot_image_attention
-from .attention_plots import plot_regions as plot_regions
 from .comparison import ComparedBleu as ComparedBleu
 from .comparison import compare_bleu as compare_bleu
 from .comparison import comparison_table as comparison_table
 from .directions import direction_table as direction_table
 from .directions import evaluate_directions as evaluate_directions
 from .directions import plot_directions as plot_directions
+from .plots import plot_bridge as plot_bridge
+from .plots import plot_image_attention as plot_image_attention
+from .plots import plot_regions as plot_regions
 from .scores import SplitScores as SplitScores
 from .scores import evaluate as evaluate
 from .scores import find_meteor as find_meteor
