@@ -65,7 +65,7 @@ class Model:
         import keras
 
         from kzoo.models import AttentionBridgeBackbone, SentenceCrossEntropy
-        from kzoo.models.compiled import uses_xla
+        from kzoo.models.backbones import uses_xla
 
         self.backbone = AttentionBridgeBackbone([options.vocabulary] * languages, **SIZES[options.size])
         self.backbone.compile(

@@ -114,7 +114,7 @@ def work(strategy_name: str, cores: list[int], steps: int):
 
     from kzoo.data import Batches
     from kzoo.presets import pope_tiny
-    from kzoo.training.distribution import open_strategy
+    from kzoo.training.strategies import open_strategy
 
     words = np.random.default_rng(1).integers(4, VOCABULARY, (2, ROWS * steps, LENGTH - 1)).tolist()
     keras.utils.set_random_seed(1)

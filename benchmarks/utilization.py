@@ -13,7 +13,7 @@ import keras
 import numpy as np
 
 from kzoo.presets import build
-from kzoo.training.arithmetic import measured_peak, training_flops
+from kzoo.training.report import measured_peak, training_flops
 
 LENGTH, VOCABULARY, SENTENCES = 32, 8000, 20480
 

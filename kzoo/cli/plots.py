@@ -25,7 +25,7 @@ def plot_curves(
     ] = None,
 ):
     """Draw loss and validation BLEU of runs by epoch, as in Figure 4 of the PoPE paper."""
-    from kzoo.evaluation.learning_curves import plot_learning_curves, reach_table, read_labels
+    from kzoo.evaluation.plots import plot_learning_curves, reach_table, read_labels
 
     labelled = read_labels(histories)
     plot_learning_curves(labelled, path)
@@ -48,7 +48,7 @@ def plot_bridge(
             raise UserError(f"{code!r} is not LANGUAGE=SENTENCE, as in 'de=Ein Hund rennt.'")
     folder = locate(preset)
     start_backend()
-    from kzoo.evaluation.attention_plots import plot_bridge as plot
+    from kzoo.evaluation.plots import plot_bridge as plot
 
     translator = load(folder)
     if not hasattr(translator, "bridge_attention"):
@@ -80,7 +80,7 @@ def plot_image(
     check_writable(path)
     found = open_features(features, [name_in(features, image)]) if features else None
     start_backend()
-    from kzoo.evaluation.attention_plots import plot_image_attention, plot_regions
+    from kzoo.evaluation.plots import plot_image_attention, plot_regions
     from kzoo.models.images import image_rows
 
     shown = shown_picture(image)

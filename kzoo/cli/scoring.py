@@ -52,9 +52,8 @@ def evaluate(
     """
     from kzoo.evaluation.ambiguous_words import score_scenes
     from kzoo.evaluation.directions import evaluate_directions, summarize_directions, write_directions
-    from kzoo.evaluation.meteor import LEFT_OUT
+    from kzoo.evaluation.scores import METEOR_LEFT_OUT, score_table, write_scores
     from kzoo.evaluation.scores import evaluate as evaluate_splits
-    from kzoo.evaluation.scores import score_table, write_scores
     from kzoo.presets.description import scored_search
     from kzoo.presets.shelf import locate, preset_name
     from kzoo.training.corpus import directions_to_score, languages_known, splits_to_score, text_to_score
@@ -104,7 +103,7 @@ def evaluate(
         )
     print(f"{score_table(scores)}\n{how}")
     if reads_images and scores[0].meteor is None:
-        print(LEFT_OUT, file=sys.stderr)
+        print(METEOR_LEFT_OUT, file=sys.stderr)
     if data.name == "scenes" and (words := score_scenes(translations, source, target)):
         about["ambiguous_words"] = {name: asdict(found) for name, found in words.items()}
         for name, found in words.items():
@@ -159,8 +158,7 @@ def report(
     given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
     searches = [scored_search(folder).changed(**given) for folder in folders]
     translators = list(map(open_translator, folders, searches))
-    from kzoo.evaluation.report import cases, write_report
-    from kzoo.evaluation.significance import compare_bleu, comparison_table
+    from kzoo.evaluation.comparison import cases, compare_bleu, comparison_table, write_report
 
     directions = {translator.named_direction(source, target) for translator in translators}
     if len(directions) > 1:

@@ -47,7 +47,7 @@ def train(
     check_own_files(values)
     import_keras()
     from kzoo.training.compiling import allow_fusing
-    from kzoo.training.distribution import names_processes, open_strategy
+    from kzoo.training.strategies import names_processes, open_strategy
 
     allow_fusing()
     if not names_processes():  # which started devices could not join

@@ -8,8 +8,7 @@ from statistics import fmean
 
 from kzoo.data.corpora import Corpus
 from kzoo.errors import UserError
-from kzoo.evaluation.markdown import markdown_table
-from kzoo.evaluation.scores import SplitScores, evaluate
+from kzoo.evaluation.scores import SplitScores, evaluate, markdown_table
 from kzoo.files import read_object, write_json
 
 

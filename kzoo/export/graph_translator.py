@@ -11,7 +11,7 @@ from kzoo.export.formats import quantized
 from kzoo.export.graph_inputs import GraphLanguages, decode_pictures, graph_tokenizer
 from kzoo.export.graph_search import by_group, in_batches, padded_lengths
 from kzoo.files import whole_folder
-from kzoo.models.compiled import uses_xla
+from kzoo.models.backbones import uses_xla
 from kzoo.models.preset_checks import check_float16
 from kzoo.text.vocabulary import END, PAD
 

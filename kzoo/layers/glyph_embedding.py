@@ -4,7 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from kzoo.layers.glyph_architectures import SIZE
+from kzoo.layers.glyph_char_encoder import SIZE
 from kzoo.layers.layer import Layer
 
 BAKED_AT_ONCE = 1024

@@ -1,4 +1,4 @@
-"""Multi-head attention with positions in the heads or on the scores, and a key/value cache."""
+"""Multi-head attention with positions in the heads or on the scores, and a cache; all attentions' softmax."""
 
 import functools
 
@@ -8,7 +8,6 @@ from keras import ops
 from kzoo.layers.dense import Dense, on_rows
 from kzoo.layers.dropout import Dropout
 from kzoo.layers.layer import Layer
-from kzoo.layers.masked_softmax import masked_exponentials, masked_softmax
 
 CAUSAL_BLOCK = 128  # queries; of 64, 128 and 256 the fastest at 1,024 tokens
 # Keys from which on the softmax's division after the mixing saves time: a training step takes 0.98 of it at
@@ -235,6 +234,37 @@ class MultiHeadAttention(Layer):
     def rotate(self, x, positions=None):
         """Return queries or keys `(B, H, L, d)`, rotated if there is a `rotary` layer."""
         return x if self.rotary is None else self.rotary(x, positions=positions)
+
+
+def masked_softmax(scores, mask=None):
+    """Return the softmax over the last axis: computed in float32, returned in the scores' dtype.
+
+    Args:
+        scores: `(…, N)`.
+        mask: bool, broadcast to `(…, N)`. Entries at `False` get weight 0; a row that is `False` throughout
+            gets uniform weights. All are `True` by default.
+    """
+    return ops.cast(ops.softmax(_masked(scores, mask), axis=-1), scores.dtype)
+
+
+def masked_exponentials(scores, mask=None) -> tuple:
+    """Return `masked_softmax` before its division: numerators `(…, N)`, at most 1, and their sums `(…, 1)`.
+
+    Mix the values with the numerators and divide the result: then no array of the scores' size is divided or,
+    in the gradient, summed.
+
+    Args:
+        scores, mask: as in `masked_softmax`.
+    """
+    wide = _masked(scores, mask)
+    numerators = ops.exp(wide - ops.stop_gradient(ops.max(wide, axis=-1, keepdims=True)))
+    sums = ops.sum(numerators, axis=-1, keepdims=True)
+    return ops.cast(numerators, scores.dtype), ops.cast(sums, scores.dtype)
+
+
+def _masked(scores, mask):
+    wide = ops.cast(scores, "float32")
+    return wide if mask is None else ops.where(mask, wide, -1e9)
 
 
 def mix_fused(q, keys, values, mask, causal: bool):

@@ -6,7 +6,7 @@ from keras import ops
 from kzoo.layers.dense import Dense
 from kzoo.layers.dropout import Dropout
 from kzoo.layers.layer import Layer
-from kzoo.layers.masked_softmax import masked_softmax
+from kzoo.layers.multi_head_attention import masked_softmax
 
 
 @keras.saving.register_keras_serializable("kzoo")

@@ -1,4 +1,4 @@
-"""What the backbones share: how they are saved, glyph embeddings, and checks of their arguments."""
+"""What the backbones share: how they are saved and compiled, glyph embeddings, checks of their arguments."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.errors import UserError, nearest
 from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
-from kzoo.layers.glyph_architectures import FORMAT, read_options
+from kzoo.layers.glyph_char_encoder import FORMAT, read_options
 
 SOURCE_EMBEDDINGS = ("lookup", "glyph")  # a table of vectors; vectors computed from the characters' bitmaps
 # Larger than any model: building it would take forever or fill the memory.
@@ -54,6 +54,41 @@ class TranslationBackbone(Backbone):
         if config.get("source_embedding") == "glyph":  # older files leave some options out
             config = {**config, "glyph_options": read_options(config.get("glyph_options") or {})}
         return super().from_config(config)
+
+
+def uses_xla(backbone: keras.Model, few_calls: bool = False) -> bool:
+    """Return the value of `jit_compile` for functions of a backbone: whether to compile them with XLA.
+
+    A backbone lists in `xla_backends` the backends on which XLA can compile it; without the attribute, none.
+    XLA is not used under `tf.distribute`: compiled code reads an embedding only on the first device (keras
+    issues 18145 and 20763).
+
+    Args:
+        backbone: the model.
+        few_calls: whether the function will run for a few single sentences only. On TensorFlow, XLA would
+            then take longer to compile than it saves.
+    """
+    backend = keras.backend.backend()
+    if backend == "tensorflow":
+        import tensorflow as tf
+
+        if few_calls or tf.distribute.has_strategy():
+            return False
+    return backend in getattr(backbone, "xla_backends", ())
+
+
+class BackboneMethod(keras.Model):
+    """A function of a backbone's inputs, such as `backbone.matrix`: `predict_on_batch` compiles it."""
+
+    def __init__(self, backbone: keras.Model, method: Callable, few_calls: bool = False):
+        super().__init__()
+        self.backbone = backbone
+        self._method = method
+        self.built = True  # it has no weights of its own
+        self.compile(jit_compile=uses_xla(backbone, few_calls))
+
+    def call(self, inputs):
+        return self._method(inputs)
 
 
 def token_inputs(*sides: str) -> dict:

@@ -16,8 +16,7 @@ from kzoo.layers import (
     TransformerDecoderLayer,
     TransformerEncoderLayer,
 )
-from kzoo.layers.dense import ReversibleEmbedding
-from kzoo.layers.output_bias import OutputBias
+from kzoo.layers.dense import OutputBias, ReversibleEmbedding
 from kzoo.models.backbones import TranslationBackbone, glyph_embedding, token_inputs
 
 

@@ -14,7 +14,7 @@ from kzoo.decoding.batched_search import BatchedSearch, padded
 from kzoo.decoding.search_settings import check_whole_numbers, checked_n, padded_length
 from kzoo.engine import Engine, chosen_engine
 from kzoo.errors import UserError
-from kzoo.models.compiled import BackboneMethod, uses_xla
+from kzoo.models.backbones import BackboneMethod, uses_xla
 from kzoo.models.ctranslate2_copy import CTranslate2Copy, why_not
 from kzoo.models.images import image_rows
 from kzoo.models.losses import WholeBatchLoss, token_weights

@@ -12,7 +12,7 @@ import numpy as np
 from keras import ops
 
 from kzoo.files import write_json
-from kzoo.models.compiled import uses_xla
+from kzoo.models.backbones import uses_xla
 
 XLA, GRAPH, FUSED = "XLA", "graph", "fused graph"
 RECORD = "compiled.json"

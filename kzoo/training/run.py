@@ -20,13 +20,12 @@ from kzoo.text.vocabulary import unknown_line
 from kzoo.training.checkpoints import Checkpoints, updates
 from kzoo.training.compiling import allow_fusing, compile_step
 from kzoo.training.corpus import recipe_corpus
-from kzoo.training.distribution import open_strategy
 from kzoo.training.language_model import train_language_model
 from kzoo.training.recipe import Recipe, check_recipe
 from kzoo.training.report import CountedBatches, History, RunReport, curves, print_report
 from kzoo.training.resuming import Preemption, fit_from
 from kzoo.training.run_folder import RECIPE, claim, one_process, record
-from kzoo.training.strategies import Strategy
+from kzoo.training.strategies import Strategy, open_strategy
 from kzoo.training.tasks import OneDirection, SeveralDirections
 
 
@@ -48,7 +47,7 @@ def train(
             other keys that `Recipe` declares with `may_differ` may change.
         verbose: as in `keras.Model.fit`; `"auto"` is a progress bar on a terminal or in a notebook, elsewhere
             a line per epoch. Unless it is 0, a table at the end reports the speed.
-        strategy: where to train, one of `kzoo.training.distribution.STRATEGIES`; by default on all GPUs if
+        strategy: where to train, one of `kzoo.training.strategies.STRATEGIES`; by default on all GPUs if
             there are any, else on one device.
 
     Returns:

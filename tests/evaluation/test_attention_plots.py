@@ -10,7 +10,7 @@ from message_of import message_of
 from PIL import Image
 
 from kzoo.evaluation import figures
-from kzoo.evaluation.attention_plots import plot_bridge, plot_image_attention, plot_regions
+from kzoo.evaluation.plots import plot_bridge, plot_image_attention, plot_regions
 
 WORDS = ["▁A", "▁bat", "▁sleeps", "."]
 

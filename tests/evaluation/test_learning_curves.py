@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from kzoo.errors import UserError
-from kzoo.evaluation.learning_curves import (
+from kzoo.evaluation.plots import (
     loss_name,
     plot_learning_curves,
     reach_table,

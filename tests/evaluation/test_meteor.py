@@ -5,7 +5,7 @@ import stat
 import pytest
 
 from kzoo.errors import UserError
-from kzoo.evaluation import meteor as module
+from kzoo.evaluation import scores as module
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ import pytest
 from PIL import Image
 from sacrebleu import sentence_chrf
 
-from kzoo.evaluation.report import cases, write_report
-from kzoo.evaluation.significance import ComparedBleu
+from kzoo.evaluation.comparison import ComparedBleu, cases, write_report
 
 SOURCES = ["A bat.", "A dog runs.", "Two <b>cats</b> & one."]
 REFERENCES = ["Eine Fledermaus.", "Ein Hund rennt.", "Zwei Katzen."]

@@ -10,7 +10,7 @@ from message_of import message_of
 from kzoo.data import open_corpus, open_files
 from kzoo.evaluation import evaluate, score_table, score_translations
 from kzoo.evaluation import scores as module
-from kzoo.evaluation.scores import SplitScores, bleu_metric, write_scores
+from kzoo.evaluation.scores import SplitScores, bleu_metric, markdown_table, write_scores
 
 REFERENCES = ["Ein Mann schläft im Park.", "Zwei Hunde spielen am Strand.", "Eine Frau liest."]
 TRANSLATIONS = [
@@ -182,3 +182,11 @@ def test_evaluate_scores_each_split_and_all_together(tmp_path):
     content = json.loads((tmp_path / "scores.json").read_text())
     assert content["beam_size"] == 5
     assert content["scores"][2]["bleu"] == scores[2].bleu
+
+
+def test_texts_are_left_and_numbers_right_and_no_name_breaks_its_cell():
+    assert markdown_table(("task", "score", "a|b"), [("MR", "accuracy", "60.0")], left=2).splitlines() == [
+        "| task | score | a\\|b |",
+        "| --- | --- | ---: |",
+        "| MR | accuracy | 60.0 |",
+    ]

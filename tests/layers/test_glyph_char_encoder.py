@@ -8,7 +8,7 @@ from keras import ops
 from scipy.signal import correlate
 
 from kzoo.layers import GlyphCharEncoder
-from kzoo.layers.glyph_architectures import ARCHITECTURES
+from kzoo.layers.glyph_char_encoder import ARCHITECTURES
 
 
 def random_glyphs(random, *shape):

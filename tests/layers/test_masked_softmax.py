@@ -4,7 +4,7 @@ import numpy as np
 from keras import ops
 from scipy.special import softmax
 
-from kzoo.layers.masked_softmax import masked_exponentials, masked_softmax
+from kzoo.layers.multi_head_attention import masked_exponentials, masked_softmax
 
 
 def test_equals_scipy_s_of_what_is_left(random):

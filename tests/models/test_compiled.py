@@ -7,7 +7,7 @@ import pytest
 from kzoo.data import Batches, open_corpus
 from kzoo.export import graph_search
 from kzoo.models import Adam, LabelSmoothedCrossEntropy, NoamSchedule, TransformerBackbone
-from kzoo.models.compiled import uses_xla
+from kzoo.models.backbones import uses_xla
 from kzoo.presets import pope_tiny
 from kzoo.text import SubwordTokenizer, train_subwords
 

@@ -17,8 +17,7 @@ from kzoo.data import open_corpus
 from kzoo.engine.conversion import converted
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.errors import UserError
-from kzoo.models.marian import read_marian
-from kzoo.models.tensor_files import read_tensors
+from kzoo.models.marian import read_marian, read_tensors
 from kzoo.presets import load
 from kzoo.presets.shelf import locate
 from kzoo.serve import Served, create_app

@@ -48,7 +48,7 @@ if twice:
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 
 from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator, SentenceCrossEntropy
-from kzoo.training.distribution import open_strategy
+from kzoo.training.strategies import open_strategy
 
 random = np.random.default_rng(1)
 words = {side: random.integers(3, 12, (4, 5)).astype("int32") for side in ("source", "target")}

@@ -26,8 +26,8 @@ from kzoo.models import (
     TransformerBackbone,
     Translator,
 )
-from kzoo.models.compiled import uses_xla
-from kzoo.training.distribution import open_strategy
+from kzoo.models.backbones import uses_xla
+from kzoo.training.strategies import open_strategy
 
 STEPS, WORDS = 50, 20
 TRANSFORMER = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 32}

@@ -25,7 +25,7 @@ from kzoo.training.compiling import (
     training_step,
     ways_of,
 )
-from kzoo.training.distribution import open_strategy
+from kzoo.training.strategies import open_strategy
 
 TENSORFLOW = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="others have no choice")
 SIZES = {"num_layers": 1, "width": 16, "num_heads": 2, "feedforward_dim": 16, "max_length": 16}

@@ -22,15 +22,17 @@ from kzoo.presets import (
     pope_tiny,
     sine_tiny,
 )
-from kzoo.training.arithmetic import (
+from kzoo.training.checkpoints import Checkpoints
+from kzoo.training.report import (
+    CountedBatches,
+    RunReport,
     glyph_products,
     kernel_sizes,
     measured_peak,
+    peak_memory,
     picture_products,
     training_flops,
 )
-from kzoo.training.checkpoints import Checkpoints
-from kzoo.training.report import CountedBatches, RunReport, peak_memory
 
 D, F, V = 32, 48, 70
 

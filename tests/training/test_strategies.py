@@ -19,10 +19,17 @@ from message_of import message_of
 from benchmarks.local_cluster import local_cluster
 from kzoo.errors import UserError, WorkerError
 from kzoo.models import AttentionBridgeBackbone
-from kzoo.models.compiled import uses_xla
-from kzoo.training import distribution
-from kzoo.training.distribution import STRATEGIES, open_strategy
-from kzoo.training.strategies import KERAS_PROCESSES, LAYOUTS, Strategy, model_parallel, place
+from kzoo.models.backbones import uses_xla
+from kzoo.training import strategies
+from kzoo.training.strategies import (
+    KERAS_PROCESSES,
+    LAYOUTS,
+    STRATEGIES,
+    Strategy,
+    model_parallel,
+    open_strategy,
+    place,
+)
 
 PROGRAM = Path(__file__).with_name("distributed_losses.py")
 ALONE = {"tensorflow": "one,mirrored", "jax": "one,data_parallel,model_parallel"}
@@ -242,11 +249,11 @@ def test_what_there_is(monkeypatch):
     for backend, (several, together, variable) in found.items():
         for devices, expected in ((["cpu:0"], "one"), (["gpu:0"], "one"), (["gpu:0", "gpu:1"], several)):
             monkeypatch.setattr(keras.distribution, "list_devices", lambda devices=devices: devices)
-            assert distribution._default(backend) == expected
+            assert strategies._default(backend) == expected
         monkeypatch.setenv(variable, "{}")
-        assert distribution._default(backend) == together
+        assert strategies._default(backend) == together
         monkeypatch.delenv(variable)
-    assert distribution._default("torch") == "one"
+    assert strategies._default("torch") == "one"
 
 
 def test_one_device_is_left_alone(capsys):

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from kzoo.errors import UserError
-from kzoo.evaluation.markdown import markdown_table
+from kzoo.evaluation.scores import markdown_table
 from training.attention_bridge import senteval_linear as linear
 from training.attention_bridge.senteval_data import (
     PROBING_TASKS,

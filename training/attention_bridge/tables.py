@@ -30,7 +30,7 @@ from kzoo.data.language_pairs import language_pairs
 from kzoo.errors import UserError, nearest
 from kzoo.evaluation.directions import direction_table, evaluate_directions, plot_directions, write_directions
 from kzoo.evaluation.figures import COLOURS, picture
-from kzoo.evaluation.markdown import markdown_table
+from kzoo.evaluation.scores import markdown_table
 from kzoo.files import write_json
 from kzoo.presets import load
 from kzoo.presets.attention_bridge import BASE, TINY

@@ -30,10 +30,9 @@ from kzoo.cli import main
 from kzoo.cli.options import Overrides
 from kzoo.errors import UserError, nearest
 from kzoo.evaluation import evaluate, score_translations
-from kzoo.evaluation.markdown import markdown_table
-from kzoo.evaluation.scores import write_scores
+from kzoo.evaluation.scores import markdown_table, write_scores
 from kzoo.files import read_object, write_json
-from kzoo.layers.glyph_architectures import ARCHITECTURES, read_options
+from kzoo.layers.glyph_char_encoder import ARCHITECTURES, read_options
 from kzoo.presets import load
 from kzoo.text import render_glyphs
 from kzoo.training import Recipe, make_recipe

@@ -32,8 +32,7 @@ from kzoo.cli import main
 from kzoo.cli.options import Overrides
 from kzoo.data.features import Extractor, FeatureFile, write_features
 from kzoo.evaluation import find_meteor, score_ambiguous_words, score_translations
-from kzoo.evaluation.markdown import markdown_table
-from kzoo.evaluation.meteor import LEFT_OUT
+from kzoo.evaluation.scores import METEOR_LEFT_OUT, markdown_table
 from kzoo.files import whole_file, write_json
 from kzoo.models.images import image_rows, shown_images
 from kzoo.presets.image_text import PICTURE
@@ -124,7 +123,7 @@ def compare(
         file: prefix of the results' file.
     """
     if not find_meteor():
-        print(LEFT_OUT, file=sys.stderr)
+        print(METEOR_LEFT_OUT, file=sys.stderr)
     results = {}
     for seed in numbers(seeds):
         for preset, options in models.items():

@@ -12,7 +12,7 @@ from matplotlib import colormaps
 
 from kzoo.errors import UserError
 from kzoo.evaluation.figures import picture
-from kzoo.evaluation.markdown import markdown_table
+from kzoo.evaluation.scores import markdown_table
 from kzoo.positions import sine_table
 from training.pope.positions import blocks, correlation, first_high_dimension, position_products
 

@@ -20,8 +20,7 @@ from kzoo.cli import main
 from kzoo.cli.options import Overrides
 from kzoo.data import open_corpus
 from kzoo.evaluation import evaluate, score_table
-from kzoo.evaluation.markdown import markdown_table
-from kzoo.evaluation.scores import write_scores
+from kzoo.evaluation.scores import markdown_table, write_scores
 from kzoo.files import write_json
 from kzoo.presets.shelf import MODULES, builder_module
 from kzoo.training import Recipe
