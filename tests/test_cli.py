@@ -23,7 +23,7 @@ from kzoo.evaluation.directions import read_directions
 from kzoo.hub.integrity import own_search
 from kzoo.hub.location import SHELF
 from kzoo.presets import list_presets
-from kzoo.presets.description import scored_search
+from kzoo.presets.shelf import scored_search
 from kzoo.text.languages import TwoLanguages
 
 RECIPE = 'preset = "pope_tiny"\ncorpus = "scenes"\nsource = "en"\ntarget = "de"\n'

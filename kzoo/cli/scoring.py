@@ -54,8 +54,7 @@ def evaluate(
     from kzoo.evaluation.directions import evaluate_directions, summarize_directions, write_directions
     from kzoo.evaluation.scores import METEOR_LEFT_OUT, score_table, write_scores
     from kzoo.evaluation.scores import evaluate as evaluate_splits
-    from kzoo.presets.description import scored_search
-    from kzoo.presets.shelf import locate, preset_name
+    from kzoo.presets.shelf import locate, preset_name, scored_search
     from kzoo.training.corpus import directions_to_score, languages_known, splits_to_score, text_to_score
 
     splits = list(dict.fromkeys(split or []))
@@ -142,8 +141,7 @@ def report(
 ):
     """Write a page with two presets' BLEU and their translations side by side, largest differences first."""
     from kzoo.data.features import FeatureFile
-    from kzoo.presets.description import scored_search
-    from kzoo.presets.shelf import locate, preset_name
+    from kzoo.presets.shelf import locate, preset_name, scored_search
     from kzoo.training.corpus import languages_known, text_to_score
 
     if pictures and not images:

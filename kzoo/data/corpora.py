@@ -10,11 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-from kzoo.data.downloaded_corpora import TATOEBA_LANGUAGES, read_multi30k, read_tatoeba
+from kzoo.data.downloaded_corpora import (
+    TATOEBA_LANGUAGES,
+    WMT17_LANGUAGES,
+    read_multi30k,
+    read_tatoeba,
+    read_wmt17,
+)
 from kzoo.data.features import FeatureFile, open_features
 from kzoo.data.text_files import Text, check_aligned, read_lines
-from kzoo.data.wmt17 import LANGUAGES as WMT17_LANGUAGES
-from kzoo.data.wmt17 import read_wmt17
 from kzoo.errors import UserError, nearest
 from kzoo.scenes import LANGUAGES, scenes
 

@@ -1,15 +1,225 @@
-"""TensorFlow Serving's REST interface: https://www.tensorflow.org/tfx/serving/api_rest"""
+"""TensorFlow Serving's REST interface: its signatures, requests, answers and routes.
+
+https://www.tensorflow.org/tfx/serving/api_rest
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
+from msgspec import UNSET, Meta, Raw, Struct
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from kzoo.serve.requests import PredictRequest, RequestReader, answer, metadata, signatures
+from kzoo.errors import UserError
+from kzoo.serve.inputs import Limits, features, image_kind
 from kzoo.serve.served import BROKEN, Served
 from kzoo.text.texts import Hypothesis
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An input or output: its TensorFlow type, and its shape, with -1 for any size."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A way to call a model."""
+
+    inputs: dict[str, Tensor]
+    outputs: dict[str, Tensor]
+
+
+STRINGS, NUMBERS = Tensor("DT_STRING", (-1,)), Tensor("DT_FLOAT", (-1,))
+
+
+def signatures(served: Served) -> dict[str, Signature]:
+    """Return the signatures, by name; those of the SavedModel that `export` writes."""
+    inputs = {"text": STRINGS}
+    if served.translator.multilingual:
+        inputs |= {"source_language": STRINGS, "target_language": STRINGS}
+    shape = served.translator.image_shape
+    if kind := image_kind(shape):
+        inputs["image"] = STRINGS if kind == "picture" else Tensor("DT_FLOAT", (-1, *shape))
+    K = served.settings.beam_size
+    several = {"translation": Tensor("DT_STRING", (-1, K)), "score": Tensor("DT_FLOAT", (-1, K))}
+    found = {
+        "serving_default": Signature(inputs, {"translation": STRINGS, "score": NUMBERS}),
+        "n_best": Signature(inputs, several),
+        "prefixed": Signature({**inputs, "prefix": STRINGS}, several),
+    }
+    if served.translator.embeds:
+        k, D = served.translator.backbone.matrix_shape
+        embedding = {"embedding": Tensor("DT_FLOAT", (-1, k * D))}
+        found["embed"] = Signature({"text": STRINGS, "language": STRINGS}, embedding)
+    return found
+
+
+class Body(Struct, forbid_unknown_fields=True):
+    """A request's body. Its rows or columns are decoded later, with the types of its signature."""
+
+    signature_name: str = ""
+    split_sentences: bool = False  # not in TensorFlow Serving
+    instances: Raw = UNSET
+    inputs: Raw = UNSET
+
+
+class Bytes(Struct, forbid_unknown_fields=True):
+    """Bytes in TensorFlow Serving's JSON."""
+
+    b64: bytes
+
+
+BODY = msgspec.json.Decoder(Body)
+
+
+@dataclass(frozen=True)
+class PredictRequest:
+    """A request, decoded.
+
+    Args:
+        signature: its name.
+        columns: the values of each input.
+        by_row: bool. Whether the request was written by row, and so its answer.
+        split_sentences: bool. Whether to translate each sentence of a text by itself.
+    """
+
+    signature: str
+    columns: dict[str, list]
+    by_row: bool
+    split_sentences: bool
+
+
+class RequestReader:
+    """Reads the requests to a model with known signatures."""
+
+    def __init__(self, known: dict[str, Signature], limits: Limits):
+        self._known, self._limits = known, limits
+        self._rows = {name: msgspec.json.Decoder(_rows(one.inputs)) for name, one in known.items()}
+        self._columns = {name: msgspec.json.Decoder(_columns(one.inputs)) for name, one in known.items()}
+
+    def read(self, body: bytes) -> PredictRequest:
+        """Return a request, decoded from its body.
+
+        Raises:
+            UserError: it is not a valid request.
+        """
+        asked = decoded(BODY, body, f"the body (of {', '.join(Body.__struct_fields__)})")
+        name = asked.signature_name or "serving_default"
+        if name not in self._known:
+            known = ", ".join(self._known)
+            raise UserError(
+                f'Serving signature name: "{name[:80]}" not found in signature def; known: {known}'
+            )
+        if (asked.instances is UNSET) == (asked.inputs is UNSET):
+            raise UserError('give either "instances", a list of rows, or "inputs", a list for each input')
+        inputs = self._known[name].inputs
+        if by_row := asked.inputs is UNSET:
+            rows = decoded(self._rows[name], asked.instances, f"instances (of {', '.join(inputs)})")
+            # A row is an object, or the text itself if that is the only input.
+            columns = {key: [getattr(row, key, row) for row in rows] for key in inputs}
+        else:
+            found = decoded(self._columns[name], asked.inputs, f"inputs (of {', '.join(inputs)})")
+            columns = {"text": found} if isinstance(found, list) else msgspec.structs.asdict(found)
+        counts = {key: len(values) for key, values in columns.items()}
+        self._limits.check_count(max(counts.values()))
+        if len(set(counts.values())) > 1:
+            each = ", ".join(f"{count:,} of {key}" for key, count in counts.items())
+            raise UserError(f"all inputs must have a row for each text: there are {each}")
+        if image := inputs.get("image"):
+            columns["image"] = _images(columns["image"], image)
+        return PredictRequest(name, columns, by_row, asked.split_sentences)
+
+
+def _rows(inputs: dict[str, Tensor]) -> type:
+    """Return the type of "instances"."""
+    row = msgspec.defstruct("Row", list(_types(inputs).items()), forbid_unknown_fields=True)
+    return Annotated[list[row if len(inputs) > 1 else str | row], Meta(min_length=1)]
+
+
+def _columns(inputs: dict[str, Tensor]) -> type:
+    """Return the type of "inputs"."""
+    types = [(key, list[kind]) for key, kind in _types(inputs).items()]
+    columns = msgspec.defstruct("Columns", types, forbid_unknown_fields=True)
+    return columns if len(inputs) > 1 else columns | list[str]
+
+
+def _types(inputs: dict[str, Tensor]) -> dict[str, type]:
+    """Return the type of each input's values."""
+    types = dict.fromkeys(inputs, str)
+    if image := inputs.get("image"):
+        types["image"] = Bytes
+        if image.dtype == "DT_FLOAT":
+            types["image"] = float
+            for _ in image.shape[1:]:
+                types["image"] = list[types["image"]]
+    return types
+
+
+def decoded(decoder: msgspec.json.Decoder, content: bytes | Raw, called: str) -> Any:
+    """Return JSON as the decoder's type.
+
+    Raises:
+        UserError: it is not JSON, or of another type.
+    """
+    try:
+        return decoder.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UserError(f"{called}: {error}") from None
+
+
+def _images(values: list, tensor: Tensor) -> list:
+    """Return an input's images: bytes, or arrays of numbers."""
+    if tensor.dtype == "DT_STRING":
+        return [value.b64 for value in values]
+    return [features(value, tensor.shape[1:], number) for number, value in enumerate(values, 1)]
+
+
+def answer(request: PredictRequest, outputs: dict[str, list]) -> bytes:
+    """Return outputs as JSON, by row or by column like the request; a single output has no name."""
+    single = next(iter(outputs.values())) if len(outputs) == 1 else None
+    if not request.by_row:
+        return msgspec.json.encode({"outputs": outputs if single is None else single})
+    rows = [dict(zip(outputs, row, strict=True)) for row in zip(*outputs.values(), strict=True)]
+    return msgspec.json.encode({"predictions": rows if single is None else single})
+
+
+def metadata(served: Served) -> dict:
+    """Return the answer of TensorFlow Serving's metadata interface, with the engine."""
+    described = {name: _described(name, signature) for name, signature in signatures(served).items()}
+    return {
+        "model_spec": {"name": served.name, "signature_name": "", "version": str(served.version)},
+        "metadata": {"signature_def": {"signature_def": described}, "engine": served.engine},
+    }
+
+
+def _described(name: str, signature: Signature) -> dict:
+    return {
+        "inputs": {key: _tensor_info(f"{name}_{key}:0", value) for key, value in signature.inputs.items()},
+        # In a SavedModel, one operation has all outputs, sorted by name.
+        "outputs": {
+            key: _tensor_info(f"{name}:{number}", signature.outputs[key])
+            for number, key in enumerate(sorted(signature.outputs))
+        },
+        "method_name": "tensorflow/serving/predict",
+        "defaults": {},
+    }
+
+
+def _tensor_info(name: str, tensor: Tensor) -> dict:
+    dimensions = [{"size": str(size), "name": ""} for size in tensor.shape]
+    return {
+        "dtype": tensor.dtype,
+        "tensor_shape": {"dim": dimensions, "unknown_rank": False},
+        "name": name,
+    }
+
 
 # Stands for each hypothesis that the search did not find, as in a SavedModel.
 NONE = Hypothesis("", -1e9)

@@ -13,8 +13,7 @@ from kzoo.data import open_corpus, open_files
 from kzoo.data.corpora import CORPORA, Corpus
 from kzoo.data.language_pairs import language_pairs
 from kzoo.errors import UserError
-from kzoo.presets.description import scored_corpus
-from kzoo.presets.shelf import is_builder
+from kzoo.presets.shelf import is_builder, scored_corpus
 from kzoo.training.recipe import Recipe
 from kzoo.training.run_folder import recorded_recipe
 

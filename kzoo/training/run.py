@@ -15,7 +15,7 @@ import keras
 from kzoo.data import TwiceEachRow
 from kzoo.errors import UserError
 from kzoo.files import remove_unfinished
-from kzoo.presets.description import write_low_scores
+from kzoo.presets.shelf import write_low_scores
 from kzoo.text.vocabulary import unknown_line
 from kzoo.training.checkpoints import Checkpoints, updates
 from kzoo.training.compiling import allow_fusing, compile_step

@@ -7,7 +7,7 @@ import numpy as np
 
 from kzoo.data import FeatureFile
 from kzoo.evaluation.scores import bleu_metric
-from kzoo.presets.description import direction_key
+from kzoo.presets.shelf import direction_key
 
 
 class TranslationScore(keras.callbacks.Callback):

@@ -13,8 +13,8 @@ import sacrebleu.dataset
 from message_of import message_of
 from sacrebleu.dataset.fake_sgml import FakeSGMLDataset
 
-from kzoo.data import open_corpus, wmt17
-from kzoo.data.wmt17 import PARTS, Part, clean_pairs
+from kzoo.data import downloaded_corpora, open_corpus
+from kzoo.data.downloaded_corpora import WMT17_PARTS, Part, clean_pairs
 
 # Cleaning
 
@@ -106,16 +106,16 @@ NEU = {"neu2017/NEU_cn.txt": "\u2028三\n".encode(), "neu2017/NEU_en.txt": "thr\
 @pytest.fixture
 def wmt(server, monkeypatch, tmp_path):
     """Put archives of the same form in place of the real ones; a function that puts others there."""
-    names = [part.address.rsplit("/", 1)[-1] for part in PARTS]
+    names = [part.address.rsplit("/", 1)[-1] for part in WMT17_PARTS]
 
     def publish():
         packed = tgz(NEWS), zipped(CASIA), zipped(NEU)
         parts = []
-        for part, name, data in zip(PARTS, names, packed, strict=True):
+        for part, name, data in zip(WMT17_PARTS, names, packed, strict=True):
             server.files[f"/{name}"] = data
             address, sha256 = f"{server.address}/{name}", hashlib.sha256(data).hexdigest()
             parts.append(Part(address, sha256, part.members))
-        monkeypatch.setattr(wmt17, "PARTS", parts)
+        monkeypatch.setattr(downloaded_corpora, "WMT17_PARTS", parts)
         return open_corpus("wmt17_zh_en")
 
     monkeypatch.setenv("KZOO_CACHE", str(tmp_path / "cache"))
@@ -170,7 +170,7 @@ def test_a_truncated_archive_leaves_nothing_and_the_others_stay(server, wmt):
 
 def test_the_official_archives():
     real = sacrebleu.dataset.DATASETS
-    assert all("zh-en" in real[name].langpairs for name, _ in wmt17.NEWS.values())
+    assert all("zh-en" in real[name].langpairs for name, _ in downloaded_corpora.WMT17_NEWS.values())
 
 
 # Validation and test text
@@ -195,7 +195,7 @@ def news(server, monkeypatch, tmp_path):
     dataset._outdir = str(tmp_path / "sacrebleu")
     dataset._rawdir = str(tmp_path / "sacrebleu" / "raw")
     monkeypatch.setitem(sacrebleu.dataset.DATASETS, "wmt17", dataset)
-    monkeypatch.setattr(wmt17, "NEWS", {"val": ("wmt17/dev", 2002), "test": ("wmt17", 2)})
+    monkeypatch.setattr(downloaded_corpora, "WMT17_NEWS", {"val": ("wmt17/dev", 2002), "test": ("wmt17", 2)})
     monkeypatch.delenv("KZOO_DATA", raising=False)
     return dataset
 
@@ -218,7 +218,7 @@ def test_what_sacrebleu_cannot_do_is_one_line(server, news, monkeypatch, fault):
         server.files["/test.tgz"] = b"<html>"
         news.md5, reason = [hashlib.md5(b"<html>").hexdigest()], "not a gzip file"
     else:
-        monkeypatch.setitem(wmt17.NEWS, "test", ("wmt17", 3))
+        monkeypatch.setitem(downloaded_corpora.WMT17_NEWS, "test", ("wmt17", 3))
         reason = "has 2 lines instead of 3"
     message = message_of(open_corpus("wmt17_zh_en").sentences, "test", "en")
     assert reason in message and "wmt17" in message

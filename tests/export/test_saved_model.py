@@ -19,7 +19,7 @@ from kzoo.models import TransformerBackbone, Translator
 from kzoo.models.images import read_picture
 from kzoo.presets import attention_bridge_m2m_tiny, glyph_zh_en_tiny, image_text_tiny, pope_tiny
 from kzoo.serve import Served
-from kzoo.serve.requests import metadata
+from kzoo.serve.rest import metadata
 from kzoo.text import CharacterTokenizer, MosesSubwordTokenizer, SubwordTokenizer, train_subwords
 
 if keras.backend.backend() != "tensorflow":

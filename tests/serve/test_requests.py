@@ -8,7 +8,7 @@ import pytest
 from message_of import message_of
 
 from kzoo.serve.inputs import Limits, read_tokens
-from kzoo.serve.requests import STRINGS, RequestReader, Signature, Tensor, answer
+from kzoo.serve.rest import STRINGS, RequestReader, Signature, Tensor, answer
 
 OUTPUTS = {"translation": STRINGS, "score": Tensor("DT_FLOAT", (-1,))}
 ONE = {"serving_default": Signature({"text": STRINGS}, OUTPUTS)}

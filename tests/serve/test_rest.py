@@ -24,7 +24,7 @@ from kzoo.presets import image_text_tiny, pope_tiny
 from kzoo.serve import Limits, Served, create_app, inputs, searches
 from kzoo.serve import served as serving
 from kzoo.serve.app import most_elements
-from kzoo.serve.requests import metadata
+from kzoo.serve.rest import metadata
 from kzoo.text import SubwordTokenizer, train_subwords
 
 TEXTS = [
