@@ -13,7 +13,7 @@ NOT_TENSORFLOW = $(addprefix --ignore=tests/training/test_, \
     bilingual.py curves.py extraction.py language_model.py own_text.py preparation.py recipe_values.py recipes.py \
     run_folder.py starting_preset.py translation_score.py vocabularies.py without_tensorflow.py) \
     $(addprefix --ignore=tests/models/test_, \
-    engine_argument.py images.py keras_features.py marian.py preset_checks.py search_options.py)
+    engine_argument.py keras_features.py marian.py preset_checks.py search_options.py)
 # Several processes, killed runs and the browser: minutes, so only in test-all.
 SLOW = tests/models/test_two_devices.py \
     $(addprefix tests/training/test_, stopped_families.py stopped_workers.py strategies.py survival.py)

@@ -16,8 +16,8 @@ from kzoo import cli
 from kzoo.data import Extractor, open_files, write_features
 from kzoo.errors import UserError
 from kzoo.evaluation.plots import plot_image_attention, plot_regions
+from kzoo.images import image_rows
 from kzoo.models import Hypothesis
-from kzoo.models.images import image_rows
 from kzoo.presets import image_text_tiny, pope_tiny
 from kzoo.scenes import scenes
 from kzoo.scenes.picture import draw

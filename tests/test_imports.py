@@ -20,11 +20,22 @@ ALLOWED = {
     "data": {"data", "scenes", "text", "errors", "files"},
     "decoding": {"decoding", "text", "errors"},
     # `translator.export(…)` calls the export, which knows the models.
-    "models": {"models", "layers", "decoding", "engine", "export", "hub", "text", "errors", "files"},
+    "models": {
+        "models",
+        "layers",
+        "decoding",
+        "engine",
+        "export",
+        "hub",
+        "text",
+        "errors",
+        "files",
+        "images",
+    },
     "presets": {"presets", "models", "decoding", "hub", "text", "errors", "files"},
     "evaluation": {"evaluation", "data", "scenes", "text", "errors", "files"},
     "export": {"export", "engine", "models", "decoding", "text", "errors", "files"},
-    "serve": {"serve", "engine", "models", "presets", "decoding", "hub", "text", "errors", "files"}
+    "serve": {"serve", "engine", "models", "presets", "decoding", "hub", "text", "errors", "files", "images"}
     | {"scenes"},  # the page's examples
     "cli": {
         "cli",
@@ -40,7 +51,7 @@ ALLOWED = {
         "serve",
         "text",
     }
-    | {"errors", "files", "__version__"},
+    | {"errors", "files", "images", "__version__"},
     "training": {
         "training",
         "evaluation",
@@ -54,6 +65,7 @@ ALLOWED = {
         "text",
         "errors",
         "files",
+        "images",
     },
 }
 

@@ -73,7 +73,7 @@ def shown_picture(path: Path):
     import numpy as np
     from PIL import Image
 
-    from kzoo.models.images import read_picture
+    from kzoo.images import read_picture
 
     image = Image.fromarray(read_picture(path))
     image.thumbnail((LARGEST, LARGEST), Image.Resampling.BILINEAR)
@@ -86,7 +86,7 @@ def picture_files(features, count: int, folder: Path) -> list[Path]:
     Raises:
         UserError: the numbers of features and sentences differ, or a file is missing.
     """
-    from kzoo.models.images import image_rows
+    from kzoo.images import image_rows
 
     image_rows(features, count, features.shape[1:])
     files = [folder / features.names[row] for row in features.order]

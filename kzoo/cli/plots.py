@@ -81,7 +81,7 @@ def plot_image(
     found = open_features(features, [name_in(features, image)]) if features else None
     start_backend()
     from kzoo.evaluation.plots import plot_image_attention, plot_regions
-    from kzoo.models.images import image_rows
+    from kzoo.images import image_rows
 
     shown = shown_picture(image)
     translator = load(folder)

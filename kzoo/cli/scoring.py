@@ -93,7 +93,7 @@ def evaluate(
     seen = None
     if reads_images:  # of all splits, before translating: any of them may lack images
         about["shown"] = shown
-        from kzoo.models.images import shown_images
+        from kzoo.images import shown_images
 
         seen = {name: shown_images(translator, data.images(name), counts[name], shown) for name in splits}
     with progress_bar("translating", sum(counts.values())) as advance:
@@ -189,7 +189,7 @@ def report(
 
 def _translations(translators: list, sources: list[str], data, split: str, **options) -> list[list[str]]:
     """Return each translator's translations. Checks all images before translating."""
-    from kzoo.models.images import image_rows
+    from kzoo.images import image_rows
 
     shown = [
         {"images": image_rows(data.images(split), len(sources), translator.image_shape, translator.extractor)}

@@ -97,7 +97,7 @@ def translate(
     languages = translator.named_direction(source, target)
     rows, shape = {}, getattr(translator, "image_shape", None)
     if shape is not None or image or images:
-        from kzoo.models.images import image_rows
+        from kzoo.images import image_rows
 
         extractor = getattr(translator, "extractor", None)
         rows["images"] = image_rows(image or features, len(sentences), shape, extractor)

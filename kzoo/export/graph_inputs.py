@@ -155,7 +155,7 @@ def table(keys: list[str], unknown: int) -> tf.lookup.StaticHashTable:
 
 
 def decode_pictures(encoded, size: tuple[int, int]):
-    """Return pictures like `kzoo.models.images.read_picture`, float32 `(B, h, w, 3)`.
+    """Return pictures like `kzoo.images.read_picture`, float32 `(B, h, w, 3)`.
 
     Scaled pixels may differ from its by one in 255. JPEG and PNG files are turned as their EXIF data says.
 

@@ -14,9 +14,9 @@ from kzoo.decoding.batched_search import BatchedSearch, padded
 from kzoo.decoding.search_settings import check_whole_numbers, checked_n, padded_length
 from kzoo.engine import Engine, chosen_engine
 from kzoo.errors import UserError
+from kzoo.images import image_rows
 from kzoo.models.backbones import BackboneMethod, uses_xla
 from kzoo.models.ctranslate2_copy import CTranslate2Copy, why_not
-from kzoo.models.images import image_rows
 from kzoo.models.losses import WholeBatchLoss, token_weights
 from kzoo.models.preset_files import in_one_line, read_preset, write_preset
 from kzoo.text.languages import TwoLanguages

@@ -12,6 +12,7 @@ import numpy as np
 from PIL import Image
 
 from kzoo.errors import UserError
+from kzoo.images import read_picture
 
 Direction = tuple[str | None, str | None]  # source and target language; `None` if a preset names none
 
@@ -141,8 +142,6 @@ def _pixels(image, number: int) -> int:
 
 
 def _picture(image: bytes, shape: tuple[int, ...], number: int) -> np.ndarray:
-    from kzoo.models.images import read_picture  # imports Keras, which CTranslate2's server does not need
-
     try:
         return read_picture(io.BytesIO(image), shape[:2])
     except UserError:

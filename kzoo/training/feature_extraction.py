@@ -12,7 +12,7 @@ import numpy as np
 
 from kzoo.data.features import Extractor, FeatureFile, check_features_path, write_features
 from kzoo.errors import UserError, first_line, nearest
-from kzoo.models.images import read_picture
+from kzoo.images import read_picture
 
 # The papers' names of VGG's layers, and Keras's; the outputs are those after ReLU.
 LAYERS = {"fc6": "fc1", "fc7": "fc2"}

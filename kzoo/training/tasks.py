@@ -16,6 +16,7 @@ from kzoo.data.pair_batches import check_weights
 from kzoo.errors import UserError, nearest
 from kzoo.files import whole_folder
 from kzoo.hub.integrity import preset_files
+from kzoo.images import image_rows
 from kzoo.models import (
     SGD,
     Adam,
@@ -24,7 +25,6 @@ from kzoo.models import (
     NoamSchedule,
     SentenceCrossEntropy,
 )
-from kzoo.models.images import image_rows
 from kzoo.presets import build, list_presets, load
 from kzoo.presets.shelf import is_builder, locate
 from kzoo.text.vocabulary import unknown_characters

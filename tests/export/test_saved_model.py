@@ -15,8 +15,8 @@ from PIL import Image
 
 from kzoo.decoding import SearchSettings
 from kzoo.export import graph_search
+from kzoo.images import read_picture
 from kzoo.models import TransformerBackbone, Translator
-from kzoo.models.images import read_picture
 from kzoo.presets import attention_bridge_m2m_tiny, glyph_zh_en_tiny, image_text_tiny, pope_tiny
 from kzoo.serve import Served
 from kzoo.serve.rest import metadata

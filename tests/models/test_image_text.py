@@ -12,8 +12,8 @@ from PIL import Image
 from kzoo.data import Batches, Extractor, open_files, write_features
 from kzoo.errors import UserError
 from kzoo.evaluation.scores import evaluate
+from kzoo.images import image_rows, read_picture
 from kzoo.models import TransformerBackbone, Translator
-from kzoo.models.images import image_rows, read_picture
 from kzoo.presets import image_text_tiny, load, text_only_tiny
 from kzoo.text import CharacterTokenizer
 

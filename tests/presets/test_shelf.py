@@ -24,7 +24,7 @@ from kzoo import presets
 from kzoo.errors import UserError
 from kzoo.hub import locate, location
 from kzoo.hub.integrity import check_files, read_listing
-from kzoo.presets import description, list_presets, load, shelf
+from kzoo.presets import list_presets, load, shelf
 
 NAME = "pope_small_multi30k_en_de"
 HANDLE = "hf://someone/some-preset"
@@ -306,14 +306,14 @@ def test_presets_of_many_directions_and_without_scores(tmp_path):
     (folder / "translator.json").write_text('{"languages": ["en", "de", "fr"]}')
     rows = [{"source": "en", "target": "de", "bleu": 20.0}, {"source": "de", "target": "en", "bleu": 30.0}]
     (folder / "scores.json").write_text(json.dumps({"licence": "CC BY 4.0", "scores": rows}))
-    described = description.describe(folder)
+    described = shelf.describe(folder)
     assert [described[0], *described[2:]] == [
         "en, de, fr",
         "BLEU 25.0, mean of 2 directions",
         "licence: CC BY 4.0",
     ]
     (folder / "scores.json").unlink()
-    assert description.describe(folder)[2:] == ["not scored", "licence: not given"]
+    assert shelf.describe(folder)[2:] == ["not scored", "licence: not given"]
 
 
 def test_families_go_by_the_backbone():

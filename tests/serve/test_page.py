@@ -17,9 +17,8 @@ from tiny_models import BEAM, CHARACTERS, SIZES, TEXT, bridge, picture_file, pic
 
 from kzoo.decoding import SearchSettings
 from kzoo.models import RecurrentBackbone, Translator
-from kzoo.models import images as model_images
 from kzoo.presets import image_text_tiny
-from kzoo.serve import about
+from kzoo.serve import inputs, page
 from kzoo.serve.batching import Batcher, Busy
 from kzoo.serve.inputs import decoded_images
 from kzoo.serve.page import drawn_attention, fitting
@@ -123,13 +122,13 @@ def test_pictures(served):
 
 def test_a_picture_is_decoded_once_and_one_at_a_time(served, monkeypatch):
     """In the thread for checks; a picture can take hundreds of megabytes, and a third of a second."""
-    threads, read = [], model_images.read_picture
+    threads, read = [], inputs.read_picture
 
     def noted(*arguments):
         threads.append(threading.current_thread().name)
         return read(*arguments)
 
-    monkeypatch.setattr(model_images, "read_picture", noted)
+    monkeypatch.setattr(inputs, "read_picture", noted)
     _, address = served(pictures)
     assert post(address, text=TEXT, image=base64_text(picture_file())).status_code == 200
     assert threads == ["checks_0"]
@@ -156,7 +155,7 @@ def folder(tmp_path):
 
 
 def test_a_card_is_said_in_paragraphs(folder):
-    said = about.card(folder)
+    said = page.card(folder)
     assert said.pop("size").startswith("1.5 M parameters")
     assert said == {
         "licence": "free",
@@ -164,7 +163,7 @@ def test_a_card_is_said_in_paragraphs(folder):
         "introduction": ["A small model."],
         "terms": ["Free."],
     }
-    assert about.card(None) == about.card(folder / "none") == {}
+    assert page.card(None) == page.card(folder / "none") == {}
 
 
 def test_a_server_says_its_preset_s_card_and_threshold(folder):
@@ -176,10 +175,10 @@ def test_a_server_says_its_preset_s_card_and_threshold(folder):
 
 def test_low_scores_are_of_the_same_length_penalty(folder):
     own = SearchSettings()
-    assert about.low_scores(folder, own.length_penalty) == {"en-de": -0.5}
+    assert page.low_scores(folder, own.length_penalty) == {"en-de": -0.5}
     assert (
-        about.low_scores(folder, own.changed(length_penalty=0.6).length_penalty)
-        == about.low_scores(None, own)
+        page.low_scores(folder, own.changed(length_penalty=0.6).length_penalty)
+        == page.low_scores(None, own)
         == {}
     )
 
@@ -187,11 +186,11 @@ def test_low_scores_are_of_the_same_length_penalty(folder):
 def test_pictures_to_try_tell_two_senses_of_the_same_words(folder):
     translator = image_text_tiny(CHARACTERS, image_shape=(32, 48, 3), **{**SIZES, "num_layers": 1})
     translator.source_language, translator.target_language = "en", "de"
-    tried = about.examples(folder, translator)
+    tried = page.examples(folder, translator)
     assert [one["text"] for one in tried[::2]] == [one["text"] for one in tried[1::2]]
     shown = [np.asarray(Image.open(io.BytesIO(base64.b64decode(one["image"])))) for one in tried]
     assert len(shown) == 4 and (shown[0] != shown[1]).any()
-    assert {one["language"] for one in about.examples(folder, pope())} == {"en"}
+    assert {one["language"] for one in page.examples(folder, pope())} == {"en"}
 
 
 def test_characters_come_with_the_bitmaps_that_the_encoder_reads():
@@ -201,12 +200,12 @@ def test_characters_come_with_the_bitmaps_that_the_encoder_reads():
     backbone = RecurrentBackbone(len(glyphs), len(glyphs), **sizes, **options, max_length=16)
     backbone.source_embedding.glyphs.assign(glyphs)
     translator = Translator(backbone, CHARACTERS)
-    np.testing.assert_array_equal(about.bitmaps(translator), glyphs)
-    (name, pixels), (unknown, _) = about.seen_characters(translator, glyphs, "dx")
+    np.testing.assert_array_equal(page.bitmaps(translator), glyphs)
+    (name, pixels), (unknown, _) = page.seen_characters(translator, glyphs, "dx")
     assert (name, unknown) == ("d", "<unk>")
     (token,) = CHARACTERS(["d"])[0]
     np.testing.assert_array_equal(np.frombuffer(pixels, "uint8").reshape(22, 22), glyphs[token])
-    assert about.bitmaps(pope()) is None
+    assert page.bitmaps(pope()) is None
 
 
 def test_features():

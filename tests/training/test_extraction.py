@@ -11,7 +11,7 @@ from PIL import Image
 
 from kzoo.data import open_corpus, open_files
 from kzoo.data.corpora import picture_names
-from kzoo.models.images import read_picture
+from kzoo.images import read_picture
 from kzoo.training.feature_extraction import SEED, extract_features
 
 NETWORK = {"model": "MobileNet", "weights": "random", "batch_size": 3}
@@ -229,7 +229,7 @@ def second(call):
 
 def reading(names):
     """Return `read_picture`, which adds what it reads to `names`."""
-    from kzoo.models.images import read_picture
+    from kzoo.images import read_picture
 
     def read(path, size):
         names.append(path.name)

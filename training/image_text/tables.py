@@ -34,7 +34,7 @@ from kzoo.data.features import Extractor, FeatureFile, write_features
 from kzoo.evaluation import find_meteor, score_ambiguous_words, score_translations
 from kzoo.evaluation.scores import METEOR_LEFT_OUT, markdown_table
 from kzoo.files import whole_file, write_json
-from kzoo.models.images import image_rows, shown_images
+from kzoo.images import image_rows, shown_images
 from kzoo.presets.image_text import PICTURE
 from kzoo.scenes import scenes as scenes_of
 from kzoo.training import Recipe

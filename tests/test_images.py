@@ -9,7 +9,7 @@ from PIL import Image, PngImagePlugin
 
 from kzoo.data import Extractor, open_features, write_features
 from kzoo.errors import UserError
-from kzoo.models.images import GREY, image_rows, read_picture, shown_images
+from kzoo.images import GREY, image_rows, read_picture, shown_images
 
 FEATURES, PICTURE = (4,), (6, 8, 3)
 ROW = np.arange(4.0)
