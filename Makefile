@@ -14,7 +14,7 @@ NOT_TENSORFLOW = $(addprefix --ignore=tests/training/test_, \
     run_folder.py starting_preset.py translation_score.py vocabularies.py without_tensorflow.py) \
     $(addprefix --ignore=tests/models/test_, \
     engine_argument.py keras_features.py marian.py preset_checks.py search_options.py)
-# Several processes, killed runs and the browser: minutes, so only in test-all.
+# Several processes, killed runs, each family's stopped runs and the browser: minutes, so only in test-all.
 SLOW = tests/models/test_two_devices.py \
     $(addprefix tests/training/test_, stopped_families.py stopped_workers.py strategies.py survival.py)
 BROWSER = tests/serve/test_page_in_browser.py

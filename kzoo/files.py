@@ -1,4 +1,4 @@
-"""Files and folders that are written whole or not at all."""
+"""Files and folders: written whole or not at all; JSON objects."""
 
 import contextlib
 import hashlib

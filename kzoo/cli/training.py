@@ -49,7 +49,7 @@ def train(
     from kzoo.training.compiling import allow_fusing
     from kzoo.training.strategies import names_processes, open_strategy
 
-    allow_fusing()
+    allow_fusing()  # `train` does too, but devices have started by then
     if not names_processes():  # which started devices could not join
         start_devices()
     opened = open_strategy(strategy)

@@ -7,7 +7,6 @@ import hashlib
 import itertools
 import re
 import shutil
-import tempfile
 import unicodedata
 import zlib
 from collections.abc import Iterable, Iterator
@@ -60,6 +59,48 @@ TATOEBA = (
 TATOEBA_CHECKSUM = "9da1af87e3e61650aa38595e60baef3a4e3a18ed239a7ef4a764c0a87c7ddeff"
 HELD_OUT = {"test": 1000, "val": 1000}  # pairs
 LARGEST = 3  # pairs of a held-out group: larger groups are many variants of one sentence
+
+
+WMT17_LANGUAGES = ("zh", "en")
+CWMT = (
+    "https://huggingface.co/datasets/wmt/wmt18-data/resolve/f9b1de8f23c03a267b56e4499e4d95640db1721a/cwmt-wmt"
+)
+
+
+class Part(NamedTuple):
+    """An archive of training text: its checksum, and name patterns of its Chinese and English members."""
+
+    address: str
+    sha256: str
+    members: tuple[str, str]
+
+
+# News Commentary v12, and Casia2015 and Neu2017 of CWMT: together the paper's 3,277,330 pairs. CWMT's own
+# server is often down; this mirror, which public loaders of WMT's data use, has a fixed commit.
+WMT17_PARTS = (
+    Part(
+        "https://data.statmt.org/wmt17/translation-task/training-parallel-nc-v12.tgz",
+        "2b45f30ef1d550d302fd17dd3a5cbe19134ccc4c2cf50c2dae534aee600101a2",
+        ("*/news-commentary-v12.zh-en.zh", "*/news-commentary-v12.zh-en.en"),
+    ),
+    Part(
+        f"{CWMT}/casia2015.zip",
+        "c939f1528f96c419e9bbffb9caad869616a969e7704ffac896e245a02aff59a9",
+        ("casia2015/*_c[hn].txt", "casia2015/*_en.txt"),
+    ),
+    Part(
+        f"{CWMT}/neu2017.zip",
+        "5c5ea9ac5cbc43c974bd53796a3a29829800865b6398b52cda0a3854cb0d2e03",
+        ("neu2017/*_c[hn].txt", "neu2017/*_en.txt"),
+    ),
+)
+# newsdev2017 and newstest2017: sacreBLEU's name, pairs
+WMT17_NEWS = {"val": ("wmt17/dev", 2002), "test": ("wmt17", 2001)}
+
+WMT17_MAX_CHARACTERS = 200  # of the Chinese side
+WMT17_MAX_WORDS = 100  # of the English side
+# Control characters except white space, direction marks, and zero-width characters with the byte order mark.
+CONTROL = re.compile("[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
 
 def read_multi30k(split: str, language: str) -> Text:
@@ -135,108 +176,6 @@ def split_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, list[tuple[str, s
         split = open_for[0] if open_for and len(group) <= LARGEST else "train"
         found[split] += group
     return found
-
-
-def download(address: str, sha256: str, path: Path, packed: bool = False) -> Path:
-    """Download a file, unless it exists with the right checksum; return its path.
-
-    Args:
-        address: its URL.
-        sha256: SHA-256 of the file that is kept, 64 hexadecimal digits.
-        path: path of the file; missing folders are created.
-        packed: unpack the download with gzip. Servers may pack the same text differently, so `sha256` is that
-            of the text.
-
-    Raises:
-        UserError: no network, no such address, a truncated or altered file, no space. Leaves no partial file.
-
-    Example:
-        >>> download("https://example.org/val.en.gz", "1f2a…", cache_folder() / "val.en", packed=True)
-        PosixPath('/home/me/.cache/kzoo/val.en')
-    """
-    with contextlib.suppress(OSError):  # missing or unreadable
-        if sha256_of(path) == sha256:
-            return path
-    with whole_file(path) as file, TemporaryDirectory(dir=file.parent) as folder:
-        fetched = _fetched(address, folder)
-        with (
-            contextlib.suppress(gzip.BadGzipFile, EOFError, zlib.error),  # then the checksum differs, too
-            (gzip.open if packed else open)(fetched, "rb") as source,
-            open(file, "wb") as kept,
-        ):
-            shutil.copyfileobj(source, kept)
-        if (seen := sha256_of(file)) != sha256:
-            raise UserError(f"{address}: truncated or altered: its SHA-256 is {seen} instead of {sha256}")
-    return path
-
-
-def _fetched(address: str, folder: str) -> Path:
-    """Download a file into a folder, with retries and a progress bar on standard error."""
-    import pooch
-
-    name = address.rsplit("/", 1)[-1]
-    source = pooch.create(folder, "", registry={name: None}, urls={name: address}, retry_if_failed=RETRIES)
-    downloader = pooch.HTTPDownloader(progressbar=True, chunk_size=1 << 16, timeout=TIMEOUT)
-    try:
-        return Path(source.fetch(name, downloader=downloader))
-    except OSError as error:
-        if error.errno is not None:  # an error of the disk, which `whole_file` reports
-            raise
-        raise UserError(
-            f"{address} cannot be downloaded ({_reason(error)}); without a network, "
-            "set KZOO_DATA to a folder that holds the corpus"
-        ) from None
-
-
-def _reason(error: OSError) -> str:
-    """Return why a request failed, without class names."""
-    response = getattr(error, "response", None)
-    if response is not None:
-        return f"HTTP status {response.status_code}"
-    cause = getattr(error.args[0], "reason", error) if error.args else error
-    return str(cause).rpartition(": ")[2] or type(error).__name__
-
-
-WMT17_LANGUAGES = ("zh", "en")
-CWMT = (
-    "https://huggingface.co/datasets/wmt/wmt18-data/resolve/f9b1de8f23c03a267b56e4499e4d95640db1721a/cwmt-wmt"
-)
-
-
-class Part(NamedTuple):
-    """An archive of training text: its checksum, and name patterns of its Chinese and English members."""
-
-    address: str
-    sha256: str
-    members: tuple[str, str]
-
-
-# News Commentary v12, and Casia2015 and Neu2017 of CWMT: together the paper's 3,277,330 pairs. CWMT's own
-# server is often down; this mirror, which public loaders of WMT's data use, has a fixed commit.
-WMT17_PARTS = (
-    Part(
-        "https://data.statmt.org/wmt17/translation-task/training-parallel-nc-v12.tgz",
-        "2b45f30ef1d550d302fd17dd3a5cbe19134ccc4c2cf50c2dae534aee600101a2",
-        ("*/news-commentary-v12.zh-en.zh", "*/news-commentary-v12.zh-en.en"),
-    ),
-    Part(
-        f"{CWMT}/casia2015.zip",
-        "c939f1528f96c419e9bbffb9caad869616a969e7704ffac896e245a02aff59a9",
-        ("casia2015/*_c[hn].txt", "casia2015/*_en.txt"),
-    ),
-    Part(
-        f"{CWMT}/neu2017.zip",
-        "5c5ea9ac5cbc43c974bd53796a3a29829800865b6398b52cda0a3854cb0d2e03",
-        ("neu2017/*_c[hn].txt", "neu2017/*_en.txt"),
-    ),
-)
-# newsdev2017 and newstest2017: sacreBLEU's name, pairs
-WMT17_NEWS = {"val": ("wmt17/dev", 2002), "test": ("wmt17", 2001)}
-
-WMT17_MAX_CHARACTERS = 200  # of the Chinese side
-WMT17_MAX_WORDS = 100  # of the English side
-# Control characters except white space, direction marks, and zero-width characters with the byte order mark.
-CONTROL = re.compile("[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
 
 def read_wmt17(split: str, language: str) -> Text:
@@ -315,7 +254,7 @@ def _make_training_folder(folder: Path):
 
 def _pairs(part: Part, archive: Path, folder: Path) -> Iterator[tuple[str, str]]:
     """Yield the pairs of a part, which is temporarily unpacked under `folder`."""
-    with tempfile.TemporaryDirectory(dir=folder) as unpacked:
+    with TemporaryDirectory(dir=folder) as unpacked:
         shutil.unpack_archive(archive, unpacked, **({} if archive.suffix == ".zip" else {"filter": "data"}))
         chinese, english = (next(Path(unpacked).glob(pattern)) for pattern in part.members)
         with (
@@ -343,3 +282,63 @@ def _news(split: str, language: str) -> Text:
     if len(text.sentences) != pairs:  # interrupted while it was written
         raise UserError(f"{path} has {len(text.sentences):,} lines instead of {pairs:,}: {advice}")
     return text
+
+
+def download(address: str, sha256: str, path: Path, packed: bool = False) -> Path:
+    """Download a file, unless it exists with the right checksum; return its path.
+
+    Args:
+        address: its URL.
+        sha256: SHA-256 of the file that is kept, 64 hexadecimal digits.
+        path: path of the file; missing folders are created.
+        packed: unpack the download with gzip. Servers may pack the same text differently, so `sha256` is that
+            of the text.
+
+    Raises:
+        UserError: no network, no such address, a truncated or altered file, no space. Leaves no partial file.
+
+    Example:
+        >>> download("https://example.org/val.en.gz", "1f2a…", cache_folder() / "val.en", packed=True)
+        PosixPath('/home/me/.cache/kzoo/val.en')
+    """
+    with contextlib.suppress(OSError):  # missing or unreadable
+        if sha256_of(path) == sha256:
+            return path
+    with whole_file(path) as file, TemporaryDirectory(dir=file.parent) as folder:
+        fetched = _fetched(address, folder)
+        with (
+            contextlib.suppress(gzip.BadGzipFile, EOFError, zlib.error),  # then the checksum differs, too
+            (gzip.open if packed else open)(fetched, "rb") as source,
+            open(file, "wb") as kept,
+        ):
+            shutil.copyfileobj(source, kept)
+        if (seen := sha256_of(file)) != sha256:
+            raise UserError(f"{address}: truncated or altered: its SHA-256 is {seen} instead of {sha256}")
+    return path
+
+
+def _fetched(address: str, folder: str) -> Path:
+    """Download a file into a folder, with retries and a progress bar on standard error."""
+    import pooch
+
+    name = address.rsplit("/", 1)[-1]
+    source = pooch.create(folder, "", registry={name: None}, urls={name: address}, retry_if_failed=RETRIES)
+    downloader = pooch.HTTPDownloader(progressbar=True, chunk_size=1 << 16, timeout=TIMEOUT)
+    try:
+        return Path(source.fetch(name, downloader=downloader))
+    except OSError as error:
+        if error.errno is not None:  # an error of the disk, which `whole_file` reports
+            raise
+        raise UserError(
+            f"{address} cannot be downloaded ({_reason(error)}); without a network, "
+            "set KZOO_DATA to a folder that holds the corpus"
+        ) from None
+
+
+def _reason(error: OSError) -> str:
+    """Return why a request failed, without class names."""
+    response = getattr(error, "response", None)
+    if response is not None:
+        return f"HTTP status {response.status_code}"
+    cause = getattr(error.args[0], "reason", error) if error.args else error
+    return str(cause).rpartition(": ")[2] or type(error).__name__

@@ -1,4 +1,4 @@
-"""The figures that `kzoo plot` draws: runs' learning curves, and attention to a sentence or a picture.
+"""Figures of `kzoo plot`: runs' learning curves, and attention to a sentence or a picture.
 
 Learning curves are read from `history.csv`, to which a run adds a line after each epoch.
 """

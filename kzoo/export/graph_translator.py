@@ -7,11 +7,11 @@ import tensorflow as tf
 
 from kzoo.decoding.beam_search import BeamSearch
 from kzoo.decoding.search_settings import SearchSettings, output_limit
-from kzoo.export.formats import quantized
+from kzoo.errors import UserError
 from kzoo.export.graph_inputs import GraphLanguages, decode_pictures, graph_tokenizer
 from kzoo.export.graph_search import by_group, in_batches, padded_lengths
 from kzoo.files import whole_folder
-from kzoo.models.backbones import uses_xla
+from kzoo.models.backbones import is_quantized, uses_xla
 from kzoo.models.preset_checks import check_float16
 from kzoo.text.vocabulary import END, PAD
 
@@ -64,6 +64,24 @@ class GraphWeights:
                 return function(*inputs)
 
         return read if self._halves else function
+
+
+def quantized(backbone: keras.Model) -> keras.Model:
+    """Return a copy of a backbone, with int8 weights in dense and embedding layers.
+
+    This is Keras's quantization: weights have one scale per channel, and activations are quantized
+    dynamically. Attention's joint kernels and recurrent cells stay in float32.
+
+    Raises:
+        UserError: the backbone is quantized already.
+    """
+    if is_quantized(backbone):
+        raise UserError("the translator is already quantized: leave precision out")
+    copy = type(backbone).from_config(backbone.get_config())
+    copy.set_weights(backbone.get_weights())
+    kinds = (keras.layers.Dense, keras.layers.Embedding)
+    copy.quantize("int8", filters=lambda layer: isinstance(layer, kinds))
+    return copy
 
 
 class TextSearch:

@@ -11,13 +11,13 @@ from kzoo.errors import nearest
 from kzoo.layers.attention_bridge import AttentionBridge as AttentionBridge
 from kzoo.layers.by_language import ByLanguage as ByLanguage
 from kzoo.layers.convolutional_encoder import ConvolutionalEncoder as ConvolutionalEncoder
-from kzoo.layers.dense import OutputBias as OutputBias
 from kzoo.layers.dropout import Dropout as Dropout
 from kzoo.layers.glyph_char_encoder import GlyphCharEncoder as GlyphCharEncoder
 from kzoo.layers.glyph_embedding import GlyphEmbedding as GlyphEmbedding
 from kzoo.layers.image_text_attention import ImageTextAttention as ImageTextAttention
 from kzoo.layers.linear_chain_crf import LinearChainCRF as LinearChainCRF
 from kzoo.layers.multi_head_attention import MultiHeadAttention as MultiHeadAttention
+from kzoo.layers.output_bias import OutputBias as OutputBias
 from kzoo.layers.per_head_pope import PerHeadPoPE as PerHeadPoPE
 from kzoo.layers.picture_encoder import PictureEncoder as PictureEncoder
 from kzoo.layers.pope_embedding import PoPEEmbedding as PoPEEmbedding

@@ -5,9 +5,8 @@ import functools
 import keras
 from keras import ops
 
-from kzoo.layers.dense import Dense, on_rows
 from kzoo.layers.dropout import Dropout
-from kzoo.layers.layer import Layer
+from kzoo.layers.layer import Dense, Layer, on_rows
 
 CAUSAL_BLOCK = 128  # queries; of 64, 128 and 256 the fastest at 1,024 tokens
 # Keys from which on the softmax's division after the mixing saves time: a training step takes 0.98 of it at

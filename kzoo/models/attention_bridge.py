@@ -15,7 +15,7 @@ from kzoo.layers import (
     RecurrentEncoder,
     TransformerEncoder,
 )
-from kzoo.layers.dense import Dense
+from kzoo.layers.layer import Dense
 from kzoo.models.backbones import TranslationBackbone, token_inputs, unit_normal
 from kzoo.models.losses import never
 

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from kzoo.layers import Dropout, RecurrentDecoder, RecurrentEncoder
-from kzoo.layers.dense import Dense
+from kzoo.layers.layer import Dense
 from kzoo.models.backbones import TranslationBackbone, check_sizes, glyph_embedding, token_inputs, unit_normal
 from kzoo.models.losses import WholeBatchLoss
 

@@ -9,9 +9,8 @@ from keras import ops
 from kzoo.decoding.batched_search import padded
 from kzoo.errors import UserError
 from kzoo.layers import LinearChainCRF
-from kzoo.layers.dense import Dense
-from kzoo.text.characters import Segment, segments_to_tags, tags_to_segments
-from kzoo.text.texts import one_line
+from kzoo.layers.layer import Dense
+from kzoo.text.texts import Segment, one_line, segments_to_tags, tags_to_segments
 from kzoo.text.vocabulary import PAD
 
 LENGTH_STEP = 32  # lengths are padded to multiples of this, so that few shapes are compiled

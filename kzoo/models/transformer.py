@@ -16,7 +16,8 @@ from kzoo.layers import (
     TransformerDecoderLayer,
     TransformerEncoderLayer,
 )
-from kzoo.layers.dense import OutputBias, ReversibleEmbedding
+from kzoo.layers.layer import ReversibleEmbedding
+from kzoo.layers.output_bias import OutputBias
 from kzoo.models.backbones import TranslationBackbone, glyph_embedding, token_inputs
 
 

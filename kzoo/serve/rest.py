@@ -19,6 +19,11 @@ from kzoo.serve.inputs import Limits, features, image_kind
 from kzoo.serve.served import BROKEN, Served
 from kzoo.text.texts import Hypothesis
 
+# Stands for each hypothesis that the search did not find, as in a SavedModel.
+NONE = Hypothesis("", -1e9)
+# Maximum sentences that one call embeds, so that other requests wait less.
+EMBEDDED = 16
+
 
 @dataclass(frozen=True)
 class Tensor:
@@ -190,43 +195,6 @@ def answer(request: PredictRequest, outputs: dict[str, list]) -> bytes:
     return msgspec.json.encode({"predictions": rows if single is None else single})
 
 
-def metadata(served: Served) -> dict:
-    """Return the answer of TensorFlow Serving's metadata interface, with the engine."""
-    described = {name: _described(name, signature) for name, signature in signatures(served).items()}
-    return {
-        "model_spec": {"name": served.name, "signature_name": "", "version": str(served.version)},
-        "metadata": {"signature_def": {"signature_def": described}, "engine": served.engine},
-    }
-
-
-def _described(name: str, signature: Signature) -> dict:
-    return {
-        "inputs": {key: _tensor_info(f"{name}_{key}:0", value) for key, value in signature.inputs.items()},
-        # In a SavedModel, one operation has all outputs, sorted by name.
-        "outputs": {
-            key: _tensor_info(f"{name}:{number}", signature.outputs[key])
-            for number, key in enumerate(sorted(signature.outputs))
-        },
-        "method_name": "tensorflow/serving/predict",
-        "defaults": {},
-    }
-
-
-def _tensor_info(name: str, tensor: Tensor) -> dict:
-    dimensions = [{"size": str(size), "name": ""} for size in tensor.shape]
-    return {
-        "dtype": tensor.dtype,
-        "tensor_shape": {"dim": dimensions, "unknown_rank": False},
-        "name": name,
-    }
-
-
-# Stands for each hypothesis that the search did not find, as in a SavedModel.
-NONE = Hypothesis("", -1e9)
-# Maximum sentences that one call embeds, so that other requests wait less.
-EMBEDDED = 16
-
-
 def model_routes(served: Served) -> list[Route]:
     """Return the routes below /v1: the model's, and one that answers 404 and names the model."""
     reader = RequestReader(signatures(served), served.limits)
@@ -308,3 +276,34 @@ def status(served: Served) -> dict:
         state, code, message = "END", "INTERNAL", BROKEN
     reason = {"error_code": code, "error_message": message}
     return {"model_version_status": [{"version": str(served.version), "state": state, "status": reason}]}
+
+
+def metadata(served: Served) -> dict:
+    """Return the answer of TensorFlow Serving's metadata interface, with the engine."""
+    described = {name: _described(name, signature) for name, signature in signatures(served).items()}
+    return {
+        "model_spec": {"name": served.name, "signature_name": "", "version": str(served.version)},
+        "metadata": {"signature_def": {"signature_def": described}, "engine": served.engine},
+    }
+
+
+def _described(name: str, signature: Signature) -> dict:
+    return {
+        "inputs": {key: _tensor_info(f"{name}_{key}:0", value) for key, value in signature.inputs.items()},
+        # In a SavedModel, one operation has all outputs, sorted by name.
+        "outputs": {
+            key: _tensor_info(f"{name}:{number}", signature.outputs[key])
+            for number, key in enumerate(sorted(signature.outputs))
+        },
+        "method_name": "tensorflow/serving/predict",
+        "defaults": {},
+    }
+
+
+def _tensor_info(name: str, tensor: Tensor) -> dict:
+    dimensions = [{"size": str(size), "name": ""} for size in tensor.shape]
+    return {
+        "dtype": tensor.dtype,
+        "tensor_shape": {"dim": dimensions, "unknown_rank": False},
+        "name": name,
+    }

@@ -1,7 +1,5 @@
 from .characters import CharacterTokenizer as CharacterTokenizer
 from .characters import learn_characters as learn_characters
-from .characters import segments_to_tags as segments_to_tags
-from .characters import tags_to_segments as tags_to_segments
 from .glyphs import render_glyphs as render_glyphs
 from .languages import common_chinese_characters as common_chinese_characters
 from .moses_tokenizer import MosesSubwordTokenizer as MosesSubwordTokenizer
@@ -10,6 +8,8 @@ from .moses_tokenizer import Truecaser as Truecaser
 from .moses_tokenizer import learn_forms as learn_forms
 from .moses_tokenizer import moses_text as moses_text
 from .moses_tokenizer import moses_tokens as moses_tokens
+from .texts import segments_to_tags as segments_to_tags
+from .texts import tags_to_segments as tags_to_segments
 from .tokenizers import MarianTokenizer as MarianTokenizer
 from .tokenizers import SubwordTokenizer as SubwordTokenizer
 from .tokenizers import train_subwords as train_subwords

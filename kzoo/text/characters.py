@@ -1,7 +1,4 @@
-"""Text as single characters: their tokenizer, for glyph models, and their tags, for the tagger.
-
-Tagged words become one tag per character in the BI scheme, such as B-NOUN I-NOUN B-VERB.
-"""
+"""Text as single characters, for glyph models."""
 
 import json
 from collections import Counter
@@ -15,7 +12,6 @@ from kzoo.text.texts import one_line
 from kzoo.text.tokenizers import NO_VOCABULARY, ListedTokens
 from kzoo.text.vocabulary import SPECIAL, UNKNOWN
 
-Segment = tuple[str, str]  # a word and its tag
 CHARACTERS_FILE = "characters.json"
 
 
@@ -110,38 +106,3 @@ def learn_characters(sentences: Iterable[str], vocabulary_size: int | None = Non
         )
     frequent = sorted(counts, key=lambda character: (-counts[character], character))
     return frequent if vocabulary_size is None else frequent[: vocabulary_size - len(SPECIAL)]
-
-
-def segments_to_tags(segments: Iterable[Segment]) -> tuple[str, list[str]]:
-    """Return the characters of tagged words, and their tags: `B-` for a word's first character, else `I-`.
-
-    Example:
-
-    >>> segments_to_tags([("学生", "NOUN"), ("来", "VERB")])
-    ('学生来', ['B-NOUN', 'I-NOUN', 'B-VERB'])
-    """
-    characters, tags = [], []
-    for word, tag in segments:
-        characters.append(word)
-        tags += [f"B-{tag}"] + [f"I-{tag}"] * (len(word) - 1)
-    return "".join(characters), tags
-
-
-def tags_to_segments(characters: Sequence[str], tags: Sequence[str]) -> list[Segment]:
-    """Return the tagged words: the inverse of `segments_to_tags`.
-
-    An `I-` tag after another tag, or at the beginning, begins a new word, as in CoNLL's evaluation.
-
-    Example:
-
-    >>> tags_to_segments("学生来", ["I-NOUN", "I-NOUN", "I-VERB"])
-    [('学生', 'NOUN'), ('来', 'VERB')]
-    """
-    segments = []
-    for character, tag in zip(characters, tags, strict=True):
-        place, _, name = tag.partition("-")
-        if place == "I" and segments and segments[-1][1] == name:
-            segments[-1] = (segments[-1][0] + character, name)
-        else:
-            segments.append((character, name))
-    return segments

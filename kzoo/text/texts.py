@@ -1,4 +1,4 @@
-"""Turns texts into sentences and token ids, and the search's token ids into hypotheses and texts."""
+"""Turns texts into sentences and token ids, the search's ids into hypotheses, and words into tags."""
 
 import itertools
 import re
@@ -22,6 +22,9 @@ if TYPE_CHECKING:  # importing it takes seconds
 # After these sentencex ends a sentence wrongly: an initial or an ordinal, as in "M. Dupont" and "19.
 # Jahrhundert"; "Ms."; and a punctuation mark directly followed by a letter, as in "E.S.E.".
 NO_END = re.compile(r"((^|[\s(\[.\-'’])(\d{1,2}|[^\W\d_]|Ms)\.\s*|[!-~])$")
+
+
+Segment = tuple[str, str]  # a word and its tag
 
 
 @dataclass(frozen=True)
@@ -248,3 +251,38 @@ def one_line(text: str) -> str:
     'A man walks.'
     """
     return " ".join(filter(None, text.splitlines()))
+
+
+def segments_to_tags(segments: Iterable[Segment]) -> tuple[str, list[str]]:
+    """Return the characters of tagged words, and their tags: `B-` for a word's first character, else `I-`.
+
+    Example:
+
+    >>> segments_to_tags([("学生", "NOUN"), ("来", "VERB")])
+    ('学生来', ['B-NOUN', 'I-NOUN', 'B-VERB'])
+    """
+    characters, tags = [], []
+    for word, tag in segments:
+        characters.append(word)
+        tags += [f"B-{tag}"] + [f"I-{tag}"] * (len(word) - 1)
+    return "".join(characters), tags
+
+
+def tags_to_segments(characters: Sequence[str], tags: Sequence[str]) -> list[Segment]:
+    """Return the tagged words: the inverse of `segments_to_tags`.
+
+    An `I-` tag after another tag, or at the beginning, begins a new word, as in CoNLL's evaluation.
+
+    Example:
+
+    >>> tags_to_segments("学生来", ["I-NOUN", "I-NOUN", "I-VERB"])
+    [('学生', 'NOUN'), ('来', 'VERB')]
+    """
+    segments = []
+    for character, tag in zip(characters, tags, strict=True):
+        place, _, name = tag.partition("-")
+        if place == "I" and segments and segments[-1][1] == name:
+            segments[-1] = (segments[-1][0] + character, name)
+        else:
+            segments.append((character, name))
+    return segments

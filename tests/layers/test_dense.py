@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from kzoo.layers.dense import Dense, ReversibleEmbedding
+from kzoo.layers.layer import Dense, ReversibleEmbedding
 
 RNG = np.random.default_rng(1)
 

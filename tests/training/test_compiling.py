@@ -1,4 +1,4 @@
-"""How a training step is compiled: the choice with stubbed times; and that timing leaves a run as it was."""
+"""How a training step is compiled: the choice with stubbed times; timing leaves a run as it was."""
 
 import os
 from pathlib import Path

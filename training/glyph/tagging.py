@@ -12,7 +12,7 @@ from kzoo.layers import GlyphEmbedding
 from kzoo.models import CharacterTagger, Translator
 from kzoo.models.tagger import padded_length
 from kzoo.text import CharacterTokenizer, render_glyphs, segments_to_tags
-from kzoo.text.characters import Segment
+from kzoo.text.texts import Segment
 from kzoo.text.vocabulary import SPECIAL
 from training.glyph.treebanks import text_of
 
