@@ -29,9 +29,9 @@ import tensorflow as tf
 from google.protobuf.json_format import MessageToDict
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
-from kzoo.export.formats import export_saved_model, quantized
+from kzoo.export.formats import export_saved_model
 from kzoo.export.graph_inputs import decode_pictures
-from kzoo.export.graph_translator import GraphWeights, TextSearch
+from kzoo.export.graph_translator import GraphWeights, TextSearch, quantized
 
 ENGLISH = [
     "a man walks.",
