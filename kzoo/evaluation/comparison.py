@@ -54,6 +54,7 @@ th { color: #666; font-weight: normal; } code { overflow-wrap: anywhere; }
 mark { background: #ffe08a; border-radius: 2px; }
 @media (max-width: 40rem) { article, dl, dl.two { display: block; } dt { margin-top: .5rem; } }
 """
+
 # Chinese, kana, Thai, Lao, Burmese and Khmer.
 WITHOUT_SPACES = f"{CHINESE}\u3040-\u30ff\u31f0-\u31ff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 ANY_WITHOUT_SPACES = re.compile(f"[{WITHOUT_SPACES}]")
