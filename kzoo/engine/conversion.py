@@ -13,7 +13,7 @@ from sentencepiece import SentencePieceProcessor
 
 from kzoo.errors import UserError
 from kzoo.files import cache_folder, read_object, whole_folder, write_json
-from kzoo.hub.integrity import check_files, read_listing
+from kzoo.hub.integrity import CONFIG_FILE, SEARCH_FILE, TRANSLATOR_FILE, check_files, read_listing
 from kzoo.positions import pope_table, sine_table
 from kzoo.text.vocabulary import NOT_TEXT
 
@@ -31,8 +31,8 @@ Weight = Callable[[str, int], np.ndarray]
 def why_not(folder: Path) -> str | None:
     """Return why CTranslate2's format cannot hold a preset; `None` if it can."""
     try:
-        configuration = read_object(folder / "config.json")
-        names = read_object(folder / "translator.json")["tokenizers"]
+        configuration = read_object(folder / CONFIG_FILE)
+        names = read_object(folder / TRANSLATOR_FILE)["tokenizers"]
         kinds = [read_object(folder / name)["class_name"] for name in names]
     except UserError as error:  # a damaged preset
         return str(error)
@@ -68,7 +68,7 @@ def converted(folder: Path) -> Path:
         UserError: as `convert`; or a file of the preset is missing or altered.
     """
     listing = read_listing(folder)
-    key = "\n".join(f"{name} {digest}" for name, digest in sorted(listing.items()) if name != "search.json")
+    key = "\n".join(f"{name} {digest}" for name, digest in sorted(listing.items()) if name != SEARCH_FILE)
     digest = hashlib.sha256(key.encode()).hexdigest()[:32]
     made = cache_folder() / "ctranslate2" / f"{digest}-{FORMAT}"
     if not made.is_dir():
@@ -97,7 +97,7 @@ def convert(
     from ctranslate2.specs import TransformerSpec
     from ctranslate2.specs.common_spec import Activation
 
-    config = read_object(folder / "config.json")["config"]
+    config = read_object(folder / CONFIG_FILE)["config"]
     spec = TransformerSpec.from_config(
         config["num_layers"],
         config["num_heads"],
@@ -110,7 +110,7 @@ def convert(
     spec.config.layer_norm_epsilon = 1e-5
     with _weights(folder) as weight:
         _fill(spec, config, weight)
-    names = dict(zip(SIDES, read_object(folder / "translator.json")["tokenizers"], strict=True))
+    names = dict(zip(SIDES, read_object(folder / TRANSLATOR_FILE)["tokenizers"], strict=True))
     assets = {side: folder / "assets" / name.removesuffix(".json") for side, name in names.items()}
     spec.register_source_vocabulary(_pieces(assets["source"]))
     spec.register_target_vocabulary(_pieces(assets["target"]))

@@ -10,7 +10,7 @@ from kzoo.engine import usable_cores, why_not_searched
 from kzoo.engine.conversion import SIDES, converted
 from kzoo.errors import UserError
 from kzoo.files import read_object
-from kzoo.hub.integrity import own_search
+from kzoo.hub.integrity import CONFIG_FILE, TRANSLATOR_FILE, own_search
 from kzoo.text.languages import TwoLanguages
 from kzoo.text.marian_pieces import MarianPieces
 from kzoo.text.texts import Hypothesis, SplitTexts, as_hypotheses, checked_texts, one_line, tokenize_within
@@ -70,12 +70,12 @@ class CTranslate2Translator(TwoLanguages):
                 f"CTranslate2 cannot be imported ({error}): install ctranslate2, or use engine keras"
             ) from None
 
-        settings, model = read_object(folder / "translator.json"), model or converted(folder)
+        settings, model = read_object(folder / TRANSLATOR_FILE), model or converted(folder)
         self.folder, self.threads = folder, threads or usable_cores()
         self.source_language = settings.get("source_language")
         self.search = own_search(folder)
         self.compute_type = compute_type
-        self.max_length = read_object(folder / "config.json")["config"]["max_length"]
+        self.max_length = read_object(folder / CONFIG_FILE)["config"]["max_length"]
         self.source_tokenizer, self.target_tokenizer = (_subwords(model, side) for side in SIDES)
         self.target_language = settings.get("target_language")
         self._written = self.source_tokenizer.vocabulary

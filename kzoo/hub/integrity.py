@@ -13,9 +13,14 @@ from kzoo.errors import UserError
 from kzoo.files import read_object, sha256, write_json
 
 FORMAT = 1
-METADATA_FILE = "metadata.json"  # as keras-hub names it
+# A preset's files. keras-hub names the first two, the weights and their shards.
+METADATA_FILE = "metadata.json"
+CONFIG_FILE = "config.json"
+TRANSLATOR_FILE = "translator.json"
 SEARCH_FILE = "search.json"
-NOTES = ("README.md", "scores.json")  # for people; written after the preset
+CARD_FILE = "README.md"
+SCORES_FILE = "scores.json"
+NOTES = (CARD_FILE, SCORES_FILE)  # for people; written after the preset
 
 
 def seal(folder: str | os.PathLike):

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from kzoo.errors import UserError, first_line, nearest
 from kzoo.files import cache_folder, read_object, to_disk, unfinished_folder
-from kzoo.hub.integrity import METADATA_FILE, check_files, read_listing
+from kzoo.hub.integrity import CONFIG_FILE, METADATA_FILE, check_files, read_listing
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
 HUGGING_FACE = re.compile(rf"hf://({NAME}/{NAME})(?:@({NAME}(?:/{NAME})*))?")
@@ -39,7 +39,8 @@ INSTALLABLE = (
 )
 # The files of a Marian model beside its weights. Not all models have target_vocab.json.
 MARIAN_FILES = ("vocab.json", "target_vocab.json", "source.spm", "target.spm", "tokenizer_config.json")
-MARKS = ("config.json", "metadata.json")
+MARKS = (CONFIG_FILE, METADATA_FILE)
+RECIPE_FILE = "recipe.json"  # of the run that a preset is in
 
 
 def locate(preset: str | os.PathLike) -> Path:
@@ -64,13 +65,13 @@ def locate(preset: str | os.PathLike) -> Path:
 def is_marian(folder: Path) -> bool:
     """Return whether a folder has a Marian model, which can be converted to a preset."""
     try:
-        return read_object(folder / "config.json").get("model_type") == "marian"
+        return read_object(folder / CONFIG_FILE).get("model_type") == "marian"
     except UserError:
         return False
 
 
 def _why_not(name: str) -> str:
-    if (Path(name) / "recipe.json").is_file():
+    if (Path(name) / RECIPE_FILE).is_file():
         return f"{name} is a run without a preset yet: resume it with `kzoo train`"
     if Path(name).is_dir():
         return f"the folder {name} has no preset"
@@ -86,7 +87,7 @@ def _why_not(name: str) -> str:
 
 def shelved() -> list[str]:
     """Return the names of the presets on the shelf, sorted."""
-    return sorted(path.parent.name for path in SHELF.glob("*/config.json"))
+    return sorted(path.parent.name for path in SHELF.glob(f"*/{CONFIG_FILE}"))
 
 
 def fetched(handle: str) -> Path:
@@ -151,7 +152,7 @@ def _fill(folder: Path, handle: str, fetch: Fetch):
     """Fetch and check a preset's files, or fetch a Marian model's."""
     _fetch([METADATA_FILE], folder, handle, fetch)
     if not (folder / METADATA_FILE).is_file():
-        _fetch(["config.json"], folder, handle, fetch)
+        _fetch([CONFIG_FILE], folder, handle, fetch)
     if is_marian(folder):
         _fetch([*MARIAN_FILES, "model.safetensors"], folder, handle, fetch)
         if not (folder / "model.safetensors").is_file():

@@ -15,8 +15,10 @@ from keras_hub.models import Backbone
 from kzoo.errors import UserError, nearest
 from kzoo.files import check_replaceable, check_space, read_object, whole_folder
 from kzoo.hub.integrity import (
+    CONFIG_FILE,
     METADATA_FILE,
     SEARCH_FILE,
+    TRANSLATOR_FILE,
     check_files,
     check_listed,
     own_search,
@@ -32,9 +34,7 @@ from kzoo.models.preset_checks import (
     check_weights,
 )
 
-TRANSLATOR_FILE = "translator.json"
-CONFIG_FILE = "config.json"  # as keras-hub names it
-WEIGHTS_FILE = "model.weights.h5"  # the same
+WEIGHTS_FILE = "model.weights.h5"  # as keras-hub names it
 SHARDS_FILE = "model.weights.json"  # of large models: lists the file of each weight
 SHARD_SIZE = 0.03  # GiB of float32 per file, half as much in float16; hosts refuse large files
 # Arguments of backbones that may differ from those of training.

@@ -14,8 +14,15 @@ from kzoo.decoding.search_settings import SearchSettings
 from kzoo.errors import UserError, nearest
 from kzoo.files import cache_folder, read_object, write_json
 from kzoo.hub import location
-from kzoo.hub.integrity import METADATA_FILE, SEARCH_FILE, own_search
-from kzoo.hub.location import INSTALLABLE, SHELF, is_marian, shelved
+from kzoo.hub.integrity import (
+    CONFIG_FILE,
+    METADATA_FILE,
+    SCORES_FILE,
+    SEARCH_FILE,
+    TRANSLATOR_FILE,
+    own_search,
+)
+from kzoo.hub.location import INSTALLABLE, RECIPE_FILE, SHELF, is_marian, shelved
 
 if TYPE_CHECKING:  # listing presets needs no deep-learning library
     from rich.console import Group
@@ -67,7 +74,7 @@ def shelf_table(pattern: str = "*") -> "Group":
     trained = Table(Column("trained preset", no_wrap=True), "family", "what it is", show_lines=True)
     for name in shelved():
         if name in names:
-            backbone = read_object(SHELF / name / "config.json")
+            backbone = read_object(SHELF / name / CONFIG_FILE)
             kind = family(backbone["class_name"], backbone["config"])
             trained.add_row(name, kind, "\n".join(describe(SHELF / name)))
     to_install = Table(
@@ -221,7 +228,7 @@ def describe(folder: Path) -> list[str]:
     """
     scores = _scores(folder)
     return [
-        _languages(read_object(folder / "translator.json")),
+        _languages(read_object(folder / TRANSLATOR_FILE)),
         _size(folder),
         _score(scores.get("scores", [])),
         f"licence: {scores.get('licence', 'not given')}",
@@ -258,9 +265,9 @@ def scored_search(folder: Path) -> SearchSettings:
     """
     if (folder / SEARCH_FILE).exists():
         return own_search(folder)
-    recipe = folder.parent / "recipe.json"
+    recipe = folder.parent / RECIPE_FILE
     in_run = folder.name == "preset" and recipe.is_file()
-    source, where = (read_object(recipe), recipe) if in_run else (_scores(folder), folder / "scores.json")
+    source, where = (read_object(recipe), recipe) if in_run else (_scores(folder), folder / SCORES_FILE)
     found = {
         name: source[name] for name in ("beam_size", "length_penalty", "gnmt") if source.get(name) is not None
     }
@@ -268,7 +275,7 @@ def scored_search(folder: Path) -> SearchSettings:
 
 
 def _scores(folder: Path) -> dict:
-    return read_object(folder / "scores.json") if (folder / "scores.json").is_file() else {}
+    return read_object(folder / SCORES_FILE) if (folder / SCORES_FILE).is_file() else {}
 
 
 def _languages(settings: dict) -> str:

@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from kzoo.errors import UserError
 from kzoo.files import read_object
-from kzoo.hub.integrity import METADATA_FILE, own_search
+from kzoo.hub.integrity import CARD_FILE, METADATA_FILE, SCORES_FILE, own_search
 from kzoo.presets.shelf import describe, direction_key, scored_corpus
 from kzoo.scenes import LANGUAGES, scenes
 from kzoo.scenes.picture import draw
@@ -60,7 +60,6 @@ MEANS = (
     ((1,), "All heads would be too large to draw: this is their mean."),
     ((0, 1), "All layers and heads would be too large to draw: this is their mean."),
 )
-CARD = "README.md"
 # Sentences by corpus and language: they resemble the corpus, but are not from it.
 SENTENCES = json.loads((FOLDER / "examples.json").read_text("utf-8"))
 FENCES = re.compile(r"```.*?```", re.DOTALL)
@@ -86,7 +85,7 @@ def page_routes(served: Served) -> list[Route]:
     files = [(path, FOLDER / name, media_type) for path, name, media_type in FILES]
     said = {"card": card(served.folder), "examples": examples(served.folder, served.translator)}
     if said["card"].get("introduction"):
-        files.append(("/page/card", served.folder / CARD, "text/plain"))
+        files.append(("/page/card", served.folder / CARD_FILE, "text/plain"))
     low = low_scores(served.folder, served.settings.length_penalty)
     glyphs = bitmaps(served.translator)  # not later: on JAX, a running search owns the weights
 
@@ -265,14 +264,16 @@ def card(folder: Path | None) -> dict:
         return {}
     _, size, _, licence = describe(folder)
     said = {"size": size, "licence": licence.removeprefix("licence: ")}
-    if (folder / "scores.json").is_file():
-        scores = read_object(folder / "scores.json")
+    if (folder / SCORES_FILE).is_file():
+        scores = read_object(folder / SCORES_FILE)
         rows, corpus = scores.get("scores", []), scores.get("corpus", "")
         said["scores"] = [
             [_test_set(row, corpus), row["sentences"], row["bleu"], row["chrf2"]] for row in rows
         ]
-    if (folder / CARD).is_file():
-        introduction, *sections = re.split(r"^## +(.+)\n", (folder / CARD).read_text("utf-8"), flags=re.M)
+    if (folder / CARD_FILE).is_file():
+        introduction, *sections = re.split(
+            r"^## +(.+)\n", (folder / CARD_FILE).read_text("utf-8"), flags=re.M
+        )
         said["introduction"] = _paragraphs(introduction)
         terms = dict(zip(sections[::2], sections[1::2], strict=True)).get("Data and terms", "")
         said["terms"] = _paragraphs(terms)

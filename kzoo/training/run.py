@@ -15,6 +15,7 @@ import keras
 from kzoo.data import TwiceEachRow
 from kzoo.errors import UserError
 from kzoo.files import remove_unfinished
+from kzoo.hub.location import RECIPE_FILE
 from kzoo.presets.shelf import write_low_scores
 from kzoo.text.vocabulary import unknown_line
 from kzoo.training.checkpoints import Checkpoints, updates
@@ -24,7 +25,7 @@ from kzoo.training.language_model import train_language_model
 from kzoo.training.recipe import Recipe, check_recipe
 from kzoo.training.report import CountedBatches, History, RunReport, curves, print_report
 from kzoo.training.resuming import Preemption, fit_from
-from kzoo.training.run_folder import RECIPE, claim, one_process, record
+from kzoo.training.run_folder import claim, one_process, record
 from kzoo.training.strategies import Strategy, open_strategy
 from kzoo.training.tasks import OneDirection, SeveralDirections
 
@@ -82,7 +83,7 @@ def train(
         strategy.together(lambda: strategy.is_chief and begin())
         everywhere = dataclasses.replace(recipe, shards="", images="")  # but these folders
         strategy.check_same("another recipe", json.dumps(dataclasses.asdict(everywhere)))
-        if not (folder / RECIPE).exists():
+        if not (folder / RECIPE_FILE).exists():
             raise UserError(
                 f"{folder} is not the folder that worker 1 uses: give all workers the same folder"
             )

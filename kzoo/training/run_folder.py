@@ -12,10 +12,9 @@ import filelock
 
 from kzoo.errors import UserError
 from kzoo.files import read_object, remove_folder, write_json
-from kzoo.hub.location import MARKS
+from kzoo.hub.location import MARKS, RECIPE_FILE
 from kzoo.training.recipe import CONSTANT_RATE, KEYS, NOAM, Recipe, make_recipe
 
-RECIPE = "recipe.json"
 VOCABULARIES = ("subwords.*.model", "characters.json")
 START = "start"  # the trained preset that is fine-tuned
 LANGUAGE_MODEL = ("language_model", "language_model_checkpoints")  # trained before the translator
@@ -72,10 +71,10 @@ def claim(folder: Path, recipe: Recipe):
     decoders = [folder / name for name in LANGUAGE_MODEL if (folder / name).exists()]
     learned = sorted(found for pattern in VOCABULARIES for found in folder.glob(pattern))
     made = [*learned, *decoders, *([start] if start.exists() else [])]
-    if made and not (folder / RECIPE).exists():
+    if made and not (folder / RECIPE_FILE).exists():
         names = ", ".join(path.name for path in made)
-        raise UserError(f"{folder} has {names}, but no {RECIPE}: not a run's folder; choose another")
-    differing = _differing(folder, recipe) if (folder / RECIPE).exists() else []
+        raise UserError(f"{folder} has {names}, but no {RECIPE_FILE}: not a run's folder; choose another")
+    differing = _differing(folder, recipe) if (folder / RECIPE_FILE).exists() else []
     if decoders and not differing:
         return
     for path in learned:
@@ -118,7 +117,7 @@ def _check_can_resume(folder: Path, recipe: Recipe, epochs: int):
 
 def _differing(folder: Path, recipe: Recipe) -> list[str]:
     """Return the keys that affect training and whose values differ in the folder's recipe."""
-    path = folder / RECIPE
+    path = folder / RECIPE_FILE
     recipes = make_recipe(read_object(path), str(path)), recipe
     # JSON turns tuples into lists.
     before, now = (json.loads(json.dumps(dataclasses.asdict(values))) for values in recipes)
@@ -134,10 +133,10 @@ def _may_differ(key: str, *values) -> bool:
 
 def record(folder: Path, recipe: Recipe):
     """Write the recipe into the run's folder."""
-    write_json(folder / RECIPE, dataclasses.asdict(recipe))
+    write_json(folder / RECIPE_FILE, dataclasses.asdict(recipe))
 
 
 def recorded_recipe(folder: Path) -> Recipe | None:
     """Return the recipe of the run in a folder; `None` if there is no run."""
-    path = folder / RECIPE
+    path = folder / RECIPE_FILE
     return make_recipe(read_object(path), str(path)) if path.exists() else None
