@@ -133,7 +133,10 @@ class MultilingualTranslator(Translator):
     def _direction(self, source, target):
         source, target = self.direction(source, target)
         numbers = {"source_language": self._number(source), "target_language": self._number(target)}
-        return Direction(source, target, self.tokenizers[source], self.tokenizers[target], numbers=numbers)
+        return Direction(source, target, *self.tokenizers_of(source, target), numbers=numbers)
+
+    def tokenizers_of(self, source, target):
+        return self.tokenizers[source], self.tokenizers[target]
 
     def _number(self, language: str) -> int:
         if language not in self.tokenizers:

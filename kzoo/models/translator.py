@@ -361,9 +361,8 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
 
     def _direction(self, source: str | None, target: str | None) -> Direction:
         """Return the direction of a call, as `direction` does, with its tokenizers."""
-        source, target = self.direction(source, target)
-        options = self.tokenizer_options(target)
-        return Direction(source, target, self.source_tokenizer, self.target_tokenizer, options)
+        found = source, target = self.direction(source, target)
+        return Direction(*found, *self.tokenizers_of(*found), self.tokenizer_options(target))
 
     def _arguments(self) -> dict:
         """Return the constructor's arguments, except the backbone and the search."""

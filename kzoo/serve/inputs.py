@@ -76,9 +76,8 @@ def read_tokens(translator, texts: list[str], directions: list[Direction], most:
     tokens = []
     for (direction, _), some in groupby(range(len(texts)), lambda i: (directions[i], i // TOGETHER)):
         source, target = direction
-        several, options = translator.multilingual, translator.tokenizer_options(target)
-        tokenizer = translator.tokenizers[source] if several else translator.source_tokenizer
-        for sentence in tokenizer([texts[i] for i in some], **options):
+        tokenizer, _ = translator.tokenizers_of(source, target)
+        for sentence in tokenizer([texts[i] for i in some], **translator.tokenizer_options(target)):
             tokens.append(sentence)
             if len(sentence) >= most:
                 raise UserError(

@@ -194,19 +194,18 @@ class Served:
         rows = []
         columns = zip(split.text_of, of_sentences, tokens, prefixes, strict=True)
         for number, direction, sentence, prefix in columns:
-            begun = self._prefix(prefix, direction[1])
+            begun = self._prefix(prefix, direction)
             key = direction, self._engine.length(len(sentence)), bool(begun)
             rows.append((key, (sentence, images[number], begun)))
         return Prepared(split, rows, directions, images)
 
-    def _prefix(self, prefix: str, code: str | None) -> list[int]:
-        """Return the token ids of the beginning of a translation into a language."""
+    def _prefix(self, prefix: str, direction: Direction) -> list[int]:
+        """Return the token ids of the beginning of a translation."""
         if not prefix:
             return []
-        model, most = self.translator, self.max_length
-        tokenizer = model.tokenizers[code] if model.multilingual else model.target_tokenizer
-        longest = min(self.settings.max_length or most, most) - 1  # before the end symbol
-        return (tokenize_prefixes(tokenizer, [prefix], longest) or [[]])[0]
+        _, tokenizer = self.translator.tokenizers_of(*direction)
+        longest = min(self.settings.max_length or self.max_length, self.max_length)
+        return (tokenize_prefixes(tokenizer, [prefix], longest - 1) or [[]])[0]  # before the end symbol
 
     def keras_translator(self) -> "Translator | None":
         """Return Keras's translator, for attention. The first call starts to load it; until then, `None`.

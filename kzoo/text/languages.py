@@ -63,7 +63,7 @@ def common_chinese_characters() -> list[str]:
 
 
 class TwoLanguages:
-    """Mixin for a translator with a `source_language`, a `target_language` and a `source_tokenizer`."""
+    """Mixin for a translator with a `source_language`, a `target_language` and a tokenizer for each."""
 
     @property
     def target_language(self) -> str | None:
@@ -122,6 +122,10 @@ class TwoLanguages:
                 "(--from and --to)"
             )
         return found
+
+    def tokenizers_of(self, source: str | None, target: str | None) -> tuple:
+        """Return the tokenizers of a direction's two languages."""
+        return self.source_tokenizer, self.target_tokenizer
 
     def tokenizer_options(self, target: str | None) -> dict[str, str]:
         """Return options of the source tokenizer for translating into a language."""

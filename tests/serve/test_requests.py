@@ -121,7 +121,9 @@ def test_tokenizing_stops_soon_after_the_first_sentence_that_is_too_long():
         return [text.split() for text in texts]
 
     known = {"en": tokenizer, "de": lambda texts: [text.split() * 2 for text in texts]}
-    model = SimpleNamespace(multilingual=True, tokenizers=known, tokenizer_options=lambda target: {})
+    model = SimpleNamespace(
+        tokenizers_of=lambda source, target: (known[source], None), tokenizer_options=lambda target: {}
+    )
     directions = [("en", "de"), ("de", "en"), ("de", "fr"), ("en", "de")] * 10
     tokens = read_tokens(model, ["a", "b c"] * 20, directions, 16)
     assert [len(sentence) for sentence in tokens] == [1, 4, 2, 2] * 10
