@@ -13,7 +13,7 @@ from kzoo.errors import UserError
 from kzoo.files import read_object, sha256, write_json
 
 FORMAT = 1
-# A preset's files. keras-hub names the first two, the weights and their shards.
+# A preset's files. The first two names are keras-hub's.
 METADATA_FILE = "metadata.json"
 CONFIG_FILE = "config.json"
 TRANSLATOR_FILE = "translator.json"

@@ -40,7 +40,7 @@ INSTALLABLE = (
 # The files of a Marian model beside its weights. Not all models have target_vocab.json.
 MARIAN_FILES = ("vocab.json", "target_vocab.json", "source.spm", "target.spm", "tokenizer_config.json")
 MARKS = (CONFIG_FILE, METADATA_FILE)
-RECIPE_FILE = "recipe.json"  # of the run that a preset is in
+RECIPE_FILE = "recipe.json"  # in a run's folder, beside its preset
 
 
 def locate(preset: str | os.PathLike) -> Path:

@@ -16,12 +16,13 @@ import numpy as np
 from kzoo.decoding import SearchSettings
 from kzoo.errors import UserError
 from kzoo.files import read_object
+from kzoo.hub.integrity import CONFIG_FILE
 from kzoo.models.transformer import TransformerBackbone
 from kzoo.models.translator import Translator
 from kzoo.text.tokenizers import MarianTokenizer
 from kzoo.text.vocabulary import SPECIAL
 
-FILES = ("config.json", "vocab.json", "source.spm", "target.spm")
+FILES = (CONFIG_FILE, "vocab.json", "source.spm", "target.spm")
 # Settings of Marian's configuration: the default, and the value that kzoo's Transformer has.
 NEEDED = {
     "scale_embedding": (False, True),
@@ -65,7 +66,7 @@ def read_marian(folder: str | os.PathLike, name: str | None = None) -> Translato
     folder = Path(folder)
     if missing := [file for file in FILES if not (folder / file).is_file()]:
         raise UserError(f"{folder} is not a Marian model: it has no {', '.join(missing)}")
-    config = read_object(folder / "config.json")
+    config = read_object(folder / CONFIG_FILE)
     settings = _settings(config, folder)
     options = folder / "tokenizer_config.json"
     options = read_object(options) if options.is_file() else {}

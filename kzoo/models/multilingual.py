@@ -130,13 +130,14 @@ class MultilingualTranslator(Translator):
         self._number(source_language), self._number(target_language)
         return source_language, target_language
 
+    def tokenizers_of(self, source: str, target: str) -> tuple[Tokenizer, Tokenizer]:
+        """Return the tokenizers of a direction's two languages."""
+        return self.tokenizers[source], self.tokenizers[target]
+
     def _direction(self, source, target):
         source, target = self.direction(source, target)
         numbers = {"source_language": self._number(source), "target_language": self._number(target)}
         return Direction(source, target, *self.tokenizers_of(source, target), numbers=numbers)
-
-    def tokenizers_of(self, source, target):
-        return self.tokenizers[source], self.tokenizers[target]
 
     def _number(self, language: str) -> int:
         if language not in self.tokenizers:

@@ -361,8 +361,9 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
 
     def _direction(self, source: str | None, target: str | None) -> Direction:
         """Return the direction of a call, as `direction` does, with its tokenizers."""
-        found = source, target = self.direction(source, target)
-        return Direction(*found, *self.tokenizers_of(*found), self.tokenizer_options(target))
+        source, target = self.direction(source, target)
+        tokenizers = self.tokenizers_of(source, target)
+        return Direction(source, target, *tokenizers, self.tokenizer_options(target))
 
     def _arguments(self) -> dict:
         """Return the constructor's arguments, except the backbone and the search."""

@@ -63,7 +63,7 @@ def common_chinese_characters() -> list[str]:
 
 
 class TwoLanguages:
-    """Mixin for a translator with a `source_language`, a `target_language` and a tokenizer for each."""
+    """Mixin for a translator of one direction: its languages and tokenizers are `source_…` and `target_…`."""
 
     @property
     def target_language(self) -> str | None:

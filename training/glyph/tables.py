@@ -32,6 +32,7 @@ from kzoo.errors import UserError, nearest
 from kzoo.evaluation import evaluate, score_translations
 from kzoo.evaluation.scores import markdown_table, write_scores
 from kzoo.files import read_object, write_json
+from kzoo.hub.integrity import CONFIG_FILE
 from kzoo.layers.glyph_char_encoder import ARCHITECTURES, read_options
 from kzoo.presets import load
 from kzoo.text import render_glyphs
@@ -308,7 +309,7 @@ def check_encoder(recipe: Recipe, folder: Path):
     Raises:
         UserError: the run in the folder has another encoder than the recipe.
     """
-    saved = folder / "preset" / "config.json"
+    saved = folder / "preset" / CONFIG_FILE
     if not recipe.preset.startswith("glyph") or not saved.exists():
         return
     found = encoder_of(read_options(read_object(saved)["config"]["glyph_options"]))
