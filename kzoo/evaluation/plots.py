@@ -17,7 +17,6 @@ from kzoo.errors import UserError
 from kzoo.evaluation.figures import look, picture, without_marks
 from kzoo.evaluation.scores import markdown_table
 from kzoo.files import read_object
-from kzoo.hub.location import RECIPE_FILE
 
 VEIL = (0.54, 0.56, 0.58, 0.85)  # dims unattended regions: a grey that is visible on black and on white
 
@@ -124,7 +123,7 @@ def loss_name(history: Path) -> str:
 
     Runs without a recipe are assumed to have the same loss.
     """
-    recipe = history.with_name(RECIPE_FILE)
+    recipe = history.with_name("recipe.json")
     settings = read_object(recipe) if recipe.is_file() else {}
     unit = "nats per sentence" if settings.get("languages") else "nats per token" if settings else "nats"
     terms = {
