@@ -29,7 +29,7 @@ class Model(TwoLanguages):
     """Answers at once, but to "slow" only when `free` is set."""
 
     multilingual, embeds, image_shape = False, False, None
-    source_language, target_language = "en", "de"
+    source_language, target_language, target_tokenizer = "en", "de", None
     search = SearchSettings()
     backbone = SimpleNamespace(max_length=16, bridge=None)
 
