@@ -32,6 +32,7 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 # One thread each: several processes test beside each other.
 for threads in ("NPROC", "OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
     os.environ.setdefault(threads, "1")
+gc.disable()  # `free_memory` collects, once a module: a tenth of the time
 
 
 @pytest.fixture(autouse=True)
@@ -44,11 +45,10 @@ def fixed_seed():
 @pytest.fixture(autouse=True, scope="module")
 def free_memory():
     """Free what earlier modules compiled; hide what else they left from every garbage collection."""
-    if "keras" in sys.modules:
-        sys.modules["keras"].backend.clear_session()
     if "jax" in sys.modules:
         sys.modules["jax"].clear_caches()
-    gc.collect()
+    if "keras" in sys.modules:
+        sys.modules["keras"].backend.clear_session()  # collects garbage
     if sys.platform == "linux":  # whose C library keeps what was freed
         ctypes.CDLL(None).malloc_trim(0)
     gc.freeze()
