@@ -5,7 +5,7 @@ from check_layer import assert_ignores_padding, check_layer
 from keras import ops
 from scipy.special import eval_legendre
 from test_recurrent_encoder import MASK
-from test_residual import normalized
+from test_transformer_layer import normalized
 
 from kzoo.layers import TransformerEncoder
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from check_layer import assert_ignores_padding, check_layer
 from keras import ops
-from test_residual import normalized
+from test_transformer_layer import normalized
 
 from kzoo.layers import TransformerEncoderLayer
 
