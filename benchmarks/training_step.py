@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 
-from kzoo.training.compiling import FUSED, GRAPH, XLA, allow_fusing, training_step
+from kzoo.training.compiling import FUSED, GRAPH, XLA, training_step, tune_process
 
 PRECISIONS = ("float32", "mixed_bfloat16")
 
@@ -23,7 +23,7 @@ def main():
     parser.add_argument("--size", choices=("tiny", "base"), default="tiny")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    allow_fusing()
+    tune_process()
     from kzoo.presets import build
 
     words = np.random.default_rng(1).integers(4, 8000, (3, 64, 32), "int32")

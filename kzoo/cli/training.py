@@ -46,11 +46,11 @@ def train(
     values = read_recipe(recipe, overrides or [])
     check_own_files(values)
     import_keras()
-    from kzoo.training.compiling import allow_fusing
+    from kzoo.training.compiling import tune_process
     from kzoo.training.strategies import names_processes, open_strategy
 
-    allow_fusing()  # `train` does too, but devices have started by then
-    if not names_processes():  # which started devices could not join
+    tune_process()  # `train` does too, but devices have started by then
+    if not names_processes():  # processes must connect before devices start
         start_devices()
     opened = open_strategy(strategy)
     from kzoo.training.run import train as train_recipe
@@ -62,7 +62,7 @@ def train(
 
 @app.command()
 def prepare(
-    recipe: Annotated[Path, typer.Argument(help="A recipe as for train, of one direction.")],
+    recipe: Annotated[Path, typer.Argument(help="A recipe of one direction, as for train.")],
     overrides: Overrides = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder to write; by default the recipe's shards.")

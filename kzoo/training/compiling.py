@@ -1,8 +1,10 @@
-"""How a run's training step is compiled: in the way that a short measurement finds the fastest here."""
+"""Chooses how a run's training step is compiled: the fastest way on this machine, by measurement."""
 
 import contextlib
+import ctypes
 import json
 import os
+import platform
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,37 +18,47 @@ from kzoo.models.backbones import uses_xla
 
 XLA, GRAPH, FUSED = "XLA", "graph", "fused graph"
 RECORD = "compiled.json"
-# A shorter run would take longer to compile all ways than the fastest saves: up to a minute each.
+# A shorter run saves less than the timing costs: compiling each way takes up to a minute.
 LEAST_STEPS = 1000
-GAIN = 0.9  # of the time: what another way must stay below, or else noise would choose
-TIMED = 2  # passes over two batches, of which the faster counts
+GAIN = 0.9  # another way must take less than this share of the first way's time, to exclude noise
+M_TRIM_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -4, -8  # of glibc's malloc.h
+TIMED = 2  # timed passes over two batches; the fastest counts
 
 
-def allow_fusing():
-    """Let TensorFlow compile element-wise operations; once it has computed something, this has no effect."""
+def tune_process():
+    """Let TensorFlow fuse element-wise operations and JAX reuse memory, which makes steps faster on a CPU.
+
+    Changes environment variables and, on Linux, this process's memory allocation. Has no effect after the
+    backend has computed something.
+    """
     given = os.environ.get("TF_XLA_FLAGS", "")
     wanted = "--tf_xla_cpu_global_jit --tf_xla_ops_to_cluster=FUSIBLE"
     if wanted not in given:
         os.environ["TF_XLA_FLAGS"] = f"{wanted} {given}".strip()
+    if keras.backend.backend() == "jax" and platform.libc_ver()[0] == "glibc":
+        # By default, glibc returns large freed arrays to the system, and each step gets them back page by
+        # page. Steps of `pope_tiny` took 1.5 times as long, those of the tiny attention bridge 1.2 times.
+        for setting in (M_ARENA_MAX, 1), (M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, -1):
+            ctypes.CDLL(None).mallopt(*setting)
 
 
 def compile_step(
     model: keras.Model, batches: keras.utils.PyDataset, planned: int, resumes: bool, folder: Path
 ) -> dict:
-    """Compile a translator's training step in the way that is fastest here, by timing a few steps.
+    """Choose the fastest way to compile a translator's training step, by timing a few steps.
 
-    They leave nothing behind: weights, optimizer and random seeds are as before. A short run, of fewer than
-    `LEAST_STEPS`, is not timed. The choice is written into the run's folder; a run that resumes keeps it.
+    Afterwards, weights, optimizer and random seeds are as before. A run shorter than `LEAST_STEPS` uses the
+    first way untimed. The choice is written to the run's folder, and a resumed run keeps it.
 
     Args:
-        model: compiled, with its first weights.
-        batches: what it will be trained on.
-        planned: int. The run's steps.
-        resumes: whether the run has been trained already.
-        folder: the run's.
+        model: compiled, with its initial weights.
+        batches: the training batches.
+        planned: int. The run's planned steps.
+        resumes: whether the run resumes.
+        folder: the run's folder.
 
     Returns:
-        `"way"`, and, if it was timed, the `"seconds"` of a step in each way; empty if there is no choice.
+        `"way"` and, if timed, `"seconds"` per step in each way; empty if there is no choice.
     """
     ways, path = ways_of(model), folder / RECORD
     if not ways:
@@ -56,7 +68,7 @@ def compile_step(
         record = json.loads(path.read_text("utf-8")) if path.exists() else {"way": ways[0]}
     elif planned < LEAST_STEPS:
         record = {"way": ways[0]}
-        path.unlink(missing_ok=True)  # of a run that never began, which this run would resume with
+        path.unlink(missing_ok=True)  # of a run that never began: this run would read it on resuming
     else:
         print(f"timing {', '.join(ways)} …", flush=True)
         seconds = step_seconds(model, steps, batches)
@@ -69,8 +81,8 @@ def compile_step(
 def ways_of(model: keras.Model) -> list[str]:
     """Return the ways to choose from, the default first; none if there is no choice.
 
-    There is a choice on one device on TensorFlow below float32: there XLA has matrix products of its own,
-    which may lack the processor's fast ones. In float32 no other way was faster than the first.
+    Only TensorFlow on one device, below float32, has a choice: XLA computes such matrix products itself and
+    may not use the processor's fast ones. In float32, no other way was faster than the first.
     """
     if keras.backend.backend() != "tensorflow" or model.dtype_policy.compute_dtype == "float32":
         return []
@@ -83,14 +95,14 @@ def ways_of(model: keras.Model) -> list[str]:
 
 
 def training_step(model: keras.Model, way: str) -> Callable:
-    """Return Keras's function of a training step, which is compiled when it is called."""
+    """Return Keras's training function for one way; it is compiled on its first call."""
     model.jit_compile = way == XLA
     model.make_train_function(force=True)
     return _fusing(model.train_function) if way == FUSED else model.train_function
 
 
 def _fusing(function: Callable) -> Callable:
-    """Return a function whose element-wise operations alone are compiled."""
+    """Wrap a function so that XLA compiles only its element-wise operations."""
     import tensorflow as tf
 
     def fused(iterator):
@@ -107,7 +119,7 @@ def _fusing(function: Callable) -> Callable:
 def step_seconds(
     model: keras.Model, steps: dict[str, Callable], batches: keras.utils.PyDataset
 ) -> dict[str, float]:
-    """Return the seconds of a training step in each way, on the first two batches, which differ in length."""
+    """Return the seconds per training step in each way, on the first two batches, which differ in length."""
     few, seconds = _Few(batches), {}
     with _unchanged(model):
         for way, step in steps.items():
@@ -121,14 +133,14 @@ def step_seconds(
 
 
 def fastest(seconds: dict[str, float]) -> str:
-    """Return the fastest way; the first, unless another is faster by more than noise."""
+    """Return the fastest way, but the first unless another is faster by more than noise."""
     best, first = min(seconds, key=seconds.get), next(iter(seconds))
     return best if seconds[best] < GAIN * seconds[first] else first
 
 
 @contextlib.contextmanager
 def _unchanged(model: keras.Model):
-    """Give weights, optimizer and random seeds their values again after the block."""
+    """Restore the weights, optimizer and random seeds after the block."""
     if not model.optimizer.built:  # one that scales the loss would be built twice
         model.optimizer.build(model.trainable_variables)
     variables = [*model.variables, *model.optimizer.variables]
@@ -141,7 +153,7 @@ def _unchanged(model: keras.Model):
 
 
 class _Few(keras.utils.PyDataset):
-    """The first two batches, from which Keras infers the same shapes as from all: each is compiled once."""
+    """The first two batches: Keras infers the same shapes from them as from all, so it compiles once."""
 
     def __init__(self, batches: keras.utils.PyDataset):
         super().__init__()

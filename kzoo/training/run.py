@@ -19,7 +19,7 @@ from kzoo.hub.location import RECIPE_FILE
 from kzoo.presets.shelf import write_low_scores
 from kzoo.text.vocabulary import unknown_line
 from kzoo.training.checkpoints import Checkpoints, updates
-from kzoo.training.compiling import allow_fusing, compile_step
+from kzoo.training.compiling import compile_step, tune_process
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.language_model import train_language_model
 from kzoo.training.recipe import Recipe, check_recipe
@@ -38,14 +38,14 @@ def train(
 ) -> Any:
     """Train a recipe's model, or resume a run that was stopped.
 
-    The run's folder gets `recipe.json`; `subwords.*.model` and other files that the text or the images need,
-    or in `start/` the preset to fine-tune; `checkpoints/`, `history.csv`, `tensorboard/`; and in the end
-    `preset/`.
+    Writes to the run's folder: `recipe.json`; `subwords.*.model` and other files that the text or the images
+    need, or the preset to fine-tune in `start/`; `checkpoints/`, `history.csv` and `tensorboard/`; and
+    finally `preset/`.
 
     Args:
         recipe: what to train.
-        folder: the run's folder. It must not hold a run of another recipe; only `epochs` (if raised) and the
-            other keys that `Recipe` declares with `may_differ` may change.
+        folder: the run's folder. It must not hold a run of another recipe. A resumed run may raise `epochs`
+            and change the other `may_differ` keys of `Recipe`, but no others.
         verbose: as in `keras.Model.fit`; `"auto"` is a progress bar on a terminal or in a notebook, elsewhere
             a line per epoch. Unless it is 0, a table at the end reports the speed.
         strategy: where to train, one of `kzoo.training.strategies.STRATEGIES`; by default on all GPUs if
@@ -61,13 +61,13 @@ def train(
         SystemExit: with status 0, on SIGTERM: the run is saved, and resumes when it is started again.
     """
     recipe, folder = check_recipe(recipe), Path(folder)
-    allow_fusing()
+    tune_process()
     if verbose == "auto":
         verbose = 1 if sys.stdout.isatty() or "ipykernel" in sys.modules else 2
     with contextlib.ExitStack() as held:
         strategy = held.enter_context(open_strategy(strategy))
         preemption = Preemption()
-        if strategy.workers == 1:  # a signal ends several workers as usual, until there is something to save
+        if strategy.workers == 1:  # several workers handle signals only once there is something to save
             held.enter_context(preemption.listening())
         began, prints = time.perf_counter(), verbose and strategy.is_chief
         _check_possible(recipe, strategy)
@@ -81,7 +81,7 @@ def train(
             task.begin(folder)
 
         strategy.together(lambda: strategy.is_chief and begin())
-        everywhere = dataclasses.replace(recipe, shards="", images="")  # but these folders
+        everywhere = dataclasses.replace(recipe, shards="", images="")  # may differ between workers
         strategy.check_same("another recipe", json.dumps(dataclasses.asdict(everywhere)))
         if not (folder / RECIPE_FILE).exists():
             raise UserError(
@@ -106,7 +106,7 @@ def train(
             strategy=strategy,
         )
         checkpoints.set_model(translator)
-        held.enter_context(preemption.listening())  # again, to save while the folder is locked
+        held.enter_context(preemption.listening())  # again: it saves before the folder is unlocked
         with strategy.scope():
             checkpoints.restore()
         if strategy.is_chief:
@@ -120,7 +120,7 @@ def train(
             train_language_model(translator, shared, validation, epochs, folder, preemption, verbose)
             checkpoints.assign_seeds(seeds)  # as in a resumed run, which does not train the decoder again
 
-        # Train the rest. After the last step, its epoch may still have to be scored.
+        # Train the remaining steps. If none remain, the last epoch may still have to be scored.
         history = History(folder / "history.csv", checkpoints, recipe.patience)
         scorer = task.score(translator)
         callbacks = [
@@ -171,7 +171,7 @@ def _check_possible(recipe: Recipe, strategy: Strategy):
 
 
 def too_long_a_warm_up(recipe: Recipe, batches: int) -> str:
-    """Return advice if training ends within the warm-up, for a number of batches per epoch; else ""."""
+    """Return advice if training ends within the warm-up, else "". `batches` is the number per epoch."""
     steps = planned_steps(recipe, batches)
     if recipe.optimizer != "noam" or steps >= recipe.warmup_steps:
         return ""
@@ -182,7 +182,7 @@ def too_long_a_warm_up(recipe: Recipe, batches: int) -> str:
 
 
 def planned_steps(recipe: Recipe, batches: int) -> int:
-    """Return how many steps a run has unless patience ends it, for a number of batches per epoch."""
+    """Return how many steps a run has unless patience ends it. `batches` is the number per epoch."""
     steps = recipe.epochs * batches // recipe.accumulate
     return min(steps, recipe.steps) if recipe.steps else steps
 

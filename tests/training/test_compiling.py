@@ -1,6 +1,9 @@
 """How a training step is compiled: the choice with stubbed times; timing leaves a run as it was."""
 
 import os
+import platform
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -36,6 +39,26 @@ def translator(dtype="mixed_bfloat16"):
     model = pope_tiny(source_vocabulary_size=30, dropout=0.2, dtype=dtype, **SIZES)
     model.compile(keras.optimizers.Adam(1e-2), LabelSmoothedCrossEntropy())
     return model
+
+
+PAGES_OF_STEPS = """
+import resource, jax, jax.numpy as jnp
+from kzoo.training.compiling import tune_process
+tune_process()
+ones, double = jnp.ones(2**24, "float32"), jax.jit(lambda x: 2 * x)
+for _ in range(100):
+    double(ones).block_until_ready()
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
+"""
+
+
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="TensorFlow keeps its memory")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="is about glibc's memory")
+def test_steps_reuse_the_memory_of_earlier_ones():
+    """The arrays have 64 MiB, which is 16,384 pages; the process soon has room for them."""
+    run = subprocess.run([sys.executable, "-c", PAGES_OF_STEPS], capture_output=True, text=True, check=True)
+    new_pages = np.diff(np.array(run.stdout.split(), int))
+    assert (new_pages[50:] > 1000).sum() < 10
 
 
 @pytest.fixture
