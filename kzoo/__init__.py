@@ -1,9 +1,8 @@
 """kzoo: a Keras 3 model zoo for machine translation.
 
-The packages, in the order in which a sentence passes through them: `data`, `text`, `presets` (built from
-`models`, which are built from `layers`), `decoding`; around them `training`, `evaluation` and `hub`. Each
-is imported on first use, so that `import kzoo` costs nothing. `kzoo.export` and `kzoo.serve` need additional
-dependencies and are imported by name.
+A sentence passes through the packages `data`, `text`, `presets` (built from `models` and `layers`) and
+`decoding`. Around them are `training`, `evaluation` and `hub`. Packages are imported on first use, so
+`import kzoo` is fast. `kzoo.export` and `kzoo.serve` need additional dependencies: import them explicitly.
 """
 
 import lazy_loader

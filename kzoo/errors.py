@@ -19,12 +19,12 @@ class UserError(ValueError):
 
 
 class WorkerError(UserError):
-    """Ends one of several worker processes at once. A normal exit would wait for the others."""
+    """Ends this worker process at once. A normal exit would wait for the other workers."""
 
 
 @contextlib.contextmanager
 def exits_on_errors() -> Iterator[None]:
-    """Exit with one line at a user's or a system's error in the block, and without a line at Ctrl-C."""
+    """Exit with a one-line message on a user or system error in the block, and silently on Ctrl-C."""
     try:
         yield
     except WorkerError as error:
@@ -38,7 +38,7 @@ def exits_on_errors() -> Iterator[None]:
     except OSError as error:
         sys.exit(f"error: {printable(one_line(error))}")
     except Exception as error:
-        # The backends' own errors have no common class.
+        # Out-of-memory errors have a different class in each backend.
         too_large = isinstance(error, MemoryError | OverflowError)
         if not (too_large or re.search("RESOURCE_EXHAUSTED|OOM when allocating", str(error))):
             raise
@@ -46,7 +46,7 @@ def exits_on_errors() -> Iterator[None]:
 
 
 def printable(text: str) -> str:
-    """Return a text with escapes for characters that could control a terminal."""
+    """Return a text, escaping characters that could control a terminal."""
     return "".join(
         c if c.isprintable() or unicodedata.category(c) == "Zs" or c in JOINERS else repr(c)[1:-1]
         for c in text
@@ -61,12 +61,12 @@ def one_line(error: OSError) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error's message, or without a message the name of its class."""
+    """Return the first line of an error's message, or its class name if it has no message."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def nearest(name: str, known: list[str]) -> str:
-    """Return "did you mean …?" with the known names nearest to the given one, or all if none is near."""
+    """Return "did you mean …?" with the closest known names, or all known names if none is close."""
     import difflib
 
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)

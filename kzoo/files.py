@@ -1,4 +1,4 @@
-"""Files and folders: written whole or not at all; JSON objects."""
+"""Atomic writing of files and folders, and reading of JSON objects."""
 
 import contextlib
 import hashlib
@@ -32,10 +32,10 @@ def sha256(path: str | os.PathLike) -> str:
 
 @contextlib.contextmanager
 def whole_file(path: str | os.PathLike) -> Iterator[Path]:
-    """Yield a temporary name to write to, and move it to `path` when the block ends without an error.
+    """Yield a temporary path to write to, and rename it to `path` if the block ends without an error.
 
-    No reader sees a partial file. After a failure, even of power, the previous file is still there. Missing
-    folders are created. The file gets the permissions of the file that it replaces.
+    Readers never see a partial file. After any failure, even of power, the previous file is intact. Missing
+    folders are created. The new file keeps the permissions of the file that it replaces.
 
     Raises:
         UserError: it cannot be written, for example because the disk is full.
@@ -53,16 +53,16 @@ def whole_file(path: str | os.PathLike) -> Iterator[Path]:
 
 
 def _keep_mode(path: Path, successor: Path):
-    """Give the successor of a file or folder its permissions."""
+    """Copy the permissions of a file or folder, if it exists, to its successor."""
     if path.exists() and path.stat().st_mode != successor.stat().st_mode:
         shutil.copymode(path, successor)
 
 
 def write_json(path: str | os.PathLike, value):
-    """Write a value as JSON, as `whole_file` writes."""
+    """Write a value as JSON, atomically (see `whole_file`)."""
     with whole_file(path) as file:
         text = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
-        # File names may not be Unicode; JSON has escapes for this.
+        # File names may contain bytes that are not Unicode: escape them.
         file.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
@@ -84,7 +84,7 @@ def read_object(path: Path) -> dict:
 
 
 def check_writable(path: str | os.PathLike):
-    """Check that a file can be written, before the work that produces its contents.
+    """Check that a file can be written, before doing the work that produces its contents.
 
     An existing file is kept. Missing folders are created.
 
@@ -101,7 +101,7 @@ def check_writable(path: str | os.PathLike):
 
 
 def _replaceable(path: str | os.PathLike) -> Path | None:
-    """Return the file to replace, for a link its target; `None` for a device or pipe."""
+    """Return the file to replace, or the target of a link; `None` for a device or pipe."""
     with writing(path):
         path = Path(path)
         special = path.exists() and not (path.is_file() or path.is_dir())
@@ -110,7 +110,7 @@ def _replaceable(path: str | os.PathLike) -> Path | None:
 
 @contextlib.contextmanager
 def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
-    """Yield an empty folder to fill, and move it to `path` when the block ends without an error.
+    """Yield an empty folder to fill, and rename it to `path` if the block ends without an error.
 
     An earlier folder at `path` is kept until the new one is complete.
 
@@ -135,9 +135,9 @@ def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def unfinished_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty folder beside `path`, to fill and rename. It is removed if the block does not rename it.
+    """Yield an empty folder next to `path` for the block to fill and rename. If not renamed, it is removed.
 
-    Missing folders are created. Folders that killed processes left are removed after a day.
+    Missing folders are created. Leftovers of killed processes are removed after a day.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in _hidden_in(path.parent):
@@ -153,7 +153,7 @@ def unfinished_folder(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def held(path: Path) -> Iterator[None]:
-    """Lock a file, by a file `.lock` beside it, while the block and this process run.
+    """Lock a file until the block or this process ends, using a `.lock` file next to it.
 
     Raises:
         UserError: another process has locked it.
@@ -166,16 +166,16 @@ def held(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):  # on Windows, releasing the lock removes the file
-            os.unlink(lock.lock_file)  # first, or it could be another process's by then
+        with contextlib.suppress(OSError):  # fails on Windows, where `release` removes it
+            os.unlink(lock.lock_file)  # before `release`: later, it may be another process's
         lock.release()
 
 
 def check_space(folder: Path, size: int):
     """Raise OSError if a file of `size` bytes does not fit on the disk.
 
-    For writers that fail badly half-way: HDF5 can crash the process when the disk is full. Nothing is checked
-    on systems that cannot reserve space, such as macOS.
+    Needed before writing HDF5, which can crash the process when the disk is full. Systems that cannot reserve
+    space, such as macOS, are not checked.
     """
     if not hasattr(os, "posix_fallocate"):
         return
@@ -189,16 +189,16 @@ def check_space(folder: Path, size: int):
 
 
 def remove_folder(path: Path):
-    """Remove a folder after renaming it, so that no reader sees it in part."""
+    """Rename a folder, then delete it, so that readers never see it half-deleted."""
     hidden = path.with_name(_hidden(path.name))
     os.rename(path, hidden)
     shutil.rmtree(hidden)
 
 
 def remove_unfinished(folder: Path):
-    """Remove what `whole_file`, `whole_folder` and `remove_folder` left in a folder when they were killed.
+    """Remove what killed calls of `whole_file`, `whole_folder` and `remove_folder` left in a folder.
 
-    A folder that was to be replaced, and has no successor, gets its name back.
+    If such a call had moved a folder aside but not replaced it, the folder gets its name back.
     """
     for path in folder.glob(f".*{EARLIER}"):
         whole = path.with_name(path.name[1:].rpartition(".kzoo-")[0])
@@ -214,11 +214,11 @@ def remove_unfinished(folder: Path):
 
 
 def check_replaceable(path: str | os.PathLike, mark: str):
-    """Refuse to replace a folder unless it has an earlier output of the same kind.
+    """Check that a folder may be replaced: it is empty, or holds an earlier output of the same kind.
 
     Args:
         path: the folder; it may be missing or empty.
-        mark: a file that such an output has, such as `saved_model.pb`.
+        mark: a file that identifies this kind of output, such as `saved_model.pb`.
 
     Raises:
         UserError: it is a file, or a folder with other contents.
@@ -229,7 +229,7 @@ def check_replaceable(path: str | os.PathLike, mark: str):
 
 
 def _folder(path: str | os.PathLike) -> Path:
-    """Return the absolute path of a folder, which may be missing; refuse a file."""
+    """Return the absolute path of a folder, which may be missing. Raise `UserError` for a file."""
     with writing(path):
         path = Path(path).resolve()
         if path.is_file():
@@ -251,8 +251,8 @@ def _hidden_in(folder: Path) -> list[Path]:
 
 
 def to_disk(path: Path):
-    """Wait until a file's contents, or a folder's entries, are physically on disk."""
-    if WINDOWS:  # which cannot do this for folders and for files opened for reading
+    """Flush a file's contents, or a folder's entries, to the physical disk."""
+    if WINDOWS:  # which cannot flush folders or files opened for reading
         return
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -263,7 +263,7 @@ def to_disk(path: Path):
 
 @contextlib.contextmanager
 def _beside(path: Path) -> Iterator[Path]:
-    """Yield a temporary name for a file, in its folder; the name is free again in the end."""
+    """Yield a temporary path in a file's folder; delete it afterwards if it still exists."""
     beside = path.with_name(_hidden(path.name))
     with writing(path):
         try:
@@ -276,7 +276,7 @@ def _beside(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike):
-    """Raise a `UserError` that says in one line why a file or folder cannot be written."""
+    """Turn write errors in the block into a `UserError` of one line that names the file or folder."""
     try:
         yield
     except (OSError, RuntimeError) as error:

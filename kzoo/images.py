@@ -1,4 +1,4 @@
-"""Images that come with sentences: read, checked against the model, or replaced by wrong ones."""
+"""Images that accompany sentences: reading, checking, and replacing them with wrong ones."""
 
 import os
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from PIL import Image, ImageOps
 from kzoo.errors import UserError, first_line
 
 NUMBERS = "iuf"  # kinds of NumPy dtypes that an image may have
-PIECE = 256  # images checked at a time
+PIECE = 256  # images checked together
 GREY = 127
 SEED = 0  # of the shuffled order
 
@@ -20,20 +20,19 @@ def image_rows(
     shape: tuple[int, ...] | None,
     extractor: dict | None = None,
 ) -> np.ndarray | None:
-    """Return one image per sentence, as a model takes them.
+    """Return one image per sentence, in a model's input format.
 
     Args:
-        images: `(N, *shape)`, or a list of N images. If `shape` is that of a picture, also a list of paths of
-            image files, or a single path. `None` for a model without images.
+        images: `(N, *shape)`, or a list of N images. For pictures, also a list of paths of image files, or a
+            single path. `None` for a text-only model.
         count: int. N, the number of sentences.
-        shape: `(D_img,)`, `(R, D_img)` or `(h, w, 3)`; `None`: the model reads no images.
+        shape: `(D_img,)`, `(R, D_img)` or `(h, w, 3)`; `None` for a text-only model.
         extractor: the extractor that the features must come from, as in a preset; `None`: any.
 
     Raises:
-        UserError: images for a model that reads text only, or none for one that reads images; a sentence
-            without an image; features of another extractor; a number of images other than N; images of
-            another shape; values that are not finite numbers; pictures scaled to 0 … 1; a file that is not an
-            image.
+        UserError: images for a text-only model, or none for a model that reads images; a sentence without an
+            image; the wrong extractor, number of images or shape; values that are not finite numbers;
+            pictures scaled to 0 … 1; or a file that is not an image.
     """
     if shape is None:
         if images is not None:
@@ -90,7 +89,7 @@ def _image(image, number: int, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _check_finite(images: np.ndarray, where: str):
-    """Refuse NaN and infinities; checked in pieces, because a file of features may be larger than memory."""
+    """Raise `UserError` for NaN or infinity. Works in pieces: a feature file may not fit into memory."""
     if images.dtype.kind != "f":
         return
     for first in range(0, len(images), PIECE):
@@ -107,7 +106,7 @@ def read_picture(path: str | os.PathLike, size: Sequence[int] | None = None) -> 
 
     Args:
         path: JPEG, PNG or another format that Pillow reads.
-        size: h and w, to which the image is scaled; its own by default.
+        size: h and w to scale the image to; by default, its own size.
 
     Raises:
         UserError: no such file, a file that is not an image, or a truncated one.
@@ -134,14 +133,14 @@ def read_picture(path: str | os.PathLike, size: Sequence[int] | None = None) -> 
 
 
 def shown_images(translator, images, count: int, shown: str = "right"):
-    """Return the sentences' own images, the same in a random order, or blank ones.
+    """Return the sentences' own images, shuffled images, or blank ones.
 
     Args:
         translator: reads images; has `image_shape` and `extractor`.
         images: as `Translator.translate` takes them, one per sentence.
         count: int. Number of sentences.
-        shown: `"right"`, the sentences' own images; `"shuffled"`, the same in a random order, in which about
-            one sentence keeps its own; `"none"`, grey pictures, or zeros for features.
+        shown: `"right"`: the sentences' own images. `"shuffled"`: the same in a random order, where about one
+            sentence keeps its own. `"none"`: grey pictures, or zeros for features.
 
     Returns:
         `(N, *image_shape)`: an array, or features that are read from the file when indexed.

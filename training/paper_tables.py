@@ -27,10 +27,10 @@ def paper_numbers(script: str) -> dict:
 
 
 def data_folder(name: str) -> Path:
-    """Return a folder of KZOO_DATA with the data of an experiment.
+    """Return the folder in KZOO_DATA with an experiment's data.
 
     Raises:
-        UserError: KZOO_DATA is not set, or holds no such folder.
+        UserError: KZOO_DATA is not set, or has no such folder.
     """
     given = os.environ.get("KZOO_DATA", "")
     folder = Path(given).expanduser() / name
@@ -62,8 +62,8 @@ def scored_once(recipe: Recipe, folder: Path, score: Callable[[Any, Path], None]
     Args:
         recipe: the recipe.
         folder: the run's folder; a stopped run resumes.
-        score: function of the trained translator and of the path of a JSON file, to which it writes the
-            scores as `"scores"` and the recipe as `"recipe"`.
+        score: function that takes the trained translator and the path of a JSON file, and writes the
+            scores there as `"scores"` and the recipe as `"recipe"`.
 
     Returns:
         The scores from the JSON file.
@@ -79,7 +79,7 @@ def scored_once(recipe: Recipe, folder: Path, score: Callable[[Any, Path], None]
 
 
 def keep_results(path: Path, recipe: Recipe) -> bool:
-    """Return whether a file has results of this recipe; remove the file if the run can resume beyond them.
+    """Return whether a file has this recipe's results. If not, and the run can resume, remove the file.
 
     Args:
         path: JSON file in the run's folder, with the recipe of its results as `"recipe"`; it may be missing.
@@ -96,7 +96,7 @@ def keep_results(path: Path, recipe: Recipe) -> bool:
 
 
 def recipe_search(recipe: Recipe) -> dict:
-    """Return the recipe's settings of the search, as arguments of `evaluate`."""
+    """Return the recipe's search settings, as arguments of `evaluate`."""
     return {name: getattr(recipe, name) for name in ("beam_size", "length_penalty", "truncate")}
 
 
@@ -106,15 +106,15 @@ def results_in(path: Path) -> dict:
 
 
 def add_results(path: Path, **results):
-    """Add results to a JSON file by name; it keeps its other results."""
+    """Add results to a JSON file by name, and keep its other results."""
     write_json(path, {**results_in(path), **results})
 
 
 def show_markdown(text: str, results: Path):
-    """Print Markdown, and write it beside the JSON file of the same results, whole or not at all.
+    """Print Markdown, and write it atomically next to the JSON file of the same results.
 
     Args:
-        text: without a last line feed.
+        text: without a trailing line feed.
         results: the JSON file; the Markdown file has the same name with `.md`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What commands start and show: Keras quietly, a preset's translator, progress, a line when stopped."""
+"""Shared by commands: starting Keras quietly, opening a preset, progress bars, a line when stopped."""
 
 import contextlib
 import os
@@ -21,9 +21,9 @@ def open_translator(
     compute_type: str = "float32",
     needs: dict[str, object] | None = None,
 ):
-    """Return the translator of a preset's folder, of CTranslate2 or of Keras, which is imported only if used.
+    """Return a preset's translator, which runs on CTranslate2 or on Keras. Keras is imported only if used.
 
-    `needs` are those of `chosen_engine`.
+    `needs`: as in `chosen_engine`.
     """
     from kzoo.engine.conversion import why_not
 
@@ -39,7 +39,7 @@ def open_translator(
 
 
 def start_backend():
-    """Import Keras and start its backend, without TensorFlow's messages, which no setting silences."""
+    """Import Keras and start its backend. Hides TensorFlow's messages, which no setting silences."""
     import_keras()
     start_devices()
 
@@ -98,7 +98,7 @@ def progress_bar(what: str, total: int | None, shown: bool = True) -> Iterator[C
 
 @contextlib.contextmanager
 def telling_when_stopped(line: Callable[[], str]) -> Iterator[None]:
-    """At SIGTERM or Ctrl-C, print a line on standard error, and exit with the status that shells expect."""
+    """On SIGTERM or Ctrl-C, print a line to standard error and exit with status 128 + the signal."""
 
     def stop(number, frame):
         raise SystemExit(128 + number)

@@ -1,4 +1,4 @@
-"""`kzoo features`, features of pictures; and the pictures that other commands show, found by their names."""
+"""`kzoo features`: features of pictures. Also finds and opens the pictures that other commands show."""
 
 from pathlib import Path
 from typing import Annotated
@@ -98,7 +98,7 @@ def picture_files(features, count: int, folder: Path) -> list[Path]:
 
 
 def name_in(features: Path, image: Path) -> str:
-    """Return a picture's name in a file of features: the longest end of its path there, or its file name."""
+    """Return a picture's name in a feature file: the longest end of its path found, or its file name."""
     from kzoo.data import open_features
 
     names = open_features(features).names

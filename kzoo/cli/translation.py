@@ -18,7 +18,7 @@ from kzoo.errors import UserError
 from kzoo.files import check_writable, held, sha256, whole_file
 
 app = typer.Typer()
-# Lines to translate before writing them: an eighth of all, within these bounds. Many at once are faster.
+# Lines to translate between writes: an eighth of all, within these bounds. Large blocks are faster.
 FEWEST, MOST = 4096, 65536
 
 
@@ -144,12 +144,12 @@ def translate(
 def growing_file(path: Path, made_of: str) -> Iterator[BinaryIO]:
     """Yield a file to append to. When the block ends without an error, it becomes `path`.
 
-    Until then it is `NAME.DIGEST.part` beside `path`, with what earlier calls wrote. If the name of `path`
-    ends in `.gz`, `.bz2` or `.xz`, it is packed in the end. A device or a pipe is written directly.
+    Until then, it is `NAME.DIGEST.part` next to `path`, and holds what interrupted calls wrote. If `path`
+    ends in `.gz`, `.bz2` or `.xz`, it is compressed at the end. A device or a pipe is written directly.
 
     Args:
         path: the file.
-        made_of: text that identifies the contents; another text begins another file.
+        made_of: text that identifies the contents; a different text starts a new file.
 
     Raises:
         UserError: another process is writing it.
@@ -179,7 +179,7 @@ def growing_file(path: Path, made_of: str) -> Iterator[BinaryIO]:
 
 
 def _done(written: BinaryIO, n_best: int) -> int:
-    """Return how many sentences a file has translations of, after removing those that may be incomplete."""
+    """Return the number of translated sentences in a file, after removing any that may be incomplete."""
     if not written.readable():  # a device
         return 0
     written.seek(0)

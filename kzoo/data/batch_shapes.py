@@ -1,4 +1,4 @@
-"""Batches of a few fixed shapes: which shapes, which sentence pairs in each batch, and its arrays."""
+"""Batches of a few fixed shapes: chooses the shapes, assigns sentence pairs and fills the arrays."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from kzoo.errors import UserError
 from kzoo.text.vocabulary import END, PAD, START
 
 Shape = tuple[int, int]  # rows, length
-# Inputs by name, labels and weights of the labels, as `fit` takes them.
+# Inputs by name, labels and weights of the labels, for `fit`.
 Batch = tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]
 
 
@@ -48,8 +48,8 @@ def shape_numbers(lengths: np.ndarray, shapes: list[Shape]) -> np.ndarray:
 def differing_first_two(plan: list, shape) -> list:
     """Reorder batches so that the first two differ in rows and length, if any two do.
 
-    Keras on TensorFlow infers from the first two batches whether the length varies. It needs no such sign for
-    rows; they are compared only because another order would change runs that resume.
+    On TensorFlow, Keras infers from the first two batches whether the length varies. Rows need not differ;
+    they are compared only because another order would change resumed runs.
 
     Args:
         plan: the batches.
@@ -105,7 +105,7 @@ def pair_lengths(source: list[list[int]], target: list[list[int]], name: str = "
 
 
 def check_longest(lengths: np.ndarray, limit: int, pair: str):
-    """Raise `UserError` if a pair is longer than the limit; the error numbers it, and calls it `pair`."""
+    """Raise `UserError` if a pair is longer than the limit; the error names it by `pair` and its number."""
     if lengths.max() > limit:
         raise UserError(
             f"{pair} {lengths.argmax() + 1} has {lengths.max()} subwords with its end symbol, "

@@ -1,6 +1,6 @@
-"""Batches of token ids in a few fixed shapes, each of which is compiled once; and what wraps them.
+"""Batches of token ids in a few fixed shapes, each compiled once; and wrappers of batches.
 
-A wrapper gives each row twice, one worker's rows, or the rest of an epoch.
+The wrappers yield each row twice, one worker's rows, or the rest of an epoch.
 """
 
 import functools
@@ -26,7 +26,7 @@ from kzoo.errors import UserError
 
 
 class BatchesByEpoch(keras.utils.PyDataset):
-    """Base class of batches in an order that depends on the epoch: `start_epoch` makes its `_plan`."""
+    """Base class of batches whose order depends on the epoch: `start_epoch` sets `_plan`."""
 
     def __len__(self) -> int:
         return len(self._plan)
@@ -43,13 +43,13 @@ class BatchesByEpoch(keras.utils.PyDataset):
 class Batches(BatchesByEpoch):
     """Batches for `fit` and `evaluate`, with about the same number of tokens each.
 
-    Sentence pairs of similar length share a batch; a batch has one of `num_shapes` shapes, chosen to minimize
-    padding. Every pair comes once per epoch, in an order determined by `seed` and the epoch, on every backend
-    and machine. The last batch of each shape is filled with empty rows of weight 0.
+    Sentence pairs of similar length share a batch. Each batch has one of `num_shapes` shapes, chosen to
+    minimize padding. Every pair occurs once per epoch. `seed` and the epoch determine the order, on every
+    backend and machine. The last batch of each shape is padded with empty rows of weight 0.
 
-    Call `fit` with `shuffle=False`, or Keras shuffles the batches itself. For `evaluate` and `predict`, make
-    `Batches` with `shuffle=False`, or results depend on the epoch. Predictions are in the order of the
-    batches, and include the empty rows.
+    Call `fit` with `shuffle=False`; otherwise Keras shuffles the batches itself. For `evaluate` and
+    `predict`, create `Batches` with `shuffle=False`; otherwise results depend on the epoch. Predictions are
+    in the order of the batches, and include the empty rows.
 
     Args:
         source: lists of token ids, one per sentence, without start and end symbols.
@@ -116,7 +116,7 @@ class Batches(BatchesByEpoch):
         return inputs, labels, weights
 
     def digest(self) -> str:
-        """Return a SHA-256 that identifies the data, of all token ids and of up to 64 images."""
+        """Return a SHA-256 that identifies the data: of all token ids and of up to 64 images."""
         found = hashlib.sha256()
         for side in (self.source, self.target):
             for first in range(0, len(side), 65536):
@@ -128,7 +128,7 @@ class Batches(BatchesByEpoch):
         return found.hexdigest()
 
     def plan(self, epoch: int) -> list[tuple[Shape, np.ndarray]]:
-        """Return the batches of an epoch, as `batch` takes them: a shape and the numbers of its pairs."""
+        """Return the batches of an epoch as arguments of `batch`: a shape and the numbers of its pairs."""
         if not self.shuffle:
             return plan_batches(np.argsort(self._lengths, kind="stable"), self._lengths, self.shapes)
         random = np.random.default_rng((self.seed, epoch))
@@ -138,12 +138,12 @@ class Batches(BatchesByEpoch):
 class ShardedBatches(BatchesByEpoch):
     """Batches for `fit`, like `Batches`, read from shards on demand.
 
-    Every pair comes once per epoch. `seed` and the epoch determine the order of the shards and the order in
-    each shard, which is a random sample of the corpus. In memory are the list of an epoch's batches and the
-    plans of two shards, not their tokens. In each shard, the last batch of each shape is filled with empty
-    rows of weight 0.
+    Every pair occurs once per epoch. `seed` and the epoch determine the order of the shards and the order
+    within each shard. A shard is a random sample of the corpus. The list of an epoch's batches and the plans
+    of two shards are in memory, but not the shards' tokens. In each shard, the last batch of each shape is
+    padded with empty rows of weight 0.
 
-    Call `fit` with `shuffle=False`, or Keras shuffles the batches itself.
+    Call `fit` with `shuffle=False`; otherwise Keras shuffles the batches itself.
 
     Args:
         shards: the corpus.
@@ -151,8 +151,8 @@ class ShardedBatches(BatchesByEpoch):
         num_shapes: int. Maximum number of shapes.
         seed: int. Fixes the order of every epoch.
         max_length: int. Maximum sentence length, with its start or end symbol. `None`: any.
-        too_long: what happens to longer sentences: `"error"`; `"truncate"`, they are cut; `"drop"`, their
-            pairs are left out.
+        too_long: what to do with longer sentences: `"error"`, raise an error; `"truncate"`, cut them;
+            `"drop"`, leave out their pairs.
         **kwargs: `workers` and other arguments of `keras.utils.PyDataset`.
 
     Returns (a batch):
@@ -244,7 +244,7 @@ class ShardedBatches(BatchesByEpoch):
 
 
 class WrappedBatches(keras.utils.PyDataset):
-    """Base class of wrappers of batches such as `Batches`: it passes them on."""
+    """Base class of wrappers of batches such as `Batches`; passes them on unchanged."""
 
     def __init__(self, batches: keras.utils.PyDataset):
         super().__init__(batches.workers, batches.use_multiprocessing, batches.max_queue_size)
@@ -268,7 +268,7 @@ class WrappedBatches(keras.utils.PyDataset):
 
 
 class TwiceEachRow(WrappedBatches):
-    """Batches with a copy of each row after it, as `ConsistentCrossEntropy` needs."""
+    """Batches in which a copy follows each row, as `ConsistentCrossEntropy` needs."""
 
     def __getitem__(self, index: int):
         return keras.tree.map_structure(lambda rows: np.repeat(rows, 2, axis=0), self.batches[index])
@@ -278,7 +278,7 @@ class WorkerRows(WrappedBatches):
     """One worker's rows of each batch. All workers iterate over the same batches.
 
     Together the workers have every row once. If the number of rows is not divisible by the number of
-    replicas, the batch is filled with empty rows, of zeros and of weight 0.
+    replicas, the batch is padded with empty rows, of zeros and with weight 0.
 
     Args:
         batches: of `(inputs, labels, weights)`, the same on every worker, such as `Batches`.

@@ -1,4 +1,4 @@
-"""Parallel corpora by name: sentences in several languages, aligned by line, and pictures of some.
+"""Parallel corpora by name: sentences in several languages, aligned by line, some with pictures.
 
 `kzoo.data.own_files` opens the user's own files.
 """
@@ -91,7 +91,7 @@ class Corpus:
         return left.sentences, right.sentences
 
     def more_references(self, split: str, language: str) -> list[list[str]]:
-        """Return further references in a language, beside its sentences; most corpora have none.
+        """Return further references in a language, in addition to its sentences; most corpora have none.
 
         Raises:
             UserError: as for `sentences`; or different numbers of lines.
@@ -201,7 +201,7 @@ def open_corpus(name: str) -> Corpus:
 
 
 def _own_or(name: str, read: Callable[[str, str], Text]) -> Callable[[str, str], Text]:
-    """Return a corpus's `read`, which prefers the user's own file to the given function."""
+    """Return a corpus's `read`: it reads the user's own file if it exists, else calls the given function."""
 
     def read_own(split: str, language: str) -> Text:
         own = own_file(f"{name}/{split}.{language}.gz")

@@ -25,7 +25,7 @@ TIMEOUT, RETRIES = 30, 2  # seconds without a byte
 MULTI30K_COMMIT = "c40b37b23d6387214f8ab37335b5a8672b9745f2"  # the last to change one of the files
 MULTI30K = f"https://raw.githubusercontent.com/multi30k/dataset/{MULTI30K_COMMIT}/data/task1/raw"
 
-# SHA-256 of each file's unpacked text: the same text can be packed in many ways.
+# SHA-256 of each file's decompressed text: the same text can be compressed in many ways.
 CHECKSUMS = {
     "train.en": "460a15fbd157e34a7a9957ee388c1ca247fe47af3ef25fb50442af6c274e0fc6",
     "train.de": "2c2b73fd2b548fbcde3a875e0a78d6ee94d498bfdee6bd3eae3945779e9ddf72",
@@ -58,7 +58,7 @@ TATOEBA = (
 )
 TATOEBA_CHECKSUM = "9da1af87e3e61650aa38595e60baef3a4e3a18ed239a7ef4a764c0a87c7ddeff"
 HELD_OUT = {"test": 1000, "val": 1000}  # pairs
-LARGEST = 3  # pairs of a held-out group: larger groups are many variants of one sentence
+LARGEST = 3  # pairs in a held-out group at most: larger groups have many variants of one sentence
 
 
 WMT17_LANGUAGES = ("zh", "en")
@@ -154,8 +154,8 @@ def split_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, list[tuple[str, s
     Ordered by the SHA-256 of one of their sentences, small groups fill `test`, then `val`; the rest is
     `train`.
     """
-    # Not SciPy's connected components: which sentence orders a group depends on the order in which its pairs
-    # are joined, and another order would change the test set of the published scores.
+    # Not SciPy's connected components: the sentence that represents a group depends on the order in which its
+    # pairs are joined. Another order would change the test set of the published scores.
     pairs, above = list(dict.fromkeys(pairs)), {}
 
     def top(side: str) -> str:
@@ -181,7 +181,7 @@ def split_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, list[tuple[str, s
 def read_wmt17(split: str, language: str) -> Text:
     """Return the sentences of a split; download them if they are not in the cache.
 
-    The training text is cleaned (`clean_pairs`) and kept in `cache_folder()/wmt17_zh_en`, both languages or
+    The training text is cleaned (`clean_pairs`) and cached in `cache_folder()/wmt17_zh_en`, both languages or
     neither. The SHA-256 of each archive is checked (as published by TensorFlow Datasets and the mirror).
     Validation and test text are from sacreBLEU, which checks their MD5; they are not cleaned.
 
@@ -205,11 +205,11 @@ def read_wmt17(split: str, language: str) -> Text:
 
 
 def clean_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield the pairs that are suitable for training, cleaned, in their order.
+    """Yield the pairs that are suitable for training, cleaned, in the same order.
 
     Control and zero-width characters are removed, and the text is normalized (Unicode NFC). White space
-    becomes single spaces, with none at the ends and none between Chinese characters. Duplicates are dropped,
-    and pairs with an empty side, more than 200 Chinese characters or more than 100 English words.
+    becomes single spaces, with none at the ends and none between Chinese characters. Duplicates and pairs
+    with an empty side, more than 200 Chinese characters or more than 100 English words are dropped.
 
     Args:
         pairs: (Chinese, English), one line each.
@@ -235,7 +235,7 @@ def _tidy(line: str) -> str:
 
 
 def _make_training_folder(folder: Path):
-    """Download, clean and keep the training text."""
+    """Download, clean and cache the training text."""
     packed = cache_folder() / "wmt17_archives"  # kept until the text is ready, to download nothing twice
     archives = [
         download(part.address, part.sha256, packed / part.address.rsplit("/", 1)[-1]) for part in WMT17_PARTS
@@ -275,11 +275,11 @@ def _news(split: str, language: str) -> Text:
     )
     try:
         path = get_source_file(name, "zh-en") if language == "zh" else get_reference_files(name, "zh-en")[0]
-    except (Exception, SystemExit) as error:  # it exits on a wrong checksum; other errors share no class
+    except (Exception, SystemExit) as error:  # exits on a wrong checksum; other errors have no common class
         reason = "it gave up" if isinstance(error, SystemExit) else " ".join(str(error).split())
         raise UserError(f"sacreBLEU cannot download its test set {name} ({reason}): {advice}") from None
     text = read_lines(Path(path))
-    if len(text.sentences) != pairs:  # interrupted while it was written
+    if len(text.sentences) != pairs:  # an interrupted download
         raise UserError(f"{path} has {len(text.sentences):,} lines instead of {pairs:,}: {advice}")
     return text
 
@@ -291,8 +291,8 @@ def download(address: str, sha256: str, path: Path, packed: bool = False) -> Pat
         address: its URL.
         sha256: SHA-256 of the file that is kept, 64 hexadecimal digits.
         path: path of the file; missing folders are created.
-        packed: unpack the download with gzip. Servers may pack the same text differently, so `sha256` is that
-            of the text.
+        packed: decompress the download with gzip. Servers may compress the same text differently, so `sha256`
+            is that of the text.
 
     Raises:
         UserError: no network, no such address, a truncated or altered file, no space. Leaves no partial file.

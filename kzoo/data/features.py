@@ -102,7 +102,7 @@ def open_features(path: str | os.PathLike, names: Iterable[str] | None = None) -
 
     Args:
         path: the `.npy` file.
-        names: pictures in the desired order, with or without repetition; all of the file's by default.
+        names: pictures in the desired order; repetitions are allowed. All pictures of the file by default.
 
     Returns:
         The features.
@@ -163,9 +163,9 @@ def write_features(
 ) -> FeatureFile:
     """Compute the features of pictures batch by batch and write them.
 
-    An interrupted extraction resumes when called again with the same names and extractor, whose treatment of
-    corrupt pictures may change in between. A complete extraction is not repeated. Other features at that path
-    are replaced at the end.
+    To resume an interrupted extraction, call this again with the same names and extractor; only
+    `extractor.corrupt` may change in between. A complete extraction is not repeated. Other features at that
+    path are replaced at the end.
 
     Args:
         path: the `.npy` file.
@@ -232,14 +232,14 @@ def _is_complete(path: Path, names: tuple[str, ...], extractor: Extractor) -> bo
 
 
 def _unfinished(path: Path, names: tuple[str, ...], extractor: Extractor) -> Path:
-    """Return the name of the unfinished array, which identifies the extraction and survives failures."""
+    """Return the path of the unfinished array, kept after failures; its name identifies the extraction."""
     whose = {"names": names, "extractor": asdict(replace(extractor, corrupt=""))}
     key = hashlib.sha256(json.dumps(whose).encode()).hexdigest()[:16]
     return path.with_name(f".{path.name}.{key}.part")
 
 
 def _new_array(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> np.memmap:
-    """Return a new array on disk, of NaN; it gets its name when it is filled."""
+    """Return a new array on disk, filled with NaN; it gets its final name only when it is filled."""
     empty = path.with_suffix(".new.part")
     with writing(path):
         array = np.lib.format.open_memmap(empty, mode="w+", dtype=dtype, shape=shape)

@@ -19,7 +19,7 @@ def language_pairs(
         centre: keep only directions from and to this language.
         left_out: two languages, such as `"de-fr"`, to leave out in both directions.
         monolingual: also pair each language with itself: a sentence with the same sentence.
-        only: directions, such as `"en-de"`, instead of those that the other arguments choose.
+        only: directions, such as `"en-de"`, that replace those chosen by the other arguments.
 
     Raises:
         UserError: an unknown or repeated language or direction, a `left_out` that changes nothing, or no

@@ -31,7 +31,7 @@ TITLES = {
     *("english", "german", "deutsch", "french", "français", "czech", "čeština", "spanish", "español"),
     *("chinese", "中文", "indonesian", "russian", "русский", "italian", "italiano", "japanese", "日本語"),
 }
-SEED = 1  # not a recipe's: runs with different seeds are compared on the same sentences
+SEED = 1  # not a recipe's, so that runs with different seeds hold out the same sentences
 
 
 def open_files(
@@ -106,7 +106,7 @@ def open_files(
 
 
 def _files(split: str, paths: Paths, count: int) -> tuple[Path, ...]:
-    """Return the text files of a split, or its table; all exist."""
+    """Return the text files of a split, or its table; all must exist."""
     if isinstance(paths, str | Path):
         paths = (paths,)
     files = tuple(Path(path).expanduser() for path in paths)
@@ -116,7 +116,7 @@ def _files(split: str, paths: Paths, count: int) -> tuple[Path, ...]:
             f"split {split}: {table} is a table of all languages: give it alone, or give text files"
         )
     for file in filter(Path.is_file, files):
-        next(stream_lines(file), None)  # first of all, to recognize spreadsheets
+        next(stream_lines(file), None)  # before other checks, to recognize spreadsheets
     more = split == "test" and count == 2 and len(files) > 2  # further references
     if not (table or more or len(files) == count):
         seen = ", ".join(map(str, files)) or "nothing"
@@ -173,7 +173,7 @@ def table_rows(
     TSV has no quotes: each tab separates columns. CSV has quotes. `columns` are as in `open_files`.
 
     Raises:
-        UserError: a row without these columns, a first line of titles, or invalid CSV.
+        UserError: a row without these columns, column titles in the first line, or invalid CSV.
     """
     wanted, count = list(columns), len(languages)
     rows, first = _numbered(path, iter(lines), len(wanted) or count), 0

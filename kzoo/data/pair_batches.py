@@ -21,8 +21,8 @@ class PairBatches(BatchesByEpoch):
     batches than it has, the next epoch continues with the rest; if it gets more, it starts again.
 
     Args:
-        words: for each language, its sentences as lists of token ids, all aligned; or, for languages that are
-            not all aligned, for each pair its two sides.
+        words: for each language, its sentences as lists of token ids, aligned across all languages; or else,
+            for each pair, its two sides.
         pairs: (source, target) pairs.
         languages: codes, in the order of the model's language numbers.
         weights: for each pair, its share of the batches; `None`: in proportion to its number of batches.
@@ -39,7 +39,7 @@ class PairBatches(BatchesByEpoch):
 
     Raises:
         UserError: a pair's language has no text or no number; the sides of a pair are empty or of different
-            lengths; the weights are not those of the pairs; or a sentence is too long.
+            lengths; the weights do not match the pairs; or a sentence is too long.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class PairBatches(BatchesByEpoch):
 
 
 def apportioned(count: int, shares: Sequence[float]) -> list[int]:
-    """Return whole numbers in proportion to shares, with the sum `count`, but each at least 1.
+    """Return whole numbers proportional to `shares` with the sum `count`, but each at least 1.
 
     Example:
 

@@ -1,7 +1,7 @@
 """Shards on disk: a tokenized corpus of any size, written by `kzoo prepare` and read on demand.
 
-They are written by several processes: tokenized in parallel, distributed at random, in constant memory. These
-processes import only this file and their tokenizers.
+Several processes write them: they tokenize in parallel and distribute pairs at random, in constant memory.
+They import only this file and their tokenizers.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ INDEX, FORMAT = "index.json", 1
 READER = "readahead_buffer_size:0,max_parallelism:0"  # for random access
 PAIRS = 100_000  # per shard
 BLOCK = 10_000  # pairs that a process tokenizes at a time
-# One pair per record, for random access. Compression does not make records this small smaller.
+# One pair per record, for random access. Compression does not shrink records this small.
 WRITER = "group_size:1,uncompressed"
 
 
@@ -199,7 +199,7 @@ def _damaged(path: Path, reason: str) -> UserError:
 
 @dataclass(frozen=True)
 class Encoding:
-    """How to tokenize and distribute pairs. It can be pickled, to be sent to other processes."""
+    """How to tokenize and distribute pairs. Picklable, so that it can be sent to other processes."""
 
     source: Callable[[list[str]], list[list[int]]]  # returns token ids with the end symbol
     target: Callable[[list[str]], list[list[int]]]
@@ -241,7 +241,7 @@ def write_shards(
     with _workers(encoding, processes) as each:
         with progress("tokenizing", count) as advance:
             for parts, found in each(_tokenize, _blocks(pairs, advance)):
-                for number, part in enumerate(parts):  # not all open at once: a process may open too few
+                for number, part in enumerate(parts):  # not all open at once: open files are limited
                     with _spool(folder, number).open("ab") as file:
                         file.write(part)
                 unknown = [before + more for before, more in zip(unknown, found, strict=True)]
@@ -279,7 +279,7 @@ def _blocks(pairs: Iterable[tuple[str, str]], advance: Callable) -> Iterator[tup
 
 
 def _tokenize(encoding: Encoding, block: tuple[int, list]) -> tuple[list[bytes], list[UnknownCharacters]]:
-    """Return each shard's part of a block's tokens, and for both sides the characters that it lacks."""
+    """Return each shard's part of a block's tokens, and for both sides the unknown characters."""
     first, pairs = block
     random = np.random.default_rng((encoding.seed, first))
     shard_of = (random.permutation(len(pairs)) + first) % encoding.shards
@@ -325,7 +325,7 @@ def _write_shard(encoding: Encoding, place: tuple[Path, int]) -> ShardFiles:
 def _workers(encoding: Encoding, processes: int) -> Iterator[Callable]:
     """Yield a `map` over processes: `each(function, items)` yields `function(encoding, item)` in order.
 
-    It takes only as many items as keep the processes busy.
+    It consumes only as many items at a time as keep the processes busy.
     """
     if processes == 1:
         yield lambda function, items: (function(encoding, item) for item in items)

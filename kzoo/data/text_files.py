@@ -40,7 +40,7 @@ ENCODINGS = {
 
 
 class Text(NamedTuple):
-    """The sentences of one language of one split, and where they are from, such as a file, for errors."""
+    """The sentences of one language of one split, and their source, such as a file, named in errors."""
 
     where: str
     sentences: list[str]
@@ -83,7 +83,7 @@ def _unpacked(path: Path) -> Iterator[BinaryIO]:
             packing = packing or next((one for one, begins in BEGINS.items() if re.match(begins, head)), None)
             yield packing.open(file) if packing else file
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        if getattr(error, "errno", None) is None:  # not an error of the system
+        if getattr(error, "errno", None) is None:  # not from the operating system
             raise UserError(f"{path}: broken {packing.__name__} file ({error})") from None
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
 
@@ -91,14 +91,14 @@ def _unpacked(path: Path) -> Iterator[BinaryIO]:
 def decode_lines(file: BinaryIO, where: str) -> Iterator[str]:
     """Yield the lines of text in UTF-8, or in UTF-16 or UTF-32 with a byte order mark.
 
-    Only line feeds end lines (carriage returns in a text without any), since sentences may contain U+2028.
+    Only line feeds end lines (or carriage returns, if there are none): sentences may contain U+2028.
 
     Args:
         file: the text; a byte order mark and carriage returns before a line feed are dropped.
         where: name of the text in errors.
 
     Raises:
-        UserError: it does not begin like text; or a line is not in its encoding, or has a NUL.
+        UserError: it begins like another file format; or a line is not in its encoding, or has a NUL.
     """
     file = io.BufferedReader(file, CHUNK)
     head, number = file.peek(), 0
@@ -127,9 +127,9 @@ def unpacked_name(path: Path) -> str:
 
 
 def plain_lines(lines: Iterable[str], where: str, remedy: str) -> Iterator[str]:
-    """Yield the lines of text in one language; after the last, refuse a table, in which every line has a tab.
+    """Yield the lines of a text in one language; then raise an error if every line has a tab, as in a table.
 
-    The error names the text as `where`, and says `remedy`.
+    The error names the text as `where`, and ends with `remedy`.
     """
     count = tabs = 0
     for line in lines:

@@ -2,7 +2,7 @@
 
 The search uses a model through three methods, the decoding contract:
 
-- `encode(inputs) → memory`: nested dict of tensors, computed once, whose first axis is the sentences.
+- `encode(inputs) → memory`: nested dict of tensors, computed once; their first axis is the sentences.
 - `start(memory, beam_size, max_length) → state`: `{"reorder": …, "keep": …}`. Tensors under `"reorder"`
   have the first axes (sentences, beams) and are reordered with the hypotheses; those under `"keep"` have the
   first axis sentences and are not. The state has room for `max_length` steps. To make more room, the search

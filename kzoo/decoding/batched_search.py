@@ -15,8 +15,8 @@ from kzoo.text.vocabulary import END, PAD
 # Batch sizes that decoding is compiled for; the lengths are `search_settings.LENGTHS`. Batches of 64 take
 # 0.93 of the time of batches of 32.
 ROWS = (1, 4, 8, 16, 32, 48, 64)
-# From this many sentences of one padded length on, a search in stages saves more than the 17 s that it takes
-# longer to compile on a CPU.
+# From this many sentences of one padded length on, a staged search saves more time than it costs: compiling
+# it takes 17 s longer on a CPU.
 MANY = 16384
 
 
@@ -26,7 +26,7 @@ class BatchedSearch:
     It is not a Keras object, so it is not saved with the model.
 
     Args:
-        model: implements the decoding contract; its memory is made from `{"source": (B, S), …}`.
+        model: implements the decoding contract; its `encode` takes `{"source": (B, S), …}`.
         max_length: int. Maximum input and output length of the model, in tokens.
         jit_compile: bool. Whether XLA compiles the search.
     """
@@ -52,9 +52,9 @@ class BatchedSearch:
         Args:
             tokens: the sentences as token ids, without start and end.
             others: the other inputs of `encode`, one row per sentence.
-            settings: of the search. The maximum length is `output_limit` for each padded length.
-            threads: int. Batches at a time; always one on JAX.
-            progress: called with the number of sentences after each batch.
+            settings: search settings. `output_limit` gives the maximum length for each padded length.
+            threads: int. Number of batches decoded in parallel; always one on JAX.
+            progress: called after each batch with its number of sentences.
             prefixes: for each sentence, the token ids that its outputs begin with; at least one more follows.
 
         Returns:
@@ -65,7 +65,7 @@ class BatchedSearch:
         def search_batch(batch: tuple[int, list[int]]):
             length, numbers = batch
             source = padded_source(tokens, numbers, length)
-            filled = numbers + numbers[:1] * (len(source) - len(numbers))  # fill up with the first sentence
+            filled = numbers + numbers[:1] * (len(source) - len(numbers))  # pad with the first sentence
             limit = output_limit(settings, length, self.max_length)
             inputs = {"source": source, **{name: values[filled] for name, values in others.items()}}
             if prefixes:

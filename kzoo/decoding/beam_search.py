@@ -14,7 +14,7 @@ MEAN = Exponent(1.0)
 NEVER = -1e9
 # Smaller batches are not halved: every halving adds a loop to compile.
 SMALLEST_HALVED = 16
-GROUP = 32  # scores of which `top_k` compares the maximum first
+GROUP = 32  # size of the groups in `top_k`, which compares their maxima first
 
 
 class BeamSearch(keras.Model):
@@ -74,7 +74,7 @@ class BeamSearch(keras.Model):
 
     def call(self, inputs):
         memory = self.model.encode(inputs)
-        if "prefix" in inputs:  # in the memory, it is halved with the batch
+        if "prefix" in inputs:  # as part of the memory, it is halved with the batch
             memory = {**memory, "prefix": inputs["prefix"]}
         batch = ops.shape(tree.flatten(memory)[0])[0]
         K, T = self.beam_size, self.max_length
@@ -92,7 +92,7 @@ class BeamSearch(keras.Model):
         }
         staged = self._halves(loop) and self._state_grows(memory)
         tokens, scores = self._search(loop, memory, (-(-T // 4), -(-T // 2), T) if staged else (T,))
-        # Among hypotheses that were not found, each backend's `top_k` chooses others: they become padding.
+        # Make hypotheses that were not found padding: which ones `top_k` returns depends on the backend.
         return {"tokens": ops.where(scores[..., None] > NEVER / 2, tokens, PAD), "scores": scores}
 
     def _search(self, loop: dict, memory: dict, lengths: tuple[int, ...]):
@@ -187,7 +187,7 @@ class BeamSearch(keras.Model):
 
         Args:
             history: int32 `(B, K, T)`. The tokens so far, then padding.
-            step: int32 scalar. How many tokens there are so far.
+            step: int32 scalar. Number of tokens so far.
             prefix: int32 `(B, P)`, the tokens that outputs begin with, then padding; P is at least T. It may
                 repeat n-grams. `None`: no prefix.
             vocabulary_size: int. V.

@@ -142,7 +142,7 @@ class SearchSettings:
 
     @classmethod
     def from_entries(cls, entries: dict, where: str | os.PathLike) -> Self:
-        """Return the settings of a JSON object, as `entries` returns it; missing keys have their default.
+        """Return the settings of a JSON object, as `entries` returns it; missing keys get their defaults.
 
         Args:
             entries: a JSON object.
@@ -179,7 +179,7 @@ def check_whole_numbers(least: int = 1, **numbers):
 
 
 def checked_n(n: int | None, search: SearchSettings) -> int:
-    """Return how many best translations are wanted: `n`, by default the beam size.
+    """Return the number of best translations to return: `n`, by default the beam size.
 
     Raises:
         UserError: `n` is not a whole number from 1 to the beam size.
@@ -197,7 +197,7 @@ def padded_length(count: int, most: int) -> int:
 
 
 def output_limit(settings: SearchSettings, length: int, most: int) -> int:
-    """Return the maximum output length for a padded source length: by default 1.5 × it + 8, at most `most`.
+    """Return the maximum output length: by default 1.5 × the padded source length + 8, at most `most`.
 
     Raises:
         UserError: the minimum length is above `most`.

@@ -22,7 +22,7 @@ def chosen_engine(
     search: SearchSettings,
     needs: dict[str, object] | None = None,
 ) -> str:
-    """Return the engine that translates: for `"auto"`, CTranslate2 where it gives the same translations.
+    """Return the engine to use. `"auto"` chooses CTranslate2 where it gives the same translations.
 
     Args:
         engine: the requested engine.
@@ -44,13 +44,13 @@ def chosen_engine(
         if reason:
             raise UserError(f"{reason}; leave engine (--engine) out to use Keras")
         return engine
-    # With these settings, its search finds other hypotheses.
+    # With these settings, CTranslate2's search finds other hypotheses.
     differs = search.min_length or search.no_repeat_ngram or search.length_penalty == Exponent(0)
     return "keras" if reason or differs else "ctranslate2"
 
 
 def why_not_searched(search: SearchSettings) -> str | None:
-    """Return why CTranslate2 cannot search so; `None` if it can."""
+    """Return why CTranslate2 does not support the search settings; `None` if it does."""
     if type(search.length_penalty) is Exponent:  # `GNMT` is a subclass
         return None
     return f"CTranslate2 divides log P by length^α, it has no {search.length_penalty}"

@@ -17,11 +17,11 @@ from kzoo.hub.integrity import CONFIG_FILE, SEARCH_FILE, TRANSLATOR_FILE, check_
 from kzoo.positions import pope_table, sine_table
 from kzoo.text.vocabulary import NOT_TEXT
 
-FORMAT = 1  # raise it when the conversion changes: models in the cache are then made anew
-# By the names that Keras and CTranslate2 have for them.
+FORMAT = 1  # increase it when the conversion changes: cached models are then converted again
+# Keras's names, and CTranslate2's.
 ACTIVATIONS = {"relu": "RELU", "silu": "SWISH", "gelu": "GELU"}
-UNLIKELY = -60_000.0  # of the tokens that no text has; float16 holds it
-MAX_DISTANCE = 128  # of the relative positions, unless the preset says otherwise
+UNLIKELY = -60_000.0  # bias of tokens that never occur in text; fits into float16
+MAX_DISTANCE = 128  # of relative positions, unless the preset sets it
 SIDES = ("source", "target")
 TOKENIZERS = ("SubwordTokenizer", "MarianTokenizer")
 
@@ -59,10 +59,10 @@ def why_not_held(backbone: str, config: dict, tokenizers: list[str]) -> str | No
 
 
 def converted(folder: Path) -> Path:
-    """Return the folder of the cache with a preset's CTranslate2 model, made if it is not there yet.
+    """Return the cached folder of a preset's CTranslate2 model. Convert the preset if it is not cached.
 
-    It is found by the SHA-256 of the preset's files, so that another preset in the same folder is converted
-    anew.
+    The cache key is the SHA-256 of the preset's files, so a different preset in the same folder is
+    converted again.
 
     Raises:
         UserError: as `convert`; or a file of the preset is missing or altered.
@@ -85,9 +85,9 @@ def convert(
 
     Args:
         folder: the preset.
-        output: folder to write; it appears complete or not at all.
+        output: folder to write, atomically.
         precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
-        arguments: of `translate_batch`, to be written beside it.
+        arguments: of `translate_batch`, to write next to the model.
 
     Raises:
         UserError: the format does not hold the preset.
@@ -138,7 +138,7 @@ def _pieces(assets: Path) -> list[str]:
 
 @contextlib.contextmanager
 def _weights(folder: Path):
-    """Yield a function that returns a layer's variable as float32, by the layer's path and its number."""
+    """Yield a function that returns a variable as float32, given its layer's path and its number there."""
     import h5py
 
     with contextlib.ExitStack() as opened:
@@ -171,7 +171,7 @@ def _fill(spec, config: dict, weight: Weight):
     projection.weight, projection.bias = tables[1], np.zeros(len(tables[1]), "float32")
     if config.get("output_bias"):
         projection.bias = weight("output_bias", 0)
-    projection.bias[NOT_TEXT] = UNLIKELY  # CTranslate2 by itself would write these too
+    projection.bias[NOT_TEXT] = UNLIKELY  # otherwise, CTranslate2 would generate these too
     for number, layer in enumerate(spec.encoder.layer):
         name = f"transformer_encoder_layer{f'_{number}' * bool(number)}"
         _attention(layer.self_attention, weight, f"{name}/attention")
@@ -184,7 +184,7 @@ def _fill(spec, config: dict, weight: Weight):
 
 
 def _positions(config: dict, weight: Weight, end: str) -> np.ndarray:
-    """Return what is added to the embeddings, `(length, width)`."""
+    """Return the positions to add to the embeddings, `(length, width)`."""
     kind, options = config["position_encoding"], config["position_options"]
     shape = config["max_length"], config["width"]
     if kind == "pope":
@@ -195,7 +195,7 @@ def _positions(config: dict, weight: Weight, end: str) -> np.ndarray:
 
 
 def _attention(spec, weight: Weight, name: str):
-    """Copy an attention: query, key and value in one matrix; for cross-attention the query apart."""
+    """Copy an attention layer: query, key and value in one matrix; in cross-attention, query alone."""
     *linears, output = spec.linear
     kernel, bias = weight(name, 0), weight(name, 1)
     cuts = [len(kernel)] if len(linears) == 2 else []

@@ -1,4 +1,4 @@
-"""Translates with CTranslate2, with the methods and the results of `kzoo.models.Translator`."""
+"""Translates with CTranslate2. Has the methods and the results of `kzoo.models.Translator`."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -18,16 +18,16 @@ from kzoo.text.vocabulary import END
 
 BATCH = 64  # sentences; CTranslate2 sorts them by length first
 BLOCK = 4096  # sentences between two calls of `progress`
-# Sentences padded to no more are translated together, with the limit of the longest. In batches of four a
-# sentence takes 0.78 of the processor time that it takes alone.
+# Sentences up to this padded length are translated together, with the output limit of the longest. In a batch
+# of four, a sentence takes 0.78 of the processor time that it takes alone.
 USUAL_LENGTH = 48
 
 
 class CTranslate2Translator(TwoLanguages):
     """A preset's Transformer, run by CTranslate2: the translations of `Translator`, several times as fast.
 
-    Imports neither Keras nor TensorFlow. The converted model is kept in the cache. Both searches find the
-    same hypotheses, but for ties, those that reach the maximum length, and those of a search with a minimum
+    Imports neither Keras nor TensorFlow. The converted model is kept in the cache. Both engines find the
+    same hypotheses, except for ties, hypotheses that reach the maximum length, and searches with a minimum
     length, without repeated n-grams, or with α = 0.
 
     Args:
@@ -40,7 +40,7 @@ class CTranslate2Translator(TwoLanguages):
         folder: the preset.
         threads: int. Batches translated at a time.
         source_language, target_language: codes, or `None`.
-        search: how translations are searched for where a call does not say.
+        search: the default search settings.
 
     Raises:
         UserError: CTranslate2 is not installed, cannot hold the model (`kzoo.engine.conversion.why_not`), or
@@ -91,7 +91,7 @@ class CTranslate2Translator(TwoLanguages):
             raise UserError(f"CTranslate2 cannot compute in {compute_type} here: {error}") from None
 
     def translate(self, texts: Iterable[str], **arguments) -> list[str]:
-        """Translate sentences, or with `split_sentences` texts of several; the arguments are `n_best`'s."""
+        """Return the best translation of each text. Takes the arguments of `n_best`."""
         return [best[0].text for best in self.n_best(texts, 1, **arguments)]
 
     def n_best(
@@ -130,7 +130,7 @@ class CTranslate2Translator(TwoLanguages):
         search: SearchSettings,
         progress: Callable[[int], None] | None = None,
     ) -> list[list[Hypothesis]]:
-        """Return the `n` best translations of sentences that are token ids already, without an end."""
+        """Return the `n` best translations of sentences given as token ids, without end symbols."""
         found, groups = [None] * len(tokens), {}
         for number, sentence in enumerate(tokens):
             if sentence:
@@ -141,7 +141,7 @@ class CTranslate2Translator(TwoLanguages):
                 results = self._call([tokens[number] for number in block], search, limit)
                 for number, result in zip(block, results, strict=True):
                     own = self._limit(search, padded_length(len(tokens[number]), self.max_length))
-                    # A search that went as far as the sentence's own limit could have ended there otherwise.
+                    # This search reached the sentence's own limit, where it might have ended differently.
                     if own < limit and max(map(len, result.hypotheses)) >= own - 2:
                         (result,) = self._call([tokens[number]], search, own)
                     rows = [[*(self._ids[piece] for piece in row), END] for row in result.hypotheses]
@@ -151,7 +151,7 @@ class CTranslate2Translator(TwoLanguages):
         return as_hypotheses(found, n, self.target_tokenizer)
 
     def together(self, count: int) -> int:
-        """Return the padded length of the longest sentences that one of `count` tokens is batched with."""
+        """Return the padded length of the longest sentences in a batch with one of `count` tokens."""
         return padded_length(max(count, USUAL_LENGTH - 1), self.max_length)
 
     def _limit(self, search: SearchSettings, length: int) -> int:
@@ -170,7 +170,7 @@ class CTranslate2Translator(TwoLanguages):
 
 
 def search_arguments(search: SearchSettings) -> dict:
-    """Return a search that `why_not_searched` accepts as arguments of CTranslate2's `translate_batch`."""
+    """Return CTranslate2's `translate_batch` arguments for a search that `why_not_searched` accepts."""
     arguments = {
         "beam_size": search.beam_size,
         "length_penalty": search.length_penalty.alpha,
@@ -184,20 +184,20 @@ def search_arguments(search: SearchSettings) -> dict:
 
 
 def _subwords(model: Path, side: str) -> "Subwords | MarianPieces":
-    """Return the tokenizer of a side of a converted model."""
+    """Return the tokenizer of one side of a converted model."""
     if (model / f"{side}.json").is_file():
         return MarianPieces((model / f"{side}.spm").read_bytes(), **read_object(model / f"{side}.json"))
     return Subwords(model / f"{side}.spm")
 
 
 class Subwords:
-    """A SentencePiece model with the calls of a `SubwordTokenizer`."""
+    """A SentencePiece model with the methods of a `SubwordTokenizer`."""
 
     def __init__(self, path: Path):
         self._processor = sentencepiece.SentencePieceProcessor(str(path))
 
     def __call__(self, texts: list[str]) -> list[list[int]]:
-        # Each by itself: for a list, SentencePiece starts threads, which takes longer than a sentence.
+        # One by one: for a list, SentencePiece starts threads, which takes longer than a sentence.
         return [self._processor.encode(one_line(text)) for text in texts]
 
     def detokenize(self, rows: list[list[int]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Scores of ambiguous words, which only the picture tells how to translate."""
+"""Scores of ambiguous words, whose sense only the picture shows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ def score_ambiguous_words(
 ) -> AmbiguousScores:
     """Count the ambiguous words of scenes that were translated as the pictures show.
 
-    The text alone does not tell the senses apart: always choosing the more frequent sense of the training set
+    The text alone does not show the sense: always choosing the more frequent sense of the training set
     gets 59.6 % of the words right from English to German, 50.6 % from Indonesian to Chinese.
 
     Args:
@@ -72,7 +72,7 @@ def score_scenes(
 ) -> dict[str, AmbiguousScores]:
     """Return the scores of the translations of each split of Scenes.
 
-    There are none if no word is ambiguous between the languages.
+    Empty if no word is ambiguous between the languages.
     """
     if not any(scene.ambiguous(source, target) for scene in scenes("test")):
         return {}

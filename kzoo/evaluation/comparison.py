@@ -1,4 +1,4 @@
-"""Two models compared: the significance of their difference in BLEU, and the page that `kzoo report` writes.
+"""Compares two models: the significance of their difference in BLEU, and the page of `kzoo report`.
 
 The test is approximate randomization; sacreBLEU's bootstrap gives the intervals. The page follows the case
 study in Figures 4 and 5 of Ma et al. 2020: two translations side by side, with the picture.
@@ -90,7 +90,7 @@ def compare_bleu(
 ) -> tuple[list[ComparedBleu], str]:
     """Compare the BLEU of models with that of the first, on the same sentences.
 
-    The test does not measure differences between seeds: training one model twice may differ as much.
+    The test ignores variation between seeds: training one model twice may give as large a difference.
 
     Args:
         translations: names of two or more models, each with its translations.
@@ -99,8 +99,8 @@ def compare_bleu(
         more_references: further true translations, each a list like `references`.
 
     Returns:
-        A row for each model, and sacreBLEU's signature: it has the number of samples (`bs`) and their seed,
-        which the environment variable SACREBLEU_SEED can change. `HOW_P` describes p.
+        A row for each model, and sacreBLEU's signature, with the number of samples (`bs`) and their seed. The
+        environment variable SACREBLEU_SEED changes the seed. `HOW_P` describes p.
 
     Raises:
         UserError: fewer than two models, or the numbers of sentences differ.
@@ -126,7 +126,7 @@ def compare_bleu(
 
 
 def _statistics(metric: BLEU, texts: Sequence[str], references: list[list[str]]) -> np.ndarray:
-    """Return the counts of each sentence from which BLEU is computed: `(sentences, 10)`."""
+    """Return each sentence's counts, from which BLEU is computed: `(sentences, 10)`."""
     rows = zip(texts, *references, strict=True)
     scores = [metric.corpus_score([text], [[one] for one in true]) for text, *true in rows]
     return np.array([[*score.counts, *score.totals, score.sys_len, score.ref_len] for score in scores])
@@ -135,7 +135,7 @@ def _statistics(metric: BLEU, texts: Sequence[str], references: list[list[str]])
 def _p(first: np.ndarray, second: np.ndarray) -> float:
     """Return p for two models' statistics.
 
-    sacreBLEU's own p leaves out equal differences: for equal models it would be 0.0001.
+    sacreBLEU's own p does not count equal differences: for equal models, it would be 0.0001.
     """
     differing = (first != second).any(axis=1)
     if differing.sum() < 2:  # exchanging the only one just changes the sign
@@ -190,7 +190,7 @@ class Case(NamedTuple):
 def cases(
     sources: Sequence[str], references: Sequence[str], first: Sequence[str], second: Sequence[str]
 ) -> list[Case]:
-    """Return the sentences, those with the most different translations first.
+    """Return the sentences, most different translations first.
 
     The difference is one minus the share of words (characters, in scripts without spaces) that both
     translations have in the same order.
@@ -230,8 +230,8 @@ def write_report(
         chosen: the cases to show, as `cases` returns them.
         images: the pictures by `Case.number`, each uint8 `(h, w, 3)`; `None`: no pictures are shown.
         compared: the models' BLEU on all sentences, as `compare_bleu` returns it, shown at the top.
-        languages: codes of the source and the target, shown on the page; browsers choose fonts and voices by
-            them.
+        languages: codes of the source and the target, shown on the page. Browsers use them to choose fonts
+            and voices.
         sentences: int. Number of sentences that were translated.
 
     Raises:

@@ -13,7 +13,7 @@ from matplotlib.font_manager import FontProperties, fontManager
 from kzoo.errors import UserError
 from kzoo.files import whole_file
 
-# Okabe and Ito's colours, which colour-blind people can tell apart, without those too faint on white.
+# Okabe and Ito's colours for colour-blind readers, without those that are too faint on white.
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000"]
 LINES = ["-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1))]
 
@@ -51,7 +51,7 @@ def picture(path: str | Path, size: tuple[float, float], formulas: bool = False)
     Args:
         path: file to write; the suffix, .png, .svg or .pdf, sets the format.
         size: width and height in inches; a PNG has 150 pixels per inch.
-        formulas: whether text between two `$` is a formula; in sentences it is not.
+        formulas: whether text between two `$` is a formula. In sentences, it is not.
 
     Raises:
         UserError: another suffix, before anything is drawn; or the file cannot be written.

@@ -61,7 +61,7 @@ def read_history(path: str | Path) -> dict[str, list[float]]:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
     except KeyError as error:
         raise UserError(f"{path}: no column {error.args[0]}; is it a run's history.csv?") from None
-    except (ValueError, TypeError, csv.Error) as error:  # no UTF-8, no number, a line that is cut off
+    except (ValueError, TypeError, csv.Error) as error:  # not UTF-8, not a number, or a truncated line
         raise UserError(f"{path} is damaged ({error})") from None
     if not rows:
         raise UserError(f"{path}: no epoch is finished yet")
@@ -162,10 +162,10 @@ def plot_image_attention(
 
     Args:
         words: the sentence's S subwords.
-        scores: `(layers, H, R, S)`, as `Translator.image_attention` returns them. Drawn is the mean over the
-            R regions.
+        scores: `(layers, H, R, S)`, as returned by `Translator.image_attention`. The mean over the R regions
+            is drawn.
         path: PNG, SVG or PDF file.
-        image: the picture `(h, w, 3)`, to be drawn beside them, or `None`.
+        image: the picture `(h, w, 3)` to draw next to them, or `None`.
     """
     layers, heads = scores.shape[:2]
     size = (
@@ -201,15 +201,15 @@ def plot_regions(
 ):
     """Draw the picture once for each subword, dimming the regions that do not attend to it.
 
-    The undimmed picture comes first. The clearer a region, the more it attends to the subword, on one scale
-    for all subwords.
+    The undimmed picture comes first. The less a region is dimmed, the more it attends to the subword. All
+    subwords share one scale.
 
     Args:
-        scores: `(layers, H, R, S)`. Drawn is the mean over layers and heads.
+        scores: `(layers, H, R, S)`. The mean over layers and heads is drawn.
         image: the picture `(h, w, 3)`.
         words: the S subwords.
         path: PNG, SVG or PDF file.
-        image_shape: the model's, from which the layout of the regions follows.
+        image_shape: the model's `image_shape`, which determines the layout of the regions.
 
     Raises:
         UserError: features of whole pictures, or of regions that do not form a square.

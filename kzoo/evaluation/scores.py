@@ -70,8 +70,8 @@ def score_translations(
         split: name of the set of sentences.
         translations: one for each reference.
         references: true translations.
-        language: target language, which selects sacreBLEU's tokenizer: Chinese, characters for Japanese and
-            others without spaces, or 13a.
+        language: target language, which selects sacreBLEU's tokenizer: zh for Chinese, char for other
+            languages without spaces, 13a for all others.
         more_references: further true translations, each a list like `references`.
 
     Raises:
@@ -114,7 +114,7 @@ def score_translations(
 
 
 def check_forms(texts: Sequence[Sequence[str]]):
-    """Warn if texts are not in Unicode's form NFC, where words that look equal may differ."""
+    """Warn if texts are not in Unicode's form NFC: words that look equal may then differ."""
     for sentences in texts:
         if odd := [sentence for sentence in sentences if not unicodedata.is_normalized("NFC", sentence)]:
             warnings.warn(
@@ -135,7 +135,7 @@ def bleu_metric(language: str, lowercase: bool = False) -> BLEU:
 
 
 class TurkishBLEU(BLEU):
-    """sacreBLEU's lowercased BLEU with the lower case of Turkish, which sacreBLEU lacks."""
+    """Lowercased BLEU with Turkish lowercasing, which sacreBLEU lacks."""
 
     def _preprocess_segment(self, sent: str) -> str:
         return super()._preprocess_segment(lower_case(sent, "tr"))
@@ -169,7 +169,7 @@ def meteor_score(
         more_references: further true translations, each a list like `references`.
 
     Raises:
-        UserError: Java or the jar is missing, or the program fails, as for too few translations.
+        UserError: Java or the jar is missing, or the program fails, for example for too few translations.
 
     Reference:
         Denkowski and Lavie 2014, "Meteor Universal". https://aclanthology.org/W14-3348
@@ -182,7 +182,7 @@ def meteor_score(
     split = str if known else TokenizerZh() if is_chinese(language) else other()
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / name for name in ("translations", "references")]
-        # A sentence's references follow each other.
+        # METEOR reads a sentence's references from consecutive lines.
         all_references = list(itertools.chain.from_iterable(zip(references, *more_references, strict=True)))
         for file, sentences in zip(files, (translations, all_references), strict=True):
             lines = [split(sentence) for sentence in sentences]

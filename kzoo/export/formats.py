@@ -1,7 +1,7 @@
 """Exports a translator in the formats of other programs: as a SavedModel, or as a CTranslate2 model.
 
-A SavedModel translates from text to text, with the whole search inside. To load one, only tensorflow and
-tensorflow_text are necessary.
+A SavedModel translates from text to text, with the whole search inside. Loading one needs
+only tensorflow and tensorflow_text.
 """
 
 import os
@@ -32,7 +32,7 @@ def export_saved_model(
     """Write a SavedModel.
 
     Its signatures take texts `(B,)`; B may be 0. Sentences and prefixes that are too long for the model are
-    cut. The settings of the search are fixed.
+    cut. The search settings are fixed.
 
         serving_default   text → translation (B,), score (B,)
         n_best            text → translation (B, K), score (B, K), best first; "" and -1e9 if there are fewer
@@ -45,10 +45,10 @@ def export_saved_model(
 
     Args:
         translator: a `Translator` or a `MultilingualTranslator`.
-        folder: folder to write, completely or not at all; an earlier export is replaced.
-        beam_size: int. K. The search settings come from the translator's `search`, except those given here.
+        folder: folder to write, atomically; an earlier export is replaced.
+        beam_size: int. K. Search settings that are not given come from the translator's `search`.
         length_penalty: as in `Translator.translate`.
-        precision: of the stored weights: `"float32"`; `"float16"`, computing in float32; `"int8"`.
+        precision: of the stored weights: `"float32"`; `"float16"`, with float32 computations; or `"int8"`.
 
     Raises:
         UserError: another precision, a backend other than TensorFlow, an invalid beam size or length penalty,
@@ -77,9 +77,9 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
     positions and `position_encoding="bias"` are supported.
 
     Args:
-        translator: a `Translator` on a `TransformerBackbone` that reads text only, without rotary positions
-            and positions in the heads. Its `search` is written too.
-        folder: folder to write, completely or not at all; an earlier export is replaced.
+        translator: a `Translator` on a `TransformerBackbone` that reads text only, without rotary or
+            per-head positions. Its `search` is written too.
+        folder: folder to write, atomically; an earlier export is replaced.
         precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
 
     Raises:

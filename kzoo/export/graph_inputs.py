@@ -17,8 +17,7 @@ from kzoo.text.vocabulary import SPECIAL, UNKNOWN
 LINE_ENDS = "[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+"
 
 ORIENTATION = 0x0112  # EXIF's tag
-# The tag's values by what they require: first rows and columns are exchanged, then the rows, the columns or
-# both are reversed.
+# The tag's values by the operations that they require: transpose; then reverse the rows, the columns or both.
 TRANSPOSED, ROWS_REVERSED, COLUMNS_REVERSED = (5, 6, 7, 8), (3, 4, 7, 8), (2, 3, 6, 7)
 
 
@@ -39,9 +38,9 @@ class GraphSubwords(tf.Module):
 
 
 def sentence_piece(proto: bytes, **options) -> tensorflow_text.SentencepieceTokenizer:
-    """Return SentencePiece in a graph, with a name of its own.
+    """Return SentencePiece for a graph, with a unique name.
 
-    In a loaded SavedModel, SentencePiece models with the same name would all be the first of them.
+    In a loaded SavedModel, all SentencePiece models with the same name would become the first one.
     """
     name = f"sentencepiece_{hashlib.sha256(proto).hexdigest()[:16]}"
     return tensorflow_text.SentencepieceTokenizer(proto, name=name, **options)
@@ -142,7 +141,7 @@ def graph_tokenizer(tokenizer) -> tf.Module:
 
 def lines(text):
     """Return texts `(B,)` in valid UTF-8 and without line ends, like `kzoo.text.texts.one_line`."""
-    # SentencePiece would read invalid bytes as other pieces than U+FFFD.
+    # SentencePiece would read invalid bytes as pieces other than U+FFFD.
     text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
     without = tf.strings.regex_replace(text, f"^{LINE_ENDS}|{LINE_ENDS}$", "")
     return tf.strings.regex_replace(without, LINE_ENDS, " ")
@@ -157,7 +156,7 @@ def table(keys: list[str], unknown: int) -> tf.lookup.StaticHashTable:
 def decode_pictures(encoded, size: tuple[int, int]):
     """Return pictures like `kzoo.images.read_picture`, float32 `(B, h, w, 3)`.
 
-    Scaled pixels may differ from its by one in 255. JPEG and PNG files are turned as their EXIF data says.
+    Scaled pixels may differ by 1 of 255. JPEG and PNG files are rotated according to their EXIF data.
 
     Args:
         encoded: strings `(B,)`, each the bytes of a JPEG, PNG, GIF or BMP file.
@@ -190,7 +189,7 @@ def orientation(content, mark: bytes):
     Reference:
         CIPA DC-008, "Exchangeable image file format for digital still cameras: Exif", Section 4.6.
     """
-    # Without the mark, this is the beginning of the file, which is no EXIF data.
+    # Without the mark, this is the beginning of the file, which is not EXIF data.
     data = tf.strings.substr(tf.strings.split(content, mark, maxsplit=1)[-1], 0, 65536)
     little = tf.equal(tf.strings.substr(data, 0, 4), b"II*\0")
     valid = little | tf.equal(tf.strings.substr(data, 0, 4), b"MM\0*")
@@ -198,7 +197,7 @@ def orientation(content, mark: bytes):
     octets = tf.pad(octets, [[0, 10]])  # so that indices into short files are valid
 
     def number(octets, place, size: int):
-        """Return numbers `(…)` of `size` octets of the last axis, from a place on, in the file's order."""
+        """Return numbers `(…)` from `size` octets of the last axis, from `place` on, in the file's order."""
         digits = octets[..., place : place + size]
         weights = tf.constant([256**i for i in range(size)], tf.int64)
         return tf.reduce_sum(tf.where(little, digits, digits[..., ::-1]) * weights, axis=-1)

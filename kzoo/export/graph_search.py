@@ -36,8 +36,8 @@ def in_batches(
             is padded to its prefix's length if that is longer, as in `batched_search`.
         empty: tensors `(B, …)` of the outputs' shapes.
         lengths: the padded lengths.
-        make: function from a padded length L to a compiled function. That takes `{"source": (R, L), …}`, R
-            from `ROWS`, and returns outputs `(R, …)`. They are padded with zeros to the shapes of `empty`.
+        make: function from a padded length L to a compiled function, which takes `{"source": (R, L), …}`, R
+            from `ROWS`, and returns outputs `(R, …)`. These are padded with zeros to the shapes of `empty`.
     """
     counts = tf.cast(tokens.row_lengths(), tf.int32)
     if "prefix" in others:
@@ -53,7 +53,7 @@ def in_batches(
 
 
 def _length_in_batches(tokens, others, results, numbers, length, function):
-    """Return the results, updated for the numbered sentences, which have one padded length."""
+    """Return the results, updated for the numbered sentences, which share a padded length."""
 
     def step(first, results):
         left = tf.shape(numbers)[0] - first
@@ -76,7 +76,7 @@ def by_group(groups, inputs: tuple, empty: dict, run: Callable) -> dict:
         groups: int32 `(B,)`. The group of each row.
         inputs: tensors `(B, …)`.
         empty: tensors `(B, …)` of the outputs' shapes.
-        run: function of a group's rows of `inputs` to their outputs.
+        run: function from a group's rows of `inputs` to their outputs.
     """
     present = tf.unique(groups).y
 

@@ -17,7 +17,7 @@ from kzoo.text.vocabulary import END, PAD
 
 
 def save_graph(translator: keras.Model, folder: str | os.PathLike, search: SearchSettings, precision: str):
-    """Write a translator as a SavedModel; the arguments are those of `export_saved_model`, checked."""
+    """Write a translator as a SavedModel. Takes the arguments of `export_saved_model`, already checked."""
     translator.bake()
     weights = GraphWeights(translator.backbone, precision)
     make = multilingual_module if translator.multilingual else bilingual_module
@@ -32,7 +32,7 @@ class GraphWeights:
 
     Args:
         backbone: a model on TensorFlow.
-        precision: `"float32"`; `"float16"`, stored only: functions compute in float32; `"int8"`.
+        precision: `"float32"`; `"float16"` for storage, with float32 computations; or `"int8"`.
 
     Attributes:
         backbone: the model to run.

@@ -1,4 +1,4 @@
-"""A preset's metadata: its format, its files, and their SHA-256, which are checked before a file is used.
+"""A preset's metadata: its format, its files, and their SHA-256, checked before a file is used.
 
 Also its search settings.
 """
@@ -106,24 +106,24 @@ def preset_files(folder: str | os.PathLike) -> dict[str, Path]:
 
 
 def check_name(name: str, where: str):
-    """Refuse a file name, read from `where`, that is outside a preset's folder on any system."""
+    """Raise `UserError` for a file name, read from `where`, outside the preset's folder on any system."""
     parts = name.split("/")
     if {"", ".", ".."} & set(parts) or re.search(r'[\\:*?"<>|]', name) or not name.isprintable():
         raise UserError(f"{where} names the file {name!r:.80}, which is not inside the preset's folder")
 
 
 def own_search(folder: Path) -> SearchSettings:
-    """Return the search settings in a preset's folder; the default for presets without a settings file.
+    """Return the search settings in a preset's folder, or the defaults if it has no settings file.
 
     Raises:
-        UserError: the file cannot be read, or has a setting that no search can have.
+        UserError: the file cannot be read, or has an invalid setting.
     """
     path = folder / SEARCH_FILE
     return SearchSettings.from_entries(read_object(path) if path.exists() else {}, path)
 
 
 def _inside(folder: Path, name: str, source: str | None) -> Path:
-    """Return the path of a file; refuse one that is missing or a link out of the folder."""
+    """Return the path of a file. Raise `UserError` if it is missing or a link out of the folder."""
     path = (folder / name).resolve()
     if not path.is_relative_to(folder.resolve()):
         raise UserError(

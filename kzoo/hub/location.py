@@ -30,7 +30,7 @@ def _shelf() -> Path:
 
 
 SHELF = _shelf()
-# What the wheel kzoo-shelf has, so that an installation without it can say so.
+# The presets in the wheel kzoo-shelf, so that an error can suggest installing it.
 INSTALLABLE = (
     "attention_bridge_m2m_tiny_multi30k",
     "glyph_tiny_tatoeba_zh_en",
@@ -44,7 +44,7 @@ RECIPE_FILE = "recipe.json"  # in a run's folder, beside its preset
 
 
 def locate(preset: str | os.PathLike) -> Path:
-    """Return the folder of a trained preset; fetch the preset of a handle if it is not cached.
+    """Return the folder of a trained preset. The preset of a handle is fetched unless it is cached.
 
     Args:
         preset: a folder written by `save_to_preset` or by `kzoo train`; a name on the shelf; or a handle,
@@ -91,10 +91,10 @@ def shelved() -> list[str]:
 
 
 def fetched(handle: str) -> Path:
-    """Return the cached folder of a handle's preset; fetch it if it is not there.
+    """Return the cached folder of a handle's preset. Fetch the preset if it is not cached.
 
-    The folder appears when it is complete, even if several processes fetch it. Later calls need no network.
-    Without a revision or version, the newest is fetched, and never updated.
+    The folder is written atomically, even if several processes fetch it. Later calls need no network.
+    Without a revision or version, the newest one is fetched and then never updated.
 
     Args:
         handle: in one of the `FORMS`.

@@ -4,7 +4,7 @@ Letters in docstrings and shape comments: `B` batch, `S` source length, `T` targ
 length, `D` model width, `H` heads, `d` width of a head, `V` vocabulary, `K` beam, `N` entries of a cache,
 `R` image regions, `k` bridge heads, `F` features.
 
-All modules are imported together, so that Keras knows every class that a saved model may name.
+Importing the package imports all modules, so Keras knows every class that a saved model may name.
 """
 
 from kzoo.errors import nearest

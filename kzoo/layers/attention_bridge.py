@@ -82,12 +82,12 @@ class AttentionBridge(Layer):
         return ops.matmul(scores, inputs), scores
 
     def _penalty(self, scores, mask):
-        """Return the mean over sentences of how far the heads are from orthonormal."""
+        """Return the penalty (Eq. 3), averaged over sentences."""
         scores = ops.cast(scores, "float32")
         overlap = ops.matmul(scores, ops.swapaxes(scores, 1, 2)) - ops.eye(self.num_heads, dtype="float32")
         penalty = ops.sum(ops.square(overlap), axis=(1, 2))  # (B,)
         if not self.squared:
-            penalty = ops.sqrt(ops.maximum(penalty, 1e-12))  # the square root has no gradient at 0
+            penalty = ops.sqrt(ops.maximum(penalty, 1e-12))  # the square root's gradient is infinite at 0
         if mask is None:
             return ops.mean(penalty)
         sentences = ops.cast(ops.any(mask, axis=1), "float32")

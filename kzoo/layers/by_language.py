@@ -1,4 +1,4 @@
-"""Language-specific layers: one of several similar layers, chosen while the model runs."""
+"""Language-specific layers: one layer per language, selected at run time."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,12 +10,12 @@ from kzoo.layers.layer import Layer
 
 @keras.saving.register_keras_serializable("kzoo")
 class ByLanguage(Layer):
-    """One layer per language; each call runs one. The language is a tensor, so nothing is retraced.
+    """One layer per language; each call runs one. The language is a tensor: changing it retraces nothing.
 
     All sentences of a batch have the same language. The layers must not draw random numbers, which differ
-    between backends inside a branch: apply dropout outside. On torch, the other languages' weights get no
-    gradient instead of zero. Keras warns about it, and optimizers with momentum, such as Adam, do not move
-    these weights, as they do on TensorFlow and JAX.
+    between backends inside a branch: apply dropout outside. On TensorFlow and JAX, the other languages'
+    weights get a gradient of zero, so optimizers with momentum, such as Adam, still move them. On torch they
+    get no gradient: Keras warns, and optimizers do not move them.
 
     Args:
         layers: layers with the same call arguments and output shape, in the order of the languages. Layers
@@ -23,16 +23,16 @@ class ByLanguage(Layer):
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
-        language: int `(B,)`. Number of the batch's language, repeated B times.
+        language: int `(B,)`. Index of the batch's language, repeated B times.
         inputs: tensor. The layers' first argument.
         others: the layers' other arguments, by name. A `mask` is passed on with the output.
-        inputs_mask: set by Keras if `inputs` carries a mask; an error unless `mask` is given too.
+        inputs_mask: set by Keras if `inputs` carries a mask; `mask` must then be given too.
 
     Returns:
         The output of the language's layer.
 
     Raises:
-        ValueError: `inputs` carries a mask that is not given as `mask` too.
+        ValueError: `inputs` carries a mask, but `mask` is not given.
 
     Example:
 
@@ -52,7 +52,7 @@ class ByLanguage(Layer):
 
     def call(self, language, inputs, inputs_mask=None, **others):
         if inputs_mask is not None and others.get("mask") is None:
-            # Whether it would reach the branch and the output depends on the backend.
+            # It depends on the backend whether this mask reaches the branch and the output.
             raise ValueError(
                 f"{self.name} loses the mask that its inputs carry: pass it as mask=…, or pass inputs "
                 "without a mask if its layers take none"

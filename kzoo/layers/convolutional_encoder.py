@@ -12,8 +12,8 @@ class ConvolutionalEncoder(Layer):
 
         x ← (x + (conv_a(x) ⊗ sigmoid(conv_b(x)))) · sqrt(1/2)
 
-    Padding is set to zero before each convolution, so outputs do not depend on the length of the padding. A
-    linear map gives the inputs the width D.
+    Padding is set to zero before each convolution, so outputs do not depend on the amount of padding. A
+    linear map first projects the inputs to width D.
 
     Args:
         width: int. D. Defaults to `512`.

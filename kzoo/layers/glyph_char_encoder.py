@@ -29,7 +29,7 @@ NOTHING = Nonlinearity(False, "linear")
 class Architecture(NamedTuple):
     """The layers between pixels and vector."""
 
-    convolutions: bool  # whether the features are computed by the CNN, or from the pixels directly
+    convolutions: bool  # whether the features come from the CNN or directly from the pixels
     num_features: int | None  # the default of F; `None`: F is always the vector's width
     features: Nonlinearity  # after the map to the features
     output: Nonlinearity | None = None  # after the map to the vector; `None`: the features are the vector
@@ -48,7 +48,7 @@ ARCHITECTURES = {
     "fc_bn": Architecture(False, None, Nonlinearity(True, "linear")),
 }
 
-FORMAT = 2  # of the options in a configuration
+FORMAT = 2  # version of a saved configuration's options
 NAMES_BEFORE = {"cnn_fc_relu": "cnn_bn_fc_relu", "cnn_softmax_fc": "cnn_bn_softmax_fc", "fc_1": "fc_bn"}
 
 
@@ -65,20 +65,20 @@ class GlyphCharEncoder(Layer):
     The CNN (Table 2) is conv 3×3×32, ReLU, max-pool 2, conv 3×3×32, ReLU, max-pool 2, conv 4×4×F, without
     padding: 22 → 20 → 10 → 8 → 4 → 1. BN is batch normalization, of the F features or of the D outputs.
 
-    Three more are not in the paper. They are kept for models that were trained with them:
+    Three more architectures are not in the paper. Older saved models use them:
 
         cnn_bn_fc_relu     ReLU(FC(BN(CNN(glyph))))
         cnn_bn_softmax_fc  FC(softmax(BN(CNN(glyph))))
         fc_bn              BN(FC(glyph))
 
-    Where the paper gives no detail, all maps have biases, and batch normalization has ε = 0.001, as in Keras,
-    and keeps 0.9 of its stored statistics at each step, as in PyTorch.
+    The paper leaves some details open. Here all maps have biases. Batch normalization has ε = 0.001, as in
+    Keras, and keeps 0.9 of its stored statistics at each step, as in PyTorch.
 
     Args:
         output_dim: int. D. Defaults to `512`.
         architecture: a key of `ARCHITECTURES`. Defaults to `"cnn_fc_relu"`.
-        num_features: int. F; by default 1,024, for `cnn_softmax_fc` 4,096, for `fc_2` 512. `cnn_relu` and
-            `fc_1` have F = D.
+        num_features: int. F. Defaults to 1,024; to 4,096 for `cnn_softmax_fc` and 512 for `fc_2`. For
+            `cnn_relu` and `fc_1`, F = D.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -127,7 +127,7 @@ class GlyphCharEncoder(Layer):
         self.features_map = Dense(self.num_features, **inside, name="features")
         self.output_map = None
         if chosen.output is not None:
-            # The softmax mixes the rows of this matrix, so they start at the scale of looked-up vectors.
+            # The softmax mixes this matrix's rows, so they start at the scale of an embedding table's.
             lookup = chosen.features.activation == "softmax"
             initial = RandomNormal(stddev=1.0) if lookup else "glorot_uniform"
             self.output_map = Dense(output_dim, kernel_initializer=initial, **inside, name="output")
@@ -158,7 +158,7 @@ class GlyphCharEncoder(Layer):
         return ops.reshape(vectors, (*shape, self.output_dim))
 
     def learns(self, training) -> bool:
-        """Return whether such a call normalizes by the batch's statistics and updates the stored ones."""
+        """Return whether a call uses the batch's statistics and updates the stored ones."""
         return bool(training) and self.trainable
 
     def features(self, glyphs):
@@ -170,8 +170,8 @@ class GlyphCharEncoder(Layer):
     def vectors(self, features, counts=None):
         """Return the vectors `(N, D)` of `features` `(N, F)`, and the moments used, without storing them.
 
-        With `counts`, the moments are the batch's, in which row n counts `counts[n]` times; without, the
-        stored ones.
+        With `counts`, normalize by the batch's moments, counting row n `counts[n]` times. Without, normalize
+        by the stored moments.
         """
         x, of_features = self._apply(self._after_features, self.features_norm, features, counts)
         if self.output_map is None:
@@ -187,11 +187,11 @@ class GlyphCharEncoder(Layer):
         """Move the stored moments towards those of a batch, as `vectors` returned them."""
         for norm, of_batch in zip((self.features_norm, self.output_norm), moments, strict=True):
             if norm is not None:
-                # At 0.99 they lag: after an epoch of Tatoeba the validation loss is 4.26 instead of 4.19.
+                # With 0.99 they lag: after an epoch of Tatoeba the validation loss is 4.26 instead of 4.19.
                 norm.move_towards(of_batch, momentum=0.9)
 
     def _apply(self, after, norm, x, counts=None):
-        """Return `x` `(N, F)` after its normalization, if it has one, and its activation; and the moments."""
+        """Return `x` `(N, F)`, normalized if there is a `norm` and then activated, and the moments used."""
         moments = None
         if norm is not None:
             x = ops.cast(x, "float32")
@@ -214,7 +214,7 @@ class GlyphCharEncoder(Layer):
 class GlyphConvolutions(Layer):
     """The glyph paper's CNN without its last convolution: 22 → 20 → 10 → 8 → 4.
 
-    Conv 3×3×32, ReLU, max-pool 2, twice, without padding. The last convolution, 4×4×F, is a fully connected
+    Twice conv 3×3×32, ReLU and max-pool 2, without padding. The last convolution, 4×4×F, is a fully connected
     layer in `GlyphCharEncoder`. Glyphs `(N, 22, 22)` become `(N, 512)`: 4×4 pixels of 32 channels.
     """
 
@@ -232,17 +232,17 @@ class GlyphConvolutions(Layer):
         return ops.reshape(x, self.compute_output_shape((-1,)))
 
     def compute_mask(self, glyphs, mask=None):
-        return None  # features have other axes
+        return None  # the mask does not fit the features' axes
 
     def compute_output_shape(self, glyphs_shape):
         return (glyphs_shape[0], 4 * 4 * CHANNELS)
 
 
 def read_options(saved: dict) -> dict:
-    """Return the encoder's arguments for the options of a saved configuration, which may be an older one.
+    """Return the encoder's arguments for the options of a saved configuration, also of an older version.
 
-    Configurations without a `"format"` are older than the architectures of Table 1: three names meant other
-    networks, and `fc_2` had 1,024 features by default.
+    Configurations without a `"format"` predate the architectures of Table 1: three names meant different
+    networks, and `fc_2` defaulted to 1,024 features.
     """
     options = dict(saved)
     if options.pop("format", None) is None:

@@ -1,4 +1,4 @@
-"""An embedding whose vectors are computed from the characters' bitmaps."""
+"""An embedding that computes its vectors from the characters' bitmaps."""
 
 import keras
 import numpy as np
@@ -14,19 +14,18 @@ BAKED_AT_ONCE = 1024
 class GlyphEmbedding(Layer):
     """Maps character ids to vectors, like `keras.layers.Embedding`, by encoding the characters' glyphs.
 
-    In training each distinct character of a batch is encoded once, and counts in the encoder's batch
-    normalization as often as it occurs; blank glyphs (padding and other special tokens, spaces) do not
-    count. Outside training the vectors come from the table computed by `bake`, or are encoded if there is
-    no table. A training step empties the table; after changing the encoder's weights in any other way, call
-    `empty`.
+    In training, each distinct character of a batch is encoded once. The encoder's batch normalization counts
+    it as often as it occurs and ignores blank glyphs (padding and other special tokens, spaces). Outside
+    training, vectors come from the table that `bake` computes; without a table, characters are encoded. A
+    training step clears the table. After changing the encoder's weights in any other way, call `empty`.
 
     The glyphs and the table are weights, so a loaded model needs no font. With `trainable = False` the
-    encoder is fixed, and the vectors come from the table in training too.
+    encoder is frozen, and training uses the table too.
 
     Args:
-        glyphs: `(V, 22, 22)`, 1 for ink, as `kzoo.text.render_glyphs` returns them; or V, for a layer whose
-            glyphs are loaded with its weights.
-        encoder: `GlyphCharEncoder`. If two embeddings share it, bake one after training the other.
+        glyphs: `(V, 22, 22)`, 1 for ink, as `kzoo.text.render_glyphs` returns them; or the int V, if the
+            glyphs will be loaded with the layer's weights.
+        encoder: `GlyphCharEncoder`. If two embeddings share it, bake one only after training the other.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -69,7 +68,7 @@ class GlyphEmbedding(Layer):
     def build(self, ids_shape=None):
         V, D = self.vocabulary_size, self.output_dim
         fixed = {"trainable": False, "autocast": False}
-        # Not uint8: TensorFlow cannot send it from one process to another.
+        # bool, because TensorFlow cannot send uint8 between processes.
         self.glyphs = self.add_weight((V, SIZE, SIZE), "zeros", "bool", **fixed, name="glyphs")
         self.table = self.add_weight((V, D), "zeros", **fixed, name="table")
         self.baked = self.add_weight((), "zeros", "bool", **fixed, name="baked")
@@ -79,7 +78,7 @@ class GlyphEmbedding(Layer):
             self.encoder.build((None, SIZE, SIZE))
 
     def call(self, ids, training: bool | None = None):
-        flat = ops.reshape(ops.cast(ids, "int32"), (-1,))  # Keras may have made them floats
+        flat = ops.reshape(ops.cast(ids, "int32"), (-1,))  # Keras may have cast them to float
         if self.encoder.learns(training):
             self.baked.assign(False)
             vectors, moments = self._encode(flat, learning=True)
@@ -93,9 +92,9 @@ class GlyphEmbedding(Layer):
         return ops.reshape(vectors, (*ops.shape(ids), self.output_dim))
 
     def bake(self):
-        """Compute the table `(V, D)` of all characters' vectors, unless it exists, and return it.
+        """Return the table `(V, D)` of all characters' vectors; compute it if necessary.
 
-        Until the next training step, calls look their vectors up in it.
+        Until the next training step, calls look up their vectors in it.
         """
         if not self.built:
             self.build()
@@ -110,12 +109,12 @@ class GlyphEmbedding(Layer):
         return ops.convert_to_tensor(self.table)
 
     def empty(self):
-        """Empty the table, which no longer fits the encoder's weights."""
+        """Clear the table. Call this after changing the encoder's weights."""
         if self.built:
             self.baked.assign(False)
 
     def _encode(self, ids, learning: bool):
-        """Return the vectors `(N, D)` of `ids` `(N,)` and the moments used; if `learning`, the batch's."""
+        """Return the vectors `(N, D)` of `ids` `(N,)` and the moments used: the batch's if `learning`."""
         N, V = ops.shape(ids)[0], self.vocabulary_size
         counts = ops.segment_sum(ops.ones_like(ids), ids, num_segments=V)
         present = counts > 0
@@ -125,10 +124,10 @@ class GlyphEmbedding(Layer):
         glyphs = ops.take(self.glyphs, distinct, axis=0)
         times = ops.where(ops.any(glyphs, axis=(1, 2)), ops.take(counts, distinct), 0)
 
-        # Compiled code has fixed sizes, so there is room for N characters, but half of it is usually enough:
-        # batches of 2,048 Tatoeba characters have 500 distinct ones, batches of 4,096 have 730. The second
-        # half is in a branch that rarely runs; the first is not, because on a CPU XLA's convolutions take 10
-        # times as long in a branch.
+        # Compiled code has fixed shapes, so there must be room for N characters. Half of it is usually
+        # enough: batches of 2,048 Tatoeba characters have 500 distinct ones, batches of 4,096 have 730. So a
+        # branch that rarely runs encodes the second half. The first half is outside a branch, because XLA's
+        # convolutions take 10 times as long inside one on a CPU.
         half = (ops.shape(glyphs)[0] + 1) // 2
         features = self.encoder.features(glyphs[:half])
         rest = ops.cond(

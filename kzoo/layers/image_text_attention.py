@@ -14,8 +14,8 @@ class ImageTextAttention(Layer):
 
         softmax(Q_img K_textᵀ / sqrt(d)) V_text    in each of H heads, concatenated and projected   (Eq. 3)
 
-    The image may have another width than the text: its query map has a kernel `(D_img, H·d)` of its own,
-    beside the joint kernel `(D, 2·H·d)` of the text's key and value maps.
+    The widths of image and text may differ: the image's query map has its own kernel `(D_img, H·d)`. The
+    text's key and value maps share a kernel `(D, 2·H·d)`.
 
     Args:
         num_heads: int. H.
@@ -27,8 +27,8 @@ class ImageTextAttention(Layer):
         text: `(B, S, D)`. The tokens.
         image: `(B, R, D_img)`, features of R regions of a picture, or `(B, D_img)`, features of the whole
             picture, which counts as one region.
-        text_mask: bool `(B, S)`. `True` at tokens, `False` at padding. All tokens by default. A row
-            without tokens is attended to uniformly.
+        text_mask: bool `(B, S)`. `True` at tokens, `False` at padding. All tokens by default. Rows without
+            tokens get uniform weights.
         return_attention_scores: bool. Defaults to `False`.
         training: bool. Whether dropout is on.
 
@@ -36,7 +36,7 @@ class ImageTextAttention(Layer):
         `(B, R, D)`; then `(B, H, R, S)` weights if requested.
 
     Raises:
-        ValueError: an image of another rank.
+        ValueError: an image whose rank is neither 2 nor 3.
 
     Example:
 

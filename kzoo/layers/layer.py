@@ -1,4 +1,4 @@
-"""What all layers share: their base class, and dense layers that JAX trains fast on a CPU."""
+"""The layers' base class, and dense layers that train fast on a CPU under JAX."""
 
 import inspect
 from collections.abc import Callable
@@ -6,18 +6,18 @@ from collections.abc import Callable
 import keras
 from keras import ops
 
-# Call arguments with which a layer returns more than one output.
+# Call arguments that make a layer return more than one output.
 MORE_OUTPUTS = ("return_attention_scores", "cache_index")
 
 
 class Layer(keras.layers.Layer):
-    """A layer whose configuration is its constructor's arguments, and whose own layers are frozen with it.
+    """Base class of layers: saves the constructor's arguments and freezes all sublayers with the layer.
 
-    Each argument of the constructor is kept as the attribute of its name. The outputs have the shape and the
-    mask of the first input, unless a layer says otherwise.
+    Store each constructor argument in an attribute of the same name. Outputs have the shape and the mask of
+    the first input unless a subclass overrides this.
 
     In Keras, `trainable = False` freezes only the sublayers that exist at that moment. Here it also freezes
-    those that `build` creates later, so a frozen layer stays frozen when it is loaded.
+    those that `build` creates later, so a frozen layer is still frozen after loading.
     """
 
     def __init__(self, **kwargs):
@@ -36,7 +36,7 @@ class Layer(keras.layers.Layer):
 
     def compute_output_spec(self, *inputs, **options):
         if any(options.get(name) not in (None, False) for name in MORE_OUTPUTS):
-            return keras.Operation.compute_output_spec(self, *inputs, **options)  # as `call` returns them
+            return keras.Operation.compute_output_spec(self, *inputs, **options)  # traces `call`
         return super().compute_output_spec(*inputs, **options)
 
     def get_config(self):
@@ -75,7 +75,7 @@ def on_rows(function: Callable, x):
 
 
 class Quantizable:
-    """Mixin: Keras may quantize this subclass of its layer, which it refuses by default (`type_check`)."""
+    """Mixin that lets Keras quantize a subclass of its own layer; by default `type_check` prevents this."""
 
     def quantize(self, mode=None, type_check=True, config=None):
         super().quantize(mode, type_check=False, config=config)

@@ -25,7 +25,7 @@ class LinearChainCRF(Layer):
         int32 `(B, L)`: the most likely sequence of tags (Viterbi); 0 at masked positions.
 
     Raises:
-        ValueError: `num_tags` below 1; potentials of another number of tags.
+        ValueError: `num_tags` below 1; potentials for a different number of tags.
 
     Example:
 
@@ -42,7 +42,7 @@ class LinearChainCRF(Layer):
     """
 
     def __init__(self, num_tags: int, **kwargs):
-        # Computed in float32: half precision cannot tell potentials above 2,048 apart by 1.
+        # Computed in float32: above 2,048, half precision cannot represent differences of 1.
         super().__init__(autocast=False, **kwargs)
         if num_tags < 1:
             raise ValueError(f"num_tags must be at least 1, not {num_tags}")
@@ -116,10 +116,10 @@ class LinearChainCRF(Layer):
         return ops.where(mask[:, 0], loss, 0)
 
     def _by_place(self, potentials, mask, *others):
-        """Return the mask `(B, L)`, and potentials, mask and others by position: `(L + 1, B, features)`.
+        """Return the mask `(B, L)`, and all arguments in one time-major tensor `(L + 1, B, features)`.
 
-        They are one tensor because Keras's scan over several tensors of unknown length fails on TensorFlow. A
-        masked position is appended, because torch cannot scan over the zero positions after a single one.
+        One tensor, because Keras's `scan` over several tensors of unknown length fails on TensorFlow. A
+        masked position is appended, because on torch `scan` fails for zero steps, as with L = 1.
         """
         potentials = ops.cast(potentials, "float32")
         self._check_tags(potentials.shape)

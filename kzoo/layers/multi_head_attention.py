@@ -1,4 +1,4 @@
-"""Multi-head attention with positions in the heads or on the scores, and a cache; all attentions' softmax."""
+"""Multi-head attention with positions in the heads or on the scores, and a cache; the masked softmax."""
 
 import functools
 
@@ -9,8 +9,8 @@ from kzoo.layers.dropout import Dropout
 from kzoo.layers.layer import Dense, Layer, on_rows
 
 CAUSAL_BLOCK = 128  # queries; of 64, 128 and 256 the fastest at 1,024 tokens
-# Keys from which on the softmax's division after the mixing saves time: a training step takes 0.98 of it at
-# 256 tokens, 0.96 at 512 and 1,024, but 1.01 at 32.
+# From this many keys on, dividing by the softmax's sums after mixing the values saves time: a training step
+# takes 0.98 of the time at 256 tokens, 0.96 at 512 and 1,024, but 1.01 at 32.
 LONG = 256
 
 
@@ -20,17 +20,17 @@ class MultiHeadAttention(Layer):
 
         softmax(Q Kᵀ / sqrt(d) + bias + mask) V   in each of H heads, concatenated and projected
 
-    One kernel `(D, 3·H·d)` holds the query, key and value maps, so that self-attention is one product.
+    One kernel `(D, 3·H·d)` holds the query, key and value maps, so self-attention needs only one product.
 
-    A cache is the pair of rotated, scaled keys `(B, H, d, N)` and values `(B, H, N, d)` of earlier tokens;
-    the keys are stored transposed, which cuts beam-search time by 5 %. Without `cache_index` the cache is
-    read as it is (the source, in cross-attention); with it the inputs' own keys and values are first written
-    at entries `cache_index … cache_index + L - 1`. The mask gives the entries their meaning: in a beam search
-    N is steps × beams, and the mask hides all but a hypothesis's ancestors.
+    A cache holds the rotated, scaled keys `(B, H, d, N)` and the values `(B, H, N, d)` of earlier tokens. The
+    keys are stored transposed, which cuts beam-search time by 5 %. With `cache_index`, the inputs' own keys
+    and values are first written to entries `cache_index … cache_index + L - 1`. Without it, the cache is only
+    read, as in cross-attention. In a beam search N is steps × beams, and the mask hides all entries except
+    those of a hypothesis's ancestors.
 
-    On a GPU this is `keras.ops.dot_product_attention`, which stores no scores where the backend has a kernel
-    for it (JAX has none for odd lengths). It cannot return weights or drop them, its kernels do not take
-    every bias, and a cache would have to be transposed: these are computed as on a CPU.
+    On a GPU the layer calls `keras.ops.dot_product_attention`, which stores no scores if the backend has a
+    kernel for the inputs (JAX has none for odd lengths). It cannot return or drop weights, its kernels do not
+    support every bias, and a cache would have to be transposed: these cases are computed as on a CPU.
 
     Args:
         num_heads: int. H.
@@ -42,30 +42,30 @@ class MultiHeadAttention(Layer):
 
     Call arguments:
         query: `(B, L, D)`.
-        value: `(B, N, D)`. What is attended to; the query itself by default.
-        attention_mask: bool, `(B, L, N)` or broadcast to `(B, H, L, N)`. `True` where a query may look.
-        use_causal_mask: bool. Whether, in self-attention without a cache, a query may look only at itself
-            and at what is before it; sentences of over 128 tokens then take less time than with the same
-            mask. Not beside `attention_mask`. Defaults to `False`.
-        position_bias: `(H, L, N)` or broadcast to `(B, H, L, N)`. Added to the scores, as
-            `RelativePositionBias` returns it.
+        value: `(B, N, D)`. The tokens to attend to; the query itself by default.
+        attention_mask: bool, `(B, L, N)` or broadcastable to `(B, H, L, N)`. `True` where a query may attend.
+        use_causal_mask: bool. Whether each token attends only to itself and to earlier tokens, in
+            self-attention without a cache. Above 128 tokens this is faster than passing the same mask. Not
+            together with `attention_mask`. Defaults to `False`.
+        position_bias: `(H, L, N)` or broadcastable to `(B, H, L, N)`. Added to the scores; see
+            `RelativePositionBias`.
         cache: `(keys (B, H, d, N), values (B, H, N, d))`.
         cache_index: int or integer tensor. First entry of the cache to write.
         positions: `(L,)` or `(B, L)`. The query's positions for `rotary`; 0 … L - 1 by default. The keys of
             `value` have the positions 0 … N - 1.
         return_attention_scores: bool. Defaults to `False`.
         training: bool. Whether dropout is on.
-        mask, query_mask: bool `(B, L)`. `True` at the query's tokens: in self-attention without a cache, the
-            tokens that may be attended to. Keras fills in one of them and passes it on with the output.
-        value_mask: bool `(B, N)`. `True` at the tokens of `value`, or of a cache that is read as it is.
+        mask, query_mask: bool `(B, L)`. `True` at the query's tokens: self-attention without a cache attends
+            only to these. Keras sets one of the two masks and passes it on with the output.
+        value_mask: bool `(B, N)`. `True` at the tokens of `value`, or of a cache that is only read.
 
     Returns:
         `(B, L, D)`; then `(B, H, L, N)` weights if requested; then the cache if it was written.
 
     Raises:
-        ValueError: `num_heads` or `key_dim` below 1; a dropout outside [0, 1); a `rotary` that is no layer;
-            a value of another width than the query; a causal mask beside another, a value or a cache;
-            anything that `rotary` refuses, such as an odd d.
+        ValueError: `num_heads` or `key_dim` below 1; a dropout outside [0, 1); a `rotary` that is not a
+            layer; a value and a query of different widths; a causal mask together with another mask, a value
+            or a cache; anything that `rotary` rejects, such as an odd d.
 
     Example:
 
@@ -100,8 +100,8 @@ class MultiHeadAttention(Layer):
         width, inner = query_shape[-1], self.num_heads * self.key_dim
         if value_shape is not None and value_shape[-1] != width:
             raise ValueError(f"the query has width {width}, the value {value_shape[-1]}: they must be equal")
-        # Glorot's bound for the joint kernel is 1/sqrt(2) of a single map's: the smaller initial weights
-        # that deep post-norm stacks need.
+        # Glorot's bound for the joint kernel is 1/sqrt(2) of a single map's. Deep post-norm stacks need
+        # these smaller initial weights.
         self.kernel = self.add_weight(
             (width, 3 * inner), name="kernel", initializer=keras.initializers.GlorotUniform()
         )
@@ -113,7 +113,7 @@ class MultiHeadAttention(Layer):
         self,
         query,
         value=None,
-        *,  # Keras's own layer has the key here
+        *,  # keyword-only, because the third argument of `keras.layers.MultiHeadAttention` is the key
         attention_mask=None,
         use_causal_mask: bool = False,
         position_bias=None,
@@ -166,9 +166,9 @@ class MultiHeadAttention(Layer):
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def mix_causally(self, q, keys, values, words, whole: bool, training, bias=None) -> tuple:
-        """Return what `mix` does where queries see no later keys; the weights only if asked for the `whole`.
+        """Return what `mix` does, with a causal mask. Without `whole`, the weights may be `None`.
 
-        Else, on a CPU, it is done for some queries at a time, without the keys that none of them sees: at
+        Without `whole`, a CPU processes a block of queries at a time and skips the keys after the block: at
         1,024 tokens this takes 0.7 of the time. L and N are equal; `words` is `None` or `(B, 1, 1, N)`.
         """
         length = ops.shape(q)[2]
@@ -184,20 +184,20 @@ class MultiHeadAttention(Layer):
         return ops.concatenate(mixed, axis=1), None
 
     def mix(self, q, keys, values, mask, training, bias=None) -> tuple:
-        """Return the values mixed `(B, L, H, d)` and their weights `(B, H, L, N)`.
+        """Return the weighted sums of the values `(B, L, H, d)`, and the weights `(B, H, L, N)`.
 
         Args:
             q: queries `(B, H, L, d)`.
             keys: `(B, H, d, N)`, as `scaled_keys` returns them.
             values: `(B, H, N, d)`.
-            mask: bool, broadcast to `(B, H, L, N)`, or `None`.
+            mask: bool, broadcastable to `(B, H, L, N)`, or `None`.
             training: whether dropout is on.
-            bias: added to the scores; broadcast to `(B, H, L, N)`, or `None`.
+            bias: added to the scores; broadcastable to `(B, H, L, N)`, or `None`.
         """
         scores = ops.matmul(q, keys)
         if bias is not None:
             scores = scores + bias
-        # Float16 has no room for sums that are not divided yet.
+        # Not in float16, where sums that are not divided yet could overflow.
         if (keys.shape[-1] or 0) < LONG or keras.backend.standardize_dtype(scores.dtype) == "float16":
             weights = masked_softmax(scores, mask)
             return self._mixed(weights, values, training), weights
@@ -215,8 +215,8 @@ class MultiHeadAttention(Layer):
 
     def scaled_keys(self, keys, positions=None):
         """Return keys `(B, H, L, d)` rotated, scaled and transposed: `(B, H, d, L)`."""
-        # Scaled before the product, which could otherwise overflow float16; and the keys, not the queries:
-        # XLA else merges the transpose into the gradient's product, which on a CPU is then 3 times as slow.
+        # Scaled before the product, which could otherwise overflow float16. Scaling the queries instead would
+        # let XLA merge the transpose into the gradient's product, which is then 3 times as slow on a CPU.
         return ops.swapaxes(self.rotate(keys, positions), -1, -2) * self.key_dim**-0.5
 
     def project(self, x, first: int, count: int):
@@ -224,7 +224,7 @@ class MultiHeadAttention(Layer):
         inner = self.num_heads * self.key_dim
         columns = slice(first * inner, (first + count) * inner)
         x = on_rows(lambda rows: ops.matmul(rows, self.kernel[:, columns]) + self.bias[columns], x)
-        # Split before the transpose: a training step takes 0.95 of the time of slicing one big transpose.
+        # Split first, then transpose: a training step takes 0.95 of the time of slicing one big transpose.
         shape = (*ops.shape(x)[:2], self.num_heads, self.key_dim)
         return [
             ops.transpose(ops.reshape(part, shape), (0, 2, 1, 3)) for part in ops.split(x, count, axis=-1)
@@ -240,8 +240,8 @@ def masked_softmax(scores, mask=None):
 
     Args:
         scores: `(…, N)`.
-        mask: bool, broadcast to `(…, N)`. Entries at `False` get weight 0; a row that is `False` throughout
-            gets uniform weights. All are `True` by default.
+        mask: bool, broadcastable to `(…, N)`. Entries at `False` get weight 0; rows that are all `False` get
+            uniform weights. All `True` by default.
     """
     return ops.cast(ops.softmax(_masked(scores, mask), axis=-1), scores.dtype)
 
@@ -249,8 +249,8 @@ def masked_softmax(scores, mask=None):
 def masked_exponentials(scores, mask=None) -> tuple:
     """Return `masked_softmax` before its division: numerators `(…, N)`, at most 1, and their sums `(…, 1)`.
 
-    Mix the values with the numerators and divide the result: then no array of the scores' size is divided or,
-    in the gradient, summed.
+    Mix the values with the numerators, then divide the result. This avoids dividing an array of the scores'
+    size and, in the gradient, summing one.
 
     Args:
         scores, mask: as in `masked_softmax`.
@@ -267,14 +267,14 @@ def _masked(scores, mask):
 
 
 def mix_fused(q, keys, values, mask, causal: bool):
-    """Return the values mixed `(B, L, H, d)`, of the arguments of `mix`, by Keras's fused operation."""
-    if mask is not None:  # kernels take no `(B, 1, 1, N)`
+    """Return the weighted sums `(B, L, H, d)` that `mix` returns, computed by Keras's fused operation."""
+    if mask is not None:  # the kernels do not support `(B, 1, 1, N)`
         mask = ops.logical_and(mask, ops.ones((1, 1, ops.shape(q)[2], ops.shape(keys)[3]), "bool"))
-    # A rotation may be in float32, in which there is no kernel.
+    # Rotated queries and keys may be float32, for which there is no kernel.
     q = ops.transpose(ops.cast(q, values.dtype), (0, 2, 1, 3))
     keys = ops.transpose(ops.cast(keys, values.dtype), (0, 3, 1, 2))
     values = ops.transpose(values, (0, 2, 1, 3))
-    # JAX's kernel cannot train with odd lengths: do not try it, or Keras logs a traceback for each attention.
+    # JAX's kernel cannot train with odd lengths: if tried, Keras logs a traceback for each attention.
     odd = keras.backend.backend() == "jax" and (q.shape[1] % 2 or keys.shape[1] % 2)
     return ops.dot_product_attention(
         q, keys, values, mask=mask, scale=1.0, is_causal=causal, flash_attention=False if odd else None
@@ -292,12 +292,12 @@ def on_gpu() -> bool:
 
 
 def not_later(first, last):
-    """Return which tokens are not later than each of `first … last - 1`: bool `(last - first, last)`."""
+    """Return the causal mask of the queries `first … last - 1`: bool `(last - first, last)`."""
     return ops.arange(last)[None, :] <= ops.arange(first, last)[:, None]
 
 
 def both(mask, other):
-    """Return where two masks are `True`; where one is `None`, the other."""
+    """Return the logical and of two masks; if one is `None`, the other."""
     if mask is None or other is None:
         return other if mask is None else mask
     return ops.logical_and(mask, other)

@@ -1,4 +1,4 @@
-"""Batch normalization in which rows have weights, over all replicas."""
+"""Batch normalization with weighted rows, synchronized across replicas."""
 
 from typing import Any, NamedTuple
 
@@ -18,8 +18,8 @@ class Normalization(NamedTuple):
 
     @classmethod
     def of(cls, layer: keras.layers.Layer, width: int, prefix: str = "") -> "Normalization":
-        """Return new weights of a layer, for F = `width` features."""
-        float32 = {"dtype": "float32", "autocast": False}  # whatever the layer's precision
+        """Add the weights for F = `width` features to a layer, and return them."""
+        float32 = {"dtype": "float32", "autocast": False}  # regardless of the layer's precision
         return cls(
             layer.add_weight((width,), "ones", **float32, name=f"{prefix}gamma"),
             layer.add_weight((width,), "zeros", **float32, name=f"{prefix}beta"),
@@ -38,17 +38,17 @@ class Normalization(NamedTuple):
         return self.mean, self.variance
 
     def move_towards(self, moments, momentum: float):
-        """Move the stored moments towards a batch's; they keep the share `momentum` of their values."""
+        """Update the stored moments to momentum · stored + (1 - momentum) · `moments`."""
         for variable, new in zip(self.stored, moments, strict=True):
             variable.assign(momentum * variable + (1 - momentum) * new)
 
 
 @keras.saving.register_keras_serializable("kzoo")
 class MaskedBatchNormalization(Layer):
-    """Batch normalization with statistics over the rows that count, on all replicas.
+    """Batch normalization with statistics over the rows that are `present`, on all replicas.
 
-    Keras's own layer counts rows that only fill a batch, unless it gets a mask; its masked statistics are not
-    shared among replicas.
+    `keras.layers.BatchNormalization` includes rows that only pad a batch, unless it gets a mask; its masked
+    statistics are not synchronized across replicas.
 
     Args:
         momentum: float. Share of the stored statistics kept at each batch. Defaults to `0.9`.
@@ -57,7 +57,7 @@ class MaskedBatchNormalization(Layer):
 
     Call arguments:
         inputs: `(B, …, F)`.
-        present: bool `(B,)`. `True` at rows that count; all by default.
+        present: bool `(B,)`. `False` at rows that only pad the batch. All `True` by default.
         training: bool. Whether to normalize by the batch's statistics and update the stored ones.
 
     Returns:
@@ -87,9 +87,9 @@ class MaskedBatchNormalization(Layer):
 
 
 def weighted_moments(features, counts):
-    """Return the mean and variance `(F,)` of `features` `(N, F)`, row n counted `counts[n]` times.
+    """Return the mean and variance `(F,)` of `features` `(N, F)`, counting row n `counts[n]` times.
 
-    Computed over all replicas that share a batch; zeros if no row counts.
+    Computed over all replicas that share a batch; zeros if all counts are 0.
     """
     counts = ops.cast(counts, features.dtype)[:, None]
     total = mean_over_replicas(ops.sum(counts))
@@ -106,10 +106,10 @@ def mean_over_replicas(x):
 
     `tf.distribute` runs a step on each replica's rows and takes the mean of the replicas' losses. For a loss
     that is a mean over tokens or sentences, this is the batch's loss only if each replica divides by the
-    replicas' average count, not by its own. JAX computes with the whole batch wherever its rows are, so
-    there the tensor is returned as it is.
+    replicas' average count, not by its own. JAX computes on the whole batch even if it is sharded, so there
+    the tensor is returned unchanged.
     """
     if keras.backend.backend() != "tensorflow":
         return x
-    # The only Keras operation that works across replicas. They exchange the sum, one row each.
+    # The only Keras operation that works across replicas. Each replica contributes one row.
     return ops.moments(ops.expand_dims(x, 0), axes=[0], synchronized=True)[0]

@@ -12,7 +12,7 @@ class PerHeadPoPE(PoPEEmbedding):
         q_m + PE(m),   k_n + PE(n)   in each head, with PE of the head's width d
 
     Pass it to `MultiHeadAttention` as `rotary`, the argument for layers that act on queries and keys. All
-    heads have the same encoding. The paper names per-head positions as future work (Section 6, after Chen et
+    heads have the same encoding. The paper lists per-head positions as future work (Section 6, after Chen et
     al. 2021).
 
     Args:

@@ -1,4 +1,4 @@
-"""A small convolutional network that reads pictures and is trained with the model that uses it."""
+"""A small convolutional network for pictures, trained together with the model that uses it."""
 
 import keras
 from keras import ops
@@ -11,13 +11,13 @@ from kzoo.layers.normalization import MaskedBatchNormalization
 class PictureEncoder(Layer):
     """Computes features of a picture's regions: 3×3 convolutions of stride 2, batch normalization, ReLU.
 
-    Use it for synthetic pictures such as those of `kzoo.scenes`. For photographs, use features of a network
-    that was trained on many photographs.
+    Use it for synthetic pictures such as those of `kzoo.scenes`. For photographs, use the features of a
+    network that was pretrained on many photographs.
 
-    Batch normalization keeps the features of different pictures apart. Early in training, pictures are noise
-    to a translator; if few sentences need them, it learns to ignore them. With layer normalization or none,
-    all pictures ended with the same features (standard deviation at most 0.007; with batch normalization 0.05
-    to 0.5).
+    Batch normalization keeps the features of different pictures distinct. Early in training, pictures are
+    noise to a translator; if few sentences need them, it learns to ignore them. With layer normalization or
+    no normalization, all pictures ended up with the same features (standard deviation at most 0.007; with
+    batch normalization 0.05 to 0.5).
 
     Args:
         channels: ints. Channels of each convolution; every convolution halves height and width.
@@ -25,11 +25,11 @@ class PictureEncoder(Layer):
 
     Call arguments:
         pictures: `(B, h, w, 3)`, from 0 to 255. With n convolutions, h and w must be multiples of 2^n.
-        present: bool `(B,)`. `False` at rows that only fill the batch; the statistics ignore them.
+        present: bool `(B,)`. `False` at rows that only pad the batch; the statistics ignore them.
         training: bool. Whether to normalize by the batch's statistics and update the stored ones.
 
     Returns:
-        `(B, R, channels[-1])`: regions row by row, R = h·w / 4^n.
+        `(B, R, channels[-1])`: regions in row-major order, R = h·w / 4^n.
 
     Raises:
         ValueError: pictures of another rank, height or width, or without exactly three colours.
@@ -83,7 +83,7 @@ class PictureEncoder(Layer):
         return (height // step) * (width // step)
 
     def compute_mask(self, pictures, mask=None):
-        return None  # regions have other axes
+        return None  # the mask does not fit the regions' axes
 
     def compute_output_shape(self, pictures_shape):
         return (pictures_shape[0], self._regions(pictures_shape), self.channels[-1])

@@ -37,13 +37,13 @@ class PoPEEmbedding(Layer):
         positions: `(L,)` or `(B, L)` integers. Positions of the tokens, in place of `start_index`.
 
     Returns:
-        `(B, L, D)`: the encoding, to be added to the inputs. In a model with masks add it by
-        `keras.layers.Add()`, because Keras's `+` drops masks.
+        `(B, L, D)`: the encoding, to be added to the inputs. In a model with masks, use
+        `keras.layers.Add()` for this, because Keras's `+` drops masks.
 
     Raises:
-        ValueError: `max_length` below 1 or a negative `first_order`; if known in advance, a negative
-            `start_index` or a length over `max_length`. `positions` and symbolic values are not checked,
-            because compiled code cannot raise: keep them from 0 to `max_length` - 1.
+        ValueError: `max_length` below 1 or a negative `first_order`; a negative `start_index` or a length
+            over `max_length`, if known statically. `positions` and symbolic values are not checked, because
+            compiled code cannot raise: keep them between 0 and `max_length` - 1.
 
     Example:
 

@@ -16,22 +16,22 @@ class RecurrentDecoder(Layer):
         α_t = softmax(h_tᵀ W_a m)                over the memory's entries, the "general" score (Eq. 8)
         a_t = tanh(W_c [Σ α_t m; h_t])           the attentional vector, used for prediction (Eq. 5)
 
-    Called on a whole target, as in training, or through `step` on the newest token of each hypothesis.
+    Call the layer on a whole target, as in training, or call `step` on the newest token of each hypothesis.
 
     Args:
-        units: ints. Units of each LSTM; a_t has as many as the last.
-        dropout: float. Rate between one LSTM and the next; the same features are dropped at all tokens of a
-            sentence (Gal and Ghahramani 2016). Defaults to `0`.
+        units: ints. Units of each LSTM; a_t has the width of the last.
+        dropout: float. Rate between LSTMs; the same features are dropped at all tokens of a sentence (Gal and
+            Ghahramani 2016). Defaults to `0`.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
         inputs: `(B, T, E)`. Embedded target tokens.
-        memory: `(B, N, d)`. What is attended to: encoded tokens, or a bridge's M.
+        memory: `(B, N, d)`. The vectors to attend to: encoded tokens, or a bridge's M.
         initial: list of pairs `(h, c)`, `(B, units)` each, one pair per LSTM.
         memory_mask: bool `(B, N)`. `False` at padding. All `True` by default.
         training: bool. Whether dropout is on.
-        kept: dropout factors drawn by the caller, `(B, T, units)` each: for the outputs of every LSTM but the
-            last, then for the attentional vectors, also where they are fed back. None by default.
+        kept: dropout factors from the caller, `(B, T, units)` each: one for the outputs of each LSTM but the
+            last, then one for the attentional vectors, including the fed-back ones. None by default.
         return_attention_scores: bool. Defaults to `False`.
 
     Returns:
@@ -82,7 +82,7 @@ class RecurrentDecoder(Layer):
         return_attention_scores: bool = False,
     ):
         prepared = self.prepare(memory, memory_mask)
-        # Drawn outside the loop, in which every step would draw the same numbers.
+        # Drawn outside the loop, because inside it every step would draw the same numbers.
         kept_at_all_tokens = [
             dropout(ops.ones_like(pair[0][:, None]), training=training)  # (B, 1, units)
             for dropout, pair in zip(self._dropouts, initial[:-1], strict=True)
@@ -92,7 +92,7 @@ class RecurrentDecoder(Layer):
         def read_token(state, now):
             token, *kept = (part[:, None] for part in now)  # (B, 1, …)
             _, state = self.step(token, prepared, state, kept or kept_at_all_tokens)
-            return state, state  # TensorFlow's scan collects only what has the state's shape
+            return state, state  # TensorFlow's scan collects only outputs of the state's shape
 
         by_time = [ops.transpose(ops.cast(x, self.compute_dtype), (1, 0, 2)) for x in (inputs, *kept)]
         _, states = ops.scan(read_token, state, by_time)
@@ -108,7 +108,7 @@ class RecurrentDecoder(Layer):
         return {"keys": self.keys(memory), "values": memory, "mask": memory_mask}
 
     def start(self, initial, beam_size: int = 1) -> dict:
-        """Return the state before the first token of K = `beam_size` hypotheses of each sentence."""
+        """Return the initial state of K = `beam_size` hypotheses per sentence."""
         pairs = [
             tuple(ops.repeat(ops.cast(part[:, None], self.compute_dtype), beam_size, axis=1) for part in pair)
             for pair in initial
@@ -120,10 +120,10 @@ class RecurrentDecoder(Layer):
 
         Args:
             inputs: `(B, K, E)`. Embedded tokens.
-            prepared: what `prepare` returned for the B sentences.
+            prepared: the result of `prepare` for the B sentences.
             state: `{"cells": pairs of (B, K, units), "fed_back": (B, K, units[-1])}`.
-            kept: in training, dropout factors `(B, K, units)` for the outputs of every LSTM but the last,
-                then, optionally, for the attentional vectors.
+            kept: in training, dropout factors `(B, K, units)`: one for the outputs of each LSTM but the last,
+                then, optionally, one for the attentional vectors.
 
         Returns:
             The attentional vectors `(B, K, units[-1])`, and the state.

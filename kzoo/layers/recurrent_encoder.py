@@ -26,12 +26,12 @@ class RecurrentEncoder(Layer):
         mask: bool `(B, S)`. `True` at tokens, `False` at padding. All tokens by default.
         return_states: bool. Defaults to `False`.
         training: bool. Whether dropout is on.
-        kept: dropout factors drawn by the caller, `(B, S, units)` each, for the outputs of every network but
+        kept: dropout factors from the caller, `(B, S, units)` each, one for the outputs of each network but
             the last. None by default.
 
     Returns:
-        `(B, S, D)`: D is the last network's units, both directions together. Then, if requested, the
-        states of all networks after the last token: a list of `(B, units)`.
+        `(B, S, D)`: D is the number of the last network's units, over both directions. Then, if requested,
+        the states of all networks after the last token: a list of `(B, units)`.
 
     Raises:
         ValueError: an unknown cell.
@@ -74,8 +74,8 @@ class RecurrentEncoder(Layer):
             keras.layers.Bidirectional(both, dtype=self.dtype_policy, name=f"bidirectional_{i}")
             for i, both in enumerate(copied)
         ]
-        # `Bidirectional` copies its layer. On loading, Keras tells the originals apart by memory address,
-        # which another layer could get if they were freed. The function keeps them, hidden from Keras.
+        # `Bidirectional` copies its layer. On loading, Keras identifies the originals by memory address. If
+        # they were freed, another layer could get this address. The closure keeps them, hidden from Keras.
         self._copied = lambda: copied
         self.networks += [
             network(units, f"unidirectional_{i}") for i, units in enumerate(self.unidirectional)
@@ -91,7 +91,7 @@ class RecurrentEncoder(Layer):
     def call(self, inputs, mask=None, return_states: bool = False, training: bool | None = None, kept=()):
         x, states = inputs, []
         if mask is not None:
-            # cuDNN on TensorFlow refuses rows of only padding, which fill a batch: they get one token.
+            # On TensorFlow, cuDNN rejects rows of only padding, which fill up a batch: give them one token.
             only_padding = ops.logical_not(ops.any(mask, axis=1, keepdims=True))  # (B, 1)
             first = ops.arange(ops.shape(mask)[1]) == 0
             mask = ops.logical_or(mask, ops.logical_and(only_padding, first))
@@ -107,7 +107,7 @@ class RecurrentEncoder(Layer):
         return (*inputs_shape[:-1], width)
 
     def compute_output_spec(self, inputs, mask=None, return_states=False, training=None, kept=()):
-        # Keras would trace the networks, which takes 0.2 s on TensorFlow.
+        # Otherwise Keras traces the networks, which takes 0.2 s on TensorFlow.
         outputs = keras.KerasTensor(self.compute_output_shape(inputs.shape), self.compute_dtype)
         if not return_states:
             return outputs

@@ -25,7 +25,7 @@ class RelativePositionBias(Layer):
     Args:
         num_heads: int. H.
         num_buckets: int. Defaults to `32`.
-        max_distance: int. Distance from which on all positions share a bucket. Defaults to `128`.
+        max_distance: int. From this distance on, all positions share a bucket. Defaults to `128`.
         two_sided: bool. `True` for an encoder, the default; `False` for a decoder.
         **kwargs: other arguments of `keras.layers.Layer`.
 
@@ -89,7 +89,7 @@ class RelativePositionBias(Layer):
         return ops.transpose(ops.take(self.bias, bucket, axis=0), (2, 0, 1))
 
     def compute_mask(self, inputs, mask=None):
-        return None  # the scores are of pairs of tokens
+        return None  # the bias is for pairs of tokens
 
     def compute_output_shape(self, inputs_shape):
         return (self.num_heads, inputs_shape[-2], inputs_shape[-2])

@@ -8,18 +8,18 @@ from kzoo.layers.transformer_layer import TransformerLayer
 
 @keras.saving.register_keras_serializable("kzoo")
 class TransformerDecoderLayer(TransformerLayer):
-    """Causal self-attention, cross-attention and feed-forward network, each in a residual connection.
+    """Causal self-attention, cross-attention and feed-forward network, each with a residual connection.
 
-    Called on a whole target, as in training, or through `decode_step` on the newest token of each hypothesis.
+    Call the layer on a whole target, as in training, or `decode_step` on the newest token of each hypothesis.
 
     Args:
         num_heads: int. H; must divide D.
         feedforward_dim: int. Inner width of the feed-forward network.
         dropout: float. Rate on each sublayer's output. Defaults to `0`.
         norm: `"post"` or `"pre"`, where layer normalization is applied. Defaults to `"post"`.
-        rotary: layer that gives the self-attention's queries and keys their positions; see
+        rotary: layer that encodes positions in the self-attention's queries and keys; see
             `MultiHeadAttention`. Defaults to `None`.
-        activation: of the feed-forward network, by Keras's name. Defaults to `"relu"`.
+        activation: Keras's name of the feed-forward network's activation. Defaults to `"relu"`.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -99,7 +99,7 @@ class TransformerDecoderLayer(TransformerLayer):
             source_mask: bool `(B, S)`.
             cache: keys `(B, H, d, N)` and values `(B, H, N, d)` of earlier tokens of all hypotheses.
             cache_index: int32 scalar. The first of the `K` entries where these tokens are written.
-            mask: bool `(B, 1, K, N)`. The entries that each hypothesis descends from, its own included.
+            mask: bool `(B, 1, K, N)`. `True` at each hypothesis's ancestors and at its own entry.
             positions: int32 `(K,)`. Positions of the tokens in their hypotheses.
             position_bias: `(H, K, N)`. Added to the scores of the self-attention.
 
@@ -120,12 +120,12 @@ class TransformerDecoderLayer(TransformerLayer):
     def source_cache(self, source) -> tuple:
         """Return the source's keys `(B, H, d, S)` and values `(B, H, S, d)`, computed once per sentence."""
         cache = self.cross_attention.keys_and_values(source)
-        return tuple(ops.cast(part, self.compute_dtype) for part in cache)  # not cast outside a call
+        return tuple(ops.cast(part, self.compute_dtype) for part in cache)  # Keras casts only inside `call`
 
     def _read_source(
         self, x, source_mask, return_attention_scores: bool = False, training: bool | None = None, **source
     ):
-        """Return what `call` does, from the outputs of the self-attention."""
+        """Apply cross-attention and the feed-forward network; return what `call` returns."""
         attended = self.cross_attention(
             self.cross_attention_residual.enter(x),
             value_mask=source_mask,

@@ -11,8 +11,8 @@ from kzoo.layers.transformer_encoder_layer import TransformerEncoderLayer
 class TransformerEncoder(Layer):
     """Legendre positions, then stacked pre-norm Transformer layers; without dropout.
 
-    Interchangeable with `RecurrentEncoder` and `ConvolutionalEncoder`. A linear map gives the inputs the
-    width D.
+    Interchangeable with `RecurrentEncoder` and `ConvolutionalEncoder`. A linear map first projects the inputs
+    to width D.
 
     Args:
         width: int. D. Defaults to `512`.
@@ -30,7 +30,7 @@ class TransformerEncoder(Layer):
 
     Raises:
         ValueError: `num_heads` does not divide `width`; a sentence longer than `max_length`, if its length
-            is known in advance.
+            is known statically.
 
     Example:
 

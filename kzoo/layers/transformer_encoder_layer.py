@@ -9,19 +9,19 @@ from kzoo.layers.transformer_layer import TransformerLayer
 
 @keras.saving.register_keras_serializable("kzoo")
 class TransformerEncoderLayer(TransformerLayer):
-    """Self-attention and feed-forward network, each in a residual connection.
+    """Self-attention and feed-forward network, each with a residual connection.
 
-    With a picture there is image-text attention between them: the picture's R regions attend to the tokens,
-    and the mean over the regions is added to every token (Ma et al. 2020, Eq. 3).
+    With an image, image-text attention comes between them: the image's R regions attend to the tokens, and
+    the mean over the regions is added to every token (Ma et al. 2020, Eq. 3).
 
     Args:
         num_heads: int. H; must divide D.
         feedforward_dim: int. Inner width of the feed-forward network.
         dropout: float. Rate on each sublayer's output. Defaults to `0`.
         norm: `"post"` or `"pre"`, where layer normalization is applied. Defaults to `"post"`.
-        rotary: layer that gives queries and keys their positions, such as `RoPEEmbedding`; see
+        rotary: layer that encodes positions in queries and keys, such as `RoPEEmbedding`; see
             `MultiHeadAttention`. Defaults to `None`.
-        activation: of the feed-forward network, by Keras's name. Defaults to `"relu"`.
+        activation: Keras's name of the feed-forward network's activation. Defaults to `"relu"`.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -39,7 +39,7 @@ class TransformerEncoderLayer(TransformerLayer):
 
     Raises:
         ValueError: `num_heads` below 1, or not a divisor of D; an unknown `norm`; an image of another rank;
-            an image in some calls only.
+            an image in only some calls.
 
     Example:
 

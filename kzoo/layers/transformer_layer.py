@@ -1,4 +1,4 @@
-"""What the Transformer's encoder and decoder layers share: settings, residual connection, feed-forward."""
+"""Parts of the Transformer's encoder and decoder layers: settings, residual connection, feed-forward."""
 
 import keras
 
@@ -14,7 +14,7 @@ class Residual(Layer):
         post-norm: LayerNorm(x + Dropout(f(x)))        (Vaswani et al. 2017, Section 5.4)
         pre-norm:  x + Dropout(f(LayerNorm(x)))        (Xiong et al. 2020, Figure 1b)
 
-    The sublayer is called between the two calls, so it may take and return whatever it needs:
+    The caller applies the sublayer, so its signature does not matter:
 
         x = residual(x, f(residual.enter(x)))
 
@@ -70,7 +70,7 @@ class FeedForward(Layer):
 
     Args:
         inner_dim: int. Width between the two maps.
-        activation: name of f, as Keras knows it. Defaults to `"relu"`.
+        activation: Keras's name of f. Defaults to `"relu"`.
         **kwargs: other arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -123,7 +123,7 @@ class TransformerLayer(Layer):
         self.activation = activation
 
     def build(self, inputs_shape, *attentions: Layer):
-        """Create the feed-forward network; build the given sublayers, then the network."""
+        """Build the given sublayers, then the feed-forward network."""
         self.feedforward = FeedForward(
             self.feedforward_dim, self.activation, dtype=self.dtype_policy, name="feedforward"
         )
@@ -151,6 +151,6 @@ class TransformerLayer(Layer):
         return Residual(self.norm, self.dropout, dtype=self.dtype_policy, name=name)
 
     def feed_forward(self, x, training: bool | None = None):
-        """Return the layer's outputs `(B, L, D)`, given those of its attentions."""
+        """Apply the feed-forward network to the attention's outputs; return the layer's outputs."""
         outputs = self.feedforward(self.feedforward_residual.enter(x))
         return self.feedforward_residual(x, outputs, training=training)

@@ -1,6 +1,6 @@
 """The zoo's models: backbones assembled from layers, and the translator that adds tokenizers to them.
 
-All modules are imported together, so that Keras knows every class that a saved model may name.
+Importing the package imports all modules, so Keras knows every class that a saved model may name.
 """
 
 from kzoo.models.attention_bridge import AttentionBridgeBackbone as AttentionBridgeBackbone

@@ -31,7 +31,7 @@ RECURRENT = ("lstm", "gru")
 
 @keras.saving.register_keras_serializable("kzoo")
 class AttentionBridgeBackbone(TranslationBackbone):
-    """An encoder and a decoder for each language, around one attention bridge that all of them share.
+    """An encoder and a decoder for each language, joined by one shared attention bridge.
 
     Inputs are `{"source": (B, S), "target": (B, T), "source_language": (B,), "target_language": (B,)}`,
     int32: token ids with 0 for padding, and language numbers, the same in all rows. The target begins with
@@ -46,16 +46,16 @@ class AttentionBridgeBackbone(TranslationBackbone):
         vocabulary_sizes: ints. Vocabulary size of each language, in the order of the language numbers.
         encoder: `"lstm"` (the paper's two bidirectional LSTMs), `"gru"`, `"cnn"` or `"transformer"`.
         embedding_dim: int. Width of the token embeddings.
-        width: int. D, of the encoders' outputs and the decoders' states.
-        num_decoder_layers: int. Number of LSTMs of a decoder.
-        bridge: bool. `False`, the paper's plain baseline: decoders attend to the encoder's outputs and start
-            with their mean.
+        width: int. D, the width of the encoders' outputs and the decoders' states.
+        num_decoder_layers: int. Number of LSTMs in each decoder.
+        bridge: bool. If `False`, decoders attend to the encoder's outputs and start with their mean: the
+            paper's plain baseline.
         num_heads: int. k, the rows of M.
         hidden_dim: int. Inner width of the bridge.
         penalty_weight: float. Factor of the bridge's penalty; 1 is the paper's Eq. 3.
         squared: bool. Whether the penalty's norm is squared, as in Eq. 3.
         use_bias: bool. Whether the bridge's two maps have biases, as in the authors' code.
-        dropout: float. Rate on embeddings, encoder outputs and attentional vectors where they predict.
+        dropout: float. Rate on embeddings, encoder outputs and attentional vectors before the output layer.
         layer_dropout: float. Rate between stacked recurrent layers and on the attentional vectors that are
             fed back, as in OpenNMT; drawn anew at every token.
         tied_embeddings: bool. Whether a language's encoder and decoder share a table of token embeddings.
@@ -63,8 +63,8 @@ class AttentionBridgeBackbone(TranslationBackbone):
         dtype, name, trainable: as in `keras.Model`.
 
     Raises:
-        ValueError: an unknown encoder; no language; a size that is less than 1 or not a whole number; a width
-            that is odd for `"lstm"` or `"gru"`, or that 8 does not divide for `"transformer"`; a dropout
+        ValueError: an unknown encoder; no language; a size that is less than 1 or not a whole number; an odd
+            width for `"lstm"` or `"gru"`, or one that is not a multiple of 8 for `"transformer"`; a dropout
             outside [0, 1).
 
     Example:
@@ -80,7 +80,7 @@ class AttentionBridgeBackbone(TranslationBackbone):
         https://arxiv.org/abs/1811.00498
     """
 
-    # TensorFlow's XLA does not compile the choice among languages.
+    # TensorFlow's XLA cannot compile the switch between languages.
     xla_backends = ("jax",)
 
     def __init__(
@@ -113,9 +113,9 @@ class AttentionBridgeBackbone(TranslationBackbone):
             raise ValueError(f"a recurrent encoder reads in two directions: width must be even, not {width}")
         self.max_length, self.width = max_length, width
         languages = range(len(sizes))
-        # Where each language begins in the one embedding table: looking up a token needs no branch.
+        # The offset of each language in the one embedding table, so that looking up a token needs no branch.
         self._offsets = np.cumsum([0, *sizes[:-1]]).astype("int32")
-        # All languages' logits have one width; tokens that a language lacks are never predicted.
+        # All languages' logits have the same width; tokens that a language lacks are never predicted.
         self._absent = np.arange(max(sizes)) >= np.array(sizes)[:, None]
 
         def table(name):
@@ -182,7 +182,7 @@ class AttentionBridgeBackbone(TranslationBackbone):
     def _kept(self, dropouts, tokens) -> dict:
         """Return the argument `kept` of the languages' layers: each dropout's factors `(B, L, D)`.
 
-        They are drawn here, because random numbers are not allowed in the branch of a language.
+        They are drawn here, because a language's branch must not draw random numbers.
         """
         ones = ops.repeat(ops.ones_like(tokens, dtype="float32")[..., None], self.width, axis=-1)
         return {"kept": [dropout(ones) for dropout in dropouts]} if dropouts else {}
@@ -232,16 +232,16 @@ class AttentionBridgeBackbone(TranslationBackbone):
         return {"prepared": prepared, "initial": self._initial(memory, mask), "target_language": language}
 
     def _memory(self, inputs):
-        """Return what decoders attend to, M `(B, k, D)` or encoder outputs `(B, S, D)`, and its mask."""
+        """Return the vectors to attend to, M `(B, k, D)` or encoder outputs `(B, S, D)`, and their mask."""
         return self._encoded(inputs) if self.bridge is None else (self.matrix(inputs)[0], None)
 
     def source_attention(self, inputs: dict):
-        """Return the target tokens' attention to the rows of M: one `(B, 1, T, k)`, in a list.
+        """Return the target tokens' attention to the rows of M: a list of one tensor `(B, 1, T, k)`.
 
-        Without a bridge it is `(B, 1, T, S)`, over the source tokens.
+        Without a bridge, the tensor is `(B, 1, T, S)`, over the source tokens.
 
         Args:
-            inputs: the model's inputs; row t of the weights belongs to the token after target token t.
+            inputs: the model's inputs. Row t of the weights is for predicting the token after target token t.
         """
         language = inputs["target_language"]
         memory, mask = self._memory(inputs)
@@ -254,7 +254,7 @@ class AttentionBridgeBackbone(TranslationBackbone):
         return [scores[:, None]]
 
     def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
-        """Return the state before the first token; all of it is reordered with the hypotheses."""
+        """Return the initial state; the search reorders all of it with the hypotheses."""
         return {"reorder": self.decoders.layers[0].start(memory["initial"], beam_size), "keep": {}}
 
     def decode_step(self, tokens, step, memory: dict, state: dict):
@@ -267,5 +267,5 @@ class AttentionBridgeBackbone(TranslationBackbone):
         return self._logits(x, language), {"reorder": recurrent, "keep": state["keep"]}
 
     def default_lora_layer_names(self) -> list[str]:
-        """Return the dense layers that `enable_lora` adapts: the bridge's and the decoders' attention's."""
+        """Return the names of the layers that `enable_lora` adapts: those of the bridge and of attention."""
         return ["hidden", "heads", "keys", "combine"]

@@ -1,4 +1,4 @@
-"""What the backbones share: how they are saved and compiled, glyph embeddings, checks of their arguments."""
+"""The backbones' base class, compilation and argument checks, and the glyph embedding."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -13,19 +13,19 @@ from kzoo.layers import GlyphCharEncoder, GlyphEmbedding
 from kzoo.layers.glyph_char_encoder import FORMAT, read_options
 
 SOURCE_EMBEDDINGS = ("lookup", "glyph")  # a table of vectors; vectors computed from the characters' bitmaps
-# Larger than any model: building it would take forever or fill the memory.
+# Upper limits: building a larger model would take forever or fill the memory.
 MOST_LAYERS, LARGEST_SIZE = 1000, 10**7
 
 
 class TranslationBackbone(Backbone):
-    """A backbone whose configuration is its constructor's arguments, which it passes to `_keep`."""
+    """Base class of backbones: a constructor passes its arguments to `_keep`, which saves them."""
 
     def _keep(self, arguments: dict):
         """Check a constructor's `locals()` and keep them for `get_config`, except Keras's own arguments.
 
         Raises:
-            ValueError: an argument annotated as an int that is not a whole number of at least 1, or is too
-                large to build; such a number in an argument annotated as ints, or no number; a dropout
+            ValueError: an argument annotated `int` that is not a whole number of at least 1, or is too large
+                to build; an argument annotated `Sequence[int]` that is empty or contains one; a dropout
                 outside [0, 1).
         """
         for name, parameter in inspect.signature(arguments["__class__"].__init__).parameters.items():
@@ -43,7 +43,7 @@ class TranslationBackbone(Backbone):
     def get_config(self):
         config = {**super().get_config(), **self._settings}
         embedding = getattr(self, "source_embedding", None)
-        if isinstance(embedding, GlyphEmbedding):  # with the defaults that its encoder chose
+        if isinstance(embedding, GlyphEmbedding):  # save its encoder's defaults too
             names = ("architecture", "num_features")
             form = {name: getattr(embedding.encoder, name) for name in names}
             config["glyph_options"] = {**config["glyph_options"], **form, "format": FORMAT}
@@ -57,7 +57,7 @@ class TranslationBackbone(Backbone):
 
 
 def uses_xla(backbone: keras.Model, few_calls: bool = False) -> bool:
-    """Return the value of `jit_compile` for functions of a backbone: whether to compile them with XLA.
+    """Return `jit_compile` for a backbone's functions: whether to compile them with XLA.
 
     A backbone lists in `xla_backends` the backends on which XLA can compile it; without the attribute, none.
     XLA is not used under `tf.distribute`: compiled code reads an embedding only on the first device (keras
@@ -65,8 +65,8 @@ def uses_xla(backbone: keras.Model, few_calls: bool = False) -> bool:
 
     Args:
         backbone: the model.
-        few_calls: whether the function will run for a few single sentences only. On TensorFlow, XLA would
-            then take longer to compile than it saves.
+        few_calls: whether the function will only run on a few single sentences. On TensorFlow, compiling with
+            XLA then takes longer than it saves.
     """
     backend = keras.backend.backend()
     if backend == "tensorflow":
@@ -78,7 +78,7 @@ def uses_xla(backbone: keras.Model, few_calls: bool = False) -> bool:
 
 
 class BackboneMethod(keras.Model):
-    """A function of a backbone's inputs, such as `backbone.matrix`: `predict_on_batch` compiles it."""
+    """A function of a backbone's inputs, such as `backbone.matrix`, compiled by `predict_on_batch`."""
 
     def __init__(self, backbone: keras.Model, method: Callable, few_calls: bool = False):
         super().__init__()
@@ -97,7 +97,7 @@ def token_inputs(*sides: str) -> dict:
 
 
 def glyph_embedding(kind: str, size: int, width: int, glyph_options: dict, dtype) -> GlyphEmbedding | None:
-    """Return the source embedding of `size` characters, in `width` numbers each; `None` for a `"lookup"`.
+    """Return a glyph embedding of `size` characters and width `width`; `None` for `"lookup"`.
 
     Args:
         kind: one of `SOURCE_EMBEDDINGS`.
@@ -121,8 +121,8 @@ def glyph_embedding(kind: str, size: int, width: int, glyph_options: dict, dtype
 def unit_normal() -> keras.initializers.Initializer:
     """Return the initializer of a recurrent network's token embeddings.
 
-    Keras's default, ±0.05, is too small to have much effect on the network: after 330 batches an attention
-    bridge had a loss per sentence of 97 with it and of 89 with this one; at three times the rate, 89 and 81.
+    Keras's default, ±0.05, is too small to affect the network much. After 330 batches, a bridge model had a
+    loss per sentence of 97 with the default and of 89 with this one; at three times the rate, 89 and 81.
     """
     return keras.initializers.RandomNormal(stddev=1.0)
 
@@ -133,7 +133,7 @@ def is_quantized(backbone: keras.Model) -> bool:
 
 
 def check_sizes(name: str, value: int | list[int]):
-    """Raise `ValueError` unless a size, or each of a list, is a whole number from 1 to the maximum."""
+    """Raise `ValueError` unless a size, or each size of a list, is a whole number from 1 to the maximum."""
     if value == []:
         raise ValueError(f"no {name}: give at least one")
     label = f"each of {name}" if isinstance(value, list) else name
@@ -162,7 +162,7 @@ def vocabulary_size_of(tokenizer: Tokenizer | None, default: int | None) -> int 
 
 
 def check_names(settings: dict, *functions: Callable):
-    """Raise `UserError` for a setting that is not an argument with a default of one of `functions`."""
+    """Raise `UserError` for a setting that is not an optional argument of one of `functions`."""
     parameters = [p for function in functions for p in inspect.signature(function).parameters.values()]
     known = [p.name for p in parameters if p.default is not p.empty]
     for name in settings:

@@ -34,7 +34,7 @@ class CTranslate2Copy:
         self._made_of = self._copy = None
 
     def of(self, translator: "Translator") -> CTranslate2Translator:
-        """Return the copy of a translator for which `why_not` has no objection."""
+        """Return the copy of a translator; `why_not` must return `None` for it."""
         tokenizers = translator.source_tokenizer, translator.target_tokenizer
         made_of = _digest(translator.backbone.weights), *map(id, tokenizers)
         if made_of != self._made_of:
@@ -43,7 +43,7 @@ class CTranslate2Copy:
                 translator.save_to_preset(preset, "float32")
                 convert(preset, model)
                 self._copy = CTranslate2Translator(preset, model=model)
-            # Every call gives the translator's languages, which may have changed.
+            # Each call passes the translator's languages, because they may have changed.
             self._copy.source_language = self._copy.target_language = None
             self._made_of = made_of
         return self._copy

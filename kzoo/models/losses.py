@@ -1,4 +1,4 @@
-"""The losses of translators, and the mixin with which they are the same on any number of devices."""
+"""The translators' losses, and a mixin that makes them independent of the number of devices."""
 
 import keras
 from keras import ops
@@ -11,24 +11,24 @@ IN_FLOAT16 = -6e4  # float16 cannot hold -1e9
 
 @keras.saving.register_keras_serializable("kzoo")
 class LabelSmoothedCrossEntropy(keras.losses.Loss):
-    """Cross-entropy against the true token mixed with the uniform distribution; a mean over a batch's tokens.
+    """Cross-entropy with label smoothing, averaged over the tokens of a batch.
 
         loss = -(1 - ε) log p(y) - ε · mean over the vocabulary of log p
 
-    The mean is over real tokens: the weight of padding is 0. Over several batches, what Keras's `fit` and
-    `evaluate` print is the mean by rows, in which batches of short sentences count more.
+    The mean is over real tokens: the weight of padding is 0. Over several batches, Keras's `fit` and
+    `evaluate` weight each batch by its rows, so batches of short sentences count more.
 
     Args:
         label_smoothing: float. ε. Defaults to `0.1`.
         name: str.
 
     Call arguments:
-        y_true: int `(B, T)`. Token ids; one outside the vocabulary makes the loss NaN.
+        y_true: int `(B, T)`. Token ids; an id outside the vocabulary makes the loss NaN.
         y_pred: `(B, T, V)`. Logits.
-        sample_weight: `(B, T)`; by default 1 at tokens and 0 at padding, label 0.
+        sample_weight: `(B, T)`; by default 1 at tokens and 0 at padding (label 0).
 
     Raises:
-        ValueError: weights that are not of tokens.
+        ValueError: weights that are not one per token.
 
     Reference:
         Szegedy et al. 2016, "Rethinking the Inception Architecture for Computer Vision", Section 7.
@@ -47,19 +47,19 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         return super().__call__(y_true, y_pred, weights)
 
     def count(self, weights):
-        """Return how many tokens with these weights `(B, T)` the mean is over."""
+        """Return the number of tokens that the mean is over, given their weights `(B, T)`."""
         return ops.sum(weights)
 
     def call(self, y_true, y_pred):
         logits = ops.cast(y_pred, "float32")
-        # Gathering the label's logit would scatter its gradient into an array of the logits' size: compiled,
-        # loss and gradient now take 0.18 of that time on TensorFlow without XLA, 0.8 to 1 with it.
+        # Not a gather, whose gradient is scattered into an array of the logits' size. Compiled, loss and
+        # gradient take 0.18 of the time of a gather on TensorFlow without XLA, 0.8 to 1 with XLA.
         labels = ops.cast(y_true, "int32")[..., None]
         is_label = ops.equal(ops.arange(logits.shape[-1], dtype="int32"), labels)
         shares = ops.where(is_label, 1 - self.label_smoothing, 0.0)
         if self.label_smoothing:
             shares = shares + self.label_smoothing * self._uniform(logits)
-        # A logit of -inf without a share counts as nothing: 0 × -inf would be NaN.
+        # Skip logits without a share: 0 × -inf would be NaN.
         shared = ops.sum(ops.where(shares > 0, shares * logits, 0.0), axis=-1)
         known = (labels[..., 0] >= 0) & (labels[..., 0] < logits.shape[-1])
         return ops.where(known, ops.logsumexp(logits, axis=-1) - shared, float("nan"))  # (B, T)
@@ -76,8 +76,8 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
 class SentenceCrossEntropy(LabelSmoothedCrossEntropy):
     """Cross-entropy summed over a sentence's tokens, averaged over sentences: −log P(target | source).
 
-    This gives the balance of Vázquez et al. 2019, Eq. 3, with one penalty per sentence. A row whose sample
-    weights are all 0 is not a sentence and does not count. Tokens that the language lacks, whose logit is
+    This balances loss and penalty as in Vázquez et al. 2019, Eq. 3: one penalty per sentence. Rows whose
+    sample weights are all 0 do not count as sentences. Tokens that the language lacks, with the logit
     `never(dtype)`, get no share of ε.
 
     Args:
@@ -87,10 +87,10 @@ class SentenceCrossEntropy(LabelSmoothedCrossEntropy):
     Call arguments:
         y_true: int `(B, T)`. Token ids.
         y_pred: `(B, T, V)`. Logits.
-        sample_weight: `(B, T)`; by default 1 at tokens and 0 at padding, label 0.
+        sample_weight: `(B, T)`; by default 1 at tokens and 0 at padding (label 0).
 
     Raises:
-        ValueError: weights that are not of tokens.
+        ValueError: weights that are not one per token.
     """
 
     def __init__(self, label_smoothing: float = 0.0, name: str = "sentence_cross_entropy", **kwargs):
@@ -107,13 +107,13 @@ class SentenceCrossEntropy(LabelSmoothedCrossEntropy):
         return present / ops.sum(present, axis=-1, keepdims=True)
 
     def count(self, weights):
-        """Return how many sentences with token weights `(B, T)` the mean is over."""
+        """Return the number of sentences that the mean is over, given the token weights `(B, T)`."""
         return ops.sum(ops.cast(ops.any(ops.greater(weights, 0), axis=-1), "float32"))
 
 
 @keras.saving.register_keras_serializable("kzoo")
 class ConsistentCrossEntropy(LabelSmoothedCrossEntropy):
-    """Label-smoothed cross-entropy of sentence pairs that stand twice in a batch, plus their disagreement.
+    """R-Drop: label-smoothed cross-entropy plus the divergence between a pair's two copies in a batch.
 
         loss = ½ (CE(p) + CE(q)) + ¼ α (KL(p ‖ q) + KL(q ‖ p))
 
@@ -128,7 +128,7 @@ class ConsistentCrossEntropy(LabelSmoothedCrossEntropy):
     Call arguments:
         y_true: int `(2B, T)`. Token ids; rows 2i and 2i + 1 are the same, as in `kzoo.data.TwiceEachRow`.
         y_pred: `(2B, T, V)`. Logits.
-        sample_weight: `(2B, T)`; by default 1 at tokens and 0 at padding, label 0.
+        sample_weight: `(2B, T)`; by default 1 at tokens and 0 at padding (label 0).
 
     Reference:
         Liang et al. 2021, "R-Drop: Regularized Dropout for Neural Networks", Eq. 4.
@@ -156,21 +156,21 @@ class ConsistentCrossEntropy(LabelSmoothedCrossEntropy):
 
 
 class WholeBatchLoss:
-    """Mixin: the loss does not depend on how a batch is split among replicas.
+    """Mixin that makes the loss independent of how a batch is split among replicas.
 
     `tf.distribute` lets each replica compute the loss of its rows, and takes the mean of these losses. If the
-    loss is a mean over tokens and one replica has few of them, these few count too much. So each replica's
+    loss is a mean over tokens, the tokens of a replica with few of them count too much. So each replica's
     loss, penalties included, is weighted by its share of the tokens or sentences that the mean is over:
     `loss.count(weights)`, if the compiled loss is a `keras.losses.Loss` with this method. Penalties are means
     over sentences; a model with penalties needs a loss that is a mean over sentences too.
 
-    The weighting is done here, at the end, and not in the loss: a replica that waits for others before Keras
-    has collected its penalties would also get theirs.
+    The weighting happens here, not in the loss: a replica that waits for others before Keras has collected
+    its penalties would also collect theirs.
     """
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         loss = super().compute_loss(x, y, y_pred, sample_weight, training)
-        # A loss's name and a list of losses have a `count` too, Python's own.
+        # A loss may also be a string or a list, which have Python's own `count`.
         if not (isinstance(self.loss, keras.losses.Loss) and hasattr(self.loss, "count")):
             return loss
         own = self.loss.count(ops.cast(token_weights(y, sample_weight), "float32"))
@@ -183,5 +183,5 @@ def token_weights(labels, given=None):
 
 
 def never(dtype: str) -> float:
-    """Return the logit, for a data type, of a token that the language lacks."""
+    """Return the logit of tokens that a language lacks, for a data type."""
     return IN_FLOAT16 if dtype == "float16" else -1e9

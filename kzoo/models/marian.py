@@ -23,7 +23,7 @@ from kzoo.text.tokenizers import MarianTokenizer
 from kzoo.text.vocabulary import SPECIAL
 
 FILES = (CONFIG_FILE, "vocab.json", "source.spm", "target.spm")
-# Settings of Marian's configuration: the default, and the value that kzoo's Transformer has.
+# Settings of Marian's configuration: the default, and the value that kzoo's Transformer needs.
 NEEDED = {
     "scale_embedding": (False, True),
     "normalize_before": (False, False),
@@ -45,7 +45,7 @@ ZIP = b"PK"  # the first bytes of PyTorch's files since 1.6
 
 
 def read_marian(folder: str | os.PathLike, name: str | None = None) -> Translator:
-    """Return the translator of a repository with a Marian model, such as Helsinki-NLP's OPUS-MT models.
+    """Convert the Marian model of a repository, such as Helsinki-NLP's OPUS-MT models, to a translator.
 
     Tokens and features are reordered. Marian's vocabulary begins with the end symbol and ends with padding,
     which is also the start symbol; kzoo's begins with padding, unknown, start and end. In Marian's position
@@ -54,7 +54,7 @@ def read_marian(folder: str | os.PathLike, name: str | None = None) -> Translato
     Args:
         folder: `config.json`, `vocab.json`, `source.spm`, `target.spm`, and the weights in
             `model.safetensors` or `pytorch_model.bin`.
-        name: the repository's name, which may end in its languages; by default the folder's.
+        name: the repository's name, which may end in its language codes; the folder's name by default.
 
     Raises:
         UserError: a file is missing, damaged, or of another architecture.
@@ -98,7 +98,7 @@ def _tokenizer(folder: Path, side: str, pieces: list[str]) -> MarianTokenizer:
 
 
 def _settings(config: dict, folder: Path) -> dict:
-    """Return the backbone's arguments; refuse settings that it lacks."""
+    """Return the backbone's arguments; refuse settings that it does not support."""
 
     def same(name: str) -> int:
         sizes = [config[f"{side}_{name}"] for side in ("encoder", "decoder")]
@@ -116,7 +116,7 @@ def _settings(config: dict, folder: Path) -> dict:
         known = ", ".join(ACTIVATIONS)
         raise UserError(f"{folder}: activation_function is {activation!r}, not one of {known}")
     joint = config.get("share_encoder_decoder_embeddings", True)
-    return {  # one token more: kzoo has a start symbol, Marian starts with padding
+    return {  # one more token: kzoo has a start symbol, Marian starts with padding
         "source_vocabulary_size": config["vocab_size"] + 1,
         "target_vocabulary_size": None if joint else config["decoder_vocab_size"] + 1,
         "position_encoding": "sine",
@@ -267,7 +267,7 @@ class _Tensors(pickle.Unpickler):
 
 
 def _tensor(storage, offset, shape, strides, *_):
-    """Return the arguments of `_view`: in the older format the storage itself is read later."""
+    """Return the arguments of `_view`; in the older format, the storage itself is read later."""
     return storage, offset, tuple(shape), tuple(strides)
 
 
@@ -292,7 +292,7 @@ def _from_zip(path: Path) -> dict[str, np.ndarray]:
 
 
 def _from_legacy(path: Path) -> dict[str, np.ndarray]:
-    """Read PyTorch's format from before 1.6: four pickles, the last with the tensors; keys; bytes."""
+    """Read PyTorch's format from before 1.6: four pickles (tensors in the last), the keys, the bytes."""
     kinds = {}
     with open(path, "rb") as file:
 

@@ -16,16 +16,16 @@ from kzoo.text.texts import pieces, tokenize_within
 class MultilingualTranslator(Translator):
     """A translator between any two of several languages. With an attention bridge it also embeds sentences.
 
-    Calls need `source_language` and `target_language`; the source language as the target paraphrases.
-    `get_config` leaves the vocabularies out, as for a `Translator`.
+    Calls need `source_language` and `target_language`; if both are the same, the model paraphrases. As in
+    `Translator`, `get_config` leaves out the vocabularies.
 
     Args:
         backbone: a model whose inputs include the languages' numbers, such as `AttentionBridgeBackbone`.
         tokenizers: `{code: SubwordTokenizer}`, in the order of the backbone's language numbers.
-        **kwargs: the `search`, a `SearchSettings`, and other arguments of `keras.Model`.
+        **kwargs: `search`, a `SearchSettings`; and other arguments of `keras.Model`.
 
     Call arguments:
-        inputs: as the backbone's.
+        inputs: the backbone's inputs.
 
     Returns:
         Logits `(B, T, V)`.
@@ -50,7 +50,7 @@ class MultilingualTranslator(Translator):
 
     @property
     def embeds(self) -> bool:
-        """Whether the model also embeds sentences: whether it has a bridge."""
+        """Whether the model can embed sentences, which needs a bridge."""
         return self.backbone.bridge is not None
 
     def embed(
@@ -62,7 +62,7 @@ class MultilingualTranslator(Translator):
             texts: sentences.
             language: code of the sentences' language.
             pooling: `"flatten"`, M's k · D numbers, or `"mean"`, the mean of its k rows.
-            truncate: bool. Cut sentences longer than the model's maximum, which are otherwise errors.
+            truncate: bool. Cut sentences longer than the model's maximum instead of raising an error.
 
         Returns:
             `(N, k · D)` or `(N, D)`, float32.
@@ -117,7 +117,7 @@ class MultilingualTranslator(Translator):
     def direction(
         self, source_language: str | None = None, target_language: str | None = None
     ) -> tuple[str, str]:
-        """Return the source and the target language of a call, checked.
+        """Check and return the source and the target language of a call.
 
         Raises:
             UserError: a language is missing, or the model lacks it.

@@ -1,4 +1,4 @@
-"""The learning rate of "Attention Is All You Need"; optimizers that clip the whole batch's gradient."""
+"""The learning-rate schedule of "Attention Is All You Need"; optimizers that clip whole-batch gradients."""
 
 import keras
 from keras import ops
@@ -16,8 +16,8 @@ class NoamSchedule(keras.optimizers.schedules.LearningRateSchedule):
         width: int. D, the model's width.
         warmup_steps: int. Steps until the peak. Defaults to `4000`.
         factor: float. Defaults to `1`.
-        batches_per_step: int. Batches whose gradients the optimizer accumulates per step, because Keras
-            passes the number of batches to a schedule. Defaults to `1`.
+        batches_per_step: int. Batches whose gradients the optimizer accumulates per step. Needed because
+            Keras passes the number of batches to a schedule. Defaults to `1`.
 
     Example:
 
@@ -45,19 +45,19 @@ class NoamSchedule(keras.optimizers.schedules.LearningRateSchedule):
 
 
 class WholeBatchClipping:
-    """Mixin: `global_clipnorm` clips the whole batch's gradient, not each replica's.
+    """Mixin that makes `global_clipnorm` clip the whole batch's gradient, not each replica's.
 
     Under `tf.distribute` Keras clips each replica's gradient and then adds them, so the step differs from
     that of one device. Here the gradients are added first.
     """
 
     def _clip_gradients(self, grads):
-        # Private, because Keras clips inside `apply`, after it has averaged accumulated gradients.
+        # A private method, because Keras clips inside `apply`, after it has averaged accumulated gradients.
         strategy = getattr(self, "_distribution_strategy", None)  # TensorFlow's optimizers have one
         if strategy is None or strategy.num_replicas_in_sync == 1 or not self.global_clipnorm:
             return super()._clip_gradients(grads)
         whole = [gradient for gradient, _ in self._all_reduce_sum_gradients(zip(grads, grads, strict=True))]
-        # Keras then adds the gradients of all replicas, so each gets its share of the clipped one.
+        # Keras then adds the gradients of all replicas, so divide the clipped gradient among them.
         return [
             None if gradient is None else gradient / strategy.num_replicas_in_sync
             for gradient in super()._clip_gradients(whole)

@@ -1,6 +1,6 @@
 """Checks of a preset before anything in it is used.
 
-A preset may come from a stranger. Its JSON may name classes of kzoo and keras-hub, but no other code and no
+A preset may be untrusted. Its JSON may name classes of kzoo and keras-hub, but no other code and no
 paths: Keras's safe mode refuses pickled functions, but imports any class that a configuration names. Weights
 and vocabularies must fit the configuration and be small enough to build.
 """
@@ -24,7 +24,7 @@ DATA_TYPE = ("keras", "DTypePolicy", None)  # the only class of Keras itself in 
 
 
 def check_object(configuration: dict, path: Path):
-    """Refuse an object's configuration, from a preset's JSON file. Nothing is built.
+    """Check an object's configuration from a preset's JSON file, without building the object.
 
     Raises:
         UserError: it names no class, a class of another package, or a path.
@@ -34,12 +34,10 @@ def check_object(configuration: dict, path: Path):
 
 
 def check_settings(configuration: dict, path: Path):
-    """Refuse the contents of a preset's JSON file `path` if they name a class of another package or a path.
-
-    Nothing is built.
+    """Check the contents of a preset's JSON file `path`, without building anything.
 
     Raises:
-        UserError: they name one.
+        UserError: they name a class of another package, or a path.
     """
     waiting = [configuration]
     while waiting:
@@ -71,7 +69,7 @@ def _check_class(module, class_name, registered_name, path: Path):
 
 
 def check_weights(preset: str | os.PathLike, configuration: dict, files: list[Path]):
-    """Refuse the weights in HDF5 files that do not fit a backbone's configuration.
+    """Check that the weights in HDF5 files fit a backbone's configuration.
 
     Raises:
         UserError: weights that are missing, unexpected or of another shape; values that are not finite, or
@@ -103,7 +101,7 @@ def _weights(file: Path) -> Iterator[h5py.Dataset]:
 
 
 def _shapes(configuration: dict) -> Counter:
-    """Return how many weights of each shape a configuration has, without creating their values."""
+    """Count the weights of each shape in a configuration, without creating their values."""
 
     def build():
         with keras.StatelessScope(initialize_variables=False):
@@ -115,12 +113,12 @@ def _shapes(configuration: dict) -> Counter:
 
 
 def check_vocabularies(preset: str | os.PathLike, settings: dict, tokenizers: list[Tokenizer]):
-    """Refuse a tokenizer with more tokens than the model's vocabulary.
+    """Check that no tokenizer has more tokens than the model's vocabulary.
 
     Args:
-        preset: named in errors.
-        settings: the backbone's.
-        tokenizers: of the source and the target, or of each language.
+        preset: the preset, named in errors.
+        settings: the backbone's settings.
+        tokenizers: those of the source and the target, or of each language.
     """
     source, target = (settings.get(f"{side}_vocabulary_size") for side in ("source", "target"))
     sizes = settings.get("vocabulary_sizes") or (source, target or source)

@@ -37,7 +37,7 @@ from kzoo.models.preset_checks import (
 WEIGHTS_FILE = "model.weights.h5"  # as keras-hub names it
 SHARDS_FILE = "model.weights.json"  # of large models: lists the file of each weight
 SHARD_SIZE = 0.03  # GiB of float32 per file, half as much in float16; hosts refuse large files
-# Arguments of backbones that may differ from those of training.
+# Arguments of backbones that may be changed after training.
 OVERRIDES = ("dropout", "dtype", "max_length", "penalty_weight")
 TOKENIZER_FILE = re.compile(r"[\w-]+\.json", re.ASCII)
 
@@ -75,7 +75,7 @@ def write_preset(
         check_float16(full.weights)
     with whole_folder(folder) as unfinished:
         check_space(unfinished, 8 * full.count_params() + 2**20)  # float32, then float16
-        # A weight cannot be divided among files.
+        # A weight cannot be split across files.
         largest = max(4 * math.prod(weight.shape) for weight in full.weights) / 2**30
         full.save_to_preset(str(unfinished), max_shard_size=max(SHARD_SIZE, largest))
         if dtype == "float16":
@@ -91,7 +91,7 @@ def write_preset(
         for file, entries in ((TRANSLATOR_FILE, content), (SEARCH_FILE, translator.search.entries())):
             (unfinished / file).write_text(json.dumps(entries, indent=4) + "\n")
         seal(unfinished)
-        for file in (CONFIG_FILE, *content["tokenizers"]):  # checks that `read_preset` would make
+        for file in (CONFIG_FILE, *content["tokenizers"]):  # the checks of `read_preset`
             check_object(read_object(unfinished / file), Path(folder) / file)
         _check_translator(content, Path(folder) / TRANSLATOR_FILE)
         configuration = read_object(unfinished / CONFIG_FILE)
@@ -116,7 +116,7 @@ def _check_tokenizers(tokenizers: list):
 
 
 def _others(folder: Path) -> list[Path]:
-    """Return the files in a folder beside its preset, such as the card and the scores.
+    """Return the files in a preset's folder that the preset does not list, such as the card and the scores.
 
     Raises:
         UserError: the folder is not empty and holds no preset.
@@ -141,7 +141,7 @@ def _halve(path: Path):
     """Rewrite a weights file in float16.
 
     Saving a model built in float16 would do the same, but on JAX an LSTM cannot be built in float16: its
-    initial weights come from a QR decomposition, which JAX lacks there.
+    initial weights come from a QR decomposition, which JAX does not support in float16.
     """
     whole = path.rename(path.with_suffix(".full"))
     with h5py.File(whole) as full, h5py.File(path, "w") as half:
@@ -151,7 +151,7 @@ def _halve(path: Path):
                 made = half.require_group(name)
             else:
                 dtype = "float16" if item.dtype == "float32" else item.dtype
-                # To a tenth; numbers would gain 5 %.
+                # Bitmaps shrink to a tenth; other weights would shrink by only 5 %.
                 bitmaps = {"compression": "gzip"} if item.ndim and item.dtype == "bool" else {}
                 made = half.create_dataset(name, data=item[()].astype(dtype), **bitmaps)
             made.attrs.update(item.attrs)
@@ -165,11 +165,11 @@ def read_preset(
 ) -> tuple[Backbone, list, dict]:
     """Return the backbone, the tokenizers and the settings that `write_preset` wrote, including `search`.
 
-    Before anything is built, every file is checked against its checksum, every name in it against those that
-    a preset may contain, and the weights against the configuration.
+    Before building anything, check every file against its checksum, every name in it against those allowed
+    in a preset, and the weights against the configuration.
 
     Args:
-        preset: as `kzoo.hub.locate` takes it: a folder, a name on the shelf, or a handle.
+        preset: a folder, a name on the shelf, or a handle; see `kzoo.hub.locate`.
         translator: the class to build: the preset's, or a subclass.
         **overrides: arguments of the backbone that replace the saved ones: those in `OVERRIDES`.
 
@@ -222,12 +222,12 @@ def _weights_files(folder: Path) -> list[str]:
 
 @contextlib.contextmanager
 def in_one_line(folder: str | os.PathLike, overrides: dict | None = None):
-    """Report in one line why a preset cannot be built."""
+    """Turn any error into a one-line `UserError` that says why a preset cannot be built."""
     try:
         yield
     except UserError:
         raise
-    except Exception as error:  # of Keras, NumPy or the backend, such as a lack of memory
+    except Exception as error:  # from Keras, NumPy or the backend, such as out of memory
         inner = str(error).split("Exception encountered:")[-1].strip()  # Keras puts long text before it
         reason = (inner or type(error).__name__).splitlines()[0]
         changed = f" with {overrides}" if overrides else ""

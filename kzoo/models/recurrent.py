@@ -31,8 +31,8 @@ class RecurrentBackbone(TranslationBackbone):
         bidirectional: ints. Units of each bidirectional LSTM of the encoder, in each direction.
         unidirectional: ints. Units of each unidirectional LSTM above them.
         decoder_units: ints. Units of each LSTM of the decoder.
-        dropout: float. Rate on the input of every LSTM except the attentional vector that is fed back, and on
-            the attentional vectors before the output layer.
+        dropout: float. Rate on each LSTM's input, except for the fed-back attentional vector, and on the
+            attentional vectors before the output layer.
         max_length: int. Maximum sentence length in tokens, with its start or end symbol.
         dtype, name, trainable: as in `keras.Model`.
 
@@ -55,7 +55,7 @@ class RecurrentBackbone(TranslationBackbone):
         https://arxiv.org/abs/1508.04025
     """
 
-    # TensorFlow's XLA does not compile the gradient of the loop over tokens.
+    # TensorFlow's XLA cannot compile the gradient of the loop over tokens.
     xla_backends = ("jax",)
 
     def __init__(
@@ -112,10 +112,10 @@ class RecurrentBackbone(TranslationBackbone):
         return encoded, [tuple(project(last) for project in pair) for pair in self.projections], mask
 
     def source_attention(self, inputs: dict):
-        """Return the target tokens' attention to the source: one `(B, 1, T, S)`, in a list.
+        """Return the target tokens' attention to the source: a list of one tensor `(B, 1, T, S)`.
 
         Args:
-            inputs: the model's inputs; row t of the weights belongs to the token after target token t.
+            inputs: the model's inputs. Row t of the weights is for predicting the token after target token t.
         """
         encoded, initial, mask = self._encoded(inputs["source"])
         x = self.target_embedding(inputs["target"])
@@ -131,7 +131,7 @@ class RecurrentBackbone(TranslationBackbone):
         return {"prepared": self.decoder.prepare(encoded, mask), "initial": initial}
 
     def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
-        """Return the state before the first token; all of it is reordered with the hypotheses."""
+        """Return the initial state; the search reorders all of it with the hypotheses."""
         return {"reorder": self.decoder.start(memory["initial"], beam_size), "keep": {}}
 
     def decode_step(self, tokens, step, memory: dict, state: dict):
@@ -157,7 +157,7 @@ class RecurrentBackbone(TranslationBackbone):
         return model
 
     def default_lora_layer_names(self) -> list[str]:
-        """Return the dense layers that `enable_lora` adapts: the decoder's attention's."""
+        """Return the names of the layers that `enable_lora` adapts: those of the decoder's attention."""
         return ["keys", "combine"]
 
 

@@ -87,7 +87,7 @@ class CharacterTagger(keras.Model):
         }
         width, dtype = embedding.output_dim, self.dtype_policy
         self.dilations = [2**i for i in range(num_layers)]
-        # Each convolution is a dense layer over a position and two others, a dilation before and after it.
+        # Each convolution is a dense layer over three positions: one, and those a dilation before and after.
         self.convolutions = [Dense(width, "relu", dtype=dtype, name=f"conv_{d}") for d in self.dilations]
         self.embedding_dropout = keras.layers.Dropout(embedding_dropout, dtype=dtype)
         self.dropouts = [keras.layers.Dropout(dropout, dtype=dtype) for _ in self.dilations]
@@ -121,7 +121,7 @@ class CharacterTagger(keras.Model):
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         mask = ops.not_equal(x, PAD)
         loss = self.crf.negative_log_likelihood(y_pred["potentials"], y, mask)  # (B,)
-        weights = ops.cast(mask[:, 0], "float32")  # 0 for rows that fill the batch
+        weights = ops.cast(mask[:, 0], "float32")  # 0 for rows that only pad the batch
         if sample_weight is not None:
             weights *= ops.cast(ops.reshape(sample_weight, ops.shape(weights)), "float32")
         return ops.divide_no_nan(ops.sum(weights * loss), ops.sum(weights)) + sum(self.losses)
@@ -153,7 +153,7 @@ class CharacterTagger(keras.Model):
         order = sorted((i for i in range(len(texts)) if texts[i]), key=lambda i: -len(texts[i]))
         for first in range(0, len(order), batch_size):
             chosen = order[first : first + batch_size]
-            # Empty rows fill the last batch: another shape would have to be compiled.
+            # Pad the last batch with empty rows: another shape would have to be compiled.
             rows = [texts[i] for i in chosen] + [""] * (batch_size - len(chosen))
             tags = self.predict_on_batch(self._ids(rows))["tags"]
             for i, row in zip(chosen, tags, strict=False):

@@ -39,8 +39,8 @@ class TransformerBackbone(TranslationBackbone):
             the queries and keys of self-attention; `"bias"`, a learned bias on the scores of self-attention,
             shared by the layers of the encoder and by those of the decoder; or `"none"`.
         position_options: dict. Arguments of the position layer, such as `{"normalize": True}` for PoPE. PoPE
-            also has `{"per_head": True}`: added to the queries and keys of self-attention, not to the
-            embeddings.
+            also has `{"per_head": True}`, which adds it to the queries and keys of self-attention instead of
+            the embeddings.
         num_layers: int. Number of layers of the encoder, and of the decoder.
         width: int. D.
         num_heads: int. H; must divide `width`.
@@ -53,7 +53,7 @@ class TransformerBackbone(TranslationBackbone):
         image_shape: ints. Shape of a sentence's image: `(D_img,)`, features of the whole picture;
             `(R, D_img)`, features of R regions; or `(h, w, 3)`, a picture, read by a small convolutional
             network. `None`, the default: text only.
-        activation: of the feed-forward networks, by Keras's name.
+        activation: Keras's name of the feed-forward networks' activation.
         output_bias: bool. Whether the logits have a learned bias.
         max_length: int. Maximum sentence length in tokens, with its start or end symbol.
         dtype, name, trainable: as in `keras.Model`.
@@ -138,7 +138,7 @@ class TransformerBackbone(TranslationBackbone):
                 return keras.layers.LayerNormalization(epsilon=1e-5, dtype=dtype, name=name)
             return None
 
-        # Looked-up vectors are scaled by √D (Section 3.4); those computed from glyphs already have that size.
+        # Looked-up vectors are scaled by √D (Section 3.4); vectors from glyphs already have that scale.
         self._source_scale = width**0.5 if source_embedding == "lookup" else 1.0
         joint = target_vocabulary_size is None
         self.target_embedding = embedding(
@@ -148,7 +148,7 @@ class TransformerBackbone(TranslationBackbone):
         glyphs = glyph_embedding(source_embedding, source_vocabulary_size, width, glyph_options, dtype)
         shared = self.target_embedding if joint else None
         self.source_embedding = glyphs or shared or embedding(source_vocabulary_size, "source_embedding")
-        # Always float32: bfloat16 cannot tell position 256 from 257.
+        # Always float32: bfloat16 cannot distinguish positions 256 and 257.
         self.source_positions = positions(ADDED_POSITIONS, "source_positions", "float32")
         self.target_positions = positions(ADDED_POSITIONS, "target_positions", "float32")
         self.source_bias = positions(SCORE_POSITIONS, "source_bias", num_heads=num_heads, two_sided=True)
@@ -193,7 +193,7 @@ class TransformerBackbone(TranslationBackbone):
         """Return the target tokens' attention to the source: each decoder layer's weights `(B, H, T, S)`.
 
         Args:
-            inputs: the model's inputs; row t of the weights belongs to the token after target token t.
+            inputs: the model's inputs. Row t of the weights is for predicting the token after target token t.
         """
         self._decode(inputs, scores := [])
         return scores
@@ -203,7 +203,7 @@ class TransformerBackbone(TranslationBackbone):
         source, image = inputs["source"], inputs.get("image")
         mask = ops.not_equal(source, 0)
         if self.picture_encoder is not None:
-            image = self.picture_encoder(image, present=ops.any(mask, axis=1))  # empty rows fill the batch
+            image = self.picture_encoder(image, present=ops.any(mask, axis=1))  # empty rows are padding
         x = self.source_embedding(source) * self._source_scale
         return self.source_dropout(_with_positions(x, self.source_positions)), mask, image
 
@@ -235,7 +235,7 @@ class TransformerBackbone(TranslationBackbone):
         return {"mask": mask, "layers": [layer.source_cache(encoded) for layer in self.decoder_layers]}
 
     def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
-        """Return the state before the first token.
+        """Return the initial state.
 
         The cache holds every token of every hypothesis: N = `max_length` · K entries, each written once and
         never moved. Only the ancestry `(B, K, N)`, which marks the entries of a hypothesis's own tokens, is
@@ -275,12 +275,12 @@ class TransformerBackbone(TranslationBackbone):
         return self._logits(x), {"reorder": {"ancestry": ancestry}, "keep": {"cache": caches}}
 
     def default_lora_layer_names(self) -> list[str]:
-        """Return the layers that `enable_lora` adapts: all dense ones, not attention's joint kernel."""
+        """Return the layers that `enable_lora` adapts: all dense layers, not attention's joint kernel."""
         return ["query", "key_value", "output", "inner", "outer"]
 
 
 def _through(layers, x, scores: list | None, **others):
-    """Return the outputs of a stack of layers; append each layer's attention to `scores`, if a list."""
+    """Return the outputs of a stack of layers; append each layer's attention to `scores`, if given."""
     for layer in layers:
         if scores is None:
             x = layer(x, **others)

@@ -42,7 +42,7 @@ class Direction(NamedTuple):
     source_tokenizer: Tokenizer | None
     target_tokenizer: Tokenizer | None
     options: dict[str, str] = {}  # of the source tokenizer
-    numbers: dict[str, int] = {}  # of the languages, by the name of a multilingual backbone's input
+    numbers: dict[str, int] = {}  # language numbers, by the name of a multilingual backbone's input
 
     def inputs(self, rows: int) -> dict[str, np.ndarray]:
         """Return the backbone's language inputs, one row per sentence."""
@@ -70,7 +70,7 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         **kwargs: other arguments of `keras.Model`.
 
     Call arguments:
-        inputs: as the backbone's.
+        inputs: the backbone's inputs.
 
     Returns:
         Logits `(B, T, V)`.
@@ -110,13 +110,13 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
 
     @property
     def image_shape(self) -> tuple[int, ...] | None:
-        """The shape of the image that comes with a sentence; `None`: the model reads text only."""
+        """The shape of a sentence's image; `None` if the model reads text only."""
         shape = self.backbone.get_config().get("image_shape")
         return None if shape is None else tuple(shape)
 
     @property
     def embeds(self) -> bool:
-        """Whether the model also embeds sentences."""
+        """Whether the model can embed sentences."""
         return False
 
     def translate(
@@ -140,16 +140,16 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         """Translate sentences or, with `split_sentences`, texts of several sentences.
 
         Args:
-            texts: sentences; an empty one translates to an empty one.
+            texts: sentences. The translation of an empty sentence is empty.
             source_language, target_language: language codes; required by a multilingual model.
             beam_size: int. Hypotheses kept at each step; 1 is greedy search. This and the other search
                 arguments default to the translator's `search`, which presets include.
             length_penalty: α in log P / length^α, `kzoo.decoding.GNMT(α)`, or another function of the length.
-                The search is compiled once for each.
+                The search is compiled anew for each one.
             max_length: int. Maximum length of a translation in tokens.
-            truncate: bool. Cut sentences longer than the model's maximum, which are otherwise errors.
-            threads: int. Batches decoded at a time; always one on JAX.
-            progress: function called with the number of sentences after each batch.
+            truncate: bool. Cut sentences longer than the model's maximum instead of raising an error.
+            threads: int. Number of batches decoded in parallel; always one on JAX.
+            progress: function called after each batch with its number of sentences.
             images: for a model with an `image_shape`, one image per sentence: an array
                 `(N, *image_shape)`; features as `kzoo.data.open_features` opens them; or, if the model reads
                 pictures, paths of image files, which are resized. Pixels are 0 to 255.
@@ -191,7 +191,7 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         engine: Engine = "keras",
         **search,
     ) -> list[list[Hypothesis]]:
-        """Return the `n` best translations of each text, best first, with their scores; no text twice.
+        """Return the `n` best distinct translations of each text, best first, with their scores.
 
         With `split_sentences`, translation i of a text joins translation i of each of its sentences; its
         score is the mean of their scores.
@@ -246,7 +246,7 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         source_language: str | None = None,
         target_language: str | None = None,
     ) -> list[list[Hypothesis]]:
-        """Return the `n` best translations of sentences given as token ids, without an end.
+        """Return the `n` best translations of sentences given as token ids, without end symbols.
 
         Args:
             tokens: token ids of sentences that the model can read.
@@ -289,7 +289,7 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         Returns:
             The sentence's S subwords and the translation's T subwords, both with the end symbol, and the
             weights `(layers, H, T, S)`, row t for predicting subword t; `(1, 1, T, S)` for a recurrent model.
-            With an attention bridge, the names of M's rows, `"1"` to `"k"`, stand in for the S subwords.
+            With an attention bridge, the names of M's rows, `"1"` to `"k"`, replace the S subwords.
 
         Raises:
             UserError: an empty sentence, a sentence or translation longer than the model's maximum, or an
@@ -384,13 +384,13 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
 
     @classmethod
     def _from_parts(cls, backbone: keras.Model, tokenizers: list, settings: dict) -> Self:
-        """Return a translator, from a backbone and what `_tokenizers_and_settings` returned."""
+        """Return a translator from a backbone and the result of `_tokenizers_and_settings`."""
         return cls(backbone, *tokenizers, **settings)
 
     # As a Keras model.
 
     def call(self, inputs, training=None):
-        # With other names, Keras would match the inputs by their order.
+        # If the names differ, Keras would match the inputs by their order.
         if isinstance(inputs, dict) and (others := inputs.keys() - self.backbone.input.keys()):
             raise ValueError(
                 f"the model reads {', '.join(sorted(self.backbone.input))}, not {', '.join(sorted(others))}"
@@ -402,9 +402,9 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         return super().compute_metrics(x, y, y_pred, token_weights(y, sample_weight))
 
     def _resolve_auto_jit_compile(self):
-        # Called by `compile` without `jit_compile`. Keras's own choice would leave XLA out on a CPU, where it
-        # is faster, and use it on a GPU for switches between languages, which it cannot compile. An argument
-        # of `compile` would not do: it is saved in files, which another backend may read.
+        # `compile` calls this if `jit_compile` is not given. By default Keras would not use XLA on a CPU,
+        # where it is faster, but would use it on a GPU for switches between languages, which XLA cannot
+        # compile. Do not pass `jit_compile` instead: it is saved in files, which another backend may load.
         return uses_xla(self.backbone)
 
     def get_config(self):
@@ -440,7 +440,7 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         Args:
             folder: the preset's folder. It is written completely or not at all. An earlier preset there is
                 replaced; other files in the folder, such as its card, are kept.
-            dtype: of the weights in the file: `"float16"`, or `"float32"`, which is exact and twice as large.
+            dtype: the saved weights' dtype: `"float16"`, or `"float32"`, which is exact and twice as large.
 
         Raises:
             UserError: the folder holds something other than a preset, or cannot be written; a weight too
@@ -454,7 +454,7 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         """Load a translator that `save_to_preset` wrote.
 
         Args:
-            folder: the preset: a folder, a name on the shelf, or a handle, as `kzoo.presets.load` takes it.
+            folder: the preset: a folder, a name on the shelf, or a handle; see `kzoo.presets.load`.
             **overrides: arguments of the backbone that replace the saved ones, such as `dropout`.
         """
         parts = read_preset(folder, cls, **overrides)
@@ -475,12 +475,12 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         """Write a TensorFlow SavedModel from text to text, with search and tokenizers inside.
 
         Args:
-            filepath: its folder.
+            filepath: the folder to write.
             format: `"tf_saved_model"`; `kzoo.export.export_ctranslate2` writes CTranslate2's.
-            verbose: bool. Whether to print what is written, which takes a minute or two.
-            input_signature: `None`: its signatures are those of `kzoo.export.export_saved_model`.
+            verbose: bool. Whether to print progress; writing takes a minute or two.
+            input_signature: must be `None`: the signatures are those of `kzoo.export.export_saved_model`.
             beam_size, length_penalty: as in `translate`; the other search settings are those of `search`.
-            precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
+            precision: the weights' precision: `"float32"`, `"float16"` or `"int8"`.
 
         Raises:
             UserError: another format or an input signature, or as for `kzoo.export.export_saved_model`.
@@ -514,7 +514,7 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         name = method.__name__
         if name not in self._methods:
             model = BackboneMethod(self.backbone, method, few_calls)
-            # The method alone: Keras would track the model itself as a layer of this one.
+            # Keep only the method: Keras would track the model itself as a layer of this one.
             self._methods[name] = model.predict_on_batch
         return self._methods[name]
 
@@ -529,7 +529,7 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         return self.backbone.encode(inputs)
 
     def start(self, memory: dict, beam_size: int, max_length: int) -> dict:
-        """Return the backbone's state before the first token: the second part of the decoding contract."""
+        """Return the backbone's initial state: the second part of the decoding contract."""
         return self.backbone.start(memory, beam_size, max_length)
 
     def decode_step(self, tokens, step, memory: dict, state: dict):

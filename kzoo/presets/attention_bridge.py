@@ -12,8 +12,8 @@ from kzoo.models.backbones import check_names, vocabulary_size_of
 Tokenizers = Mapping[str, Tokenizer] | None  # by language
 
 # The authors' toolkit adds the mean penalty once to the −log P of a batch of 64 sentences and divides by 64:
-# the penalty's weight is a 64th of Eq. 3's. Of its forms (squared or not, with biases or none), this one has
-# the best BLEU (training/attention_bridge/RESULTS.md).
+# the penalty's weight is 1/64 of Eq. 3's. Of the penalty's variants (squared or not, with or without biases),
+# this one has the best BLEU (training/attention_bridge/RESULTS.md).
 PENALTY = {"penalty_weight": 0.015625, "use_bias": True}
 # Vázquez et al. 2019, Section 3. The paper does not mention dropout: 0.3 is its toolkit's default.
 BASE = {
@@ -51,7 +51,7 @@ def attention_bridge_m2m(
     Args:
         tokenizers: `{code: SubwordTokenizer}`. Without them, give `languages` and `vocabulary_size`.
         languages: codes; used only without tokenizers.
-        **overrides: arguments of `AttentionBridgeBackbone`; `vocabulary_size`, 10,000 by default.
+        **overrides: arguments of `AttentionBridgeBackbone`; also `vocabulary_size`, 10,000 by default.
     """
     return attention_bridge(tokenizers, languages, **{**BASE, **overrides})
 

@@ -1,4 +1,4 @@
-"""The glyph paper's models from characters to subwords: with glyph encoder, and with lookup table."""
+"""The glyph paper's models from characters to subwords, with a glyph encoder or a lookup table."""
 
 import keras
 from keras_hub.tokenizers import Tokenizer
@@ -39,7 +39,7 @@ def glyph_zh_en(
     Args:
         source_tokenizer: `CharacterTokenizer`.
         target_tokenizer: `SubwordTokenizer`.
-        architecture: of the glyph encoder, as in `kzoo.layers.GlyphCharEncoder`.
+        architecture: the glyph encoder's architecture; see `kzoo.layers.GlyphCharEncoder`.
         **overrides: arguments of `RecurrentBackbone`; also `source_vocabulary_size` and
             `target_vocabulary_size`, used without tokenizers, and `font`, a font file.
     """
@@ -84,11 +84,11 @@ def recurrent(
     """Build a recurrent translator and compile it with the paper's recipe.
 
     Args:
-        source_tokenizer: `CharacterTokenizer`; its characters' glyphs are drawn here.
-        target_tokenizer: `SubwordTokenizer`; by default the source's, if that is one.
+        source_tokenizer: `CharacterTokenizer`. The builder draws its characters' glyphs.
+        target_tokenizer: `SubwordTokenizer`; defaults to the source's, if that is a `SubwordTokenizer`.
         source_vocabulary_size: int. Used without a `source_tokenizer`.
         target_vocabulary_size: int. Used without a `target_tokenizer`.
-        font: as `kzoo.text.render_glyphs` takes it.
+        font: font file; see `kzoo.text.render_glyphs`.
         **settings: arguments of `RecurrentBackbone`.
 
     Raises:
@@ -112,7 +112,7 @@ def draw_glyphs(backbone: keras.Model, tokenizer: Tokenizer | None, font: str | 
     """Draw the glyphs of a backbone's characters, if its `source_embedding` reads glyphs.
 
     Raises:
-        UserError: a tokenizer of another kind.
+        UserError: a tokenizer that is not a `CharacterTokenizer`.
     """
     if tokenizer is not None and hasattr(backbone.source_embedding, "glyphs"):
         if not isinstance(tokenizer, CharacterTokenizer):

@@ -1,4 +1,4 @@
-"""Presets by name: lists, describes, builds and loads them."""
+"""Lists, describes, builds and loads presets by name."""
 
 import fnmatch
 import hashlib
@@ -60,7 +60,7 @@ def list_presets(pattern: str = "*") -> list[str]:
 def shelf_table(pattern: str = "*") -> "Group":
     """Return the matching presets as `rich` tables, one of trained presets and one of builders.
 
-    Without the shelf, trained presets are those that can be installed.
+    If the shelf is not installed, list the trained presets that can be installed.
     """
     from rich.console import Group
     from rich.markup import escape
@@ -93,12 +93,12 @@ def build(name: str, *tokenizers, **overrides) -> "Translator | MultilingualTran
     """Return an untrained, compiled translator: the builder `name` called with the other arguments.
 
     Raises:
-        UserError: there is no such builder, or it does not take an argument.
+        UserError: there is no such builder, or it does not accept an argument.
     """
     build_preset = builder(name)
     try:
         return build_preset(*tokenizers, **overrides)
-    except UserError as error:  # its message needs no arguments
+    except UserError as error:  # the message is clear without the arguments
         raise UserError(f"preset {name}: {error}") from None
     except (TypeError, ValueError) as error:
         raise UserError(f"preset {name} with {overrides}: {error}") from error
@@ -114,7 +114,7 @@ def builder(name: str) -> "Callable[..., Translator | MultilingualTranslator]":
 
 
 def is_builder(name: str) -> bool:
-    """Return whether `name` is that of a builder."""
+    """Return whether `name` is a builder's name."""
     return name in MODULES
 
 
@@ -136,7 +136,7 @@ def locate(preset: str | os.PathLike) -> Path:
 
 
 def _converted(folder: Path, name: str) -> Path:
-    """Return the cached preset of a repository with a Marian model, converted if it is not there yet."""
+    """Return the cached preset of a repository with a Marian model; convert the model if necessary."""
     files = sorted((path.name, path.stat()) for path in folder.iterdir() if path.is_file())
     key = str([folder.resolve(), *((file, stat.st_size, stat.st_mtime_ns) for file, stat in files)])
     preset = cache_folder() / "converted" / hashlib.sha256(key.encode()).hexdigest()[:32]
@@ -208,7 +208,7 @@ def family(backbone: str, config: dict) -> str:
 def preset_name(preset: str, folder: Path) -> str:
     """Return the default name of a preset that `locate` found in `folder`.
 
-    It is a handle's last part, its run's name, or its folder's.
+    It is the last part of a handle, the name of the preset's run, or the name of its folder.
     """
     if "://" in preset:
         parts = preset.partition("@")[0].rstrip("/").split("/")
@@ -236,7 +236,7 @@ def describe(folder: Path) -> list[str]:
 
 
 def scored_corpus(folder: Path) -> str | None:
-    """Return the name of the corpus that a trained preset was scored on; `None` if it was not."""
+    """Return the name of the corpus that a trained preset was scored on; `None` if it was not scored."""
     return _scores(folder).get("corpus")
 
 
@@ -246,9 +246,9 @@ def direction_key(source: str | None, target: str | None) -> str:
 
 
 def write_low_scores(folder: Path, scores: dict[str, float]):
-    """Write into a preset's metadata the score below which a translation is unusual, by `direction_key`.
+    """Write the score below which a translation is unusual to a preset's metadata, by `direction_key`.
 
-    It is the 5th percentile of the validation set's scores.
+    This score is the 5th percentile of the validation set's scores.
     """
     metadata = read_object(folder / METADATA_FILE)
     write_json(folder / METADATA_FILE, {**metadata, "low_scores": scores})
@@ -257,7 +257,7 @@ def write_low_scores(folder: Path, scores: dict[str, float]):
 def scored_search(folder: Path) -> SearchSettings:
     """Return the search settings of a trained preset's final scores.
 
-    They are the preset's own. For a preset without any, they are in its run's recipe or, outside a run, in
+    They are the preset's own. If it has none, they are read from its run's recipe or, outside a run, from
     its scores.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What the Transformer presets share: sizes, the builder, and Vaswani's training recipe."""
+"""The Transformer presets' sizes, builder and training recipe (Vaswani's)."""
 
 import keras
 
@@ -46,7 +46,7 @@ def transformer(
         target_tokenizer: `SubwordTokenizer` of the target; `None`: one joint vocabulary.
         source_vocabulary_size: int. Used without a `source_tokenizer`.
         target_vocabulary_size: int. Used without a `target_tokenizer`; `None`: one joint vocabulary.
-        font: for `source_embedding="glyph"`, as `kzoo.text.render_glyphs` takes it.
+        font: font file for `source_embedding="glyph"`; see `kzoo.text.render_glyphs`.
         **settings: arguments of `TransformerBackbone`.
 
     Raises:

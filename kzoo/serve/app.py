@@ -1,4 +1,4 @@
-"""The server's application: its routes, its checks of clients, and its answers to errors."""
+"""The server's application: routes, checks of where requests come from, and responses to errors."""
 
 import ipaddress
 import math
@@ -85,7 +85,7 @@ def operation_routes(served: Served) -> list[Route]:
 
 
 async def _refusal(_: Request, error: Exception) -> JSONResponse:
-    """Return the answer to a request that raised an error."""
+    """Return the response to a request that raised an error."""
     status, text, headers = 500, "the model failed; the server's log says why", None
     if isinstance(error, UserError):
         status, text = 400, str(error)
@@ -99,10 +99,10 @@ async def _refusal(_: Request, error: Exception) -> JSONResponse:
 class RefuseOtherPages:
     """ASGI middleware that answers 403 to requests from another site's page.
 
-    A browser sends a page's simple requests to any server, even to one on the user's own machine. The header
-    Sec-Fetch-Site, which pages cannot change, tells. GET is allowed, because it changes nothing. With
-    DNS rebinding, an attacker's host name resolves to this server. `hosts` refuses it: the browser sends that
-    name as Host.
+    Browsers send simple cross-site requests to any server, even to one on the user's own machine. They mark
+    them with the header Sec-Fetch-Site, which pages cannot change. GET is allowed, because it changes
+    nothing. `hosts` also stops DNS rebinding, where an attacker's host name resolves to this server: the
+    browser sends that name as Host.
 
     Args:
         app: the application.

@@ -1,4 +1,4 @@
-"""Dynamic batching: the model computes rows of many requests together."""
+"""Dynamic batching: rows of many requests run through the model together."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from kzoo.serve.metrics import Metrics
 
 log = logging.getLogger("kzoo.serve")
 
-FEW = 16  # requests of up to so many rows may use the last quarter of the queue
+FEW = 16  # requests of at most this many rows may use the last quarter of the queue
 STOPPING = "the server is stopping: try again later"
 
 
@@ -49,24 +49,24 @@ class Waiting:
 
 
 class Call(partial):
-    """The key of a row that stands for another call of the model. It is a batch by itself."""
+    """The key of a row that is another call of the model, not a search. It is a batch of its own."""
 
 
 class Batcher:
     """A queue of rows, and the threads that run the model.
 
-    A batch has rows of one key. Requests take turns: a batch takes each request's first row before any second
-    one, so that a large request does not block small ones. A batch starts when a thread is free and either
-    the batch is full or its oldest row has waited long enough. The function pads batches to a few sizes, so a
-    batch takes enough rows to fill one of them, or nearly. Several threads share the waiting rows: each takes
-    only a part, unless `max_wait` is set, so that none is idle while rows wait for a large batch. Slow
-    batches and other calls run one at a time; if there are several threads, in an additional one.
+    All rows of a batch have the same key. Requests take turns: a batch takes each request's first row before
+    any second one, so that a large request does not block small ones. A batch starts when a thread is free
+    and either the batch is full or its oldest row has waited long enough. The function pads batches to a few
+    sizes, so a batch takes enough rows to fill, or nearly fill, one of them. Unless `max_wait` is set, each
+    thread takes only its share of the waiting rows, so that no thread is idle. Slow batches and other calls
+    run one at a time; with several threads, in an additional thread.
 
     Args:
         function: called in a thread with a key and a list of rows; returns a result for each row.
         batches: describes batches, like `KerasSearch`. `sizes(key)` are the sizes that they are padded to, in
-            ascending order from 1; `slow(key)` tells whether they are slow; `threads` is the number that run
-            at a time, besides slow ones.
+            ascending order from 1; `slow(key)` is whether they are slow; `threads` is how many run at a time,
+            besides slow ones.
         max_wait: float. Maximum seconds that a row waits for others while a thread is free.
         most_waiting: int. Maximum number of waiting rows. The last quarter is reserved for requests of at
             most `FEW` rows.
@@ -78,14 +78,14 @@ class Batcher:
         self._most_waiting, self._metrics, self.threads = most_waiting, metrics, batches.threads
         metrics.queue.set_function(lambda: self.waiting)
         self._queue: list[Waiting] = []
-        self._preparing = 0  # rows being checked, and those of calls
+        self._preparing = 0  # rows being checked, and rows of other calls
         self._running = 0  # rows in batches
-        # The event loop and the model's threads change the queue. A thread waits for rows of its lanes: usual
-        # (False), slow (True) or both.
+        # Both the event loop and the model's threads change the queue. A thread waits for rows of its lanes:
+        # usual (False), slow (True) or both.
         lock = threading.Lock()
         usual = threading.Condition(lock)
         self._arrivals = {False: usual, True: threading.Condition(lock) if self.threads > 1 else usual}
-        self._turns = dict.fromkeys(self._arrivals, 0)  # of the last row that went into a batch
+        self._turns = dict.fromkeys(self._arrivals, 0)  # turn of the last row taken from each lane
 
     def start(self):
         """Start the threads; results go to the running event loop."""
@@ -100,14 +100,14 @@ class Batcher:
             thread.start()
 
     def give_up(self):
-        """Refuse all waiting and new rows with `Busy`; running batches go on."""
+        """Reject all waiting and new rows with `Busy`; running batches continue."""
         self._stopping = True
         with self._arrivals[False]:
             refused, self._queue = self._queue, []
         _deliver([(waiting, Busy(STOPPING)) for waiting in refused])
 
     async def stop(self):
-        """Refuse waiting rows with `Busy`, and wait for the running batches."""
+        """Reject waiting rows with `Busy`, and wait for the running batches."""
         self.give_up()
         self._stopped = True
         for arrival in self._arrivals.values():
@@ -118,7 +118,7 @@ class Batcher:
 
     @property
     def waiting(self) -> int:
-        """The number of rows that wait or are being checked, and of those in unfinished calls."""
+        """The number of rows that are waiting, being checked, or in unfinished calls."""
         return sum(not isinstance(one.key, Call) for one in self._queue) + self._preparing
 
     @contextlib.contextmanager
@@ -138,7 +138,7 @@ class Batcher:
     async def submit(self, rows: list[tuple[Hashable, object]]) -> list:
         """Return the results of a request's rows, given as pairs of key and row.
 
-        If one fails, or the caller is cancelled, the others leave the queue.
+        If a row fails or the caller is cancelled, the remaining rows leave the queue.
 
         Raises:
             Busy: there is no room for them, or the server is stopping.
@@ -195,7 +195,7 @@ class Batcher:
         arrival = self._arrivals[lanes[0]]
         with arrival:
             while not self._stopped:
-                left = None  # seconds to wait; without rows, until some come
+                left = None  # seconds to wait; `None`: until a row arrives
                 mine = [waiting for waiting in self._queue if waiting.slow in lanes]
                 if mine:
                     left = min(waiting.arrived for waiting in mine) + self._max_wait - time.monotonic()
@@ -222,9 +222,9 @@ class Batcher:
 
     def _share(self, count: int, lanes: tuple[bool, ...]) -> int:
         """Return how many of a key's `count` waiting rows a thread may take."""
-        if True in lanes or self._max_wait:  # a thread alone, or the user wants large batches
+        if True in lanes or self._max_wait:  # the only thread of a lane, or the user wants large batches
             return count
-        # One share more than threads gave the lowest p99 with 8 clients of CTranslate2.
+        # With CTranslate2 and 8 clients, one share more than threads gave the lowest p99 latency.
         return min(count, math.ceil((count + self._running) / (self.threads + 1)))
 
     def _sizes_of(self, key: Hashable) -> Sequence[int]:
@@ -232,8 +232,8 @@ class Batcher:
 
     def _size(self, count: int, sizes: Sequence[int]) -> int:
         """Return how many of `count` waiting rows go into a batch."""
-        # On a CPU, a padding row costs as much as any other, and a row in a large batch a third of a row
-        # alone. So padding is worth it if three quarters of the rows are there.
+        # On a CPU, a padding row costs as much as any other, but a row in a large batch costs a third of
+        # a row alone. So a batch is padded if it is at least three quarters full.
         nearly = [size for size in sizes if count < size <= count * 4 / 3]
         return count if nearly else max(size for size in sizes if size <= count)
 

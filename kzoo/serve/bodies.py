@@ -1,4 +1,4 @@
-"""Reads requests' bodies: unpacks them, limits their size and time, and notices clients that leave."""
+"""Reads request bodies: decompresses them, limits their size and time, and detects disconnected clients."""
 
 import asyncio
 import contextlib
@@ -12,17 +12,17 @@ from starlette.responses import JSONResponse, Response
 from kzoo.serve.batching import STOPPING
 from kzoo.serve.inputs import Limits
 
-SLOWEST = 100_000  # bytes a second
+SLOWEST = 100_000  # bytes per second
 RETRY_SECONDS = 1  # Retry-After of answers with 503
 READ_SECONDS = 10  # time to read the rest of a refused body
 CLIENT_GONE = 499  # nginx's status for a client that left
 
 
 class BoundedBody:
-    """ASGI middleware that reads whole bodies, and refuses those beyond the limits.
+    """ASGI middleware that reads whole bodies, and rejects those beyond the limits.
 
-    A body may be compressed with gzip, as TensorFlow Serving accepts it; the limits apply to its contents.
-    Work for a client is cancelled when the client disconnects. If the server cancels it, because it stops,
+    As in TensorFlow Serving, a body may be compressed with gzip; the limits apply to its contents. Work for a
+    client is cancelled when the client disconnects. If the server cancels the work because it is stopping,
     the client gets 503.
 
     Args:
@@ -107,7 +107,7 @@ class BoundedBody:
             watching.cancel()
 
     async def _whole(self, request: Request, take: Callable[[int], None]) -> bytes:
-        """Return the body, unpacked; `take` reserves memory for a number of bytes.
+        """Return the decompressed body; `take` reserves memory for a number of bytes.
 
         Raises:
             HTTPException: the body is too large, too slow, or damaged; there is no memory for it.
@@ -161,7 +161,7 @@ def unzipped(body: bytes, most: int) -> bytes:
         plain = b""
     # Only one member is read: a body of many small ones would take minutes.
     if len(plain) < most and (not reader.eof or reader.unused_data):
-        raise HTTPException(400, "the body is not the one whole gzip that its Content-Encoding promises")
+        raise HTTPException(400, "Content-Encoding is gzip, but the body is not one complete gzip file")
     return plain
 
 

@@ -1,4 +1,4 @@
-"""The inputs of a request: their limits, texts as tokens, images decoded.
+"""The inputs of a request: limits, tokenized texts, decoded images.
 
 Pictures come as JPEG and PNG files, features as nested lists or .npy files.
 """
@@ -16,8 +16,8 @@ from kzoo.images import read_picture
 
 Direction = tuple[str | None, str | None]  # source and target language; `None` if a preset names none
 
-# Texts that are tokenized before their lengths are checked: the 256 longest texts together took seconds. Each
-# call of Keras's tokenizer costs half a millisecond.
+# Texts per call of the tokenizer; after each call, lengths are checked. Tokenizing the 256 longest texts
+# at once took seconds, but each call of Keras's tokenizer costs half a millisecond.
 TOGETHER = 16
 
 # A PNG of a few kilobytes can unpack to gigabytes. A camera's picture has 24 million pixels.
@@ -54,7 +54,7 @@ class Limits:
             raise UserError(f"{count:,} sentences in a request; at most {self.sentences:,} are allowed")
 
     def check_texts(self, texts: list[str]):
-        """Refuse texts that are too many or too long.
+        """Raise `UserError` for too many texts, or one that is too long.
 
         Raises:
             UserError: names the first invalid text by its number in the request.

@@ -23,7 +23,7 @@ class Metrics:
 
     def __init__(self, engine: str = "keras"):
         registry = self._registry = CollectorRegistry()
-        Info("kzoo_engine", "What translates, and what it computes in.", registry=registry).info(
+        Info("kzoo_engine", "Translation engine and its compute type.", registry=registry).info(
             {"engine": engine}
         )
         ProcessCollector(registry=registry)  # memory, processor time, open files
@@ -78,5 +78,5 @@ class Counted:
         finally:
             if status is not None:  # `None`: the client left before its request was read
                 self.metrics.requests.labels(purpose, status).inc()
-                if status < 400:  # quick refusals would hide the latency of an overload
+                if status < 400:  # fast rejections would hide the latency of an overload
                     self.metrics.seconds.labels(purpose).observe(time.perf_counter() - begin)

@@ -1,4 +1,4 @@
-"""The page to try a preset: what it says about it, its script's requests, and the attention that it draws."""
+"""The page to try a preset: its contents, its script's requests, and the attention that it draws."""
 
 import base64
 import io
@@ -42,7 +42,7 @@ FILES = (
     ("/page/attention.js", "attention.js", "text/javascript"),
     ("/page/page.js", "page.js", "text/javascript"),
 )
-# No content from other hosts, no inline scripts or styles. The chosen picture is a data: address.
+# No content from other hosts, no inline scripts or styles. The chosen picture is a data: URL.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -50,7 +50,7 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
-# Beyond these numbers, a browser takes seconds to draw, and the answer has megabytes.
+# Beyond these numbers, a browser takes seconds to draw, and the response has megabytes.
 MOST_CELLS = 6_000
 MOST_WEIGHTS = 150_000
 PREPARING = "the model that computes it is being prepared"
@@ -167,7 +167,7 @@ async def translated(served: Served, asked: PageRequest, low: dict[str, float]) 
 
 
 async def attention(served: Served, *asked) -> list[dict]:
-    """Return `drawn_attention`, or notes why it is not drawn: a failure must not cost the translations."""
+    """Return `drawn_attention`, or notes if it fails, so that the page still shows the translations."""
     reason = PREPARING
     try:
         if translator := served.keras_translator():
@@ -198,8 +198,8 @@ def drawn_attention(
     Returns:
         Dicts: "kind", one of `kinds`; the names of the "rows" and "columns"; "weights", nested lists
         `(layers, heads, rows, columns)` with three decimals; "grid", for regions of a picture, their numbers
-        down and across; "note", `""` or what was averaged. Instead of an attention that is not drawn, the
-        dict of `not_drawn`.
+        down and across; "note", `""` or what was averaged. For an attention that is not drawn, the dict
+        of `not_drawn`.
     """
     found = []
     for kind in kinds(translator):
@@ -292,9 +292,9 @@ def _paragraphs(markdown: str) -> list[str]:
 
 
 def low_scores(folder: Path | None, length_penalty) -> dict[str, float]:
-    """Return the score of each direction below which the page marks a translation.
+    """Return, for each direction, the score below which the page marks a translation.
 
-    If the server has another length penalty than the preset, there are none: scores are not comparable.
+    Empty if the server's length penalty is not the preset's, because scores are then not comparable.
     """
     if not is_preset(folder) or own_search(folder).length_penalty != length_penalty:
         return {}
@@ -319,7 +319,7 @@ def examples(folder: Path | None, translator: "Translator | CTranslate2Translato
 
 
 def _pictured(source: str, target: str) -> Iterator[dict]:
-    """Yield captions of an ambiguous word, each twice: with a picture of either sense."""
+    """Yield captions with an ambiguous word, each twice: once with a picture of each sense."""
     found = {}
     for scene in scenes("test"):
         thing = scene.object

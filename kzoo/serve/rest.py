@@ -19,7 +19,7 @@ from kzoo.serve.inputs import Limits, features, image_kind
 from kzoo.serve.served import BROKEN, Served
 from kzoo.text.texts import Hypothesis
 
-# Stands for each hypothesis that the search did not find, as in a SavedModel.
+# Placeholder for a hypothesis that the search did not find, as in a SavedModel.
 NONE = Hypothesis("", -1e9)
 # Maximum sentences that one call embeds, so that other requests wait less.
 EMBEDDED = 16
@@ -91,7 +91,7 @@ class PredictRequest:
     Args:
         signature: its name.
         columns: the values of each input.
-        by_row: bool. Whether the request was written by row, and so its answer.
+        by_row: bool. Whether the request, and therefore the response, is by row.
         split_sentences: bool. Whether to translate each sentence of a text by itself.
     """
 
@@ -168,7 +168,7 @@ def _types(inputs: dict[str, Tensor]) -> dict[str, type]:
 
 
 def decoded(decoder: msgspec.json.Decoder, content: bytes | Raw, called: str) -> Any:
-    """Return JSON as the decoder's type.
+    """Decode JSON to the decoder's type.
 
     Raises:
         UserError: it is not JSON, or of another type.
@@ -270,7 +270,7 @@ def _embeddings(translator, texts: list[str], languages: list[str]) -> list:
 
 
 def status(served: Served) -> dict:
-    """Return the answer of TensorFlow Serving's status interface."""
+    """Return the response of TensorFlow Serving's status API."""
     state, code, message = "LOADING" if served.readiness else "AVAILABLE", "OK", ""
     if served.readiness == BROKEN:
         state, code, message = "END", "INTERNAL", BROKEN
@@ -279,7 +279,7 @@ def status(served: Served) -> dict:
 
 
 def metadata(served: Served) -> dict:
-    """Return the answer of TensorFlow Serving's metadata interface, with the engine."""
+    """Return the response of TensorFlow Serving's metadata API, with the engine."""
     described = {name: _described(name, signature) for name, signature in signatures(served).items()}
     return {
         "model_spec": {"name": served.name, "signature_name": "", "version": str(served.version)},

@@ -36,7 +36,7 @@ class KerasSearch:
         max_batch: int. Maximum sentences per batch.
 
     Attributes:
-        threads: int. Batches at a time.
+        threads: int. Number of batches that run at a time.
         max_length: int. The most tokens that the model reads or writes, with the end symbol.
     """
 
@@ -95,8 +95,8 @@ class KerasSearch:
 class EngineSearch:
     """The server's interface to a `CTranslate2Translator`, with the methods of `KerasSearch`.
 
-    Batches may have any size, because nothing is compiled. CTranslate2 does not join calls into batches, so
-    the server does; one of its threads feeds each of CTranslate2's workers.
+    Batches may have any size, because nothing is compiled. CTranslate2 does not batch calls, so the server
+    does; one of its threads feeds each of CTranslate2's workers.
     """
 
     def __init__(self, translator: "CTranslate2Translator", settings: SearchSettings, max_batch: int):
@@ -109,7 +109,7 @@ class EngineSearch:
         return range(1, self._max_batch + 1)
 
     def slow(self, key: tuple) -> bool:
-        """Return whether Keras translates a batch: with prefixes."""
+        """Return whether Keras translates a batch: only batches with prefixes."""
         return key[2]
 
     def search(self, key: tuple, rows: list) -> list[list[Hypothesis]]:

@@ -1,4 +1,4 @@
-"""A preset that answers requests: it checks them and translates sentences of many clients together."""
+"""A preset that answers requests: it checks them, and translates sentences of many clients together."""
 
 import asyncio
 import logging
@@ -67,7 +67,7 @@ class Served:
         folder: the preset's folder. The page shows its card and scores.
 
     Attributes:
-        readiness: `""` once the usual shapes are compiled; before, why they are not.
+        readiness: `""` once the usual shapes are compiled; before that, the reason.
         batcher: runs the model.
 
     Raises:
@@ -104,12 +104,12 @@ class Served:
         self._warming = asyncio.create_task(self._warm_up())
 
     def give_up(self):
-        """Refuse all waiting and new rows with `Busy`; running batches go on."""
+        """Reject all waiting and new rows with `Busy`; running batches continue."""
         self._warming.cancel()
         self.batcher.give_up()
 
     async def stop(self):
-        """Refuse waiting rows with `Busy`, and wait for the running batches."""
+        """Reject waiting rows with `Busy`, and wait for the running batches."""
         self.give_up()
         await self.batcher.stop()
         await asyncio.to_thread(self._checks.shutdown, cancel_futures=True)

@@ -19,9 +19,9 @@ from kzoo.serve.startup import end_on_sigterm, most_files
 # later, running batches are cancelled. By default, Kubernetes kills the process after 30.
 GIVE_UP_SECONDS = 15
 END_SECONDS = 25
-# If a proxy kept idle connections longer than the server, it would use closed ones. Many keep them for 60 s.
+# Longer than most proxies keep idle connections (60 s): otherwise, they would use connections closed here.
 IDLE_SECONDS = 75
-HEAD_SECONDS = 10  # until a new connection must have sent the head of a request
+HEAD_SECONDS = 10  # for a new connection to send the head of a request
 # The ASGI application for connections beyond the maximum.
 TOO_MANY_CLIENTS = partial(refuse, "the server has too many other clients: try again later", 503)
 
@@ -29,7 +29,7 @@ log = logging.getLogger("kzoo.serve")
 
 
 def serve(served: Served, listening: socket.socket, allow_hosts: Sequence[str] = ()):
-    """Serve until SIGTERM or Ctrl-C; then answer the requests that have begun.
+    """Serve until SIGTERM or Ctrl-C; then finish the requests in progress.
 
     Args:
         served: the preset.
@@ -46,7 +46,7 @@ def serve(served: Served, listening: socket.socket, allow_hosts: Sequence[str] =
 
 
 class GracefulServer(uvicorn.Server):
-    """A server that stops gracefully: it answers the requests that it can in time, and the others with 503.
+    """A server that stops gracefully: it finishes the requests that it can in time; the others get 503.
 
     Args:
         served: the preset.
@@ -70,7 +70,7 @@ class GracefulServer(uvicorn.Server):
         super().__init__(config)
 
     async def shutdown(self, sockets=None):
-        """Refuse new connections, and wait for the requests that have begun."""
+        """Refuse new connections, and wait for the requests in progress."""
         log.info("stopping: no new connections")
         asyncio.get_running_loop().call_later(GIVE_UP_SECONDS, self.served.give_up)
         for connection in self.server_state.connections:
@@ -84,7 +84,7 @@ class GracefulServer(uvicorn.Server):
 def limited_protocol(most: int) -> type[AutoHTTPProtocol]:
     """Return uvicorn's protocol for a server with at most `most` connections at a time.
 
-    Requests on additional connections get 503. From 1.25 × `most` on, connections are closed at once. A
+    Requests on additional connections get 503. Beyond 1.25 × `most`, connections are closed at once. A
     connection without a request is closed after `HEAD_SECONDS`.
     """
 

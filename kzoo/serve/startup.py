@@ -31,7 +31,7 @@ def reserved(host: str, port: int) -> Iterator[socket.socket]:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Nagle's algorithm delays answers by 40 ms. asyncio turns it off only for sockets that name TCP.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as bound:
-        if os.name == "posix":  # else a port is blocked until old connections time out
+        if os.name == "posix":  # otherwise, the port is blocked until old connections time out
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             bound.bind((host, port))
@@ -41,7 +41,7 @@ def reserved(host: str, port: int) -> Iterator[socket.socket]:
 
 
 def end_on_sigterm():
-    """Let SIGTERM end this process with status 0; a container's first process would ignore it."""
+    """Let SIGTERM end this process with status 0. By default, a container's first process ignores it."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 
 

@@ -82,7 +82,7 @@ class CharacterTokenizer(ListedTokens):
 
 
 def learn_characters(sentences: Iterable[str], vocabulary_size: int | None = None) -> list[str]:
-    """Return the characters of sentences, the most frequent first, as `CharacterTokenizer` takes them.
+    """Return the characters of sentences for `CharacterTokenizer`, the most frequent first.
 
     Args:
         sentences: the text.

@@ -42,7 +42,7 @@ def render_glyphs(
 
     Reference:
         Broscheit et al. 2018, "Learning Distributional Token Representations from Visual Features",
-        which drew with ImageMagick. https://aclanthology.org/W18-3025
+        which used ImageMagick. https://aclanthology.org/W18-3025
     """
     font = _default_font() if font is None else os.fspath(font)
     face, characters = _face(font), list(characters)
@@ -83,7 +83,7 @@ def _face(path: str) -> Callable[[int], ImageFont.FreeTypeFont]:
     """Return a font's Simplified Chinese face, or else its first, as a function of the size."""
     opened = functools.partial(ImageFont.truetype, path, layout_engine=ImageFont.Layout.BASIC)
     families = []
-    if os.path.isfile(path):  # Pillow would look for a file of this name elsewhere
+    if os.path.isfile(path):  # otherwise Pillow would search system folders for it
         with contextlib.suppress(OSError):  # after the last face
             while True:
                 families.append(opened(22, len(families)).getname()[0] or "")

@@ -1,4 +1,4 @@
-"""Languages by code: how each is written, Chinese characters, and those that a translator knows."""
+"""Language codes: how each language is written, Chinese characters, and a translator's languages."""
 
 import re
 
@@ -12,8 +12,8 @@ CHINESE_MARKS = "\u3001-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff
 CHINESE = f"{CHINESE_MARKS}\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 BETWEEN_CHINESE = re.compile(f"(?<=[{CHINESE}]) +(?=[{CHINESE}])")  # spaces
 
-# First bytes of the codes, the second excluded: GB 2312's 6,763 simplified characters, and 5,401 frequent
-# traditional ones of Big5.
+# Ranges of codes, end excluded: GB 2312's 6,763 simplified characters, and 5,401 frequent traditional
+# characters of Big5.
 COMMON_CHINESE = {"gb2312": (b"\xb0", b"\xf8"), "big5": (b"\xa4", b"\xc7")}
 
 
@@ -47,8 +47,8 @@ def main_code(code: str | None) -> str:
 def common_chinese_characters() -> list[str]:
     """Return the characters of GB 2312, then the other characters of Big5's frequent plane.
 
-    A glyph model can have them in its vocabulary beside those of its training text, because it needs only
-    their bitmaps.
+    A glyph model can have them in its vocabulary in addition to those of its training text, because it needs
+    only their bitmaps.
 
     Example:
 
@@ -69,8 +69,8 @@ class TwoLanguages:
     def target_language(self) -> str | None:
         """The code of the target language.
 
-        If the vocabulary names languages, as that of an OPUS-MT model with several targets does, you can set
-        it to any of `target_languages`.
+        If the vocabulary names languages, as in an OPUS-MT model with several targets, you can set it to any
+        of `target_languages`.
         """
         return self._target_language
 
@@ -110,7 +110,7 @@ class TwoLanguages:
     def named_direction(
         self, source_language: str | None = None, target_language: str | None = None
     ) -> tuple[str, str]:
-        """Return the languages of a call as `direction` does, for what needs to know both.
+        """Return the languages of a call as `direction` does; both must be known.
 
         Raises:
             UserError: the translator does not translate between these languages, or they are not known.

@@ -12,7 +12,7 @@ SPACE = "▁"  # as SentencePiece writes it
 
 
 class MarianPieces:
-    """SentencePiece's pieces, looked up in a vocabulary; arguments and errors are `MarianTokenizer`'s."""
+    """SentencePiece's pieces, looked up in a vocabulary. See `MarianTokenizer` for arguments and errors."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class MarianPieces:
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
 
     def tokenize(self, inputs: Sequence[str], language: str | None = None) -> list[list[int]]:
-        """Return the token ids of each text, for translating into `language`; by default the tokenizer's.
+        """Return the token ids of each text for translation into `language`, by default the tokenizer's.
 
         Raises:
             UserError: the vocabulary does not name the language.
@@ -59,7 +59,7 @@ class MarianPieces:
         return [self.ids.get(piece, UNKNOWN) for piece in (*codes, *pieces)]
 
     def normalize(self, text: str) -> str:
-        """Return a sentence as it is split into subwords."""
+        """Return a sentence in the form that is split into subwords."""
         if not self.normalize_punctuation or not text:
             return text
         from sacremoses import MosesPunctNormalizer

@@ -1,4 +1,4 @@
-"""Subwords of text that Moses's rules tokenized and normalized, in lower case or truecased."""
+"""Subwords of text normalized and tokenized by Moses's rules, lowercased or truecased."""
 
 import functools
 import json
@@ -30,7 +30,7 @@ from kzoo.text.tokenizers import SubwordTokenizer
 DETRUECASER = MosesDetruecaser()
 # Moses writes spaces around Chinese punctuation and quotes.
 AROUND_MARKS = re.compile(f" *([{CHINESE_MARKS}“”‘’…—]) *")
-BEFORE_MARKS = re.compile(" +([؟،؛۔।॥։።])")  # punctuation that Moses leaves apart from the word before it
+BEFORE_MARKS = re.compile(" +([؟،؛۔।॥։።])")  # punctuation that Moses does not join to the word before it
 FORMS_FILE = "truecaser.json"
 
 
@@ -39,8 +39,8 @@ class MosesSubwordTokenizer(SubwordTokenizer):
     """SentencePiece subwords of lowercased Moses tokens; detokenizes to plain lowercase text.
 
     Args:
-        proto: as `SubwordTokenizer` takes it; trained on what `normalize` returns.
-        language: code, which sets the rules for punctuation.
+        proto: as for `SubwordTokenizer`; trained on the output of `normalize`.
+        language: language code, which selects the punctuation rules.
         **kwargs: other arguments of `SubwordTokenizer`.
 
     Call arguments:
@@ -93,8 +93,8 @@ class TruecasedSubwordTokenizer(MosesSubwordTokenizer):
     """SentencePiece subwords of truecased Moses tokens; detokenized text begins with a capital.
 
     Args:
-        proto: as `SubwordTokenizer` takes it; trained on what `normalize` returns.
-        language: code, which sets the rules for punctuation.
+        proto: as for `SubwordTokenizer`; trained on the output of `normalize`.
+        language: language code, which selects the punctuation rules.
         forms: the words' forms, as `learn_forms` returns them for the `moses_tokens` of the training text.
             `None` until `load_preset_assets` or a saved model provides them.
         **kwargs: other arguments of `SubwordTokenizer`.
@@ -179,14 +179,14 @@ class Truecaser:
 
     def __call__(self, tokens: str) -> str:
         """Return a sentence truecased; its tokens are separated by spaces, as by Moses's tokenizer."""
-        # `use_known` is Moses's own rule, which sacremoses leaves out by default.
+        # `use_known` is Moses's own rule; sacremoses does not apply it by default.
         return self._moses.truecase(tokens, return_str=True, use_known=True)
 
 
 def learn_forms(sentences: Iterable[str]) -> list[list[str]]:
     """Return the forms of each word, the most frequent first; ties in the order of first occurrence.
 
-    First words of sentences do not count, because they are always capitalized.
+    The first word of each sentence is ignored, because it is always capitalized.
 
     Args:
         sentences: the text, with its tokens separated by spaces.
@@ -210,8 +210,8 @@ def moses_text(text: str, language: str) -> str:
 
 @functools.cache
 def _tools(language: str):
-    code = "zh" if is_chinese(language) else main_code(language)  # sacremoses takes fr-CA for English
+    code = "zh" if is_chinese(language) else main_code(language)  # sacremoses treats fr-CA as English
     # In a sentence that ends in a number, sacremoses' Czech rules join every number to the word before it.
-    # With Slovak, which has no rules, more of Multi30k's Czech sentences come back unchanged.
+    # With Slovak, which has no rules, more of Multi30k's Czech sentences survive the round trip.
     detokenized = "sk" if code == "cs" else code
     return MosesPunctNormalizer(code), MosesTokenizer(code), MosesDetokenizer(detokenized)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # importing it takes seconds
     from keras_hub.tokenizers import Tokenizer
 
 
-# After these sentencex ends a sentence wrongly: an initial or an ordinal, as in "M. Dupont" and "19.
+# sentencex wrongly ends a sentence after these: an initial or an ordinal, as in "M. Dupont" and "19.
 # Jahrhundert"; "Ms."; and a punctuation mark directly followed by a letter, as in "E.S.E.".
 NO_END = re.compile(r"((^|[\s(\[.\-'’])(\d{1,2}|[^\W\d_]|Ms)\.\s*|[!-~])$")
 
@@ -107,7 +107,7 @@ def pieces(tokenizer: "Tokenizer", tokens: list[int]) -> list[str]:
 
 
 def as_hypotheses(found: list, n: int, tokenizer: "Tokenizer") -> list[list[Hypothesis]]:
-    """Return the `n` best hypotheses of each sentence as texts, each text once, with its best score.
+    """Return the `n` best distinct texts of each sentence's hypotheses, each with its best score.
 
     Args:
         found: for each sentence, token ids `(K, T)` and scores `(K,)`, best first; `None` for an empty one.
@@ -131,7 +131,7 @@ def as_hypotheses(found: list, n: int, tokenizer: "Tokenizer") -> list[list[Hypo
     texts = iter(tokenizer.detokenize(ended) if ended else ())
     hypotheses = []
     for sentence in rows:
-        best = {}  # of each text, because several sequences of subwords can give one text
+        best = {}  # by text, because different subword sequences can give the same text
         for _, score in sentence:
             best.setdefault(next(texts), score)
         hypotheses.append([Hypothesis(text, score) for text, score in best.items()][:n])
@@ -166,10 +166,10 @@ class SplitTexts:
         self.text_of = np.repeat(np.arange(len(texts)), list(map(len, self._parts)))
 
     def prefixes(self, prefixes: Iterable[str] | None) -> list[str] | None:
-        """Return the prefix of each sentence: that of its text for the first sentence, `""` for the others.
+        """Return the prefix of each sentence: its text's for a text's first sentence, `""` for the others.
 
         Raises:
-            UserError: the number of prefixes is not that of the texts.
+            UserError: the number of prefixes differs from the number of texts.
         """
         if prefixes is None:
             return None
@@ -241,7 +241,7 @@ def split_sentences(text: str, language: str | None = None) -> list[str]:
 
 
 def one_line(text: str) -> str:
-    """Return a text with its line ends replaced by spaces, or removed at the beginning and the end.
+    """Return a text with its line ends replaced by spaces; those at its beginning and end are removed.
 
     Every tokenizer applies it first; `kzoo.export.graph_inputs` does the same in a graph.
 

@@ -1,4 +1,4 @@
-"""Tokenizers as Keras saves them: SentencePiece's subwords, and the pieces of OPUS-MT's Marian models."""
+"""Tokenizers that Keras can save: SentencePiece's subwords, and the pieces of OPUS-MT's Marian models."""
 
 import io
 import json
@@ -21,7 +21,7 @@ NO_VOCABULARY = (
     "load the model from a file or a preset, or build it with a tokenizer"
 )
 MODEL_FILE, PIECES_FILE = "vocabulary.spm", "pieces.json"  # of a MarianTokenizer
-STRAY = 0.01  # in fewer sentences than this share, characters that NFKC replaces are taken for stray ones
+STRAY = 0.01  # if fewer sentences than this share have characters that NFKC replaces, they are stray
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -55,7 +55,7 @@ class SubwordTokenizer(SentencePieceTokenizer):
 
     def set_proto(self, proto):
         super().set_proto(proto)
-        self.built = True  # Keras quantizes models of built layers only
+        self.built = True  # Keras quantizes only models whose layers are built
         if self.proto is not None:
             processor = self._sentence_piece_spm
             ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
@@ -71,12 +71,12 @@ class SubwordTokenizer(SentencePieceTokenizer):
         return super().tokenize(keras.tree.map_structure(_one_line, inputs))
 
     def normalize(self, text: str) -> str:
-        """Return a sentence as it is split into subwords: here, unchanged."""
+        """Return a sentence in the form that is split into subwords: here, unchanged."""
         return text
 
 
 def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
-    """Learn byte-pair encoding from sentences.
+    """Learn a byte-pair encoding from sentences.
 
     Sentences are normalized by Unicode's NFKC, here and in the tokenizer: a letter and its accent become one
     character, and every kind of space becomes a plain one. If NFKC would replace other characters in over 1 %
@@ -171,7 +171,7 @@ class ListedTokens(Tokenizer):
     def __init__(self, **kwargs):
         super().__init__(dtype=kwargs.pop("dtype", "int32"), **kwargs)
         self.vocabulary, self.ids = [], {}
-        self.built = True  # Keras quantizes models of built layers only
+        self.built = True  # Keras quantizes only models whose layers are built
 
     def vocabulary_size(self) -> int:
         """Return V, the four special tokens included."""
@@ -196,15 +196,15 @@ class MarianTokenizer(MarianPieces, ListedTokens):
 
     It tokenizes as transformers' `MarianTokenizer` does: a language code at the beginning of a text, as in
     `">>fra<< A dog."`, is one token; SentencePiece splits the rest; a piece that the vocabulary lacks is
-    unknown. In contrast to it, names of special tokens in a text, such as `</s>`, are plain text.
+    unknown. Unlike there, names of special tokens in a text, such as `</s>`, are plain text.
 
     Args:
         proto: bytes of the SentencePiece model. `None` until `load_preset_assets` or a saved model provides
             it.
         pieces: the vocabulary, special tokens first.
         language: code of the target language, put before texts that do not begin with one; `None`: no code.
-        normalize_punctuation: language whose Moses rules normalize punctuation first; `None`, the default:
-            none do. Saved translators keep it. SavedModels do not support it.
+        normalize_punctuation: language whose Moses rules normalize punctuation first. Defaults to `None`: no
+            normalization. Saved translators keep it. SavedModels do not support it.
         **kwargs: other arguments of `keras_hub.tokenizers.Tokenizer`.
 
     Call arguments:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
 SPECIAL = {PAD: "<pad>", UNKNOWN: "<unk>", START: "<s>", END: "</s>"}
 NOT_TEXT = [PAD, UNKNOWN, START]  # never in a translation
-SHOWN = 5  # unknown characters of a language, in `unknown_line`
+SHOWN = 5  # number of unknown characters that `unknown_line` shows per language
 
 
 @dataclass(frozen=True)

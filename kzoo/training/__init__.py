@@ -1,4 +1,4 @@
-"""Training from recipes: a preset, a corpus and hyperparameters become a trained model."""
+"""Training from recipes: each names a preset, a corpus and hyperparameters."""
 
 import lazy_loader
 

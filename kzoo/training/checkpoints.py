@@ -16,20 +16,20 @@ from kzoo.files import check_space, remove_folder, remove_unfinished, sha256
 from kzoo.training.strategies import Strategy
 
 WEIGHTS, STATE, SUMS = "checkpoint.weights.h5", "state.json", "SHA256SUMS"
-NAME = re.compile(r"epoch_(?P<epoch>\d{4,})(_batch_(?P<batch>\d{6,}))?")  # numbers may outgrow their zeros
-# Steps whose losses are checked together. A worker that stopped at once, when the loss of its own rows is not
-# finite, would leave the others waiting; a step later, the weights of all workers are affected.
+NAME = re.compile(r"epoch_(?P<epoch>\d{4,})(_batch_(?P<batch>\d{6,}))?")  # numbers may have more digits
+# Steps between checks of the loss. If one worker stopped as soon as its own loss is not finite, the others
+# would wait for it. One step later, the weights of all workers are affected, so all stop together.
 EVERY = 16
 
 
 class Checkpoints(keras.callbacks.Callback):
-    """Saves what a run needs to resume, after and within epochs; keeps the latest and the best checkpoints.
+    """Saves checkpoints after and within epochs; keeps the latest and the best ones.
 
-    A checkpoint is a folder that appears complete or not at all: `epoch_0003` after three epochs,
+    A checkpoint is a folder, written atomically: `epoch_0003` after three epochs,
     `epoch_0003_batch_000120` after another 120 batches. It holds weights, optimizer, random seeds, history,
     the running loss, and the SHA-256 of its files.
 
-    Place it after the callbacks whose scores it saves.
+    Place it after the callbacks that log the scores to save.
 
     Args:
         folder: folder of the checkpoints.
@@ -37,14 +37,14 @@ class Checkpoints(keras.callbacks.Callback):
         keep_best: int. Number of best checkpoints kept in addition to the latest.
         keep_last: int. Number of latest checkpoints kept.
         minutes: float. Time between checkpoints within an epoch; 0: none.
-        data: digest of the training data. Checkpoints of other data are refused.
+        data: digest of the training and validation data. Checkpoints of other data are rejected.
         strategy: the run's; one device by default. All workers load checkpoints; only the chief's are kept.
 
     Attributes:
-        epoch, batch, step: int. Epochs trained, batches trained of the next one, and batches trained in all.
-        may_stop: bool. Whether training can resume from the present batch.
-        seconds: float. Time of the present epoch's training steps, over all starts of the run, without
-            writing checkpoints and scoring.
+        epoch, batch, step: int. Finished epochs, batches of the next epoch, and batches in total.
+        may_stop: bool. Whether training can resume from the current batch.
+        seconds: float. Time of the current epoch's training steps, summed over restarts, without checkpoints
+            and scoring.
         history: one row per epoch.
     """
 
@@ -67,7 +67,7 @@ class Checkpoints(keras.callbacks.Callback):
         self.may_stop = True
         self.seconds, self._began = 0.0, 0.0
         self._last, self._running = "", None
-        # Of the steps since the last check: (step, epoch, batch), and the epoch's mean loss so far.
+        # For each step since the last check: (step, epoch, batch), and the epoch's mean loss so far.
         self._losses: list[tuple] = []
         self._where = None  # (step, epoch, batch) of the last loss
 
@@ -75,7 +75,7 @@ class Checkpoints(keras.callbacks.Callback):
         """Load the latest undamaged checkpoint into the compiled model, if there is one.
 
         Raises:
-            UserError: all are damaged, the latest is of other data, or workers see different ones.
+            UserError: all are damaged, the latest is from other data, or workers see different ones.
         """
         if self.strategy.is_chief:
             remove_unfinished(self.folder)
@@ -101,7 +101,7 @@ class Checkpoints(keras.callbacks.Callback):
             self.model.optimizer.build(self.model.trainable_variables)
         try:
             with warnings.catch_warnings():
-                # Keras only warns about the optimizer of another model.
+                # If the optimizer is of another model, Keras only warns.
                 warnings.filterwarnings("error", "Skipping variable loading for optimizer")
                 self.model.load_weights(folder / WEIGHTS)
         except (ValueError, UserWarning):
@@ -140,7 +140,7 @@ class Checkpoints(keras.callbacks.Callback):
         self.save()
 
     def save(self):
-        """Write a checkpoint, unless there is one of this step.
+        """Write a checkpoint, unless this step already has one.
 
         Raises:
             UserError: the loss or a weight is not finite; or writing fails, for example on a full disk.
@@ -170,13 +170,13 @@ class Checkpoints(keras.callbacks.Callback):
     def check_finite(self):
         """Raise `UserError` if the loss or a weight is not finite."""
         self._check_loss()
-        # The weights too: a step's loss is that of the weights before its update.
+        # The weights too: a step computes its loss before updating the weights.
         if not all(np.isfinite(ops.convert_to_numpy(w)).all() for w in self.model.trainable_variables):
             raise self._not_finite("a weight", self._where)
 
     def _check_loss(self):
         """Check the losses since the last check."""
-        losses, self._losses = self._losses, []  # means: once one is not finite, so are those after it
+        losses, self._losses = self._losses, []  # running means: a non-finite one stays non-finite
         if losses and not math.isfinite(losses[-1][1]):
             where = next(where for where, loss in losses if not math.isfinite(loss))
             raise self._not_finite("the loss", where)
@@ -198,7 +198,7 @@ class Checkpoints(keras.callbacks.Callback):
         return {**state, "history": self.history, "seeds": self.seeds(), "data": self.data}
 
     def _size(self) -> int:
-        """Return an upper estimate of a checkpoint's bytes."""
+        """Return an upper bound on a checkpoint's size in bytes."""
         variables = [*self.model.variables, *self.model.optimizer.variables]
         return sum(math.prod(v.shape) * np.asarray(0, v.dtype).itemsize + 4096 for v in variables) + 2**16
 
@@ -211,8 +211,8 @@ class Checkpoints(keras.callbacks.Callback):
     def load_average_of_best(self):
         """Set the model's weights to the mean of the best checkpoints' weights.
 
-        Vaswani et al. 2017, Section 6.1, average the last checkpoints instead. Statistics of batch
-        normalization are averaged too, which may differ from the statistics of the mean weights.
+        Vaswani et al. 2017, Section 6.1, average the last checkpoints instead. Batch normalization's
+        statistics are averaged too; they may differ from the statistics of the mean weights.
 
         Raises:
             UserError: all of them are damaged or missing.
@@ -233,14 +233,14 @@ class Checkpoints(keras.callbacks.Callback):
         self.model.set_weights([w / len(whole) for w in total])
         for layer in self.model.backbone.layers:
             if hasattr(layer, "bake"):
-                layer.empty()  # the mean of baked tables is not the table of the mean weights
+                layer.empty()  # drop baked tables: their mean is not the table of the mean weights
 
     def seeds(self) -> list:
         """Return dropout's random state, which Keras does not save with the weights."""
         return [ops.convert_to_numpy(seed).tolist() for seed in self._seed_variables()]
 
     def assign_seeds(self, seeds: list):
-        """Set dropout's random state to what `seeds` returned."""
+        """Restore dropout's random state from the value of `seeds`."""
         for variable, seed in zip(self._seed_variables(), seeds, strict=True):
             variable.assign(seed)
 
@@ -271,16 +271,16 @@ def updates(model: keras.Model) -> int:
 
 
 def write_digests(folder: Path):
-    """Write the SHA-256 of each file of a folder into the folder, as `sha256sum --check` reads them."""
+    """Write the SHA-256 of a folder's files to the folder, in the format of `sha256sum --check`."""
     lines = [f"{sha256(path)}  {path.name}\n" for path in sorted(folder.iterdir())]
     (folder / SUMS).write_text("".join(lines))
 
 
 def damage(folder: Path) -> str:
-    """Return how a folder is damaged since `write_digests`; "" if it is not.
+    """Return how a folder was damaged after `write_digests`, or "" if it is intact.
 
     Raises:
-        OSError: a file cannot be read now, but may not be damaged.
+        OSError: a file cannot be read, although it may be intact.
     """
     try:
         for line in (folder / SUMS).read_text().splitlines():

@@ -1,7 +1,7 @@
-"""A recipe's corpus, languages and directions; and the text on which a trained preset is scored.
+"""A recipe's corpus, languages and directions; and the text to score a trained preset on.
 
-The user of `kzoo evaluate` or `kzoo report` names that text; by default it is the corpus of the preset's run
-or of its scores.
+Options of `kzoo evaluate` and `kzoo report` choose that text; by default, it is the corpus that the preset
+was trained or scored on.
 """
 
 from collections.abc import Sequence
@@ -65,7 +65,7 @@ def recipe_directions(recipe: Recipe) -> Directions:
 def text_languages(recipe: Recipe) -> list[str]:
     """Return the languages whose text a recipe needs.
 
-    A trained preset has all vocabularies, so it needs text only of the languages that are trained further.
+    A trained preset has its vocabularies, so it needs text only in the languages being fine-tuned.
     """
     if not recipe.languages:
         return [recipe.source, recipe.target]
@@ -84,7 +84,7 @@ def text_to_score(
         folder: the preset.
         files: the user's own text and its references, which become the split `"test"`.
         corpus: a corpus's name.
-        splits: the requested splits; none: those that `splits_to_score` chooses.
+        splits: the requested splits; if empty, `splits_to_score` chooses them.
 
     Raises:
         UserError: files together with a corpus or splits; files that cannot be used; an unknown corpus or
@@ -104,7 +104,7 @@ def text_to_score(
 
 
 def languages_known(data: Corpus, files: Sequence[Path] | None, languages: tuple[str, str]) -> Corpus:
-    """Return the text with the translator's languages as those of the user's files."""
+    """Return the text; the user's own files get the translator's languages."""
     return open_files(test=files, languages=languages) if files else data
 
 
@@ -149,15 +149,15 @@ def splits_to_score(data: Corpus, source: str, target: str) -> list[str]:
 def directions_to_score(
     folder: Path, data: Corpus, splits: list[str], languages: list[str]
 ) -> tuple[str, Directions, Directions | None]:
-    """Return the split on which to score a multilingual preset, the directions, and the untrained ones.
+    """Return the split and the directions to score a multilingual preset on, and the untrained directions.
 
-    The directions are those of its recipe's `directions`, else all between languages of the split. The
-    untrained ones are `None` for a preset outside a run.
+    The directions are the recipe's `directions`, or else all between the split's languages. The untrained
+    ones are `None` for a preset outside a run.
 
     Args:
         folder: the preset.
         data: the corpus.
-        splits: the requested split; none: the first test set with two of the languages.
+        splits: the requested split; if empty, the first test set with two of the languages.
         languages: the model's languages.
 
     Raises:

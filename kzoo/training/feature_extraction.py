@@ -14,7 +14,7 @@ from kzoo.data.features import Extractor, FeatureFile, check_features_path, writ
 from kzoo.errors import UserError, first_line, nearest
 from kzoo.images import read_picture
 
-# The papers' names of VGG's layers, and Keras's; the outputs are those after ReLU.
+# The papers' names of VGG's layers, and Keras's names. The outputs are after ReLU.
 LAYERS = {"fc6": "fc1", "fc7": "fc2"}
 SEED = 0  # of random weights
 
@@ -35,14 +35,14 @@ def extract_features(
     Args:
         path: the `.npy` file to write.
         folder: folder of the pictures.
-        names: their file names, in the order of the rows; a repeated name has one row.
+        names: their file names, in the order of the rows; a repeated name gets one row.
         model: a network of `keras.applications`, in any case.
         layer: layer whose output is the features, such as `"block5_pool"`; `"fc7"` is Keras's `fc2`. An
             output `(h, w, D_img)` becomes R = h·w regions.
         weights: `"imagenet"`, downloaded by Keras; the path of a weights file; or `"random"`.
         batch_size: int.
-        replace_corrupt: bool. Give unreadable pictures the mean of the others' features, and print a line for
-            each; otherwise they are an error.
+        replace_corrupt: bool. Give unreadable pictures the mean of the other features and print a line for
+            each; by default, they raise an error.
         progress: called with the number of pictures done since its last call.
 
     Raises:
@@ -54,7 +54,7 @@ def extract_features(
     handling = "mean" if replace_corrupt else ""
     extractor = Extractor(model.lower(), LAYERS.get(layer, layer), *_identity(network, weights), handling)
     features = keras.Model(network.inputs, _output(network, layer), name=network.name)
-    # A network for any size, such as MobileNetV3, gets ImageNet's size.
+    # Networks without a fixed size, such as MobileNetV3, get ImageNet's size.
     size = [side or 224 for side in network.input_shape[1:3]]
     advance = progress or (lambda count: None)
 
@@ -72,7 +72,7 @@ def extract_features(
         for first in range(0, len(wanted), batch_size):
             pictures = [read(name) for name in wanted[first : first + batch_size]]
             unread = [row for row, picture in enumerate(pictures) if picture is None]
-            batch = np.zeros((batch_size, *size, 3), "float32")  # of one size, which is compiled once
+            batch = np.zeros((batch_size, *size, 3), "float32")  # always the same size, to compile once
             for row, picture in enumerate(pictures):
                 batch[row] = 0 if picture is None else picture
             found = np.array(features.predict_on_batch(prepare(batch)), "float32")
@@ -87,7 +87,7 @@ def extract_features(
 
 
 def _network(model: str, weights: str):
-    """Return the network, and the function that prepares pictures for it."""
+    """Return the network and its preprocessing function."""
     networks = {name.lower(): name for name in dir(keras.applications) if name[0].isupper()}
     if model.lower() not in networks:
         raise UserError(f"keras.applications has no {model!r}; {nearest(model.lower(), list(networks))}")
@@ -104,7 +104,7 @@ def _network(model: str, weights: str):
 
 
 def _identity(network: keras.Model, weights: str) -> tuple[str, int | None]:
-    """Return the weights' SHA-256 and no seed; for random weights, "random" and their seed."""
+    """Return the weights' SHA-256 and `None`; for random weights, "random" and the seed."""
     if weights == "random":
         return "random", SEED
     digest = hashlib.sha256()

@@ -1,4 +1,4 @@
-"""Training a decoder as a language model of the target, before the translator."""
+"""Pretrains a recurrent decoder as a language model of the target language."""
 
 import json
 import math
@@ -27,10 +27,10 @@ def train_language_model(
     preemption: Preemption,
     verbose: str | int,
 ):
-    """Train a recurrent translator's decoder without a source, once per run.
+    """Pretrain a recurrent translator's decoder as a language model, once per run.
 
-    Prints the perplexity per subword on the validation split, and writes it beside the weights. A resumed run
-    reads these weights, or resumes from the last checkpoint of this training.
+    Prints the perplexity per subword on the validation split, and writes it next to the weights. A resumed
+    run reads these weights, or resumes the pretraining from its last checkpoint.
 
     Args:
         translator: a translator whose backbone has `language_model`.
@@ -38,7 +38,7 @@ def train_language_model(
         validation: batches of the whole validation split, the same on all workers.
         epochs: int.
         folder: the run's folder.
-        preemption: the run's. Checkpoints are made with the settings of its checkpoints.
+        preemption: the run's callback. Pretraining uses the settings of its checkpoints.
         verbose: as in `keras.Model.fit`.
 
     Raises:
@@ -79,16 +79,16 @@ def train_language_model(
 
 
 def _read(model: keras.Model, folder: Path, data: str):
-    """Load the weights that an earlier start of the run trained on the same data."""
+    """Load the weights from before the run was stopped. Raise `UserError` for damage or other data."""
     if reason := damage(folder):
-        raise UserError(f"{folder} is damaged ({reason}): remove it, and it is trained again")
+        raise UserError(f"{folder} is damaged ({reason}): remove it to train it again")
     if json.loads((folder / RESULT).read_text())["data"] != data:
         raise UserError(data_has_changed(folder))
     model.load_weights(folder / WEIGHTS)
 
 
 def token_perplexity(model: keras.Model, batches: keras.utils.PyDataset, strategy: Strategy) -> float:
-    """Return exp of the mean cross-entropy of all tokens, however they are batched."""
+    """Return exp of the mean cross-entropy over all tokens, which does not depend on the batches."""
     loss, tokens, parts = 0.0, 0.0, strategy.share(batches)
     for number in range(len(batches)):
         here = batches[number][2].sum()

@@ -32,8 +32,8 @@ from kzoo.training.corpus import recipe_corpus
 from kzoo.training.recipe import Recipe, check_recipe
 from kzoo.training.vocabularies import learned_tokenizers, shard_settings
 
-SAMPLE = 200_000  # pairs that subwords are learned from
-BLOCK = 10_000  # pairs between two reports of progress
+SAMPLE = 200_000  # pairs to learn subwords from
+BLOCK = 10_000  # pairs between progress updates
 
 
 def silent(what: str, total: int | None) -> contextlib.AbstractContextManager:
@@ -50,17 +50,17 @@ def prepare(
 ) -> Shards:
     """Write a recipe's training text as shards. To train on them, set the recipe's `shards` to their folder.
 
-    The text is read twice: first to check it and to draw the pairs that subwords are learned from, then to
-    tokenize it; with `source_characters`, once more in between. Files are read in parts; a named corpus is
-    loaded whole. The folder appears complete or not at all.
+    The text is read twice: once to check it and to sample the pairs to learn subwords from, and once to
+    tokenize it. With `source_characters`, it is read once more in between. Files are streamed; a named corpus
+    is loaded whole. The folder is written atomically.
 
     Args:
         recipe: has a `source` and a `target`.
         folder: folder to write; earlier shards there are replaced.
         processes: int. Number of processes that tokenize; one per core by default. The shards do not depend
             on it. With more than one, a script must call this under `if __name__ == "__main__":`.
-        progress: `progress(what, total)` is a context manager that yields a function to report how many are
-            done.
+        progress: `progress(what, total)` is a context manager that yields a function; it is called with the
+            number of items done since its last call.
         pairs_per_shard: int.
 
     Raises:
@@ -112,7 +112,7 @@ def survey(
 ) -> tuple[int, list[tuple[str, str]]]:
     """Return the number of pairs, and a random sample of at most `SAMPLE` pairs.
 
-    A sample of all pairs keeps their order.
+    If all pairs are in the sample, they keep their order.
 
     Raises:
         UserError: a language has no sentence, or the text cannot be read.
@@ -139,7 +139,7 @@ def digested(pairs: Iterable[tuple[str, str]], digest) -> Iterator[tuple[str, st
 
 
 def make_encoding(tokenizers: list, shards: int, seed: int) -> Encoding:
-    """Return how the tokenizers encode text. The tokenizers themselves would load a backend."""
+    """Return functions that encode text like the tokenizers, but load no backend."""
     size = max(tokenizer.vocabulary_size() for tokenizer in tokenizers)
     source, target = map(_encoder, (tokenizers[0], tokenizers[-1]))
     return Encoding(source, target, "<u2" if size <= 1 << 16 else "<u4", shards, seed)

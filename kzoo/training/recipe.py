@@ -25,7 +25,7 @@ from kzoo.presets.shelf import MODULES, builder_module, is_builder
 # The zoo's own recipes: in a clone; in an installation.
 FOLDERS = (Path(__file__).parents[2] / "training", Path(__file__).parents[1] / "recipes")
 
-# The limits fit Keras's and TensorFlow's 32-bit counters; those of batches, a machine's memory.
+# Keras's and TensorFlow's counters have 32 bits. Limits of batches fit a machine's memory.
 Whole = Annotated[int, Meta(ge=0, le=10**9)]
 Positive = Annotated[int, Meta(ge=1, le=10**9)]
 Amount = Annotated[float, Meta(ge=0)]
@@ -34,7 +34,7 @@ HeldOut = list[str] | Positive | Annotated[float, Meta(gt=0, lt=1)]
 
 
 class Use(NamedTuple):
-    """When keys have an effect. A value that would change nothing is an error."""
+    """When a key has an effect. Setting a key that has none is an error."""
 
     holds: Callable[["Recipe"], bool]
     otherwise: str
@@ -78,7 +78,7 @@ class Recipe:
     preset: str = key(
         dataclasses.MISSING,
         """a builder in `kzoo.presets`, such as `"pope_tiny"`; or a trained preset to fine-tune, as
-        `kzoo.presets.load` takes it: it keeps its vocabularies, and the optimizer starts anew.""",
+        `kzoo.presets.load` takes it. It keeps its vocabularies; the optimizer state is reset.""",
     )
     corpus: str = key(
         dataclasses.MISSING, """a corpus's name; or `"files"`, with `train`, `val` and `test`."""
@@ -94,7 +94,7 @@ class Recipe:
     )
     left_out: str = key(
         "",
-        """multilingual: two languages, such as `"de-fr"`; neither of their directions is trained.""",
+        """multilingual: two languages, such as `"de-fr"`, to leave out in both directions.""",
         SEVERAL_LANGUAGES,
         NOT_DIRECTIONS,
     )
@@ -141,15 +141,15 @@ class Recipe:
     )
     test: HeldOut = key(
         [],
-        'for `"files"`: as `val`. Further files are further references.',
+        'for `"files"`: as `val`. Additional files are additional references.',
         OWN_FILES,
         may_differ=True,
         path=True,
     )
     columns: list[Positive | str] = key(
         [],
-        """for `"files"`: the columns to read, if tables have more of them: numbers from 1, or names in their
-        first line, in the order of the languages.""",
+        """for `"files"`: the columns to read, if tables have more than needed: numbers from 1, or names from
+        the first line, in the order of the languages.""",
         OWN_FILES,
     )
     shards: str = key(
@@ -177,7 +177,7 @@ class Recipe:
     )
     vocabulary_size: Annotated[int, Meta(ge=5)] = key(
         8000,
-        "number of subwords: with `joint_vocabulary`, of both languages together; else of each.",
+        "number of subwords: with `joint_vocabulary`, shared by both languages; else per language.",
         BUILDER,
     )
     joint_vocabulary: bool = key(
@@ -186,8 +186,8 @@ class Recipe:
     source_characters: Literal["", "seen", "common"] = key(
         "",
         """`"seen"`: source tokens are the characters of the training text; `"common"`: these and the other
-        common Chinese characters, for a model that reads glyphs. `vocabulary_size` is then the target's
-        only.""",
+        common Chinese characters, for a model that reads glyphs. `vocabulary_size` then applies
+        to the target only.""",
         TWO_LANGUAGES,
         BUILDER,
     )
@@ -236,8 +236,8 @@ class Recipe:
     clip_norm: Amount = key(0.0, "maximum norm of all gradients together; 0: no clipping.")
     accumulate: Positive = key(
         1,
-        """batches per weight update, which uses their mean gradient and is one of `steps`: for large batches
-        in little memory.""",
+        """batches per weight update (one of `steps`), which uses their mean gradient: for large batches in
+        little memory.""",
     )
     precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = key("float32", "Keras dtype policy.")
     average: Positive = key(1, "number of best checkpoints that are averaged into the final weights.")
@@ -278,7 +278,7 @@ class Recipe:
         return self.too_long == "truncate"
 
     def search_settings(self) -> dict:
-        """Return the settings of the trained preset's search; `None` where the recipe has none."""
+        """Return the trained preset's search settings; `None` for those that the recipe does not set."""
         penalty = self.length_penalty if self.gnmt is None else GNMT(self.gnmt)
         return {"beam_size": self.beam_size, "length_penalty": penalty, "max_length": self.max_length}
 
@@ -390,10 +390,10 @@ def _checked(values: dict, where: str) -> Recipe:
 
 
 def make_recipe(values: dict, where: str = "the recipe") -> Recipe:
-    """Return the recipe with these values, whose types and bounds are checked.
+    """Return the recipe with these values, after checking their types and bounds.
 
     Raises:
-        UserError: an unknown or missing key, a value of the wrong type, or values that exclude each other.
+        UserError: an unknown or missing key, a value of the wrong type, or values that cannot be combined.
     """
     for name in {"train", "val", "test"} & values.keys():
         if isinstance(values[name], str):  # one table
@@ -426,7 +426,7 @@ def _fault(values: dict, error: str) -> str:
 
 
 def _check_together(recipe: Recipe, where: str):
-    """Refuse values that exclude each other."""
+    """Raise `UserError` for values that cannot be combined."""
     if bool(recipe.languages) == bool(recipe.source and recipe.target):
         raise UserError(f"{where} needs source and target, or languages for a multilingual model")
     for code in (recipe.source, recipe.target, *recipe.languages):
@@ -448,7 +448,7 @@ def _check_together(recipe: Recipe, where: str):
 
 
 def _check_has_effect(recipe: Recipe, where: str):
-    """Refuse values that would change nothing, unless they are the default."""
+    """Raise `UserError` for values that have no effect, unless they are the default."""
     defaults = vars(Recipe(recipe.preset, recipe.corpus))
     changed = [declared for name, declared in KEYS.items() if getattr(recipe, name) != defaults[name]]
     for use in dict.fromkeys(use for declared in changed for use in declared.metadata["uses"]):
@@ -464,7 +464,7 @@ def _check_has_effect(recipe: Recipe, where: str):
 
 
 def check_languages(recipe: Recipe, several: bool):
-    """Refuse a multilingual preset in a recipe of one direction, and the other way round."""
+    """Raise `UserError` if only one of preset and recipe is multilingual."""
     if several != bool(recipe.languages):
         needs = "languages" if several else "source and target"
         raise UserError(f"preset {recipe.preset} needs {needs} in its recipe")

@@ -1,7 +1,6 @@
 """A run's history, TensorBoard's curves, and the table of its speed.
 
-The table sets the arithmetic that training needs against what the device can do: their ratio is its
-utilization.
+The table compares the arithmetic that training needs with the device's peak; the ratio is its utilization.
 """
 
 import csv
@@ -24,10 +23,10 @@ from kzoo.layers import ByLanguage, GlyphEmbedding, ImageTextAttention, MultiHea
 from kzoo.text.vocabulary import PAD
 from kzoo.training.checkpoints import Checkpoints
 
-# Name prefixes of the layers that multiply each source token by their kernels, and each target token.
+# Name prefixes of the layers that process each source token, and of those that process each target token.
 SOURCE_SIDE = ("source_", "encoder", "bridge")
 TARGET_SIDE = ("decoder", "output")
-PLACES = (20 * 20, 8 * 8)  # positions at which a glyph's convolutions are computed
+PLACES = (20 * 20, 8 * 8)  # output positions of a glyph's convolutions
 
 
 class History(keras.callbacks.Callback):
@@ -45,7 +44,7 @@ class History(keras.callbacks.Callback):
 
     @property
     def out_of_patience(self) -> bool:
-        """Whether the last `patience` epochs brought no better validation BLEU."""
+        """Whether validation BLEU has not improved in the last `patience` epochs."""
         scores = [row["val_bleu"] for row in self.checkpoints.history]
         since_best = len(scores) - 1 - scores.index(max(scores)) if scores else 0
         return 0 < self.patience <= since_best
@@ -56,7 +55,7 @@ class History(keras.callbacks.Callback):
             self.model.stop_training = True
 
     def write(self):
-        """Write the file; only the chief does."""
+        """Write the file, on the chief only."""
         if not self.checkpoints.strategy.is_chief:
             return
         history = self.checkpoints.history
@@ -78,7 +77,7 @@ def curves(folder: Path) -> list[keras.callbacks.Callback]:
 
 
 class CountedBatches(WrappedBatches):
-    """Batches that count themselves as they are made.
+    """Batches that count their contents as they are made.
 
     Attributes:
         counts: sums over the batches made, by name:
@@ -87,8 +86,8 @@ class CountedBatches(WrappedBatches):
             source_tokens, target_tokens: tokens, with end symbols, without padding.
             source_types: distinct source tokens of each batch.
             places: tokens of both sides, with padding.
-            squares: the longer side's length² of each sentence.
-            seconds: time spent making the batches, also ahead of the training steps.
+            squares: length² of each sentence pair's longer side.
+            seconds: time spent making the batches, including prefetched ones.
     """
 
     def __init__(self, batches: keras.utils.PyDataset):
@@ -117,11 +116,11 @@ class RunReport(keras.callbacks.Callback):
     """Logs each epoch's speed, and reports the run's speed at its end.
 
     It logs an epoch's seconds, target tokens per second, and the share of its time spent making batches.
-    Place it before the callbacks that read or add times.
+    Place it before the callbacks that read these logs or log other times.
 
     Args:
         batches: the training batches, of all workers.
-        checkpoints: callback with the time of an epoch over all starts of the run.
+        checkpoints: callback with an epoch's time, summed over restarts.
         began: `time.perf_counter()` at the start of the run.
         devices: int. Number of devices that train together.
 
@@ -134,7 +133,7 @@ class RunReport(keras.callbacks.Callback):
         self.batches, self.counts, self.checkpoints = batches.batches, batches.counts, checkpoints
         self.devices, self.epochs, self.compiled = devices, [], {}
         self._began, self._training, self._first_step, self._steps = began, None, None, 0
-        self._earlier = 0.0  # seconds of earlier starts, whose batches are not counted
+        self._earlier = 0.0  # seconds before a restart, when batches were not counted
         self._peak = 0
 
     def on_train_begin(self, logs=None):
@@ -166,7 +165,7 @@ class RunReport(keras.callbacks.Callback):
             return []
         counts, now = self.counts, time.perf_counter()
         whole, before = now - self._began, self._training - self._began
-        # Batches are made ahead, so a short run does not train on all that were counted.
+        # Batches are prefetched, so a short run does not train on all that were counted.
         trained = self._steps / counts["batches"]
         training = sum(epoch["seconds"] for epoch in self.epochs) - self._earlier
         validation = sum(epoch.get("val_seconds", 0.0) for epoch in self.epochs)
@@ -221,7 +220,7 @@ def training_flops(
     squares: int,
     source_types: int = 0,
 ) -> float:
-    """Return the floating-point operations that training on sentences needs.
+    """Return the floating-point operations needed to train on sentences.
 
     Each weight and token takes two operations in each of three passes: forward, backward for the activations,
     backward for the weights (Kaplan et al. 2020, Section 2.1). Each pair of tokens that an attention layer
@@ -243,16 +242,16 @@ def training_flops(
 
 
 def kernel_sizes(backbone: keras.Model) -> tuple[int, int]:
-    """Return how many weights each source token is multiplied by, and each target token.
+    """Return the number of weights that multiply each source token, and that of each target token.
 
-    Of a layer per language, each token meets one. Embeddings that are only looked up do not count, nor do a
-    recurrent decoder's initial states, which are computed once per sentence.
+    Each token uses one of the layers per language. Embedding lookups do not count. Neither do a recurrent
+    decoder's initial states, which are computed once per sentence.
     """
     source = sum(_kernels(layer) for layer in backbone.layers if layer.name.startswith(SOURCE_SIDE))
     source -= _region_kernels(backbone)
     target = sum(_kernels(layer) for layer in backbone.layers if layer.name.startswith(TARGET_SIDE))
     logits = getattr(backbone, "target_embedding", None)
-    if isinstance(logits, keras.layers.ReversibleEmbedding):  # the table is also the output's matrix
+    if isinstance(logits, keras.layers.ReversibleEmbedding):  # the table is also the output projection
         target += logits.input_dim * logits.output_dim
     return source, target
 
@@ -265,9 +264,9 @@ def _kernels(layer: keras.layers.Layer) -> int:
 
 
 def picture_products(backbone: keras.Model) -> int:
-    """Return how many multiplications by a weight each image takes.
+    """Return the number of multiplications by weights for each image.
 
-    Convolutions are computed at every position, the projections of an image's attention at every region.
+    Convolutions run at every position, the projections of image attention at every region.
     """
     shape, encoder = backbone.get_config().get("image_shape"), getattr(backbone, "picture_encoder", None)
     if shape is None:
@@ -282,7 +281,7 @@ def picture_products(backbone: keras.Model) -> int:
 
 
 def glyph_products(backbone: keras.Model) -> int:
-    """Return how many multiplications by a weight each encoded glyph takes."""
+    """Return the number of multiplications by weights for each encoded glyph."""
     embedding = getattr(backbone, "source_embedding", None)
     if not isinstance(embedding, GlyphEmbedding):
         return 0
@@ -296,7 +295,7 @@ def glyph_products(backbone: keras.Model) -> int:
 
 
 def _region_kernels(backbone: keras.Model) -> int:
-    """Return how many weights each region of an image is multiplied by in the encoder's attentions."""
+    """Return the number of weights that multiply each image region in the encoder's attention layers."""
     return sum(
         math.prod(dense.kernel.shape)
         for layer in backbone._flatten_layers()
@@ -308,7 +307,7 @@ def _region_kernels(backbone: keras.Model) -> int:
 def measured_peak(dtype: str, seconds: float = 0.5) -> float:
     """Return the floating-point operations per second of the device's fastest matrix product.
 
-    The matrices are square, with 1,024 rows at first, and twice as many until a product takes 5 ms.
+    Starts with square matrices of 1,024 rows, and doubles their size until a product takes 5 ms.
 
     Args:
         dtype: the matrices' dtype, such as `"float32"`.
@@ -317,7 +316,7 @@ def measured_peak(dtype: str, seconds: float = 0.5) -> float:
     random, best, fastest, rows = np.random.default_rng(0), 0.0, 0.0, 512
     while fastest < 5e-3:
         rows *= 2
-        # Not keras.random, whose seed needs all workers: only the chief measures.
+        # Only the chief measures, and the seed of keras.random would need all workers.
         matrix = ops.convert_to_tensor(random.random((rows, rows), "float32"), dtype)
         fastest = min(_product_seconds(matrix, seconds))
         best = max(best, 2.0 * rows**3 / fastest)
@@ -325,7 +324,7 @@ def measured_peak(dtype: str, seconds: float = 0.5) -> float:
 
 
 def _product_seconds(matrix, seconds: float) -> list[float]:
-    """Return the times of products of a matrix with itself, without the first, which may compile."""
+    """Time products of a matrix with itself, except the first, which may compile."""
     times, end = [], time.perf_counter() + seconds
     float(ops.matmul(matrix, matrix)[0, 0])
     while not times or time.perf_counter() < end:

@@ -1,4 +1,4 @@
-"""Stopping and resuming: a signal saves the run and ends it, and `fit_from` goes on where it stopped."""
+"""Stopping and resuming: on a signal, the run is saved and ends; `fit_from` continues where it stopped."""
 
 import contextlib
 import signal
@@ -13,15 +13,15 @@ from kzoo.training.checkpoints import Checkpoints
 
 
 class StopRequested(BaseException):
-    """A signal asks the run to stop: raised in the running code, handled by `Preemption.listening`."""
+    """Raised in the running code when a signal arrives; `Preemption.listening` handles it."""
 
 
 class Preemption(keras.callbacks.Callback):
     """Saves and stops training after the batch in which a signal arrives.
 
-    SIGTERM, which schedulers send before they take a machine away, ends the run with exit status 0. Ctrl-C
-    ends it with `KeyboardInterrupt`; a second Ctrl-C ends it at once. Outside training steps, such as while
-    translations are scored, a run of one worker stops at once. Place it last among the callbacks.
+    SIGTERM, which schedulers send before they reclaim a machine, ends the run with exit status 0. Ctrl-C
+    ends it with `KeyboardInterrupt`; a second Ctrl-C ends it at once. Outside training steps, such as during
+    scoring, a run of one worker stops at once. Place it last among the callbacks.
 
     Attributes:
         checkpoints: the callback that saves; `None` while there is nothing to save.
@@ -34,7 +34,7 @@ class Preemption(keras.callbacks.Callback):
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
-        """Receive the signals in the block. In other threads than the main one, do nothing."""
+        """Handle signals during the block. Does nothing outside the main thread."""
         main = threading.current_thread() is threading.main_thread()
         signals = (signal.SIGTERM, signal.SIGINT) if main else ()
         earlier = {number: signal.signal(number, self._receive) for number in signals}
@@ -54,7 +54,7 @@ class Preemption(keras.callbacks.Callback):
             self._stop_if_alone()
 
     def _stop_if_alone(self):
-        """Stop at once after a signal. Several workers stop together instead, after a step."""
+        """After a signal, stop at once if there is one worker. Several workers stop together after a step."""
         if self._received and (self.checkpoints is None or self.checkpoints.strategy.workers == 1):
             self._stop()
 
@@ -88,7 +88,7 @@ class Preemption(keras.callbacks.Callback):
         self._stop_if_alone()
 
     def scoring(self, score: keras.callbacks.Callback) -> list[keras.callbacks.Callback]:
-        """Return callbacks around an epoch's scoring, which a signal may end at once: it saves nothing."""
+        """Wrap the scoring callback so that a signal stops scoring at once: it has nothing to save."""
         before = keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: self.on_train_end())
         after = keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: self.on_train_begin())
         return [before, score, after]
@@ -98,7 +98,7 @@ class Preemption(keras.callbacks.Callback):
         """Save to other checkpoints while the block runs."""
         own, self.checkpoints = self.checkpoints, checkpoints
         yield
-        self.checkpoints = own  # but not after a signal, which is still to be saved to the others
+        self.checkpoints = own  # not in `finally`: after a signal, `_save_and_exit` still needs the others
 
 
 def fit_from(
@@ -114,8 +114,8 @@ def fit_from(
 
     Args:
         epoch: int. Number of epochs already trained and scored.
-        batch: int. Number of batches of the next epoch already trained. If all, the epoch is only scored. Not
-            all but one, because Keras would infer a fixed shape from a single batch.
+        batch: int. Number of batches of the next epoch already trained. If all, the epoch is only scored. All
+            but one is not allowed: Keras would infer a fixed shape from a single batch.
         model: compiled.
         batches: `Batches` or `PairBatches`.
         epochs, callbacks, verbose: as in `keras.Model.fit`.
@@ -170,7 +170,7 @@ def _end_epoch(epoch: int, model: keras.Model, callbacks: list[keras.callbacks.C
 
 
 class _Remembering(WrappedBatches):
-    """Batches that remember the error of making one; TensorFlow replaces it with its own."""
+    """Batches that remember an error in making one, because TensorFlow replaces it with its own."""
 
     def __init__(self, batches: keras.utils.PyDataset):
         super().__init__(batches)

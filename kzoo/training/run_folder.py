@@ -1,4 +1,4 @@
-"""A run's folder: it is locked by one process, and records the recipe with which its run can resume."""
+"""A run's folder: only one process uses it, and it records the recipe to resume with."""
 
 import contextlib
 import dataclasses
@@ -26,7 +26,7 @@ LOCK = ".lock"  # stays when a run ends
 
 @contextlib.contextmanager
 def one_process(folder: Path) -> Iterator[None]:
-    """Lock a run's folder against other processes while the block and this process run; create it if missing.
+    """Lock a run's folder until the block or this process ends; create the folder if missing.
 
     Raises:
         UserError: another process trains there, the folder holds a preset, or it cannot be written.
@@ -37,7 +37,7 @@ def one_process(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock.acquire()
-        with contextlib.suppress(OSError):  # on a full disk, the lock holds without this text
+        with contextlib.suppress(OSError):  # on a full disk, the lock works without this text
             (folder / LOCK).write_text(f"process {os.getpid()} on {socket.gethostname()}\n")
     except filelock.Timeout:
         raise UserError(f"{folder}: {_holder(folder)} trains here; stop it, or give another folder") from None
@@ -59,7 +59,7 @@ def _holder(folder: Path) -> str:
 def claim(folder: Path, recipe: Recipe):
     """Write the recipe into a folder, or check that the run in it can resume with this recipe.
 
-    If nothing is trained yet, the run starts again, with vocabularies learned from the present text.
+    If nothing is trained yet, the run starts over and learns its vocabularies from the current text.
 
     Raises:
         UserError: the folder holds a trained preset without its checkpoints, a run of another recipe, an
@@ -87,7 +87,7 @@ def claim(folder: Path, recipe: Recipe):
 
 
 def holds_this_run(folder: Path, recipe: Recipe) -> bool:
-    """Return whether a folder has checkpoints of this recipe's run; refuse those of another run."""
+    """Return whether a folder has checkpoints of this recipe's run. Raise `UserError` for another run's."""
     from kzoo.training.checkpoints import saved_in  # imports Keras, which reading a recipe does not need
 
     trained = [epoch for epoch, _, _ in saved_in(folder / "checkpoints")]
@@ -99,7 +99,7 @@ def holds_this_run(folder: Path, recipe: Recipe) -> bool:
 
 
 def _check_can_resume(folder: Path, recipe: Recipe, epochs: int):
-    """Refuse a recipe other than the trained one, or with fewer epochs."""
+    """Raise `UserError` for another recipe than the trained one, or for fewer epochs."""
     if differing := _differing(folder, recipe):
         remedy = "give another folder, or the recipe that the run began with"
         if RATES.issuperset(differing):
@@ -116,7 +116,7 @@ def _check_can_resume(folder: Path, recipe: Recipe, epochs: int):
 
 
 def _differing(folder: Path, recipe: Recipe) -> list[str]:
-    """Return the keys that affect training and whose values differ in the folder's recipe."""
+    """Return the keys that affect training and differ from the folder's recipe."""
     path = folder / RECIPE_FILE
     recipes = make_recipe(read_object(path), str(path)), recipe
     # JSON turns tuples into lists.
@@ -125,7 +125,7 @@ def _differing(folder: Path, recipe: Recipe) -> list[str]:
 
 
 def _may_differ(key: str, *values) -> bool:
-    # A test set that is a part of the training text changes the rest of it.
+    # A test set held out of the training text changes that text.
     return KEYS[key].metadata["may_differ"] and (
         key != "test" or all(isinstance(value, list) for value in values)
     )

@@ -35,14 +35,14 @@ LOST_A_WORKER = (
 class Strategy:
     """Training on one device; also the base class of the other strategies.
 
-    A context manager around the run. Make models inside its `scope`, and train them on the batches that
-    `share` returns.
+    Use it as a context manager around the run. Create models inside `scope`, and train them on the batches
+    from `share`.
 
     Attributes:
         replicas: int. Devices that share a batch, over all workers.
         devices: int. Devices that share a batch or a model, over all workers.
         clips_and_scales: bool. Whether Keras accumulates gradients and scales float16 losses correctly.
-        workers, worker: int. Number of processes that train together, and the number of this one, from 0.
+        workers, worker: int. Number of processes that train together, and the index of this one.
     """
 
     backends = ("tensorflow", "jax", "torch")
@@ -71,20 +71,20 @@ class Strategy:
             raise WorkerError(LOST_A_WORKER) from error
 
     def scope(self) -> contextlib.AbstractContextManager:
-        """Return the context in which to make model and optimizer, and to restore their weights."""
+        """Return the context for creating the model and optimizer, and for restoring their weights."""
         return contextlib.nullcontext()
 
     def share(self, batches: keras.utils.PyDataset) -> keras.utils.PyDataset:
-        """Return this worker's rows of the batches. All workers iterate over the same batches."""
+        """Return the batches with this worker's rows only. All workers iterate over the same batches."""
         if self.replicas == 1:
             return batches
         return WorkerRows(batches, self.replicas, self.workers, self.worker)
 
     @contextlib.contextmanager
     def whole_folder(self, path: Path) -> Iterator[Path]:
-        """Yield an empty folder to fill: the chief's becomes `path`, the others' are discarded.
+        """Yield an empty folder to fill: the chief's becomes `path`, the others are discarded.
 
-        All workers fill one, because reading weights may need all workers.
+        All workers fill a folder, because reading weights may need all of them.
         """
         with self.own_place(path) as path, whole_folder(path) as whole:
             yield whole
@@ -111,7 +111,7 @@ class Strategy:
         self.total(0.0)
 
     def together(self, function: Callable):
-        """Call a function on all workers; if it fails on one, none continues. Waits for all workers.
+        """Call a function on all workers. If it fails on one, all raise. Waits for all workers.
 
         Raises:
             UserError, OSError: it failed on this worker.
@@ -132,9 +132,9 @@ class Strategy:
             raise failure or UserError("another worker cannot continue: see its output")
 
     def check_same(self, what: str, value: str):
-        """Raise `UserError` if this worker's value, such as "another recipe", differs from the chief's.
+        """Raise `UserError` if this worker's value differs from the chief's. Waits for all workers.
 
-        Waits for all workers.
+        `what` names the difference in the message, for example "another recipe".
         """
         number = int(hashlib.sha256(value.encode()).hexdigest()[:6], 16)  # exact as a float32
         if self.from_chief(number) != number:
@@ -143,25 +143,25 @@ class Strategy:
             )
 
     def any_worker(self, flag: bool, step: int) -> bool:
-        """Return whether any worker has the flag; all workers get the same answer at the same step.
+        """Return whether any worker's flag is set; at a given step, all workers get the same answer.
 
-        Several workers exchange their flags at every 16th step only, and get `False` at the others.
+        Several workers exchange flags only at every 16th step; at other steps, they get `False`.
         """
         if self.workers == 1:
             return flag
         return step % 16 == 0 and self.total(float(flag)) > 0
 
     def same_logs(self) -> list[keras.callbacks.Callback]:
-        """Return callbacks that give all workers the chief's logs; place them after those that measure."""
+        """Return callbacks that give all workers the chief's logs. Place them after those that measure."""
 
-        def take_chiefs(epoch, logs):  # which decide whether training stops
+        def take_chiefs(epoch, logs):  # logs decide whether training stops
             for name in sorted(logs):
                 logs[name] = self.from_chief(float(logs[name]))
 
         return [keras.callbacks.LambdaCallback(on_epoch_end=take_chiefs)] if self.workers > 1 else []
 
     def _check_equal(self, own: int, devices: int):
-        """Refuse workers with different numbers of devices."""
+        """Raise `WorkerError` if workers have different numbers of devices."""
         if own * self.workers != devices:
             raise WorkerError(
                 f"worker {self.worker + 1} has {own} of the {devices} devices of {self.workers} workers: "
@@ -229,7 +229,7 @@ def place(cluster: dict[str, list[str]], kind: str, index: int) -> tuple[int, in
 
 
 def _own_batches():
-    """Return a `MultiWorkerMirroredStrategy` for batches that have only this worker's rows."""
+    """Return a `MultiWorkerMirroredStrategy` for batches that contain only this worker's rows."""
     import tensorflow as tf
 
     class OwnBatches(tf.distribute.MultiWorkerMirroredStrategy):
@@ -247,8 +247,8 @@ def _own_batches():
             return self.distribute_datasets_from_function(lambda context: dataset)
 
         def reduce(self, reduce_op, value, axis):
-            """Reduce also the values that Keras passes but TensorFlow cannot reduce."""
-            if tf.nest.is_nested(value):  # a batch, of which Keras uses the shapes only
+            """Also accept values that Keras passes but TensorFlow cannot reduce."""
+            if tf.nest.is_nested(value):  # a batch; Keras uses only its shapes
                 return tf.nest.map_structure(lambda part: self.experimental_local_results(part)[0], value)
             if axis is not None and self.experimental_local_results(value)[0].shape.rank == 0:
                 axis = None  # a scalar has no axis
@@ -304,7 +304,7 @@ class DataParallel(Strategy):
 
 
 class ModelParallel(DataParallel):
-    """`keras.distribution.ModelParallel`: the devices of this machine share every big weight."""
+    """`keras.distribution.ModelParallel`: large weights are split over the devices of this machine."""
 
     def _distribute(self):
         if self.workers > 1:
@@ -320,8 +320,8 @@ class ModelParallel(DataParallel):
         return f"a model split over {self.devices} device{'s' if self.devices > 1 else ''}"
 
 
-# How the weights with matching paths are split: along the axis `MODEL`. All other weights are whole on every
-# device. A projection to an inner width is split by its outputs and the projection back by its inputs, so
+# How the weights with matching paths are split: along the axis `MODEL`. All other weights are copied to every
+# device. A projection to an inner width is split by its outputs, and the projection back by its inputs, so
 # that the activations between them stay split (Shoeybi et al. 2019, https://arxiv.org/abs/1909.08053,
 # Section 3). Embeddings and output projections are split along the model's width, because a vocabulary's size
 # may not be divisible. So are recurrent kernels, whose outputs are several gates side by side.
@@ -354,7 +354,7 @@ LAYOUTS = {
 
 
 def model_parallel(devices: list[str]) -> "SplitModel":
-    """Return the distribution that splits the big weights among the devices."""
+    """Return the distribution that splits the large weights among the devices."""
     mesh = keras.distribution.DeviceMesh((1, len(devices)), ("batch", MODEL), devices)
     layouts = keras.distribution.LayoutMap(mesh)
     for pattern, axes in LAYOUTS.items():
@@ -363,7 +363,7 @@ def model_parallel(devices: list[str]) -> "SplitModel":
 
 
 class SplitModel(keras.distribution.ModelParallel):
-    """`ModelParallel` with an error that names a weight that cannot be divided."""
+    """`ModelParallel` whose error names the weight that cannot be divided."""
 
     def get_variable_layout(self, variable):
         layout = super().get_variable_layout(variable)
@@ -394,12 +394,11 @@ def open_strategy(name: str | Strategy = "") -> Strategy:
     Call it before the backend computes anything: afterwards, TensorFlow and JAX cannot join other processes.
 
     Args:
-        name: one of `STRATEGIES`; or a strategy, which is returned. Empty: the processes that the environment
-            names; without any, all GPUs if there are several, else one device.
+        name: one of `STRATEGIES`, or a strategy, which is returned. Empty: the processes that the environment
+            names; if it names none, all GPUs if there are several, else one device.
 
     Raises:
-        UserError: an unknown name, a strategy that the backend lacks, or environment variables that do not
-            fit.
+        UserError: an unknown name, a strategy that the backend lacks, or invalid environment variables.
     """
     if isinstance(name, Strategy):
         return name
@@ -432,7 +431,7 @@ def _default(backend: str) -> str:
     processes, devices = SEVERAL.get(backend, ("one", "one"))
     if names_processes(backend):
         return processes
-    if named := names_processes():  # of which each would train alone
+    if named := names_processes():  # each of them would train alone
         raise UserError(
             f"the environment names workers for another backend than {backend}: set KERAS_BACKEND, or unset "
             f"{' and '.join(named)}"

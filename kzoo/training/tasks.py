@@ -40,7 +40,7 @@ class Task:
     """What a run trains, for a recipe of one direction or of several.
 
     Attributes:
-        validation: sentences of the validation split, after `build` without those that the recipe drops.
+        validation: sentences of the validation split. `build` removes those that the recipe drops.
         unknown: for each language, the characters of the training text that its vocabulary lacks.
     """
 
@@ -48,7 +48,7 @@ class Task:
         self.recipe, self.corpus, self.unknown = recipe, corpus, {}
 
     def begin(self, folder: Path):
-        """Write to a run's folder what the run starts from: vocabularies, or the preset to fine-tune."""
+        """Write the vocabularies, or the preset to fine-tune, to the run's folder."""
         if is_builder(self.recipe.preset):
             self.learn(folder)
         else:
@@ -58,7 +58,7 @@ class Task:
         """Return the compiled translator of the run in `folder`."""
         recipe, translator = self.recipe, self._translator(folder)
         translator.compile(optimizer=make_optimizer(recipe, translator.backbone.width), loss=self._loss())
-        translator.search = translator.search.changed(**recipe.search_settings())  # keeps what is `None`
+        translator.search = translator.search.changed(**recipe.search_settings())  # `None` keeps a setting
         self._read_validation(translator)
         return translator
 
@@ -279,7 +279,7 @@ class SeveralDirections(Task):
 
 
 def make_optimizer(recipe: Recipe, width: int) -> keras.optimizers.Optimizer:
-    """Return the recipe's optimizer for a model of width D, which scales Noam's schedule."""
+    """Return the recipe's optimizer. Noam's schedule depends on the model's width D."""
     shared = {
         "global_clipnorm": recipe.clip_norm or None,
         "gradient_accumulation_steps": recipe.accumulate if recipe.accumulate > 1 else None,
@@ -296,7 +296,7 @@ def make_optimizer(recipe: Recipe, width: int) -> keras.optimizers.Optimizer:
 def copy_start(recipe: Recipe, folder: Path):
     """Copy the trained preset that a recipe fine-tunes into a run's folder.
 
-    An earlier copy stays as it is if the run has a checkpoint, or if the preset no longer exists.
+    An earlier copy is kept if the run has a checkpoint, or if the preset no longer exists.
 
     Raises:
         UserError: there is no such preset, it cannot be downloaded, or a file of it is missing or altered.
@@ -341,7 +341,7 @@ def print_dropped(split: str, count: int, total: int, limit: int):
 
 
 def rows_of(rows, kept: np.ndarray | None):
-    """Return the rows to keep of a list, an array or a file of features; all rows for `None`."""
+    """Return the kept rows of a list, an array or a feature file; if `kept` is `None`, all rows."""
     if rows is None or kept is None:
         return rows
     if isinstance(rows, FeatureFile):

@@ -1,4 +1,4 @@
-"""Scores on a validation set: BLEU after each epoch, and after training the translations' low scores."""
+"""Scores on a validation set: BLEU after each epoch and, after training, a threshold for low scores."""
 
 import time
 
@@ -19,9 +19,9 @@ class TranslationScore(keras.callbacks.Callback):
         source: source sentences.
         target: their references.
         language: language of the references, which decides BLEU's tokenizer.
-        truncate: cut sentences that are too long for the model; otherwise an error.
+        truncate: cut sentences that are too long for the model; otherwise, they raise an error.
         images: one image per source sentence, for a model that reads images.
-        lowercase: ignore case in scoring, for models that write lower case.
+        lowercase: ignore case in scoring, for models that output lower case.
     """
 
     def __init__(
@@ -48,9 +48,9 @@ class TranslationScore(keras.callbacks.Callback):
         return bleu_metric(self.language, self.lowercase).corpus_score(found, [self.target]).score
 
     def low_score(self, translator) -> float:
-        """Return the 5th percentile of the translations' scores: a text with a lower one is unlike the data.
+        """Return the 5th percentile of the translations' scores. A text that scores lower is unlike the data.
 
-        The translator searches as it does for its users: a larger beam finds higher scores.
+        Uses the translator's own search settings, because a larger beam finds higher scores.
         """
         found = translator.n_best(self.source, n=1, split_sentences=False, **self.options)
         return round(float(np.percentile([best[0].score for best in found], 5)), 4)
@@ -64,7 +64,7 @@ class DirectionScores(keras.callbacks.Callback):
     """Translates a validation set greedily in each direction after each epoch.
 
     Logs sacreBLEU's BLEU of each direction as, for example, `val_bleu_de_fr`, and the mean over directions
-    between two languages as `val_bleu`.
+    between different languages as `val_bleu`.
 
     Args:
         text: for each language, its sentences; all are aligned.

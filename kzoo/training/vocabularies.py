@@ -21,18 +21,18 @@ from kzoo.text import (
 from kzoo.text.languages import has_two_kinds_of_i
 from kzoo.training.recipe import Recipe
 
-TRIED = 1000  # sentences on which Moses is tried with a language
+TRIED = 1000  # sentences to check whether Moses supports a language
 
 
 def learned_tokenizers(recipe: Recipe, folder: Path, source: Iterable[str], target: list[str]) -> list:
     """Return the recipe's tokenizers, one for each side or one for both.
 
-    Text in Moses's form needs one for each side even with a joint vocabulary, because it depends on the
-    language.
+    Moses depends on the language, so text in its form needs a tokenizer for each side even with a joint
+    vocabulary.
 
     Args:
         recipe: the recipe.
-        folder: folder of the vocabularies, which are learned and written there if it has none.
+        folder: folder of the vocabularies. If it has none, they are learned and written there.
         source: sentences to learn from.
         target: their translations.
     """
@@ -56,7 +56,7 @@ def learned_subwords(
 
     Args:
         folder: the run's folder, with the vocabulary `subwords.NAME.model`.
-        name: such as a language.
+        name: part of the file name, such as a language.
         sides: for each side's name, its language code (for Moses) and its sentences.
         size: int. Number of subwords.
         text: `"raw"`; or in Moses's form, `"lowercased"` or `"truecased"`, with the word forms in
@@ -85,9 +85,9 @@ def learned_subwords(
 
 
 def _check_form(text: str, language: str, sentences: list[str]):
-    """Raise `UserError` if Moses cannot write a language in a form of text."""
+    """Raise `UserError` if Moses does not support a language in a form of text."""
     if text == "truecased" and has_two_kinds_of_i(language):
-        raise UserError(f"text = {text!r} does not know the two kinds of i of language {language!r}")
+        raise UserError(f"text = {text!r} does not support dotted and dotless i in language {language!r}")
     tried = sentences[:TRIED]
     broken = sum(any(map(_begins_within_letter, moses_tokens(one, language).split())) for one in tried)
     if 10 * broken > len(tried):
@@ -123,7 +123,7 @@ def learned_characters(folder: Path, sentences: list[str], which: str) -> Charac
 def _tokenizer(
     text: str, folder: Path, learn: bool, language: str, sentences: list[str], file: str
 ) -> SubwordTokenizer:
-    """Return a tokenizer without subwords yet; a truecased one has the run's forms, learned if `learn`."""
+    """Return a tokenizer without subwords. A truecased one learns word forms if `learn`, else reads them."""
     if text == "raw":
         return SubwordTokenizer(config_file=file)
     if text == "lowercased":

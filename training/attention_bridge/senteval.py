@@ -155,7 +155,7 @@ def _trec(splits, seeds):
 
 
 def _mrpc(splits, seeds):
-    # SentEval trains on the publishers' training set, which the files here split in two.
+    # SentEval trains on the publishers' training set, which these files split in two.
     parts = [_features(splits[split]) for split in ("train", "val")]
     train = tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return linear.cross_validated_training(train, _features(splits["test"]), seeds, f1=True)

@@ -18,7 +18,7 @@ STS_SETS = {
     2014: ("deft-forum", "deft-news", "headlines", "images", "OnWN", "tweet-news"),
     2016: ("answer-answer", "headlines", "plagiarism", "postediting", "question-question"),
 }
-# The five sets of STS 2015 and their pairs, in the order of the file; 5,500 of the 8,500 have no score.
+# The five sets of STS 2015 and their numbers of pairs, in file order; 5,500 of the 8,500 have no score.
 STS_2015_SETS = {
     "answers-forums": 2000,
     "answers-students": 1500,
@@ -52,9 +52,8 @@ class _Files:
 def senteval_examples(task: str) -> dict[str, Examples]:
     """Return the examples of one of SentEval's tasks, by split.
 
-    The files are in the folder `senteval` of the folder that the environment variable `KZOO_DATA` names;
-    those of the probing tasks in `senteval/probing`, those of STS 2012, 2013, 2014 and 2016 in
-    `senteval/downstream/STS`.
+    The files are in `senteval` in the folder of the environment variable `KZOO_DATA`: those of the probing
+    tasks in `senteval/probing`, those of STS 2012, 2013, 2014 and 2016 in `senteval/downstream/STS`.
 
     Args:
         task: a key of `SENTEVAL_TASKS`.
@@ -133,7 +132,7 @@ def _table(first: int | str, second: int | str, target: int | str, value: Callab
     """Return a reader of a table of tab-separated columns.
 
     Args:
-        first: column of first sentences: its header, or in a table without a header row its number from 0.
+        first: column of first sentences: its header or, without a header row, its number from 0.
         second: column of second sentences.
         target: column of targets.
         value: function from a target's text to the target; `None` leaves the example out.
@@ -172,7 +171,7 @@ def _pairs(path, lines, first, second, target, value, line=1, width=0) -> Exampl
 
 
 def _rows(path: Path, lines: list[str], width: int, line: int = 1) -> Iterator[tuple[str, list[str]]]:
-    """Yield where each line stands, and its columns; refuse lines of fewer columns than `width`."""
+    """Yield the location and the columns of each line. Raise `UserError` for fewer columns than `width`."""
     for number, text in enumerate(lines, line):
         row = text.split("\t")
         if len(row) < width:
@@ -190,7 +189,7 @@ def _binary(text: str) -> int:
 
 
 def _sts_2015_sets(path: Path) -> dict[str, Examples]:
-    """Read the five sets of STS 2015's test, after which the file repeats train and validation."""
+    """Read the five sets of STS 2015's test. The rest of the file repeats train and validation."""
     lines = read_lines(path).sentences
     needed = sum(STS_2015_SETS.values())
     if len(lines) < needed:

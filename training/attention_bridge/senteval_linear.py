@@ -27,7 +27,7 @@ def pair_features(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def nested_cross_validation(data: Split) -> dict[str, list[float]]:
-    """Score by 10 folds, in each of which 10 inner folds choose the regularization (MR, CR, SUBJ, MPQA).
+    """Score by 10 folds; in each, 10 inner folds choose the regularization (MR, CR, SUBJ, MPQA).
 
     Args:
         data: features `(N, F)` and classes `(N,)`.

@@ -26,11 +26,11 @@ LazySplit = tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]
 def relatedness(train: Split, validation: Split, test: Split, seeds: list[int]) -> dict[str, list[float]]:
     """Predict a relatedness score as the mean of a distribution over 1 to 5 (SICK-R, STS).
 
-    A softmax layer learns the distribution over the two integers around the true score whose mean is that
-    score (Tai et al. 2015, Eq. 15). It minimizes the squared error between distributions with Adam, without
+    A softmax layer learns a distribution over the two integers around the true score, with that score as its
+    mean (Tai et al. 2015, Eq. 15). It minimizes the squared error between distributions with Adam, without
     regularization. After every 50 passes, the validation set is scored; training stops when Pearson's
     correlation there has failed to rise four times, in a row or not, and the best weights are kept. As in
-    SentEval, STS has the values 1 to 5 too: a score below 1 is the probability of 1, and the rest is missing.
+    SentEval, STS also uses 1 to 5: a score below 1 becomes the probability of 1, and the rest is missing.
 
     Args:
         train, validation, test: features and scores.
@@ -54,7 +54,7 @@ def relatedness(train: Split, validation: Split, test: Split, seeds: list[int]) 
 
 
 def score_distributions(scores: np.ndarray) -> np.ndarray:
-    """Return the shares of 1 to 5 whose mean is the score, float32 `(N, 5)`."""
+    """Return distributions over 1 to 5 with the scores as their means, float32 `(N, 5)`."""
     return np.maximum(0, 1 - np.abs(scores[:, None] - VALUES)).astype("float32")
 
 
@@ -208,7 +208,7 @@ class _Looks(keras.callbacks.Callback):
 
 
 class _Batches(keras.utils.PyDataset):
-    """Batches of features and classes: with a seed, shuffled passes; without, passes in order."""
+    """Batches of features and classes. With a seed, each pass is shuffled; without, passes are in order."""
 
     def __init__(self, split: LazySplit, seed: int | None = None, passes: int = 1):
         super().__init__()

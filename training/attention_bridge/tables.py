@@ -124,7 +124,7 @@ def table1(
 
 @app.command()
 def figure1(size: Size = "tiny", runs: Runs = RUNS, seed: Seed = 1, overrides: Overrides = None):
-    """BLEU of each direction by three models: the best, the same without the pair, and a bilingual one.
+    """BLEU of each direction with three models: the best, the same without the pair, and a bilingual one.
 
     The best model is many-to-many with monolingual pairs. The bilingual models have no bridge. For models
     without a pair, the paper has a figure but no numbers.
@@ -276,7 +276,7 @@ def beside_the_paper(recipe: Recipe) -> str:
     preset = TINY if recipe.preset.endswith("_tiny") else BASE
     ours = {**dataclasses.asdict(recipe), **preset, **recipe.model}
     differ = [f"{key} {ours[key]} ({value})" for key, value in PAPER["system"].items() if ours[key] != value]
-    return f"The paper's numbers are in brackets or in own columns. Systems differ in: {', '.join(differ)}."
+    return f"The paper's numbers are in brackets or extra columns. Systems differ in: {', '.join(differ)}."
 
 
 def bleu_cell(ours: float, papers: float | None) -> str:

@@ -15,8 +15,8 @@ def frequency_buckets(sentences: Sequence[str], training_sentences: Iterable[str
     """Return the bucket of each sentence: `"low"`, `"mid"` or `"high"`.
 
     A sentence's score is the mean count of its characters in the training text, without white space. The
-    quarter of the sentences with the lowest scores is low, that with the highest is high, the rest is mid. Of
-    equal scores, that of the earlier sentence counts as lower.
+    quarter of the sentences with the lowest scores is low, the quarter with the highest is high, the rest is
+    mid. If scores are equal, the earlier sentence counts as lower.
 
     Args:
         sentences: source sentences of the test set.
@@ -56,7 +56,7 @@ def score_by_frequency(
         language: the target language.
 
     Raises:
-        ValueError: the numbers of these differ.
+        ValueError: the lengths of these lists differ.
         UserError: a bucket has no sentence.
     """
     chosen = {bucket: ([], []) for bucket in BUCKETS}

@@ -17,7 +17,7 @@ from kzoo.evaluation.figures import COLOURS, picture
 
 GAP = 2  # pixels between glyphs
 NEAREST = 10  # characters drawn beside a query
-FEATURES, MEMBERS = 20, 24  # most features drawn, and most characters of each
+FEATURES, MEMBERS = 20, 24  # maximum number of features drawn, and of characters for each
 
 
 def plot_glyphs(glyphs: np.ndarray, path: str | Path, columns: int = 40) -> None:
@@ -163,7 +163,7 @@ def top_activations(
 ) -> dict[int, list[str]]:
     """Return for each softmax feature the characters that have it among their strongest.
 
-    Features that most characters share come first; in a feature, characters with the greatest activation.
+    Features with the most characters come first; within a feature, characters with the greatest activation.
 
     Args:
         sentences: the text.

@@ -238,7 +238,7 @@ def pictures(size: Size = "tiny", runs: Runs = RUNS, overrides: Overrides = None
 
 
 def papers(numbers: dict, name: str, times: int = 1) -> list[str]:
-    """Return the cells with the numbers of a row of `PAPER`, `times` each, empty where it has none."""
+    """Return the cells of a row of `PAPER`: its numbers times `times`, empty where it has none."""
     architecture, _, features = name.partition(":")
     if features and int(features) == ARCHITECTURES[architecture].num_features:
         name = architecture
@@ -249,7 +249,7 @@ def papers(numbers: dict, name: str, times: int = 1) -> list[str]:
 
 
 def cited(numbers: dict) -> list[str]:
-    """Return the names of the rows of a table of `PAPER` with systems of other papers."""
+    """Return the names of the rows in a table of `PAPER` that are systems of other papers."""
     return [row for row in numbers if row.partition(":")[0] not in KNOWN]
 
 
@@ -304,7 +304,7 @@ def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
 
 
 def check_encoder(recipe: Recipe, folder: Path):
-    """Refuse an old run with another encoder: architectures had other names before they were Table 1's.
+    """Raise `UserError` for an old run of another encoder: architectures were renamed to Table 1's names.
 
     Raises:
         UserError: the run in the folder has another encoder than the recipe.
@@ -325,9 +325,9 @@ def encoder_of(options: dict) -> str:
 
 
 def has_vectors_of(row: dict | None, recipe: Recipe) -> bool:
-    """Return whether a row has a tagger's scores with this recipe's vectors, for any settings of the search.
+    """Return whether a row has a tagger's scores with this recipe's vectors. Search settings may differ.
 
-    Old rows without `"tagger"`, its dropout rates, are of another tagger than the paper's.
+    Old rows lack `"tagger"`, the tagger's dropout rates: their tagger is not the paper's.
     """
     if row is None or "tagger" not in row:
         return False
@@ -336,7 +336,7 @@ def has_vectors_of(row: dict | None, recipe: Recipe) -> bool:
 
 
 def character_vectors(translator, characters: list[str], seen: set[str]) -> dict[str, np.ndarray]:
-    """Return the vectors of characters: of all from a glyph encoder, of the seen ones from a lookup table."""
+    """Return vectors of characters. A glyph encoder has them for all, a lookup table for the seen ones."""
     source = translator.backbone.source_embedding
     if hasattr(source, "encoder"):
         vectors = ops.convert_to_numpy(source.encoder(render_glyphs(characters)))

@@ -115,7 +115,7 @@ def train_tagger(
 
 
 def pytorch_adagrad(rate: float) -> keras.optimizers.Adagrad:
-    """Return PyTorch's Adagrad, in which a weight's first step has the size `rate`, for any gradient.
+    """Return PyTorch's Adagrad, where a weight's first step has the size `rate` for any gradient.
 
         G ← G + g²,   w ← w − rate · g / (√G + 1e-10),   G = 0 at first
 
@@ -126,7 +126,7 @@ def pytorch_adagrad(rate: float) -> keras.optimizers.Adagrad:
 
 
 class TaggedBatches(keras.utils.PyDataset):
-    """Batches of sentences of similar length, with equally many rows, in a new order every epoch.
+    """Batches of sentences of similar length, with the same number of rows, in a new order every epoch.
 
     Args:
         tagger: the tagger, with the ids of characters and tags.
@@ -209,7 +209,7 @@ def score_tagging(predicted: Sequence[Sentence], true: Sequence[Sentence]) -> Ta
     for number, pair in enumerate(zip(predicted, true, strict=True), 1):
         texts = [text_of(sentence) for sentence in pair]
         if texts[0] != texts[1]:
-            raise UserError(f"sentence {number} is {texts[0]!r} when tagged, but truly {texts[1]!r}")
+            raise UserError(f"sentence {number} is tagged as {texts[0]!r}, but its text is {texts[1]!r}")
         spans, expected = map(_spans, pair)
         correct += len(spans & expected)
         found += len(spans)

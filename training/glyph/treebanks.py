@@ -19,16 +19,16 @@ TAGGED_TESTS = {"simplified": "zh_gsdsimp-ud-test", "traditional": "zh_gsd-ud-te
 Sentences = list[list[Segment]]
 CONLLU_COLUMNS = 10
 RANGE_OR_EMPTY = re.compile(r"\d+(-|\.)\d+")
-# The split of Jiang et al. 2008 for joint segmentation and tagging: ranges of the files' numbers.
+# The split of Jiang et al. 2008 for joint segmentation and tagging, as ranges of file numbers.
 SPLITS = {
     "train": ((1, 270), (400, 931), (1001, 1151)),
     "dev": ((301, 325),),
     "test": ((271, 300),),
 }
-# The ranges of the numbers of the treebank's 890 files.
+# The file numbers of the treebank's 890 files, as ranges.
 FILES = ((1, 325), (400, 454), (500, 554), (590, 596), (600, 885), (900, 931), (1001, 1078), (1100, 1151))
 NAME = re.compile(r"chtb_(\d+)(\.fid)?\.pos")
-ENCODING = "gb18030"  # the files are GB2312, a part of it
+ENCODING = "gb18030"  # the files are GB2312, a subset of it
 EMPTY = "-NONE-"  # the tag of empty categories, which are not text
 
 
@@ -88,8 +88,8 @@ def read_conllu(path: str | Path) -> Sentences:
         path: the file; gzipped if its name ends in `.gz`.
 
     Raises:
-        UserError: the file cannot be read or has no sentence; or a line has no ten columns, a number out of
-            order, no word, or no UPOS.
+        UserError: the file cannot be read or has no sentence; or a line does not have ten columns, or has a
+            number out of order, no word, or no UPOS.
 
     Example:
 

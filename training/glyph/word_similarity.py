@@ -1,4 +1,4 @@
-"""Word similarity: whether vectors of characters order pairs of words as people do."""
+"""Word similarity: whether character vectors rank pairs of words as people do."""
 
 import math
 from collections.abc import Container, Mapping, Sequence
@@ -22,7 +22,7 @@ WORD_PAIRS = {
 
 
 class WordPair(NamedTuple):
-    """Two words and people's score of their similarity."""
+    """Two words and a human score of their similarity."""
 
     first: str
     second: str
@@ -31,7 +31,7 @@ class WordPair(NamedTuple):
 
 @dataclass(frozen=True)
 class Correlation:
-    """Spearman's rank correlation with people's scores, times 100; NaN for fewer than two pairs.
+    """Spearman's rank correlation with human scores, times 100; NaN for fewer than two pairs.
 
     Args:
         spearman: the correlation.
@@ -58,7 +58,7 @@ class WordSimilarity:
 
 
 def open_word_pairs(name: str) -> list[WordPair]:
-    """Return a data set of word pairs from the folder that the environment variable KZOO_DATA names.
+    """Return a data set of word pairs from the folder of the environment variable KZOO_DATA.
 
     Args:
         name: a key of `WORD_PAIRS`.
@@ -78,8 +78,8 @@ def read_word_pairs(path: str | Path) -> list[WordPair]:
         path: the file.
 
     Raises:
-        UserError: it cannot be read or is empty; or a line has no three fields, or a score that is not a
-            number.
+        UserError: it cannot be read or is empty; or a line does not have three fields, or its score is
+            not a number.
     """
     text = read_lines(Path(path))
     pairs = []
@@ -102,9 +102,9 @@ def read_word_pairs(path: str | Path) -> list[WordPair]:
 def score_word_similarity(
     pairs: Sequence[WordPair], vectors: Mapping[str, np.ndarray], seen: Container[str]
 ) -> WordSimilarity:
-    """Correlate the cosines of words' vectors, the means of their characters', with people's scores.
+    """Correlate human scores with the cosines of word vectors, the means of character vectors.
 
-    Pairs with a word that has no vector are left out; `Correlation.pairs` is the number of the others. A
+    Pairs with a word that has no vector are left out; `Correlation.pairs` counts the others. A
     lookup embedding has no vectors of unseen characters, so its two columns of unseen words are equal. A
     glyph encoder has a vector for every character that its font can draw.
 
@@ -141,7 +141,7 @@ def _correlation(pairs: Sequence[WordPair], vectors: Mapping[str, np.ndarray]) -
     for first, second, score in pairs:
         a, b = (_word_vector(word, vectors) for word in (first, second))
         if a is not None and b is not None:
-            # Words of the same characters have equal cosines, which rounding errors must not rank.
+            # Words with the same characters have equal cosines. Rounding errors must not rank them.
             cosines.append(round(float(a @ b) / max(np.linalg.norm(a) * np.linalg.norm(b), 1e-12), 9))
             scores.append(score)
     constant = len(set(cosines)) < 2 or len(set(scores)) < 2

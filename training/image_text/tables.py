@@ -14,7 +14,7 @@ results as JSON beside the runs.
 `photographs` reproduces Ma et al. 2020, Tables I and II, on Multi30k or on your own files, with features
 written by `kzoo features extract`. `scenes` compares the models on the built-in corpus, which the paper does
 not have: BLEU, and the accuracy on words whose translation depends on the picture. Both score with the right
-pictures, with shuffled ones, and with none. `placeholders` measures what the attention costs without
+pictures, with shuffled ones, and with none. `placeholders` measures the cost of image attention without
 information: on Multi30k's text, with zeros or random numbers as features.
 """
 
@@ -169,7 +169,7 @@ def checked_features(recipe: Recipe, folder: Path) -> FeatureFile:
 def placeholder_features(recipe: Recipe, draw: Callable, folder: Path, name: str) -> Path:
     """Write features without information, by `draw`, for all sentences of a corpus; return their folder.
 
-    `draw` makes features from a NumPy generator and a shape; `name` is that of the features' extractor.
+    `draw` makes features from a NumPy generator and a shape; `name` is the extractor's name.
     """
     corpus = recipe_corpus(recipe)
     for seed, split in enumerate(corpus.splits):
@@ -183,7 +183,7 @@ def placeholder_features(recipe: Recipe, draw: Callable, folder: Path, name: str
 
 def one_by_one(draw: Callable, seed: int, lines: list[str]):
     """Yield features without information for each line, `(1, D_img)`."""
-    for line in lines:  # with a generator each, since writing may resume at any line
+    for line in lines:  # one generator per line, because writing may resume at any line
         random = np.random.default_rng((seed, int(line)))
         yield draw(random, (1, *FC7)).astype("float16")
 

@@ -30,8 +30,8 @@ def correlation(encodings: np.ndarray) -> np.ndarray:
 def mean_by_distance(matrix: np.ndarray) -> np.ndarray:
     """Return the mean of |matrix[i, i + d]| over the positions i, for each distance d.
 
-    Absolute values, because PoPE's correlations change sign from one distance to the next, so that their mean
-    is near zero even if they are large.
+    Absolute values, because PoPE's correlations change sign from one distance to the next, so their mean is
+    near zero even if they are large.
 
     Args:
         matrix: `(L, L)`, symmetric; NaN (a position without correlation) is skipped.
@@ -92,7 +92,7 @@ def first_high_dimension(encodings: np.ndarray, threshold: float) -> int:
         threshold: mean |correlation|, between 0 and 1.
 
     Raises:
-        UserError: no four or more features reach the threshold.
+        UserError: no range of four or more features reaches the threshold.
     """
     pairs = np.triu_indices(len(encodings), 1)
     for first in range(encodings.shape[1] - 3):

@@ -98,7 +98,7 @@ def entering_encodings(backbone: keras.Model, num_positions: int) -> np.ndarray:
 def product_table(models: dict[str, Products], num_positions: int = 64) -> str:
     """Return a Markdown table of the products' sizes, in units of the scores before softmax.
 
-    It has their deviation over a query's keys, because a value that is equal for all keys changes no weight.
+    Includes the deviation over a query's keys, because a value equal for all keys changes no weight.
 
     Args:
         models: the products by the name of their model, with at least 300 positions.

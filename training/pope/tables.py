@@ -6,8 +6,8 @@ Each run is a folder under `--runs`; finished runs are not repeated, stopped one
 table of means and spreads, with the paper's numbers below them, and writes it and the results as JSON beside
 the runs.
 
-Reproduces Aggarwal 2024, Table 1, whose sizes are base and big, with 10,000 steps. By default, `--encodings`
-are all that the size has: pope, sine, rope and learned (small: without learned; big: pope and sine).
+Reproduces Aggarwal 2024, Table 1: sizes base and big, 10,000 steps. By default, `--encodings` are all
+that the size has: pope, sine, rope and learned (small: without learned; big: pope and sine).
 """
 
 import dataclasses
