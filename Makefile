@@ -59,7 +59,8 @@ test-torch: setup
 # Also what takes minutes or the network: killed runs, several processes, the browser, fresh environments, the
 # documentation and its examples, transformers.
 test-all: test docs .venv-torch/ready
-	KZOO_SLOW=1 KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q $(SLOW) $(BROWSER)
+	KZOO_SLOW=1 KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -q $(SLOW) $(BROWSER) \
+	    tests/training/test_multilingual.py
 	KZOO_SLOW=1 KERAS_BACKEND=jax $(BIN)/python -m pytest -q $(SLOW)
 	KZOO_SLOW=1 $(BIN)/python -m pytest -q tests/slow tests/test_docs.py
 	KERAS_BACKEND=tensorflow .venv-torch/bin/python -m pytest -q tests/models/test_marian.py

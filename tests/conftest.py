@@ -49,6 +49,8 @@ def free_memory():
         sys.modules["jax"].clear_caches()
     if "keras" in sys.modules:
         sys.modules["keras"].backend.clear_session()  # collects garbage
+    else:
+        gc.collect()
     if sys.platform == "linux":  # whose C library keeps what was freed
         ctypes.CDLL(None).malloc_trim(0)
     gc.freeze()

@@ -45,7 +45,7 @@ def export_saved_model(
 
     Args:
         translator: a `Translator` or a `MultilingualTranslator`.
-        folder: folder to write, atomically; an earlier export is replaced.
+        folder: folder to write, completely or not at all; an earlier export is replaced.
         beam_size: int. K. Search settings that are not given come from the translator's `search`.
         length_penalty: as in `Translator.translate`.
         precision: of the stored weights: `"float32"`; `"float16"`, with float32 computations; or `"int8"`.
@@ -79,7 +79,7 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
     Args:
         translator: a `Translator` on a `TransformerBackbone` that reads text only, without rotary or
             per-head positions. Its `search` is written too.
-        folder: folder to write, atomically; an earlier export is replaced.
+        folder: folder to write, completely or not at all; an earlier export is replaced.
         precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
 
     Raises:

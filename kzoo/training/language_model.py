@@ -79,7 +79,7 @@ def train_language_model(
 
 
 def _read(model: keras.Model, folder: Path, data: str):
-    """Load the weights from before the run was stopped. Raise `UserError` for damage or other data."""
+    """Load the weights that an earlier start trained. Raise `UserError` for damage or other data."""
     if reason := damage(folder):
         raise UserError(f"{folder} is damaged ({reason}): remove it to train it again")
     if json.loads((folder / RESULT).read_text())["data"] != data:

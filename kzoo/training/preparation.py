@@ -52,7 +52,7 @@ def prepare(
 
     The text is read twice: once to check it and to sample the pairs to learn subwords from, and once to
     tokenize it. With `source_characters`, it is read once more in between. Files are streamed; a named corpus
-    is loaded whole. The folder is written atomically.
+    is loaded whole. The folder appears complete or not at all.
 
     Args:
         recipe: has a `source` and a `target`.

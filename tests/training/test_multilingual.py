@@ -1,6 +1,7 @@
 """Training several directions at once: a score for each; a killed run goes on to the same weights."""
 
 import csv
+import os
 import sys
 from dataclasses import replace
 
@@ -94,7 +95,10 @@ def test_the_history_has_a_score_for_each_direction(unbroken):
     np.testing.assert_allclose(preset.get_weights()[0], translator.get_weights()[0], atol=1e-3)
 
 
-@pytest.mark.skipif(keras.backend.backend() == "tensorflow", reason="in test_stopped_families.py there")
+@pytest.mark.skipif(
+    keras.backend.backend() == "tensorflow" and "KZOO_SLOW" not in os.environ,
+    reason="takes 20 s on TensorFlow: KZOO_SLOW=1 runs it",
+)
 def test_a_killed_run_goes_on_to_the_same_weights(unbroken, tmp_path, monkeypatch):
     """Killed in its second epoch; dropout and the order of batches go on too."""
     batches_end = MODULE.MostSteps.on_train_batch_end
