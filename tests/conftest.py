@@ -32,7 +32,7 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 # One thread each: several processes test beside each other.
 for threads in ("NPROC", "OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
     os.environ.setdefault(threads, "1")
-gc.disable()  # `free_memory` collects, once a module: a tenth of the time
+gc.disable()  # `free_memory` collects, once a module, which saves 4 to 8 % of the time
 
 
 @pytest.fixture(autouse=True)

@@ -55,7 +55,7 @@ def test_training_and_search_are_those_without_xla(monkeypatch, tmp_path):
     import tensorflow as tf
 
     monkeypatch.undo()
-    monkeypatch.setattr(graph_search, "ROWS", (8,))  # each count is compiled on its own
+    monkeypatch.setattr(graph_search, "ROWS", (8,))  # one to compile
     compiled.export(tmp_path / "saved", beam_size=3)
     served = tf.saved_model.load(tmp_path / "saved").signatures["serving_default"](
         text=tf.constant(english[:8])
