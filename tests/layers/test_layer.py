@@ -20,6 +20,16 @@ def test_dense_multiplies_the_last_axis(shape):
     np.testing.assert_allclose(ops.convert_to_numpy(layer(x)), expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", "mixed_float16"])
+def test_an_embedding_reversed_computes_in_the_layers_precision(dtype):
+    layer = ReversibleEmbedding(7, 4, dtype=dtype)
+    again = ReversibleEmbedding.from_config({**layer.get_config(), "dtype": "float32"})
+    for each, computed in (layer, layer.compute_dtype), (again, "float32"):
+        each.build()
+        logits = each(ops.ones((2, 3, 4), each.compute_dtype), reverse=True)
+        assert keras.backend.standardize_dtype(logits.dtype) == computed
+
+
 def test_an_embedding_reversed_gives_each_tokens_product_with_the_table():
     layer = ReversibleEmbedding(7, 4)
     layer.build()

@@ -44,6 +44,18 @@ def test_sgd_clips_the_norm_of_all_gradients_together():
     np.testing.assert_allclose(np.asarray(weights[1]), [-0.5 * 4.0], rtol=1e-5)
 
 
+def test_adam_is_the_papers_algorithm(random):
+    """Kingma and Ba 2015, Algorithm 1, with ε inside the bias correction (end of Section 2)."""
+    weight, m, v = random.normal(size=5), 0, 0
+    optimizer, variable = Adam(0.1, beta_1=0.9, beta_2=0.98, epsilon=1e-9), keras.Variable(weight)
+    for t in range(1, 5):
+        g = random.normal(size=5)
+        optimizer.apply([keras.ops.convert_to_tensor(g, "float32")], [variable])
+        m, v = 0.9 * m + 0.1 * g, 0.98 * v + 0.02 * g**2
+        weight = weight - 0.1 * np.sqrt(1 - 0.98**t) / (1 - 0.9**t) * m / (np.sqrt(v) + 1e-9)
+        np.testing.assert_allclose(np.asarray(variable), weight, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("kind", [Adam, SGD])
 def test_replicas_add_up_to_the_whole_batch_s_clipped_gradient(kind):
     """Of two replicas with the gradients (6, 0) and (0, 8); their exchange, TensorFlow's, is replaced."""
