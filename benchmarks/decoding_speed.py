@@ -9,8 +9,8 @@ jobs of 16,384 sentences get. CTranslate2 gets all sentences at once. Every sett
 system is timed once; then each system's fastest setting takes turns with the other's. Each system runs in its
 own processes; compilation and first calls are not counted, and the time that kzoo's took is printed.
 
-Prints the settings tried, the rounds with medians, the ratio, the share of translations that are the same
-text, and their mean lengths.
+Prints the settings tried, the rounds with medians and the median of their ratios, the share of translations
+that are the same text, and their mean lengths.
 """
 
 import argparse
@@ -230,17 +230,19 @@ def report(ours, theirs, rounds: list[tuple[Turn, Turn]], warm_up: float, option
     from rich.table import Table
 
     a, b = (statistics.median(turn.rate for turn in column) for column in zip(*rounds, strict=True))
+    ratio = statistics.median(x.rate / y.rate for x, y in rounds)
+    core_ratio = statistics.median(y.core_seconds / x.core_seconds for x, y in rounds)
     table = Table(f"sentences a second, beam {options.beam_size}", "kzoo", "CTranslate2", "ratio")
     for number, (x, y) in enumerate(rounds, 1):
         table.add_row(f"round {number}", f"{x.rate:.1f}", f"{y.rate:.1f}", f"{x.rate / y.rate:.2f}")
-    table.add_row("median", f"{a:.1f}", f"{b:.1f}", f"{a / b:.2f}")
+    table.add_row("median", f"{a:.1f}", f"{b:.1f}", f"{ratio:.2f}")
     Console().print(table)
     busy = [statistics.median(turn.core_seconds for turn in column) for column in zip(*rounds, strict=True)]
     our_texts, their_texts = rounds[-1][0].texts, rounds[-1][1].texts
     same = sum(x == y for x, y in zip(our_texts, their_texts, strict=True)) / len(our_texts)
     lengths = [sum(len(text.split()) for text in texts) / len(texts) for texts in (our_texts, their_texts)]
-    print(f"ratio kzoo / CTranslate2: {a / b:.2f}")
-    print(f"ratio by processor time: {busy[1] / busy[0]:.2f} ({busy[0]:.2f} s and {busy[1]:.2f} s a round)")
+    print(f"ratio kzoo / CTranslate2: {ratio:.2f}")
+    print(f"ratio by processor time: {core_ratio:.2f} ({busy[0]:.2f} s and {busy[1]:.2f} s a round)")
     print(f"fastest settings: {describe(*ours)}; {describe(*theirs)}")
     print(f"same translation: {same:.1%}; mean length {lengths[0]:.2f} and {lengths[1]:.2f} words")
     print(f"kzoo's loading and compilation: {warm_up:.0f} s (not counted)")
@@ -249,8 +251,8 @@ def report(ours, theirs, rounds: list[tuple[Turn, Turn]], warm_up: float, option
             "rounds": [(x.rate, y.rate) for x, y in rounds],
             "kzoo": {"rate": a, "setting": describe(*ours), "mean_length": lengths[0]},
             "ctranslate2": {"rate": b, "setting": describe(*theirs), "mean_length": lengths[1]},
-            "ratio": a / b,
-            "ratio_of_processor_time": busy[1] / busy[0],
+            "ratio": ratio,
+            "ratio_of_processor_time": core_ratio,
             "same_translation": same,
             "warm_up": warm_up,
         }
