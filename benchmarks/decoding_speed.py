@@ -235,7 +235,7 @@ def report(ours, theirs, rounds: list[tuple[Turn, Turn]], warm_up: float, option
     table = Table(f"sentences a second, beam {options.beam_size}", "kzoo", "CTranslate2", "ratio")
     for number, (x, y) in enumerate(rounds, 1):
         table.add_row(f"round {number}", f"{x.rate:.1f}", f"{y.rate:.1f}", f"{x.rate / y.rate:.2f}")
-    table.add_row("median", f"{a:.1f}", f"{b:.1f}", f"{ratio:.2f}")
+    table.add_row("median", f"{a:.1f}", f"{b:.1f}")
     Console().print(table)
     busy = [statistics.median(turn.core_seconds for turn in column) for column in zip(*rounds, strict=True)]
     our_texts, their_texts = rounds[-1][0].texts, rounds[-1][1].texts

@@ -5,9 +5,8 @@ from typing import NamedTuple
 import keras
 from keras import ops
 from keras.initializers import RandomNormal
-from keras.layers import Dense
 
-from kzoo.layers.layer import Layer
+from kzoo.layers.layer import Dense, Layer
 from kzoo.layers.normalization import Normalization, weighted_moments
 
 SIZE = 22  # the only size that the paper's convolutions reduce to a single pixel

@@ -68,8 +68,8 @@ class WholeBatchClipping:
 class Adam(WholeBatchClipping, keras.optimizers.Adam):
     """`keras.optimizers.Adam`; with `global_clipnorm` the same on any number of devices."""
 
-    # TensorFlow runs `assign_add` as an operation of its own. Assigning the sum lets XLA fuse the addition
-    # with the operations around it: a bfloat16 step of Transformer base took 0.96 of the time.
+    # In the fused graph, TensorFlow runs `assign_add` as an operation of its own. Assigning the sum lets XLA
+    # fuse the addition with what comes before: a bfloat16 step of Transformer base took 0.96 of the time.
     def assign_add(self, variable, value):
         self.assign(variable, variable + value)
 

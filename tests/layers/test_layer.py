@@ -6,6 +6,7 @@ import pytest
 from keras import ops
 
 from kzoo.layers.layer import Dense, ReversibleEmbedding
+from kzoo.layers.multi_head_attention import MultiHeadAttention
 
 RNG = np.random.default_rng(1)
 
@@ -20,14 +21,40 @@ def test_dense_multiplies_the_last_axis(shape):
     np.testing.assert_allclose(ops.convert_to_numpy(layer(x)), expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", "mixed_float16"])
-def test_an_embedding_reversed_computes_in_the_layers_precision(dtype):
-    layer = ReversibleEmbedding(7, 4, dtype=dtype)
-    again = ReversibleEmbedding.from_config({**layer.get_config(), "dtype": "float32"})
-    for each, computed in (layer, layer.compute_dtype), (again, "float32"):
-        each.build()
-        logits = each(ops.ones((2, 3, 4), each.compute_dtype), reverse=True)
-        assert keras.backend.standardize_dtype(logits.dtype) == computed
+@pytest.mark.parametrize("layer", [Dense(40), MultiHeadAttention(4, 10)], ids=["dense", "attention"])
+def test_half_precision_sums_a_biass_gradient_in_float32(layer):
+    """In bfloat16, a sum of 4,096 equal numbers would stop at the 256th."""
+    moved = {}
+    for dtype in ("float32", "mixed_bfloat16"):
+        inputs = keras.Input((16, 40))
+        copied = type(layer).from_config({**layer.get_config(), "dtype": dtype, "name": dtype})
+        model = keras.Model(inputs, copied(inputs))
+        random = np.random.default_rng(1)
+        model.set_weights([random.normal(0.1, 0.1, weight.shape) for weight in model.get_weights()])
+        before = {
+            weight.path.partition("/")[2]: ops.convert_to_numpy(weight) for weight in copied.trainable_weights
+        }
+        model.compile(keras.optimizers.SGD(1.0), lambda true, found: ops.mean(found), jit_compile=False)
+        model.train_on_batch(np.zeros((256, 16, 40)), np.zeros((256, 16, 40)))
+        moved[dtype] = {
+            path: ops.convert_to_numpy(weight) - before[path]
+            for path, weight in zip(before, copied.trainable_weights, strict=True)
+            if "bias" in path
+        }
+    for path, expected in moved["float32"].items():
+        tolerance = 0.05 * np.abs(expected).max()
+        np.testing.assert_allclose(moved["mixed_bfloat16"][path], expected, atol=tolerance, err_msg=path)
+
+
+@pytest.mark.parametrize(
+    ("reverse_dtype", "dtype"), [(None, "bfloat16"), ("float32", "float32"), ("bfloat16", "bfloat16")]
+)
+def test_an_embedding_reversed_computes_in_the_layers_precision_or_a_given_one(reverse_dtype, dtype):
+    layer = ReversibleEmbedding(7, 4, reverse_dtype=reverse_dtype, dtype="mixed_bfloat16")
+    for each in layer, ReversibleEmbedding.from_config({**layer.get_config(), "name": "again"}):
+        inputs = keras.Input((3, 4))
+        model = keras.Model(inputs, each(inputs, reverse=True), dtype="mixed_bfloat16")
+        assert keras.backend.standardize_dtype(model(np.ones((2, 3, 4))).dtype) == dtype
 
 
 def test_an_embedding_reversed_gives_each_tokens_product_with_the_table():

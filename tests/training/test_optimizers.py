@@ -45,15 +45,27 @@ def test_sgd_clips_the_norm_of_all_gradients_together():
 
 
 def test_adam_is_the_papers_algorithm(random):
-    """Kingma and Ba 2015, Algorithm 1, with ε inside the bias correction (end of Section 2)."""
+    """Kingma and Ba 2015, in the form at the end of Section 2: √v + ε, without a correction of v in it."""
     weight, m, v = random.normal(size=5), 0, 0
-    optimizer, variable = Adam(0.1, beta_1=0.9, beta_2=0.98, epsilon=1e-9), keras.Variable(weight)
+    optimizer, variable = Adam(0.1, beta_1=0.9, beta_2=0.98, epsilon=0.1), keras.Variable(weight)
     for t in range(1, 5):
         g = random.normal(size=5)
         optimizer.apply([keras.ops.convert_to_tensor(g, "float32")], [variable])
         m, v = 0.9 * m + 0.1 * g, 0.98 * v + 0.02 * g**2
-        weight = weight - 0.1 * np.sqrt(1 - 0.98**t) / (1 - 0.9**t) * m / (np.sqrt(v) + 1e-9)
+        weight = weight - 0.1 * np.sqrt(1 - 0.98**t) / (1 - 0.9**t) * m / (np.sqrt(v) + 0.1)
         np.testing.assert_allclose(np.asarray(variable), weight, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{"amsgrad": True}, {"weight_decay": 0.1}, {"use_ema": True}])
+def test_adam_has_kerass_options(options, random):
+    first = random.normal(size=5)
+    variables = [keras.Variable(first), keras.Variable(first)]
+    optimizers = Adam(0.1, **options), keras.optimizers.Adam(0.1, **options)
+    for _ in range(3):
+        gradient = keras.ops.convert_to_tensor(random.normal(size=5), "float32")
+        for optimizer, variable in zip(optimizers, variables, strict=True):
+            optimizer.apply([gradient], [variable])
+    np.testing.assert_allclose(*map(np.asarray, variables), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", [Adam, SGD])
