@@ -45,7 +45,7 @@ def test_sgd_clips_the_norm_of_all_gradients_together():
 
 
 def test_adam_is_the_papers_algorithm(random):
-    """Kingma and Ba 2015, in the form at the end of Section 2: √v + ε, without a correction of v in it."""
+    """Kingma and Ba 2015, in the form at the end of Section 2, which adds ε to √v before v is corrected."""
     weight, m, v = random.normal(size=5), 0, 0
     optimizer, variable = Adam(0.1, beta_1=0.9, beta_2=0.98, epsilon=0.1), keras.Variable(weight)
     for t in range(1, 5):
