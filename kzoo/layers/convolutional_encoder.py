@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from kzoo.layers.layer import Dense, Layer
+from kzoo.layers.layer import Dense, Layer, add_bias, on_rows
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -63,7 +63,9 @@ class ConvolutionalEncoder(Layer):
         real = 1.0 if mask is None else ops.cast(mask, x.dtype)[..., None]  # (B, S, 1)
         for convolution in self.convolutions:
             x = x * real
-            values, gates = ops.split(convolution(x), 2, axis=-1)
+            mixed = ops.conv(x, convolution.kernel, padding="same", data_format="channels_last")
+            mixed = on_rows(lambda rows, bias=convolution.bias: add_bias(rows, bias), mixed)
+            values, gates = ops.split(mixed, 2, axis=-1)
             x = (x + values * ops.sigmoid(gates)) * 0.5**0.5
         return x
 

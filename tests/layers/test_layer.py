@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from kzoo.layers.convolutional_encoder import ConvolutionalEncoder
 from kzoo.layers.layer import Dense, ReversibleEmbedding
 from kzoo.layers.multi_head_attention import MultiHeadAttention
 
@@ -21,7 +22,9 @@ def test_dense_multiplies_the_last_axis(shape):
     np.testing.assert_allclose(ops.convert_to_numpy(layer(x)), expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("layer", [Dense(40), MultiHeadAttention(4, 10)], ids=["dense", "attention"])
+@pytest.mark.parametrize(
+    "layer", [Dense(40), MultiHeadAttention(4, 10), ConvolutionalEncoder(40, num_layers=1)], ids=type
+)
 def test_half_precision_sums_a_biass_gradient_in_float32(layer):
     """In bfloat16, a sum of 4,096 equal numbers would stop at the 256th."""
     moved = {}
