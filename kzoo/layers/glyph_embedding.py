@@ -137,7 +137,11 @@ class GlyphEmbedding(Layer):
         )
         features = ops.concatenate([features, rest])
         vectors, moments = self.encoder.vectors(features, times if learning else None)
-        return ops.take(vectors, place, axis=0), moments
+        # In half precision, the gradient of `take` would sum a character's occurrences in half precision; on
+        # TensorFlow also after the cast, unless the reshape makes it dense first.
+        wide = ops.cast(vectors, keras.backend.result_type(vectors.dtype, "float32"))
+        wide = ops.reshape(wide, (-1, self.output_dim))
+        return ops.cast(ops.take(wide, place, axis=0), vectors.dtype), moments
 
     def compute_output_shape(self, ids_shape):
         return (*ids_shape, self.output_dim)

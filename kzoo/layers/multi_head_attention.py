@@ -179,7 +179,9 @@ class MultiHeadAttention(Layer):
             last = min(first + CAUSAL_BLOCK, length)
             mask = both(not_later(first, last), None if words is None else words[..., :last])
             seen = q[:, :, first:last], keys[..., :last], values[:, :, :last]
-            seen_bias = None if bias is None else bias[..., first:last, :last]
+            seen_bias = bias
+            if bias is not None:  # of one row for all queries, or a row for each
+                seen_bias = bias[..., :last] if bias.shape[-2] == 1 else bias[..., first:last, :last]
             mixed.append(self.mix(*seen, mask, training, seen_bias)[0])
         return ops.concatenate(mixed, axis=1), None
 

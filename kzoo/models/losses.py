@@ -36,7 +36,8 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
     """
 
     def __init__(self, label_smoothing: float = 0.1, name: str = "label_smoothed_cross_entropy", **kwargs):
-        super().__init__(name=name, **{"reduction": "mean_with_sample_weight", **kwargs})
+        # float32 whatever `keras.config.floatx()`: Keras casts labels to it, and bfloat16 has no 257.
+        super().__init__(name=name, **{"reduction": "mean_with_sample_weight", "dtype": "float32", **kwargs})
         self.label_smoothing = label_smoothing
 
     def __call__(self, y_true, y_pred, sample_weight=None):

@@ -67,7 +67,10 @@ def read_marian(folder: str | os.PathLike, name: str | None = None) -> Translato
     if missing := [file for file in FILES if not (folder / file).is_file()]:
         raise UserError(f"{folder} is not a Marian model: it has no {', '.join(missing)}")
     config = read_object(folder / CONFIG_FILE)
-    settings = _settings(config, folder)
+    try:
+        settings = _settings(config, folder)
+    except KeyError as key:
+        raise UserError(f"{folder}: {CONFIG_FILE} lacks {key}") from None
     options = folder / "tokenizer_config.json"
     options = read_object(options) if options.is_file() else {}
     vocabularies = [read_object(folder / "vocab.json")]

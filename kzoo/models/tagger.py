@@ -10,7 +10,8 @@ from kzoo.decoding.batched_search import padded
 from kzoo.errors import UserError
 from kzoo.layers import LinearChainCRF
 from kzoo.layers.layer import Dense
-from kzoo.text.texts import Segment, one_line, segments_to_tags, tags_to_segments
+from kzoo.layers.normalization import mean_over_replicas
+from kzoo.text.texts import Segment, checked_texts, one_line, segments_to_tags, tags_to_segments
 from kzoo.text.vocabulary import PAD
 
 LENGTH_STEP = 32  # lengths are padded to multiples of this, so that few shapes are compiled
@@ -119,12 +120,17 @@ class CharacterTagger(keras.Model):
         return {"potentials": potentials, "tags": self.crf(potentials, mask=mask)}
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        penalties = list(
+            self.losses
+        )  # before this replica waits for others, whose penalties would be among them
         mask = ops.not_equal(x, PAD)
         loss = self.crf.negative_log_likelihood(y_pred["potentials"], y, mask)  # (B,)
         weights = ops.cast(mask[:, 0], "float32")  # 0 for rows that only pad the batch
         if sample_weight is not None:
             weights *= ops.cast(ops.reshape(sample_weight, ops.shape(weights)), "float32")
-        return ops.divide_no_nan(ops.sum(weights * loss), ops.sum(weights)) + sum(self.losses)
+        mean = ops.divide_no_nan(ops.sum(weights * loss), mean_over_replicas(ops.sum(weights)))
+        # Keras scales its own losses like this, because it adds up the gradients of all replicas.
+        return sum(self._aggregate_additional_loss(part) for part in [mean, *penalties])
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         correct = ops.equal(y_pred["tags"], ops.cast(y, "int32"))
@@ -148,7 +154,7 @@ class CharacterTagger(keras.Model):
 
     def tag(self, texts: Sequence[str], batch_size: int = 32) -> list[list[Segment]]:
         """Return the tagged words of each text; line ends within a text count as spaces."""
-        texts = [one_line(text) for text in texts]
+        texts = [one_line(text) for text in checked_texts(texts)]
         results = [[] for _ in texts]
         order = sorted((i for i in range(len(texts)) if texts[i]), key=lambda i: -len(texts[i]))
         for first in range(0, len(order), batch_size):

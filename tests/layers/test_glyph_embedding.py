@@ -155,3 +155,27 @@ def test_half_precision_is_near(glyphs):
     output = half(VARIED)
     assert keras.backend.standardize_dtype(output.dtype) == "bfloat16"
     np.testing.assert_allclose(ops.convert_to_numpy(ops.cast(output, "float32")), expected, atol=0.1)
+
+
+@pytest.mark.skipif(keras.backend.backend() == "torch", reason="trains with TensorFlow and JAX")
+@pytest.mark.parametrize("architecture", ["cnn_softmax_fc", "fc_1", "fc_2"])
+def test_half_precision_sums_the_gradients_of_a_frequent_character_in_float32(architecture, glyphs):
+    """In bfloat16, a sum of 4,096 equal numbers would stop at the 256th."""
+    ids = np.where(np.arange(4096) % 2, 5, np.arange(4096) % (V - 4) + 4).reshape(64, 64)
+    moved, weights = {}, make(glyphs, architecture).get_weights()
+    for dtype in ("float32", "mixed_bfloat16"):
+        embedding = GlyphEmbedding(V, GlyphCharEncoder(6, architecture, 6, dtype=dtype), dtype=dtype)
+        inputs = keras.Input((64,), dtype="int32")
+        model = keras.Model(inputs, embedding(inputs))
+        embedding.set_weights(weights)
+        before = [ops.convert_to_numpy(weight) for weight in embedding.trainable_weights]
+        model.compile(
+            keras.optimizers.SGD(1.0),
+            lambda true, found: ops.mean(ops.square(ops.cast(found, "float32") + 3)),
+            jit_compile=False,
+        )
+        model.train_on_batch(ids, np.zeros((64, 64, 6)))
+        pairs = zip(embedding.trainable_weights, before, strict=True)
+        moved[dtype] = np.concatenate([np.ravel(ops.convert_to_numpy(now) - old) for now, old in pairs])
+    error = np.linalg.norm(moved["mixed_bfloat16"] - moved["float32"])
+    assert error < 0.05 * np.linalg.norm(moved["float32"])

@@ -234,3 +234,15 @@ def test_a_label_outside_the_vocabulary_makes_the_loss_nan(label):
     labels = np.array([[1, label], [2, 0]])
     for loss in (LabelSmoothedCrossEntropy(), SentenceCrossEntropy(), ConsistentCrossEntropy()):
         assert math.isnan(float(loss(labels, np.zeros((2, 2, 9), "float32"))))
+
+
+@pytest.mark.parametrize("kind", [LabelSmoothedCrossEntropy, SentenceCrossEntropy])
+def test_labels_stay_whole_where_keras_s_float_type_has_no_257(kind, random):
+    labels, logits = np.array([[257, 299]]), random.normal(size=(1, 2, 300)).astype("float32")
+    expected, before = float(kind()(labels, logits)), keras.config.floatx()
+    keras.config.set_floatx("bfloat16")
+    try:
+        found = float(kind()(labels, logits))
+    finally:
+        keras.config.set_floatx(before)
+    assert found == pytest.approx(expected, rel=1e-5)

@@ -197,6 +197,7 @@ def test_punctuation_is_normalized_as_moses_does(tmp_path):
         (lambda folder: (folder / "model.safetensors").unlink(), "pytorch_model.bin"),
         (lambda folder: (folder / "model.safetensors").write_bytes(b"x" * 99), "model.safetensors"),
         (lambda folder: changed(folder, d_model=64), "shape"),
+        (lambda folder: without(folder, "d_model"), "d_model"),
         (lambda folder: changed(folder, encoder_layers=3, decoder_layers=3), "layers.2"),
         (lambda folder: changed(folder, scale_embedding=False), "scale_embedding"),
         (lambda folder: changed(folder, static_position_embeddings=False), "static_position_embeddings"),
@@ -221,6 +222,11 @@ def repository(tmp_path_factory):
 def changed(folder, **values):
     path = folder / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+def without(folder, key):
+    path = folder / "config.json"
+    path.write_text(json.dumps({k: value for k, value in json.loads(path.read_text()).items() if k != key}))
 
 
 def flattened(folder, name):

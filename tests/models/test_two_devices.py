@@ -1,4 +1,4 @@
-"""Two devices lose what one loses: the bridge's penalty, and dropout, each in a process of its own."""
+"""Two devices lose what one loses: the bridge's penalty, dropout, the tagger; each in its own process."""
 
 import json
 import os
@@ -35,9 +35,10 @@ keras.distribution.set_distribution(keras.distribution.DataParallel())
 print(json.dumps([one, losses()]))
 """
 
-# Prints what a model loses in four steps on one device and on two. On TensorFlow all replicas drop the same
-# elements of their rows, so that two with the same rows lose what one does; on JAX the batch is one.
-DROPOUT = """
+# Prints what a translator and a tagger lose in four steps, on one device and on two. On TensorFlow all
+# replicas drop the same elements of their rows, so that two with the same rows lose what one does; on JAX the
+# batch is one.
+MODELS = """
 import json, sys
 import keras, numpy as np
 
@@ -47,27 +48,35 @@ if twice:
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 
-from kzoo.models import AttentionBridgeBackbone, MultilingualTranslator, SentenceCrossEntropy
+from kzoo.models import AttentionBridgeBackbone, CharacterTagger, MultilingualTranslator, SentenceCrossEntropy
 from kzoo.training.strategies import open_strategy
 
 random = np.random.default_rng(1)
 words = {side: random.integers(3, 12, (4, 5)).astype("int32") for side in ("source", "target")}
 words |= {side: np.zeros(4, "int32") for side in ("source_language", "target_language")}
 labels = random.integers(3, 12, (4, 5)).astype("int32")
+# The second device has fewer sentences and characters than the first.
+ids = np.where(np.arange(6) < np.array([[6], [5], [2], [0]]), random.integers(4, 12, (4, 6)), 0)
+tags = random.integers(0, 3, (4, 6))
 
 def losses(strategy, times):
-    keras.utils.set_random_seed(1)
     with open_strategy(strategy) as opened, opened.scope():
+        keras.utils.set_random_seed(1)
         backbone = AttentionBridgeBackbone(
             [12], "gru", 4, 4, num_decoder_layers=1, num_heads=2, hidden_dim=6, layer_dropout=0.5
         )
-        model = MultilingualTranslator(backbone, {})
-        model.compile(keras.optimizers.SGD(0.1), SentenceCrossEntropy(), jit_compile=not twice)
+        translator = MultilingualTranslator(backbone, {})
+        embedding = keras.layers.Embedding(12, 4)
+        tagger = CharacterTagger(embedding, ["B", "I", "O"], None, dropout=0.0, output_dropout=0.0)
+        translator.compile(keras.optimizers.SGD(0.1), SentenceCrossEntropy(), jit_compile=not twice)
+        tagger.compile(keras.optimizers.SGD(0.1), jit_compile=not twice)
         x = {name: np.concatenate([part] * times) for name, part in words.items()}
         y = np.concatenate([labels] * times)
         weights = np.ones(y.shape, "float32")
-        fit = model.fit(x, y, sample_weight=weights, batch_size=len(y), epochs=4, shuffle=False, verbose=0)
-        return fit.history["loss"]
+        as_it_is = {"epochs": 4, "shuffle": False, "verbose": 0}
+        translating = translator.fit(x, y, sample_weight=weights, batch_size=len(y), **as_it_is)
+        tagging = tagger.fit(ids, tags, batch_size=4, **as_it_is)
+        return translating.history["loss"], tagging.history["loss"]
 
 print()
 print(json.dumps([losses("one", 1), losses("mirrored" if twice else "data_parallel", 2 if twice else 1)]))
@@ -98,7 +107,7 @@ def test_a_bridge_s_penalty_and_loss():
 
 
 @pytest.mark.skipif(keras.backend.backend() == "torch", reason="there is no strategy for torch")
-def test_replicas_drop_alike():
-    one, two = losses_of(DROPOUT)
-    assert np.ptp(one) > 0.1
+def test_two_devices_drop_alike_and_tag_alike():
+    one, two = losses_of(MODELS)
+    assert np.ptp(one, axis=1).min() > 0.05
     np.testing.assert_allclose(two, one, rtol=1e-5)
