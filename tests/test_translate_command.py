@@ -86,6 +86,14 @@ def test_another_text_or_search_begins_anew(upper):
     assert upper.seen == LINES
 
 
+def test_another_engine_begins_anew(upper):
+    upper.engine, upper.compute_type, upper.stop_at = "ctranslate2", "int8", "line 7"
+    kzoo("-o", "out.txt")
+    upper.compute_type, upper.stop_at, upper.seen = "float32", None, []
+    assert kzoo("-o", "out.txt").exit_code == 0
+    assert upper.seen == LINES
+
+
 def test_the_translation_is_packed_as_its_name_says(upper):
     for name, unpack in {"out.gz": gzip.decompress, "out.BZ2": bz2.decompress}.items():
         assert kzoo("-o", name).exit_code == 0

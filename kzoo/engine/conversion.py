@@ -13,11 +13,19 @@ from sentencepiece import SentencePieceProcessor
 
 from kzoo.errors import UserError
 from kzoo.files import cache_folder, read_object, whole_folder, write_json
-from kzoo.hub.integrity import CONFIG_FILE, SEARCH_FILE, TRANSLATOR_FILE, check_files, read_listing
+from kzoo.hub.integrity import (
+    CONFIG_FILE,
+    SEARCH_FILE,
+    TRANSLATOR_FILE,
+    check_files,
+    check_listed,
+    check_name,
+    read_listing,
+)
 from kzoo.positions import pope_table, sine_table
-from kzoo.text.vocabulary import NOT_TEXT
+from kzoo.text.vocabulary import END, NOT_TEXT, UNKNOWN
 
-FORMAT = 1  # increase it when the conversion changes: cached models are then converted again
+FORMAT = 2  # increase it when the conversion changes: cached models are then converted again
 # Keras's names, and CTranslate2's.
 ACTIVATIONS = {"relu": "RELU", "silu": "SWISH", "gelu": "GELU"}
 UNLIKELY = -60_000.0  # bias of tokens that never occur in text; fits into float16
@@ -33,9 +41,13 @@ def why_not(folder: Path) -> str | None:
     try:
         configuration = read_object(folder / CONFIG_FILE)
         names = read_object(folder / TRANSLATOR_FILE)["tokenizers"]
+        for name in names:
+            check_name(name, str(folder / TRANSLATOR_FILE))
         kinds = [read_object(folder / name)["class_name"] for name in names]
     except UserError as error:  # a damaged preset
         return str(error)
+    except KeyError as key:
+        return f"{folder} has no {key}"
     return why_not_held(configuration["class_name"], configuration["config"], kinds)
 
 
@@ -50,9 +62,10 @@ def why_not_held(backbone: str, config: dict, tokenizers: list[str]) -> str | No
         "position_encoding": config["position_encoding"] == "rope",
         "position_options": config["position_options"].get("per_head"),
         "source_embedding": config.get("source_embedding", "lookup") != "lookup",
+        "activation": config.get("activation", "relu") not in ACTIVATIONS,
     }
     if name := next((name for name, found in refused.items() if found), None):
-        return f"CTranslate2's Transformer has no place for {name}={config[name]!r}"
+        return f"CTranslate2's Transformer has no {name}={config[name]!r}"
     if kind := next((kind for kind in tokenizers if kind not in TOKENIZERS), None):
         return f"CTranslate2 takes plain SentencePiece, not a {kind}"
     return None
@@ -72,6 +85,7 @@ def converted(folder: Path) -> Path:
     digest = hashlib.sha256(key.encode()).hexdigest()[:32]
     made = cache_folder() / "ctranslate2" / f"{digest}-{FORMAT}"
     if not made.is_dir():
+        check_listed(folder, listing, (CONFIG_FILE, TRANSLATOR_FILE))
         check_files(folder, listing)
         made.parent.mkdir(parents=True, exist_ok=True)
         convert(folder, made)
@@ -90,7 +104,8 @@ def convert(
         arguments: of `translate_batch`, to write next to the model.
 
     Raises:
-        UserError: the format does not hold the preset.
+        UserError: the format does not hold the preset; weights that are missing, not finite, or stored in
+            another file.
     """
     if reason := why_not(folder):
         raise UserError(reason)
@@ -106,14 +121,16 @@ def convert(
         activation=getattr(Activation, ACTIVATIONS[config.get("activation", "relu")]),
     )
     spec.config.add_source_eos = True
-    spec.config.decoder_start_token = "<s>"
     spec.config.layer_norm_epsilon = 1e-5
     with _weights(folder) as weight:
         _fill(spec, config, weight)
     names = dict(zip(SIDES, read_object(folder / TRANSLATOR_FILE)["tokenizers"], strict=True))
     assets = {side: folder / "assets" / name.removesuffix(".json") for side, name in names.items()}
-    spec.register_source_vocabulary(_pieces(assets["source"]))
-    spec.register_target_vocabulary(_pieces(assets["target"]))
+    pieces = {side: _pieces(path) for side, path in assets.items()}
+    spec.register_source_vocabulary(pieces["source"])
+    spec.register_target_vocabulary(pieces["target"])
+    spec.config.unk_token, spec.config.bos_token, spec.config.eos_token = pieces["target"][UNKNOWN : END + 1]
+    spec.config.decoder_start_token = spec.config.bos_token
     spec.validate()
     spec.optimize(quantization=None if precision == "float32" else precision)
     with whole_folder(output) as unfinished:
@@ -123,7 +140,7 @@ def convert(
             if (assets[side] / "pieces.json").is_file():
                 config = read_object(folder / name)["config"]
                 options = {key: config.get(key) for key in ("language", "normalize_punctuation")}
-                write_json(unfinished / f"{side}.json", {"vocabulary": _pieces(assets[side]), **options})
+                write_json(unfinished / f"{side}.json", {"vocabulary": pieces[side], **options})
         if arguments is not None:
             write_json(unfinished / "translate_batch.json", arguments)
 
@@ -142,11 +159,18 @@ def _weights(folder: Path):
     import h5py
 
     with contextlib.ExitStack() as opened:
-        files = [opened.enter_context(h5py.File(path)) for path in sorted(folder.glob("*.weights.h5"))]
+        # Other weights may lie beside the preset's own.
+        paths = [folder / name for name in sorted(read_listing(folder)) if name.endswith(".weights.h5")]
+        files = {str(path): opened.enter_context(h5py.File(path)) for path in paths}
 
         def weight(layer: str, number: int) -> np.ndarray:
             name = f"layers/{layer}/vars/{number}"
-            return next(file[name] for file in files if name in file)[()].astype("float32")
+            found = next((file[name] for file in files.values() if name in file), None)
+            stored_here = found and not (found.external or found.is_virtual) and found.file.filename in files
+            values = found[()].astype("float32") if stored_here else np.nan
+            if not np.isfinite(values).all():
+                raise UserError(f"{folder} has no finite weights {name} in a file of its own")
+            return values
 
         yield weight
 

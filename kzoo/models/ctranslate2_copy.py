@@ -24,6 +24,8 @@ def why_not(translator: "Translator") -> str | None:
         return reason
     if is_quantized(backbone):
         return "the translator is quantized: export the original one with precision='int8'"
+    if any(getattr(layer, "lora_enabled", False) for layer in backbone._flatten_layers()):
+        return "the translator has LoRA weights: save it as a .keras file, which merges them, and load that"
     return None
 
 
@@ -36,7 +38,8 @@ class CTranslate2Copy:
     def of(self, translator: "Translator") -> CTranslate2Translator:
         """Return the copy of a translator; `why_not` must return `None` for it."""
         tokenizers = translator.source_tokenizer, translator.target_tokenizer
-        made_of = _digest(translator.backbone.weights), *map(id, tokenizers)
+        settings = [None if tokenizer is None else tokenizer.get_config() for tokenizer in tokenizers]
+        made_of = _digest(translator.backbone.weights), tokenizers, settings
         if made_of != self._made_of:
             with tempfile.TemporaryDirectory() as folder:
                 preset, model = Path(folder) / "preset", Path(folder) / "model"

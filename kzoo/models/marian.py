@@ -86,8 +86,8 @@ def read_marian(folder: str | os.PathLike, name: str | None = None) -> Translato
     ]
     source, target = _languages(options, name or folder.name)
     translator = Translator(backbone, *tokenizers, source, target)
-    beam_size, alpha = config.get("num_beams") or 4, config.get("length_penalty") or 1.0
-    translator.search = SearchSettings(beam_size, float(alpha))
+    alpha = config.get("length_penalty")
+    translator.search = SearchSettings(config.get("num_beams") or 4, 1.0 if alpha is None else float(alpha))
     return translator
 
 

@@ -107,8 +107,8 @@ def _check_tokenizers(tokenizers: list):
         raise UserError("this model has no tokenizer to save: build it with one")
     by_file = {}
     for tokenizer in tokenizers:
-        other = by_file.setdefault(tokenizer.config_file, tokenizer)
-        if other.get_vocabulary() != tokenizer.get_vocabulary():
+        content = type(tokenizer), tokenizer.get_vocabulary(), {**tokenizer.get_config(), "name": None}
+        if by_file.setdefault(tokenizer.config_file, content) != content:
             raise UserError(
                 f"two tokenizers would be saved as {tokenizer.config_file}: give each a file of its own, "
                 'as in SubwordTokenizer(model, config_file="target_tokenizer.json")'

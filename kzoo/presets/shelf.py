@@ -138,13 +138,14 @@ def locate(preset: str | os.PathLike) -> Path:
 def _converted(folder: Path, name: str) -> Path:
     """Return the cached preset of a repository with a Marian model; convert the model if necessary."""
     files = sorted((path.name, path.stat()) for path in folder.iterdir() if path.is_file())
-    key = str([folder.resolve(), *((file, stat.st_size, stat.st_mtime_ns) for file, stat in files)])
+    named = preset_name(name, folder)  # it may end in the two languages
+    key = str([named, folder.resolve(), *((file, stat.st_size, stat.st_mtime_ns) for file, stat in files)])
     preset = cache_folder() / "converted" / hashlib.sha256(key.encode()).hexdigest()[:32]
     if not preset.is_dir():
         print(f"{name}: converting it to a kzoo preset, once", file=sys.stderr)
         from kzoo.models.marian import read_marian
 
-        translator = read_marian(folder, name.partition("@")[0].rstrip("/").rpartition("/")[2])
+        translator = read_marian(folder, named)
         translator.save_to_preset(preset, dtype="float32")
     return preset
 
@@ -208,12 +209,13 @@ def family(backbone: str, config: dict) -> str:
 def preset_name(preset: str, folder: Path) -> str:
     """Return the default name of a preset that `locate` found in `folder`.
 
-    It is the last part of a handle, the name of the preset's run, or the name of its folder.
+    It is the last part of a handle, the name of the preset's run, or the name of its folder; of a converted
+    model, the name of the original folder.
     """
     if "://" in preset:
         parts = preset.partition("@")[0].rstrip("/").split("/")
         return parts[-2] if preset.startswith("kaggle:") and parts[-1].isdecimal() else parts[-1]
-    folder = folder.resolve()
+    folder = (Path(preset) if Path(preset).is_dir() else folder).resolve()
     return folder.parent.name if folder.name == "preset" else folder.name
 
 

@@ -1,8 +1,10 @@
 """CTranslate2 as the engine: Keras's translations, for every Transformer that its format holds."""
 
+import shutil
 import subprocess
 import sys
 
+import h5py
 import keras
 import numpy as np
 import pytest
@@ -163,6 +165,42 @@ def test_a_damaged_preset_is_refused(tokenizers, tmp_path):
     (tmp_path / "preset/model.weights.h5").write_bytes(b"damaged")
     with pytest.raises(UserError, match="model.weights.h5"):
         converted(tmp_path / "preset")
+    for broken in ("{}", '{"tokenizers": ["../elsewhere.json"]}'):
+        (tmp_path / "preset/translator.json").write_text(broken)
+        assert "preset" in why_not(tmp_path / "preset")
+
+
+def test_only_the_preset_s_own_finite_weights_are_read(tokenizers, tmp_path):
+    folder, other = tmp_path / "preset", tmp_path / "other"
+    for seed, path in enumerate((folder, other)):
+        keras.utils.set_random_seed(seed)
+        transformer(*tokenizers, **SIZES).save_to_preset(path)
+    expected = CTranslate2Translator(folder).n_best(["a dog runs", "the girl"])
+    shutil.copy(other / "model.weights.h5", folder / "backup.weights.h5")
+    convert(folder, tmp_path / "model")
+    assert (
+        CTranslate2Translator(folder, model=tmp_path / "model").n_best(["a dog runs", "the girl"]) == expected
+    )
+    name = "layers/reversible_embedding/vars/0"
+    with h5py.File(folder / "model.weights.h5", "r+") as file:
+        values, shape = file[name][()], file[name].shape
+        file[name][0] = np.nan
+    with pytest.raises(UserError, match=name):
+        convert(folder, tmp_path / "model")
+    (tmp_path / "elsewhere").write_bytes(values.tobytes())
+    with h5py.File(folder / "model.weights.h5", "r+") as file:
+        del file[name]
+        file.create_dataset(
+            name, shape, values.dtype, external=[(str(tmp_path / "elsewhere"), 0, h5py.h5f.UNLIMITED)]
+        )
+    with pytest.raises(UserError, match=name):
+        convert(folder, tmp_path / "model")
+
+
+@pytest.mark.parametrize("activation", ["silu", "tanh"])
+def test_an_activation_is_ctranslate2_s_or_keras_s(activation, tokenizers, tmp_path):
+    transformer(*tokenizers, **SIZES, activation=activation).save_to_preset(tmp_path / "preset")
+    assert (why_not(tmp_path / "preset") is None) == (activation == "silu")
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,13 @@ def test_the_translator_s_own_search_is_used(translator):
     assert translator.translate(TEXTS, engine="auto") == translator.translate(TEXTS)
 
 
+def test_a_model_with_adapters_is_keras_s(translator):
+    translator.backbone.enable_lora(2)
+    with pytest.raises(UserError, match="LoRA"):
+        translator.translate(TEXTS, engine="ctranslate2", **GREEDY)
+    assert translator.translate(TEXTS, engine="auto", **GREEDY) == translator.translate(TEXTS, **GREEDY)
+
+
 def test_what_only_keras_does(translator):
     for arguments in ({"prefixes": ["a", "", "a"]}, {"length_penalty": GNMT(0.6)}):
         with pytest.raises(UserError, match="prefixes|GNMT"):

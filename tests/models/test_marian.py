@@ -19,7 +19,7 @@ from kzoo.engine.translator import CTranslate2Translator
 from kzoo.errors import UserError
 from kzoo.models.marian import read_marian, read_tensors
 from kzoo.presets import load
-from kzoo.presets.shelf import locate
+from kzoo.presets.shelf import locate, preset_name
 from kzoo.serve import Served, create_app
 from kzoo.training import Recipe, train
 
@@ -212,6 +212,25 @@ def test_what_is_damaged_or_foreign_is_refused_in_one_line(damage, name, reposit
     with pytest.raises(UserError, match=name) as refused:
         load(folder)
     assert "\n" not in str(refused.value)
+
+
+def test_a_changed_setting_of_a_tokenizer_reaches_ctranslate2(repository):
+    translator = read_marian(repository)
+    for language in (None, "en"):
+        translator.source_tokenizer.normalize_punctuation = language
+        translator.translate(["«Hallo»"], engine="ctranslate2", max_length=4)
+        copied = translator._copy.of(translator).source_tokenizer
+        assert copied(["«Hallo» …"]) == translator.source_tokenizer(["«Hallo» …"])
+
+
+def test_a_folder_gives_the_languages_whatever_its_path(repository, tmp_path, monkeypatch):
+    monkeypatch.setenv("KZOO_CACHE", str(tmp_path / "cache"))
+    folder = shutil.copytree(repository, tmp_path / "me@host/opus-mt-en-de")
+    monkeypatch.chdir(folder)
+    for path in (".", str(folder)):
+        translator = load(path)
+        assert (translator.source_language, translator.target_language) == ("en", "de")
+        assert preset_name(path, locate(path)) == "opus-mt-en-de"
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from kzoo.models import (
     preset_files,
 )
 from kzoo.presets import load, pope_tiny
-from kzoo.text import SubwordTokenizer, train_subwords
+from kzoo.text import MosesSubwordTokenizer, SubwordTokenizer, train_subwords
 
 SMALL = {"num_layers": 1, "width": 8, "num_heads": 2, "feedforward_dim": 8, "max_length": 16}
 FILES = (
@@ -128,6 +128,10 @@ def test_a_folder_of_other_things_is_left_alone(saved, tmp_path):
 
 def test_tokenizers_that_would_replace_each_other_are_refused(tmp_path):
     one, other = (SubwordTokenizer(train_subwords(["a man", "a dog"] * 20, size)) for size in (18, 20))
+    with pytest.raises(UserError, match="two tokenizers would be saved as tokenizer.json"):
+        pope_tiny(one, other, **SMALL).save_to_preset(tmp_path / "preset")
+    joint = train_subwords(["a man", "a dog"] * 20, 18)
+    one, other = (MosesSubwordTokenizer(joint, language) for language in ("en", "fr"))
     with pytest.raises(UserError, match="two tokenizers would be saved as tokenizer.json"):
         pope_tiny(one, other, **SMALL).save_to_preset(tmp_path / "preset")
     with pytest.raises(UserError, match="no tokenizer to save"):
