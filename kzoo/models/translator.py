@@ -207,9 +207,7 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         check_whole_numbers(threads=threads)
         direction = self._direction(source_language, target_language)
         if engine != "keras" and self._chosen(engine, search, images, prefixes) == "ctranslate2":
-            copy = self._copy.of(self)
-            copy.search = search
-            return copy.n_best(
+            return self._copy.of(self).n_best(
                 texts,
                 n,
                 truncate=truncate,
@@ -217,6 +215,7 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
                 split_sentences=split_sentences,
                 source_language=direction.source,
                 target_language=direction.target,
+                **vars(search),
             )
         texts = checked_texts(texts)
         split = SplitTexts(texts, [direction.source] * len(texts), split_sentences)
