@@ -176,7 +176,9 @@ def table_rows(
         UserError: a row without these columns, column titles in the first line, or invalid CSV.
     """
     wanted, count = list(columns), len(languages)
-    rows, first = _numbered(path, iter(lines), len(wanted) or count), 0
+    numbers = wanted and not isinstance(wanted[0], str)
+    least = max(wanted) if numbers else len(wanted) or count
+    rows, first = _numbered(path, iter(lines), least, exact=not wanted), 0
     if wanted and isinstance(wanted[0], str):
         _, titles = next(rows, (1, []))
         if missing := [name for name in wanted if name not in titles]:
@@ -199,14 +201,14 @@ def table_rows(
         yield row
 
 
-def _numbered(path: Path, lines: Iterator[str], least: int) -> Iterator[tuple[int, list[str]]]:
+def _numbered(path: Path, lines: Iterator[str], least: int, exact: bool) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a table, each with the number of its last line."""
     if unpacked_name(path).endswith(".tsv"):
         yield from ((number, line.split("\t")) for number, line in enumerate(lines, 1))
         return
     if not (sample := list(itertools.islice(lines, SAMPLE))):
         return
-    separator = _separator(path, sample, least)
+    separator = _separator(path, sample, least, exact)
     reader = csv.reader(
         (f"{line}\n" for line in itertools.chain(sample, lines)), delimiter=separator, strict=True
     )
@@ -218,21 +220,24 @@ def _numbered(path: Path, lines: Iterator[str], least: int) -> Iterator[tuple[in
         raise UserError(f"{path}, line {reader.line_num}: not CSV ({error})") from None
 
 
-def _separator(path: Path, sample: list[str], least: int) -> str:
-    """Return the separator that gives all rows the same number of columns, at least `least`."""
+def _separator(path: Path, sample: list[str], least: int, exact: bool) -> str:
+    """Return the separator that gives all rows the same number of columns, at least `least`.
+
+    If several do and `exact`, the one that gives `least`.
+    """
     found = {}
     for separator in SEPARATORS:
         reader = csv.reader([f"{line}\n" for line in sample], delimiter=separator)
         widths = {len(row) for row in list(reader)[: SAMPLE - 1]}  # the last one may be cut
         if len(widths) == 1 and (width := widths.pop()) >= least:
             found[separator] = width
-    exact = [separator for separator, width in found.items() if width == least] or list(found)
-    if len(exact) != 1:
+    fitting = [separator for separator, width in found.items() if exact and width == least] or list(found)
+    if len(fitting) != 1:
         raise UserError(
-            f"{path}: neither commas, semicolons nor tabs give all rows equally many columns "
+            f"{path}: neither commas, semicolons nor tabs alone give all rows equally many columns "
             f"({least} or more): put quotes around the sentences, or save as TSV"
         )
-    return exact[0]
+    return fitting[0]
 
 
 def split_rows(sides: Sequence[Sequence[str]], parts: Mapping[str, int | float]) -> dict[str, np.ndarray]:
@@ -256,6 +261,8 @@ def split_rows(sides: Sequence[Sequence[str]], parts: Mapping[str, int | float])
     names = ["train", *parts]
     for number, (name, part) in enumerate(parts.items(), 1):
         wanted = part if part >= 1 else round(part * count)
+        if wanted < 1:
+            raise UserError(f"{name}: a share of {part} of {count:,} rows is none: use a greater one")
         room = wanted
         for candidate in order:
             if not split_of[candidate] and sizes[candidate] <= room:

@@ -121,7 +121,10 @@ def own_corpus(folder: Path, splits: list[str]) -> Corpus:
                     raise UserError(f"the recipe of {folder.parent} has no test set")
                 if isinstance(recipe.val, list) and isinstance(recipe.test, list):
                     # Files of other splits may no longer exist.
-                    recipe = replace(recipe, train=[], val=recipe.val if "val" in splits else [])
+                    kept = {
+                        name: getattr(recipe, name) if name in splits else [] for name in ("train", "val")
+                    }
+                    recipe = replace(recipe, **kept)
             return recipe_corpus(recipe)
     except UserError as error:
         raise UserError(f"{error}; give --corpus, or --files") from None
@@ -152,7 +155,7 @@ def directions_to_score(
     """Return the split and the directions to score a multilingual preset on, and the untrained directions.
 
     The directions are the recipe's `directions`, or else all between the split's languages. The untrained
-    ones are `None` for a preset outside a run.
+    ones are `None` for a preset outside a run and for a fine-tuned one.
 
     Args:
         folder: the preset.
@@ -182,6 +185,8 @@ def directions_to_score(
     if seen is None:
         return split, every, None
     named = [direction for direction in every if direction in seen] if recipe.directions else []
+    if not is_builder(recipe.preset):  # the preset that was fine-tuned may have been trained on others
+        return split, named or every, None
     unseen = [direction for direction in permutations(languages, 2) if direction not in seen]
     return split, named or every, unseen
 

@@ -31,6 +31,7 @@ def test_rows_that_all_hang_together_cannot_be_split():
     sides = [["a", "a", "b", "c"], ["x", "y", "y", "z"]]
     assert sorted(split_rows(sides, {"test": 1})["test"]) == [3]
     assert "2 of 4 rows cannot be held out, at most 1 can" in message_of(split_rows, sides, {"test": 2})
+    assert "val: a share of 0.01 of 4 rows is none" in message_of(split_rows, sides, {"val": 0.01})
     assert "val: holding out 1 of 1 rows" in message_of(split_rows, [["a"], ["x"]], {"val": 1})
     assert "val: holding out 5 of 2 rows" in message_of(split_rows, [["a", "b"], ["x", "y"]], {"val": 5})
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from message_of import message_of
 
-from kzoo.data import FeatureFile
+from kzoo.data import FeatureFile, open_corpus
 from kzoo.training import Recipe, read_recipe
-from kzoo.training.corpus import check_own_files, recipe_corpus
+from kzoo.training.corpus import check_own_files, directions_to_score, recipe_corpus
 from kzoo.training.recipe import make_recipe
 from kzoo.training.run_folder import claim
 from kzoo.training.tasks import OneDirection, SeveralDirections, rows_of
@@ -147,3 +147,13 @@ def test_another_rate_is_refused_with_the_way_to_train_on(tmp_path):
     (tmp_path / "checkpoints" / "epoch_0002" / "state.json").write_text(json.dumps({"epoch": 2}))
     message = message_of(claim, tmp_path, dataclasses.replace(recipe, rate_factor=0.5))
     assert all(name in message for name in ("rate_factor", "epochs=2", str(tmp_path)))
+
+
+def test_which_directions_a_fine_tuned_preset_was_trained_on_is_unknown(tmp_path):
+    """The preset that it was fine-tuned from may have been trained on all."""
+    languages, scenes = ["en", "de", "zh"], open_corpus("scenes")
+    for preset, unseen in (("attention_bridge_m2m_tiny", [("de", "zh"), ("zh", "de")]), ("my/preset", None)):
+        recipe = Recipe(preset=preset, corpus="scenes", languages=languages, centre="en")
+        (tmp_path / "recipe.json").write_text(json.dumps(dataclasses.asdict(recipe)))
+        found = directions_to_score(tmp_path / "preset", scenes, ["test"], languages)
+        assert (len(found[1]), found[2]) == (6, unseen)

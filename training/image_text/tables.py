@@ -206,7 +206,8 @@ def score(translator, recipe: Recipe, corpus, split: str, images) -> dict:
     sentences, references = corpus.pairs(split, recipe.source, recipe.target)
     options = {**recipe_search(recipe), "images": images, "split_sentences": False}
     translations = translator.translate(sentences, **options)
-    scores = dataclasses.asdict(score_translations(split, translations, references, recipe.target))
+    more = corpus.more_references(split, recipe.target)
+    scores = dataclasses.asdict(score_translations(split, translations, references, recipe.target, more))
     if corpus.name == "scenes":
         found = score_ambiguous_words(scenes_of(split), translations, recipe.source, recipe.target)
         scores |= {**dataclasses.asdict(found), "accuracy": found.accuracy}
