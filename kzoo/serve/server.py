@@ -21,7 +21,7 @@ GIVE_UP_SECONDS = 15
 END_SECONDS = 25
 # Longer than most proxies keep idle connections (60 s): otherwise, they would use connections closed here.
 IDLE_SECONDS = 75
-HEAD_SECONDS = 10  # for a new connection to send the head of a request
+HEAD_SECONDS = 10  # for a client to send the head of a request
 # The ASGI application for connections beyond the maximum.
 TOO_MANY_CLIENTS = partial(refuse, "the server has too many other clients: try again later", 503)
 
@@ -84,8 +84,8 @@ class GracefulServer(uvicorn.Server):
 def limited_protocol(most: int) -> type[AutoHTTPProtocol]:
     """Return uvicorn's protocol for a server with at most `most` connections at a time.
 
-    Requests on additional connections get 503. Beyond 1.25 × `most`, connections are closed at once. A
-    connection without a request is closed after `HEAD_SECONDS`.
+    Requests on additional connections get 503. Beyond 1.25 × `most`, connections are closed at once. So are
+    connections that have not sent a request's whole head `HEAD_SECONDS` after they opened or began it.
     """
 
     class LimitedProtocol(AutoHTTPProtocol):
@@ -99,8 +99,14 @@ def limited_protocol(most: int) -> type[AutoHTTPProtocol]:
                 if len(self.connections) == most + 1:  # log once for many
                     log.warning("%d clients are connected: new ones get 503", most)
 
-        def close_silent(self):
-            if self.cycle is None:
+        def data_received(self, data):
+            before = self.cycle
+            super().data_received(data)
+            if before is not None and before.response_complete and self.cycle is before:
+                self.loop.call_later(HEAD_SECONDS, self.close_silent, before)
+
+        def close_silent(self, before=None):
+            if self.cycle is before:  # no other request has begun
                 self.transport.close()
 
     return LimitedProtocol

@@ -189,6 +189,12 @@ def test_a_client_that_sends_no_request_is_let_go(monkeypatch):
         assert silent.recv(1) == b""
         model.free.set()
         assert read(slow)[0] == 200
+        kept = socket.create_connection(("127.0.0.1", port), timeout=60)
+        kept.sendall(b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert kept.recv(2**20).startswith(b"HTTP/1.1 ")
+        kept.sendall(b"G")
+        while kept.recv(2**20):
+            pass
 
 
 def test_files_are_raised_to_what_is_allowed():
