@@ -23,7 +23,6 @@ from kzoo.evaluation.directions import read_directions
 from kzoo.hub.integrity import own_search
 from kzoo.hub.location import SHELF
 from kzoo.presets import list_presets
-from kzoo.presets.shelf import scored_search
 from kzoo.text.languages import TwoLanguages
 
 RECIPE = 'preset = "pope_tiny"\ncorpus = "scenes"\nsource = "en"\ntarget = "de"\n'
@@ -194,22 +193,6 @@ def test_a_search_is_the_preset_s_own_unless_another_is_asked_for():
     assert str(SearchSettings(4, GNMT(0.6), 99, 3, 2)) == (
         "beam 4, GNMT's length penalty with α = 0.6, at most 99 tokens, at least 3 tokens, no 2-gram twice"
     )
-
-
-def test_scores_are_of_the_preset_s_search_or_else_of_that_of_its_scores(tmp_path):
-    folder = tmp_path / "preset"
-    folder.mkdir()
-    assert scored_search(folder) == own_search(folder) == SearchSettings()
-    (folder / "scores.json").write_text('{"beam_size": 4, "gnmt": 0.6, "truncate": true}')
-    assert scored_search(folder) == SearchSettings(4, GNMT(0.6))
-    (folder / "scores.json").write_text('{"beam_size": 0}')
-    with pytest.raises(UserError, match=r"scores\.json: beam_size .* not 0"):
-        scored_search(folder)
-    (tmp_path / "recipe.json").write_text('{"beam_size": 7, "length_penalty": 0.8, "epochs": 3}')
-    assert scored_search(folder) == SearchSettings(7, 0.8)
-    assert own_search(folder) == SearchSettings()  # as it was translated before presets had a search
-    (folder / "search.json").write_text('{"beam_size": 3}')
-    assert scored_search(folder) == own_search(folder) == SearchSettings(3)
 
 
 @pytest.mark.parametrize("preset", sorted(path.name for path in SHELF.glob("*/")))

@@ -54,13 +54,14 @@ def evaluate(
     from kzoo.evaluation.directions import evaluate_directions, summarize_directions, write_directions
     from kzoo.evaluation.scores import METEOR_LEFT_OUT, score_table, write_scores
     from kzoo.evaluation.scores import evaluate as evaluate_splits
-    from kzoo.presets.shelf import locate, preset_name, scored_search
+    from kzoo.hub.integrity import own_search
+    from kzoo.presets.shelf import locate, preset_name
     from kzoo.training.corpus import directions_to_score, languages_known, splits_to_score, text_to_score
 
     splits = list(dict.fromkeys(split or []))
     folder = locate(preset)
     given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
-    search = scored_search(folder).changed(**given)
+    search = own_search(folder).changed(**given)
     data = text_to_score(folder, files, corpus, splits)
     if output:
         check_writable(output)
@@ -141,7 +142,8 @@ def report(
 ):
     """Write a page with two presets' BLEU and their translations side by side, largest differences first."""
     from kzoo.data.features import FeatureFile
-    from kzoo.presets.shelf import locate, preset_name, scored_search
+    from kzoo.hub.integrity import own_search
+    from kzoo.presets.shelf import locate, preset_name
     from kzoo.training.corpus import languages_known, text_to_score
 
     if pictures and not images:
@@ -154,7 +156,7 @@ def report(
     if names[0] == names[1]:
         names = first, second
     given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
-    searches = [scored_search(folder).changed(**given) for folder in folders]
+    searches = [own_search(folder).changed(**given) for folder in folders]
     translators = list(map(open_translator, folders, searches))
     from kzoo.evaluation.comparison import cases, compare_bleu, comparison_table, write_report
 

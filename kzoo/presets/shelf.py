@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kzoo.decoding.search_settings import SearchSettings
 from kzoo.errors import UserError, nearest
 from kzoo.files import cache_folder, read_object, write_json
 from kzoo.hub import location
@@ -18,11 +17,9 @@ from kzoo.hub.integrity import (
     CONFIG_FILE,
     METADATA_FILE,
     SCORES_FILE,
-    SEARCH_FILE,
     TRANSLATOR_FILE,
-    own_search,
 )
-from kzoo.hub.location import INSTALLABLE, RECIPE_FILE, SHELF, is_marian, shelved
+from kzoo.hub.location import INSTALLABLE, SHELF, is_marian, shelved
 
 if TYPE_CHECKING:  # listing presets needs no deep-learning library
     from rich.console import Group
@@ -254,26 +251,6 @@ def write_low_scores(folder: Path, scores: dict[str, float]):
     """
     metadata = read_object(folder / METADATA_FILE)
     write_json(folder / METADATA_FILE, {**metadata, "low_scores": scores})
-
-
-def scored_search(folder: Path) -> SearchSettings:
-    """Return the search settings of a trained preset's final scores.
-
-    They are the preset's own. If it has none, they are read from its run's recipe or, outside a run, from
-    its scores.
-
-    Raises:
-        UserError: a file cannot be read or has an invalid setting.
-    """
-    if (folder / SEARCH_FILE).exists():
-        return own_search(folder)
-    recipe = folder.parent / RECIPE_FILE
-    in_run = folder.name == "preset" and recipe.is_file()
-    source, where = (read_object(recipe), recipe) if in_run else (_scores(folder), folder / SCORES_FILE)
-    found = {
-        name: source[name] for name in ("beam_size", "length_penalty", "gnmt") if source.get(name) is not None
-    }
-    return SearchSettings.from_entries(found, where)
 
 
 def _scores(folder: Path) -> dict:
