@@ -234,7 +234,7 @@ def _separator(path: Path, sample: list[str], least: int, exact: bool) -> str:
     fitting = [separator for separator, width in found.items() if exact and width == least] or list(found)
     if len(fitting) != 1:
         raise UserError(
-            f"{path}: neither commas, semicolons nor tabs alone give all rows equally many columns "
+            f"{path}: not exactly one of comma, semicolon and tab gives all rows equally many columns "
             f"({least} or more): put quotes around the sentences, or save as TSV"
         )
     return fitting[0]

@@ -39,16 +39,16 @@ Weight = Callable[[str, int], np.ndarray]
 def why_not(folder: Path) -> str | None:
     """Return why CTranslate2's format cannot hold a preset; `None` if it can."""
     try:
-        configuration = read_object(folder / CONFIG_FILE)
+        backbone = read_object(folder / CONFIG_FILE)
         names = read_object(folder / TRANSLATOR_FILE)["tokenizers"]
         for name in names:
             check_name(name, str(folder / TRANSLATOR_FILE))
         kinds = [read_object(folder / name)["class_name"] for name in names]
+        return why_not_held(backbone["class_name"], backbone["config"], kinds)
     except UserError as error:  # a damaged preset
         return str(error)
-    except KeyError as key:
-        return f"{folder} has no {key}"
-    return why_not_held(configuration["class_name"], configuration["config"], kinds)
+    except (AttributeError, KeyError, TypeError) as error:
+        return f"preset {folder} is damaged: {error!r}"
 
 
 def why_not_held(backbone: str, config: dict, tokenizers: list[str]) -> str | None:
@@ -127,9 +127,11 @@ def convert(
     names = dict(zip(SIDES, read_object(folder / TRANSLATOR_FILE)["tokenizers"], strict=True))
     assets = {side: folder / "assets" / name.removesuffix(".json") for side, name in names.items()}
     pieces = {side: _pieces(path) for side, path in assets.items()}
+    special = slice(UNKNOWN, END + 1)
+    pieces["source"][special] = pieces["target"][special]  # which CTranslate2 looks up on both sides
     spec.register_source_vocabulary(pieces["source"])
     spec.register_target_vocabulary(pieces["target"])
-    spec.config.unk_token, spec.config.bos_token, spec.config.eos_token = pieces["target"][UNKNOWN : END + 1]
+    spec.config.unk_token, spec.config.bos_token, spec.config.eos_token = pieces["target"][special]
     spec.config.decoder_start_token = spec.config.bos_token
     spec.validate()
     spec.optimize(quantization=None if precision == "float32" else precision)
@@ -169,7 +171,9 @@ def _weights(folder: Path):
             stored_here = found and not (found.external or found.is_virtual) and found.file.filename in files
             values = found[()].astype("float32") if stored_here else np.nan
             if not np.isfinite(values).all():
-                raise UserError(f"{folder} has no finite weights {name} in a file of its own")
+                raise UserError(
+                    f"preset {folder}: the weights {name} are missing, not finite, or in a file outside of it"
+                )
             return values
 
         yield weight

@@ -75,8 +75,9 @@ class RelativePositionBias(Layer):
         self._buckets = buckets(num_buckets, max_distance, two_sided)
 
     def build(self, inputs_shape):
+        # Looked up in float32: the gradient of `take` would sum thousands of pairs in half precision.
         self.bias = self.add_weight(
-            (self.num_buckets, self.num_heads), name="bias", initializer="glorot_uniform"
+            (self.num_buckets, self.num_heads), name="bias", initializer="glorot_uniform", autocast=False
         )
 
     def call(self, inputs, positions=None, key_positions=None):
@@ -86,7 +87,8 @@ class RelativePositionBias(Layer):
             key_positions = positions
         relative = ops.clip(key_positions[None] - positions[:, None], -self.max_distance, self.max_distance)
         bucket = ops.take(ops.convert_to_tensor(self._buckets), relative + self.max_distance)  # (L, N)
-        return ops.transpose(ops.take(self.bias, bucket, axis=0), (2, 0, 1))
+        bias = ops.cast(ops.take(self.bias, bucket, axis=0), self.compute_dtype)
+        return ops.transpose(bias, (2, 0, 1))
 
     def compute_mask(self, inputs, mask=None):
         return None  # the bias is for pairs of tokens

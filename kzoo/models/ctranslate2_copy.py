@@ -2,6 +2,7 @@
 
 import hashlib
 import tempfile
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,23 +36,25 @@ class CTranslate2Copy:
 
     def __init__(self):
         self._made_of = self._copy = None
+        self._lock = threading.Lock()
 
     def of(self, translator: "Translator") -> CTranslate2Translator:
         """Return the copy of a translator; `why_not` must return `None` for it."""
         tokenizers = translator.source_tokenizer, translator.target_tokenizer
         settings = [None if tokenizer is None else tokenizer.get_config() for tokenizer in tokenizers]
         made_of = _digest(translator.backbone.weights), tokenizers, settings
-        if made_of != self._made_of:
-            with tempfile.TemporaryDirectory() as folder:
-                preset, model = Path(folder) / "preset", Path(folder) / "model"
-                translator.save_to_preset(preset, "float32")
-                convert(preset, model)
-                self._copy = CTranslate2Translator(preset, model=model)
-            # Each call passes the translator's languages and search, because they may have changed.
-            self._copy.source_language = self._copy.target_language = None
-            self._copy.search = SearchSettings()
-            self._made_of = made_of
-        return self._copy
+        with self._lock:
+            if made_of != self._made_of:
+                with tempfile.TemporaryDirectory() as folder:
+                    preset, model = Path(folder) / "preset", Path(folder) / "model"
+                    translator.save_to_preset(preset, "float32")
+                    convert(preset, model)
+                    self._copy = CTranslate2Translator(preset, model=model)
+                # Each call passes the translator's languages and search, because they may have changed.
+                self._copy.source_language = self._copy.target_language = None
+                self._copy.search = SearchSettings()
+                self._made_of = made_of
+            return self._copy
 
 
 def _digest(weights: list) -> str:

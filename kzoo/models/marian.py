@@ -84,7 +84,7 @@ def read_marian(folder: str | os.PathLike, name: str | None = None) -> Translato
         _tokenizer(folder, side, pieces)
         for side, (_, pieces) in zip(("source", "target"), (orders[0], orders[-1]), strict=True)
     ]
-    source, target = _languages(options, name or folder.name)
+    source, target = _languages(options, name or folder.resolve().name)
     translator = Translator(backbone, *tokenizers, source, target)
     alpha = config.get("length_penalty")
     translator.search = SearchSettings(config.get("num_beams") or 4, 1.0 if alpha is None else float(alpha))

@@ -120,9 +120,8 @@ class CharacterTagger(keras.Model):
         return {"potentials": potentials, "tags": self.crf(potentials, mask=mask)}
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        penalties = list(
-            self.losses
-        )  # before this replica waits for others, whose penalties would be among them
+        # Now, because later they would include those of the replicas that this one waits for.
+        penalties = list(self.losses)
         mask = ops.not_equal(x, PAD)
         loss = self.crf.negative_log_likelihood(y_pred["potentials"], y, mask)  # (B,)
         weights = ops.cast(mask[:, 0], "float32")  # 0 for rows that only pad the batch

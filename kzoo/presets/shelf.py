@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kzoo.errors import UserError, nearest
 from kzoo.files import cache_folder, read_object, write_json
 from kzoo.hub import location
-from kzoo.hub.integrity import (
-    CONFIG_FILE,
-    METADATA_FILE,
-    SCORES_FILE,
-    TRANSLATOR_FILE,
-)
+from kzoo.hub.integrity import CONFIG_FILE, METADATA_FILE, SCORES_FILE, TRANSLATOR_FILE
 from kzoo.hub.location import INSTALLABLE, SHELF, is_marian, shelved
 
 if TYPE_CHECKING:  # listing presets needs no deep-learning library

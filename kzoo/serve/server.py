@@ -84,8 +84,9 @@ class GracefulServer(uvicorn.Server):
 def limited_protocol(most: int) -> type[AutoHTTPProtocol]:
     """Return uvicorn's protocol for a server with at most `most` connections at a time.
 
-    Requests on additional connections get 503. Beyond 1.25 × `most`, connections are closed at once. So are
-    connections that have not sent a request's whole head `HEAD_SECONDS` after they opened or began it.
+    Requests on additional connections get 503. Beyond 1.25 × `most`, connections are closed at once. A
+    connection is closed if a request's head is not complete `HEAD_SECONDS` after the connection opened or
+    after the head began, unless it began before the last answer was complete.
     """
 
     class LimitedProtocol(AutoHTTPProtocol):

@@ -39,7 +39,7 @@ def test_csv_with_quotes_and_titles(separator, encoding, tmp_path):
 def test_numbered_columns_do_not_decide_which_separator_it_is(tmp_path):
     path = tmp_path / "pairs.csv"
     path.write_text("a dog, small;ein Hund;x\na man, tall;ein Mann;x\n")
-    assert "neither commas, semicolons nor tabs" in message_of(pairs_of, path, [1, 2])
+    assert "not exactly one of comma, semicolon and tab" in message_of(pairs_of, path, [1, 2])
     assert pairs_of(path, [1, 3]) == [("a dog, small", "x"), ("a man, tall", "x")]
 
 

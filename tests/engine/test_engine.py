@@ -1,5 +1,6 @@
 """CTranslate2 as the engine: Keras's translations, for every Transformer that its format holds."""
 
+import io
 import shutil
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import h5py
 import keras
 import numpy as np
 import pytest
+import sentencepiece
 from message_of import message_of
 from scipy.special import log_softmax
 
@@ -165,9 +167,36 @@ def test_a_damaged_preset_is_refused(tokenizers, tmp_path):
     (tmp_path / "preset/model.weights.h5").write_bytes(b"damaged")
     with pytest.raises(UserError, match="model.weights.h5"):
         converted(tmp_path / "preset")
-    for broken in ("{}", '{"tokenizers": ["../elsewhere.json"]}'):
-        (tmp_path / "preset/translator.json").write_text(broken)
-        assert "preset" in why_not(tmp_path / "preset")
+    shutil.copy(tmp_path / "preset/0_tokenizer.json", tmp_path / "elsewhere.json")
+    for name, broken, reason in (
+        ("translator.json", '{"tokenizers": ["../elsewhere.json"]}', "not inside the preset's folder"),
+        ("translator.json", '{"tokenizers": null}', "damaged"),
+        ("translator.json", "{}", "tokenizers"),
+        ("config.json", '{"class_name": "TransformerBackbone", "config": {}}', "damaged"),
+    ):
+        (tmp_path / "preset" / name).write_text(broken)
+        assert reason in why_not(tmp_path / "preset")
+
+
+def test_special_pieces_may_have_other_names(tmp_path):
+    tokenizers = []
+    for side, end in (("source", "</s>"), ("target", "[end]")):
+        written = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(["a man", "a dog runs", "the girl"] * 9),
+            model_writer=written,
+            vocab_size=25,
+            hard_vocab_limit=False,
+            eos_piece=end,
+            minloglevel=2,
+            **{f"{name}_id": number for number, name in enumerate(("pad", "unk", "bos", "eos"))},
+        )
+        tokenizers.append(SubwordTokenizer(written.getvalue(), config_file=f"{side}_tokenizer.json"))
+    translator = transformer(*tokenizers, **SIZES)
+    translator.save_to_preset(tmp_path / "preset")
+    translator = load(tmp_path / "preset")
+    texts = ["a dog runs", "the girl"]
+    assert CTranslate2Translator(tmp_path / "preset").translate(texts) == translator.translate(texts)
 
 
 def test_only_the_preset_s_own_finite_weights_are_read(tokenizers, tmp_path):

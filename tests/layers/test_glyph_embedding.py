@@ -160,7 +160,7 @@ def test_half_precision_is_near(glyphs):
 @pytest.mark.skipif(keras.backend.backend() == "torch", reason="trains with TensorFlow and JAX")
 @pytest.mark.parametrize("architecture", ["cnn_softmax_fc", "fc_1", "fc_2"])
 def test_half_precision_sums_the_gradients_of_a_frequent_character_in_float32(architecture, glyphs):
-    """In bfloat16, a sum of 4,096 equal numbers would stop at the 256th."""
+    """In bfloat16, a sum of 2,048 equal numbers would stop at the 256th."""
     ids = np.where(np.arange(4096) % 2, 5, np.arange(4096) % (V - 4) + 4).reshape(64, 64)
     moved, weights = {}, make(glyphs, architecture).get_weights()
     for dtype in ("float32", "mixed_bfloat16"):

@@ -1,5 +1,6 @@
 """The bias against buckets counted from T5's description, against keras-hub's T5, and in attention."""
 
+import keras
 import numpy as np
 import pytest
 from check_layer import check_layer
@@ -73,3 +74,18 @@ def test_scores_are_the_product_and_the_bias(random):
     expected = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
     _, weights = attention(x, position_bias=bias(x), return_attention_scores=True)
     np.testing.assert_allclose(ops.convert_to_numpy(weights), expected, atol=1e-6)
+
+
+@pytest.mark.skipif(keras.backend.backend() == "torch", reason="trains with TensorFlow and JAX")
+def test_half_precision_sums_the_gradients_of_distant_pairs_in_float32():
+    """In bfloat16, a sum of thousands of equal numbers would stop at the 256th."""
+    moved = {}
+    for dtype in ("float32", "mixed_bfloat16"):
+        inputs = keras.Input((256, 4))
+        layer = RelativePositionBias(2, dtype=dtype)
+        model = keras.Model(inputs, ops.expand_dims(layer(inputs), 0))
+        layer.set_weights([np.zeros((32, 2))])
+        model.compile(keras.optimizers.SGD(1.0), lambda true, found: ops.sum(ops.cast(found, "float32")))
+        model.train_on_batch(np.zeros((1, 256, 4)), np.zeros((1, 1)))
+        (moved[dtype],) = layer.get_weights()
+    np.testing.assert_allclose(moved["mixed_bfloat16"], moved["float32"], rtol=0.02)

@@ -1,5 +1,7 @@
 """`translate(engine=…)`: CTranslate2 with the weights at hand."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import keras
 import numpy as np
 import pytest
@@ -44,6 +46,18 @@ def test_the_translator_s_own_search_is_used(translator):
     assert translator.translate(TEXTS, engine="ctranslate2") == translator.translate(TEXTS)
     translator.search = translator.search.changed(max_length=3)
     assert translator.translate(TEXTS, engine="auto") == translator.translate(TEXTS)
+
+
+def test_threads_have_their_own_search(translator):
+    translator.translate(TEXTS, engine="ctranslate2", **GREEDY)  # converts it
+    lengths = [2, 8] * 20
+    expected = {n: translator.translate(TEXTS, beam_size=1, max_length=n) for n in (2, 8)}
+    assert expected[2] != expected[8]
+    with ThreadPoolExecutor(4) as pool:
+        found = pool.map(
+            lambda n: translator.translate(TEXTS, engine="ctranslate2", beam_size=1, max_length=n), lengths
+        )
+        assert list(found) == [expected[n] for n in lengths]
 
 
 def test_a_model_with_adapters_is_keras_s(translator):

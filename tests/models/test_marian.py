@@ -214,6 +214,12 @@ def test_what_is_damaged_or_foreign_is_refused_in_one_line(damage, name, reposit
     assert "\n" not in str(refused.value)
 
 
+def test_a_length_penalty_of_zero_is_kept(repository, tmp_path):
+    folder = shutil.copytree(repository, tmp_path / "copy")
+    changed(folder, length_penalty=0.0)
+    assert read_marian(folder).search.length_penalty.alpha == 0.0
+
+
 def test_a_changed_setting_of_a_tokenizer_reaches_ctranslate2(repository):
     translator = read_marian(repository)
     for language in (None, "en"):

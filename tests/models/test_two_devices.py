@@ -1,4 +1,4 @@
-"""Two devices lose what one loses: the bridge's penalty, dropout, the tagger; each in its own process."""
+"""Two devices lose what one loses: the bridge's penalty, dropout, the tagger. JAX does not divide a batch."""
 
 import json
 import os

@@ -9,7 +9,7 @@ from message_of import message_of
 
 from kzoo.data import FeatureFile, open_corpus
 from kzoo.training import Recipe, read_recipe
-from kzoo.training.corpus import check_own_files, directions_to_score, recipe_corpus
+from kzoo.training.corpus import check_own_files, directions_to_score, own_corpus, recipe_corpus
 from kzoo.training.recipe import make_recipe
 from kzoo.training.run_folder import claim
 from kzoo.training.tasks import OneDirection, SeveralDirections, rows_of
@@ -147,6 +147,13 @@ def test_another_rate_is_refused_with_the_way_to_train_on(tmp_path):
     (tmp_path / "checkpoints" / "epoch_0002" / "state.json").write_text(json.dumps({"epoch": 2}))
     message = message_of(claim, tmp_path, dataclasses.replace(recipe, rate_factor=0.5))
     assert all(name in message for name in ("rate_factor", "epochs=2", str(tmp_path)))
+
+
+def test_a_run_s_own_training_files_can_be_scored(tmp_path):
+    parts = {name: write(tmp_path, TEXT, name) for name in ("train", "val", "test")}
+    (tmp_path / "recipe.json").write_text(json.dumps(dataclasses.asdict(Recipe(**BASE, **parts))))
+    corpus = own_corpus(tmp_path / "preset", ["train"])
+    assert corpus.pairs("train", "en", "de")[0][:2] == ["a dog runs", "a man sleeps"]
 
 
 def test_which_directions_a_fine_tuned_preset_was_trained_on_is_unknown(tmp_path):
