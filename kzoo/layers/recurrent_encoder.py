@@ -26,6 +26,7 @@ class RecurrentEncoder(Layer):
         mask: bool `(B, S)`. `True` at tokens, `False` at padding. All tokens by default.
         return_states: bool. Defaults to `False`.
         training: bool. Whether dropout is on.
+        inputs_mask: set by Keras if `inputs` carries a mask and `kept` is given.
         kept: dropout factors from the caller, `(B, S, units)` each, one for the outputs of each network but
             the last. None by default.
 
@@ -88,8 +89,17 @@ class RecurrentEncoder(Layer):
             layer.build(inputs_shape)
             inputs_shape = layer.compute_output_shape(inputs_shape)[0]
 
-    def call(self, inputs, mask=None, return_states: bool = False, training: bool | None = None, kept=()):
+    def call(
+        self,
+        inputs,
+        mask=None,
+        return_states: bool = False,
+        training: bool | None = None,
+        kept=(),
+        inputs_mask=None,
+    ):
         x, states = inputs, []
+        mask = inputs_mask if mask is None else mask
         if mask is not None:
             # On TensorFlow, cuDNN rejects rows of only padding, which fill up a batch: give them one token.
             only_padding = ops.logical_not(ops.any(mask, axis=1, keepdims=True))  # (B, 1)
@@ -106,7 +116,9 @@ class RecurrentEncoder(Layer):
         width = self.unidirectional[-1] if self.unidirectional else 2 * self.bidirectional[-1]
         return (*inputs_shape[:-1], width)
 
-    def compute_output_spec(self, inputs, mask=None, return_states=False, training=None, kept=()):
+    def compute_output_spec(
+        self, inputs, mask=None, return_states=False, training=None, kept=(), inputs_mask=None
+    ):
         # Otherwise Keras traces the networks, which takes 0.2 s on TensorFlow.
         outputs = keras.KerasTensor(self.compute_output_shape(inputs.shape), self.compute_dtype)
         if not return_states:

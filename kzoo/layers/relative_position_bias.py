@@ -93,8 +93,9 @@ class RelativePositionBias(Layer):
     def compute_mask(self, inputs, mask=None):
         return None  # the bias is for pairs of tokens
 
-    def compute_output_shape(self, inputs_shape):
-        return (self.num_heads, inputs_shape[-2], inputs_shape[-2])
+    def compute_output_shape(self, inputs_shape, positions_shape=None, key_positions_shape=None):
+        queries = positions_shape[0] if positions_shape else inputs_shape[-2]
+        return (self.num_heads, queries, key_positions_shape[0] if key_positions_shape else queries)
 
 
 def buckets(num_buckets: int, max_distance: int, two_sided: bool) -> np.ndarray:

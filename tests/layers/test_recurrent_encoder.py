@@ -97,6 +97,15 @@ def test_padding_may_stand_before_a_sentence(random):
     np.testing.assert_allclose(found, ops.convert_to_numpy(layer(x[:1, 2:]))[0], atol=1e-6)
 
 
+def test_a_mask_that_the_inputs_carry_is_the_same_mask(random):
+    layer, tokens = RecurrentEncoder((3, 3)), np.array([[5, 6, 7, 0, 0], [8, 9, 0, 0, 0]])
+    kept = [random.normal(size=(2, 5, 6)).astype("float32")]
+    embedded = keras.layers.Embedding(10, 4, mask_zero=True)(tokens)
+    found = layer(embedded, kept=kept)
+    expected = layer(ops.convert_to_tensor(ops.convert_to_numpy(embedded)), mask=tokens > 0, kept=kept)
+    np.testing.assert_allclose(*map(ops.convert_to_numpy, (found, expected)), atol=1e-6)
+
+
 def test_behaves_as_a_layer(random, tmp_path):
     x = random.normal(size=(2, 5, 4)).astype("float32")
     layer = RecurrentEncoder((2, 2), (3,))

@@ -57,6 +57,7 @@ def test_every_pair_has_its_bucket_s_scalar(two_sided, random):
     queries, keys = np.array([7, 7], "int32"), np.array([0, 0, 3, 7, 9], "int32")
     step = ops.convert_to_numpy(layer(np.zeros((2, 2, 8), "float32"), queries, keys))
     np.testing.assert_array_equal(step, found[:, queries][..., keys])
+    assert layer(keras.Input((2, 8)), queries, keys).shape == step.shape
 
 
 def test_scores_are_the_product_and_the_bias(random):
