@@ -86,6 +86,17 @@ def test_another_text_or_search_begins_anew(upper):
     assert upper.seen == LINES
 
 
+def test_another_picture_of_the_same_name_begins_anew(upper, monkeypatch):
+    monkeypatch.setattr("kzoo.images.image_rows", lambda images, count, *_: [None] * count)
+    upper.image_shape, upper.stop_at = (2, 2, 3), "line 7"
+    for picture in (b"cat", b"dog"):
+        Path("a.png").write_bytes(picture)
+        upper.seen = []
+        kzoo("-o", "out.txt", "--image", "a.png")
+        upper.stop_at = None
+    assert upper.seen == LINES
+
+
 def test_another_engine_begins_anew(upper):
     upper.engine, upper.compute_type, upper.stop_at = "ctranslate2", "int8", "line 7"
     kzoo("-o", "out.txt")

@@ -105,7 +105,7 @@ def translate(
     if prefix:
         rows["prefixes"] = prefix * len(sentences) if len(prefix) == 1 else prefix
     made_of = [search, n_best, truncate, split, source, target, engine_name(translator), prefix]
-    files = [] if output is None else [*folder.glob(METADATA_FILE), *(image or [images] if images else [])]
+    files = [*folder.glob(METADATA_FILE), *(image or ()), *([images] if images else ())] if output else []
     made_of = repr([[sha256(path) for path in files], sentences, *made_of])
     with contextlib.nullcontext() if output is None else growing_file(output, made_of) as written:
         done = 0 if written is None else _done(written, n_best)

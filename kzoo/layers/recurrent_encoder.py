@@ -26,9 +26,9 @@ class RecurrentEncoder(Layer):
         mask: bool `(B, S)`. `True` at tokens, `False` at padding. All tokens by default.
         return_states: bool. Defaults to `False`.
         training: bool. Whether dropout is on.
-        inputs_mask: set by Keras if `inputs` carries a mask and `kept` is given.
         kept: dropout factors from the caller, `(B, S, units)` each, one for the outputs of each network but
             the last. None by default.
+        inputs_mask: set by Keras if `inputs` carries a mask and `kept` is given.
 
     Returns:
         `(B, S, D)`: D is the number of the last network's units, over both directions. Then, if requested,

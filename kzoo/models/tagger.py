@@ -120,7 +120,7 @@ class CharacterTagger(keras.Model):
         return {"potentials": potentials, "tags": self.crf(potentials, mask=mask)}
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        # Now, because later they would include those of the replicas that this one waits for.
+        # Read before this replica waits for others: afterwards, they would include the others' penalties.
         penalties = list(self.losses)
         mask = ops.not_equal(x, PAD)
         loss = self.crf.negative_log_likelihood(y_pred["potentials"], y, mask)  # (B,)
@@ -128,7 +128,7 @@ class CharacterTagger(keras.Model):
         if sample_weight is not None:
             weights *= ops.cast(ops.reshape(sample_weight, ops.shape(weights)), "float32")
         mean = ops.divide_no_nan(ops.sum(weights * loss), mean_over_replicas(ops.sum(weights)))
-        # Keras scales its own losses like this, because it adds up the gradients of all replicas.
+        # As Keras scales its own losses: it adds up the gradients of all replicas.
         return sum(self._aggregate_additional_loss(part) for part in [mean, *penalties])
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):

@@ -53,6 +53,7 @@ def test_the_network_is_dilated_convolutions(random):
 def test_what_ends_a_line_is_not_tagged():
     tagger = make()
     assert tagger.tag(["abc\r\n", "\nab\r\nc"]) == tagger.tag(["abc", "ab c"])
+    assert tagger.tag("abc") == tagger.tag(["abc"])
 
 
 def test_padding_and_neighbours_change_nothing():
