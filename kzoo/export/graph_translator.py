@@ -13,7 +13,7 @@ from kzoo.export.graph_search import by_group, in_batches, padded_lengths
 from kzoo.files import whole_folder
 from kzoo.models.backbones import is_quantized, uses_xla
 from kzoo.models.preset_checks import check_float16
-from kzoo.text.vocabulary import END, PAD
+from kzoo.text.vocabulary import END, PAD, UNKNOWN
 
 
 def save_graph(translator: keras.Model, folder: str | os.PathLike, search: SearchSettings, precision: str):
@@ -99,8 +99,14 @@ class TextSearch:
         Args:
             tokens: ragged int32 `(B, None)`, the sentences.
             others: the other inputs of `encode`.
-            prefix: ragged int32 `(B, None)`, the beginnings of the hypotheses.
+            prefix: ragged int32 `(B, None)`, the beginnings of the hypotheses; with an unknown token, which
+                no hypothesis contains, it is an error.
         """
+        known = tf.debugging.assert_none_equal(
+            prefix.values, UNKNOWN, message="the prefix has a character that the vocabulary lacks"
+        )
+        with tf.control_dependencies([known]):
+            prefix = tf.identity(prefix)
         longest = min(self.settings.max_length or self.most, self.most) - 1  # before the end symbol
         prefix = tf.cast(prefix[:, :longest], tf.int32).to_tensor(PAD, shape=(None, self.most))
         others = {**others, "prefix": prefix}

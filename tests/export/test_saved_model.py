@@ -174,8 +174,9 @@ def test_a_transformer_translates_text(ask, tmp_path, monkeypatch):
     translator.search = SearchSettings(9, length_penalty=0, min_length=3, no_repeat_ngram=1)
     translator.export(tmp_path / "model", beam_size=3)
     prefixes = ["dogs.", "", "a man", "two dogs run in the snow. a", "", ""]
-    prefixed, best, several, none, no_n_best, one, *unusual = ask(
+    prefixed, unknown, best, several, none, no_n_best, one, *unusual = ask(
         ("prefixed", {"text": ENGLISH, "prefix": prefixes}),
+        ("prefixed", {"text": ENGLISH[:2], "prefix": ["a", "龘"]}),
         ("serving_default", {"text": ENGLISH}),
         ("n_best", {"text": ENGLISH}),
         ("serving_default", {"text": []}),
@@ -190,6 +191,7 @@ def test_a_transformer_translates_text(ask, tmp_path, monkeypatch):
     best_begun = {name: [values[0] for values in column] for name, column in prefixed.items()}
     check_translations(prefixed, best_begun, begun)
     assert begun[1] == expected[1] and begun[0][0].text.startswith("dogs.")
+    assert "character that the vocabulary lacks" in unknown["error"]
     check_translations(*reversed(unusual), expected[len(ENGLISH) :])
     assert best["translation"][2] == ""
     assert none == no_n_best == {"translation": [], "score": []}
