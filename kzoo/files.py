@@ -8,7 +8,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -22,6 +22,22 @@ DAY = 24 * 60 * 60  # seconds
 def cache_folder() -> Path:
     """Return the folder for downloads: the environment variable KZOO_CACHE, or `~/.cache/kzoo`."""
     return Path(os.environ.get("KZOO_CACHE") or "~/.cache/kzoo").expanduser()
+
+
+def cached_folder(kind: str, key: str, make: Callable[[Path], object]) -> Path:
+    """Return the cache's folder of a kind and a key; if it is missing, one process writes it with `make`.
+
+    Raises:
+        UserError: it cannot be written; or as `make`.
+    """
+    folder = cache_folder() / kind / hashlib.sha256(key.encode()).hexdigest()[:32]
+    if not folder.is_dir():
+        with writing(folder):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(f"{folder}.lock"):
+                if not folder.is_dir():  # another process may have written it
+                    make(folder)
+    return folder
 
 
 def sha256(path: str | os.PathLike) -> str:

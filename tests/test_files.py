@@ -12,6 +12,7 @@ import pytest
 from kzoo.errors import UserError
 from kzoo.files import (
     cache_folder,
+    cached_folder,
     check_replaceable,
     check_writable,
     remove_unfinished,
@@ -167,3 +168,24 @@ def test_the_cache_folder(monkeypatch):
     assert cache_folder() == Path("/home/me/.cache/kzoo")
     monkeypatch.setenv("KZOO_CACHE", "~/elsewhere")
     assert cache_folder() == Path("/home/me/elsewhere")
+
+
+def test_a_folder_of_the_cache_is_written_once(tmp_path, monkeypatch):
+    """Also by processes that need it at the same time; after a failure, by the next."""
+    monkeypatch.setenv("KZOO_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(UserError, match="cannot be written .No space left on device"):
+        cached_folder("kind", "key", full_disk)
+    code = """
+import sys, time
+from kzoo.files import cached_folder, whole_folder
+def make(folder):
+    with whole_folder(folder) as unfinished:
+        time.sleep(0.5)
+        (unfinished / "file").touch()
+        print("made", flush=True)
+print((cached_folder("kind", "key", make) / "file").is_file())
+"""
+    runs = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) for _ in range(3)]
+    printed = b"".join(run.communicate()[0] for run in runs).decode().split()
+    assert sorted(printed) == ["True", "True", "True", "made"]
+    assert cached_folder("kind", "key", full_disk) != cached_folder("kind", "other", os.mkdir)

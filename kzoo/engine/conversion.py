@@ -1,7 +1,6 @@
 """A Transformer's preset as a CTranslate2 model, read from the preset's files without a Keras model."""
 
 import contextlib
-import hashlib
 import json
 import os
 import shutil
@@ -12,7 +11,7 @@ import numpy as np
 from sentencepiece import SentencePieceProcessor
 
 from kzoo.errors import UserError
-from kzoo.files import cache_folder, read_object, whole_folder, write_json
+from kzoo.files import cached_folder, read_object, whole_folder, write_json
 from kzoo.hub.integrity import (
     CONFIG_FILE,
     SEARCH_FILE,
@@ -82,14 +81,13 @@ def converted(folder: Path) -> Path:
     """
     listing = read_listing(folder)
     key = "\n".join(f"{name} {digest}" for name, digest in sorted(listing.items()) if name != SEARCH_FILE)
-    digest = hashlib.sha256(key.encode()).hexdigest()[:32]
-    made = cache_folder() / "ctranslate2" / f"{digest}-{FORMAT}"
-    if not made.is_dir():
+
+    def make(made: Path):
         check_listed(folder, listing, (CONFIG_FILE, TRANSLATOR_FILE))
         check_files(folder, listing)
-        made.parent.mkdir(parents=True, exist_ok=True)
         convert(folder, made)
-    return made
+
+    return cached_folder("ctranslate2", f"{FORMAT}\n{key}", make)
 
 
 def convert(

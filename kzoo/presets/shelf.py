@@ -1,7 +1,6 @@
 """Lists, describes, builds and loads presets by name."""
 
 import fnmatch
-import hashlib
 import importlib
 import os
 import re
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kzoo.errors import UserError, nearest
-from kzoo.files import cache_folder, read_object, write_json
+from kzoo.files import cached_folder, read_object, write_json
 from kzoo.hub import location
 from kzoo.hub.integrity import CONFIG_FILE, METADATA_FILE, SCORES_FILE, TRANSLATOR_FILE
 from kzoo.hub.location import INSTALLABLE, SHELF, is_marian, shelved
@@ -21,6 +20,7 @@ if TYPE_CHECKING:  # listing presets needs no deep-learning library
 
     from kzoo.models import MultilingualTranslator, Translator
 
+FORMAT = 2  # increase it when reading Marian's models changes: cached presets are then converted again
 # Each builder's module, read from the package's stub.
 MODULES = {
     name: module
@@ -131,15 +131,15 @@ def _converted(folder: Path, name: str) -> Path:
     """Return the cached preset of a repository with a Marian model; convert the model if necessary."""
     files = sorted((path.name, path.stat()) for path in folder.iterdir() if path.is_file())
     named = preset_name(name, folder)  # it may end in the two languages
-    key = str([named, folder.resolve(), *((file, stat.st_size, stat.st_mtime_ns) for file, stat in files)])
-    preset = cache_folder() / "converted" / hashlib.sha256(key.encode()).hexdigest()[:32]
-    if not preset.is_dir():
+    stats = [(file, stat.st_size, stat.st_mtime_ns) for file, stat in files]
+
+    def make(preset: Path):
         print(f"{name}: converting it to a kzoo preset, once", file=sys.stderr)
         from kzoo.models.marian import read_marian
 
-        translator = read_marian(folder, named)
-        translator.save_to_preset(preset, dtype="float32")
-    return preset
+        read_marian(folder, named).save_to_preset(preset, dtype="float32")
+
+    return cached_folder("converted", str([FORMAT, named, folder.resolve(), *stats]), make)
 
 
 def builder_module(name: str) -> str:
