@@ -33,7 +33,7 @@ def learned_base(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None,
 
 
 def pope_big(source_tokenizer: Vocab = None, target_tokenizer: Vocab = None, **overrides) -> Translator:
-    """Transformer big with Legendre positions (Aggarwal 2024, Table 1's larger size)."""
+    """Transformer big (Vaswani et al. 2017, Table 3) with Legendre positions; Aggarwal 2024 has none."""
     return transformer(source_tokenizer, target_tokenizer, **{**BIG, **POPE, **overrides})
 
 
