@@ -188,7 +188,7 @@ def test_a_search_is_the_preset_s_own_unless_another_is_asked_for():
     assert own.changed(beam_size=None, length_penalty=None, gnmt=None) == own
     assert own.changed(beam_size=5) == SearchSettings(5, 0.9)
     assert own.changed(length_penalty=1.5) == SearchSettings(10, 1.5)
-    assert own.changed(gnmt=0.6, length_penalty=1.5) == SearchSettings(10, GNMT(0.6))
+    assert own.changed(gnmt=0.6) == SearchSettings(10, GNMT(0.6))
     assert str(own) == "beam 10, log P / length^0.9"
     assert str(SearchSettings(4, GNMT(0.6), 99, 3, 2)) == (
         "beam 4, GNMT's length penalty with α = 0.6, at most 99 tokens, at least 3 tokens, no 2-gram twice"

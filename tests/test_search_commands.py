@@ -75,6 +75,12 @@ def test_every_command_takes_the_preset_s_search(command, options, search, used)
     assert used == {search}
 
 
+@pytest.mark.parametrize("command", ["translate", "evaluate", "serve"])
+def test_a_compute_type_needs_ctranslate2(command, used):
+    found = CliRunner().invoke(cli.app, [*COMMANDS[command], "--compute-type", "int8"])
+    assert found.exit_code and "int8" in str(found.exception) and not used
+
+
 @pytest.mark.parametrize(
     ("options", "prefixes"),
     [

@@ -24,6 +24,9 @@ def open_translator(
     """Return a preset's translator, which runs on CTranslate2 or on Keras. Keras is imported only if used.
 
     `needs`: as in `chosen_engine`.
+
+    Raises:
+        UserError: as `chosen_engine`; Keras is chosen, but a compute type of CTranslate2's is requested.
     """
     from kzoo.engine.conversion import why_not
 
@@ -32,6 +35,11 @@ def open_translator(
 
         translator = CTranslate2Translator(folder, compute_type)
     else:
+        if compute_type != "float32":
+            raise UserError(
+                f"--compute-type {compute_type} is CTranslate2's, but this runs on Keras: leave it out "
+                "(--engine ctranslate2 tells why)"
+            )
         start_backend()
         translator = shelf.load(folder)
     translator.search = search

@@ -111,7 +111,7 @@ class SearchSettings:
         """Return a copy with some settings replaced; `None` keeps the current value.
 
         Args:
-            **settings: the class's arguments; also `gnmt`, the α of GNMT's penalty, which overrides
+            **settings: the class's arguments; also `gnmt`, the α of GNMT's penalty, instead of
                 `length_penalty`.
 
         Raises:
@@ -119,6 +119,8 @@ class SearchSettings:
         """
         given = {name: value for name, value in settings.items() if value is not None}
         if "gnmt" in given:
+            if "length_penalty" in given:
+                raise UserError("length_penalty and gnmt exclude each other: keep one of them")
             given["length_penalty"] = GNMT(given.pop("gnmt"))
         return dataclasses.replace(self, **given)
 
@@ -154,8 +156,6 @@ class SearchSettings:
         known = [*(field.name for field in dataclasses.fields(cls)), "gnmt"]
         if unknown := [key for key in entries if key not in known]:
             raise UserError(f"{where} has an unknown key {unknown[0]!r:.80}; {nearest(unknown[0], known)}")
-        if {"gnmt", "length_penalty"} <= entries.keys():
-            raise UserError(f"{where}: length_penalty and gnmt exclude each other: keep one of them")
         try:
             return cls().changed(**entries)
         except UserError as error:

@@ -109,7 +109,7 @@ class CTranslate2Translator(TwoLanguages):
         """Return the `n` best translations of each text; arguments and results are `Translator.n_best`'s.
 
         Raises:
-            UserError: as there; or a length penalty other than log P / length^α.
+            UserError: as there; or a length penalty other than log P / length^α, or a maximum length of 1.
         """
         search = self.search.changed(**search)
         if reason := why_not_searched(search):

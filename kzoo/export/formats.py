@@ -73,7 +73,8 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
 
     `ctranslate2.Translator(folder)` takes the pieces of `source.spm`, adds the end symbol, and returns the
     pieces of `target.spm`. To search like `Translator.translate`, pass the arguments in
-    `translate_batch.json` to `translate_batch`. The format stores position tables and T5's bias, so Legendre
+    `translate_batch.json` to `translate_batch`; but without a maximum length in the translator's search,
+    outputs can be as long as the model allows. The format stores position tables and T5's bias, so Legendre
     positions and `position_encoding="bias"` are supported.
 
     Args:
@@ -97,7 +98,9 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
     with tempfile.TemporaryDirectory() as place:
         preset = Path(place) / "preset"
         translator.save_to_preset(preset, dtype="float32")
-        convert(preset, folder, precision, search_arguments(translator.search))
+        most = translator.backbone.max_length
+        search = translator.search.changed(max_length=min(translator.search.max_length or most, most))
+        convert(preset, folder, precision, search_arguments(search))
 
 
 def check_precision(precision: str):

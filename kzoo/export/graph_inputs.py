@@ -85,12 +85,13 @@ class GraphMarian(tf.Module):
         text = lines(text)
         code = tf.strings.regex_replace(text, "^(>>.*?<<).*$|^.*$", r"\1")
         rest = tf.strings.regex_replace(text, "^>>.*?<<", "")
-        blank = tf.equal(tf.strings.strip(text), "")
-        code = tf.where((code == "") & ~blank, self.code, code)
+        pieces = self.pieces.tokenize(rest)
+        code = tf.where(code == "", self.code, code)
+        code = tf.where(pieces.row_lengths() > 0, code, "")
         codes = tf.RaggedTensor.from_row_lengths(
             tf.boolean_mask(code, code != ""), tf.cast(code != "", tf.int64)
         )
-        pieces = tf.concat([codes, self.pieces.tokenize(rest)], axis=1)
+        pieces = tf.concat([codes, pieces], axis=1)
         return tf.ragged.map_flat_values(self.numbers.lookup, pieces)
 
     def detokenize(self, tokens):

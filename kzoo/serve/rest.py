@@ -248,6 +248,8 @@ async def translate(served: Served, asked: PredictRequest) -> dict[str, list]:
 
 async def embed(served: Served, asked: PredictRequest) -> dict[str, list]:
     """Return the embedding of each text; the errors are those of `translate`."""
+    if asked.split_sentences:
+        raise UserError("embed embeds whole texts: remove split_sentences")
     texts, languages = asked.columns["text"], asked.columns["language"]
     await served.prepared(texts, languages, languages)  # checks them
     vectors = []

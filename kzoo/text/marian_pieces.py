@@ -53,10 +53,8 @@ class MarianPieces:
     def _tokens(self, text: str, codes: list[str]) -> list[int]:
         if text.startswith(">>") and (end := text.find("<<")) != -1:
             codes, text = [text[: end + 2]], text[end + 2 :]
-        elif not text.strip():
-            codes = []
         pieces = self._processor.encode(text, out_type=str)
-        return [self.ids.get(piece, UNKNOWN) for piece in (*codes, *pieces)]
+        return [self.ids.get(piece, UNKNOWN) for piece in (*codes, *pieces)] if pieces else []
 
     def normalize(self, text: str) -> str:
         """Return a sentence in the form that is split into subwords."""

@@ -62,6 +62,10 @@ def test_what_no_search_can_have_is_named_with_its_file(entries, name):
     assert "search.json" in message and name in message
 
 
+def test_only_one_length_penalty_is_given():
+    assert "length_penalty and gnmt" in message_of(SearchSettings().changed, gnmt=0.6, length_penalty=1)
+
+
 def test_a_function_is_in_no_file():
     with pytest.raises(UserError, match="a number or kzoo.decoding.GNMT, not <built-in"):
         SearchSettings(length_penalty=math.sqrt).entries()

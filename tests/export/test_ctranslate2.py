@@ -170,6 +170,18 @@ def test_the_search_is_written_where_ctranslate2_has_it(translator, tmp_path, mo
     assert [best[0] for best in texts] == translator.translate(SENTENCES)
 
 
+def test_a_translation_that_does_not_end_has_the_model_s_length(tmp_path, random):
+    translator = small()
+    translator.set_weights([random.normal(0, 0.5, weight.shape) for weight in translator.get_weights()])
+    export_ctranslate2(translator, tmp_path / "model")
+    texts, _ = n_best(tmp_path / "model", "float32", ["A girl."])
+    most = translator.backbone.max_length - 1  # before the end symbol
+    assert max(map(len, translator.target_tokenizer(texts[0]))) in (
+        most,
+        most + 1,
+    )  # a text begins with a space
+
+
 def small(tokenizer=None, **options):
     tokenizer = tokenizer or SubwordTokenizer(train_subwords(SENTENCES * 5, 40))
     return pope_tiny(tokenizer, **{**SMALL, "max_length": 16, **options})

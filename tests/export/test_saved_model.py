@@ -20,7 +20,14 @@ from kzoo.models import TransformerBackbone, Translator
 from kzoo.presets import attention_bridge_m2m_tiny, glyph_zh_en_tiny, image_text_tiny, pope_tiny
 from kzoo.serve import Served
 from kzoo.serve.rest import metadata
-from kzoo.text import CharacterTokenizer, MosesSubwordTokenizer, SubwordTokenizer, train_subwords
+from kzoo.text import (
+    CharacterTokenizer,
+    MarianTokenizer,
+    MosesSubwordTokenizer,
+    SubwordTokenizer,
+    train_subwords,
+)
+from kzoo.text.vocabulary import SPECIAL
 
 if keras.backend.backend() != "tensorflow":
     pytest.skip("a SavedModel is TensorFlow's", allow_module_level=True)
@@ -30,7 +37,7 @@ from google.protobuf.json_format import MessageToDict
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
 from kzoo.export.formats import export_saved_model
-from kzoo.export.graph_inputs import decode_pictures
+from kzoo.export.graph_inputs import decode_pictures, graph_tokenizer
 from kzoo.export.graph_translator import GraphWeights, TextSearch, quantized
 
 ENGLISH = [
@@ -130,6 +137,17 @@ def ask(client, tmp_path):
 
 def subwords(**kwargs):
     return SubwordTokenizer(train_subwords(ENGLISH * 5, 40), **kwargs)
+
+
+def test_texts_without_subwords_have_no_language_code():
+    proto = train_subwords(ENGLISH * 5, 40)
+    pieces = [*SPECIAL.values(), ">>fra<<", *SubwordTokenizer(proto).get_vocabulary()[len(SPECIAL) :]]
+    tokenizer = MarianTokenizer(proto, pieces, language="fra")
+    texts = ["", " ", "\u00a0", "\u3000", ">>fra<<", ">>fra<< ", "a man", ">>fra<< dogs", "\u200b"]
+    found = tokenizer(texts)
+    assert [bool(tokens) for tokens in found] == [False] * 6 + [True, True, False]
+    assert found[7][0] == found[6][0] == pieces.index(">>fra<<")
+    assert graph_tokenizer(tokenizer).tokenize(tf.constant(texts)).to_list() == found
 
 
 def check_signatures(folder, translator):

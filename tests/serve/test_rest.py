@@ -267,16 +267,22 @@ def test_languages_in_one_request_and_across_requests(multilingual):
 def test_the_bridge_embeds_sentences(multilingual):
     languages = ["en", "de", "en", "fr", "de", "en"]
     model = served(multilingual)
-    columns, rows, unknown = ask(
+    columns, rows, unknown, split = ask(
         model,
         {"inputs": {"text": TEXTS, "language": languages}, "signature_name": "embed"},
         {"instances": [{"text": TEXTS[0], "language": "en"}], "signature_name": "embed"},
         {"instances": [{"text": TEXTS[0], "language": "xx"}], "signature_name": "embed"},
+        {
+            "instances": [{"text": TEXTS[0], "language": "en"}],
+            "signature_name": "embed",
+            "split_sentences": True,
+        },
     )
     expected = [multilingual.embed([text], code)[0] for text, code in zip(TEXTS, languages, strict=True)]
     np.testing.assert_allclose(columns.json()["outputs"], expected, atol=1e-5)
     np.testing.assert_allclose(rows.json()["predictions"][0], expected[0], atol=1e-5)
     check_error(unknown, 400, "'xx'")
+    check_error(split, 400, "split_sentences")
     assert "kzoo_sentences_total 7.0" in model.metrics.text().decode()
 
 

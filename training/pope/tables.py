@@ -100,7 +100,7 @@ def table(results: dict[str, list[list[dict]]], size: str) -> str:
         rows.append((label, "", *("" for _ in TESTS), bleu, ""))
     head = ("positions", "seeds", *TESTS, "all", "all, lowercased")
     first = next(iter(results.values()))[0][0]
-    note = "The paper's rows are its Table 1, which states neither case nor tokenizer, and no test set of other papers' models."
+    note = "The paper's rows are its Table 1, without the case, the tokenizer and other papers' test sets."
     differs = "" if size in ("base", "big") else f" Its models are base and big, ours {size}."
     signatures = (f"{name}: `{first['signatures'][name]}`" for name in ("bleu", "bleu_lowercased"))
     return "\n".join([markdown_table(head, rows), "", note + differs, "", *signatures])
