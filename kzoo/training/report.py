@@ -268,16 +268,12 @@ def picture_products(backbone: keras.Model) -> int:
 
     Convolutions run at every position, the projections of image attention at every region.
     """
-    shape, encoder = backbone.get_config().get("image_shape"), getattr(backbone, "picture_encoder", None)
-    if shape is None:
-        return 0
-    if encoder is None:
-        return _region_kernels(backbone) * (shape[0] if len(shape) == 2 else 1)
-    (height, width, _), total = shape, 0
-    for convolution in encoder.convolutions:
-        height, width = height // 2, width // 2
-        total += math.prod(convolution.kernel.shape) * height * width
-    return total + _region_kernels(backbone) * height * width
+    shape, total = backbone.get_config().get("image_shape") or (), 0
+    encoder = getattr(backbone, "picture_encoder", None)
+    for convolution in encoder.convolutions if encoder is not None else ():
+        _, *shape = convolution.compute_output_shape((None, *shape))
+        total += math.prod(convolution.kernel.shape) * math.prod(shape[:-1])
+    return total + _region_kernels(backbone) * math.prod(shape[:-1])
 
 
 def glyph_products(backbone: keras.Model) -> int:
