@@ -80,14 +80,11 @@ class DirectionScores(keras.callbacks.Callback):
         lowercase: bool = False,
     ):
         super().__init__()
-        self.scores = {
-            (source, target): TranslationScore(
-                text[source], text[target], target, truncate, lowercase=lowercase
-            )
-            for source, target in directions
-        }
-        for (source, target), score in self.scores.items():
+        self.scores = {}
+        for source, target in directions:
+            score = TranslationScore(text[source], text[target], target, truncate, lowercase=lowercase)
             score.options |= {"source_language": source, "target_language": target}
+            self.scores[source, target] = score
 
     def on_epoch_end(self, epoch, logs=None):
         start = time.perf_counter()
