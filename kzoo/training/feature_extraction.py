@@ -51,9 +51,12 @@ def extract_features(
     names, folder = list(dict.fromkeys(names)), Path(folder)
     check_features_path(path, names)
     network, prepare = _network(model, weights)
+    name, known = LAYERS.get(layer, layer), [each.name for each in network.layers]
+    if name not in known:
+        raise UserError(f"{network.name} has no layer {layer!r}: give another; {nearest(name, known)}")
     handling = "mean" if replace_corrupt else ""
-    extractor = Extractor(model.lower(), LAYERS.get(layer, layer), *_identity(network, weights), handling)
-    features = keras.Model(network.inputs, _output(network, layer), name=network.name)
+    extractor = Extractor(model.lower(), name, *_identity(network, weights), handling)
+    features = keras.Model(network.inputs, network.get_layer(name).output, name=network.name)
     # Networks without a fixed size, such as MobileNetV3, get ImageNet's size.
     size = [side or 224 for side in network.input_shape[1:3]]
     advance = progress or (lambda count: None)
@@ -111,11 +114,3 @@ def _identity(network: keras.Model, weights: str) -> tuple[str, int | None]:
     for weight in network.get_weights():
         digest.update(weight.tobytes())
     return digest.hexdigest(), None
-
-
-def _output(network: keras.Model, layer: str):
-    name = LAYERS.get(layer, layer)
-    known = [layer.name for layer in network.layers]
-    if name not in known:
-        raise UserError(f"{network.name} has no layer {layer!r}: give another; {nearest(name, known)}")
-    return network.get_layer(name).output
