@@ -49,8 +49,12 @@ def train_language_model(
     strategy = run.strategy
     with strategy.scope():
         model = translator.backbone.language_model()
-    if folder.is_dir():
-        _read(model, folder, run.data)
+    if folder.is_dir():  # an earlier start has trained it
+        if reason := damage(folder):
+            raise UserError(f"{folder} is damaged ({reason}): remove it to train it again")
+        if json.loads((folder / RESULT).read_text())["data"] != run.data:
+            raise UserError(data_has_changed(folder))
+        model.load_weights(folder / WEIGHTS)
     else:
         with strategy.scope():
             model.compile(
@@ -76,15 +80,6 @@ def train_language_model(
             write_digests(whole)
     if strategy.is_chief and unfinished.exists():
         remove_folder(unfinished)
-
-
-def _read(model: keras.Model, folder: Path, data: str):
-    """Load the weights that an earlier start trained. Raise `UserError` for damage or other data."""
-    if reason := damage(folder):
-        raise UserError(f"{folder} is damaged ({reason}): remove it to train it again")
-    if json.loads((folder / RESULT).read_text())["data"] != data:
-        raise UserError(data_has_changed(folder))
-    model.load_weights(folder / WEIGHTS)
 
 
 def token_perplexity(model: keras.Model, batches: keras.utils.PyDataset, strategy: Strategy) -> float:
