@@ -56,10 +56,11 @@ class Task:
 
     def build(self, folder: Path) -> keras.Model:
         """Return the compiled translator of the run in `folder`."""
-        recipe, translator = self.recipe, self._translator(folder)
+        recipe, untrained = self.recipe, is_builder(self.recipe.preset)
+        translator = self._built(self.learn(folder)) if untrained else load_start(recipe, folder)
         translator.compile(optimizer=make_optimizer(recipe, translator.backbone.width), loss=self._loss())
         translator.search = translator.search.changed(**recipe.search_settings())  # `None` keeps a setting
-        self._read_validation(translator)
+        self._match(translator)
         return translator
 
     def _tokens(
@@ -122,20 +123,13 @@ class OneDirection(Task):
             self.shards.copy_vocabularies(folder)
         return learned_tokenizers(self.recipe, folder, *self.pairs)
 
-    def _translator(self, folder: Path) -> keras.Model:
+    def _built(self, tokenizers: list) -> keras.Model:
         recipe = self.recipe
-        if not is_builder(recipe.preset):
-            translator = load_start(recipe, folder)
-            languages = translator.direction(recipe.source, recipe.target)
-            translator.source_language, translator.target_language = languages
-            return translator
-        tokenizers = self.learn(folder)
         # A joint vocabulary also shares the embedding matrix.
         shared = recipe.joint_vocabulary and not recipe.source_characters
         vocabularies = tokenizers[: 1 if shared else 2]
         translator = build(recipe.preset, *vocabularies, dtype=recipe.precision, **recipe.model)
         translator.target_tokenizer = tokenizers[-1]
-        translator.source_language, translator.target_language = recipe.source, recipe.target
         return translator
 
     def _loss(self) -> keras.losses.Loss:
@@ -144,8 +138,11 @@ class OneDirection(Task):
             return ConsistentCrossEntropy(recipe.label_smoothing, recipe.consistency)
         return LabelSmoothedCrossEntropy(recipe.label_smoothing)
 
-    def _read_validation(self, translator: keras.Model):
+    def _match(self, translator: keras.Model):
+        """Match translator and data: their languages, images and validation sentences."""
         recipe, split = self.recipe, self.recipe.validation
+        languages = translator.direction(recipe.source, recipe.target)
+        translator.source_language, translator.target_language = languages
         if recipe.language_model_epochs and not hasattr(translator.backbone, "language_model"):
             raise UserError(
                 f"{recipe.preset} has no recurrent decoder to train first: remove language_model_epochs"
@@ -230,25 +227,23 @@ class SeveralDirections(Task):
             (tokenizers[language],) = learned_subwords(folder, language, side, size, form)
         return tokenizers
 
-    def _translator(self, folder: Path) -> keras.Model:
+    def _built(self, tokenizers: dict) -> keras.Model:
+        return build(self.recipe.preset, tokenizers, dtype=self.recipe.precision, **self.recipe.model)
+
+    def _loss(self) -> keras.losses.Loss:
+        return SentenceCrossEntropy(self.recipe.label_smoothing)
+
+    def _match(self, translator: keras.Model):
+        """Match translator and data: their languages and validation sentences."""
         recipe = self.recipe
-        if is_builder(recipe.preset):
-            return build(recipe.preset, self.learn(folder), dtype=recipe.precision, **recipe.model)
-        translator = load_start(recipe, folder)
         if recipe.languages != translator.languages:
             raise UserError(
                 f"preset {recipe.preset} has the languages {', '.join(translator.languages)}: give the same, "
                 "in this order; choose directions with centre, left_out or directions"
             )
-        return translator
-
-    def _loss(self) -> keras.losses.Loss:
-        return SentenceCrossEntropy(self.recipe.label_smoothing)
-
-    def _read_validation(self, translator: keras.Model):
         tokenizers = [translator.tokenizers[language] for language in self.validation]
         text = list(self.validation), self.validation.values(), tokenizers
-        _, kept = self._tokens(self.recipe.validation, *text, translator.backbone.max_length)
+        _, kept = self._tokens(recipe.validation, *text, translator.backbone.max_length)
         self.validation = {language: rows_of(text, kept) for language, text in self.validation.items()}
 
     def batches(self, translator: keras.Model) -> PairBatches:
