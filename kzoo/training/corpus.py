@@ -4,6 +4,7 @@ Options of `kzoo evaluate` and `kzoo report` choose that text; by default, it is
 was trained or scored on.
 """
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations
@@ -176,18 +177,13 @@ def directions_to_score(
             f"corpus {data.name} has fewer than two of {', '.join(languages)} "
             f"in {', '.join(tests)}: give another with --corpus, or --files"
         )
-    try:
-        recipe = _recipe_of(folder)
-        seen = recipe_directions(recipe) if recipe else None
-    except UserError:  # scores do not depend on it
-        seen = None
-    every = list(permutations(shared[split], 2))
-    if seen is None:
-        return split, every, None
-    named = [direction for direction in every if direction in seen] if recipe.directions else []
-    if not is_builder(recipe.preset):  # the preset that was fine-tuned may have been trained on others
-        return split, named or every, None
-    unseen = [direction for direction in permutations(languages, 2) if direction not in seen]
+    every, named, unseen = list(permutations(shared[split], 2)), [], None
+    with contextlib.suppress(UserError):  # scores do not depend on the recipe
+        if recipe := _recipe_of(folder):
+            seen = recipe_directions(recipe)
+            named = [direction for direction in every if direction in seen] if recipe.directions else []
+            if is_builder(recipe.preset):  # else the fine-tuned preset may know others already
+                unseen = [direction for direction in permutations(languages, 2) if direction not in seen]
     return split, named or every, unseen
 
 
