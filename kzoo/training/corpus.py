@@ -122,10 +122,8 @@ def own_corpus(folder: Path, splits: list[str]) -> Corpus:
                     raise UserError(f"the recipe of {folder.parent} has no test set")
                 if isinstance(recipe.val, list) and isinstance(recipe.test, list):
                     # Files of other splits may no longer exist.
-                    kept = {
-                        name: getattr(recipe, name) if name in splits else [] for name in ("train", "val")
-                    }
-                    recipe = replace(recipe, **kept)
+                    others = {name: [] for name in ("train", "val") if name not in splits}
+                    recipe = replace(recipe, **others)
             return recipe_corpus(recipe)
     except UserError as error:
         raise UserError(f"{error}; give --corpus, or --files") from None
