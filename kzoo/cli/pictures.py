@@ -80,15 +80,12 @@ def shown_picture(path: Path):
     return np.asarray(image)
 
 
-def picture_files(features, count: int, folder: Path) -> list[Path]:
-    """Return each sentence's picture in a folder, found by its name in features `(count, …)`.
+def picture_files(features, folder: Path) -> list[Path]:
+    """Return each sentence's picture in a folder, found by its name in the sentences' features.
 
     Raises:
-        UserError: the numbers of features and sentences differ, or a file is missing.
+        UserError: a file is missing.
     """
-    from kzoo.images import image_rows
-
-    image_rows(features, count, features.shape[1:])
     files = [folder / features.names[row] for row in features.order]
     missing = [file for file in dict.fromkeys(files) if not file.is_file()]
     if missing:

@@ -81,13 +81,11 @@ def plot_image(
     found = open_features(features, [name_in(features, image)]) if features else None
     start_backend()
     from kzoo.evaluation.plots import plot_image_attention, plot_regions
-    from kzoo.images import image_rows
+    from kzoo.images import shown_images
 
     shown = shown_picture(image)
     translator = load(folder)
-    read = image
-    if found is not None:
-        read = image_rows(found, 1, translator.image_shape, translator.extractor)[0]
+    read = shown_images(translator, found, 1)[0] if features else image
     words, scores = translator.image_attention(sentence, read)
     if regions:
         plot_regions(scores, shown, words, path, translator.image_shape)

@@ -159,6 +159,7 @@ def report(
     searches = [own_search(folder).changed(**given) for folder in folders]
     translators = list(map(open_translator, folders, searches))
     from kzoo.evaluation.comparison import cases, compare_bleu, comparison_table, write_report
+    from kzoo.images import shown_images
 
     directions = {translator.named_direction(source, target) for translator in translators}
     if len(directions) > 1:
@@ -170,12 +171,22 @@ def report(
     if isinstance(drawn, FeatureFile):  # features cannot be shown
         drawn = None
     if images:
-        if not any(getattr(translator, "image_shape", None) for translator in translators):
+        if not any(translator.image_shape for translator in translators):
             raise UserError(f"presets {first} and {second} read text only: leave --images out")
         data = data.with_images(images)
-    found = picture_files(data.images(split), len(sources), pictures) if pictures else None
+    shown = [  # of both, before translating: images may not fit
+        {"images": shown_images(translator, data.images(split), len(sources))}
+        if translator.image_shape
+        else {}
+        for translator in translators
+    ]
+    found = picture_files(data.images(split), pictures) if pictures else None
     options = {"truncate": truncate, "source_language": source, "target_language": target}
-    translations = _translations(translators, sources, data, split, **options)
+    with progress_bar("translating", len(translators) * len(sources)) as advance:
+        translations = [
+            translator.translate(sources, progress=advance, split_sentences=False, **options, **images)
+            for translator, images in zip(translators, shown, strict=True)
+        ]
     chosen = cases(sources, references, *translations)[:number]
     if found:
         drawn = {case.number: shown_picture(found[case.number]) for case in chosen}
@@ -187,20 +198,3 @@ def report(
     print(comparison_table(*compared))
     for name, search in zip(names, searches, strict=True):
         print(f"{name}: {search}")
-
-
-def _translations(translators: list, sources: list[str], data, split: str, **options) -> list[list[str]]:
-    """Return each translator's translations. Checks all images before translating."""
-    from kzoo.images import image_rows
-
-    shown = [
-        {"images": image_rows(data.images(split), len(sources), translator.image_shape, translator.extractor)}
-        if getattr(translator, "image_shape", None)
-        else {}
-        for translator in translators
-    ]
-    with progress_bar("translating", len(translators) * len(sources)) as advance:
-        return [
-            translator.translate(sources, progress=advance, split_sentences=False, **options, **images)
-            for translator, images in zip(translators, shown, strict=True)
-        ]
