@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kzoo.decoding.search_settings import SearchSettings
 from kzoo.engine import Engine, chosen_engine
-from kzoo.errors import UserError
+from kzoo.errors import UserError, first_line
 from kzoo.presets import shelf
 
 
@@ -81,8 +81,7 @@ def _started() -> Iterator[None]:
         yield
     except (ImportError, ValueError, RuntimeError, AssertionError) as error:
         # TensorFlow's message begins with a traceback; the reason is its last line.
-        lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-        reason = ([line for line in lines if re.match(r"\w+Error: ", line)] or lines[:1])[-1]
+        reason = [first_line(error), *re.findall(r"^\w+Error: .*", str(error), re.MULTILINE)][-1]
         backend = os.environ.get("KERAS_BACKEND", "tensorflow")
         raise UserError(f"Keras cannot start its backend {backend!r} (KERAS_BACKEND): {reason}") from None
     finally:
