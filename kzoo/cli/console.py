@@ -11,7 +11,14 @@ from pathlib import Path
 from kzoo.decoding.search_settings import SearchSettings
 from kzoo.engine import Engine, chosen_engine
 from kzoo.errors import UserError, first_line
+from kzoo.hub.integrity import own_search
 from kzoo.presets import shelf
+
+
+def chosen_search(folder: Path, beam_size, length_penalty, gnmt, max_length, **others) -> SearchSettings:
+    """Return a preset's search settings, changed by a command's options; `None` keeps a setting."""
+    given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
+    return own_search(folder).changed(**given, **others)
 
 
 def open_translator(

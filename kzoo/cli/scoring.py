@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from kzoo.cli import options
-from kzoo.cli.console import open_translator, progress_bar
+from kzoo.cli.console import chosen_search, open_translator, progress_bar
 from kzoo.cli.pictures import picture_files, shown_picture
 from kzoo.engine import engine_name
 from kzoo.errors import UserError
@@ -54,14 +54,12 @@ def evaluate(
     from kzoo.evaluation.directions import evaluate_directions, summarize_directions, write_directions
     from kzoo.evaluation.scores import METEOR_LEFT_OUT, score_table, write_scores
     from kzoo.evaluation.scores import evaluate as evaluate_splits
-    from kzoo.hub.integrity import own_search
     from kzoo.presets.shelf import locate, preset_name
     from kzoo.training.corpus import directions_to_score, languages_known, splits_to_score, text_to_score
 
     splits = list(dict.fromkeys(split or []))
     folder = locate(preset)
-    given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
-    search = own_search(folder).changed(**given)
+    search = chosen_search(folder, beam_size, length_penalty, gnmt, max_length)
     data = text_to_score(folder, files, corpus, splits)
     if output:
         check_writable(output)
@@ -142,7 +140,6 @@ def report(
 ):
     """Write a page with two presets' BLEU and their translations side by side, largest differences first."""
     from kzoo.data.features import FeatureFile
-    from kzoo.hub.integrity import own_search
     from kzoo.presets.shelf import locate, preset_name
     from kzoo.training.corpus import languages_known, text_to_score
 
@@ -155,8 +152,7 @@ def report(
     names = tuple(map(preset_name, (first, second), folders))
     if names[0] == names[1]:
         names = first, second
-    given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
-    searches = [own_search(folder).changed(**given) for folder in folders]
+    searches = [chosen_search(folder, beam_size, length_penalty, gnmt, max_length) for folder in folders]
     translators = list(map(open_translator, folders, searches))
     from kzoo.evaluation.comparison import cases, compare_bleu, comparison_table, write_report
     from kzoo.images import shown_images

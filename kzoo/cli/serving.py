@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from kzoo.cli import options
-from kzoo.cli.console import open_translator
+from kzoo.cli.console import chosen_search, open_translator
 from kzoo.errors import UserError
 
 app = typer.Typer()
@@ -30,12 +30,10 @@ def export(
     ] = "float32",
 ):
     """Export a preset as a TensorFlow SavedModel that takes and returns text, or as a CTranslate2 model."""
-    from kzoo.hub.integrity import own_search
     from kzoo.presets.shelf import locate
 
     place = locate(preset)
-    given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
-    search = own_search(place).changed(**given)
+    search = chosen_search(place, beam_size, length_penalty, gnmt, max_length)
     translator = open_translator(place, search)
     from kzoo.export import export_ctranslate2, export_saved_model
 
@@ -75,7 +73,6 @@ def serve(
 ):
     """Serve a preset with TensorFlow Serving's REST interface and a page to try it."""
     from kzoo.engine import engine_name
-    from kzoo.hub.integrity import own_search
     from kzoo.presets.shelf import locate, preset_name
     from kzoo.serve.startup import end_on_sigterm, reserved
 
@@ -85,8 +82,7 @@ def serve(
             raise UserError(f"--allow-host takes a host's name, such as translate.example, not {allowed!r}")
     folder = locate(preset)
     name = name or preset_name(preset, folder)
-    given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
-    search = own_search(folder).changed(**given)
+    search = chosen_search(folder, beam_size, length_penalty, gnmt, max_length)
     with reserved(host, port) as listening:
         translator = open_translator(folder, search, engine, compute_type)
         from kzoo.serve import Served

@@ -13,7 +13,7 @@ from typing import Annotated, BinaryIO
 import typer
 
 from kzoo.cli import options
-from kzoo.cli.console import open_translator, progress_bar, telling_when_stopped
+from kzoo.cli.console import chosen_search, open_translator, progress_bar, telling_when_stopped
 from kzoo.errors import UserError
 from kzoo.files import check_writable, held, sha256, whole_file
 
@@ -77,13 +77,13 @@ def translate(
     from kzoo.data import open_features
     from kzoo.decoding.search_settings import checked_n
     from kzoo.engine import engine_name
-    from kzoo.hub.integrity import METADATA_FILE, own_search
+    from kzoo.hub.integrity import METADATA_FILE
     from kzoo.presets.shelf import locate
     from kzoo.text.texts import SplitTexts
 
     folder = locate(preset)
-    given = {"beam_size": beam_size, "length_penalty": length_penalty, "gnmt": gnmt, "max_length": max_length}
-    search = own_search(folder).changed(**given, min_length=min_length, no_repeat_ngram=no_repeat_ngram)
+    limits = {"min_length": min_length, "no_repeat_ngram": no_repeat_ngram}
+    search = chosen_search(folder, beam_size, length_penalty, gnmt, max_length, **limits)
     if text and file is not None:
         raise UserError("sentences and --input exclude each other: give one of them")
     if image and images:
