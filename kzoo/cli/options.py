@@ -69,7 +69,6 @@ class WithFiles(TyperCommand):
         for word in args:
             if word.startswith("-"):
                 within = word == "--files"
-                words += [] if within else [word]
-            else:
+            if word != "--files":
                 words += ["--files", word] if within else [word]
         return super().parse_args(ctx, words)
