@@ -82,8 +82,8 @@ def _started() -> Iterator[None]:
     """Discard what the block writes to standard error; raise its errors as `UserError`."""
     sys.stderr.flush()
     standard_error = os.dup(2)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
     try:
         yield
     except (ImportError, ValueError, RuntimeError, AssertionError) as error:
@@ -94,7 +94,6 @@ def _started() -> Iterator[None]:
     finally:
         os.dup2(standard_error, 2)
         os.close(standard_error)
-        os.close(nowhere)
 
 
 @contextlib.contextmanager
