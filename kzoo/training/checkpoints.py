@@ -12,7 +12,7 @@ import numpy as np
 from keras import ops
 
 from kzoo.errors import UserError
-from kzoo.files import check_space, remove_folder, remove_unfinished, sha256
+from kzoo.files import check_space, remove_folder, remove_unfinished, sha256, whole_folder
 from kzoo.training.strategies import Strategy
 
 WEIGHTS, STATE, SUMS = "checkpoint.weights.h5", "state.json", "SHA256SUMS"
@@ -161,7 +161,7 @@ class Checkpoints(keras.callbacks.Callback):
             remove_folder(folder)
 
     def _write(self, name: str, state: str):
-        with self.strategy.whole_folder(self.folder / name) as folder:
+        with self.strategy.own_place(self.folder / name) as own, whole_folder(own) as folder:
             check_space(folder, self._size())
             self.model.save_weights(folder / WEIGHTS)
             (folder / STATE).write_text(state)

@@ -155,7 +155,7 @@ def train(
         low_scores = scorer.low_scores(translator)
         with strategy.own_place(folder / "preset") as preset:
             translator.save_to_preset(preset)
-            write_low_scores(Path(preset), low_scores)
+            write_low_scores(preset, low_scores)
         strategy.wait()
         if prints:
             print_report(report)

@@ -14,7 +14,6 @@ import keras
 
 from kzoo.data.batches import WorkerRows
 from kzoo.errors import UserError, WorkerError, first_line, nearest, one_line
-from kzoo.files import whole_folder
 
 TF_CONFIG = "TF_CONFIG"
 KERAS_PROCESSES = (
@@ -81,17 +80,11 @@ class Strategy:
         return WorkerRows(batches, self.replicas, self.workers, self.worker)
 
     @contextlib.contextmanager
-    def whole_folder(self, path: Path) -> Iterator[Path]:
-        """Yield an empty folder to fill: the chief's becomes `path`, the others are discarded.
-
-        All workers fill a folder, because reading weights may need all of them.
-        """
-        with self.own_place(path) as path, whole_folder(path) as whole:
-            yield whole
-
-    @contextlib.contextmanager
     def own_place(self, path: Path) -> Iterator[Path]:
-        """Yield `path` to the chief, and a temporary folder to the other workers."""
+        """Yield `path` to the chief, and a path that is removed afterwards to the other workers.
+
+        All workers write there, because reading weights may need all of them.
+        """
         if self.is_chief:
             yield path
             return

@@ -310,7 +310,8 @@ def test_workers_with_unequal_devices_are_refused():
 
 def test_only_the_chiefs_folder_is_kept(tmp_path):
     for strategy in (Strategy(), SecondOfTwo(chiefs=0.0)):
-        with strategy.whole_folder(tmp_path / type(strategy).__name__) as folder:
+        with strategy.own_place(tmp_path / type(strategy).__name__) as folder:
+            folder.mkdir()
             (folder / "weights").write_text("…")
     assert [path.name for path in tmp_path.iterdir()] == ["Strategy"]
 
