@@ -36,17 +36,15 @@ def one_process(folder: Path) -> Iterator[None]:
     lock = filelock.FileLock(folder / LOCK, timeout=0, mode=0o666)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock.acquire()
+        held = lock.acquire()
         with contextlib.suppress(OSError):  # on a full disk, the lock works without this text
             (folder / LOCK).write_text(f"process {os.getpid()} on {socket.gethostname()}\n")
     except filelock.Timeout:
         raise UserError(f"{folder}: {_holder(folder)} trains here; stop it, or give another folder") from None
     except OSError as error:
         raise UserError(f"{folder}: cannot be written ({error.strerror})") from None
-    try:
+    with held:
         yield
-    finally:
-        lock.release()
 
 
 def _holder(folder: Path) -> str:
