@@ -25,6 +25,8 @@ def plan_batches(
 ) -> list[tuple[Shape, np.ndarray]]:
     """Return batches of pairs of similar length, each as its shape and the numbers of its pairs.
 
+    Pairs that fit no shape are left out.
+
     Args:
         order: numbers of the pairs; pairs of the same shape keep this order.
         lengths: lengths of all pairs, with the start or end symbol.

@@ -182,34 +182,29 @@ class ShardedBatches(BatchesByEpoch):
         self.num_tokens, self.dropped, histograms = 0, 0, []
         for number in range(len(shards)):
             lengths = self._lengths(number)
+            longest = lengths.max(axis=1)
             if too_long == "error":
-                check_longest(lengths.max(axis=1), self._limit, f"{shards.path(number)}: pair")
-            kept = lengths[self._kept(lengths)]
-            self.dropped += len(lengths) - len(kept)
-            self.num_tokens += int(kept[:, 1].sum())
-            histograms.append(np.unique(kept.max(axis=1), return_counts=True))
+                check_longest(longest, self._limit, f"{shards.path(number)}: pair")
+            kept = longest <= self._limit
+            self.dropped += int(np.count_nonzero(~kept))
+            self.num_tokens += int(lengths[kept, 1].sum())
+            histograms.append(np.unique(longest[kept], return_counts=True))
         if not self.num_tokens:
             raise UserError(
                 f"{shards.folder}: all pairs are longer than {self._limit} tokens: raise max_length or tokens"
             )
         lengths, counts = (np.concatenate(part) for part in zip(*histograms, strict=True))
         self.shapes = batch_shapes(lengths, tokens, num_shapes, counts=counts)
-        self._batches_in = np.array([self._count(*histogram) for histogram in histograms])
+        # How many batches of each shape each shard gives.
+        rows = [rows for rows, _ in self.shapes]
+        pairs = [np.bincount(shape_numbers(some, self.shapes), n, len(rows)) for some, n in histograms]
+        self._batches_in = np.ceil(np.divide(pairs, rows)).astype(int)
         self._opened = functools.lru_cache(maxsize=2)(self._open)
         self.start_epoch(0)
 
     def _lengths(self, number: int) -> np.ndarray:
         lengths = self.shards.lengths(number)
         return np.minimum(lengths, self._limit) if self._too_long == "truncate" else lengths
-
-    def _kept(self, lengths: np.ndarray) -> np.ndarray:
-        """Return the numbers of the pairs that fit."""
-        return np.flatnonzero(lengths.max(axis=1) <= self._limit)
-
-    def _count(self, lengths: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """Return how many batches of each shape a shard gives."""
-        pairs = np.bincount(shape_numbers(lengths, self.shapes), counts, len(self.shapes)).astype(int)
-        return -(-pairs // [rows for rows, _ in self.shapes])
 
     def plan(self, epoch: int) -> np.ndarray:
         """Return the batches of an epoch, `(batches, 2)`: a shard's number and a batch's place in it."""
@@ -236,10 +231,8 @@ class ShardedBatches(BatchesByEpoch):
     def _open(self, number: int, epoch: int) -> tuple[OpenShard, list]:
         """Return a shard, and the plan of its batches in an epoch."""
         random = np.random.default_rng((self.seed, epoch, number))
-        lengths = self._lengths(number)
-        order = random.permutation(len(lengths))
-        order = order[np.isin(order, self._kept(lengths))]
-        plan = plan_batches(order, lengths.max(axis=1), self.shapes, random)
+        longest = self._lengths(number).max(axis=1)  # `plan_batches` leaves out pairs over the limit
+        plan = plan_batches(random.permutation(len(longest)), longest, self.shapes, random)
         return self.shards.open(number), plan
 
 
