@@ -6,6 +6,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -200,14 +201,10 @@ def open_corpus(name: str) -> Corpus:
     return CORPORA[name]
 
 
-def _own_or(name: str, read: Callable[[str, str], Text]) -> Callable[[str, str], Text]:
-    """Return a corpus's `read`: it reads the user's own file if it exists, else calls the given function."""
-
-    def read_own(split: str, language: str) -> Text:
-        own = own_file(f"{name}/{split}.{language}.gz")
-        return read(split, language) if own is None else read_lines(own)
-
-    return read_own
+def _own_or(name: str, read: Callable[[str, str], Text], split: str, language: str) -> Text:
+    """Return the text in the user's own file of a corpus if it exists, else call the given function."""
+    own = own_file(f"{name}/{split}.{language}.gz")
+    return read(split, language) if own is None else read_lines(own)
 
 
 def _scenes(split: str, language: str) -> Text:
@@ -235,7 +232,7 @@ _ALL = (
         licence="non-commercial research and education; derived from Flickr30k captions",
         citation="Elliott et al. 2016 (en, de), Elliott et al. 2017 (fr, tests of 2017), "
         "Barrault et al. 2018 (cs, test of 2018)",
-        read=_own_or("multi30k", read_multi30k),
+        read=partial(_own_or, "multi30k", read_multi30k),
         absent=frozenset({("test_2017_flickr", "cs"), ("test_2017_mscoco", "cs")}),
     ),
     Corpus(
@@ -244,7 +241,7 @@ _ALL = (
         splits=("train", "val", "test"),
         licence="research; for other uses ask the owners of its parts (statmt.org/wmt17)",
         citation="Bojar et al. 2017 (WMT 2017); selection of Broscheit et al. 2018",
-        read=_own_or("wmt17_zh_en", read_wmt17),
+        read=partial(_own_or, "wmt17_zh_en", read_wmt17),
     ),
     Corpus(
         name="tatoeba_zh_en",
@@ -252,7 +249,7 @@ _ALL = (
         splits=("train", "val", "test"),
         licence="CC BY 2.0 FR",
         citation="Tatoeba (tatoeba.org), by way of ManyThings.org",
-        read=_own_or("tatoeba_zh_en", read_tatoeba),
+        read=partial(_own_or, "tatoeba_zh_en", read_tatoeba),
     ),
     Corpus(
         name="scenes",
