@@ -175,25 +175,23 @@ def table_rows(
     Raises:
         UserError: a row without these columns, column titles in the first line, or invalid CSV.
     """
-    wanted, count = list(columns), len(languages)
-    numbers = wanted and not isinstance(wanted[0], str)
-    least = max(wanted) if numbers else len(wanted) or count
-    rows, first = _numbered(path, iter(lines), least, exact=not wanted), 0
-    if wanted and isinstance(wanted[0], str):
-        _, titles = next(rows, (1, []))
-        if missing := [name for name in wanted if name not in titles]:
-            raise UserError(f"{path}, line 1: no column {missing[0]!r}; it has {', '.join(titles)}")
-        wanted, first = [titles.index(name) + 1 for name in wanted], 1
+    wanted, count, titles = list(columns), len(languages), TITLES.union(map(str.lower, languages))
+    named = bool(wanted) and isinstance(wanted[0], str)
+    least = len(wanted) if named else max(wanted, default=count)
+    rows = _numbered(path, iter(lines), least, exact=not wanted)
+    if named:
+        _, found = next(rows, (1, []))
+        if missing := [name for name in wanted if name not in found]:
+            raise UserError(f"{path}, line 1: no column {missing[0]!r}; it has {', '.join(found)}")
+        wanted = [found.index(name) + 1 for name in wanted]
     for place, (number, row) in enumerate(rows):
-        if len(row) != count if not wanted else len(row) < max(wanted):
+        if len(row) < max(wanted) if wanted else len(row) != count:
             needed = f"at least {max(wanted)}" if wanted else f"{count}, one per language"
             how = "" if wanted else '; in a recipe, choose columns = [1, 2] or ["en", "de"]'
             raise UserError(f"{path}, line {number}: {len(row)} columns instead of {needed}{how}")
-        row = [row[column - 1] for column in wanted] if wanted else row
-        if place == first == 0 and {cell.strip().lower() for cell in row} <= {
-            *map(str.lower, languages),
-            *TITLES,
-        }:
+        if wanted:
+            row = [row[column - 1] for column in wanted]
+        if place == 0 and not named and {cell.strip().lower() for cell in row} <= titles:
             raise UserError(
                 f"{path}, line 1: these are titles ({', '.join(row)}): remove the line, or in a recipe set "
                 f"columns = {row}"
