@@ -88,10 +88,8 @@ class PairBatches(BatchesByEpoch):
     def __getitem__(self, index: int):
         pair, batch = self._plan[index]
         inputs, labels, weights = self.batches[pair].batch(*batch)
-        rows = len(labels)
-        numbers = [self.languages.index(code) for code in self.pairs[pair]]
-        inputs["source_language"] = np.full(rows, numbers[0], "int32")
-        inputs["target_language"] = np.full(rows, numbers[1], "int32")
+        for side, code in zip(("source", "target"), self.pairs[pair], strict=True):
+            inputs[f"{side}_language"] = np.full(len(labels), self.languages.index(code), "int32")
         return inputs, labels, weights
 
     def digest(self) -> str:
