@@ -3,6 +3,7 @@
 `NAME.npy` has one row per picture; `NAME.json` has the pictures' names and the extractor.
 """
 
+import contextlib
 import glob
 import hashlib
 import json
@@ -183,8 +184,11 @@ def write_features(
     """
     path, names = Path(path), tuple(names)
     check_features_path(path, names)
-    if _is_complete(path, names, extractor):
-        return open_features(path)
+    with contextlib.suppress(UserError):  # nothing there, or damaged
+        found = open_features(path)
+        # Without corrupt pictures, their treatment makes no difference.
+        if found.names == names and found.extractor in (extractor, replace(extractor, corrupt="")):
+            return found
     part = _unfinished(path, names, extractor)
     with writing(part):
         array = np.lib.format.open_memmap(part, mode="r+") if part.exists() else None
@@ -193,7 +197,7 @@ def write_features(
         if array is None:
             array = _new_array(part, (len(names), *batch.shape[1:]), batch.dtype)
         array[rows[: len(batch)]], rows = batch, rows[len(batch) :]
-    missing = range(len(names)) if array is None else _without_features(array)
+    missing = rows if array is None else _without_features(array)
     if len(missing) and (len(missing) == len(names) or not extractor.corrupt):
         raise UserError(f"{path}: {len(missing):,} of {len(names):,} pictures have no features")
     if len(missing):
@@ -220,15 +224,6 @@ def check_features_path(path: str | os.PathLike, names: Iterable[str]):
     if count > 1:
         raise UserError(f"{path}: the picture {name!r} occurs twice among the names")
     check_writable(path)
-
-
-def _is_complete(path: Path, names: tuple[str, ...], extractor: Extractor) -> bool:
-    try:
-        found = open_features(path)
-    except UserError:
-        return False
-    # Without corrupt pictures, their treatment makes no difference.
-    return found.names == names and found.extractor in (extractor, replace(extractor, corrupt=""))
 
 
 def _unfinished(path: Path, names: tuple[str, ...], extractor: Extractor) -> Path:
