@@ -1,5 +1,6 @@
 """Batches of several directions, for one `fit` call."""
 
+import functools
 import hashlib
 import math
 from collections.abc import Sequence
@@ -100,12 +101,10 @@ class PairBatches(BatchesByEpoch):
         """Return the batches of an epoch, each as the number of a pair and one of its batches."""
         plan = []
         for pair, (batches, count) in enumerate(zip(self.batches, self._counts, strict=True)):
-            passes = {}  # the passes over the pair's sentences that are part of this epoch
+            plan_of = functools.cache(batches.plan)  # of each pass over the pair's sentences
             for turn in range(count):
                 number, place = divmod(epoch * count + turn, len(batches))
-                if number not in passes:
-                    passes[number] = batches.plan(number)
-                plan.append(((turn + 0.5) / count, pair, passes[number][place]))
+                plan.append(((turn + 0.5) / count, pair, plan_of(number)[place]))
         plan.sort(key=lambda item: item[:2])
         return differing_first_two([item[1:] for item in plan], lambda item: item[1][0])
 
