@@ -134,37 +134,39 @@ def whole_folder(path: str | os.PathLike) -> Iterator[Path]:
         UserError: it cannot be written, for example because it is a file, or the disk is full.
     """
     path = _folder(path)
-    with writing(path):
-        with unfinished_folder(path) as unfinished:
-            yield unfinished
-            for part in (*unfinished.rglob("*"), unfinished):
-                if not part.is_symlink():
-                    to_disk(part)
-            earlier = unfinished.with_name(unfinished.name + EARLIER)
-            _keep_mode(path, unfinished)
-            if path.exists():
-                os.rename(path, earlier)
-            os.rename(unfinished, path)
-        to_disk(path.parent)
-        shutil.rmtree(earlier, ignore_errors=True)
+    with writing(path), new_folder(path, replace=True) as unfinished:
+        yield unfinished
 
 
 @contextlib.contextmanager
-def unfinished_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty folder next to `path` for the block to fill and rename. If not renamed, it is removed.
+def new_folder(path: Path, replace: bool = False) -> Iterator[Path]:
+    """Yield an empty folder next to `path` to fill. Rename it to `path` if the block ends without an error.
 
     Missing folders are created. Leftovers of killed processes are removed after a day.
+
+    Raises:
+        OSError: it cannot be written; or there is a folder at `path`, and `replace` is false.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in _hidden_in(path.parent):
         if left.name.startswith(f".{path.name}.kzoo-") and time.time() - left.stat().st_mtime > DAY:
             shutil.rmtree(left, ignore_errors=True)
     unfinished = path.with_name(_hidden(path.name))
+    earlier = unfinished.with_name(unfinished.name + EARLIER)
     unfinished.mkdir()
     try:
         yield unfinished
+        for part in (*unfinished.rglob("*"), unfinished):
+            if not part.is_symlink():
+                to_disk(part)  # before the folder gets its name, in case of a power failure
+        _keep_mode(path, unfinished)
+        if replace and path.exists():
+            os.rename(path, earlier)
+        os.rename(unfinished, path)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
+    to_disk(path.parent)
+    shutil.rmtree(earlier, ignore_errors=True)
 
 
 @contextlib.contextmanager

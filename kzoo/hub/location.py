@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from kzoo.errors import UserError, first_line, nearest
-from kzoo.files import cache_folder, read_object, to_disk, unfinished_folder
+from kzoo.files import cache_folder, new_folder, read_object
 from kzoo.hub.integrity import CONFIG_FILE, METADATA_FILE, check_files, read_listing
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
@@ -107,9 +107,8 @@ def fetched(handle: str) -> Path:
     if folder.is_dir():
         return folder
     try:
-        with unfinished_folder(folder) as unfinished:
+        with new_folder(folder) as unfinished:
             _fill(unfinished, handle, fetch)
-            os.rename(unfinished, folder)
     except OSError as error:
         if not folder.is_dir():  # else another process was first
             raise UserError(
@@ -163,9 +162,6 @@ def _fill(folder: Path, handle: str, fetch: Fetch):
         check_files(folder, listing, handle)
     for notes in (".cache", ".complete"):  # written by the two packages
         shutil.rmtree(folder / notes, ignore_errors=True)
-    for path in folder.rglob("*"):
-        if path.is_file():
-            to_disk(path)  # before the folder gets its name, in case of a power failure
 
 
 def _fetch(names: list[str], folder: Path, handle: str, fetch: Fetch):
