@@ -11,13 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kzoo.data.downloaded_corpora import (
-    TATOEBA_LANGUAGES,
-    WMT17_LANGUAGES,
-    read_multi30k,
-    read_tatoeba,
-    read_wmt17,
-)
+from kzoo.data.downloaded_corpora import CHINESE_ENGLISH, read_multi30k, read_tatoeba, read_wmt17
 from kzoo.data.features import FeatureFile, open_features
 from kzoo.data.text_files import Text, check_aligned, read_lines
 from kzoo.errors import UserError, nearest
@@ -237,7 +231,7 @@ _ALL = (
     ),
     Corpus(
         name="wmt17_zh_en",
-        languages=WMT17_LANGUAGES,
+        languages=CHINESE_ENGLISH,
         splits=("train", "val", "test"),
         licence="research; for other uses ask the owners of its parts (statmt.org/wmt17)",
         citation="Bojar et al. 2017 (WMT 2017); selection of Broscheit et al. 2018",
@@ -245,7 +239,7 @@ _ALL = (
     ),
     Corpus(
         name="tatoeba_zh_en",
-        languages=TATOEBA_LANGUAGES,
+        languages=CHINESE_ENGLISH,
         splits=("train", "val", "test"),
         licence="CC BY 2.0 FR",
         citation="Tatoeba (tatoeba.org), by way of ManyThings.org",

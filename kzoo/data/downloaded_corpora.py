@@ -51,7 +51,8 @@ CHECKSUMS = {
     "test_2018_flickr.cs": "1db59fe6980c9b3f9bade65122a985e71150214837d76f4768a5a8384c0b2dc7",
 }
 
-TATOEBA_LANGUAGES = "zh", "en"
+CHINESE_ENGLISH = ("zh", "en")  # the languages of Tatoeba and of WMT 2017
+
 TATOEBA_COMMIT = "620408eda1721f683e2413778ad19e4f94691053"
 TATOEBA = (
     f"https://raw.githubusercontent.com/DaoChaShao/py-st-dl-translater-2.0/{TATOEBA_COMMIT}/data/cmn.txt"
@@ -60,8 +61,6 @@ TATOEBA_CHECKSUM = "9da1af87e3e61650aa38595e60baef3a4e3a18ed239a7ef4a764c0a87c7d
 HELD_OUT = {"test": 1000, "val": 1000}  # pairs
 LARGEST = 3  # pairs in a held-out group at most: larger groups have many variants of one sentence
 
-
-WMT17_LANGUAGES = ("zh", "en")
 CWMT = (
     "https://huggingface.co/datasets/wmt/wmt18-data/resolve/f9b1de8f23c03a267b56e4499e4d95640db1721a/cwmt-wmt"
 )
@@ -137,7 +136,7 @@ def read_tatoeba(split: str, language: str) -> Text:
         27055
     """
     path = download(TATOEBA, TATOEBA_CHECKSUM, cache_folder() / "tatoeba_zh_en" / "cmn.txt")
-    side = TATOEBA_LANGUAGES.index(language)
+    side = CHINESE_ENGLISH.index(language)
     return Text(f"{path}, split {split}", [pair[side] for pair in _splits(path)[split]])
 
 
