@@ -140,7 +140,6 @@ def least_padding(distinct: np.ndarray, counts: np.ndarray, num_shapes: int) -> 
         cost = np.concatenate([[0.0], totals.min(axis=0)])
     last, chosen = len(distinct), []
     for choice in reversed([np.zeros(len(distinct) + 1, int), *choices]):
-        if last > 0:
-            chosen.append(int(distinct[last - 1]))
-            last = choice[last]
+        chosen.append(int(distinct[last - 1]))
+        last = choice[last]
     return chosen[::-1]
