@@ -8,7 +8,7 @@ from keras_hub.tokenizers import Tokenizer
 
 from kzoo.decoding.batched_search import batches_by_length, padded_source
 from kzoo.errors import UserError
-from kzoo.models.translator import Direction, Translator
+from kzoo.models.translator import Translator
 from kzoo.text.texts import pieces, tokenize_within
 
 
@@ -134,10 +134,9 @@ class MultilingualTranslator(Translator):
         """Return the tokenizers of a direction's two languages."""
         return self.tokenizers[source], self.tokenizers[target]
 
-    def _direction(self, source, target):
-        source, target = self.direction(source, target)
-        numbers = {"source_language": self._number(source), "target_language": self._number(target)}
-        return Direction(source, target, *self.tokenizers_of(source, target), numbers=numbers)
+    def _language_inputs(self, source, target, rows):
+        languages = {"source_language": source, "target_language": target}
+        return {name: np.full(rows, self._number(code), "int32") for name, code in languages.items()}
 
     def _number(self, language: str) -> int:
         if language not in self.tokenizers:

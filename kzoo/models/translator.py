@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Self
+from typing import Self
 
 import keras
 import numpy as np
@@ -32,21 +32,6 @@ from kzoo.text.texts import (
 from kzoo.text.vocabulary import END, START
 
 Image = np.ndarray | str | os.PathLike  # features, pixels, or a picture's file
-
-
-class Direction(NamedTuple):
-    """A call's source and target language, with their tokenizers."""
-
-    source: str | None
-    target: str | None
-    source_tokenizer: Tokenizer | None
-    target_tokenizer: Tokenizer | None
-    options: dict[str, str] = {}  # of the source tokenizer
-    numbers: dict[str, int] = {}  # language numbers, by the name of a multilingual backbone's input
-
-    def inputs(self, rows: int) -> dict[str, np.ndarray]:
-        """Return the backbone's language inputs, one row per sentence."""
-        return {name: np.full(rows, number, "int32") for name, number in self.numbers.items()}
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -205,33 +190,31 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         search = self.search.changed(**search)
         n = checked_n(n, search)
         check_whole_numbers(threads=threads)
-        direction = self._direction(source_language, target_language)
-        if engine != "keras" and self._chosen(engine, search, images, prefixes) == "ctranslate2":
+        source, target = self.direction(source_language, target_language)
+        needs = {"images": images is not None, "prefixes": prefixes is not None}
+        if chosen_engine(engine, lambda: why_not(self), search, needs) == "ctranslate2":
             return self._copy.of(self).n_best(
                 texts,
                 n,
                 truncate=truncate,
                 progress=progress,
                 split_sentences=split_sentences,
-                source_language=direction.source,
-                target_language=direction.target,
+                source_language=source,
+                target_language=target,
                 **vars(search),
             )
-        texts = checked_texts(texts)
-        split = SplitTexts(texts, [direction.source] * len(texts), split_sentences)
+        texts, options = checked_texts(texts), self.tokenizer_options(target)
+        split = SplitTexts(texts, [source] * len(texts), split_sentences)
+        source_tokenizer, target_tokenizer = self.tokenizers_of(source, target)
         limit = self.backbone.max_length
-        tokens = tokenize_within(
-            direction.source_tokenizer, split.sentences, limit - 1, truncate, **direction.options
-        )
+        tokens = tokenize_within(source_tokenizer, split.sentences, limit - 1, truncate, **options)
         longest = min(search.max_length or limit, limit)
-        prefixes = tokenize_prefixes(direction.target_tokenizer, split.prefixes(prefixes), longest - 1)
+        prefixes = tokenize_prefixes(target_tokenizer, split.prefixes(prefixes), longest - 1)
         images = image_rows(images, len(texts), self.image_shape, self.extractor)
         if images is not None and split_sentences:
             images = images[split.text_of]
-        found = self.n_best_of_tokens(
-            tokens, n, search, progress, threads, images, prefixes, direction.source, direction.target
-        )
-        return split.join(found, [direction.target] * len(texts))
+        found = self.n_best_of_tokens(tokens, n, search, progress, threads, images, prefixes, source, target)
+        return split.join(found, [target] * len(texts))
 
     def n_best_of_tokens(
         self,
@@ -256,16 +239,13 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
 
         The other arguments are those of `translate`.
         """
-        direction = self._direction(source_language, target_language)
-        others = direction.inputs(len(tokens)) | ({} if images is None else {"image": images})
+        direction = self.direction(source_language, target_language)
+        languages = self._language_inputs(*direction, len(tokens))
+        others = languages | ({} if images is None else {"image": images})
         self._drop_stale_functions()
         self.bake()
         found = self._searches.search(tokens, others, search, threads, progress, prefixes)
-        return as_hypotheses(found, n, direction.target_tokenizer)
-
-    def _chosen(self, engine: Engine, search: SearchSettings, images, prefixes) -> str:
-        needs = {"images": images is not None, "prefixes": prefixes is not None}
-        return chosen_engine(engine, lambda: why_not(self), search, needs)
+        return as_hypotheses(found, n, self.tokenizers_of(*direction)[1])
 
     def attention(
         self,
@@ -294,27 +274,26 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
             UserError: an empty sentence, a sentence or translation longer than the model's maximum, or an
                 image that does not fit.
         """
-        direction = self._direction(source_language, target_language)
-        source = self._tokens(text, direction.source_tokenizer, **direction.options)
+        direction = self.direction(source_language, target_language)
+        source_tokenizer, target_tokenizer = self.tokenizers_of(*direction)
+        source = self._tokens(text, source_tokenizer, **self.tokenizer_options(direction[1]))
         images = image_rows(None if image is None else [image], 1, self.image_shape)
         if translation is None:
-            languages = {"source_language": direction.source, "target_language": direction.target}
-            (best,) = self.n_best([text], n=1, images=images, split_sentences=False, **languages)
-            translation = best[0].text
-        (target,) = tokenize_within(direction.target_tokenizer, [translation], self.backbone.max_length - 1)
+            (translation,) = self.translate([text], *direction, images=images, split_sentences=False)
+        (target,) = tokenize_within(target_tokenizer, [translation], self.backbone.max_length - 1)
         length = padded_length(max(len(source), len(target)), self.backbone.max_length)
         inputs = {
             "source": padded([[*source, END]], length),
             "target": padded([[START, *target]], length),
-            **direction.inputs(1),
+            **self._language_inputs(*direction, 1),
             **({} if images is None else {"image": images}),
         }
         (weights,) = self._compiled(self._source_attention, few_calls=True)(inputs)
         if self.embeds:  # then it attends to the rows of M
             attended = [str(row + 1) for row in range(self.backbone.matrix_shape[0])]
         else:
-            attended = pieces(direction.source_tokenizer, source)
-        subwords = pieces(direction.target_tokenizer, target)
+            attended = pieces(source_tokenizer, source)
+        subwords = pieces(target_tokenizer, target)
         return attended, subwords, weights[..., : len(subwords), : len(attended)]
 
     def _source_attention(self, inputs):
@@ -358,11 +337,9 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
 
     # Overridden by `MultilingualTranslator`.
 
-    def _direction(self, source: str | None, target: str | None) -> Direction:
-        """Return the direction of a call, as `direction` does, with its tokenizers."""
-        source, target = self.direction(source, target)
-        tokenizers = self.tokenizers_of(source, target)
-        return Direction(source, target, *tokenizers, self.tokenizer_options(target))
+    def _language_inputs(self, source: str | None, target: str | None, rows: int) -> dict[str, np.ndarray]:
+        """Return the backbone's inputs that name the languages, one row per sentence."""
+        return {}
 
     def _arguments(self) -> dict:
         """Return the constructor's arguments, except the backbone and the search."""
