@@ -68,6 +68,7 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
     """
 
     multilingual = False  # whether `translate` needs the languages
+    embeds = False  # whether the model can embed sentences
 
     def __init__(
         self,
@@ -98,11 +99,6 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         """The shape of a sentence's image; `None` if the model reads text only."""
         shape = self.backbone.get_config().get("image_shape")
         return None if shape is None else tuple(shape)
-
-    @property
-    def embeds(self) -> bool:
-        """Whether the model can embed sentences."""
-        return False
 
     def translate(
         self,
