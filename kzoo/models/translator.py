@@ -284,17 +284,14 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
             **self._language_inputs(*direction, 1),
             **({} if images is None else {"image": images}),
         }
-        (weights,) = self._compiled(self._source_attention, few_calls=True)(inputs)
+        layers = self._compiled(self.backbone.source_attention, few_calls=True)(inputs)
         if self.embeds:  # then it attends to the rows of M
             attended = [str(row + 1) for row in range(self.backbone.matrix_shape[0])]
         else:
             attended = pieces(source_tokenizer, source)
         subwords = pieces(target_tokenizer, target)
-        return attended, subwords, weights[..., : len(subwords), : len(attended)]
-
-    def _source_attention(self, inputs):
-        """Return the backbone's attention `(B, layers, H, T, N)`, padding included."""
-        return ops.cast(ops.stack(self.backbone.source_attention(inputs), axis=1), "float32")
+        weights = np.stack([layer[0, :, : len(subwords), : len(attended)] for layer in layers])
+        return attended, subwords, weights.astype("float32")
 
     def image_attention(self, text: str, image: Image) -> tuple[list[str], np.ndarray]:
         """Return a sentence's subwords with the end symbol, and the picture's attention to them.
