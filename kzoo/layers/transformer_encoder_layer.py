@@ -59,9 +59,8 @@ class TransformerEncoderLayer(TransformerLayer):
         super().build(inputs_shape, self.attention, self.attention_residual)
         self.image_attention = None
         if image_shape is not None:
-            key_dim, dtype = self.head_width(inputs_shape[-1]), self.dtype_policy
             self.image_attention = ImageTextAttention(
-                self.num_heads, key_dim, dtype=dtype, name="image_attention"
+                self.num_heads, self.attention.key_dim, dtype=self.dtype_policy, name="image_attention"
             )
             self.image_attention.build(inputs_shape, image_shape)
             self.image_residual = self.residual("image_residual")

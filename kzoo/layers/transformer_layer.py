@@ -131,19 +131,15 @@ class TransformerLayer(Layer):
         for layer in (*attentions, self.feedforward, self.feedforward_residual):
             layer.build(inputs_shape)
 
-    def head_width(self, width: int) -> int:
-        """Return d, the width of each of the H heads, for inputs of width D.
+    def attention_layer(self, name: str, width: int, rotary=None) -> MultiHeadAttention:
+        """Return multi-head attention for inputs of width D, according to the settings.
 
         Raises:
             ValueError: H does not divide D.
         """
-        if width % self.num_heads:
+        d, rest = divmod(width, self.num_heads)
+        if rest:
             raise ValueError(f"num_heads={self.num_heads} does not divide the width of the inputs, {width}")
-        return width // self.num_heads
-
-    def attention_layer(self, name: str, width: int, rotary=None) -> MultiHeadAttention:
-        """Return multi-head attention for inputs of width D, according to the settings."""
-        d = self.head_width(width)
         return MultiHeadAttention(self.num_heads, d, rotary=rotary, dtype=self.dtype_policy, name=name)
 
     def residual(self, name: str) -> Residual:
