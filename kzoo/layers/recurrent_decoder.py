@@ -132,13 +132,11 @@ class RecurrentDecoder(Layer):
         x = ops.concatenate([ops.cast(inputs, self.compute_dtype), state["fed_back"]], axis=-1)
         x = ops.reshape(x, (-1, x.shape[-1]))  # the cells take a single batch axis
         pairs = []
-        for number, (cell, units, pair) in enumerate(
-            zip(self.cells, self.units, state["cells"], strict=True)
-        ):
-            x, pair = cell(x, [ops.reshape(part, (-1, units)) for part in pair])
+        for number, (cell, pair) in enumerate(zip(self.cells, state["cells"], strict=True)):
+            x, pair = cell(x, [ops.reshape(part, (-1, cell.units)) for part in pair])
             if kept and number < len(self.units) - 1:
-                x = x * ops.reshape(kept[number], (-1, units))
-            pairs.append(tuple(ops.reshape(part, (*hypotheses, units)) for part in pair))
+                x = x * ops.reshape(kept[number], (-1, cell.units))
+            pairs.append(tuple(ops.reshape(part, (*hypotheses, cell.units)) for part in pair))
         h = pairs[-1][0]  # (B, K, u)
         context = ops.matmul(self._weights(h, prepared), prepared["values"])  # (B, K, d)
         attentional = self.combine(ops.concatenate([context, h], axis=-1))
