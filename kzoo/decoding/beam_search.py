@@ -251,16 +251,13 @@ def top_k(scores, k: int):
         Values `(B, k)` and int32 positions `(B, k)`.
     """
     rows, size = ops.shape(scores)[0], scores.shape[1]
-    if size % GROUP or size // GROUP < k:
-        values, positions = ops.top_k(scores, k)
-        return values, ops.cast(positions, "int32")
     groups = size // GROUP
+    if size % GROUP or groups < k:
+        return ops.top_k(scores, k)
     grouped = ops.reshape(scores, (rows, groups, GROUP))
-    _, best = ops.top_k(ops.max(grouped, axis=-1), k)
-    best = ops.cast(best, "int32")  # (B, k)
+    _, best = ops.top_k(ops.max(grouped, axis=-1), k)  # (B, k)
     candidates = take_rows(grouped, best)  # (B, k, GROUP)
     values, within = ops.top_k(ops.reshape(candidates, (rows, k * GROUP)), k)
-    within = ops.cast(within, "int32")
     return values, take_rows(best, within // GROUP) * GROUP + within % GROUP
 
 
