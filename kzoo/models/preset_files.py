@@ -184,7 +184,7 @@ def read_preset(
     check_files(folder, listing)
     weights = _weights_files(folder)
     check_listed(folder, listing, weights)
-    settings = _settings(folder)
+    settings = read_settings(folder)
     kind = settings.pop("class")
     several = "languages" in settings
     if kind not in [one.__name__ for one in translator.__mro__] or translator.multilingual != several:
@@ -260,12 +260,9 @@ def read_settings(folder: str | os.PathLike) -> dict:
     listing = read_listing(folder)
     check_listed(folder, listing, [TRANSLATOR_FILE])
     check_files(folder, {TRANSLATOR_FILE: listing[TRANSLATOR_FILE]})
-    return _settings(Path(folder))
-
-
-def _settings(folder: Path) -> dict:
-    settings = read_object(folder / TRANSLATOR_FILE)
-    _check_translator(settings, folder / TRANSLATOR_FILE)
+    path = Path(folder) / TRANSLATOR_FILE
+    settings = read_object(path)
+    _check_translator(settings, path)
     return settings
 
 
