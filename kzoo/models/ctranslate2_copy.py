@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import keras
 
-from kzoo.decoding.search_settings import SearchSettings
 from kzoo.engine.conversion import convert, why_not_held
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.models.backbones import is_quantized
@@ -50,9 +49,6 @@ class CTranslate2Copy:
                     translator.save_to_preset(preset, "float32")
                     convert(preset, model)
                     self._copy = CTranslate2Translator(preset, model=model)
-                # Each call passes the translator's languages and search, because they may have changed.
-                self._copy.source_language = self._copy.target_language = None
-                self._copy.search = SearchSettings()
                 self._made_of = made_of
             return self._copy
 

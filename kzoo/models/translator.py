@@ -188,17 +188,7 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         check_whole_numbers(threads=threads)
         source, target = self.direction(source_language, target_language)
         needs = {"images": images is not None, "prefixes": prefixes is not None}
-        if chosen_engine(engine, lambda: why_not(self), search, needs) == "ctranslate2":
-            return self._copy.of(self).n_best(
-                texts,
-                n,
-                truncate=truncate,
-                progress=progress,
-                split_sentences=split_sentences,
-                source_language=source,
-                target_language=target,
-                **vars(search),
-            )
+        engine = chosen_engine(engine, lambda: why_not(self), search, needs)
         texts, options = checked_texts(texts), self.tokenizer_options(target)
         split = SplitTexts(texts, [source] * len(texts), split_sentences)
         source_tokenizer, target_tokenizer = self.tokenizers_of(source, target)
@@ -209,7 +199,11 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         images = image_rows(images, len(texts), self.image_shape, self.extractor)
         if images is not None and split_sentences:
             images = images[split.text_of]
-        found = self.n_best_of_tokens(tokens, n, search, progress, threads, images, prefixes, source, target)
+        if engine == "ctranslate2":
+            found = self._copy.of(self).n_best_of_tokens(tokens, n, search, progress)
+        else:
+            others = threads, images, prefixes, source, target
+            found = self.n_best_of_tokens(tokens, n, search, progress, *others)
         return split.join(found, [target] * len(texts))
 
     def n_best_of_tokens(
