@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from kzoo.decoding import SearchSettings
-from kzoo.errors import UserError
+from kzoo.errors import UserError, first_line
 from kzoo.files import read_object
 from kzoo.hub.integrity import CONFIG_FILE
 from kzoo.models.transformer import TransformerBackbone
@@ -241,9 +241,7 @@ def read_tensors(folder: Path) -> dict[str, np.ndarray]:
     except UserError:
         raise
     except Exception as error:  # the parsers raise errors of many kinds
-        raise UserError(
-            f"{path} is damaged or holds no tensors: {str(error) or type(error).__name__:.160}"
-        ) from None
+        raise UserError(f"{path} is damaged or holds no tensors: {first_line(error):.160}") from None
 
 
 class _Tensors(pickle.Unpickler):
