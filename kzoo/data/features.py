@@ -9,14 +9,14 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from kzoo.errors import UserError
-from kzoo.files import check_writable, write_json, writing
+from kzoo.files import check_writable, read_object, write_json, writing
 
 
 @dataclass(frozen=True)
@@ -161,12 +161,13 @@ def write_features(
     arrays: Callable[[list[str]], Iterable[np.ndarray]],
     names: Iterable[str],
     extractor: Extractor,
+    digests: Mapping[str, str] | None = None,
 ) -> FeatureFile:
     """Compute the features of pictures batch by batch and write them.
 
     To resume an interrupted extraction, call this again with the same names and extractor; only
-    `extractor.corrupt` may change in between. A complete extraction is not repeated. Other features at that
-    path are replaced at the end.
+    `extractor.corrupt` may change in between. Pictures with another digest are computed again. A complete
+    extraction is not repeated. Other features at that path are replaced at the end.
 
     Args:
         path: the `.npy` file.
@@ -174,6 +175,7 @@ def write_features(
             or `(b, R, D_img)`; NaN for pictures that cannot be read.
         names: the pictures, in the order of the rows.
         extractor: the extractor of the features.
+        digests: for each name, a digest of the picture. `None`: a name always means the same picture.
 
     Returns:
         The features.
@@ -186,12 +188,20 @@ def write_features(
     check_features_path(path, names)
     with contextlib.suppress(UserError):  # nothing there, or damaged
         found = open_features(path)
+        same = read_object(path.with_suffix(".json")).get("digests") == digests
         # Without corrupt pictures, their treatment makes no difference.
-        if found.names == names and found.extractor in (extractor, replace(extractor, corrupt="")):
+        if same and found.names == names and found.extractor in (extractor, replace(extractor, corrupt="")):
             return found
     part = _unfinished(path, names, extractor)
     with writing(part):
         array = np.lib.format.open_memmap(part, mode="r+") if part.exists() else None
+    known = part.with_suffix(".digests.part")
+    if digests is not None:
+        if array is not None:
+            before = read_object(known) if known.exists() else {}
+            array[[row for row, name in enumerate(names) if before.get(name) != digests[name]]] = np.nan
+            array.flush()
+        write_json(known, digests)
     rows = np.arange(len(names)) if array is None else _without_features(array)
     for batch in arrays([names[row] for row in rows]):
         if array is None:
@@ -207,7 +217,8 @@ def write_features(
         array.flush()
         path.with_suffix(".json").unlink(missing_ok=True)  # never beside the array of another extraction
         os.replace(part, path)
-    write_json(path.with_suffix(".json"), {"names": names, "extractor": asdict(extractor)})
+    known = {} if digests is None else {"digests": digests}
+    write_json(path.with_suffix(".json"), {"names": names, "extractor": asdict(extractor), **known})
     for abandoned in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
         abandoned.unlink()
     return open_features(path)

@@ -5,6 +5,8 @@ was trained or scored on.
 """
 
 import contextlib
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations
@@ -14,11 +16,13 @@ from kzoo.data import open_corpus, open_files
 from kzoo.data.corpora import CORPORA, Corpus
 from kzoo.data.language_pairs import language_pairs
 from kzoo.errors import UserError
+from kzoo.files import read_object, write_json
 from kzoo.presets.shelf import is_builder, scored_corpus
 from kzoo.training.recipe import Recipe
 from kzoo.training.run_folder import recorded_recipe
 
 Directions = list[tuple[str, str]]
+HELD_OUT = "held_out.json"  # in a run's folder: digests of the splits drawn from the training text
 
 
 def recipe_corpus(recipe: Recipe) -> Corpus:
@@ -51,6 +55,21 @@ def check_own_files(recipe: Recipe):
         for language in others:
             corpus.pairs(split, first, language)
         corpus.more_references(split, corpus.languages[-1])
+
+
+def record_held_out(folder: Path, recipe: Recipe, corpus: Corpus):
+    """Write the digests of the splits that a recipe draws from its training text to the run's folder."""
+    if digests := {split: _digest(corpus, split) for split in _drawn(recipe)}:
+        write_json(folder / HELD_OUT, digests)
+
+
+def _drawn(recipe: Recipe) -> list[str]:
+    return [split for split in ("val", "test") if not isinstance(getattr(recipe, split), list)]
+
+
+def _digest(corpus: Corpus, split: str) -> str:
+    sides = [corpus.sentences(split, language) for language in corpus.languages]
+    return hashlib.sha256(json.dumps(sides).encode()).hexdigest()
 
 
 def recipe_directions(recipe: Recipe) -> Directions:
@@ -124,7 +143,14 @@ def own_corpus(folder: Path, splits: list[str]) -> Corpus:
                     # Files of other splits may no longer exist.
                     others = {name: [] for name in ("train", "val") if name not in splits}
                     recipe = replace(recipe, **others)
-            return recipe_corpus(recipe)
+            corpus = recipe_corpus(recipe)
+            if (held_out := folder.parent / HELD_OUT).exists():
+                # After a change of the text, other rows are drawn: among them, rows that it was trained on.
+                digests = read_object(held_out)
+                for split in set(_drawn(recipe)).intersection(splits or ["test"]):
+                    if digests.get(split) != _digest(corpus, split):
+                        raise UserError(f"the text of {folder.parent} has changed since it held out {split}")
+            return corpus
     except UserError as error:
         raise UserError(f"{error}; give --corpus, or --files") from None
     own = scored_corpus(folder)

@@ -1,5 +1,6 @@
 """`kzoo features extract`: features of pictures, computed by a network of `keras.applications`."""
 
+import contextlib
 import hashlib
 import importlib
 import os
@@ -12,6 +13,7 @@ import numpy as np
 
 from kzoo.data.features import Extractor, FeatureFile, check_features_path, write_features
 from kzoo.errors import UserError, first_line, nearest
+from kzoo.files import sha256
 from kzoo.images import read_picture
 
 # The papers' names of VGG's layers, and Keras's names. The outputs are after ReLU.
@@ -86,7 +88,16 @@ def extract_features(
             yield found[: len(pictures)]
             advance(len(pictures))
 
-    return write_features(path, batches, names, extractor)
+    return write_features(path, batches, names, extractor, _digests(folder, names))
+
+
+def _digests(folder: Path, names: list[str]) -> dict[str, str]:
+    """Return each picture's SHA-256; "" for a file that cannot be read, which reading it reports."""
+    digests = dict.fromkeys(names, "")
+    for name in names:
+        with contextlib.suppress(OSError):
+            digests[name] = sha256(folder / name)
+    return digests
 
 
 def _network(model: str, weights: str):

@@ -20,7 +20,7 @@ from kzoo.presets.shelf import write_low_scores
 from kzoo.text.vocabulary import unknown_line
 from kzoo.training.checkpoints import Checkpoints, updates
 from kzoo.training.compiling import compile_step, tune_process
-from kzoo.training.corpus import recipe_corpus
+from kzoo.training.corpus import recipe_corpus, record_held_out
 from kzoo.training.language_model import train_language_model
 from kzoo.training.recipe import Recipe, check_recipe
 from kzoo.training.report import CountedBatches, History, RunReport, curves, print_report
@@ -111,6 +111,7 @@ def train(
             checkpoints.restore()
         if strategy.is_chief:
             record(folder, recipe)  # keys with `may_differ` may have changed
+            record_held_out(folder, recipe, task.corpus)
         counted = CountedBatches(batches)
         report = RunReport(counted, checkpoints, began, strategy.devices)
         if recipe.language_model_epochs and checkpoints.step == 0:

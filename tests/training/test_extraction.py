@@ -215,6 +215,32 @@ def test_what_an_earlier_run_could_not_read_is_read_again(little, folder, tmp_pa
     assert len([line for line in capsys.readouterr().err.splitlines() if "bad.png" in line]) == 1
 
 
+def test_a_changed_picture_gets_its_own_features(little, folder, tmp_path, monkeypatch):
+    asked = {"model": "mobilenet", "layer": WHOLE, "weights": "random", "batch_size": 1}
+    here, names, path = tmp_path / "pictures", NAMES[:2], tmp_path / "test.npy"
+    here.mkdir()
+
+    def put(*sources):
+        for name, source in zip(names, sources, strict=True):
+            (here / name).write_bytes((folder / source).read_bytes())
+
+    def stop(count):
+        raise KeyboardInterrupt
+
+    put(NAMES[0], NAMES[1])
+    with pytest.raises(KeyboardInterrupt):  # after the first picture
+        extract_features(path, here, names, progress=second(stop), **asked)
+    put(NAMES[2], NAMES[1])
+    assert_close(extract_features(path, here, names, **asked)[:], little([NAMES[2], NAMES[1]]))
+    put(NAMES[2], NAMES[3])
+    read = []
+    monkeypatch.setattr("kzoo.training.feature_extraction.read_picture", reading(read))
+    for _ in range(2):  # the second time, nothing is left to do
+        assert_close(extract_features(path, here, names, **asked)[:], little([NAMES[2], NAMES[3]]))
+    assert read == names
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["pictures", "test.json", "test.npy"]
+
+
 def second(call):
     """Return a function that calls `call` from its third call on: after two batches were asked for."""
     calls = []

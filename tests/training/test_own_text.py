@@ -9,7 +9,13 @@ from message_of import message_of
 
 from kzoo.data import FeatureFile, open_corpus
 from kzoo.training import Recipe, read_recipe
-from kzoo.training.corpus import check_own_files, directions_to_score, own_corpus, recipe_corpus
+from kzoo.training.corpus import (
+    check_own_files,
+    directions_to_score,
+    own_corpus,
+    recipe_corpus,
+    record_held_out,
+)
 from kzoo.training.recipe import make_recipe
 from kzoo.training.run_folder import claim
 from kzoo.training.tasks import OneDirection, SeveralDirections, rows_of
@@ -154,6 +160,22 @@ def test_a_run_s_own_training_files_can_be_scored(tmp_path):
     (tmp_path / "recipe.json").write_text(json.dumps(dataclasses.asdict(Recipe(**BASE, **parts))))
     corpus = own_corpus(tmp_path / "preset", ["train"])
     assert corpus.pairs("train", "en", "de")[0][:2] == ["a dog runs", "a man sleeps"]
+
+
+def test_rows_held_out_of_a_text_that_has_changed_are_not_scored(tmp_path):
+    table = tmp_path / "pairs.tsv"
+    table.write_text("".join(f"sentence {n}\tein Satz {n}\n" for n in range(100)))
+    recipe = Recipe(**BASE, train=[str(table)], val=10, test=10)
+    (tmp_path / "recipe.json").write_text(json.dumps(dataclasses.asdict(recipe)))
+    record_held_out(tmp_path, recipe, recipe_corpus(recipe))
+    held_out = own_corpus(tmp_path / "preset", []).pairs("test", "en", "de")
+    assert held_out == recipe_corpus(recipe).pairs("test", "en", "de")
+    table.write_text(table.read_text() + "sentence 100\tein Satz 100\n")
+    trained_on = recipe_corpus(recipe).pairs("test", "en", "de")
+    assert not set(trained_on[0]) <= set(held_out[0])
+    message = message_of(own_corpus, tmp_path / "preset", [])
+    assert "has changed" in message and "--files" in message
+    assert own_corpus(tmp_path / "preset", ["train"]).splits == ("train", "val", "test")
 
 
 def test_which_directions_a_fine_tuned_preset_was_trained_on_is_unknown(tmp_path):
