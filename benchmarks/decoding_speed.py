@@ -156,7 +156,11 @@ class KzooSide:
     def translate(self, threads: int) -> list[str]:
         job = self.job
         return self.translator.translate(
-            self.texts, beam_size=job.beam_size, max_length=job.max_length, threads=threads
+            self.texts,
+            beam_size=job.beam_size,
+            length_penalty=1,
+            max_length=job.max_length,
+            threads=threads,
         )
 
 
@@ -184,7 +188,7 @@ class CTranslate2Side:
             beam_size=self.job.beam_size,
             length_penalty=1,
             min_decoding_length=0,  # by default 1: another search than ours
-            max_decoding_length=self.job.max_length or 256,
+            max_decoding_length=(self.job.max_length or 256) - 1,  # without the end symbol
         )
         return self.target.decode([result.hypotheses[0] for result in found])
 

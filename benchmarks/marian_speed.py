@@ -57,7 +57,12 @@ def compare(repository: Path, output: str, rounds: int, count: int):
     def translate():
         rows = [theirs_tokenizer.convert_ids_to_tokens(theirs_tokenizer.encode(text)) for text in sentences]
         found = theirs.translate_batch(
-            rows, beam_size=4, max_batch_size=BATCH, max_decoding_length=TOKENS, return_end_token=False
+            rows,
+            beam_size=4,
+            max_batch_size=BATCH,
+            min_decoding_length=0,  # by default 1: another search than ours
+            max_decoding_length=TOKENS - 1,  # without the end symbol
+            return_end_token=False,
         )
         tokens = [theirs_tokenizer.convert_tokens_to_ids(one.hypotheses[0]) for one in found]
         return [theirs_tokenizer.decode(row, skip_special_tokens=True) for row in tokens]

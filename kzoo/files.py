@@ -149,8 +149,9 @@ def new_folder(path: Path, replace: bool = False) -> Iterator[Path]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in _hidden_in(path.parent):
-        if left.name.startswith(f".{path.name}.kzoo-") and time.time() - left.stat().st_mtime > DAY:
-            shutil.rmtree(left, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # renamed by its writer
+            if left.name.startswith(f".{path.name}.kzoo-") and time.time() - left.stat().st_mtime > DAY:
+                shutil.rmtree(left, ignore_errors=True)
     unfinished = path.with_name(_hidden(path.name))
     earlier = unfinished.with_name(unfinished.name + EARLIER)
     unfinished.mkdir()

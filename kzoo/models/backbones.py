@@ -25,14 +25,14 @@ class TranslationBackbone(Backbone):
 
         Raises:
             ValueError: an argument annotated `int` that is not a whole number of at least 1, or is too large
-                to build; an argument annotated `Sequence[int]` that is empty or contains one; a dropout
-                outside [0, 1).
+                to build; an argument annotated `Sequence[int]` that is empty or contains one (either may be
+                optional); a dropout outside [0, 1).
         """
         for name, parameter in inspect.signature(arguments["__class__"].__init__).parameters.items():
             value = arguments[name]
-            if parameter.annotation is int:
+            if parameter.annotation in (int, int | None) and value is not None:
                 check_sizes(name, value)
-            elif parameter.annotation == Sequence[int]:
+            elif parameter.annotation in (Sequence[int], Sequence[int] | None) and value is not None:
                 check_sizes(name, list(value))
             elif name.endswith("dropout") and not 0 <= value < 1:
                 raise ValueError(f"{name} must be at least 0 and less than 1, not {value!r}")

@@ -200,6 +200,8 @@ def test_the_last_normalizations_have_the_layers_epsilon():
         ({"position_encoding": "rope", "width": 9, "num_heads": 3}, "width=9"),
         *(({size: wrong}, size) for size in SETTINGS for wrong in (0, -1, 2.0, 10**9)),
         ({"source_vocabulary_size": 10**9}, "source_vocabulary_size"),
+        ({"target_vocabulary_size": -5}, "target_vocabulary_size"),
+        ({"image_shape": (0,)}, "image_shape"),
         ({"dropout": 1.0}, "dropout"),
         ({"dropout": -0.1}, "dropout"),
     ],
