@@ -89,24 +89,21 @@ def score_translations(
         raise UserError(f"{split}: {len(translations):,} translations but {len(references):,} references")
     if not references:
         raise UserError(f"{split}: there are no sentences to score")
-    all_references = [references, *more_references]
-    check_forms([translations, *all_references])
+    texts = [translations, references, *more_references]
+    check_forms(texts)
     chinese = is_chinese(language)
+    has_words = chinese or has_spaces(language)  # in other languages, TER would see one word per sentence
+    edited = texts if has_words else [list(map(TokenizerChar(), sentences)) for sentences in texts]
     metrics = {
-        "bleu": bleu_metric(language),
-        "bleu_lowercased": bleu_metric(language, lowercase=True),
-        "chrf2": CHRF(),
+        "bleu": (bleu_metric(language), texts),
+        "bleu_lowercased": (bleu_metric(language, lowercase=True), texts),
+        "chrf2": (CHRF(), texts),
+        "ter": (TER(normalized=chinese, asian_support=chinese), edited),
     }
     scores = {
-        name: metric.corpus_score(translations, all_references).score for name, metric in metrics.items()
+        name: metric.corpus_score(found, true).score for name, (metric, (found, *true)) in metrics.items()
     }
-    metrics["ter"] = TER(normalized=chinese, asian_support=chinese)
-    has_words = chinese or has_spaces(language)  # in other languages, TER would see one word per sentence
-    edited = [
-        texts if has_words else list(map(TokenizerChar(), texts)) for texts in (translations, *all_references)
-    ]
-    scores["ter"] = metrics["ter"].corpus_score(edited[0], edited[1:]).score
-    signatures = {name: str(metric.get_signature()) for name, metric in metrics.items()}
+    signatures = {name: str(metric.get_signature()) for name, (metric, _) in metrics.items()}
     if not has_words:
         signatures["ter"] += "|split:char"  # split above, so not in sacreBLEU's signature
     meteor = meteor_score(translations, references, language, more_references) if find_meteor() else None
