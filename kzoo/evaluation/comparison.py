@@ -163,17 +163,14 @@ def _bleu(statistics: np.ndarray) -> float:
 
 def comparison_table(compared: list[ComparedBleu], signature: str) -> str:
     """Return the rows of `compare_bleu` as a Markdown table, with the signature and `HOW_P` below it."""
-    rows = []
-    for row in compared:
-        p = "" if row.p is None else shown_p(row.p)
-        rows.append((row.model, f"{row.bleu:.1f}", f"{row.mean:.1f} ± {row.interval:.1f}", p))
-    table = markdown_table(("model", "BLEU", "95 % interval (bootstrap)", "p"), rows)
+    table = markdown_table(("model", "BLEU", "95 % interval (bootstrap)", "p"), map(_cells, compared))
     return f"{table}\n\nBLEU and interval: `{signature}`\n\n{HOW_P}"
 
 
-def shown_p(p: float) -> str:
-    """Return p with three decimals, never as "0.000"."""
-    return "< 0.001" if p < 0.0005 else f"{p:.3f}"
+def _cells(row: ComparedBleu) -> tuple[str, str, str, str]:
+    """Return a row of a table: model, BLEU, interval, and p with three decimals, never as "0.000"."""
+    p = "" if row.p is None else "< 0.001" if row.p < 0.0005 else f"{row.p:.3f}"
+    return row.model, f"{row.bleu:.1f}", f"{row.mean:.1f} ± {row.interval:.1f}", p
 
 
 class Case(NamedTuple):
@@ -255,11 +252,7 @@ def write_report(
 
 
 def _scores(compared: list[ComparedBleu], signature: str) -> str:
-    rows = "".join(
-        f"<tr><td>{html.escape(row.model)}<td>{row.bleu:.1f}<td>{row.mean:.1f} ± {row.interval:.1f}"
-        f"<td>{'' if row.p is None else html.escape(shown_p(row.p))}"
-        for row in compared
-    )
+    rows = "".join(f"<tr><td>{'<td>'.join(map(html.escape, _cells(row)))}" for row in compared)
     head = "<tr><th>model<th>BLEU<th>95 % interval<th>p"
     how = f"95 % interval: bootstrap over sentences. BLEU and interval: <code>{html.escape(signature)}</code>"
     return f'<table>{head}{rows}</table>\n<p class="how">{how}<br>{html.escape(HOW_P)}</p>\n'
