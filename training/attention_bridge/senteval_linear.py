@@ -191,11 +191,11 @@ def logistic_logits(
     bias, bias_ahead = np.zeros(shape[1:], "float32"), np.zeros(shape[1:], "float32")
     momentum = np.ones((sets, s, 1))
     for _ in range(max_iterations):
-        errors = _probabilities(_product(x, ahead) + bias_ahead) - y
+        errors = _probabilities(np.tensordot(x, ahead, 1) + bias_ahead) - y
         errors *= inside
-        slope = _product(x.T, errors) + ahead / np.array(strengths, "float32")[:, None]
+        slope = np.tensordot(x.T, errors, 1) + ahead / np.array(strengths, "float32")[:, None]
         bias_slope = errors.sum(axis=0)
-        move = np.stack([_product(steps[i], slope[:, :, i]) for i in range(s)], axis=2)
+        move = np.stack([np.tensordot(steps[i], slope[:, :, i], 1) for i in range(s)], axis=2)
         bias_move = bias_step * bias_slope
 
         next_weights, next_bias = ahead - move, bias_ahead - bias_move
@@ -210,25 +210,16 @@ def logistic_logits(
         ratio = ((momentum - 1) / next_momentum).astype("float32")
         ahead, bias_ahead = next_weights + ratio * change, next_bias + ratio * bias_change
         weights, bias, momentum = next_weights, next_bias, next_momentum
-    return _product(x, next_weights) + next_bias
+    return np.tensordot(x, next_weights, 1) + next_bias
 
 
 def _steps(x: np.ndarray, strengths: list[float], curvature: float) -> tuple[np.ndarray, float]:
     """Return the inverse bounds on the Hessian: one matrix per strength, and a number for the biases."""
-    gram = curvature * (x.T @ x).astype("float64")
-    inverses = []
+    gram, identity, inverses = curvature * (x.T @ x).astype("float64"), np.eye(x.shape[1]), []
     for strength in strengths:
-        bound = gram.copy()
-        bound[np.diag_indices_from(bound)] += 1 / strength
-        factor = scipy.linalg.cho_factor(bound, lower=True, overwrite_a=True)
-        inverses.append(scipy.linalg.cho_solve(factor, np.eye(len(gram))).astype("float32"))
+        factor = scipy.linalg.cho_factor(gram + identity / strength, lower=True, overwrite_a=True)
+        inverses.append(scipy.linalg.cho_solve(factor, identity).astype("float32"))
     return np.stack(inverses), 1 / (curvature * len(x))
-
-
-def _product(matrix: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return the product of a matrix with an array, along the array's first axis."""
-    flat = columns.reshape(len(columns), -1)
-    return (matrix @ flat).reshape(len(matrix), *columns.shape[1:])
 
 
 def _probabilities(logits: np.ndarray) -> np.ndarray:
