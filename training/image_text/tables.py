@@ -31,7 +31,7 @@ import typer
 from kzoo.cli import main
 from kzoo.cli.options import Overrides
 from kzoo.data.features import Extractor, FeatureFile, write_features
-from kzoo.evaluation import find_meteor, score_ambiguous_words, score_translations
+from kzoo.evaluation import evaluate, find_meteor, score_ambiguous_words
 from kzoo.evaluation.scores import METEOR_LEFT_OUT, markdown_table
 from kzoo.files import whole_file, write_json
 from kzoo.images import image_rows, shown_images
@@ -203,13 +203,11 @@ def scores_of(recipe: Recipe, folder: Path) -> dict[str, dict]:
 
 def score(translator, recipe: Recipe, corpus, split: str, images) -> dict:
     """Translate and score a test set; on Scenes, also score the ambiguous words."""
-    sentences, references = corpus.pairs(split, recipe.source, recipe.target)
-    options = {**recipe_search(recipe), "images": images, "split_sentences": False}
-    translations = translator.translate(sentences, **options)
-    more = corpus.more_references(split, recipe.target)
-    scores = dataclasses.asdict(score_translations(split, translations, references, recipe.target, more))
+    languages, search = (recipe.source, recipe.target), recipe_search(recipe)
+    (scored,), translated = evaluate(translator, corpus, [split], *languages, {split: images}, **search)
+    scores = dataclasses.asdict(scored)
     if corpus.name == "scenes":
-        found = score_ambiguous_words(scenes_of(split), translations, recipe.source, recipe.target)
+        found = score_ambiguous_words(scenes_of(split), translated[split], *languages)
         scores |= {**dataclasses.asdict(found), "accuracy": found.accuracy}
     return scores
 
