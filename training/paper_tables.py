@@ -1,6 +1,5 @@
 """Shared by the papers' tables: train and score a model once, write results as JSON and Markdown."""
 
-import json
 import os
 import tomllib
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from kzoo.errors import UserError
-from kzoo.files import whole_file, write_json
+from kzoo.files import read_object, whole_file, write_json
 from kzoo.presets import load
 from kzoo.training import Recipe, read_recipe, train
 from kzoo.training.recipe import make_recipe
@@ -88,7 +87,7 @@ def keep_results(path: Path, recipe: Recipe) -> bool:
     Raises:
         UserError: the file's recipe is not valid, or the run cannot resume with this recipe; the file stays.
     """
-    kept = path.exists() and make_recipe(json.loads(path.read_text("utf-8"))["recipe"], str(path)) == recipe
+    kept = path.exists() and make_recipe(results_in(path)["recipe"], str(path)) == recipe
     if not kept:
         holds_this_run(path.parent, recipe)
         path.unlink(missing_ok=True)
@@ -102,7 +101,7 @@ def recipe_search(recipe: Recipe) -> dict:
 
 def results_in(path: Path) -> dict:
     """Return the results in a JSON file; none if it does not exist."""
-    return json.loads(path.read_text("utf-8")) if path.exists() else {}
+    return read_object(path) if path.exists() else {}
 
 
 def add_results(path: Path, **results):
