@@ -37,11 +37,10 @@ def nested_cross_validation(data: Split) -> dict[str, list[float]]:
     """
     features, labels = data
     folds = list(_folds(features, labels, NESTED_SEED))
-    inner = [_folds(features[train], labels[train], NESTED_SEED) for train, _ in folds]
     rows = [
         (train[inner_train], train[inner_test])
-        for (train, _), splits in zip(folds, inner, strict=True)
-        for inner_train, inner_test in splits
+        for train, _ in folds
+        for inner_train, inner_test in _folds(features[train], labels[train], NESTED_SEED)
     ]
     correct = _held_out_accuracy(features, labels, rows, STRENGTHS).reshape(len(folds), FOLDS, -1)
     best = correct.mean(axis=1).argmax(axis=1)
