@@ -184,10 +184,6 @@ def _entailment(text: str) -> int | None:
     return None if text == "-" else ENTAILMENT.index(text.lower())
 
 
-def _binary(text: str) -> int:
-    return ("0", "1").index(text)
-
-
 def _sts_2015_sets(path: Path) -> dict[str, Examples]:
     """Read the five sets of STS 2015's test. The rest of the file repeats train and validation."""
     lines = read_lines(path).sentences
@@ -316,7 +312,7 @@ SENTEVAL_TASKS: dict[str, _Files] = {
     "SST-2": _Files(_splits("stsa.binary.{}", val="dev"), _labelled),
     "SST-5": _Files(_splits("stsa.fine.{}", val="dev"), _labelled),
     "TREC": _Files(_splits("TREC.{}.all", val=""), _labelled),
-    "MRPC": _Files(_splits("msr-para-{}.tsv"), _table("#1 String", "#2 String", "Quality", _binary)),
+    "MRPC": _Files(_splits("msr-para-{}.tsv"), _table("#1 String", "#2 String", "Quality", ("0", "1").index)),
     "SICK-E": _Files(_sick, _table("sentence_A", "sentence_B", "entailment_judgment", _entailment)),
     "SNLI": _Files(
         _splits("snli_1.0_{}.txt", val="dev"), _table("sentence1", "sentence2", "gold_label", _entailment)
