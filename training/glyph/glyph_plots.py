@@ -226,13 +226,10 @@ def _plot_rows(rows: list[list[int]], labels: list[str], glyphs: np.ndarray, pat
 def _tiled(glyphs: np.ndarray, columns: int) -> np.ndarray:
     """Return one image of `(N, h, w)` glyphs, row by row, with a gap around each."""
     columns = min(columns, len(glyphs))
-    height, width = (size + GAP for size in glyphs.shape[1:])
-    rows = -(-len(glyphs) // columns)
-    image = np.zeros((rows * height + GAP, columns * width + GAP), "uint8")
-    for i, glyph in enumerate(glyphs):
-        y, x = GAP + i // columns * height, GAP + i % columns * width
-        image[y : y + height - GAP, x : x + width - GAP] = glyph
-    return image
+    cells = np.pad(glyphs, ((0, -len(glyphs) % columns), (GAP, 0), (GAP, 0)))
+    height, width = cells.shape[1:]
+    rows = cells.reshape(-1, columns, height, width).swapaxes(1, 2).reshape(-1, columns * width)
+    return np.pad(rows, ((0, GAP), (0, GAP))).astype("uint8")
 
 
 def _show(figure: Figure, image: np.ndarray):
