@@ -1,5 +1,6 @@
 """Training a tagger on a translator's character vectors, and its F1, as in the glyph paper's Table 6."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -220,8 +221,5 @@ def score_tagging(predicted: Sequence[Sentence], true: Sequence[Sentence]) -> Ta
 
 
 def _spans(sentence: Sentence) -> set[tuple[int, int, str]]:
-    spans, start = set(), 0
-    for segment, tag in sentence:
-        spans.add((start, start + len(segment), tag))
-        start += len(segment)
-    return spans
+    ends = itertools.accumulate(len(segment) for segment, _ in sentence)
+    return {(end - len(segment), end, tag) for end, (segment, tag) in zip(ends, sentence, strict=True)}
