@@ -147,10 +147,24 @@ class Served:
         begun = [""] * len(texts) if prefixes is None else prefixes
         for column in (texts, begun):
             self.limits.check_texts(column)
+
+        def prepare() -> Prepared:
+            split = SplitTexts(texts, [source for source, _ in directions], split_sentences)
+            self.limits.check_count(len(split.sentences))
+            decoded = decoded_images(images, len(texts), self.translator.image_shape)
+            of_sentences = [directions[number] for number in split.text_of]
+            tokens = read_tokens(self.translator, split.sentences, of_sentences, self.max_length)
+            rows = []
+            columns = zip(split.text_of, of_sentences, tokens, split.prefixes(begun), strict=True)
+            for number, direction, sentence, text in columns:
+                prefix = self._prefix(text, direction)
+                key = direction, self._engine.length(len(sentence)), bool(prefix)
+                rows.append((key, (sentence, decoded[number], prefix)))
+            return Prepared(split, rows, directions, decoded)
+
         size = sum(map(len, [*texts, *begun])) if images is None else sys.maxsize
-        asked = texts, directions, images, begun, split_sentences
         with self.batcher.room(len(texts)):
-            return await self.beside(self._prepared, *asked, size=size)
+            return await self.beside(prepare, size=size)
 
     async def search(self, prepared: Prepared, n: int) -> list[list[Hypothesis]]:
         """Return the `n` best translations of each sentence of the prepared texts, best first.
@@ -176,28 +190,6 @@ class Served:
         if size <= SMALL:
             return function(*args)
         return await asyncio.get_running_loop().run_in_executor(self._checks, function, *args)
-
-    def _prepared(
-        self,
-        texts: list[str],
-        directions: list[Direction],
-        images: Sequence | None,
-        prefixes: list[str],
-        split_sentences: bool,
-    ) -> Prepared:
-        split = SplitTexts(texts, [source for source, _ in directions], split_sentences)
-        sentences, prefixes = split.sentences, split.prefixes(prefixes)
-        self.limits.check_count(len(sentences))
-        images = decoded_images(images, len(texts), self.translator.image_shape)
-        of_sentences = [directions[number] for number in split.text_of]
-        tokens = read_tokens(self.translator, sentences, of_sentences, self.max_length)
-        rows = []
-        columns = zip(split.text_of, of_sentences, tokens, prefixes, strict=True)
-        for number, direction, sentence, prefix in columns:
-            begun = self._prefix(prefix, direction)
-            key = direction, self._engine.length(len(sentence)), bool(begun)
-            rows.append((key, (sentence, images[number], begun)))
-        return Prepared(split, rows, directions, images)
 
     def _prefix(self, prefix: str, direction: Direction) -> list[int]:
         """Return the token ids of the beginning of a translation."""
