@@ -352,7 +352,5 @@ def bitmaps(translator: "Translator | CTranslate2Translator") -> np.ndarray | No
 def seen_characters(translator: "Translator", glyphs: np.ndarray, text: str) -> list[tuple[str, bytes]]:
     """Return a text's characters, each with its bitmap: rows of one byte per pixel, 0 or 1."""
     (tokens,) = translator.tokenize_source([text], truncate=True)
-    names = map(translator.source_tokenizer.id_to_token, tokens)
-    return [
-        (name, glyphs[token].astype("uint8").tobytes()) for name, token in zip(names, tokens, strict=True)
-    ]
+    name = translator.source_tokenizer.id_to_token
+    return [(name(token), glyphs[token].astype("uint8").tobytes()) for token in tokens]
