@@ -92,7 +92,13 @@ def photographs(
 ):
     """Tables I and II: a recurrent model, a Transformer on text, and one on text and pictures."""
     recipe = table_recipe("image_text_base", overrides or [], FIXED)
-    compare(f"photographs_{size}", recipe, photograph_models(recipe, features, size), seeds, runs)
+    shape = list(checked_features(recipe, features).shape[1:])
+    models = {
+        "lookup_zh_en" + ("" if size == "base" else "_tiny"): {"joint_vocabulary": False},
+        f"text_only_{size}": {},
+        f"image_text_{size}": {"images": str(features), "model": {**recipe.model, "image_shape": shape}},
+    }
+    compare(f"photographs_{size}", recipe, models, seeds, runs)
 
 
 @app.command()
@@ -141,19 +147,6 @@ def paper_rows(source: str, target: str) -> list[dict]:
     """Return the rows of the paper's table for a direction; none if it has no such table."""
     table = PAPER.get(f"{source}_{target}", {"rows": []})
     return [{**row, "model": f"paper, {table['table']}: {row['model']}"} for row in table["rows"]]
-
-
-def photograph_models(recipe: Recipe, features: Path, size: str) -> dict[str, dict]:
-    """Return for each row of the paper's tables its preset and the changes to the recipe."""
-    shape = list(checked_features(recipe, features).shape[1:])
-    return {
-        "lookup_zh_en" + ("" if size == "base" else "_tiny"): {"joint_vocabulary": False},
-        f"text_only_{size}": {},
-        f"image_text_{size}": {
-            "images": str(features),
-            "model": {**recipe.model, "image_shape": shape},
-        },
-    }
 
 
 def checked_features(recipe: Recipe, folder: Path) -> FeatureFile:
