@@ -88,9 +88,7 @@ class GraphMarian(tf.Module):
         pieces = self.pieces.tokenize(rest)
         code = tf.where(code == "", self.code, code)
         code = tf.where(pieces.row_lengths() > 0, code, "")
-        codes = tf.RaggedTensor.from_row_lengths(
-            tf.boolean_mask(code, code != ""), tf.cast(code != "", tf.int64)
-        )
+        codes = tf.ragged.boolean_mask(code[:, None], (code != "")[:, None])
         pieces = tf.concat([codes, pieces], axis=1)
         return tf.ragged.map_flat_values(self.numbers.lookup, pieces)
 
