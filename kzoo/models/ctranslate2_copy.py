@@ -39,6 +39,8 @@ class CTranslate2Copy:
 
     def of(self, translator: "Translator") -> CTranslate2Translator:
         """Return the copy of a translator; `why_not` must return `None` for it."""
+        from kzoo.models.translator import Translator  # which imports this module
+
         tokenizers = translator.source_tokenizer, translator.target_tokenizer
         settings = [None if tokenizer is None else tokenizer.get_config() for tokenizer in tokenizers]
         made_of = _digest(translator.backbone.weights), tokenizers, settings
@@ -46,7 +48,8 @@ class CTranslate2Copy:
             if made_of != self._made_of:
                 with tempfile.TemporaryDirectory() as folder:
                     preset, model = Path(folder) / "preset", Path(folder) / "model"
-                    translator.save_to_preset(preset, "float32")
+                    # Without languages and search, which each call passes.
+                    Translator(translator.backbone, *tokenizers).save_to_preset(preset, "float32")
                     convert(preset, model)
                     self._copy = CTranslate2Translator(preset, model=model)
                 self._made_of = made_of

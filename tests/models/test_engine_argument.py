@@ -48,6 +48,13 @@ def test_the_translator_s_own_search_is_used(translator):
     assert translator.translate(TEXTS, engine="auto") == translator.translate(TEXTS)
 
 
+def test_what_a_call_replaces_does_not_matter(translator):
+    translator.search = translator.search.changed(length_penalty=lambda length: length)  # no preset holds it
+    translator.source_language = "zh/TW"
+    given = {**GREEDY, "length_penalty": 1.0}
+    assert translator.translate(TEXTS, engine="ctranslate2", **given) == translator.translate(TEXTS, **given)
+
+
 def test_threads_have_their_own_search(translator):
     translator.translate(TEXTS, engine="ctranslate2", **GREEDY)  # converts it
     lengths = [2, 8] * 20
