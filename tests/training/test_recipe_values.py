@@ -62,6 +62,7 @@ def test_callbacks_and_checkpoints(tmp_path, monkeypatch):
     model = keras.Sequential()
     model.compile("sgd")
     task = SimpleNamespace(
+        corpus=None,
         validation=(),
         unknown={},
         begin=lambda folder: None,
