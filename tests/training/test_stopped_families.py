@@ -28,7 +28,7 @@ WAYS = {
 class FamilyTask:
     """A task with a tiny model of a family and its batches, and a score that rises with the epochs."""
 
-    validation, unknown = ("one", "two"), {}
+    validation, unknown, corpus = ("one", "two"), {}, None
     family = None
 
     def __init__(self, recipe: Recipe, corpus):

@@ -49,7 +49,7 @@ class TinyModel(keras.Model):
 class TinyTask:
     """A task with that model, random words in two shapes, and a score of the weights."""
 
-    validation, unknown = ("one", "two"), {}
+    validation, unknown, corpus = ("one", "two"), {}, None
     make_batches = Batches
 
     def __init__(self, recipe, corpus):
