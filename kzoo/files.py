@@ -34,9 +34,10 @@ def cached_folder(kind: str, key: str, make: Callable[[Path], object]) -> Path:
     if not folder.is_dir():
         with writing(folder):
             folder.parent.mkdir(parents=True, exist_ok=True)
-            with FileLock(f"{folder}.lock"):
-                if not folder.is_dir():  # another process may have written it
-                    make(folder)
+            held = FileLock(f"{folder}.lock").acquire()
+        with held:
+            if not folder.is_dir():  # another process may have written it
+                make(folder)
     return folder
 
 

@@ -44,8 +44,8 @@ def open_translator(
     else:
         if compute_type != "float32":
             raise UserError(
-                f"--compute-type {compute_type} is CTranslate2's, but this runs on Keras: leave it out "
-                "(--engine ctranslate2 tells why)"
+                f"--compute-type {compute_type} is for CTranslate2 only, but this runs on Keras: "
+                "leave --compute-type out"
             )
         start_backend()
         translator = shelf.load(folder)

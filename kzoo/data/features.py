@@ -167,7 +167,8 @@ def write_features(
 
     To resume an interrupted extraction, call this again with the same names and extractor; only
     `extractor.corrupt` may change in between. Pictures with another digest are computed again. A complete
-    extraction is not repeated. Other features at that path are replaced at the end.
+    extraction is repeated only if a digest has changed, and then as a whole. Other features at that path are
+    replaced at the end.
 
     Args:
         path: the `.npy` file.

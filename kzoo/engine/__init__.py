@@ -52,7 +52,10 @@ def chosen_engine(
 def why_not_searched(search: SearchSettings) -> str | None:
     """Return why CTranslate2 does not support the search settings; `None` if it does."""
     if type(search.length_penalty) is not Exponent:  # `GNMT` is a subclass
-        return f"CTranslate2 divides log P by length^α, it has no {search.length_penalty}"
+        return (
+            f"CTranslate2 divides log P by length^α, it has no {search.length_penalty}: "
+            "give α with --length-penalty, or in the translator's search"
+        )
     if search.max_length == 1:
         return "CTranslate2 writes at least one token before the end symbol: set max_length to 2 or more"
     return None

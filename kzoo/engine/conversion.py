@@ -125,9 +125,6 @@ def convert(
     names = dict(zip(SIDES, read_object(folder / TRANSLATOR_FILE)["tokenizers"], strict=True))
     assets = {side: folder / "assets" / name.removesuffix(".json") for side, name in names.items()}
     pieces = {side: _pieces(path) for side, path in assets.items()}
-    for side in SIDES:  # a model's vocabulary may be larger than its tokenizer's
-        size = config[f"{side}_vocabulary_size"] or config["source_vocabulary_size"]
-        pieces[side] += [f"<unused {token}>" for token in range(len(pieces[side]), size)]
     special = slice(UNKNOWN, END + 1)
     pieces["source"][special] = pieces["target"][special]  # which CTranslate2 looks up on both sides
     spec.register_source_vocabulary(pieces["source"])

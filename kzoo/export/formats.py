@@ -84,12 +84,12 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
         precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
 
     Raises:
-        UserError: the format does not support the translator, or its length penalty; the translator is
-            quantized; a weight is too large for float16; the folder has other contents.
+        UserError: the format does not support the translator, its length penalty or its maximum length; the
+            translator is quantized; a weight is too large for float16; the folder has other contents.
     """
     check_precision(precision)
     if reason := why_not_searched(translator.search):
-        raise UserError(f"{reason}: give α with --length-penalty, or in the translator's search")
+        raise UserError(reason)
     if reason := why_not(translator):
         raise UserError(reason)
     check_replaceable(folder, "model.bin")

@@ -48,7 +48,7 @@ class CTranslate2Copy:
             if made_of != self._made_of:
                 with tempfile.TemporaryDirectory() as folder:
                     preset, model = Path(folder) / "preset", Path(folder) / "model"
-                    # Without languages and search, which each call passes.
+                    # Without languages, which only tokenizing needs, and search, which each call passes.
                     Translator(translator.backbone, *tokenizers).save_to_preset(preset, "float32")
                     convert(preset, model)
                     self._copy = CTranslate2Translator(preset, model=model)

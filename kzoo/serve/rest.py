@@ -247,7 +247,7 @@ async def translate(served: Served, asked: PredictRequest) -> dict[str, list]:
 
 
 async def embed(served: Served, asked: PredictRequest) -> dict[str, list]:
-    """Return the embedding of each text; the errors are those of `translate`."""
+    """Return the embedding of each text; the errors are those of `translate`, and `split_sentences`."""
     if asked.split_sentences:
         raise UserError("embed embeds whole texts: remove split_sentences")
     texts, languages = asked.columns["text"], asked.columns["language"]

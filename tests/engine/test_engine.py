@@ -108,15 +108,6 @@ def test_the_search_s_arguments_are_keras_s(arguments, shelved):
     check_same(found, shelved(PRESET).n_best(texts, **arguments))
 
 
-def test_a_model_s_vocabulary_may_be_larger_than_its_tokenizer_s(tokenizers, tmp_path):
-    sizes = {"source_vocabulary_size": 32, "target_vocabulary_size": 64}
-    model = transformer(*tokenizers, **SIZES, **sizes)
-    model.save_to_preset(tmp_path / "preset", dtype="float32")
-    text = tokenizers[0].detokenize([[4, 5, 6]])
-    found = CTranslate2Translator(tmp_path / "preset").translate(text, beam_size=1, max_length=4)
-    assert found == model.translate(text, beam_size=1, max_length=4)
-
-
 def test_lengths_and_n_grams_are_kept_to(shelved):
     engine, tokenizer = CTranslate2Translator(locate(PRESET)), shelved(PRESET).target_tokenizer
     text, count = ["A man and a woman and a man and a woman."], lambda texts: len(tokenizer(texts)[0])
