@@ -307,7 +307,7 @@ def test_figure_1_has_three_bars_a_direction_and_table_3_two_models(Work, tmp_pa
     work.script["table3"](runs=tmp_path, directions="en-de,de-en")
     assert work.done.count("train") == 4
     recipes = [json.loads((run / "scores.json").read_text())["recipe"] for run in tmp_path.glob("*penalty*")]
-    assert [recipe["model"] for recipe in recipes] == [{"penalty_weight": 0.0}] * 2
+    assert [recipe["model"]["penalty_weight"] for recipe in recipes] == [0.0] * 2
     assert sorted(recipe["directions"] for recipe in recipes) == [["de-en"], ["en-de"]]
 
 
