@@ -34,8 +34,8 @@ def cached_folder(kind: str, key: str, make: Callable[[Path], object]) -> Path:
     if not folder.is_dir():
         with writing(folder):
             folder.parent.mkdir(parents=True, exist_ok=True)
-            held = FileLock(f"{folder}.lock").acquire()
-        with held:
+            lock = FileLock(f"{folder}.lock").acquire()
+        with lock:
             if not folder.is_dir():  # another process may have written it
                 make(folder)
     return folder

@@ -196,13 +196,13 @@ def write_features(
     part = _unfinished(path, names, extractor)
     with writing(part):
         array = np.lib.format.open_memmap(part, mode="r+") if part.exists() else None
-    known = part.with_suffix(".digests.part")
+    beside = part.with_suffix(".digests.part")
     if digests is not None:
         if array is not None:
-            before = read_object(known) if known.exists() else {}
+            before = read_object(beside) if beside.exists() else {}
             array[[row for row, name in enumerate(names) if before.get(name) != digests[name]]] = np.nan
             array.flush()
-        write_json(known, digests)
+        write_json(beside, digests)
     rows = np.arange(len(names)) if array is None else _without_features(array)
     for batch in arrays([names[row] for row in rows]):
         if array is None:
@@ -218,8 +218,8 @@ def write_features(
         array.flush()
         path.with_suffix(".json").unlink(missing_ok=True)  # never beside the array of another extraction
         os.replace(part, path)
-    known = {} if digests is None else {"digests": digests}
-    write_json(path.with_suffix(".json"), {"names": names, "extractor": asdict(extractor), **known})
+    description = {"names": names, "extractor": asdict(extractor)}
+    write_json(path.with_suffix(".json"), description | ({} if digests is None else {"digests": digests}))
     for abandoned in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
         abandoned.unlink()
     return open_features(path)

@@ -39,8 +39,8 @@ def train(
     """Train a recipe's model, or resume a run that was stopped.
 
     Writes to the run's folder: `recipe.json`; `subwords.*.model` and other files that the text or the images
-    need, or the preset to fine-tune in `start/`; `checkpoints/`, `history.csv` and `tensorboard/`; and
-    finally `preset/`.
+    need, or the preset to fine-tune in `start/`; `held_out.json`, digests of splits drawn from the training
+    text; `checkpoints/`, `history.csv` and `tensorboard/`; and finally `preset/`.
 
     Args:
         recipe: what to train.

@@ -9,8 +9,10 @@ import keras
 import pytest
 
 from kzoo.data import Batches, open_corpus
+from kzoo.errors import UserError
 from kzoo.models import Adam
 from kzoo.training import Recipe, train
+from kzoo.training.corpus import own_corpus, recipe_corpus
 from kzoo.training.tasks import OneDirection
 
 MODULE = sys.modules["kzoo.training.run"]
@@ -85,6 +87,34 @@ def test_callbacks_and_checkpoints(tmp_path, monkeypatch):
     assert (found["MostSteps"].steps, found["History"].patience) == (9, 4)
     checkpoints = found["Checkpoints"]
     assert (checkpoints.keep_best, checkpoints.keep_last, checkpoints.minutes) == (3, 5, 2.5)
+
+
+def test_a_run_records_the_rows_that_it_holds_out(tmp_path, monkeypatch):
+    table = tmp_path / "pairs.tsv"
+    table.write_text("".join(f"sentence {n}\tein Satz {n}\n" for n in range(50)))
+    recipe = replace(RECIPE, corpus="files", train=[str(table)], val=5, test=5)
+    model = keras.Sequential()
+    model.compile("sgd")
+
+    def score(model):
+        raise Reached
+
+    task = SimpleNamespace(
+        corpus=recipe_corpus(recipe),
+        validation=(),
+        unknown={},
+        begin=lambda folder: None,
+        build=lambda folder: model,
+        batches=lambda model: Batches([[5, 6]] * 9, [[7]] * 9, tokens=9, num_shapes=1),
+        score=score,
+    )
+    monkeypatch.setattr(MODULE, "OneDirection", lambda *_: task)
+    with pytest.raises(Reached):
+        train(recipe, tmp_path / "run", strategy="one")
+    assert own_corpus(tmp_path / "run" / "preset", []).sentences("test", "en")
+    table.write_text(table.read_text() + "sentence 50\tein Satz 50\n")
+    with pytest.raises(UserError, match="has changed"):
+        own_corpus(tmp_path / "run" / "preset", [])
 
 
 def test_the_seed_fixes_what_the_model_begins_with(tmp_path, monkeypatch):
