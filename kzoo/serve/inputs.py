@@ -107,6 +107,8 @@ def decoded_images(
         UserError: images that do not fit, or pictures with too many pixels in total.
     """
     if shape is None:
+        if images is not None:
+            raise UserError("this model reads text only: leave out the images")
         return [None] * count
     if images is None:
         raise UserError(f"this model reads an image {shape} with every sentence: give images")

@@ -271,9 +271,8 @@ def card(folder: Path | None) -> dict:
             [_test_set(row, corpus), row["sentences"], row["bleu"], row["chrf2"]] for row in rows
         ]
     if (folder / CARD_FILE).is_file():
-        introduction, *sections = re.split(
-            r"^## +(.+)\n", (folder / CARD_FILE).read_text("utf-8"), flags=re.M
-        )
+        card = FENCES.sub("", (folder / CARD_FILE).read_text("utf-8"))
+        introduction, *sections = re.split(r"^## +(.+)\n", card, flags=re.M)
         said["introduction"] = _paragraphs(introduction)
         terms = dict(zip(sections[::2], sections[1::2], strict=True)).get("Data and terms", "")
         said["terms"] = _paragraphs(terms)
@@ -286,9 +285,9 @@ def _test_set(row: dict, corpus: str) -> str:
 
 
 def _paragraphs(markdown: str) -> list[str]:
-    """Return Markdown's paragraphs as plain text, without titles, code and tables."""
-    blocks = re.split(r"\n\s*\n", FENCES.sub("", markdown))
-    return [" ".join(block.replace("`", "").split()) for block in blocks if re.match(r"\s*[^\s#|]", block)]
+    """Return Markdown's paragraphs as plain text, without titles and tables."""
+    blocks = re.split(r"\n\s*\n", re.sub(r"^ *[#|].*", "", markdown, flags=re.M))
+    return [" ".join(block.replace("`", "").split()) for block in blocks if block.strip()]
 
 
 def low_scores(folder: Path | None, length_penalty) -> dict[str, float]:

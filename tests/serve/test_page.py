@@ -149,7 +149,8 @@ def folder(tmp_path):
     }
     for name, content in files.items():
         (tmp_path / name).write_text(json.dumps(content))
-    card = "# name\n\nA `small`\nmodel.\n\n```python\n1\n\n2\n```\n\n## Data and terms\n\nFree.\n\n| a |\n"
+    code = "```sh\n## Data and terms\n\n2\n```"
+    card = f"# name\nA `small`\nmodel.\n\n{code}\n\n## Data and terms\n\nFree.\n\n| a |\n"
     (tmp_path / "README.md").write_text(card)
     return tmp_path
 
@@ -263,6 +264,7 @@ def test_features_that_cannot_be_read_are_refused(content, name):
         (pope, {"text": "a" * 300}, "200"),
         (pope, {"text": TEXT, "n": 4}, "1 to 3"),
         (pope, {"text": TEXT, "beam": 3}, "`beam`"),
+        (pope, {"text": TEXT, "image": base64_text(picture_file())}, "image"),
         (pictures, {"text": TEXT}, "image"),
         (pictures, {"text": TEXT, "image": "not base64!"}, "base64"),
         (pictures, {"text": TEXT, "image": base64_text(picture_file()[:60])}, "image"),
