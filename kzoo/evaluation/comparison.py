@@ -21,7 +21,7 @@ from sacrebleu.significance import PairedTest
 from scipy.stats import permutation_test
 
 from kzoo.errors import UserError
-from kzoo.evaluation.scores import bleu_metric, check_forms, markdown_table
+from kzoo.evaluation.scores import all_references, bleu_metric, check_forms, markdown_table
 from kzoo.files import whole_file
 from kzoo.text.languages import CHINESE
 
@@ -96,7 +96,7 @@ def compare_bleu(
         translations: names of two or more models, each with its translations.
         references: true translations.
         language: target language, which selects BLEU's tokenizer.
-        more_references: further true translations, each a list like `references`.
+        more_references: further true translations, each a list like `references`; `""` for none.
 
     Returns:
         A row for each model, and sacreBLEU's signature, with the number of samples (`bs`) and their seed. The
@@ -115,17 +115,17 @@ def compare_bleu(
         if len(texts) != len(references):
             raise UserError(f"{name}: {len(texts):,} translations but {len(references):,} references")
     systems = [(name, list(texts)) for name, texts in translations]
-    metric, all_references = bleu_metric(language), [list(references), *map(list, more_references)]
-    check_forms([*(texts for _, texts in systems), *all_references])
-    signatures, found = PairedTest(systems, {"BLEU": metric}, all_references, "bs", DRAWS)()
-    first, *others = (_statistics(metric, texts, all_references) for _, texts in systems)
+    metric, true = bleu_metric(language), all_references(references, more_references)
+    check_forms([*(texts for _, texts in systems), references, *more_references])
+    signatures, found = PairedTest(systems, {"BLEU": metric}, true, "bs", DRAWS)()
+    first, *others = (_statistics(metric, texts, true) for _, texts in systems)
     p = [None, *(_p(first, other) for other in others)]
     rows = zip(found["System"], found["BLEU"], p, strict=True)
     compared = [ComparedBleu(name, row.score, row.mean, row.ci, p) for name, row, p in rows]
     return compared, str(signatures["BLEU"])
 
 
-def _statistics(metric: BLEU, texts: Sequence[str], references: list[list[str]]) -> np.ndarray:
+def _statistics(metric: BLEU, texts: Sequence[str], references: list[list[str | None]]) -> np.ndarray:
     """Return each sentence's counts, from which BLEU is computed: `(sentences, 10)`."""
     rows = zip(texts, *references, strict=True)
     scores = [metric.corpus_score([text], [[one] for one in true]) for text, *true in rows]

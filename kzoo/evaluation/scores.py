@@ -21,7 +21,7 @@ from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 from kzoo.data.corpora import Corpus
 from kzoo.errors import UserError
 from kzoo.files import write_json
-from kzoo.text.languages import has_spaces, has_two_kinds_of_i, is_chinese, lower_case
+from kzoo.text.languages import has_spaces, has_two_kinds_of_i, is_chinese, lower_case, main_code
 
 METEOR_LEFT_OUT = "METEOR is left out: to compute it, install Java and pip install pycocoevalcap"
 # METEOR's word matchers by language; the package has synonyms and paraphrases for English only.
@@ -72,7 +72,7 @@ def score_translations(
         references: true translations.
         language: target language, which selects sacreBLEU's tokenizer: zh for Chinese, char for other
             languages without spaces, 13a for all others.
-        more_references: further true translations, each a list like `references`.
+        more_references: further true translations, each a list like `references`; `""` for none.
 
     Raises:
         UserError: the numbers of translations and references differ, or there are none.
@@ -89,11 +89,11 @@ def score_translations(
         raise UserError(f"{split}: {len(translations):,} translations but {len(references):,} references")
     if not references:
         raise UserError(f"{split}: there are no sentences to score")
-    texts = [translations, references, *more_references]
-    check_forms(texts)
+    check_forms([translations, references, *more_references])
+    texts = [translations, *all_references(references, more_references)]
     chinese = is_chinese(language)
     has_words = chinese or has_spaces(language)  # in other languages, TER would see one word per sentence
-    edited = texts if has_words else [list(map(TokenizerChar(), sentences)) for sentences in texts]
+    edited = texts if has_words else [[s and TokenizerChar()(s) for s in sentences] for sentences in texts]
     metrics = {
         "bleu": (bleu_metric(language), texts),
         "bleu_lowercased": (bleu_metric(language, lowercase=True), texts),
@@ -108,6 +108,20 @@ def score_translations(
         signatures["ter"] += "|split:char"  # split above, so not in sacreBLEU's signature
     meteor = meteor_score(translations, references, language, more_references) if find_meteor() else None
     return SplitScores(split, len(references), **scores, signatures=signatures, meteor=meteor)
+
+
+def all_references(
+    references: Sequence[str], more_references: Sequence[Sequence[str]]
+) -> list[list[str | None]]:
+    """Return all lists of references, with `None`, which sacreBLEU ignores, for a blank further one.
+
+    Raises:
+        UserError: the lists have different lengths.
+    """
+    for further in more_references:
+        if len(further) != len(references):
+            raise UserError(f"{len(references):,} references but {len(further):,} further ones: give as many")
+    return [list(references), *([text if text.strip() else None for text in one] for one in more_references)]
 
 
 def check_forms(texts: Sequence[Sequence[str]]):
@@ -174,14 +188,15 @@ def meteor_score(
     jar = find_meteor()
     if jar is None:
         raise UserError("METEOR needs Java and pycocoevalcap: install Java, then pip install pycocoevalcap")
+    language = main_code(language)
     known = language in MATCHING
     other = Tokenizer13a if has_spaces(language) else TokenizerChar
     split = str if known else TokenizerZh() if is_chinese(language) else other()
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / name for name in ("translations", "references")]
         # METEOR reads a sentence's references from consecutive lines.
-        all_references = list(itertools.chain.from_iterable(zip(references, *more_references, strict=True)))
-        for file, sentences in zip(files, (translations, all_references), strict=True):
+        together = list(itertools.chain.from_iterable(zip(references, *more_references, strict=True)))
+        for file, sentences in zip(files, (translations, together), strict=True):
             lines = [split(sentence) for sentence in sentences]
             file.write_text("".join(" ".join(line.split()) + "\n" for line in lines), "utf-8")
         command = ["java", "-Xmx2G", "-jar", str(jar), *map(str, files)]

@@ -48,6 +48,24 @@ def test_several_references_are_sacrebleu_s():
     assert scores.bleu > score_translations("test", TRANSLATIONS, REFERENCES, "de").bleu
 
 
+def test_where_a_further_reference_is_blank_there_is_none():
+    more = ["Ein Mann schläft in einem Park.", "", " "]
+    scores, every = (
+        score_translations("test", TRANSLATIONS, REFERENCES, "de", [more]),
+        [*more[:1], None, None],
+    )
+    for name, score in (
+        ("bleu", sacrebleu.corpus_bleu),
+        ("chrf2", sacrebleu.corpus_chrf),
+        ("ter", sacrebleu.corpus_ter),
+    ):
+        assert getattr(scores, name) == score(TRANSLATIONS, [REFERENCES, every]).score
+    assert "nrefs:var" in scores.signatures["bleu"]
+    assert score_translations("test", ["こんにちは"], ["こんにちわ"], "ja", [[""]]).ter == pytest.approx(20)
+    message = message_of(score_translations, "test", TRANSLATIONS, REFERENCES, "de", [more[:2]])
+    assert "2 further" in message
+
+
 def test_a_corpus_s_further_references_are_scored(tmp_path):
     files = [tmp_path / name for name in ("en", "de", "de2")]
     for file, word in zip(files, ("Tom", "Anna", "Tom"), strict=True):

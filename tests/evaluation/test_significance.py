@@ -89,3 +89,5 @@ def test_numbers_of_sentences_that_differ_are_refused(references):
         ([("a", references)], "two models"),
     ):
         assert name in message_of(compare_bleu, systems, references, "de")
+    systems = [("a", references), ("b", references)]
+    assert "39 further" in message_of(compare_bleu, systems, references, "de", [references[1:]])
