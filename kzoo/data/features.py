@@ -213,6 +213,8 @@ def write_features(
         raise UserError(f"{path}: {len(missing):,} of {len(names):,} pictures have no features")
     if len(missing):
         read = np.setdiff1d(np.arange(len(names)), missing)
+        if digests is not None:  # if this is interrupted, the means must not pass for features
+            write_json(beside, {names[row]: digests[names[row]] for row in read})
         array[missing] = sum(array[row].astype("float64") for row in read) / len(read)
     with writing(path):
         array.flush()

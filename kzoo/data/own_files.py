@@ -75,6 +75,8 @@ def open_files(
     }
     if not files:
         raise UserError("no files: give at least one of train, val and test")
+    if columns and not any(map(is_table, itertools.chain(*files.values()))):
+        raise UserError("columns are those of a table, but all files are text: leave columns out")
     if parts and "train" not in files:
         raise UserError(f"{', '.join(parts)} cannot be split off train, which has no files")
 
@@ -226,7 +228,12 @@ def _separator(path: Path, sample: list[str], least: int, exact: bool) -> str:
     found = {}
     for separator in SEPARATORS:
         reader = csv.reader([f"{line}\n" for line in sample], delimiter=separator)
-        widths = {len(row) for row in list(reader)[: SAMPLE - 1]}  # the last one may be cut
+        try:
+            rows = list(reader)
+        except csv.Error:
+            continue
+        cut = len(sample) == SAMPLE and len(rows) > 1  # the last row
+        widths = {len(row) for row in (rows[:-1] if cut else rows)}
         if len(widths) == 1 and (width := widths.pop()) >= least:
             found[separator] = width
     fitting = [separator for separator, width in found.items() if exact and width == least] or list(found)

@@ -22,7 +22,7 @@ from kzoo.training.recipe import Recipe
 from kzoo.training.run_folder import recorded_recipe
 
 Directions = list[tuple[str, str]]
-HELD_OUT = "held_out.json"  # in a run's folder: digests of the splits drawn from the training text
+HELD_OUT = "held_out.json"  # in a run's folder: digests of the user's own text
 
 
 def recipe_corpus(recipe: Recipe) -> Corpus:
@@ -58,13 +58,9 @@ def check_own_files(recipe: Recipe):
 
 
 def record_held_out(folder: Path, recipe: Recipe, corpus: Corpus):
-    """Write the digests of the splits that a recipe draws from its training text to the run's folder."""
-    if digests := {split: _digest(corpus, split) for split in _drawn(recipe)}:
+    """Write the digests of the user's own validation and test text to the run's folder."""
+    if digests := {split: _digest(corpus, split) for split in ("val", "test") if getattr(recipe, split)}:
         write_json(folder / HELD_OUT, digests)
-
-
-def _drawn(recipe: Recipe) -> list[str]:
-    return [split for split in ("val", "test") if not isinstance(getattr(recipe, split), list)]
 
 
 def _digest(corpus: Corpus, split: str) -> str:
@@ -139,17 +135,15 @@ def own_corpus(folder: Path, splits: list[str]) -> Corpus:
             if recipe.corpus == "files":
                 if not (recipe.test or splits):
                     raise UserError(f"the recipe of {folder.parent} has no test set")
-                if isinstance(recipe.val, list) and isinstance(recipe.test, list):
-                    # Files of other splits may no longer exist.
-                    others = {name: [] for name in ("train", "val") if name not in splits}
-                    recipe = replace(recipe, **others)
+                # Files of other splits may no longer exist.
+                recipe = replace(recipe, **{name: [] for name in _not_needed(recipe, splits or ["test"])})
             corpus = recipe_corpus(recipe)
             if (held_out := folder.parent / HELD_OUT).exists():
-                # After a change of the text, other rows are drawn: among them, rows that it was trained on.
-                digests = read_object(held_out)
-                for split in _drawn(recipe):
-                    if split in (splits or ["test"]) and digests.get(split) != _digest(corpus, split):
-                        raise UserError(f"the text of {folder.parent} has changed since it held out {split}")
+                # Otherwise, a run could be scored on rows that it was trained on: after a change of the text,
+                # other rows are drawn. Or on another project's file of the same name.
+                for split, digest in read_object(held_out).items():
+                    if split in (splits or ["test"]) and digest != _digest(corpus, split):
+                        raise UserError(f"the {split} text of {folder.parent} has changed since its training")
             return corpus
     except UserError as error:
         raise UserError(f"{error}; give --corpus, or --files") from None
@@ -157,6 +151,13 @@ def own_corpus(folder: Path, splits: list[str]) -> Corpus:
     if own not in CORPORA:  # none, or "files"
         raise UserError(f"preset {folder} does not name a corpus to score it on: give --corpus, or --files")
     return open_corpus(own)
+
+
+def _not_needed(recipe: Recipe, splits: list[str]) -> list[str]:
+    """Return the splits whose files need not be read for others."""
+    drawn = {"train", *(name for name in ("val", "test") if not isinstance(getattr(recipe, name), list))}
+    needed = {*splits} | (drawn if drawn & {*splits} else set())
+    return [name for name in ("train", "val", "test") if name not in needed]
 
 
 def splits_to_score(data: Corpus, source: str, target: str) -> list[str]:

@@ -330,7 +330,7 @@ def recipe_file(recipe: str | Path) -> Path:
         UserError: no recipe has that name.
     """
     path = Path(recipe)
-    if path.suffix or len(path.parts) != 1 or path.exists():
+    if path.suffix or len(path.parts) != 1 or path.is_file():  # a run's folder may have a recipe's name
         return path
     found = {
         path.stem: path for folder in FOLDERS for path in folder.glob("*/*.toml") if path.stem != "paper"

@@ -149,6 +149,8 @@ class OneDirection(Task):
             )
         if translator.image_shape:
             self._read_images(translator)
+        elif recipe.images:
+            raise UserError(f"{recipe.preset} reads text only: remove images from the recipe")
         source = [recipe.source], self.validation[:1], [translator.source_tokenizer]
         _, kept = self._tokens(split, *source, translator.backbone.max_length)
         self.validation = tuple(rows_of(side, kept) for side in self.validation)

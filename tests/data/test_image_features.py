@@ -1,6 +1,7 @@
 """Files of features: written in batches, resumed, opened in any order; each mismatch is one clear line."""
 
 import json
+import os
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -137,6 +138,23 @@ def test_pictures_that_cannot_be_read_get_the_mean_of_the_others(rows, tmp_path)
         found[2], np.delete(rows, 2, axis=0).mean(axis=0, dtype="float64").astype("float32")
     )
     np.testing.assert_array_equal(np.delete(found[:], 2, axis=0), np.delete(rows, 2, axis=0))
+
+
+def test_an_interruption_leaves_no_mean_in_place_of_features(rows, tmp_path, monkeypatch):
+    path, digests = tmp_path / "train.npy", dict.fromkeys(NAMES, "digest")
+    unread, mended = np.where(np.arange(len(NAMES)) == 2, np.nan, rows.T).T, replace(VGG, corrupt="mean")
+
+    def interrupted(source, target):
+        if target == path:
+            raise KeyboardInterrupt
+        rename(source, target)
+
+    rename = os.replace
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            write_features(path, in_batches(unread), NAMES, mended, digests)
+    assert "1 of 7 pictures" in message_of(write_features, path, in_batches(unread), NAMES, VGG, digests)
 
 
 def test_a_failure_keeps_the_earlier_file(rows, tmp_path):

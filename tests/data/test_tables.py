@@ -49,6 +49,20 @@ def test_a_cell_of_several_lines_is_one_sentence(tmp_path):
     assert pairs_of(path) == [("two lines", "zwei Zeilen"), ("a", "b")]
 
 
+def test_a_cell_of_several_lines_may_be_where_the_sample_ends(tmp_path):
+    path, rows = tmp_path / "pairs.csv", [("a", "b"), *[("two\nlines", "c")] * 60]
+    with open(path, "w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+    assert pairs_of(path) == [("a", "b"), *[("two lines", "c")] * 60]
+
+
+def test_columns_of_text_files_are_refused(tmp_path):
+    files = [tmp_path / name for name in ("a.en", "a.de")]
+    for file in files:
+        file.write_text("a\n")
+    assert "leave columns out" in message_of(open_files, files, columns=[1, 2])
+
+
 def test_columns_of_a_tsv_keep_their_quotes(tmp_path):
     path = tmp_path / "pairs.Tsv.Gz"
     path.write_bytes(gzip.compress('1\t"a" dog\t„Hund“\tx\n2\tb\tc\n'.encode()))
@@ -71,7 +85,7 @@ def test_what_is_no_text_is_named_whatever_its_name(tmp_path):
     assert "is packed by Zstandard, not text" in message_of(open_files, path)
 
 
-@pytest.mark.parametrize("text", ["a, b,c\nd,e\n", 'a,"b\n', "a dog, big;ein Hund\n", "a\n"])
+@pytest.mark.parametrize("text", ["a, b,c\nd,e\n", 'a,"b\n', "a dog, big;ein Hund\n", "a\n", "a\rb,c\n"])
 def test_what_is_not_csv_is_named(text, tmp_path):
     path = tmp_path / "pairs.csv"
     path.write_text(text)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -176,6 +177,31 @@ def test_rows_held_out_of_a_text_that_has_changed_are_not_scored(tmp_path):
     message = message_of(own_corpus, tmp_path / "preset", [])
     assert "has changed" in message and "--files" in message
     assert own_corpus(tmp_path / "preset", ["train"]).splits == ("train", "val", "test")
+
+
+def test_another_project_s_test_set_is_not_a_run_s_own(tmp_path, monkeypatch):
+    """Runs record paths as they were given, and resolve them from the current folder."""
+    for project, sentence in (("one", "ein Hund"), ("other", "eine Katze")):
+        (tmp_path / project).mkdir()
+        (tmp_path / project / "test.en").write_text("a dog\n")
+        (tmp_path / project / "test.de").write_text(f"{sentence}\n")
+    recipe = Recipe(**BASE, test=["test.en", "test.de"])
+    (tmp_path / "recipe.json").write_text(json.dumps(dataclasses.asdict(recipe)))
+    monkeypatch.chdir(tmp_path / "one")
+    record_held_out(tmp_path, recipe, recipe_corpus(recipe))
+    assert own_corpus(tmp_path / "preset", []).sentences("test", "de") == ["ein Hund"]
+    monkeypatch.chdir(tmp_path / "other")
+    assert "has changed" in message_of(own_corpus, tmp_path / "preset", [])
+
+
+def test_files_that_scoring_does_not_read_may_be_gone(tmp_path):
+    parts = {name: write(tmp_path, TEXT, name) for name in ("train", "test")}
+    recipe = Recipe(**BASE, **parts, val=1)
+    (tmp_path / "recipe.json").write_text(json.dumps(dataclasses.asdict(recipe)))
+    for file in parts["train"]:
+        Path(file).unlink()
+    assert own_corpus(tmp_path / "preset", []).splits == ("test",)
+    assert "no such file" in message_of(own_corpus, tmp_path / "preset", ["val"])
 
 
 def test_which_directions_a_fine_tuned_preset_was_trained_on_is_unknown(tmp_path):

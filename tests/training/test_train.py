@@ -102,6 +102,7 @@ def refusing(tmp_path_factory):
         ({"model": {"max_length": 8}}, "the limit is 8"),
         ({"preset": "attention_bridge_m2m_tiny"}, "languages"),
         ({"language_model_epochs": 1}, "pope_tiny"),
+        ({"images": "features"}, "text only"),
         ({"tokens": 4}, "train.de"),
     ],
 )
@@ -266,6 +267,12 @@ def test_a_missing_recipe_and_a_bad_override(tmp_path):
     path.write_text(RECIPE)
     for override, name in (("epochs", "'epochs'"), ("average=0", "recipe.toml: average")):
         assert name in message_of(read_recipe, path, [override])
+
+
+def test_a_run_s_folder_may_have_its_recipe_s_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pope_multi30k").mkdir()
+    assert read_recipe("pope_multi30k").corpus == "multi30k"
 
 
 @pytest.mark.parametrize(
