@@ -6,7 +6,7 @@ import keras
 from keras import ops
 from keras.initializers import RandomNormal
 
-from kzoo.layers.layer import Dense, Layer
+from kzoo.layers.layer import Dense, Layer, add_bias, on_rows
 from kzoo.layers.normalization import Normalization, weighted_moments
 
 SIZE = 22  # the only size that the paper's convolutions reduce to a single pixel
@@ -226,7 +226,8 @@ class GlyphConvolutions(Layer):
     def call(self, glyphs):
         x = ops.cast(glyphs, self.compute_dtype)[..., None]
         for kernel, bias in zip(self.kernels, self.biases, strict=True):
-            x = ops.relu(ops.conv(x, kernel, padding="valid", data_format="channels_last") + bias)
+            x = ops.conv(x, kernel, padding="valid", data_format="channels_last")
+            x = ops.relu(on_rows(lambda pixels, bias=bias: add_bias(pixels, bias), x))
             x = ops.max_pool(x, 2, strides=2, data_format="channels_last")
         return ops.reshape(x, self.compute_output_shape((-1,)))
 

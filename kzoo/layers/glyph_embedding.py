@@ -52,6 +52,7 @@ class GlyphEmbedding(Layer):
 
     def __init__(self, glyphs: np.ndarray | int, encoder: keras.layers.Layer, **kwargs):
         super().__init__(**kwargs)
+        self.autocast = False  # bfloat16 would round ids
         self._drawn = None
         if not isinstance(glyphs, int | np.integer):
             self._drawn = np.asarray(glyphs)

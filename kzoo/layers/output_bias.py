@@ -2,7 +2,7 @@
 
 import keras
 
-from kzoo.layers.layer import Layer
+from kzoo.layers.layer import Layer, add_bias, on_rows
 
 
 @keras.saving.register_keras_serializable("kzoo")
@@ -20,4 +20,4 @@ class OutputBias(Layer):
         self.bias = self.add_weight((inputs_shape[-1],), name="bias", initializer="zeros")
 
     def call(self, inputs):
-        return inputs + self.bias
+        return on_rows(lambda logits: add_bias(logits, self.bias), inputs)

@@ -154,7 +154,9 @@ def builder_module(name: str) -> str:
 
 
 def load(preset: str | os.PathLike, **overrides) -> Any:
-    """Load a trained translator with its tokenizers, compiled as its builder compiles it.
+    """Load a trained translator with its tokenizers, compiled.
+
+    It is compiled as the builders of its paper compile theirs; a Transformer that reads text only, as PoPE's.
 
     Args:
         preset: a name on the shelf; a folder written by `save_to_preset` or `kzoo train`; or a handle,

@@ -27,6 +27,19 @@ def test_ids_may_be_of_any_type(dtype, glyphs):
     np.testing.assert_array_equal(found, expected)
 
 
+def test_half_precision_does_not_round_ids(random):
+    inputs = keras.Input((None,))  # float32, Keras's default
+    embedding = GlyphEmbedding(random.random((600, 22, 22)) > 0.7, GlyphCharEncoder(4, "fc_1"))
+    embedding.build()
+    half = {"dtype": "mixed_bfloat16"}
+    narrow = GlyphEmbedding(600, GlyphCharEncoder(4, "fc_1", **half), **half)
+    model = keras.Model(inputs, narrow(inputs))
+    narrow.set_weights(embedding.get_weights())
+    ids = np.arange(500, 600)[None]
+    expected = ops.convert_to_numpy(embedding(ids))
+    np.testing.assert_allclose(ops.convert_to_numpy(model(ids)).astype("float32"), expected, atol=0.05)
+
+
 def make(glyphs, architecture="cnn_fc_relu", dim=6):
     embedding = GlyphEmbedding(glyphs, GlyphCharEncoder(dim, architecture, dim))
     embedding.build()

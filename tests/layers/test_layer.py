@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 from keras import ops
 
+from kzoo.layers import OutputBias
 from kzoo.layers.convolutional_encoder import ConvolutionalEncoder
+from kzoo.layers.glyph_char_encoder import GlyphConvolutions
 from kzoo.layers.layer import Dense, ReversibleEmbedding
 from kzoo.layers.multi_head_attention import MultiHeadAttention
 
@@ -23,13 +25,21 @@ def test_dense_multiplies_the_last_axis(shape):
 
 
 @pytest.mark.parametrize(
-    "layer", [Dense(40), MultiHeadAttention(4, 10), ConvolutionalEncoder(40, num_layers=1)], ids=type
+    ("layer", "shape"),
+    [
+        (Dense(40), (256, 16, 40)),
+        (MultiHeadAttention(4, 10), (256, 16, 40)),
+        (ConvolutionalEncoder(40, num_layers=1), (256, 16, 40)),
+        (OutputBias(), (256, 16, 40)),
+        (GlyphConvolutions(), (32, 22, 22)),
+    ],
+    ids=lambda value: type(value).__name__,
 )
-def test_half_precision_sums_a_biass_gradient_in_float32(layer):
+def test_half_precision_sums_a_biass_gradient_in_float32(layer, shape):
     """In bfloat16, a sum of 4,096 equal numbers would stop at the 256th."""
     moved = {}
     for dtype in ("float32", "mixed_bfloat16"):
-        inputs = keras.Input((16, 40))
+        inputs = keras.Input(shape[1:])
         copied = type(layer).from_config({**layer.get_config(), "dtype": dtype, "name": dtype})
         model = keras.Model(inputs, copied(inputs))
         random = np.random.default_rng(1)
@@ -38,7 +48,7 @@ def test_half_precision_sums_a_biass_gradient_in_float32(layer):
             weight.path.partition("/")[2]: ops.convert_to_numpy(weight) for weight in copied.trainable_weights
         }
         model.compile(keras.optimizers.SGD(1.0), lambda true, found: ops.mean(found), jit_compile=False)
-        model.train_on_batch(np.zeros((256, 16, 40)), np.zeros((256, 16, 40)))
+        model.train_on_batch(np.zeros(shape), np.zeros(shape))
         moved[dtype] = {
             path: ops.convert_to_numpy(weight) - before[path]
             for path, weight in zip(before, copied.trainable_weights, strict=True)

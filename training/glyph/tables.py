@@ -73,8 +73,8 @@ Encoders = Annotated[
     str, typer.Option(help="EMB and architectures, comma-separated; cnn_fc_relu:256 has F = 256.")
 ]
 RUNS = Path("runs/glyph")
-# Keys that the encoders set.
-FIXED = ("preset", "source_characters", "model.architecture", "model.glyph_options")
+# Keys that the encoders set, and the font: characters' vectors are computed from the default font.
+FIXED = ("preset", "source_characters", "model.architecture", "model.glyph_options", "model.font")
 
 
 @app.command()

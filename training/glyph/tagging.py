@@ -63,7 +63,8 @@ def _glyphs(source: GlyphEmbedding, characters: list[str]) -> GlyphEmbedding:
 
 
 def _lookup(source: keras.layers.Embedding, size: int) -> keras.layers.Embedding:
-    embedding = keras.layers.Embedding(size, source.output_dim, source.embeddings_initializer)
+    # A clone, because the translator's initializer has a seed already.
+    embedding = keras.layers.Embedding(size, source.output_dim, source.embeddings_initializer.clone())
     embedding.build()
     new = embedding.embeddings[source.input_dim :]
     embedding.embeddings.assign(keras.ops.concatenate([source.embeddings, new]))

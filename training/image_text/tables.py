@@ -31,12 +31,12 @@ import typer
 from kzoo.cli import main
 from kzoo.cli.options import Overrides
 from kzoo.data.features import Extractor, FeatureFile, write_features
-from kzoo.evaluation import evaluate, find_meteor, score_ambiguous_words
+from kzoo.evaluation import evaluate, find_meteor
+from kzoo.evaluation.ambiguous_words import score_scenes
 from kzoo.evaluation.scores import METEOR_LEFT_OUT, markdown_table
 from kzoo.files import whole_file, write_json
 from kzoo.images import image_rows, shown_images
 from kzoo.presets.image_text import PICTURE
-from kzoo.scenes import scenes as scenes_of
 from kzoo.training import Recipe
 from kzoo.training.corpus import recipe_corpus, splits_to_score
 from training.paper_tables import (
@@ -200,8 +200,8 @@ def score(translator, recipe: Recipe, corpus, split: str, images) -> dict:
     (scored,), translated = evaluate(translator, corpus, [split], *languages, {split: images}, **search)
     scores = dataclasses.asdict(scored)
     if corpus.name == "scenes":
-        found = score_ambiguous_words(scenes_of(split), translated[split], *languages)
-        scores |= {**dataclasses.asdict(found), "accuracy": found.accuracy}
+        for found in score_scenes(translated, *languages).values():
+            scores |= {**dataclasses.asdict(found), "accuracy": found.accuracy}
     return scores
 
 
