@@ -32,9 +32,13 @@ def cached_folder(kind: str, key: str, make: Callable[[Path], object]) -> Path:
     """
     folder = cache_folder() / kind / hashlib.sha256(key.encode()).hexdigest()[:32]
     if not folder.is_dir():
-        with writing(folder):
+        try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             lock = FileLock(f"{folder}.lock").acquire()
+        except OSError as error:
+            raise UserError(
+                f"{folder}: cannot be written ({error.strerror or error}); set KZOO_CACHE to another folder"
+            ) from None
         with lock:
             if not folder.is_dir():  # another process may have written it
                 make(folder)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from message_of import message_of
 
 from kzoo.errors import UserError
 from kzoo.files import (
@@ -168,6 +169,12 @@ def test_the_cache_folder(monkeypatch):
     assert cache_folder() == Path("/home/me/.cache/kzoo")
     monkeypatch.setenv("KZOO_CACHE", "~/elsewhere")
     assert cache_folder() == Path("/home/me/elsewhere")
+
+
+def test_a_cache_that_cannot_be_written_says_how_to_choose_another(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("KZOO_CACHE", str(tmp_path / "file" / "cache"))
+    assert "set KZOO_CACHE" in message_of(cached_folder, "kind", "key", os.mkdir)
 
 
 def test_a_folder_of_the_cache_is_written_once(tmp_path, monkeypatch):

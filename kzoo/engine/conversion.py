@@ -74,16 +74,18 @@ def converted(folder: Path) -> Path:
     """Return the cached folder of a preset's CTranslate2 model. Convert the preset if it is not cached.
 
     The cache key is the SHA-256 of the preset's files, so a different preset in the same folder is
-    converted again.
+    converted again. Of a cached model, only the settings, which are read from the preset, are checked.
 
     Raises:
         UserError: as `convert`; or a file of the preset is missing or altered.
     """
     listing = read_listing(folder)
+    check_listed(folder, listing, (CONFIG_FILE, TRANSLATOR_FILE))
+    settings = (CONFIG_FILE, TRANSLATOR_FILE, SEARCH_FILE)
+    check_files(folder, {name: listing[name] for name in settings if name in listing})
     key = "\n".join(f"{name} {digest}" for name, digest in sorted(listing.items()) if name != SEARCH_FILE)
 
     def make(made: Path):
-        check_listed(folder, listing, (CONFIG_FILE, TRANSLATOR_FILE))
         check_files(folder, listing)
         convert(folder, made)
 
@@ -125,6 +127,12 @@ def convert(
     names = dict(zip(SIDES, read_object(folder / TRANSLATOR_FILE)["tokenizers"], strict=True))
     assets = {side: folder / "assets" / name.removesuffix(".json") for side, name in names.items()}
     pieces = {side: _pieces(path) for side, path in assets.items()}
+    for embeddings, side in ((spec.encoder.embeddings[0], "source"), (spec.decoder.embeddings, "target")):
+        if len(embeddings.weight) != len(pieces[side]):
+            raise UserError(
+                f"the model has {len(embeddings.weight)} {side} tokens, but {names[side]} has "
+                f"{len(pieces[side])}, and CTranslate2 needs as many: use engine keras"
+            )
     special = slice(UNKNOWN, END + 1)
     pieces["source"][special] = pieces["target"][special]  # which CTranslate2 looks up on both sides
     spec.register_source_vocabulary(pieces["source"])
@@ -211,7 +219,8 @@ def _fill(spec, config: dict, weight: Weight):
 
 def _positions(config: dict, weight: Weight, end: str) -> np.ndarray:
     """Return the positions to add to the embeddings, `(length, width)`."""
-    kind, options = config["position_encoding"], config["position_options"]
+    kind = config["position_encoding"]
+    options = {name: value for name, value in config["position_options"].items() if name != "per_head"}
     shape = config["max_length"], config["width"]
     if kind == "pope":
         return pope_table(*shape, **options).astype("float32")

@@ -90,9 +90,16 @@ class CTranslate2Translator(TwoLanguages):
         except ValueError as error:
             raise UserError(f"CTranslate2 cannot compute in {compute_type} here: {error}") from None
 
-    def translate(self, texts: Iterable[str], **arguments) -> list[str]:
+    def translate(
+        self,
+        texts: Iterable[str],
+        source_language: str | None = None,
+        target_language: str | None = None,
+        **arguments,
+    ) -> list[str]:
         """Return the best translation of each text. Takes the arguments of `n_best`."""
-        return [best[0].text for best in self.n_best(texts, 1, **arguments)]
+        languages = {"source_language": source_language, "target_language": target_language}
+        return [best[0].text for best in self.n_best(texts, 1, **languages, **arguments)]
 
     def n_best(
         self,
@@ -117,7 +124,7 @@ class CTranslate2Translator(TwoLanguages):
         n = checked_n(n, search)
         source, target = self.direction(source_language, target_language)
         texts, options = checked_texts(texts), self.tokenizer_options(target)
-        split = SplitTexts(texts, [source] * len(texts), split_sentences)
+        split = SplitTexts(texts, [source] * len(texts), split_sentences, bool(self.target_languages))
         most = self.max_length - 1
         tokens = tokenize_within(self.source_tokenizer, split.sentences, most, truncate, **options)
         found = self.n_best_of_tokens(tokens, n, search, progress)

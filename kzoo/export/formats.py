@@ -36,7 +36,8 @@ def export_saved_model(
 
         serving_default   text → translation (B,), score (B,)
         n_best            text → translation (B, K), score (B, K), best first; "" and -1e9 if there are fewer
-        prefixed          text, prefix → the same; the translations begin with the prefix, unless it is ""
+        prefixed          text, prefix → the same; the translations begin with the prefix, unless it is "";
+                          a character that the vocabulary lacks is an error
         embed             text, language → embedding (B, k·D); only with an attention bridge
 
     A multilingual model also takes `source_language` and `target_language`, strings `(B,)`. A model that
@@ -74,7 +75,8 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
     `ctranslate2.Translator(folder)` takes the pieces of `source.spm`, adds the end symbol, and returns the
     pieces of `target.spm`. To search like `Translator.translate`, pass the arguments in
     `translate_batch.json` to `translate_batch`; but without a maximum length in the translator's search,
-    outputs can be as long as the model allows. The format stores position tables and T5's bias, so Legendre
+    outputs can be as long as the model allows. A Marian model's target language is a piece that you put
+    first, such as `>>fra<<`. The format stores position tables and T5's bias, so Legendre
     positions and `position_encoding="bias"` are supported.
 
     Args:
@@ -84,14 +86,19 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
         precision: of the weights: `"float32"`, `"float16"` or `"int8"`.
 
     Raises:
-        UserError: the format does not support the translator, its length penalty or its maximum length; the
-            translator is quantized; a weight is too large for float16; the folder has other contents.
+        UserError: the format does not support the translator, its length penalty, its maximum length or its
+            punctuation rules; the translator is quantized; a weight is too large for float16; the folder has
+            other contents.
     """
     check_precision(precision)
     if reason := why_not_searched(translator.search):
         raise UserError(reason)
     if reason := why_not(translator):
         raise UserError(reason)
+    if getattr(translator.source_tokenizer, "normalize_punctuation", None):
+        raise UserError(
+            "a CTranslate2 model cannot normalize punctuation: set normalize_punctuation to None first"
+        )
     check_replaceable(folder, "model.bin")
     if precision == "float16":
         check_float16(translator.backbone.weights)

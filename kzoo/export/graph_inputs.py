@@ -16,6 +16,8 @@ from kzoo.text.vocabulary import SPECIAL, UNKNOWN
 # The characters that end a line for `str.splitlines`.
 LINE_ENDS = "[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+"
 
+SPACES = r"[\s\x1f\p{Z}]"  # for `str.strip`, beside the line ends
+
 ORIENTATION = 0x0112  # EXIF's tag
 # The tag's values by the operations that they require: transpose; then reverse the rows, the columns or both.
 TRANSPOSED, ROWS_REVERSED, COLUMNS_REVERSED = (5, 6, 7, 8), (3, 4, 7, 8), (2, 3, 6, 7)
@@ -57,7 +59,8 @@ class GraphCharacters(tf.Module):
 
     def tokenize(self, text):
         """Return the character ids `(B, None)` of texts `(B,)`, ragged."""
-        characters = tf.strings.unicode_split(lines(text), "UTF-8")
+        text = tf.strings.regex_replace(lines(text), f"^{SPACES}+$", "")
+        characters = tf.strings.unicode_split(text, "UTF-8")
         return tf.ragged.map_flat_values(self.numbers.lookup, characters)
 
     def detokenize(self, tokens):

@@ -73,11 +73,15 @@ def quantized(backbone: keras.Model) -> keras.Model:
     dynamically. Attention's joint kernels and recurrent cells stay in float32.
 
     Raises:
-        UserError: the backbone is quantized already.
+        UserError: the backbone is quantized already, or has LoRA weights.
     """
     if is_quantized(backbone):
         raise UserError("the translator is already quantized: leave precision out")
     copy = type(backbone).from_config(backbone.get_config())
+    if len(copy.weights) != len(backbone.weights):
+        raise UserError(
+            "the translator has LoRA weights: save it as a .keras file, which merges them, and load that"
+        )
     copy.set_weights(backbone.get_weights())
     kinds = (keras.layers.Dense, keras.layers.Embedding)
     copy.quantize("int8", filters=lambda layer: isinstance(layer, kinds))

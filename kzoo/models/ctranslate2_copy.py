@@ -10,7 +10,9 @@ import keras
 
 from kzoo.engine.conversion import convert, why_not_held
 from kzoo.engine.translator import CTranslate2Translator
+from kzoo.errors import UserError
 from kzoo.models.backbones import is_quantized
+from kzoo.models.preset_files import check_tokenizers
 
 if TYPE_CHECKING:
     from kzoo.models.translator import Translator
@@ -25,6 +27,10 @@ def why_not(translator: "Translator") -> str | None:
         return reason
     if is_quantized(backbone):
         return "the translator is quantized: export the original one with precision='int8'"
+    try:
+        check_tokenizers(list(sides))
+    except UserError as error:
+        return str(error)
     if any(getattr(layer, "lora_enabled", False) for layer in backbone._flatten_layers()):
         return "the translator has LoRA weights: save it as a .keras file, which merges them, and load that"
     return None

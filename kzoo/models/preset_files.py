@@ -61,7 +61,7 @@ def write_preset(
     """
     if dtype not in ("float16", "float32"):
         raise UserError(f"a preset's weights are float16 or float32, not {dtype!r}")
-    _check_tokenizers(tokenizers)
+    check_tokenizers(tokenizers)
     others = _others(Path(folder))
     backbone = translator.backbone
     full = type(backbone).from_config({**backbone.get_config(), "dtype": "float32"})
@@ -102,13 +102,18 @@ def write_preset(
                 _copy(path, unfinished / path.name)
 
 
-def _check_tokenizers(tokenizers: list):
+def check_tokenizers(tokenizers: list):
+    """Raise `UserError` for a missing tokenizer, or for two different ones with the same file."""
     if None in tokenizers:
         raise UserError("this model has no tokenizer to save: build it with one")
+
+    def content(tokenizer) -> tuple:
+        return type(tokenizer), tokenizer.get_vocabulary(), {**tokenizer.get_config(), "name": None}
+
     by_file = {}
     for tokenizer in tokenizers:
-        content = type(tokenizer), tokenizer.get_vocabulary(), {**tokenizer.get_config(), "name": None}
-        if by_file.setdefault(tokenizer.config_file, content) != content:
+        first = by_file.setdefault(tokenizer.config_file, tokenizer)
+        if first is not tokenizer and content(first) != content(tokenizer):
             raise UserError(
                 f"two tokenizers would be saved as {tokenizer.config_file}: give each a file of its own, "
                 'as in SubwordTokenizer(model, config_file="target_tokenizer.json")'

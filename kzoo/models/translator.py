@@ -129,7 +129,8 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
                 The search is compiled anew for each one.
             max_length: int. Maximum length of a translation in tokens.
             truncate: bool. Cut sentences longer than the model's maximum instead of raising an error.
-            threads: int. Number of batches decoded in parallel; always one on JAX.
+            threads: int. Number of batches decoded in parallel; always one on JAX, one per core with
+                CTranslate2.
             progress: function called after each batch with its number of sentences.
             images: for a model with an `image_shape`, one image per sentence: an array
                 `(N, *image_shape)`; features as `kzoo.data.open_features` opens them; or, if the model reads
@@ -190,7 +191,7 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         needs = {"images": images is not None, "prefixes": prefixes is not None}
         engine = chosen_engine(engine, lambda: why_not(self), search, needs)
         texts, options = checked_texts(texts), self.tokenizer_options(target)
-        split = SplitTexts(texts, [source] * len(texts), split_sentences)
+        split = SplitTexts(texts, [source] * len(texts), split_sentences, bool(self.target_languages))
         source_tokenizer, target_tokenizer = self.tokenizers_of(source, target)
         limit = self.backbone.max_length
         tokens = tokenize_within(source_tokenizer, split.sentences, limit - 1, truncate, **options)

@@ -149,7 +149,8 @@ class Served:
             self.limits.check_texts(column)
 
         def prepare() -> Prepared:
-            split = SplitTexts(texts, [source for source, _ in directions], split_sentences)
+            sources = [source for source, _ in directions]
+            split = SplitTexts(texts, sources, split_sentences, bool(self.translator.target_languages))
             self.limits.check_count(len(split.sentences))
             decoded = decoded_images(images, len(texts), self.translator.image_shape)
             of_sentences = [directions[number] for number in split.text_of]

@@ -58,10 +58,11 @@ class CharacterTokenizer(ListedTokens):
         return self.tokenize(inputs)
 
     def tokenize(self, inputs: Sequence[str]) -> list[list[int]]:
-        """Return the character ids of each text."""
+        """Return the character ids of each text; none for a text of spaces."""
         if len(self.vocabulary) == len(SPECIAL):
             raise UserError(NO_VOCABULARY)
-        return [[self.ids.get(character, UNKNOWN) for character in one_line(text)] for text in inputs]
+        texts = (one_line(text) if text.strip() else "" for text in inputs)
+        return [[self.ids.get(character, UNKNOWN) for character in text] for text in texts]
 
     def detokenize(self, inputs: Iterable[Iterable[int]]) -> list[str]:
         """Return the texts of lists of ids: U+FFFD for unknown, nothing for the other special tokens."""

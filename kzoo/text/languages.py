@@ -70,15 +70,17 @@ class TwoLanguages:
         """The code of the target language.
 
         If the vocabulary names languages, as in an OPUS-MT model with several targets, you can set it to any
-        of `target_languages`.
+        of `target_languages`; another code is then a `UserError`.
         """
         return self._target_language
 
     @target_language.setter
     def target_language(self, code: str | None):
-        self._target_language = code
         if code in self.target_languages:
             self.source_tokenizer.language = code
+        elif self.target_languages and hasattr(self, "_target_language"):  # a new model may have a family's
+            raise UserError(f"the model translates to {', '.join(self.target_languages)}, not {code!r}")
+        self._target_language = code
 
     @property
     def target_languages(self) -> list[str]:

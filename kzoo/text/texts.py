@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # importing it takes seconds
 
 # sentencex wrongly ends a sentence after these: an initial or an ordinal, as in "M. Dupont" and "19.
 # Jahrhundert"; "Ms."; and a punctuation mark directly followed by a letter, as in "E.S.E.".
+TARGET_CODE = re.compile("(>>.*?<<)?")
 NO_END = re.compile(r"((^|[\s(\[.\-'’])(\d{1,2}|[^\W\d_]|Ms)\.\s*|[!-~])$")
 
 
@@ -146,13 +147,17 @@ class SplitTexts:
         languages: the code of each text's language.
         split: bool. Whether to split; `False`: each text is one sentence. `None`: as `False`, with a warning
             if a text has several sentences.
+        codes: whether a text may begin with its target language, such as `>>fra<<`; then all its sentences
+            get it.
 
     Attributes:
         sentences: those of all texts, in order.
         text_of: `(sentences,)`, the index of each sentence's text.
     """
 
-    def __init__(self, texts: list[str], languages: Sequence[str | None], split: bool | None):
+    def __init__(
+        self, texts: list[str], languages: Sequence[str | None], split: bool | None, codes: bool = False
+    ):
         whole = [[text] for text in texts]
         if split is None and any(len(parts) > 1 for parts in map(split_sentences, texts, languages)):
             warnings.warn(
@@ -161,8 +166,11 @@ class SplitTexts:
                 stacklevel=1,
             )
         self._parts = list(map(split_sentences, texts, languages)) if split else whole
-        sentences = [sentence for parts in self._parts for sentence in parts]
-        self.sentences = [sentence.strip() for sentence in sentences] if split else sentences
+        self.sentences = []
+        for parts in self._parts:
+            first, *others = [part.strip() for part in parts] if split else parts
+            code = TARGET_CODE.match(first)[0] if codes else ""
+            self.sentences += [first, *(code + sentence for sentence in others)]
         self.text_of = np.repeat(np.arange(len(texts)), list(map(len, self._parts)))
 
     def prefixes(self, prefixes: Iterable[str] | None) -> list[str] | None:

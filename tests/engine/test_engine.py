@@ -19,6 +19,7 @@ from kzoo.engine.conversion import convert, converted, why_not
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.errors import UserError
 from kzoo.hub import locate
+from kzoo.models import Translator
 from kzoo.positions import sine_table
 from kzoo.presets import load
 from kzoo.presets.pope import transformer
@@ -65,7 +66,7 @@ def check_same(found, expected):
     ("encoding", "options"),
     [
         ("pope", {"normalize": True}),
-        ("pope", {"first_order": 1}),
+        ("pope", {"first_order": 1, "per_head": False}),
         ("sine", {"max_wavelength": 50}),
         ("learned", {}),
         ("none", {}),
@@ -160,6 +161,8 @@ def test_a_model_is_converted_once_and_anew_when_the_preset_changes(tokenizers, 
     assert made[0] == made[1] != made[2] == made[3]
     (folder / "model.weights.h5").write_bytes(b"damaged")
     assert converted(folder) == made[2]  # what was read when it was whole
+    (folder / "search.json").write_text('{"beam_size": 9}')  # read at each start
+    assert "search.json is altered" in message_of(converted, folder)
 
 
 def test_a_damaged_preset_is_refused(tokenizers, tmp_path):
@@ -176,6 +179,13 @@ def test_a_damaged_preset_is_refused(tokenizers, tmp_path):
     ):
         (tmp_path / "preset" / name).write_text(broken)
         assert reason in why_not(tmp_path / "preset")
+
+
+def test_tokens_without_pieces_are_refused(tokenizers, tmp_path):
+    source, target = tokenizers
+    larger = transformer(source_vocabulary_size=40, target_vocabulary_size=40, **SIZES)
+    Translator(larger.backbone, source, target).save_to_preset(tmp_path / "preset")
+    assert "40 source tokens" in message_of(converted, tmp_path / "preset")
 
 
 def test_special_pieces_may_have_other_names(tmp_path):
@@ -276,6 +286,8 @@ def test_refusals():
         assert name in message_of(engine.n_best, **arguments)
     assert "float16" in message_of(CTranslate2Translator, locate(PRESET), "float16")  # on a CPU
     assert engine.translate(["a " * 400], truncate=True)[0]
+    assert engine.translate(["A dog runs."], "en", "de") == ["Ein Hund rennt."]
+    assert "'fr'" in message_of(engine.translate, ["A dog runs."], "en", "fr")
 
 
 def test_the_command_imports_no_deep_learning():

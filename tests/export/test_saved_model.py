@@ -150,6 +150,14 @@ def test_texts_without_subwords_have_no_language_code():
     assert graph_tokenizer(tokenizer).tokenize(tf.constant(texts)).to_list() == found
 
 
+def test_texts_of_spaces_have_no_characters():
+    tokenizer = CharacterTokenizer(list("人 "))
+    texts = ["", " ", " \u3000\u00a0\x1f\n", " 人 ", "\u200b"]
+    found = tokenizer(texts)
+    assert [len(tokens) for tokens in found] == [0, 0, 0, 3, 1]
+    assert graph_tokenizer(tokenizer).tokenize(tf.constant(texts)).to_list() == found
+
+
 def check_signatures(folder, translator):
     """Compare a SavedModel's signatures with those that `kzoo serve` says that its preset has."""
     saved = SavedModel.FromString((folder / "saved_model.pb").read_bytes())
@@ -447,6 +455,12 @@ def already_quantized():
     return translator
 
 
+def with_adapters():
+    translator = small()
+    translator.backbone.enable_lora(2)
+    return translator
+
+
 @pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method")
 @pytest.mark.parametrize(
     ("make", "options", "name"),
@@ -460,6 +474,7 @@ def already_quantized():
         (small, {"beam_size": 0}, "beam_size"),
         (small, {"length_penalty": "x"}, "length_penalty"),
         (already_quantized, {"precision": "int8"}, "precision"),
+        (with_adapters, {"precision": "int8"}, "LoRA"),
         (wide, {"precision": "float16"}, "65,504"),
     ],
 )

@@ -74,6 +74,14 @@ def test_a_model_with_adapters_is_keras_s(translator):
     assert translator.translate(TEXTS, engine="auto", **GREEDY) == translator.translate(TEXTS, **GREEDY)
 
 
+def test_two_tokenizers_of_one_file_are_keras_s(translator):
+    target = SubwordTokenizer(train_subwords(["ein Mann", "ein Hund rennt"] * 9, 25))
+    model = transformer(translator.source_tokenizer, target, **SIZES)
+    with pytest.raises(UserError, match="config_file"):
+        model.translate(TEXTS, engine="ctranslate2", **GREEDY)
+    assert model.translate(TEXTS, engine="auto", **GREEDY) == model.translate(TEXTS, **GREEDY)
+
+
 def test_what_only_keras_does(translator):
     for arguments in ({"prefixes": ["a", "", "a"]}, {"length_penalty": GNMT(0.6)}):
         with pytest.raises(UserError, match="prefixes|GNMT"):

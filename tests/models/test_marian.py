@@ -17,6 +17,7 @@ from kzoo.data import open_corpus
 from kzoo.engine.conversion import converted
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.errors import UserError
+from kzoo.export import export_ctranslate2
 from kzoo.models.marian import read_marian, read_tensors
 from kzoo.presets import load
 from kzoo.presets.shelf import locate, preset_name
@@ -170,6 +171,17 @@ def test_the_target_language_is_chosen(tmp_path):
     assert load(tmp_path / "saved").translate(["A dog runs."]) == tagged[1:]
     with pytest.raises(UserError, match="'xxx'"):
         translator.translate(["A dog runs."], target_language="xxx")
+    with pytest.raises(UserError, match="fra, deu, not 'fr'"):
+        translator.target_language = "fr"
+    assert translator.target_language == "deu"
+
+
+def test_each_sentence_of_a_text_gets_its_target_language(tmp_path):
+    folder = repositories.make(tmp_path / "opus-mt-en-mul", languages=("fra", "deu"))
+    translator, text = load(folder), ">>fra<< A dog runs. Two men sit."
+    expected = translator.translate([">>fra<< A dog runs.", ">>fra<<Two men sit."])
+    for engine in ("keras", "ctranslate2"):
+        assert translator.translate([text], split_sentences=True, engine=engine) == [" ".join(expected)]
 
 
 def test_punctuation_is_normalized_as_moses_does(tmp_path):
@@ -183,6 +195,8 @@ def test_punctuation_is_normalized_as_moses_does(tmp_path):
     translator.save_to_preset(tmp_path / "saved", dtype="float32")
     assert load(tmp_path / "saved").source_tokenizer(texts) == expected
     assert CTranslate2Translator(locate(tmp_path / "saved")).source_tokenizer(texts) == expected
+    with pytest.raises(UserError, match="normalize_punctuation"):
+        export_ctranslate2(translator, tmp_path / "model")
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_special_and_unknown_words(tokenizer):
     (numbers,) = tokenizer(["的龘"])
     assert numbers[1] == UNKNOWN
     assert tokenizer.detokenize([[START, *numbers, END, PAD], []]) == ["的\ufffd", ""]
-    assert tokenizer([""]) == [[]]
+    assert tokenizer(["", " \u3000\n"]) == [[], []]
 
 
 def test_the_most_frequent_come_first():

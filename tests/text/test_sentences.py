@@ -2,7 +2,7 @@
 
 import pytest
 
-from kzoo.text.texts import split_sentences
+from kzoo.text.texts import SplitTexts, split_sentences
 
 TEXTS = {
     "en": "Mr. Smith met Ms. Jones at 5 p.m. in the U.S. Capitol. | He paid $3.50!",
@@ -30,6 +30,13 @@ def test_the_sentences_are_the_text(text):
 
 def test_lines_are_sentences():
     assert split_sentences("A dog\nTwo dogs\n\n") == ["A dog\n", "Two dogs\n\n"]
+
+
+def test_a_target_language_before_a_text_is_before_each_sentence():
+    texts = [" >>fra<< A dog. It runs.", "A dog. It runs."]
+    split = SplitTexts(texts, ["en", "en"], True, codes=True)
+    assert split.sentences == [">>fra<< A dog.", ">>fra<<It runs.", "A dog.", "It runs."]
+    assert SplitTexts(texts, ["en", "en"], True).sentences[1] == "It runs."  # where it is just text
 
 
 @pytest.mark.parametrize(("language", "several"), [("en", 0), ("de", 2), ("fr", 0), ("cs", 0)])
