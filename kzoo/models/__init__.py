@@ -9,6 +9,7 @@ from kzoo.models.losses import LabelSmoothedCrossEntropy as LabelSmoothedCrossEn
 from kzoo.models.losses import SentenceCrossEntropy as SentenceCrossEntropy
 from kzoo.models.multilingual import MultilingualTranslator as MultilingualTranslator
 from kzoo.models.optimizers import SGD as SGD
+from kzoo.models.optimizers import Adagrad as Adagrad
 from kzoo.models.optimizers import Adam as Adam
 from kzoo.models.optimizers import NoamSchedule as NoamSchedule
 from kzoo.models.recurrent import RecurrentBackbone as RecurrentBackbone

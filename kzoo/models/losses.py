@@ -164,7 +164,8 @@ class WholeBatchLoss:
     loss is a mean over tokens, the tokens of a replica with few of them count too much. So each replica's
     loss, penalties included, is weighted by its share of the tokens or sentences that the mean is over:
     `loss.count(weights)`, if the compiled loss is a `keras.losses.Loss` with this method. Penalties are means
-    over sentences; a model with penalties needs a loss that is a mean over sentences too.
+    over sentences; a model with penalties needs a loss that is a mean over sentences too. The loss that Keras
+    reports is exact if all replicas have equally many rows.
 
     The weighting happens here, not in the loss: a replica that waits for others before Keras has collected
     its penalties would also collect theirs.

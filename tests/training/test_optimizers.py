@@ -56,6 +56,20 @@ def test_adam_is_the_papers_algorithm(random):
         np.testing.assert_allclose(np.asarray(variable), weight, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("clipnorm", [None, 1.0])
+def test_a_frequent_token_s_gradient_is_added_before_it_is_squared(clipnorm):
+    """A token that occurs four times with a gradient of 1, beside one that occurs once: g = (4, 1)."""
+    table = keras.layers.Embedding(2, 1)
+    model = keras.Sequential([keras.Input((5,), dtype="int32"), table])
+    optimizer = Adam(0.1, beta_2=0.75, global_clipnorm=clipnorm)
+    model.compile(optimizer, lambda _, vectors: keras.ops.sum(vectors), jit_compile=False)
+    model.train_on_batch(np.array([[0, 0, 0, 0, 1]]), np.zeros((1, 5, 1)))
+    scale = 1 / np.sqrt(17) if clipnorm else 1
+    (v,) = [weight for weight in optimizer.variables if "velocity" in weight.path]
+    expected = 0.25 * (scale * np.array([[4], [1]])) ** 2
+    np.testing.assert_allclose(keras.ops.convert_to_numpy(v), expected, rtol=1e-5)
+
+
 @pytest.mark.parametrize("options", [{"amsgrad": True}, {"weight_decay": 0.1}, {"use_ema": True}])
 def test_adam_has_kerass_options(options, random):
     first = random.normal(size=5)

@@ -7,6 +7,8 @@ import numpy as np
 import scipy.sparse
 from keras import ops
 
+from kzoo.models import Adagrad
+
 X_MAX, ALPHA = 100.0, 0.75  # the paper's
 
 
@@ -61,7 +63,7 @@ class GloVe(keras.Model):
         self.word_biases = table(1, "word_biases")
         self.context_biases = table(1, "context_biases")
         # Keras's initial accumulator, 0.1, is far larger than the squared gradients.
-        optimizer = keras.optimizers.Adagrad(0.05, initial_accumulator_value=1e-8)
+        optimizer = Adagrad(0.05, initial_accumulator_value=1e-8)
         self.compile(optimizer, loss=keras.losses.MeanSquaredError(reduction="sum"))
         self.built = True
 

@@ -10,7 +10,7 @@ import numpy as np
 from kzoo.data.batch_shapes import differing_first_two
 from kzoo.errors import UserError
 from kzoo.layers import GlyphEmbedding
-from kzoo.models import CharacterTagger, Translator
+from kzoo.models import Adagrad, CharacterTagger, Translator
 from kzoo.models.tagger import padded_length
 from kzoo.text import CharacterTokenizer, render_glyphs, segments_to_tags
 from kzoo.text.texts import Segment
@@ -116,7 +116,7 @@ def train_tagger(
     return history.history["val_accuracy"]
 
 
-def pytorch_adagrad(rate: float) -> keras.optimizers.Adagrad:
+def pytorch_adagrad(rate: float) -> Adagrad:
     """Return PyTorch's Adagrad, where a weight's first step has the size `rate` for any gradient.
 
         G ← G + g²,   w ← w − rate · g / (√G + 1e-10),   G = 0 at first
@@ -124,7 +124,7 @@ def pytorch_adagrad(rate: float) -> keras.optimizers.Adagrad:
     By default, Keras starts with G = 0.1, so that the first step of a gradient of 0.01 is 0.03 · rate. Keras
     has ε inside the root: 1e-20 there equals 1e-10 outside if G is 0.
     """
-    return keras.optimizers.Adagrad(rate, initial_accumulator_value=0.0, epsilon=1e-20)
+    return Adagrad(rate, initial_accumulator_value=0.0, epsilon=1e-20)
 
 
 class TaggedBatches(keras.utils.PyDataset):
