@@ -1,5 +1,6 @@
 """Finding trained presets: in a folder, on the zoo's shelf, on Hugging Face or on Kaggle."""
 
+import contextlib
 import glob
 import importlib.util
 import os
@@ -11,7 +12,7 @@ from urllib.parse import quote
 
 from kzoo.errors import UserError, first_line, nearest
 from kzoo.files import cache_folder, new_folder, read_object
-from kzoo.hub.integrity import CONFIG_FILE, METADATA_FILE, check_files, read_listing
+from kzoo.hub.integrity import CONFIG_FILE, METADATA_FILE, NOTES, check_files, read_listing
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
 HUGGING_FACE = re.compile(rf"hf://({NAME}/{NAME})(?:@({NAME}(?:/{NAME})*))?")
@@ -141,7 +142,10 @@ def parse_handle(handle: str) -> tuple[str, Fetch]:
             from kagglehub import model_download
 
             for name in names:
-                model_download(handle.removeprefix("kaggle://"), name, output_dir=str(folder))
+                found = model_download(handle.removeprefix("kaggle://"), name, output_dir=str(folder))
+                if Path(found) != folder / name:  # Kaggle's notebooks have their own folder
+                    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(found, folder / name)
 
         return f"kaggle/{model}/{version or 'latest'}", fetch
     raise UserError(f"unknown handle {handle!r}; the forms are {FORMS}")
@@ -160,6 +164,9 @@ def _fill(folder: Path, handle: str, fetch: Fetch):
         listing = read_listing(folder, handle)
         _fetch(list(listing), folder, handle, fetch)
         check_files(folder, listing, handle)
+        for name in NOTES:
+            with contextlib.suppress(UserError):  # not every author writes them
+                _fetch([name], folder, handle, fetch)
     for notes in (".cache", ".complete"):  # written by the two packages
         shutil.rmtree(folder / notes, ignore_errors=True)
 

@@ -59,6 +59,7 @@ class Hub:
 
     def model_download(self, handle, path, *, output_dir):
         self.download(handle, path, Path(output_dir), ".complete")
+        return f"{output_dir}/{path}"
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ def test_fetched_once_checked_and_offline_from_then_on(hub, tmp_path, shelved):
         np.testing.assert_array_equal(ours, theirs)
     folder = tmp_path / "cache" / "presets" / "hf" / "someone" / "some-preset" / "main"
     assert {preset for preset, _ in hub.asked} == {("someone/some-preset", None)}
-    names = ["metadata.json", *read_listing(folder)]
+    names = ["metadata.json", *read_listing(folder), "README.md", "scores.json"]
     assert sorted(name for _, name in hub.asked) == sorted(names)
     assert kept(tmp_path) == sorted(folder / name for name in names)  # files, no links, no notes
     assert not any(path.is_symlink() for path in kept(tmp_path))
@@ -113,6 +114,19 @@ def test_fetched_once_checked_and_offline_from_then_on(hub, tmp_path, shelved):
 def test_a_revision_or_version_is_pinned(hub, tmp_path, handle, asked, folder):
     assert locate(handle) == tmp_path / "cache" / "presets" / folder
     assert {preset for preset, _ in hub.asked} == {asked}
+
+
+@pytest.mark.parametrize("handle", [HANDLE, KAGGLE])
+def test_a_preset_may_have_no_card_and_no_scores(hub, handle):
+    (hub.folder / "README.md").unlink()
+    (hub.folder / "scores.json").unlink()
+    check_files(locate(handle), read_listing(locate(handle)))
+
+
+def test_a_kaggle_notebook_has_a_folder_of_its_own(hub, monkeypatch):
+    monkeypatch.setattr(kagglehub, "model_download", lambda handle, path, output_dir: str(hub.folder / path))
+    check_files(locate(KAGGLE), read_listing(locate(KAGGLE)))
+    assert (locate(KAGGLE) / "README.md").is_file()
 
 
 @pytest.mark.parametrize(
