@@ -128,6 +128,7 @@ def about(served: Served) -> dict:
         "image": image_kind(served.translator.image_shape),
         "attention": kinds(served.translator),
         "limits": limits,
+        "score": str(served.settings.length_penalty),
         "readiness": served.readiness,
     }
 

@@ -28,6 +28,8 @@ def reserved(host: str, port: int) -> Iterator[socket.socket]:
     missing = [name for name in needed if not importlib.util.find_spec(name)]
     if missing:
         raise UserError(f"kzoo serve needs {', '.join(missing)}: pip install 'kzoo[serve]'")
+    if not host:
+        raise UserError("--host is empty: give an address, such as 127.0.0.1, or 0.0.0.0 for all")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Nagle's algorithm delays answers by 40 ms. asyncio turns it off only for sockets that name TCP.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as bound:

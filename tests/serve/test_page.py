@@ -80,6 +80,7 @@ def test_a_preset_of_one_direction(served):
         "image": None,
         "attention": ["encoder_decoder"],
         "limits": {"characters": 200, "body": 20_000, "n": 3, "tokens": 15},
+        "score": "log P / length^1",
         "card": {},
         "examples": [],
     }

@@ -4,6 +4,9 @@
 const percent = (share) =>
   (share >= 0.0995 || share < 0.0005 ? Math.round(share * 100) : (share * 100).toFixed(1)) + "\u00a0%";
 
+// Scripts whose characters stand upright in vertical text.
+const UPRIGHT = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
+
 // How rows and columns are named, and the side of the translation whose language they are in.
 const numbered = (title) => (names) => names.map((name) => ({ text: name, said: `${title} ${name}` }));
 const pieces = (side) => (names) => subwords(names).map((name) => ({ ...name, side }));
@@ -108,7 +111,8 @@ function legend() {
 
 function heatMap(weights, { rows, columns }, kind, read) {
   const title = ({ text, style, lang }, properties) =>
-    make("th", { className: style || "", title: text, lang, ...properties }, make("span", {}, text));
+    make("th", { className: `${style || ""} ${UPRIGHT.test(text) ? "upright" : ""}`, title: text, lang, ...properties },
+      make("span", {}, text));
   const cells = weights.map((row, i) => row.map((weight, j) => {
     const text = `${rows[i].said} → ${columns[j].said}: ${percent(weight)}`;
     const drawn = cell("td", text, read);

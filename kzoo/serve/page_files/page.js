@@ -176,7 +176,7 @@ function showHypotheses(hypotheses, language) {
   $("hypotheses").replaceChildren(...hypotheses.map(({ text, score }) =>
     make("li", {}, make("div", {},
       make("span", { dir: "auto" }, text),
-      make("data", { value: score, title: "log-probability over length" }, scored(score))))));
+      make("data", { value: score, title: "log-probability with a length penalty" }, scored(score))))));
   $("others").hidden = hypotheses.length < 2;
 }
 
@@ -330,6 +330,7 @@ async function start() {
   $("name").setAttribute("aria-label", about.name); // without the places where it may break
   $("name").replaceChildren(...about.name.split(/(?<=_)/).flatMap((part) => [part, make("wbr")]));
   $("version").textContent = `version ${about.version} · kzoo`;
+  $("score").textContent = about.score;
   showCard();
   setLanguages();
   $("n").replaceChildren();
@@ -363,7 +364,11 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && !event.isComposing) stopPending();
 });
 $("text").addEventListener("input", () => awaiting?.abort());
-$("file").addEventListener("change", choosePicture);
+$("file").addEventListener("change", () => {
+  stopPending();
+  clear();
+  choosePicture();
+});
 for (const id of ["from", "to"]) $(id).addEventListener("change", changeLanguages);
 $("swap").addEventListener("click", () => {
   [$("from").value, $("to").value] = [$("to").value, $("from").value];
