@@ -87,10 +87,8 @@ def with_kzoo(recipe: Recipe, folder: Path) -> dict[str, list[str]]:
     *_, last = saved_in(folder / "run" / "checkpoints")[-1]
     translator.load_weights(last / WEIGHTS)
     corpus = open_corpus(recipe.corpus)
-    return {
-        test: translator.translate(corpus.sentences(test, "en"), recipe.beam_size, recipe.length_penalty)
-        for test in TESTS
-    }
+    search = {"beam_size": recipe.beam_size, "length_penalty": recipe.length_penalty}
+    return {test: translator.translate(corpus.sentences(test, "en"), **search) for test in TESTS}
 
 
 def with_peer(name: str, python: Path, folder: Path) -> dict[str, list[str]]:

@@ -21,7 +21,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from decoding_speed import keep_to
-from serving_speed import CLIENTS, WARM_UP_SECONDS, core_seconds, load, percentile, server
+from serving_speed import BEAM, CLIENTS, WARM_UP_SECONDS, core_seconds, load, percentile, server
 
 ENGINES = ("keras", "ctranslate2")
 
@@ -77,19 +77,16 @@ def measured(options) -> tuple[dict[tuple[str, int], Load], Whole]:
     loads, whole = {(name, clients): Load() for name in ENGINES for clients in CLIENTS}, Whole()
     each = options.seconds / options.rounds
     with ExitStack() as servers:
+        types = {"keras": (), "ctranslate2": ("--compute-type", options.compute_type)}
         ports = {
-            name: servers.enter_context(
-                server(
-                    options.preset, options.batch, "--engine", name, "--compute-type", options.compute_type
-                )
-            )
+            name: servers.enter_context(server(options.preset, options.batch, "--engine", name, *types[name]))
             for name in ENGINES
         }
         for _ in range(options.rounds):
             for (name, clients), found in loads.items():
                 ask(found, ports[name], texts, clients, each)
             began, before = time.perf_counter(), time.process_time()
-            engine.translate(texts)
+            engine.translate(texts, beam_size=BEAM)
             whole.rates.append(len(texts) / (time.perf_counter() - began))
             whole.core_rates.append(len(texts) / (time.process_time() - before))
     return loads, whole
