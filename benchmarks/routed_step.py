@@ -62,14 +62,13 @@ class Model:
     """A bridge model with some languages, and the batches that it takes in turn."""
 
     def __init__(self, languages: int, options: argparse.Namespace):
-        import keras
 
-        from kzoo.models import AttentionBridgeBackbone, SentenceCrossEntropy
+        from kzoo.models import Adam, AttentionBridgeBackbone, SentenceCrossEntropy
         from kzoo.models.backbones import uses_xla
 
         self.backbone = AttentionBridgeBackbone([options.vocabulary] * languages, **SIZES[options.size])
         self.backbone.compile(
-            optimizer=keras.optimizers.Adam(1e-3, global_clipnorm=5.0),
+            optimizer=Adam(1e-3, global_clipnorm=5.0),
             loss=SentenceCrossEntropy(),
             jit_compile=uses_xla(self.backbone),
         )

@@ -75,8 +75,6 @@ def open_files(
     }
     if not files:
         raise UserError("no files: give at least one of train, val and test")
-    if columns and not any(map(is_table, itertools.chain(*files.values()))):
-        raise UserError("columns are those of a table, but all files are text: leave columns out")
     if parts and "train" not in files:
         raise UserError(f"{', '.join(parts)} cannot be split off train, which has no files")
 
@@ -225,12 +223,13 @@ def _separator(path: Path, sample: list[str], least: int, exact: bool) -> str:
 
     If several do and `exact`, the one that gives `least`.
     """
-    found = {}
+    found, reason = {}, None
     for separator in SEPARATORS:
         reader = csv.reader([f"{line}\n" for line in sample], delimiter=separator)
         try:
             rows = list(reader)
-        except csv.Error:
+        except csv.Error as error:
+            reason = f"{path}, line {reader.line_num}: not CSV ({error})"
             continue
         cut = len(sample) == SAMPLE and len(rows) > 1  # the last row
         widths = {len(row) for row in (rows[:-1] if cut else rows)}
@@ -239,7 +238,8 @@ def _separator(path: Path, sample: list[str], least: int, exact: bool) -> str:
     fitting = [separator for separator, width in found.items() if exact and width == least] or list(found)
     if len(fitting) != 1:
         raise UserError(
-            f"{path}: not exactly one of comma, semicolon and tab gives all rows equally many columns "
+            reason
+            or f"{path}: not exactly one of comma, semicolon and tab gives all rows equally many columns "
             f"({least} or more): put quotes around the sentences, or save as TSV"
         )
     return fitting[0]

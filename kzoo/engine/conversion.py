@@ -4,7 +4,7 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -43,10 +43,12 @@ def why_not(folder: Path) -> str | None:
         for name in names:
             check_name(name, str(folder / TRANSLATOR_FILE))
         kinds = [read_object(folder / name)["class_name"] for name in names]
-        return why_not_held(backbone["class_name"], backbone["config"], kinds)
+        if reason := why_not_held(backbone["class_name"], backbone["config"], kinds):
+            return reason
+        return other_counts(backbone["config"], [len(_pieces(_assets(folder, name))) for name in names])
     except UserError as error:  # a damaged preset
         return str(error)
-    except (AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
         return f"preset {folder} is damaged: {error!r}"
 
 
@@ -67,6 +69,15 @@ def why_not_held(backbone: str, config: dict, tokenizers: list[str]) -> str | No
         return f"CTranslate2's Transformer has no {name}={config[name]!r}"
     if kind := next((kind for kind in tokenizers if kind not in TOKENIZERS), None):
         return f"CTranslate2 takes plain SentencePiece, not a {kind}"
+    return None
+
+
+def other_counts(config: dict, counts: Iterable[int]) -> str | None:
+    """Return that the tokenizers have other numbers of tokens than the model, if so."""
+    source, target = config["source_vocabulary_size"], config["target_vocabulary_size"]
+    for side, size, count in zip(SIDES, (source, target or source), counts, strict=True):
+        if size != count:
+            return f"CTranslate2 needs a piece for each token; here {count} for {size} {side} tokens"
     return None
 
 
@@ -125,14 +136,8 @@ def convert(
     with _weights(folder) as weight:
         _fill(spec, config, weight)
     names = dict(zip(SIDES, read_object(folder / TRANSLATOR_FILE)["tokenizers"], strict=True))
-    assets = {side: folder / "assets" / name.removesuffix(".json") for side, name in names.items()}
+    assets = {side: _assets(folder, name) for side, name in names.items()}
     pieces = {side: _pieces(path) for side, path in assets.items()}
-    for embeddings, side in ((spec.encoder.embeddings[0], "source"), (spec.decoder.embeddings, "target")):
-        if len(embeddings.weight) != len(pieces[side]):
-            raise UserError(
-                f"the model has {len(embeddings.weight)} {side} tokens, but {names[side]} has "
-                f"{len(pieces[side])}, and CTranslate2 needs as many: use engine keras"
-            )
     special = slice(UNKNOWN, END + 1)
     pieces["source"][special] = pieces["target"][special]  # which CTranslate2 looks up on both sides
     spec.register_source_vocabulary(pieces["source"])
@@ -151,6 +156,11 @@ def convert(
                 write_json(unfinished / f"{side}.json", {"vocabulary": pieces[side], **options})
         if arguments is not None:
             write_json(unfinished / "translate_batch.json", arguments)
+
+
+def _assets(folder: Path, tokenizer: str) -> Path:
+    """Return the folder of a tokenizer's files."""
+    return folder / "assets" / tokenizer.removesuffix(".json")
 
 
 def _pieces(assets: Path) -> list[str]:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import importlib.util
-import itertools
 import os
 import shutil
 import subprocess
@@ -93,7 +92,8 @@ def score_translations(
     texts = [translations, *all_references(references, more_references)]
     chinese = is_chinese(language)
     has_words = chinese or has_spaces(language)  # in other languages, TER would see one word per sentence
-    edited = texts if has_words else [[s and TokenizerChar()(s) for s in sentences] for sentences in texts]
+    characters = TokenizerChar()
+    edited = texts if has_words else [[s and characters(s) for s in sentences] for sentences in texts]
     metrics = {
         "bleu": (bleu_metric(language), texts),
         "bleu_lowercased": (bleu_metric(language, lowercase=True), texts),
@@ -195,7 +195,8 @@ def meteor_score(
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / name for name in ("translations", "references")]
         # METEOR reads a sentence's references from consecutive lines.
-        together = list(itertools.chain.from_iterable(zip(references, *more_references, strict=True)))
+        rows = zip(*all_references(references, more_references), strict=True)
+        together = [reference or row[0] for row in rows for reference in row]
         for file, sentences in zip(files, (translations, together), strict=True):
             lines = [split(sentence) for sentence in sentences]
             file.write_text("".join(" ".join(line.split()) + "\n" for line in lines), "utf-8")

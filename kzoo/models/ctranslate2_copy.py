@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import keras
 
-from kzoo.engine.conversion import convert, why_not_held
+from kzoo.engine.conversion import convert, other_counts, why_not_held
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.errors import UserError
 from kzoo.models.backbones import is_quantized
@@ -31,6 +31,8 @@ def why_not(translator: "Translator") -> str | None:
         check_tokenizers(list(sides))
     except UserError as error:
         return str(error)
+    if reason := other_counts(backbone.get_config(), [side.vocabulary_size() for side in sides]):
+        return reason
     if any(getattr(layer, "lora_enabled", False) for layer in backbone._flatten_layers()):
         return "the translator has LoRA weights: save it as a .keras file, which merges them, and load that"
     return None

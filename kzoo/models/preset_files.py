@@ -105,7 +105,7 @@ def write_preset(
 def check_tokenizers(tokenizers: list):
     """Raise `UserError` for a missing tokenizer, or for two different ones with the same file."""
     if None in tokenizers:
-        raise UserError("this model has no tokenizer to save: build it with one")
+        raise UserError("this model has no tokenizer: build it with one")
 
     def content(tokenizer) -> tuple:
         return type(tokenizer), tokenizer.get_vocabulary(), {**tokenizer.get_config(), "name": None}

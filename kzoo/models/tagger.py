@@ -54,7 +54,7 @@ class CharacterTagger(keras.Model):
     >>> tokenizer = CharacterTokenizer(learn_characters(["学生来"]))
     >>> embedding = keras.layers.Embedding(tokenizer.vocabulary_size(), 512)
     >>> tagger = CharacterTagger(embedding, ["B-NOUN", "I-NOUN", "B-VERB"], tokenizer)
-    >>> tagger.compile(keras.optimizers.Adagrad(0.1))
+    >>> tagger.compile(kzoo.models.Adagrad(0.1))
     >>> ids, tags = tagger.arrays([[("学生", "NOUN"), ("来", "VERB")]])
     >>> history = tagger.fit(ids, tags, epochs=20, verbose=0)
     >>> tagger.tag(["学生来"])
@@ -155,7 +155,7 @@ class CharacterTagger(keras.Model):
         """Return the tagged words of each text; line ends within a text count as spaces."""
         texts = [one_line(text) for text in checked_texts(texts)]
         results = [[] for _ in texts]
-        order = sorted((i for i in range(len(texts)) if texts[i]), key=lambda i: -len(texts[i]))
+        order = sorted((i for i in range(len(texts)) if texts[i].strip()), key=lambda i: -len(texts[i]))
         for first in range(0, len(order), batch_size):
             chosen = order[first : first + batch_size]
             # Pad the last batch with empty rows: another shape would have to be compiled.

@@ -62,7 +62,8 @@ MEANS = (
 )
 # Sentences by corpus and language: they resemble the corpus, but are not from it.
 SENTENCES = json.loads((FOLDER / "examples.json").read_text("utf-8"))
-FENCES = re.compile(r"```.*?```", re.DOTALL)
+# Of a card: code, and Hugging Face's settings at the beginning.
+LEFT_OUT = re.compile(r"```.*?```|\A---\n.*?\n---\n", re.DOTALL)
 PICTURED = 2  # words with two senses; each has a picture of each sense
 
 
@@ -272,8 +273,8 @@ def card(folder: Path | None) -> dict:
             [_test_set(row, corpus), row["sentences"], row["bleu"], row["chrf2"]] for row in rows
         ]
     if (folder / CARD_FILE).is_file():
-        card = FENCES.sub("", (folder / CARD_FILE).read_text("utf-8"))
-        introduction, *sections = re.split(r"^## +(.+)\n", card, flags=re.M)
+        text = LEFT_OUT.sub("", (folder / CARD_FILE).read_text("utf-8"))
+        introduction, *sections = re.split(r"^## +(.+)\n", text, flags=re.M)
         said["introduction"] = _paragraphs(introduction)
         terms = dict(zip(sections[::2], sections[1::2], strict=True)).get("Data and terms", "")
         said["terms"] = _paragraphs(terms)

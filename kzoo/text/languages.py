@@ -78,7 +78,7 @@ class TwoLanguages:
     def target_language(self, code: str | None):
         if code in self.target_languages:
             self.source_tokenizer.language = code
-        elif self.target_languages and hasattr(self, "_target_language"):  # a new model may have a family's
+        elif self.target_languages and code != getattr(self, "_target_language", code):
             raise UserError(f"the model translates to {', '.join(self.target_languages)}, not {code!r}")
         self._target_language = code
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:  # importing it takes seconds
     from keras_hub.tokenizers import Tokenizer
 
 
+TARGET_CODE = re.compile("(>>.*?<<)?")  # at the beginning of a text
 # sentencex wrongly ends a sentence after these: an initial or an ordinal, as in "M. Dupont" and "19.
 # Jahrhundert"; "Ms."; and a punctuation mark directly followed by a letter, as in "E.S.E.".
-TARGET_CODE = re.compile("(>>.*?<<)?")
 NO_END = re.compile(r"((^|[\s(\[.\-'’])(\d{1,2}|[^\W\d_]|Ms)\.\s*|[!-~])$")
 
 

@@ -56,13 +56,6 @@ def test_a_cell_of_several_lines_may_be_where_the_sample_ends(tmp_path):
     assert pairs_of(path) == [("a", "b"), *[("two lines", "c")] * 60]
 
 
-def test_columns_of_text_files_are_refused(tmp_path):
-    files = [tmp_path / name for name in ("a.en", "a.de")]
-    for file in files:
-        file.write_text("a\n")
-    assert "leave columns out" in message_of(open_files, files, columns=[1, 2])
-
-
 def test_columns_of_a_tsv_keep_their_quotes(tmp_path):
     path = tmp_path / "pairs.Tsv.Gz"
     path.write_bytes(gzip.compress('1\t"a" dog\t„Hund“\tx\n2\tb\tc\n'.encode()))

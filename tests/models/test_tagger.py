@@ -54,6 +54,7 @@ def test_what_ends_a_line_is_not_tagged():
     tagger = make()
     assert tagger.tag(["abc\r\n", "\nab\r\nc"]) == tagger.tag(["abc", "ab c"])
     assert tagger.tag("abc") == tagger.tag(["abc"])
+    assert tagger.tag([" " * 40, "ab"]) == [[], *tagger.tag("ab")]
 
 
 def test_padding_and_neighbours_change_nothing():

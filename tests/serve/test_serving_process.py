@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import keras
 import pytest
 
+from kzoo.errors import UserError
 from kzoo.presets import load, pope_tiny
 from kzoo.serve.startup import reserved
 from kzoo.text import SubwordTokenizer, train_subwords
@@ -134,6 +135,11 @@ def test_a_port_is_free_after_the_end():
         with socket.create_connection(("127.0.0.1", port)):
             loading.accept()[0].close()  # the end that closes first keeps the port for a minute
     with reserved("127.0.0.1", port):
+        pass
+
+
+def test_an_empty_host_is_not_every_address():
+    with pytest.raises(UserError, match="--host is empty"), reserved("", 0):
         pass
 
 

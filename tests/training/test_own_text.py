@@ -179,6 +179,17 @@ def test_rows_held_out_of_a_text_that_has_changed_are_not_scored(tmp_path):
     assert own_corpus(tmp_path / "preset", ["train"]).splits == ("train", "val", "test")
 
 
+def test_columns_are_those_of_a_table(tmp_path):
+    text, table = write(tmp_path, TEXT), tmp_path / "pairs.tsv"
+    table.write_text("a dog\tein Hund\n")
+    recipe = Recipe(**BASE, train=text, columns=[1, 2])
+    assert "leave columns out" in message_of(check_own_files, recipe)
+    recipe = Recipe(**BASE, train=[str(table)], test=text, columns=[1, 2])
+    check_own_files(recipe)
+    (tmp_path / "recipe.json").write_text(json.dumps(dataclasses.asdict(recipe)))
+    assert own_corpus(tmp_path / "preset", []).splits == ("test",)  # text alone
+
+
 def test_another_project_s_test_set_is_not_a_run_s_own(tmp_path, monkeypatch):
     """Runs record paths as they were given, and resolve them from the current folder."""
     for project, sentence in (("one", "ein Hund"), ("other", "eine Katze")):
