@@ -88,6 +88,7 @@ def test_imports_point_one_way(path):
 # Beside the export's graphs, what compiles for TensorFlow, and what asks for `tf.distribute`'s strategies.
 MAY_IMPORT_TENSORFLOW = {
     PACKAGE / "models" / "backbones.py",
+    PACKAGE / "models" / "optimizers.py",
     PACKAGE / "training" / "compiling.py",
     PACKAGE / "training" / "report.py",
     PACKAGE / "training" / "strategies.py",

@@ -160,9 +160,11 @@ def own_corpus(folder: Path, splits: list[str]) -> Corpus:
 
 def _not_needed(recipe: Recipe, splits: list[str]) -> list[str]:
     """Return the splits whose files need not be read for others."""
-    drawn = {"train", *(name for name in ("val", "test") if not isinstance(getattr(recipe, name), list))}
-    needed = {*splits} | (drawn if drawn & {*splits} else set())
-    return [name for name in ("train", "val", "test") if name not in needed]
+    names = "train", "val", "test"
+    drawn = {"train", *(name for name in names if not isinstance(getattr(recipe, name), list))}
+    needed = {*names} & {*splits} or {"test"}  # an unknown split is reported with those that there are
+    needed |= drawn if drawn & needed else set()
+    return [name for name in names if name not in needed]
 
 
 def splits_to_score(data: Corpus, source: str, target: str) -> list[str]:

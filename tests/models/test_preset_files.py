@@ -134,7 +134,7 @@ def test_tokenizers_that_would_replace_each_other_are_refused(tmp_path):
     one, other = (MosesSubwordTokenizer(joint, language) for language in ("en", "fr"))
     with pytest.raises(UserError, match="two tokenizers would be saved as tokenizer.json"):
         pope_tiny(one, other, **SMALL).save_to_preset(tmp_path / "preset")
-    with pytest.raises(UserError, match="no tokenizer to save"):
+    with pytest.raises(UserError, match="no tokenizer: build"):
         pope_tiny(source_vocabulary_size=20, **SMALL).save_to_preset(tmp_path / "preset")
     assert not (tmp_path / "preset").exists()
 
