@@ -37,10 +37,10 @@ log = logging.getLogger("kzoo.serve")
 
 FOLDER = Path(__file__).with_name("page_files")
 FILES = (
-    ("/", "index.html", "text/html"),
-    ("/page/page.css", "page.css", "text/css"),
-    ("/page/attention.js", "attention.js", "text/javascript"),
-    ("/page/page.js", "page.js", "text/javascript"),
+    ("/", FOLDER / "index.html", "text/html"),
+    ("/page/page.css", FOLDER / "page.css", "text/css"),
+    ("/page/attention.js", FOLDER / "attention.js", "text/javascript"),
+    ("/page/page.js", FOLDER / "page.js", "text/javascript"),
 )
 # No content from other hosts, no inline scripts or styles. The chosen picture is a data: URL.
 HEADERS = {
@@ -83,8 +83,8 @@ PAGE = msgspec.json.Decoder(PageRequest)
 
 def page_routes(served: Served) -> list[Route]:
     """Return the routes of `/` and of `/page/…`."""
-    files = [(path, FOLDER / name, media_type) for path, name, media_type in FILES]
     said = {"card": card(served.folder), "examples": examples(served.folder, served.translator)}
+    files = list(FILES)
     if said["card"].get("introduction"):
         files.append(("/page/card", served.folder / CARD_FILE, "text/plain"))
     low = low_scores(served.folder, served.settings.length_penalty)
@@ -137,16 +137,8 @@ def about(served: Served) -> dict:
 async def translated(served: Served, asked: PageRequest, low: dict[str, float]) -> dict:
     """Return the page's answer: the best translations, each sentence's score, the attention of the best one.
 
-    Also the score below which the page marks a translation.
-
-    Args:
-        served: the preset.
-        asked: the page's request.
-        low: what `low_scores` returned.
-
-    Raises:
-        UserError: the request is invalid.
-        Busy: too many rows are waiting.
+    Also the score below which the page marks a translation, from `low_scores`. The errors are those of
+    `Served.prepared` and `Served.search`.
     """
     languages = asked.source_language, asked.target_language
     images, split = None if asked.image is None else [asked.image], asked.split_sentences
@@ -206,18 +198,22 @@ def drawn_attention(
     found = []
     for kind in kinds(translator):
         try:
-            drawn = attention_of(kind, translator, text, translation, languages, image)
+            rows, columns, weights = attention_of(kind, translator, text, translation, languages, image)
         except UserError:  # its message is about `translate`
             reason = "the sentence has no word, or the translation is too long for the model to read"
             found.append(not_drawn(kind, reason))
             continue
-        rows, columns = drawn["weights"].shape[2:]
-        if rows * columns > MOST_CELLS:
-            found.append(not_drawn(kind, f"{rows:,} × {columns:,} weights are too many"))
+        if len(rows) * len(columns) > MOST_CELLS:
+            found.append(not_drawn(kind, f"{len(rows):,} × {len(columns):,} weights are too many"))
             continue
-        weights, note = fitting(drawn["weights"])
+        weights, note = fitting(weights)
         weights = np.round(weights.astype(float), 3).tolist()
-        found.append({"kind": kind, **drawn, "weights": weights, "note": note})
+        drawn = {"kind": kind, "rows": rows, "columns": columns, "weights": weights, "note": note}
+        if kind == "image" and image_kind(translator.image_shape) == "picture":
+            height, width, _ = translator.image_shape
+            down = round((len(rows) * height / width) ** 0.5)
+            drawn["grid"] = [down, len(rows) // down]
+        found.append(drawn)
     return found
 
 
@@ -226,22 +222,17 @@ def not_drawn(kind: str, reason: str) -> dict:
     return {"kind": kind, "note": f"Not drawn: {reason}.", "preparing": reason == PREPARING}
 
 
-def attention_of(kind: str, translator: "Translator", text, translation, languages, image) -> dict:
-    """Return the rows, columns, weights and grid of an attention, as in `drawn_attention`."""
+def attention_of(kind: str, translator: "Translator", text, translation, languages, image) -> tuple:
+    """Return the rows, columns and weights of an attention, as in `drawn_attention`."""
+    if kind == "encoder_decoder":  # the translation attends to the source words, or to the bridge's rows
+        columns, rows, weights = translator.attention(text, translation, image, *languages)
+        return rows, columns, weights
     if kind == "bridge":  # its heads attend to the source words
         columns, weights = translator.bridge_attention(text, languages[0])
-        rows, weights = range(1, len(weights) + 1), weights[None, None]
-    elif kind == "image":  # regions of the picture attend to the source words
+        weights = weights[None, None]
+    else:  # regions of the picture attend to the source words
         columns, weights = translator.image_attention(text, image)
-        rows = range(1, weights.shape[2] + 1)
-    else:  # the translation attends to the source words, or to the rows of the bridge's M
-        columns, rows, weights = translator.attention(text, translation, image, *languages)
-    drawn = {"rows": list(map(str, rows)), "columns": columns, "weights": weights}
-    shape = translator.image_shape
-    if kind == "image" and len(shape) == 3:
-        down = round((len(rows) * shape[0] / shape[1]) ** 0.5)
-        drawn["grid"] = [down, len(rows) // down]
-    return drawn
+    return [str(row + 1) for row in range(weights.shape[2])], columns, weights
 
 
 def fitting(weights: np.ndarray) -> tuple[np.ndarray, str]:
