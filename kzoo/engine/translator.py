@@ -82,10 +82,7 @@ class CTranslate2Translator(TwoLanguages):
         self._ids = {piece: token for token, piece in enumerate(self.target_tokenizer.vocabulary)}
         try:
             self._model = ctranslate2.Translator(
-                str(model),
-                compute_type=compute_type,
-                inter_threads=self.threads,
-                intra_threads=1,
+                str(model), compute_type=compute_type, inter_threads=self.threads, intra_threads=1
             )
         except ValueError as error:
             raise UserError(f"CTranslate2 cannot compute in {compute_type} here: {error}") from None
@@ -141,13 +138,15 @@ class CTranslate2Translator(TwoLanguages):
         found, groups = [None] * len(tokens), {}
         for number, sentence in enumerate(tokens):
             if sentence:
-                groups.setdefault(self._limit(search, self.together(len(sentence))), []).append(number)
+                limit = output_limit(search, self.together(len(sentence)), self.max_length)
+                groups.setdefault(limit, []).append(number)
         for limit, numbers in groups.items():
             for first in range(0, len(numbers), BLOCK):
                 block = numbers[first : first + BLOCK]
                 results = self._call([tokens[number] for number in block], search, limit)
                 for number, result in zip(block, results, strict=True):
-                    own = self._limit(search, padded_length(len(tokens[number]), self.max_length))
+                    length = padded_length(len(tokens[number]), self.max_length)
+                    own = output_limit(search, length, self.max_length)
                     # This search reached the sentence's own limit, where it might have ended differently.
                     if own < limit and max(map(len, result.hypotheses)) >= own - 2:
                         (result,) = self._call([tokens[number]], search, own)
@@ -160,9 +159,6 @@ class CTranslate2Translator(TwoLanguages):
     def together(self, count: int) -> int:
         """Return the padded length of the longest sentences in a batch with one of `count` tokens."""
         return padded_length(max(count, USUAL_LENGTH - 1), self.max_length)
-
-    def _limit(self, search: SearchSettings, length: int) -> int:
-        return output_limit(search, length, self.max_length)
 
     def _call(self, tokens: list[list[int]], search: SearchSettings, limit: int) -> list:
         """Return CTranslate2's results, with all hypotheses of the beam, for sentences of one limit."""
