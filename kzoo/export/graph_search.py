@@ -62,7 +62,8 @@ def _length_in_batches(tokens, others, results, numbers, length, function):
         real = tf.shape(chosen)[0]
         filled = tf.concat([chosen, tf.repeat(chosen[:1], rows - real)], axis=0)  # copies of the first
         beside = {name: tf.gather(values, filled) for name, values in others.items()}
-        found = function({"source": padded_source(tf.gather(tokens, filled), length), **beside})
+        ended = tf.concat([tf.cast(tf.gather(tokens, filled), tf.int32), tf.fill([rows, 1], END)], axis=1)
+        found = function({"source": ended.to_tensor(PAD, shape=(None, length)), **beside})
         updated = {name: _put(results[name], chosen, found[name][:real]) for name in results}
         return first + rows, updated
 
@@ -89,12 +90,6 @@ def by_group(groups, inputs: tuple, empty: dict, run: Callable) -> dict:
         }
 
     return tf.while_loop(lambda i, _: i < tf.shape(present)[0], step, (tf.constant(0), empty))[1]
-
-
-def padded_source(tokens, length: int):
-    """Return ragged sentences with their end symbols as int32 `(B, length)`."""
-    ended = tf.concat([tf.cast(tokens, tf.int32), tf.fill([tokens.nrows(tf.int32), 1], END)], axis=1)
-    return ended.to_tensor(PAD, shape=(None, length))
 
 
 def _put(results, numbers, found):
