@@ -94,17 +94,6 @@ def check_files(folder: str | os.PathLike, listing: dict[str, str], source: str 
             )
 
 
-def preset_files(folder: str | os.PathLike) -> dict[str, Path]:
-    """Return a preset's files by name, after checking them.
-
-    Raises:
-        UserError: a file is missing or altered.
-    """
-    listing = read_listing(folder)
-    check_files(folder, listing)
-    return {name: Path(folder) / name for name in (METADATA_FILE, *listing)}
-
-
 def check_name(name: str, where: str):
     """Raise `UserError` for a file name, read from `where`, outside the preset's folder on any system."""
     parts = name.split("/")

@@ -15,7 +15,7 @@ from kzoo.data.language_pairs import two_languages
 from kzoo.data.pair_batches import check_weights
 from kzoo.errors import UserError, nearest
 from kzoo.files import whole_folder
-from kzoo.hub.integrity import preset_files
+from kzoo.hub.integrity import METADATA_FILE, check_files, read_listing
 from kzoo.images import image_rows
 from kzoo.models import (
     SGD,
@@ -309,11 +309,12 @@ def copy_start(recipe: Recipe, folder: Path):
         if "://" in recipe.preset:
             raise
         raise UserError(f"no preset {recipe.preset!r}; {nearest(recipe.preset, list_presets())}") from None
-    files = preset_files(preset)
+    listing = read_listing(preset)
+    check_files(preset, listing)
     with whole_folder(start) as copy:
-        for name, path in files.items():
+        for name in (METADATA_FILE, *listing):
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, copy / name)
+            shutil.copyfile(preset / name, copy / name)
 
 
 def load_start(recipe: Recipe, folder: Path) -> keras.Model:
