@@ -6,7 +6,7 @@ import importlib.util
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,7 +18,7 @@ NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
 HUGGING_FACE = re.compile(rf"hf://({NAME}/{NAME})(?:@({NAME}(?:/{NAME})*))?")
 KAGGLE = re.compile(rf"kaggle://({NAME}/{NAME}/keras/{NAME})(?:/([0-9]+))?")
 FORMS = "hf://USER/REPOSITORY[@REVISION], kaggle://USER/MODEL/keras/VARIATION[/VERSION]"
-Fetch = Callable[[list[str], Path], object]  # fetches the named files into a folder
+Fetch = Callable[[Sequence[str], Path], object]  # fetches the named files into a folder
 
 
 def _shelf() -> Path:
@@ -97,9 +97,6 @@ def fetched(handle: str) -> Path:
     The folder is written atomically, even if several processes fetch it. Later calls need no network.
     Without a revision or version, the newest one is fetched and then never updated.
 
-    Args:
-        handle: in one of the `FORMS`.
-
     Raises:
         UserError: no such handle, no network, not a preset of kzoo, or a file is missing or altered.
     """
@@ -128,7 +125,7 @@ def parse_handle(handle: str) -> tuple[str, Fetch]:
     if match := HUGGING_FACE.fullmatch(handle):
         repository, revision = match.groups()
 
-        def fetch(names: list[str], folder: Path):
+        def fetch(names: Sequence[str], folder: Path):
             from huggingface_hub import snapshot_download
 
             patterns = [glob.escape(name) for name in names]
@@ -138,7 +135,7 @@ def parse_handle(handle: str) -> tuple[str, Fetch]:
     if match := KAGGLE.fullmatch(handle):
         model, version = match.groups()
 
-        def fetch(names: list[str], folder: Path):
+        def fetch(names: Sequence[str], folder: Path):
             from kagglehub import model_download
 
             for name in names:
@@ -153,29 +150,29 @@ def parse_handle(handle: str) -> tuple[str, Fetch]:
 
 def _fill(folder: Path, handle: str, fetch: Fetch):
     """Fetch and check a preset's files, or fetch a Marian model's."""
-    _fetch([METADATA_FILE], folder, handle, fetch)
+
+    def get(*names: str):
+        try:
+            fetch(names, folder)
+        except Exception as error:  # the packages' error classes differ and change
+            raise UserError(
+                f"{handle}: {names[0]} cannot be fetched ({first_line(error):.160}), and the preset is not "
+                f"in the cache {cache_folder() / 'presets'}; check the handle and the network"
+            ) from None
+
+    get(METADATA_FILE)
     if not (folder / METADATA_FILE).is_file():
-        _fetch([CONFIG_FILE], folder, handle, fetch)
+        get(CONFIG_FILE)
     if is_marian(folder):
-        _fetch([*MARIAN_FILES, "model.safetensors"], folder, handle, fetch)
+        get(*MARIAN_FILES, "model.safetensors")
         if not (folder / "model.safetensors").is_file():
-            _fetch(["pytorch_model.bin"], folder, handle, fetch)
+            get("pytorch_model.bin")
     else:
         listing = read_listing(folder, handle)
-        _fetch(list(listing), folder, handle, fetch)
+        get(*listing)
         check_files(folder, listing, handle)
         for name in NOTES:
             with contextlib.suppress(UserError):  # not every author writes them
-                _fetch([name], folder, handle, fetch)
+                get(name)
     for notes in (".cache", ".complete"):  # written by the two packages
         shutil.rmtree(folder / notes, ignore_errors=True)
-
-
-def _fetch(names: list[str], folder: Path, handle: str, fetch: Fetch):
-    try:
-        fetch(names, folder)
-    except Exception as error:  # the packages' error classes differ and change
-        raise UserError(
-            f"{handle}: {names[0]} cannot be fetched ({first_line(error):.160}), and the preset is not in "
-            f"the cache {cache_folder() / 'presets'}; check the handle and the network"
-        ) from None
