@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,8 +28,7 @@ def cache_folder() -> Path:
 def cached_folder(kind: str, key: str, make: Callable[[Path], object]) -> Path:
     """Return the cache's folder of a kind and a key; if it is missing, one process writes it with `make`.
 
-    Raises:
-        UserError: it cannot be written; or as `make`.
+    Raise `UserError` if the cache cannot be written.
     """
     folder = cache_folder() / kind / hashlib.sha256(key.encode()).hexdigest()[:32]
     if not folder.is_dir():
@@ -88,11 +88,7 @@ def write_json(path: str | os.PathLike, value):
 
 
 def read_object(path: Path) -> dict:
-    """Return the JSON object in a file.
-
-    Raises:
-        UserError: the file cannot be read, or is not a JSON object.
-    """
+    """Return the JSON object in a file. Raise `UserError` if it cannot be read, or is not a JSON object."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -105,12 +101,9 @@ def read_object(path: Path) -> dict:
 
 
 def check_writable(path: str | os.PathLike):
-    """Check that a file can be written, before doing the work that produces its contents.
+    """Raise `UserError` if a file cannot be written, before doing the work that produces its contents.
 
     An existing file is kept. Missing folders are created.
-
-    Raises:
-        UserError: it cannot be written.
     """
     path = _replaceable(path)
     if path is None:
@@ -179,8 +172,7 @@ def new_folder(path: Path, replace: bool = False) -> Iterator[Path]:
 def held(path: Path) -> Iterator[None]:
     """Lock a file until the block or this process ends, using a `.lock` file next to it.
 
-    Raises:
-        UserError: another process has locked it.
+    Raise `UserError` if another process has locked it.
     """
     lock = FileLock(f"{path}.lock", timeout=0)
     try:
@@ -201,15 +193,9 @@ def check_space(folder: Path, size: int):
     Needed before writing HDF5, which can crash the process when the disk is full. Systems that cannot reserve
     space, such as macOS, are not checked.
     """
-    if not hasattr(os, "posix_fallocate"):
-        return
-    path = folder / _hidden("space")
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT)
-    try:
-        os.posix_fallocate(descriptor, 0, size)
-    finally:
-        os.close(descriptor)
-        path.unlink()
+    if hasattr(os, "posix_fallocate"):
+        with tempfile.TemporaryFile(dir=folder) as file:
+            os.posix_fallocate(file.fileno(), 0, size)
 
 
 def remove_folder(path: Path):
@@ -238,14 +224,9 @@ def remove_unfinished(folder: Path):
 
 
 def check_replaceable(path: str | os.PathLike, mark: str):
-    """Check that a folder may be replaced: it is empty, or holds an earlier output of the same kind.
+    """Raise `UserError` for a file, or a folder with other contents than an earlier output of the same kind.
 
-    Args:
-        path: the folder; it may be missing or empty.
-        mark: a file that identifies this kind of output, such as `saved_model.pb`.
-
-    Raises:
-        UserError: it is a file, or a folder with other contents.
+    `mark` is a file that identifies this kind of output, such as `saved_model.pb`.
     """
     path = _folder(path)
     if path.is_dir() and any(path.iterdir()) and not (path / mark).exists():
