@@ -23,7 +23,7 @@ from kzoo.hub.integrity import CARD_FILE, METADATA_FILE, SCORES_FILE, own_search
 from kzoo.presets.shelf import describe, direction_key, scored_corpus
 from kzoo.scenes import LANGUAGES, scenes
 from kzoo.scenes.picture import draw
-from kzoo.scenes.scene import OTHER_SENSE, Scene
+from kzoo.scenes.scene import OTHER_SENSE
 from kzoo.serve.batching import Busy
 from kzoo.serve.inputs import Direction, image_kind
 from kzoo.serve.rest import decoded
@@ -322,13 +322,10 @@ def _pictured(source: str, target: str) -> Iterator[dict]:
     for scene in found.values():
         other = replace(scene.object, sense=OTHER_SENSE[scene.object.kind, scene.object.sense])
         for shown in (scene, replace(scene, object=other)):
-            yield {"text": shown.sentence(source), "language": source, "image": _png(shown)}
-
-
-def _png(scene: Scene) -> str:
-    file = io.BytesIO()
-    Image.fromarray(draw(scene)).save(file, "PNG")
-    return base64.b64encode(file.getvalue()).decode()
+            file = io.BytesIO()
+            Image.fromarray(draw(shown)).save(file, "PNG")
+            image = base64.b64encode(file.getvalue()).decode()
+            yield {"text": shown.sentence(source), "language": source, "image": image}
 
 
 def bitmaps(translator: "Translator | CTranslate2Translator") -> np.ndarray | None:
