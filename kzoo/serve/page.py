@@ -176,12 +176,8 @@ async def attention(served: Served, *asked) -> list[dict]:
 
 def kinds(translator: "Translator") -> list[str]:
     """Return the kinds of attention that a translator has: `encoder_decoder`, `bridge`, `image`."""
-    found = ["encoder_decoder"]
-    if translator.embeds:
-        found.append("bridge")
-    if translator.image_shape is not None:
-        found.append("image")
-    return found
+    has = {"encoder_decoder": True, "bridge": translator.embeds, "image": translator.image_shape is not None}
+    return [kind for kind, there in has.items() if there]
 
 
 def drawn_attention(
