@@ -101,14 +101,11 @@ def page_routes(served: Served) -> list[Route]:
             answer["characters"] = seen_characters(served.translator, glyphs, asked.text)
         return Response(msgspec.json.encode(answer), media_type="application/json")
 
-    return [
-        *(
-            Route(path, Response(file.read_bytes(), headers=HEADERS, media_type=kind), methods=["GET"])
-            for path, file, kind in files
-        ),
-        Route("/page/about", about_route),
-        Route("/page/translate", translate_route, methods=["POST"]),
-    ]
+    routes = [Route("/page/about", about_route), Route("/page/translate", translate_route, methods=["POST"])]
+    for path, file, kind in files:
+        content = Response(file.read_bytes(), headers=HEADERS, media_type=kind)
+        routes.append(Route(path, content, methods=["GET"]))
+    return routes
 
 
 def about(served: Served) -> dict:
