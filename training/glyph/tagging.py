@@ -144,15 +144,16 @@ class TaggedBatches(keras.utils.PyDataset):
         self, tagger: CharacterTagger, sentences: Sequence[Sentence], batch_size: int, seed: int | None = None
     ):
         super().__init__()
-        self.tagger, self.batch_size, self.seed, self.epoch = tagger, batch_size, seed, 0
+        self.tagger, self.batch_size, self.seed, self.epoch = tagger, batch_size, seed, -1
         self.sentences = sorted(sentences, key=lambda sentence: len(text_of(sentence)))
-        self._order = self._draw()
+        self.on_epoch_end()
 
-    def _draw(self) -> list[int]:
+    def on_epoch_end(self):
+        self.epoch += 1
         order = np.arange(len(self))
         if self.seed is not None:
             order = np.random.default_rng([self.seed, self.epoch]).permutation(order)
-        return differing_first_two(order.tolist(), self._shape)
+        self._order = differing_first_two(order.tolist(), self._shape)
 
     def _shape(self, batch: int) -> tuple[int, int]:
         longest = self.sentences[: (batch + 1) * self.batch_size][-1]
@@ -167,10 +168,6 @@ class TaggedBatches(keras.utils.PyDataset):
         ids, tags = self.tagger.arrays(rows)
         empty = ((0, self.batch_size - len(rows)), (0, 0))
         return np.pad(ids, empty), np.pad(tags, empty)
-
-    def on_epoch_end(self):
-        self.epoch += 1
-        self._order = self._draw()
 
 
 @dataclass(frozen=True)
