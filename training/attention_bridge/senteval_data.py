@@ -2,8 +2,8 @@
 
 import contextlib
 import io
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,8 +41,7 @@ class Examples(NamedTuple):
     targets: list[int] | list[float]
 
 
-@dataclass(frozen=True)
-class _Files:
+class _Files(NamedTuple):
     """A task's files by split, which may end in `.gz`, and the function that reads them."""
 
     names: dict[str, str]
@@ -128,29 +127,24 @@ def _lines(path: Path) -> list[str]:
         raise UserError(f"{path}, line {number}: neither UTF-8 nor Windows-1252") from None
 
 
-def _table(first: int | str, second: int | str, target: int | str, value: Callable[[str], float | None]):
-    """Return a reader of a table of tab-separated columns.
+def _table(columns: Sequence[int | str], value: Callable[[str], float | None], path: Path) -> Examples:
+    """Read a table of tab-separated columns.
 
     Args:
-        first: column of first sentences: its header or, without a header row, its number from 0.
-        second: column of second sentences.
-        target: column of targets.
+        columns: those of first sentences, of second sentences and of targets: their headers or, without a
+            header row, their numbers from 0.
         value: function from a target's text to the target; `None` leaves the example out.
+        path: the file.
     """
-    columns = [first, second, target]
-
-    def read(path: Path) -> Examples:
-        lines = read_lines(path).sentences
-        if isinstance(first, int):
-            return _pairs(path, lines, *columns, value)
-        header = lines[0].split("\t") if lines else []
-        for column in columns:
-            if column not in header:
-                seen = ", ".join(header) or "nothing"
-                raise UserError(f"{path}, line 1: no column {column!r} (the header has {seen})")
-        return _pairs(path, lines[1:], *map(header.index, columns), value, line=2, width=len(header))
-
-    return read
+    lines = read_lines(path).sentences
+    if isinstance(columns[0], int):
+        return _pairs(path, lines, *columns, value)
+    header = lines[0].split("\t") if lines else []
+    for column in columns:
+        if column not in header:
+            seen = ", ".join(header) or "nothing"
+            raise UserError(f"{path}, line 1: no column {column!r} (the header has {seen})")
+    return _pairs(path, lines[1:], *map(header.index, columns), value, line=2, width=len(header))
 
 
 def _pairs(path, lines, first, second, target, value, line=1, width=0) -> Examples:
@@ -200,7 +194,7 @@ def _sts_2015_sets(path: Path) -> dict[str, Examples]:
 def _sts_2015(path: Path) -> Examples:
     """Read a split of STS 2015; for the test, its five sets only."""
     if ".test." not in path.name:
-        return _table(1, 2, 0, similarity)(path)
+        return _table((1, 2, 0), similarity, path)
     sets = _sts_2015_sets(path).values()
     texts = tuple([text for examples in sets for text in examples.texts[side]] for side in (0, 1))
     return Examples(texts, [score for examples in sets for score in examples.targets])
@@ -288,8 +282,11 @@ def _splits(pattern: str, val: str = "val") -> dict[str, str]:
 
 
 _sick = {"train": "SICK_train.txt", "val": "SICK_trial.txt", "test": "SICK_test_annotated.txt"}
-_sick_r = _table("sentence_A", "sentence_B", "relatedness_score", similarity)
-_sts_b = _table(5, 6, 4, similarity)
+_sick_r = partial(_table, ("sentence_A", "sentence_B", "relatedness_score"), similarity)
+_sick_e = partial(_table, ("sentence_A", "sentence_B", "entailment_judgment"), _entailment)
+_sts_b = partial(_table, (5, 6, 4), similarity)
+_msr = partial(_table, ("#1 String", "#2 String", "Quality"), ("0", "1").index)
+_snli = partial(_table, ("sentence1", "sentence2", "gold_label"), _entailment)
 
 PROBING_TASKS = {
     "Length": "sentence_length",
@@ -312,11 +309,9 @@ SENTEVAL_TASKS: dict[str, _Files] = {
     "SST-2": _Files(_splits("stsa.binary.{}", val="dev"), _labelled),
     "SST-5": _Files(_splits("stsa.fine.{}", val="dev"), _labelled),
     "TREC": _Files(_splits("TREC.{}.all", val=""), _labelled),
-    "MRPC": _Files(_splits("msr-para-{}.tsv"), _table("#1 String", "#2 String", "Quality", ("0", "1").index)),
-    "SICK-E": _Files(_sick, _table("sentence_A", "sentence_B", "entailment_judgment", _entailment)),
-    "SNLI": _Files(
-        _splits("snli_1.0_{}.txt", val="dev"), _table("sentence1", "sentence2", "gold_label", _entailment)
-    ),
+    "MRPC": _Files(_splits("msr-para-{}.tsv"), _msr),
+    "SICK-E": _Files(_sick, _sick_e),
+    "SNLI": _Files(_splits("snli_1.0_{}.txt", val="dev"), _snli),
     "SICK-R": _Files(_sick, _sick_r),
     "STS-B": _Files(_splits("sts-{}.csv", val="dev"), _sts_b),
     "STS-2015": _Files(_splits("sts-2015.{}.tsv"), _sts_2015),
