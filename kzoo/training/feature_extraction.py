@@ -57,7 +57,8 @@ def extract_features(
     if name not in known:
         raise UserError(f"{network.name} has no layer {layer!r}: give another; {nearest(name, known)}")
     handling = "mean" if replace_corrupt else ""
-    extractor = Extractor(model.lower(), name, *_identity(network, weights), handling)
+    identity = ("random", SEED) if weights == "random" else (_weights_digest(network), None)
+    extractor = Extractor(model.lower(), name, *identity, handling)
     features = keras.Model(network.inputs, network.get_layer(name).output, name=network.name)
     # Networks without a fixed size, such as MobileNetV3, get ImageNet's size.
     size = [side or 224 for side in network.input_shape[1:3]]
@@ -117,11 +118,8 @@ def _network(model: str, weights: str):
     return network, importlib.import_module(make.__module__).preprocess_input
 
 
-def _identity(network: keras.Model, weights: str) -> tuple[str, int | None]:
-    """Return the weights' SHA-256 and `None`; for random weights, "random" and the seed."""
-    if weights == "random":
-        return "random", SEED
+def _weights_digest(network: keras.Model) -> str:
     digest = hashlib.sha256()
     for weight in network.get_weights():
         digest.update(weight.tobytes())
-    return digest.hexdigest(), None
+    return digest.hexdigest()

@@ -175,6 +175,7 @@ class RunReport(keras.callbacks.Callback):
         padding = 1 - (counts["source_tokens"] + counts["target_tokens"]) / counts["places"]
         precision = self.model.dtype_policy.compute_dtype
         peak = self.devices * measured_peak(precision)
+        timed = self.compiled.get("seconds", {}).items()
         return [
             ("target tokens per second", f"{trained * counts['target_tokens'] / training:,.0f}"),
             ("arithmetic needed for them", f"{needed / training / 1e9:,.1f} GFLOP/s"),
@@ -189,15 +190,9 @@ class RunReport(keras.callbacks.Callback):
             ("  validation", f"{validation:,.0f} s"),
             ("  checkpoints and everything else", f"{rest:,.0f} s"),
             ("first step finished after", f"{self._first_step:,.0f} s"),
-            *self._compiled_rows(),
+            *([("steps compiled as", self.compiled["way"])] if self.compiled else []),
+            *((f"  a step as {way}", f"{seconds:.2f} s") for way, seconds in timed),
         ]
-
-    def _compiled_rows(self) -> list[tuple[str, str]]:
-        if not self.compiled:
-            return []
-        seconds = self.compiled.get("seconds", {}).items()
-        timed = [(f"  a step as {way}", f"{time:.2f} s") for way, time in seconds]
-        return [("steps compiled as", self.compiled["way"]), *timed]
 
 
 def print_report(report: RunReport):

@@ -89,15 +89,11 @@ def holds_this_run(folder: Path, recipe: Recipe) -> bool:
     from kzoo.training.checkpoints import saved_in  # imports Keras, which reading a recipe does not need
 
     trained = [epoch for epoch, _, _ in saved_in(folder / "checkpoints")]
-    if (folder / "preset").exists() and not trained:
-        raise UserError(f"{folder} holds a trained preset without its checkpoints: give another folder")
-    if trained:
-        _check_can_resume(folder, recipe, max(trained))
-    return bool(trained)
-
-
-def _check_can_resume(folder: Path, recipe: Recipe, epochs: int):
-    """Raise `UserError` for another recipe than the trained one, or for fewer epochs."""
+    if not trained:
+        if (folder / "preset").exists():
+            raise UserError(f"{folder} holds a trained preset without its checkpoints: give another folder")
+        return False
+    epochs = max(trained)
     if differing := _differing(folder, recipe):
         remedy = "give another folder, or the recipe that the run began with"
         if RATES.issuperset(differing):
@@ -111,6 +107,7 @@ def _check_can_resume(folder: Path, recipe: Recipe, epochs: int):
             f"{folder} holds a run of {epochs} epochs, but epochs is {recipe.epochs}: "
             f"give another folder, or at least epochs={epochs}"
         )
+    return True
 
 
 def _differing(folder: Path, recipe: Recipe) -> list[str]:
