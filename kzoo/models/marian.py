@@ -245,11 +245,10 @@ def read_tensors(folder: Path) -> dict[str, np.ndarray]:
 
 
 class _Tensors(pickle.Unpickler):
-    """Unpickles tensors, and refuses anything else."""
+    """Unpickles the arguments of `_view` for each tensor, and refuses anything else.
 
-    def __init__(self, file, storage):
-        super().__init__(file)
-        self._storage = storage
+    In place of a storage stands its key in the file, its data type and its number of elements.
+    """
 
     def find_class(self, module, name):
         if (module, name) == ("collections", "OrderedDict"):
@@ -264,11 +263,10 @@ class _Tensors(pickle.Unpickler):
         kind, dtype, key, _, size, *_ = entry
         if kind != "storage" or dtype not in DTYPES.values():
             raise UserError("the weights contain an entry that is not a tensor: they were not loaded")
-        return self._storage(str(key), np.dtype(dtype), size)
+        return str(key), np.dtype(dtype), size
 
 
 def _tensor(storage, offset, shape, strides, *_):
-    """Return the arguments of `_view`; in the older format, the storage itself is read later."""
     return storage, offset, tuple(shape), tuple(strides)
 
 
@@ -284,29 +282,22 @@ def _from_zip(path: Path) -> dict[str, np.ndarray]:
     with zipfile.ZipFile(path) as archive:
         [listing] = [name for name in archive.namelist() if name.endswith("/data.pkl")]
         root = listing.removesuffix("data.pkl")
-
-        def storage(key, dtype, size):
-            return np.frombuffer(archive.read(f"{root}data/{key}"), dtype, size)
-
-        found = _Tensors(io.BytesIO(archive.read(listing)), storage).load()
-    return {name: _view(*tensor) for name, tensor in found.items()}
+        found = _Tensors(io.BytesIO(archive.read(listing))).load()
+        return {
+            name: _view(np.frombuffer(archive.read(f"{root}data/{key}"), dtype, size), *rest)
+            for name, ((key, dtype, size), *rest) in found.items()
+        }
 
 
 def _from_legacy(path: Path) -> dict[str, np.ndarray]:
     """Read PyTorch's format from before 1.6: four pickles (tensors in the last), the keys, the bytes."""
-    kinds = {}
     with open(path, "rb") as file:
-
-        def storage(key, dtype, size):
-            kinds[key] = dtype
-            return key
-
         for _ in range(3):  # magic number, version, system information
-            _Tensors(file, storage).load()
-        found = _Tensors(file, storage).load()
+            _Tensors(file).load()
+        found = _Tensors(file).load()
+        kinds = {key: dtype for (key, dtype, _), *_ in found.values()}
         stored = {}
-        for key in _Tensors(file, storage).load():
+        for key in map(str, _Tensors(file).load()):
             [size] = np.frombuffer(file.read(8), "<i8")
-            dtype = kinds[str(key)]
-            stored[str(key)] = np.frombuffer(file.read(int(size) * dtype.itemsize), dtype, size)
-    return {name: _view(stored[key], *rest) for name, (key, *rest) in found.items()}
+            stored[key] = np.frombuffer(file.read(int(size) * kinds[key].itemsize), kinds[key], size)
+    return {name: _view(stored[key], *rest) for name, ((key, *_), *rest) in found.items()}
