@@ -105,7 +105,11 @@ class BeamSearch(keras.Model):
         K = self.beam_size
         fewer = loop["tokens"].shape[0] // 2 if self._halves(loop) else 0
         for length in lengths:
-            loop["state"] = self._lengthened(loop["state"], memory, length)
+            loop["state"] = tree.map_structure(
+                lambda room, now: ops.slice_update(room, [0] * len(now.shape), now),
+                self.model.start(memory, K, length),
+                loop["state"],
+            )
             loop = ops.while_loop(
                 lambda loop, length=length: ops.logical_and(
                     loop["step"] < length, ops.sum(ops.cast(loop["num_finished"] < K, "int32")) > fewer
@@ -137,14 +141,6 @@ class BeamSearch(keras.Model):
         """Return whether the state's size depends on the maximum output length."""
         short, long = (tree.flatten(self.model.start(memory, self.beam_size, length)) for length in (1, 2))
         return any(a.shape != b.shape for a, b in zip(short, long, strict=True))
-
-    def _lengthened(self, state: dict, memory: dict, length: int) -> dict:
-        """Return the state with room for `length` steps."""
-        return tree.map_structure(
-            lambda room, now: ops.slice_update(room, [0] * len(now.shape), now),
-            self.model.start(memory, self.beam_size, length),
-            state,
-        )
 
     def _step(self, loop: dict, memory: dict) -> dict:
         K, step = self.beam_size, loop["step"]

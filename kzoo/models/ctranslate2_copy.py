@@ -51,7 +51,10 @@ class CTranslate2Copy:
 
         tokenizers = translator.source_tokenizer, translator.target_tokenizer
         settings = [None if tokenizer is None else tokenizer.get_config() for tokenizer in tokenizers]
-        made_of = _digest(translator.backbone.weights), tokenizers, settings
+        digest = hashlib.sha256()
+        for weight in translator.backbone.weights:
+            digest.update(keras.ops.convert_to_numpy(weight).tobytes())
+        made_of = digest.hexdigest(), tokenizers, settings
         with self._lock:
             if made_of != self._made_of:
                 with tempfile.TemporaryDirectory() as folder:
@@ -62,10 +65,3 @@ class CTranslate2Copy:
                     self._copy = CTranslate2Translator(preset, model=model)
                 self._made_of = made_of
             return self._copy
-
-
-def _digest(weights: list) -> str:
-    found = hashlib.sha256()
-    for weight in weights:
-        found.update(keras.ops.convert_to_numpy(weight).tobytes())
-    return found.hexdigest()

@@ -98,8 +98,13 @@ def write_preset(
         check_weights(folder, configuration, sorted(unfinished.glob("*.weights.h5")))
         check_vocabularies(folder, configuration["config"], tokenizers)
         for path in others:
-            if not (unfinished / path.name).exists():
-                _copy(path, unfinished / path.name)
+            to = unfinished / path.name
+            if to.exists():
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.copytree(path, to, symlinks=True)
+            else:
+                shutil.copy2(path, to, follow_symlinks=False)
 
 
 def check_tokenizers(tokenizers: list):
@@ -132,14 +137,6 @@ def _others(folder: Path) -> list[Path]:
     listed = read_object(folder / METADATA_FILE).get("files") or {}  # older presets list nothing
     own = {METADATA_FILE, *(name.partition("/")[0] for name in listed)}
     return [path for path in folder.iterdir() if path.name not in own]
-
-
-def _copy(path: Path, to: Path):
-    """Copy a file or folder; links are copied as links."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.copytree(path, to, symlinks=True)
-    else:
-        shutil.copy2(path, to, follow_symlinks=False)
 
 
 def _halve(path: Path):

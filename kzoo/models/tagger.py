@@ -149,7 +149,7 @@ class CharacterTagger(keras.Model):
         for number, tag in ((n, tag) for n, row in enumerate(tags, 1) for tag in row):
             if tag not in numbers:
                 raise UserError(f"sentence {number} has the tag {tag}, but the tagger knows {self.tag_names}")
-        return self._ids(texts), _padded([[numbers[tag] for tag in row] for row in tags])
+        return _padded(self.tokenizer(texts)), _padded([[numbers[tag] for tag in row] for row in tags])
 
     def tag(self, texts: Sequence[str], batch_size: int = 32) -> list[list[Segment]]:
         """Return the tagged words of each text; line ends within a text count as spaces."""
@@ -160,14 +160,11 @@ class CharacterTagger(keras.Model):
             chosen = order[first : first + batch_size]
             # Pad the last batch with empty rows: another shape would have to be compiled.
             rows = [texts[i] for i in chosen] + [""] * (batch_size - len(chosen))
-            tags = self.predict_on_batch(self._ids(rows))["tags"]
+            tags = self.predict_on_batch(_padded(self.tokenizer(rows)))["tags"]
             for i, row in zip(chosen, tags, strict=False):
                 names = [self.tag_names[number] for number in row[: len(texts[i])]]
                 results[i] = tags_to_segments(texts[i], names)
         return results
-
-    def _ids(self, texts: Sequence[str]) -> np.ndarray:
-        return _padded(self.tokenizer(texts))
 
     def get_config(self):
         return {
