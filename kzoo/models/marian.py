@@ -84,7 +84,9 @@ def read_marian(folder: str | os.PathLike, name: str | None = None) -> Translato
         _tokenizer(folder, side, pieces)
         for side, (_, pieces) in zip(("source", "target"), (orders[0], orders[-1]), strict=True)
     ]
-    source, target = _languages(options, name or folder.resolve().name)
+    codes = re.search(r"([a-z]{2,3})-([a-z]{2,3})$", name or folder.resolve().name)
+    source, target = codes.groups() if codes else (None, None)
+    source, target = options.get("source_lang") or source, options.get("target_lang") or target
     translator = Translator(backbone, *tokenizers, source, target)
     alpha = config.get("length_penalty")
     translator.search = SearchSettings(config.get("num_beams") or 4, 1.0 if alpha is None else float(alpha))
@@ -144,13 +146,6 @@ def _order(vocabulary: dict, config: dict, folder: Path) -> tuple[list[int], lis
         raise UserError(f"{folder}: vocab.json lacks a special token, or has an id twice")
     others = [token for token in sorted(pieces) if token not in special]
     return [*special, *others], [pieces[token] for token in others]
-
-
-def _languages(options: dict, name: str) -> tuple[str | None, str | None]:
-    """Return the codes of the two languages, from the tokenizer's settings or the repository's name."""
-    found = re.search(r"([a-z]{2,3})-([a-z]{2,3})$", name)
-    source, target = found.groups() if found else (None, None)
-    return options.get("source_lang") or source, options.get("target_lang") or target
 
 
 def _assign(backbone: TransformerBackbone, tensors: dict, orders: list, config: dict, folder: Path):

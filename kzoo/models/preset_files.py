@@ -184,7 +184,10 @@ def read_preset(
     listing = read_listing(folder)
     check_listed(folder, listing, (CONFIG_FILE, TRANSLATOR_FILE))
     check_files(folder, listing)
-    weights = _weights_files(folder)
+    weights = [WEIGHTS_FILE]
+    if not (folder / WEIGHTS_FILE).exists() and (folder / SHARDS_FILE).exists():  # as keras-hub decides
+        shards = keras.tree.flatten(read_object(folder / SHARDS_FILE).get("weight_map"))
+        weights = [SHARDS_FILE, *sorted(set(map(str, shards)))]
     check_listed(folder, listing, weights)
     settings = read_settings(folder)
     kind = settings.pop("class")
@@ -212,14 +215,6 @@ def read_preset(
         tokenizers = [by_file[file] for file in files]
         check_vocabularies(folder, configuration["config"], tokenizers)
         return Backbone.from_preset(str(folder), **overrides), tokenizers, settings
-
-
-def _weights_files(folder: Path) -> list[str]:
-    """Return the names of a preset's weights files, as keras-hub reads them: one, or several shards."""
-    if (folder / WEIGHTS_FILE).exists() or not (folder / SHARDS_FILE).exists():
-        return [WEIGHTS_FILE]
-    named = keras.tree.flatten(read_object(folder / SHARDS_FILE).get("weight_map"))
-    return [SHARDS_FILE, *sorted(set(map(str, named)))]
 
 
 @contextlib.contextmanager
