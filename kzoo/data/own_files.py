@@ -4,21 +4,13 @@ import csv
 import functools
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from kzoo.data.corpora import Corpus
-from kzoo.data.text_files import (
-    Text,
-    check_aligned,
-    not_aligned,
-    plain_lines,
-    read_lines,
-    stream_lines,
-    unpacked_name,
-)
+from kzoo.data.text_files import Text, check_aligned, not_aligned, plain_lines, stream_lines, unpacked_name
 from kzoo.errors import UserError
 
 Paths = str | Path | Sequence[str | Path]
@@ -82,8 +74,8 @@ def open_files(
         column, paths = languages.index(language), files[split]
         if len(paths) > 1:
             return _read_text(paths[column])
-        where, lines = read_lines(paths[0])
-        return Text(where, [row[column] for row in table_rows(paths[0], lines, languages, columns)])
+        table = table_rows(paths[0], languages, columns)
+        return Text(str(paths[0]), [row[column] for row in table])
 
     @functools.cache
     def rows() -> dict[str, np.ndarray]:
@@ -135,7 +127,7 @@ def _files(split: str, paths: Paths, count: int) -> tuple[Path, ...]:
 
 def _read_text(path: Path) -> Text:
     """Return the lines of a text file of one language."""
-    return Text(str(path), list(plain_lines(read_lines(path).sentences, str(path), NAME_IT)))
+    return Text(str(path), list(plain_lines(stream_lines(path), str(path), NAME_IT)))
 
 
 def stream_pairs(
@@ -148,7 +140,7 @@ def stream_pairs(
             numbers of lines.
     """
     if len(files) == 1:
-        yield from map(tuple, table_rows(files[0], stream_lines(files[0]), languages, columns))
+        yield from map(tuple, table_rows(files[0], languages, columns))
         return
     left, right = files
     sides, ended = [plain_lines(stream_lines(path), str(path), NAME_IT) for path in files], object()
@@ -165,9 +157,7 @@ def is_table(path: Path) -> bool:
     return unpacked_name(path).endswith((".tsv", ".csv"))
 
 
-def table_rows(
-    path: Path, lines: Iterable[str], languages: Sequence[str], columns: Columns = ()
-) -> Iterator[list[str]]:
+def table_rows(path: Path, languages: Sequence[str], columns: Columns = ()) -> Iterator[list[str]]:
     """Yield the rows of a table: the sentence of each language.
 
     TSV has no quotes: each tab separates columns. CSV has quotes. `columns` are as in `open_files`.
@@ -178,7 +168,7 @@ def table_rows(
     wanted, count, titles = list(columns), len(languages), TITLES.union(map(str.lower, languages))
     named = bool(wanted) and isinstance(wanted[0], str)
     least = len(wanted) if named else max(wanted, default=count)
-    rows = _numbered(path, iter(lines), least, exact=not wanted)
+    rows = _numbered(path, least, exact=not wanted)
     if named:
         _, found = next(rows, (1, []))
         if missing := [name for name in wanted if name not in found]:
@@ -199,17 +189,16 @@ def table_rows(
         yield row
 
 
-def _numbered(path: Path, lines: Iterator[str], least: int, exact: bool) -> Iterator[tuple[int, list[str]]]:
+def _numbered(path: Path, least: int, exact: bool) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a table, each with the number of its last line."""
     if unpacked_name(path).endswith(".tsv"):
-        yield from ((number, line.split("\t")) for number, line in enumerate(lines, 1))
+        yield from ((number, line.split("\t")) for number, line in enumerate(stream_lines(path), 1))
         return
+    lines = (f"{line}\n" for line in stream_lines(path))
     if not (sample := list(itertools.islice(lines, SAMPLE))):
         return
     separator = _separator(path, sample, least, exact)
-    reader = csv.reader(
-        (f"{line}\n" for line in itertools.chain(sample, lines)), delimiter=separator, strict=True
-    )
+    reader = csv.reader(itertools.chain(sample, lines), delimiter=separator, strict=True)
     try:
         for row in reader:
             # Join the lines of a cell.
@@ -225,7 +214,7 @@ def _separator(path: Path, sample: list[str], least: int, exact: bool) -> str:
     """
     found, reason = {}, None
     for separator in SEPARATORS:
-        reader = csv.reader([f"{line}\n" for line in sample], delimiter=separator)
+        reader = csv.reader(sample, delimiter=separator)
         try:
             rows = list(reader)
         except csv.Error as error:
