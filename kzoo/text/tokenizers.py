@@ -105,8 +105,7 @@ def train_subwords(sentences: Iterable[str], vocabulary_size: int) -> bytes:
     if number := next((n for n, sentence in enumerate(sentences, 1) if "\0" in sentence), None):
         raise UserError(f"sentence {number} has a NUL character, which SentencePiece cannot learn: remove it")
     longest = max(len(sentence.encode("utf-8", "replace")) for sentence in sentences)
-    normalized = _nfkc(sentences)
-    as_it_is = sum(map(_is_replaced, sentences, normalized)) > len(sentences) * STRAY
+    as_it_is = _replaced_by_nfkc(sentences) > len(sentences) * STRAY
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -140,17 +139,14 @@ def _one_line(text):
     return one_line(text) if isinstance(text, str) else text  # keras-hub also accepts tensors and bytes
 
 
-def _nfkc(sentences: list[str]) -> list[str]:
-    """Return sentences as SentencePiece normalizes them."""
+def _replaced_by_nfkc(sentences: list[str]) -> int:
+    """Return in how many sentences NFKC changes more than accents, spaces and invisible characters."""
     nfkc = sentencepiece.SentencePieceNormalizer(
         rule_name="nmt_nfkc", escape_whitespaces=False, add_dummy_prefix=False, remove_extra_whitespaces=True
     )
-    return nfkc.normalize([sentence.encode("utf-8", "replace").decode() for sentence in sentences])
-
-
-def _is_replaced(sentence: str, normalized: str) -> bool:
-    """Return whether normalization changed more than accents, spaces and invisible characters."""
-    return normalized != sentence and _visible(normalized) != _visible(sentence)
+    normalized = nfkc.normalize([sentence.encode("utf-8", "replace").decode() for sentence in sentences])
+    pairs = zip(sentences, normalized, strict=True)
+    return sum(new != old and _visible(new) != _visible(old) for old, new in pairs)
 
 
 def _visible(text: str) -> str:
