@@ -7,13 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import keras
-from sacremoses import (
-    MosesDetokenizer,
-    MosesDetruecaser,
-    MosesPunctNormalizer,
-    MosesTokenizer,
-    MosesTruecaser,
-)
+import sacremoses
 
 from kzoo.errors import UserError
 from kzoo.text.languages import (
@@ -27,7 +21,7 @@ from kzoo.text.languages import (
 from kzoo.text.texts import one_line
 from kzoo.text.tokenizers import SubwordTokenizer
 
-DETRUECASER = MosesDetruecaser()
+DETRUECASER = sacremoses.MosesDetruecaser()
 # Moses writes spaces around Chinese punctuation and quotes.
 AROUND_MARKS = re.compile(f" *([{CHINESE_MARKS}“”‘’…—]) *")
 BEFORE_MARKS = re.compile(" +([؟،؛۔।॥։።])")  # punctuation that Moses does not join to the word before it
@@ -171,7 +165,7 @@ class Truecaser:
 
     def __init__(self, forms: Sequence[Sequence[str]]):
         self.forms = forms
-        self._moses = MosesTruecaser()
+        self._moses = sacremoses.MosesTruecaser()
         self._moses.model = {
             "best": {words[0].lower(): words[0] for words in forms},
             "known": {word for words in forms for word in words},
@@ -191,7 +185,7 @@ def learn_forms(sentences: Iterable[str]) -> list[list[str]]:
     Args:
         sentences: the text, with its tokens separated by spaces.
     """
-    casing = MosesTruecaser().train([sentence.split() for sentence in sentences])["casing"]
+    casing = sacremoses.MosesTruecaser().train([sentence.split() for sentence in sentences])["casing"]
     return [[form for form, _ in counts.most_common()] for counts in casing.values()]
 
 
@@ -214,4 +208,5 @@ def _tools(language: str):
     # In a sentence that ends in a number, sacremoses' Czech rules join every number to the word before it.
     # With Slovak, which has no rules, more of Multi30k's Czech sentences survive the round trip.
     detokenized = "sk" if code == "cs" else code
-    return MosesPunctNormalizer(code), MosesTokenizer(code), MosesDetokenizer(detokenized)
+    normalizer, tokenizer = sacremoses.MosesPunctNormalizer(code), sacremoses.MosesTokenizer(code)
+    return normalizer, tokenizer, sacremoses.MosesDetokenizer(detokenized)
