@@ -13,11 +13,7 @@ from kzoo.files import read_object, write_json
 
 
 def evaluate_directions(
-    translator,
-    corpus: Corpus,
-    split: str,
-    directions: Iterable[tuple[str, str]],
-    **options,
+    translator, corpus: Corpus, split: str, directions: Iterable[tuple[str, str]], **options
 ) -> dict[tuple[str, str], SplitScores]:
     """Translate a split in each direction and score it against all its references, as `evaluate` does.
 
@@ -44,15 +40,10 @@ def write_directions(
 
     `unseen` are the directions that were not trained on; `None`: unknown.
     """
-    rows = [
-        {
-            "source": source,
-            "target": target,
-            "unseen": None if unseen is None else (source, target) in unseen,
-            **asdict(score),
-        }
-        for (source, target), score in scores.items()
-    ]
+    rows = []
+    for (source, target), score in scores.items():
+        untrained = None if unseen is None else (source, target) in unseen
+        rows.append({"source": source, "target": target, "unseen": untrained, **asdict(score)})
     write_json(path, {**about, "scores": rows})
 
 
@@ -96,11 +87,15 @@ def direction_table(
     | de |  | *32.5* |
     | en | 30.0 |  |
     """
-    codes, unseen = _languages(bleu), set(unseen)
-    rows = [
-        (source, *(_cell(bleu, unseen, beside or {}, (source, target)) for target in codes))
-        for source in codes
-    ]
+    codes, unseen, beside = _languages(bleu), set(unseen), beside or {}
+
+    def cell(*direction: str) -> str:
+        if direction not in bleu:
+            return ""
+        score = f"*{bleu[direction]:.1f}*" if direction in unseen else f"{bleu[direction]:.1f}"
+        return f"{score} ({beside[direction]:.1f})" if direction in beside else score
+
+    rows = [(source, *(cell(source, target) for target in codes)) for source in codes]
     return markdown_table(("from \\ to", *codes), rows)
 
 
@@ -149,9 +144,8 @@ def plot_directions(
         light = 0.68 * max(bleu.values())  # up to here, dark letters are easier to read than white ones
         for (source, target), score in bleu.items():
             x, y = codes.index(target), codes.index(source)
-            axes.text(
-                x, y, f"{score:.1f}", ha="center", va="center", color="white" if score > light else "#222222"
-            )
+            colour = "white" if score > light else "#222222"
+            axes.text(x, y, f"{score:.1f}", ha="center", va="center", color=colour)
             if (source, target) in unseen:
                 frame = {"fill": False, "edgecolor": "#D55E00", "linestyle": "--", "linewidth": 1.4}
                 axes.add_patch(Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, **frame))
@@ -165,10 +159,3 @@ def plot_directions(
 
 def _languages(bleu: dict[tuple[str, str], float]) -> list[str]:
     return sorted({code for direction in bleu for code in direction})
-
-
-def _cell(bleu: dict, unseen: set, beside: dict, direction: tuple[str, str]) -> str:
-    if direction not in bleu:
-        return ""
-    score = f"*{bleu[direction]:.1f}*" if direction in unseen else f"{bleu[direction]:.1f}"
-    return f"{score} ({beside[direction]:.1f})" if direction in beside else score
