@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from matplotlib.font_manager import FontProperties, fontManager
 
 from kzoo.errors import UserError
 from kzoo.files import whole_file
+from kzoo.text.glyphs import default_font
 
 # Okabe and Ito's colours for colour-blind readers, without those that are too faint on white.
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000"]
@@ -82,11 +82,8 @@ def without_marks(words: list[str]) -> list[str]:
 def _families() -> list[str]:
     """Return the fonts to draw text with; a character is drawn with the first font that has it."""
     families = ["DejaVu Sans"]
-    if importlib.util.find_spec("noto_cjk_sans_otc"):
-        import noto_cjk_sans_otc
-
-        path = str(noto_cjk_sans_otc.FONT_PATH)
-        fontManager.addfont(path)
-        families.append(FontProperties(fname=path).get_name())
+    with contextlib.suppress(UserError):  # it is not installed
+        fontManager.addfont(default_font())
+        families.append(FontProperties(fname=default_font()).get_name())
     installed = {font.name for font in fontManager.ttflist if font.name.startswith("Noto Sans ")}
     return [*families, *sorted(installed)]

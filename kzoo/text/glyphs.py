@@ -44,7 +44,7 @@ def render_glyphs(
         Broscheit et al. 2018, "Learning Distributional Token Representations from Visual Features",
         which used ImageMagick. https://aclanthology.org/W18-3025
     """
-    font = _default_font() if font is None else os.fspath(font)
+    font = default_font() if font is None else os.fspath(font)
     face, characters = _face(font), list(characters)
     drawn = [i for i, character in enumerate(characters) if len(character) == 1]
 
@@ -69,7 +69,8 @@ def render_glyphs(
     return glyphs
 
 
-def _default_font() -> str:
+def default_font() -> str:
+    """Return the path of Noto Sans CJK; raise `UserError` if it is not installed."""
     try:
         import noto_cjk_sans_otc
     except ImportError:
