@@ -24,7 +24,6 @@ TARGET_CODE = re.compile("(>>.*?<<)?")  # at the beginning of a text
 # Jahrhundert"; "Ms."; and a punctuation mark directly followed by a letter, as in "E.S.E.".
 NO_END = re.compile(r"((^|[\s(\[.\-'’])(\d{1,2}|[^\W\d_]|Ms)\.\s*|[!-~])$")
 
-
 Segment = tuple[str, str]  # a word and its tag
 
 
@@ -158,14 +157,13 @@ class SplitTexts:
     def __init__(
         self, texts: list[str], languages: Sequence[str | None], split: bool | None, codes: bool = False
     ):
-        whole = [[text] for text in texts]
         if split is None and any(len(parts) > 1 for parts in map(split_sentences, texts, languages)):
             warnings.warn(
                 "a text has several sentences, and the model may skip some: split_sentences=True "
                 "(--split-sentences) translates each",
                 stacklevel=1,
             )
-        self._parts = list(map(split_sentences, texts, languages)) if split else whole
+        self._parts = list(map(split_sentences, texts, languages)) if split else [[text] for text in texts]
         self.sentences = []
         for parts in self._parts:
             first, *others = [part.strip() for part in parts] if split else parts
