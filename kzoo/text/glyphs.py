@@ -97,18 +97,13 @@ def _face(path: str) -> Callable[[int], ImageFont.FreeTypeFont]:
 def _centred(face: Callable, character: str, size: int) -> np.ndarray:
     """Return a bitmap `(size, size)` of a character, in the largest font size that fits."""
     for type_size in range(size, 0, -1):
-        ink = _ink(face(type_size), character, 3 * size)
+        image = Image.new("1", (3 * size, 3 * size))  # with room for ink outside the character's box
+        draw = ImageDraw.Draw(image)
+        draw.fontmode = "1"  # FreeType's monochrome mode keeps thin strokes, which a threshold loses
+        draw.text((size, size), character, fill=1, font=face(type_size))
+        ink = image.crop(image.getbbox() or (0, 0, 0, 0))
         if max(ink.size) <= size:
             break
     bitmap = Image.new("1", (size, size))
     bitmap.paste(ink, ((size - ink.width) // 2, (size - ink.height) // 2))
     return np.asarray(bitmap, "uint8")
-
-
-def _ink(font: ImageFont.FreeTypeFont, character: str, room: int) -> Image.Image:
-    """Return a drawn character without margins."""
-    image = Image.new("1", (room, room))
-    draw = ImageDraw.Draw(image)
-    draw.fontmode = "1"  # FreeType's monochrome mode keeps thin strokes, which a threshold loses
-    draw.text((room // 3, room // 3), character, fill=1, font=font)
-    return image.crop(image.getbbox() or (0, 0, 0, 0))
