@@ -46,6 +46,7 @@ def plot_bridge(
     for code, separator, text in texts:
         if not (code and separator and text.strip()):
             raise UserError(f"{code!r} is not LANGUAGE=SENTENCE, as in 'de=Ein Hund rennt.'")
+    check_writable(path)
     folder = locate(preset)
     start_backend()
     from kzoo.evaluation.plots import plot_bridge as plot

@@ -172,9 +172,9 @@ def growing_file(path: Path, made_of: str) -> Iterator[BinaryIO]:
                 if packing := PACKED.get(path.suffix.lower()):
                     with open(part, "rb") as text, packing.open(whole, "wb") as packed:
                         shutil.copyfileobj(text, packed)
-                    part.unlink()
                 else:
                     os.replace(part, whole)
+            part.unlink(missing_ok=True)
         finally:
             if part.exists() and not part.stat().st_size:
                 part.unlink()

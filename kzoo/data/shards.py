@@ -261,7 +261,8 @@ def check_installed():
 
 def character_tokens(ids: dict[str, int], texts: list[str]) -> list[list[int]]:
     """Return the ids of each text's characters, followed by the end symbol."""
-    return [[*(ids.get(character, UNKNOWN) for character in one_line(text)), END] for text in texts]
+    lines = (one_line(text) if text.strip() else "" for text in texts)
+    return [[*(ids.get(character, UNKNOWN) for character in line), END] for line in lines]
 
 
 def subword_tokens(processor, texts: list[str]) -> list[list[int]]:

@@ -237,8 +237,8 @@ def _repeated(history, step, n: int, vocabulary_size: int):
 def top_k(scores, k: int):
     """Return the `k` greatest values of each row, greatest first, and their positions.
 
-    Exact, in two stages: the k greatest are in the k groups with the greatest maxima. On a CPU, where a single
-    stage sorts the whole vocabulary, this makes the whole beam search up to a third faster.
+    Exact, in two stages: the k greatest are in the k groups with the greatest maxima. On a CPU, where a
+    single stage sorts the whole vocabulary, this makes the whole beam search up to a third faster.
 
     Args:
         scores: `(B, N)`.

@@ -27,6 +27,7 @@ from kzoo.text.vocabulary import END, NOT_TEXT, UNKNOWN
 FORMAT = 2  # increase it when the conversion changes: cached models are then converted again
 # Keras's names, and CTranslate2's.
 ACTIVATIONS = {"relu": "RELU", "silu": "SWISH", "gelu": "GELU"}
+POSITIONS = ("bias", "learned", "none", "pope", "sine")  # a user's own encodings may be anything
 UNLIKELY = -60_000.0  # bias of tokens that never occur in text; fits into float16
 MAX_DISTANCE = 128  # of relative positions, unless the preset sets it
 SIDES = ("source", "target")
@@ -39,12 +40,15 @@ def why_not(folder: Path) -> str | None:
     """Return why CTranslate2's format cannot hold a preset; `None` if it can."""
     try:
         backbone = read_object(folder / CONFIG_FILE)
-        names = read_object(folder / TRANSLATOR_FILE)["tokenizers"]
+        settings = read_object(folder / TRANSLATOR_FILE)
+        names = settings["tokenizers"]
         for name in names:
             check_name(name, str(folder / TRANSLATOR_FILE))
         kinds = [read_object(folder / name)["class_name"] for name in names]
         if reason := why_not_held(backbone["class_name"], backbone["config"], kinds):
             return reason
+        if settings["class"] != "Translator":
+            return f"CTranslate2 does what a Translator does; this is a {settings['class']}"
         return other_counts(backbone["config"], [len(_pieces(_assets(folder, name))) for name in names])
     except UserError as error:  # a damaged preset
         return str(error)
@@ -60,7 +64,7 @@ def why_not_held(backbone: str, config: dict, tokenizers: list[str]) -> str | No
     if backbone != "TransformerBackbone" or config.get("image_shape") is not None:
         return f"CTranslate2's format holds Transformers that read text only, not this {backbone}"
     refused = {
-        "position_encoding": config["position_encoding"] == "rope",
+        "position_encoding": config["position_encoding"] not in POSITIONS,
         "position_options": config["position_options"].get("per_head"),
         "source_embedding": config.get("source_embedding", "lookup") != "lookup",
         "activation": config.get("activation", "relu") not in ACTIVATIONS,

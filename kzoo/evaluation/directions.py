@@ -56,11 +56,12 @@ def read_directions(
         UserError: it cannot be read or is not such a file.
     """
     name = "bleu_lowercased" if lowercased else "bleu"
+    content = read_object(Path(path))
     try:
-        rows = read_object(Path(path))["scores"]
+        rows = content["scores"]
         bleu = {(row["source"], row["target"]): float(row[name]) for row in rows}
         unseen = [(row["source"], row["target"]) for row in rows if row["unseen"]]
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError):
         bleu = {}
     if not bleu:
         raise UserError(f"{path} has no scores by direction")

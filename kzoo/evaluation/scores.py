@@ -32,6 +32,7 @@ MATCHING = {
     "fr": "exact stem",
     "ru": "exact stem",
 }
+THREE_LETTERS = {"ces": "cs", "deu": "de", "eng": "en", "spa": "es", "fra": "fr", "rus": "ru"}  # of OPUS-MT
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,7 @@ def meteor_score(
     jar = find_meteor()
     if jar is None:
         raise UserError("METEOR needs Java and pycocoevalcap: install Java, then pip install pycocoevalcap")
-    language = main_code(language)
+    language = THREE_LETTERS.get(main_code(language), main_code(language))
     known = language in MATCHING
     other = Tokenizer13a if has_spaces(language) else TokenizerChar
     split = str if known else TokenizerZh() if is_chinese(language) else other()
@@ -268,8 +269,15 @@ def score_table(scores: list[SplitScores]) -> str:
     rows = [
         (s.split, str(s.sentences), *(f"{getattr(s, name):.1f}" for name in columns.values())) for s in scores
     ]
-    signatures = (f"{name}: `{signature}`" for name, signature in scores[0].signatures.items())
-    return "\n".join([markdown_table(("set", "sentences", *columns), rows), "", *signatures])
+    lines = []
+    for name in scores[0].signatures:
+        splits = {}  # by signature: other splits may have other numbers of references
+        for s in scores:
+            splits.setdefault(s.signatures[name], []).append(s.split)
+        for signature, found in splits.items():
+            sets = f" ({', '.join(found)})" if len(splits) > 1 else ""
+            lines.append(f"{name}{sets}: `{signature}`")
+    return "\n".join([markdown_table(("set", "sentences", *columns), rows), "", *lines])
 
 
 def write_scores(scores: list[SplitScores], path: str | os.PathLike, **about):

@@ -12,12 +12,13 @@ from kzoo.export.graph_inputs import GraphLanguages, decode_pictures, graph_toke
 from kzoo.export.graph_search import by_group, in_batches, padded_lengths
 from kzoo.files import whole_folder
 from kzoo.models.backbones import is_quantized, uses_xla
-from kzoo.models.preset_checks import check_float16
+from kzoo.models.preset_checks import check_finite, check_float16
 from kzoo.text.vocabulary import END, PAD, UNKNOWN
 
 
 def save_graph(translator: keras.Model, folder: str | os.PathLike, search: SearchSettings, precision: str):
     """Write a translator as a SavedModel. Takes the arguments of `export_saved_model`, already checked."""
+    check_finite(translator.backbone.weights)
     translator.bake()
     weights = GraphWeights(translator.backbone, precision)
     make = multilingual_module if translator.multilingual else bilingual_module

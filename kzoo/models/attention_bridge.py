@@ -157,8 +157,8 @@ class AttentionBridgeBackbone(TranslationBackbone):
         )
 
         inputs = token_inputs("source", "target")
-        for name in ("source_language", "target_language"):
-            inputs[name] = keras.Input((), dtype="int32", name=name)
+        for side in ("source_language", "target_language"):
+            inputs[side] = keras.Input((), dtype="int32", name=side)
         language = inputs["target_language"]
         memory, mask = self._encoded(inputs)
         if self.bridge is not None:

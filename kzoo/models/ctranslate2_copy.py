@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 
 def why_not(translator: "Translator") -> str | None:
     """Return why CTranslate2's format cannot hold a translator; `None` if it can."""
+    from kzoo.models.translator import Translator  # which imports this module
+
     backbone = translator.backbone
     sides = () if translator.multilingual else (translator.source_tokenizer, translator.target_tokenizer)
     kinds = [type(tokenizer).__name__ for tokenizer in sides if tokenizer is not None]
     if reason := why_not_held(type(backbone).__name__, backbone.get_config(), kinds):
         return reason
+    if type(translator) is not Translator:
+        return f"CTranslate2 does what a Translator does; this is a {type(translator).__name__}"
     if is_quantized(backbone):
         return "the translator is quantized: export the original one with precision='int8'"
     try:

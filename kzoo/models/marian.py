@@ -84,7 +84,7 @@ def read_marian(folder: str | os.PathLike, name: str | None = None) -> Translato
         _tokenizer(folder, side, pieces)
         for side, (_, pieces) in zip(("source", "target"), (orders[0], orders[-1]), strict=True)
     ]
-    codes = re.search(r"([a-z]{2,3})-([a-z]{2,3})$", name or folder.resolve().name)
+    codes = re.search(r"(?<![A-Za-z_+])([a-z]{2,3})-([a-z]{2,3})$", name or folder.resolve().name)
     source, target = codes.groups() if codes else (None, None)
     source, target = options.get("source_lang") or source, options.get("target_lang") or target
     translator = Translator(backbone, *tokenizers, source, target)

@@ -130,6 +130,13 @@ def check_vocabularies(preset: str | os.PathLike, settings: dict, tokenizers: li
             )
 
 
+def check_finite(weights: Iterable[keras.Variable]):
+    """Raise `UserError` for a weight that is not finite."""
+    for weight in weights:
+        if keras.backend.is_float_dtype(weight.dtype) and not keras.ops.all(keras.ops.isfinite(weight)):
+            raise UserError(f"weight {weight.path} is not finite: use an earlier checkpoint, or train again")
+
+
 def check_float16(weights: Iterable[keras.Variable]):
     """Raise `UserError` for a float32 weight with a number that would become infinite in float16."""
     for weight in weights:

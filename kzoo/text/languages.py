@@ -103,10 +103,13 @@ class TwoLanguages:
         source, target = self.languages
         if target_language in self.target_languages:
             target = target_language
-        for side, given, own in (("from", source_language, source), ("to", target_language, target)):
-            if given != own and None not in (given, own):
-                targets = ", ".join(self.target_languages) or target
-                raise UserError(f"the model translates from {source} to {targets}, not {side} {given!r}")
+        named = self.target_languages
+        sides = ("from", source_language, source, ()), ("to", target_language, target, named)
+        for side, given, own, known in sides:
+            if given not in (None, own) and (own or known):
+                first = f"from {source} " if source else ""
+                targets = ", ".join(named) or target
+                raise UserError(f"the model translates {first}to {targets}, not {side} {given!r}")
         return source or source_language, target or target_language
 
     def named_direction(

@@ -33,7 +33,8 @@ class SubwordTokenizer(SentencePieceTokenizer):
     Args:
         proto: bytes or path of a SentencePiece model with these special tokens. `None` until
             `load_preset_assets` or a saved model provides it; the configuration leaves it out.
-        **kwargs: other arguments of `keras_hub.tokenizers.SentencePieceTokenizer`.
+        **kwargs: other arguments of `keras_hub.tokenizers.SentencePieceTokenizer`, except `add_bos`,
+            `add_eos` and `sequence_length`: kzoo adds start, end and padding itself.
 
     Call arguments:
         inputs: list of `str`.
@@ -42,7 +43,8 @@ class SubwordTokenizer(SentencePieceTokenizer):
         A list of lists of int, without start and end.
 
     Raises:
-        UserError: a SentencePiece model with other special tokens; a call without a vocabulary.
+        UserError: a SentencePiece model with other special tokens; a call without a vocabulary; one of the
+            excepted arguments.
 
     Example:
 
@@ -52,6 +54,12 @@ class SubwordTokenizer(SentencePieceTokenizer):
     """
 
     lowercases = False  # whether detokenized text is in lower case
+
+    def __init__(self, proto=None, **kwargs):
+        for name in ("add_bos", "add_eos", "sequence_length"):
+            if kwargs.get(name):
+                raise UserError(f"leave out {name}={kwargs[name]!r}: kzoo adds start, end and padding itself")
+        super().__init__(proto, **kwargs)
 
     def set_proto(self, proto):
         super().set_proto(proto)

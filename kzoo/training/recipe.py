@@ -62,7 +62,7 @@ def key(default: Any, text: str, *uses: Use, may_differ: bool = False, path: boo
         default: its value if the recipe does not set it.
         text: what it means.
         uses: when it has an effect; always by default.
-        may_differ: whether a resumed run may change it, because no training step depends on it.
+        may_differ: whether a resumed run may change it, because neither steps nor validation depend on it.
         path: whether its value is a path, relative to the recipe's folder.
     """
     about = {"text": text, "uses": uses, "may_differ": may_differ, "path": path}
@@ -268,8 +268,7 @@ class Recipe:
     max_length: Positive | None = key(
         None,
         """maximum length of its translations in tokens, end symbol included; by default 1.5 × the source's
-        + 8. The model's own limit is `model.max_length`.""",
-        may_differ=True,
+        + 8. Validation has it, too. The model's own limit is `model.max_length`.""",
     )
 
     @property

@@ -123,13 +123,22 @@ class RunReport(keras.callbacks.Callback):
         checkpoints: callback with an epoch's time, summed over restarts.
         began: `time.perf_counter()` at the start of the run.
         devices: int. Number of devices that train together.
+        passes: int. Number of times that the model computes each row of a batch: 2 with a consistency loss.
 
     Attributes:
         compiled: what `kzoo.training.compiling.compile_step` returned.
     """
 
-    def __init__(self, batches: CountedBatches, checkpoints: Checkpoints, began: float, devices: int = 1):
+    def __init__(
+        self,
+        batches: CountedBatches,
+        checkpoints: Checkpoints,
+        began: float,
+        devices: int = 1,
+        passes: int = 1,
+    ):
         super().__init__()
+        self.passes = passes
         self.batches, self.counts, self.checkpoints = batches.batches, batches.counts, checkpoints
         self.devices, self.epochs, self.compiled = devices, [], {}
         self._began, self._training, self._first_step, self._steps = began, None, None, 0
@@ -170,8 +179,10 @@ class RunReport(keras.callbacks.Callback):
         training = sum(epoch["seconds"] for epoch in self.epochs) - self._earlier
         validation = sum(epoch.get("val_seconds", 0.0) for epoch in self.epochs)
         rest = max(0.0, whole - before - training - validation)
-        names = "sentences", "source_tokens", "target_tokens", "squares", "source_types"
-        needed = trained * training_flops(self.model.backbone, *(counts[name] for name in names))
+        rows = [
+            self.passes * counts[key] for key in ("sentences", "source_tokens", "target_tokens", "squares")
+        ]
+        needed = trained * training_flops(self.model.backbone, *rows, counts["source_types"])
         padding = 1 - (counts["source_tokens"] + counts["target_tokens"]) / counts["places"]
         precision = self.model.dtype_policy.compute_dtype
         peak = self.devices * measured_peak(precision)

@@ -25,7 +25,10 @@ class Echo:
         return list(texts)
 
 
-@pytest.mark.parametrize("scores", [[], [{"source": "en", "target": "de", "bleu": None, "unseen": False}]])
+@pytest.mark.parametrize(
+    "scores",
+    [[], *([{"source": "en", "target": "de", "bleu": bleu, "unseen": False}] for bleu in (None, "x"))],
+)
 def test_a_file_without_scores_is_named(scores, tmp_path):
     (tmp_path / "d.json").write_text(json.dumps({"scores": scores}))
     with pytest.raises(UserError, match="d.json has no scores by direction"):

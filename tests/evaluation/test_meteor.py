@@ -26,6 +26,8 @@ def test_reads_the_final_score(java):
     assert module.meteor_score(["ein  Hund\n", "zwei"], ["ein Hund", "drei"], "de") == pytest.approx(43.21)
     assert (java / "seen").read_text() == "ein Hund\nzwei\n"
     assert (java / "arguments").read_text().split()[-6:] == ["-m", "exact", "stem", "-l", "de", "-norm"]
+    module.meteor_score(["ein Hund"], ["ein Hund"], "deu")
+    assert (java / "arguments").read_text().split()[-6:] == ["-m", "exact", "stem", "-l", "de", "-norm"]
     module.meteor_score(["两只狗"], ["一只狗"], "zh")
     assert (java / "arguments").read_text().split()[-5:] == ["-m", "exact", "-l", "other", "-lower"]
     assert (java / "seen").read_text() == "两 只 狗\n"

@@ -178,6 +178,17 @@ def test_the_table_has_every_score_in_its_column_and_the_signatures_below():
     ]
 
 
+def test_sets_with_other_references_have_their_own_signatures():
+    scores = [SplitScores(split, 1, 1.0, 1.0, 1.0, 1.0, signatures={}) for split in ("val", "test", "all")]
+    for score, count in zip(scores, (1, 2, 1), strict=True):
+        score.signatures.update(bleu=f"nrefs:{count}", chrf2="nc:6")
+    assert score_table(scores).splitlines()[-3:] == [
+        "bleu (val, all): `nrefs:1`",
+        "bleu (test): `nrefs:2`",
+        "chrf2: `nc:6`",
+    ]
+
+
 def test_where_meteor_is_not_installed_nothing_names_it(tmp_path):
     scores = [SplitScores("test", 1, 1.0, 1.0, 1.0, 1.0, signatures={})]
     write_scores(scores, tmp_path / "scores.json")

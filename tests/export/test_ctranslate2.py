@@ -11,6 +11,8 @@ from message_of import message_of
 
 from kzoo.decoding import GNMT, SearchSettings, batched_search, search_settings
 from kzoo.export import export_ctranslate2
+from kzoo.models import Translator
+from kzoo.models.transformer import ADDED_POSITIONS
 from kzoo.presets import attention_bridge_bilingual_tiny, pope_tiny, rope_tiny
 from kzoo.presets.pope import transformer
 from kzoo.text import MosesSubwordTokenizer, SubwordTokenizer, train_subwords
@@ -206,12 +208,28 @@ def searching_as_gnmt():
     return translator
 
 
+def of_own_positions():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(ADDED_POSITIONS, "own", ADDED_POSITIONS["sine"])
+        return small(position_encoding="own", position_options={})
+
+
+def of_an_own_class():
+    class Mine(Translator):
+        pass
+
+    translator = small()
+    return Mine(translator.backbone, translator.source_tokenizer)
+
+
 @pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method")
 @pytest.mark.parametrize(
     ("make", "precision", "name"),
     [
         (lambda: rope_tiny(source_vocabulary_size=50), "float32", "position_encoding='rope'"),
         (lambda: small(position_options={"per_head": True}), "float32", "'per_head': True"),
+        (of_own_positions, "float32", "position_encoding='own'"),
+        (of_an_own_class, "float32", "this is a Mine"),
         (lambda: attention_bridge_bilingual_tiny(vocabulary_size=50), "float32", "Transformers"),
         (
             lambda: small(MosesSubwordTokenizer(train_subwords(SENTENCES * 5, 60), "en")),

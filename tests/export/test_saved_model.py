@@ -449,6 +449,12 @@ def wide():
     return translator
 
 
+def diverged():
+    translator = small()
+    translator.set_weights([weight * np.nan for weight in translator.get_weights()])
+    return translator
+
+
 def already_quantized():
     translator = small()
     translator.quantize("int8")
@@ -476,6 +482,7 @@ def with_adapters():
         (already_quantized, {"precision": "int8"}, "precision"),
         (with_adapters, {"precision": "int8"}, "LoRA"),
         (wide, {"precision": "float16"}, "65,504"),
+        (diverged, {}, "not finite"),
     ],
 )
 def test_what_cannot_be_exported_is_named(make, options, name, tmp_path):

@@ -21,6 +21,10 @@ def make(sizes=SIZES, seed=3, scale=3, **settings):
     return model
 
 
+def test_a_model_has_the_name_that_it_is_given():
+    assert make(name="mine").name == "mine"
+
+
 def batch(source=1, target=2, rows=3):
     """Return sentences of 6, 4 and 5 words in one language, and targets in another."""
     random = np.random.default_rng(5)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from kzoo.decoding import GNMT, SearchSettings
+from kzoo.engine.conversion import why_not
 from kzoo.errors import UserError
 from kzoo.hub import seal
 from kzoo.models import (
@@ -254,11 +255,14 @@ def test_a_translator_of_another_class_is_named(preset):
         Translator.from_preset(preset)
 
 
-def test_a_subclass_of_its_translator_reads_it(saved):
+def test_a_subclass_of_its_translator_reads_it_and_ctranslate2_does_not(saved, tmp_path):
     class Mine(Translator):
         pass
 
-    assert type(Mine.from_preset(saved)) is Mine
+    translator = Mine.from_preset(saved)
+    assert type(translator) is Mine
+    translator.save_to_preset(tmp_path / "mine")
+    assert "this is a Mine" in why_not(tmp_path / "mine")
 
 
 def test_languages_may_share_a_tokenizer(saved, tmp_path):

@@ -39,6 +39,11 @@ def test_a_configuration_has_no_vocabulary(kind, proto):
         copy(["我"])
 
 
+@pytest.mark.parametrize("setting", [{"add_bos": True}, {"add_eos": True}, {"sequence_length": 9}])
+def test_special_words_are_added_by_kzoo_alone(setting, proto):
+    assert f"leave out {next(iter(setting))}" in message_of(SubwordTokenizer, proto, **setting)
+
+
 def test_special_words_and_size(proto):
     tokenizer = SubwordTokenizer(proto)
     assert tokenizer.vocabulary_size() == 300

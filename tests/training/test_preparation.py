@@ -126,7 +126,7 @@ def test_tokenizers_without_a_backend_give_the_same_words(sides, recipe, tmp_pat
         folder.mkdir()
         tokenizers = learned_tokenizers(recipe, folder, *sides)
         encoding = make_encoding(tokenizers, 1, 1)
-        texts = [*sides[0], "", "Ünseen 漢字 </s> <s>  twice", "\u2028"]
+        texts = [*sides[0], "", "  ", "Ünseen 漢字 </s> <s>  twice", "\u2028"]
         for tokenizer, words in zip(tokenizers, (encoding.source, encoding.target), strict=True):
             assert isinstance(tokenizer, CharacterTokenizer | SubwordTokenizer)
             assert words(texts) == [[*sentence, END] for sentence in tokenizer(texts)]

@@ -21,10 +21,9 @@ CHANGE_NO_STEP = {
     "beam_size",
     "length_penalty",
     "gnmt",
-    "max_length",
 }
 # Values that no field has by default.
-OTHER = {str: "other", int: 12345, float: 0.12345, list: ["other"], dict: {"other": 1}}
+OTHER = {type(None): 9, str: "other", int: 12345, float: 0.12345, list: ["other"], dict: {"other": 1}}
 
 
 def learn(folder):

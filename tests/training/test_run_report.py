@@ -80,6 +80,8 @@ def test_a_short_run_reports_what_it_trained_not_what_was_made_ahead(monkeypatch
     assert rows["padding among the tokens"] == "25.0%"
     assert rows["making batches, of training"] == "25.0%"
     assert "steps compiled as" not in rows
+    report.passes = 2
+    assert dict(report.rows())["  share of a matrix product"] == f"{2 * needed / 1e9:.1%}"
     report.compiled = {"way": "graph", "seconds": {"XLA": 2.0, "graph": 1.5}}
     assert report.rows()[-3:] == [
         ("steps compiled as", "graph"),
