@@ -165,9 +165,6 @@ def test_the_target_language_is_chosen(tmp_path):
     for engine in ("keras", "ctranslate2"):
         assert translator.translate(["A dog runs."], target_language="deu", engine=engine) == tagged[1:]
         assert translator.translate(["A dog runs."], engine=engine) == own
-    translator.target_language = None  # of a folder that does not name it
-    with pytest.raises(UserError, match="to fra, deu, not to 'fr'"):
-        translator.translate(["A dog runs."], target_language="fr")
     translator.target_language = "deu"
     assert translator.translate(["A dog runs."]) == tagged[1:]
     translator.save_to_preset(tmp_path / "saved", dtype="float32")
@@ -180,10 +177,15 @@ def test_the_target_language_is_chosen(tmp_path):
     assert translator.target_language == "deu"
 
 
-def test_a_folder_s_name_names_languages_only_after_a_dash(tmp_path):
-    for name in ("opus-de", "opus-mt-deu_eng_fra_spa-mul"):
-        translator = load(repositories.make(tmp_path / name))
-        assert translator.languages == [None, None]
+@pytest.mark.parametrize("name", ["my_model", "opus-de", "opus-mt-deu_eng_fra_spa-mul"])
+def test_a_model_that_names_no_languages_takes_known_targets_only(name, tmp_path):
+    folder = repositories.make(tmp_path / name, languages=("fra", "deu"))
+    (folder / "tokenizer_config.json").write_text('{"separate_vocabs": false, "model_max_length": 64}')
+    translator = load(folder)
+    assert translator.languages == [None, None]
+    translator.translate(["A dog runs."], target_language="fra")
+    with pytest.raises(UserError, match="translates to fra, deu, not to 'fr'"):
+        translator.translate(["A dog runs."], target_language="fr")
 
 
 def test_each_sentence_of_a_text_gets_its_target_language(tmp_path):
