@@ -28,7 +28,8 @@ def cache_folder() -> Path:
 def cached_folder(kind: str, key: str, make: Callable[[Path], object]) -> Path:
     """Return the cache's folder of a kind and a key; if it is missing, one process writes it with `make`.
 
-    Raise `UserError` if the cache cannot be written.
+    Raises:
+        UserError: it cannot be written; or as `make`.
     """
     folder = cache_folder() / kind / hashlib.sha256(key.encode()).hexdigest()[:32]
     if not folder.is_dir():
@@ -88,7 +89,11 @@ def write_json(path: str | os.PathLike, value):
 
 
 def read_object(path: Path) -> dict:
-    """Return the JSON object in a file. Raise `UserError` if it cannot be read, or is not a JSON object."""
+    """Return the JSON object in a file.
+
+    Raises:
+        UserError: the file cannot be read, or is not a JSON object.
+    """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -101,9 +106,12 @@ def read_object(path: Path) -> dict:
 
 
 def check_writable(path: str | os.PathLike):
-    """Raise `UserError` if a file cannot be written, before doing the work that produces its contents.
+    """Check that a file can be written, before doing the work that produces its contents.
 
     An existing file is kept. Missing folders are created.
+
+    Raises:
+        UserError: it cannot be written.
     """
     path = _replaceable(path)
     if path is None:
@@ -172,7 +180,8 @@ def new_folder(path: Path, replace: bool = False) -> Iterator[Path]:
 def held(path: Path) -> Iterator[None]:
     """Lock a file until the block or this process ends, using a `.lock` file next to it.
 
-    Raise `UserError` if another process has locked it.
+    Raises:
+        UserError: another process has locked it.
     """
     lock = FileLock(f"{path}.lock", timeout=0)
     try:
@@ -224,9 +233,14 @@ def remove_unfinished(folder: Path):
 
 
 def check_replaceable(path: str | os.PathLike, mark: str):
-    """Raise `UserError` for a file, or a folder with other contents than an earlier output of the same kind.
+    """Check that a folder may be replaced: it is empty, or holds an earlier output of the same kind.
 
-    `mark` is a file that identifies this kind of output, such as `saved_model.pb`.
+    Args:
+        path: the folder; it may be missing or empty.
+        mark: a file that identifies this kind of output, such as `saved_model.pb`.
+
+    Raises:
+        UserError: it is a file, or a folder with other contents.
     """
     path = _folder(path)
     if path.is_dir() and any(path.iterdir()) and not (path / mark).exists():

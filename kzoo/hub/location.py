@@ -97,6 +97,9 @@ def fetched(handle: str) -> Path:
     The folder is written atomically, even if several processes fetch it. Later calls need no network.
     Without a revision or version, the newest one is fetched and then never updated.
 
+    Args:
+        handle: in one of the `FORMS`.
+
     Raises:
         UserError: no such handle, no network, not a preset of kzoo, or a file is missing or altered.
     """

@@ -373,12 +373,11 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
 
     def get_config(self):
         # The backbone's own configuration does not say which of its layers are frozen.
-        frozen = [n for n, layer in enumerate(self.backbone._flatten_layers()) if not layer.trainable]
         return {
             **super().get_config(),
             "backbone": keras.saving.serialize_keras_object(self.backbone),
             "search": self.search.entries(),
-            "frozen_layers": frozen,
+            "frozen_layers": [n for n, layer in enumerate(self._backbone_layers()) if not layer.trainable],
             **keras.saving.serialize_keras_object(self._arguments()),
         }
 
@@ -391,9 +390,13 @@ class Translator(TwoLanguages, WholeBatchLoss, keras.Model):
         model = cls(**parts, search=search)
         if frozen:
             # Outer layers come first: setting `trainable` also sets it for the inner layers.
-            for number, layer in enumerate(model.backbone._flatten_layers()):
+            for number, layer in enumerate(model._backbone_layers()):
                 layer.trainable = number not in frozen
         return model
+
+    def _backbone_layers(self) -> list[keras.layers.Layer]:
+        # Private, because Keras has no public way to list the layers of layers.
+        return self.backbone._flatten_layers()
 
     def save_to_preset(self, folder: str | os.PathLike, dtype: str = "float16"):
         """Write the translator as a keras-hub preset: configuration, weights, tokenizers, search.

@@ -222,15 +222,10 @@ def describe(folder: Path) -> list[str]:
     Raises:
         UserError: one of its files cannot be read.
     """
-    scores, settings = _scores(folder), read_object(folder / TRANSLATOR_FILE)
-    languages = settings.get("languages")
-    parameters = read_object(folder / METADATA_FILE)["parameter_count"]
-    stored = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    scores = _scores(folder)
     return [
-        ", ".join(languages)
-        if languages
-        else f"{settings['source_language']} → {settings['target_language']}",
-        f"{parameters / 1e6:.1f} M parameters, {stored / 1e6:.1f} MB",
+        _languages(read_object(folder / TRANSLATOR_FILE)),
+        _size(folder),
         _score(scores.get("scores", [])),
         f"licence: {scores.get('licence', 'not given')}",
     ]
@@ -257,6 +252,17 @@ def write_low_scores(folder: Path, scores: dict[str, float]):
 
 def _scores(folder: Path) -> dict:
     return read_object(folder / SCORES_FILE) if (folder / SCORES_FILE).is_file() else {}
+
+
+def _languages(settings: dict) -> str:
+    several = settings.get("languages")
+    return ", ".join(several) if several else f"{settings['source_language']} → {settings['target_language']}"
+
+
+def _size(folder: Path) -> str:
+    parameters = read_object(folder / METADATA_FILE)["parameter_count"]
+    stored = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return f"{parameters / 1e6:.1f} M parameters, {stored / 1e6:.1f} MB"
 
 
 def _score(rows: list[dict]) -> str:

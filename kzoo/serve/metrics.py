@@ -22,23 +22,27 @@ class Metrics:
     """One server's metrics, in their own registry."""
 
     def __init__(self, engine: str = "keras"):
-        own = self._registry = CollectorRegistry()
-        Info("kzoo_engine", "Translation engine and its compute type.", registry=own).info({"engine": engine})
-        ProcessCollector(registry=own)  # memory, processor time, open files
-        self.requests = Counter("kzoo_requests", "Requests answered.", ("purpose", "status"), registry=own)
+        registry = self._registry = CollectorRegistry()
+        Info("kzoo_engine", "Translation engine and its compute type.", registry=registry).info(
+            {"engine": engine}
+        )
+        ProcessCollector(registry=registry)  # memory, processor time, open files
+        self.requests = Counter(
+            "kzoo_requests", "Requests answered.", ("purpose", "status"), registry=registry
+        )
         self.seconds = Histogram(
             "kzoo_request_seconds",
             "From a request's first byte to its answer's last, of requests with a status below 400.",
             ("purpose",),
             buckets=SECONDS,
-            registry=own,
+            registry=registry,
         )
-        self.sentences = Counter("kzoo_sentences", "Sentences translated or embedded.", registry=own)
+        self.sentences = Counter("kzoo_sentences", "Sentences translated or embedded.", registry=registry)
         self.batches = Histogram(
-            "kzoo_batch_sentences", "Sentences of a batch.", buckets=SENTENCES, registry=own
+            "kzoo_batch_sentences", "Sentences of a batch.", buckets=SENTENCES, registry=registry
         )
         self.queue = Gauge(
-            "kzoo_queue_sentences", "Sentences that wait, are checked, or are embedded.", registry=own
+            "kzoo_queue_sentences", "Sentences that wait, are checked, or are embedded.", registry=registry
         )
 
     def text(self) -> bytes:

@@ -134,8 +134,16 @@ def about(served: Served) -> dict:
 async def translated(served: Served, asked: PageRequest, low: dict[str, float]) -> dict:
     """Return the page's answer: the best translations, each sentence's score, the attention of the best one.
 
-    Also the score below which the page marks a translation, from `low_scores`. The errors are those of
-    `Served.prepared` and `Served.search`.
+    Also the score below which the page marks a translation.
+
+    Args:
+        served: the preset.
+        asked: the page's request.
+        low: what `low_scores` returned.
+
+    Raises:
+        UserError: the request is invalid.
+        Busy: too many rows are waiting.
     """
     languages = asked.source_language, asked.target_language
     images, split = None if asked.image is None else [asked.image], asked.split_sentences

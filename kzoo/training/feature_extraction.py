@@ -119,6 +119,7 @@ def _network(model: str, weights: str):
 
 
 def _weights_digest(network: keras.Model) -> str:
+    """Return the SHA-256 of a network's weights."""
     digest = hashlib.sha256()
     for weight in network.get_weights():
         digest.update(weight.tobytes())

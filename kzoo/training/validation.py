@@ -64,7 +64,12 @@ class DirectionScores(keras.callbacks.Callback):
     """Translates a validation set greedily in each direction after each epoch.
 
     Logs sacreBLEU's BLEU of each direction as, for example, `val_bleu_de_fr`, and the mean over directions
-    between different languages as `val_bleu`. `text` has each language's sentences, all aligned.
+    between different languages as `val_bleu`.
+
+    Args:
+        text: for each language, its sentences; all are aligned.
+        directions: (source, target) languages.
+        truncate, lowercase: as in `TranslationScore`.
     """
 
     def __init__(

@@ -242,7 +242,7 @@ def test_compiled_equals_eager(random):
     np.testing.assert_allclose(compiled["scores"], eager["scores"], atol=1e-5)
 
 
-@pytest.mark.parametrize("size", [10, 64, 640, 645])
+@pytest.mark.parametrize("size", [10, 64, 640, 645, 1500])
 def test_top_k_equals_sorting(size, random):
     scores = random.normal(size=(3, size)).astype("float32")
     values, positions = (ops.convert_to_numpy(x) for x in top_k(scores, 6))
