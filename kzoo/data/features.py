@@ -7,6 +7,7 @@ import contextlib
 import glob
 import hashlib
 import json
+import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from kzoo.errors import UserError
-from kzoo.files import check_writable, read_object, write_json, writing
+from kzoo.files import check_space, check_writable, read_object, write_json, writing
 
 
 @dataclass(frozen=True)
@@ -251,6 +252,7 @@ def _new_array(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> np.memmap
     """Return a new array on disk, filled with NaN; it gets its final name only when it is filled."""
     empty = path.with_suffix(".new.part")
     with writing(path):
+        check_space(path.parent, math.prod(shape) * np.dtype(dtype).itemsize)  # a full disk kills the process
         array = np.lib.format.open_memmap(empty, mode="w+", dtype=dtype, shape=shape)
         array[:] = np.nan
         os.replace(empty, path)

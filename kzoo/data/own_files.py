@@ -57,8 +57,12 @@ def open_files(
     if isinstance(languages, str) or len(languages) < 2 or len(set(languages)) < len(languages):
         raise UserError(f"languages is {languages!r}: give at least two different language codes")
     languages, given = tuple(languages), {"train": train, "val": val, "test": test}
-    if columns and len(columns) != len(languages):
-        raise UserError(f"columns is {list(columns)!r}: give one for each of {', '.join(languages)}")
+    kinds = {str if isinstance(column, str) else column > 0 for column in columns}
+    if columns and (len(set(columns)) != len(languages) or kinds not in ({str}, {True})):
+        raise UserError(
+            f"columns is {list(columns)!r}: give a name, or a number from 1, for each of "
+            f"{', '.join(languages)}"
+        )
     parts = {split: part for split, part in given.items() if isinstance(part, int | float)}
     files = {
         split: _files(split, paths, len(languages))

@@ -63,8 +63,11 @@ def check_own_files(recipe: Recipe):
 
 def record_held_out(folder: Path, recipe: Recipe, corpus: Corpus):
     """Write the digests of the user's own validation and test text to the run's folder."""
-    if digests := {split: _digest(corpus, split) for split in ("val", "test") if getattr(recipe, split)}:
+    digests = {split: _digest(corpus, split) for split in ("val", "test") if getattr(recipe, split)}
+    if digests:
         write_json(folder / HELD_OUT, digests)
+    else:
+        (folder / HELD_OUT).unlink(missing_ok=True)  # of an earlier run that made no checkpoint
 
 
 def _digest(corpus: Corpus, split: str) -> str:

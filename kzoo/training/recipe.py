@@ -346,12 +346,18 @@ def _from_folder(folder: Path, name: str, value):
     """
     if isinstance(value, list):
         return [_from_folder(folder, name, item) for item in value]
+    if name == "model" and isinstance(value, dict) and isinstance(value.get("font"), str):
+        return {**value, "font": os.path.normpath(folder / Path(value["font"]).expanduser())}
     if not (isinstance(value, str) and value and name in KEYS):
         return value
     is_path = KEYS[name].metadata["path"]
     if name == "preset":
         is_path = "/" in value and "://" not in value
-    return os.path.normpath(folder / Path(value).expanduser()) if is_path else value
+    if not is_path:
+        return value
+    path = os.path.normpath(folder / Path(value).expanduser())
+    # A single name would be a builder's.
+    return os.path.join(".", path) if name == "preset" and not os.path.dirname(path) else path
 
 
 def _override(values: dict, override: str):
@@ -429,8 +435,10 @@ def _check_together(recipe: Recipe, where: str):
     if bool(recipe.languages) == bool(recipe.source and recipe.target):
         raise UserError(f"{where} needs source and target, or languages for a multilingual model")
     for code in (recipe.source, recipe.target, *recipe.languages):
-        if "/" in code or "\\" in code or code == "..":  # vocabularies' file names contain the code
-            raise UserError(f"{where}: language code {code!r} has a slash: use letters, digits and hyphens")
+        # Vocabularies' file names contain the code, in a multilingual preset too.
+        odd = code in recipe.languages and not re.fullmatch(r"[\w-]+", code, re.ASCII)
+        if odd or "/" in code or "\\" in code or code == "..":
+            raise UserError(f"{where}: language code {code!r}: use letters, digits and hyphens")
     if taken := {"dtype", "name"} & recipe.model.keys():
         raise UserError(
             f"{where}: model cannot set {', '.join(sorted(taken))}: precision sets the dtype, preset the name"

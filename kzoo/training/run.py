@@ -149,6 +149,8 @@ def train(
             if prints and (advice := too_long_a_warm_up(recipe, len(batches))):
                 print(advice)
             fit_from(checkpoints.epoch, batch, translator, counted, recipe.epochs, callbacks, verbose)
+        elif prints and checkpoints.epoch < recipe.epochs:
+            print(f"{'steps' if done else 'patience'} ended this run after {checkpoints.epoch} epochs")
 
         # Write the trained preset, with the mean of the best checkpoints' weights.
         strategy.wait()  # for the chief's last checkpoint
@@ -177,9 +179,10 @@ def too_long_a_warm_up(recipe: Recipe, batches: int) -> str:
     steps = planned_steps(recipe, batches)
     if recipe.optimizer != "noam" or steps >= recipe.warmup_steps:
         return ""
+    limit = "steps" if recipe.steps and recipe.steps == steps else "epochs"
     return (
         f"this run ends after {steps:,} steps, within the warm-up of {recipe.warmup_steps:,} steps: "
-        "its learning rate stays low; lower warmup_steps, or raise epochs"
+        f"its learning rate stays low; lower warmup_steps, or raise {limit}"
     )
 
 

@@ -96,7 +96,7 @@ def holds_this_run(folder: Path, recipe: Recipe) -> bool:
     epochs = max(trained)
     if differing := _differing(folder, recipe):
         remedy = "give another folder, or the recipe that the run began with"
-        if RATES.issuperset(differing):
+        if epochs and RATES.issuperset(differing):
             remedy = (
                 f"to continue at another learning rate, fine-tune: end the run with epochs={epochs}, "
                 f"then train a recipe with preset = {str(folder)!r} in another folder"

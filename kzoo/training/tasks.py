@@ -93,7 +93,9 @@ class Task:
         if self.recipe.too_long == "error" and longest.max() > limit:
             files = dict.fromkeys(self.corpus.read(split, language).where for language in languages)
             pair = "sentence" if len(sides) == 1 else "sentence pair"
-            check_longest(longest, limit, f"split {split} ({', '.join(files)}): {pair}")
+            # The number is not the line's if the text was split.
+            begins = next(iter(texts))[longest.argmax()][:40]
+            check_longest(longest, limit, f"split {split} ({', '.join(files)}): {begins!r}…, {pair}")
         kept = np.flatnonzero(longest <= limit)
         if len(kept) == len(longest):
             return sides, None
@@ -154,27 +156,28 @@ class OneDirection(Task):
         source = [recipe.source], self.validation[:1], [translator.source_tokenizer]
         _, kept = self._tokens(split, *source, translator.backbone.max_length)
         self.validation = tuple(rows_of(side, kept) for side in self.validation)
-        self.images[split] = rows_of(self.images.get(split), kept)
+        self.images["validation"] = rows_of(self.images.get("validation"), kept)
 
     def _read_images(self, translator: keras.Model):
         if self.shards:
             raise UserError(
                 f"{self.recipe.preset} reads images, but shards have none: remove shards from the recipe"
             )
-        pairs = {"train": self.pairs, self.recipe.validation: self.validation}
-        images = {split: self.corpus.images(split) for split in pairs}
+        splits = {"train": "train", "validation": self.recipe.validation}
+        images = {part: self.corpus.images(split) for part, split in splits.items()}
         if isinstance(images["train"], FeatureFile):  # not pictures
             translator.extractor = translator.extractor or dataclasses.asdict(images["train"].extractor)
+        sentences = {"train": len(self.pairs[0]), "validation": len(self.validation[0])}
         self.images = {
-            split: image_rows(rows, len(pairs[split][0]), translator.image_shape, translator.extractor)
-            for split, rows in images.items()
+            part: image_rows(rows, sentences[part], translator.image_shape, translator.extractor)
+            for part, rows in images.items()
         }
 
     def batches(self, translator: keras.Model) -> Batches | ShardedBatches:
         """Return the training batches."""
         recipe, most = self.recipe, translator.backbone.max_length
         if self.shards is None:
-            return self._batches(translator, self.pairs, "train")
+            return self._batches(translator, self.pairs, "train", self.images.get("train"))
         batches = ShardedBatches(
             self.shards, recipe.tokens, recipe.num_shapes, recipe.seed, most, recipe.too_long
         )
@@ -182,23 +185,25 @@ class OneDirection(Task):
             print_dropped("train", batches.dropped, self.shards.pairs, min(most, recipe.tokens))
         return batches
 
-    def _batches(self, translator: keras.Model, pairs: tuple[list[str], list[str]], split: str) -> Batches:
+    def _batches(
+        self, translator: keras.Model, pairs: tuple[list[str], list[str]], split: str, images
+    ) -> Batches:
         recipe, most = self.recipe, translator.backbone.max_length
         languages = recipe.source, recipe.target
         tokenizers = translator.source_tokenizer, translator.target_tokenizer
         sides, kept = self._tokens(split, languages, pairs, tokenizers, min(most, recipe.tokens))
-        images = rows_of(self.images.get(split), kept)
         settings = recipe.tokens, recipe.num_shapes, recipe.seed
-        return Batches(*sides, *settings, max_length=most, images=images)
+        return Batches(*sides, *settings, max_length=most, images=rows_of(images, kept))
 
     def validation_batches(self, translator: keras.Model) -> Batches:
         """Return the batches of the validation split."""
-        return self._batches(translator, self.validation, self.recipe.validation)
+        images = self.images.get("validation")
+        return self._batches(translator, self.validation, self.recipe.validation, images)
 
     def score(self, translator: keras.Model) -> keras.callbacks.Callback:
         """Return the callback that scores the model on the validation split after each epoch."""
         recipe, (source, target) = self.recipe, self.validation
-        images, lowercase = self.images.get(recipe.validation), translator.target_tokenizer.lowercases
+        images, lowercase = self.images.get("validation"), translator.target_tokenizer.lowercases
         return TranslationScore(source, target, recipe.target, recipe.truncate, images, lowercase)
 
 

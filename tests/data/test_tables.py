@@ -63,6 +63,12 @@ def test_columns_of_a_tsv_keep_their_quotes(tmp_path):
     assert "line 2: 3 columns instead of at least 4" in message_of(pairs_of, path, [2, 4])
 
 
+@pytest.mark.parametrize("columns", [[0, 1], [2, 2], ["en", "en"], [1, "de"], [1]])
+def test_columns_are_different_numbers_or_names(columns, tmp_path):
+    (tmp_path / "pairs.tsv").write_text("en\tde\tfr\na\tb\tc\n")
+    assert f"columns is {columns}" in message_of(pairs_of, tmp_path / "pairs.tsv", columns)
+
+
 def test_titles_are_not_a_sentence(tmp_path):
     path = tmp_path / "pairs.tsv"
     path.write_text("EN\tde\na\tb\n")

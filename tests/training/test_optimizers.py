@@ -33,6 +33,7 @@ def test_a_run_that_ends_in_its_warm_up_says_so(values, updates):
     recipe = dataclasses.replace(RECIPE, **{"warmup_steps": 2000, **values})
     advice = too_long_a_warm_up(recipe, batches=4)
     assert f"{updates} steps" in advice if updates else advice == ""
+    assert advice.endswith("raise steps" if "steps" in values else "raise epochs") or not updates
 
 
 def test_sgd_clips_the_norm_of_all_gradients_together():

@@ -49,6 +49,10 @@ def test_paths_are_relative_to_the_recipe(tmp_path, monkeypatch):
     assert (recipe.val, recipe.test) == (["/val.en", "/home/me/val.de"], ["a", "b"])
     monkeypatch.chdir(folder)
     assert read_recipe("my.toml").train == ["train.en", "train.de"]  # as runs have recorded them
+    glyphs = text.replace("../runs/my", "./pope_tiny") + 'model = {font = "~/my.otf"}\n'
+    (folder / "glyphs.toml").write_text(glyphs)
+    assert read_recipe("glyphs.toml").preset == "./pope_tiny"  # the folder
+    assert read_recipe("glyphs.toml").model == {"font": "/home/me/my.otf"}
     (folder / "my.toml").write_text(f'{text}train = "my.tsv"\n')  # one table
     recipe = read_recipe("my.toml", ["val=my.csv", "test=0.1"])
     assert (recipe.train, recipe.val, recipe.test) == (["my.tsv"], ["my.csv"], 0.1)
@@ -67,6 +71,7 @@ def test_paths_are_relative_to_the_recipe(tmp_path, monkeypatch):
         ({"columns": [0, 1]}, "columns is [0, 1]"),
         ({"too_long": "cut"}, "error, truncate, drop"),
         ({"val": 5, "images": "features"}, "images"),
+        ({"source": "", "target": "", "languages": ["en", "sr@latin"]}, "sr@latin"),
     ],
 )
 def test_what_cannot_be_is_named(changes, name):
@@ -156,6 +161,15 @@ def test_another_rate_is_refused_with_the_way_to_train_on(tmp_path):
     assert all(name in message for name in ("rate_factor", "epochs=2", str(tmp_path)))
 
 
+def test_a_run_stopped_in_its_first_epoch_cannot_be_ended_there(tmp_path):
+    recipe = Recipe(**BASE, epochs=4)
+    claim(tmp_path, recipe)
+    (tmp_path / "checkpoints" / "epoch_0000_batch_000007").mkdir(parents=True)
+    (tmp_path / "checkpoints" / "epoch_0000_batch_000007" / "state.json").write_text(json.dumps({"epoch": 0}))
+    message = message_of(claim, tmp_path, dataclasses.replace(recipe, rate_factor=0.5))
+    assert "rate_factor" in message and "epochs=" not in message
+
+
 def test_a_run_s_own_training_files_can_be_scored(tmp_path):
     parts = {name: write(tmp_path, TEXT, name) for name in ("train", "val", "test")}
     (tmp_path / "recipe.json").write_text(json.dumps(dataclasses.asdict(Recipe(**BASE, **parts))))
@@ -177,6 +191,8 @@ def test_rows_held_out_of_a_text_that_has_changed_are_not_scored(tmp_path):
     message = message_of(own_corpus, tmp_path / "preset", [])
     assert "has changed" in message and "--files" in message
     assert own_corpus(tmp_path / "preset", ["train"]).splits == ("train", "val", "test")
+    record_held_out(tmp_path, Recipe(**BASE | {"corpus": "scenes"}), open_corpus("scenes"))
+    assert own_corpus(tmp_path / "preset", []).splits == ("train", "val", "test")
 
 
 def test_columns_are_those_of_a_table(tmp_path):
