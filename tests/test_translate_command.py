@@ -23,7 +23,11 @@ class Upper(TwoLanguages):
     """Translates to capitals; SIGTERM comes before `stop_at`."""
 
     multilingual, source_language, target_language, image_shape = False, "en", "de", None
-    source_tokenizer = None
+    target_tokenizer, max_length = None, 5
+
+    @staticmethod
+    def source_tokenizer(texts):
+        return [text.split() for text in texts]
 
     def __init__(self):
         self.seen, self.stop_at = [], None
@@ -76,6 +80,19 @@ def test_what_is_stopped_goes_on(upper, n, cut):
     assert Path("out.txt").read_text() == upper_lines(n)
     assert upper.seen[0] == ("line 6" if n == 1 and not cut else "line 5")
     assert not part.exists()
+
+
+def test_a_stop_before_the_first_block_keeps_nothing(upper):
+    upper.stop_at = "line 1"
+    assert kzoo("-o", "out.txt").stderr.rstrip().endswith("stopped after 0 of 10 lines")
+    assert os.listdir() == ["in.txt"]
+
+
+def test_a_line_that_is_too_long_is_found_before_any_is_translated(upper):
+    Path("in.txt").write_text("".join(f"{line}\n" for line in [*LINES, "one two three four five"]))
+    assert "sentence 11 has 5 subwords" in str(kzoo("-o", "out.txt").exception)
+    assert (upper.seen, os.listdir()) == ([], ["in.txt"])
+    assert kzoo("-o", "out.txt", "--truncate").exit_code == 0
 
 
 def test_another_text_or_search_begins_anew(upper):
@@ -140,3 +157,4 @@ def test_files_are_one_table_or_a_text_and_its_references(command, upper, monkey
     for files in (["t.tsv"], ["a", "b"], ["a", "b", "c"]):
         CliRunner().invoke(cli.app, [*command, "--files", *files, "--truncate"])
         assert told.pop() == [Path(file) for file in files]
+    assert CliRunner().invoke(cli.app, [*command, "--files", "--truncate"]).exit_code == 2

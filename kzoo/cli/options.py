@@ -71,4 +71,6 @@ class WithFiles(TyperCommand):
                 within = word == "--files"
             if word != "--files":
                 words += ["--files", word] if within else [word]
+        if "--files" in args and "--files" not in words:
+            words.append("--files")  # the parser says that it needs an argument
         return super().parse_args(ctx, words)

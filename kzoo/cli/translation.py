@@ -79,7 +79,7 @@ def translate(
     from kzoo.engine import engine_name
     from kzoo.hub.integrity import METADATA_FILE
     from kzoo.presets.shelf import locate
-    from kzoo.text.texts import SplitTexts
+    from kzoo.text.texts import SplitTexts, tokenize_within
 
     folder = locate(preset)
     limits = {"min_length": min_length, "no_repeat_ngram": no_repeat_ngram}
@@ -104,17 +104,22 @@ def translate(
         rows["images"] = image_rows(image or features, len(sentences), shape, extractor)
     if prefix:
         rows["prefixes"] = prefix * len(sentences) if len(prefix) == 1 else prefix
+    whole = SplitTexts(sentences, [languages[0]] * len(sentences), split, bool(translator.target_languages))
+    if not truncate:  # before the first block is translated
+        tokenizer, _ = translator.tokenizers_of(*languages)
+        most = getattr(translator, "backbone", translator).max_length - 1
+        tokenize_within(tokenizer, whole.sentences, most, **translator.tokenizer_options(languages[1]))
     made_of = [search, n_best, truncate, split, source, target, engine_name(translator), prefix]
     files = [*folder.glob(METADATA_FILE), *(image or ()), *([images] if images else ())] if output else []
     made_of = repr([[sha256(path) for path in files], sentences, *made_of])
     with contextlib.nullcontext() if output is None else growing_file(output, made_of) as written:
         done = 0 if written is None else _done(written, n_best)
         lines = max(FEWEST, min(MOST, len(sentences) // 8))
-        left = sentences[done:]
-        count = len(SplitTexts(left, [languages[0]] * len(left), split).sentences)
-        kept = f", kept in {written.name}: the same command resumes" if written else ""
+        count = int((whole.text_of >= done).sum())
 
         def where() -> str:
+            resumes = done and written and written.readable()  # a device is not
+            kept = f", kept in {written.name}: the same command resumes" if resumes else ""
             return f"stopped after {done:,} of {len(sentences):,} lines{kept}"
 
         with (

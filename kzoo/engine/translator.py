@@ -86,6 +86,8 @@ class CTranslate2Translator(TwoLanguages):
             )
         except ValueError as error:
             raise UserError(f"CTranslate2 cannot compute in {compute_type} here: {error}") from None
+        except RuntimeError as error:  # a damaged file, or one of a newer version
+            raise UserError(f"CTranslate2 cannot read its model ({error}): delete {model}") from None
 
     def translate(
         self,
@@ -111,6 +113,8 @@ class CTranslate2Translator(TwoLanguages):
         **search,
     ) -> list[list[Hypothesis]]:
         """Return the `n` best translations of each text; arguments and results are `Translator.n_best`'s.
+
+        `engine`, `threads`, `images` and `prefixes` are not among the arguments.
 
         Raises:
             UserError: as there; or a length penalty other than log P / length^α, or a maximum length of 1.

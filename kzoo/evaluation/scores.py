@@ -78,7 +78,7 @@ def score_translations(
         UserError: the numbers of translations and references differ, or there are none.
 
     Warns:
-        UserWarning: sentences are not in Unicode's form NFC.
+        UserWarning: sentences are not in Unicode's form NFC; or METEOR fails, which leaves it out.
 
     Example:
 
@@ -107,7 +107,12 @@ def score_translations(
     signatures = {name: str(metric.get_signature()) for name, (metric, _) in metrics.items()}
     if not has_words:
         signatures["ter"] += "|split:char"  # split above, so not in sacreBLEU's signature
-    meteor = meteor_score(translations, references, language, more_references) if find_meteor() else None
+    meteor = None
+    if find_meteor():
+        try:
+            meteor = meteor_score(translations, references, language, more_references)
+        except UserError as error:  # the other scores are worth keeping
+            warnings.warn(f"{split} has no METEOR score: {error}", stacklevel=2)
     return SplitScores(split, len(references), **scores, signatures=signatures, meteor=meteor)
 
 

@@ -167,9 +167,14 @@ def _fill(folder: Path, handle: str, fetch: Fetch):
     if not (folder / METADATA_FILE).is_file():
         get(CONFIG_FILE)
     if is_marian(folder):
-        get(*MARIAN_FILES, "model.safetensors")
-        if not (folder / "model.safetensors").is_file():
-            get("pytorch_model.bin")
+        weights = "model.safetensors"
+        get(*MARIAN_FILES, weights)
+        if not (folder / weights).is_file():
+            get(weights := "pytorch_model.bin")
+        # If a request fails, Hugging Face's package returns a folder with the files of the one before.
+        needed = ("vocab.json", "source.spm", "target.spm", weights)
+        if missing := [name for name in needed if not (folder / name).is_file()]:
+            raise UserError(f"{handle}: {', '.join(missing)} cannot be fetched; check the network")
     else:
         listing = read_listing(folder, handle)
         get(*listing)

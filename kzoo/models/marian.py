@@ -37,6 +37,7 @@ ACTIVATIONS = {"swish": "silu", "silu": "silu", "relu": "relu", "gelu": "gelu"}
 DTYPES = {
     "FloatStorage": "<f4",
     "HalfStorage": "<f2",
+    "BFloat16Storage": "bfloat16",  # ml_dtypes, which Keras imports, registers it
     "DoubleStorage": "<f8",
     "LongStorage": "<i8",
     "IntStorage": "<i4",

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -62,7 +63,7 @@ class SubwordTokenizer(SentencePieceTokenizer):
         super().__init__(proto, **kwargs)
 
     def set_proto(self, proto):
-        super().set_proto(proto)
+        super().set_proto(os.fspath(proto) if isinstance(proto, os.PathLike) else proto)
         self.built = True  # Keras quantizes only models whose layers are built
         if self.proto is not None:
             processor = self._sentence_piece_spm

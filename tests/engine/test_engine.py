@@ -181,6 +181,14 @@ def test_a_damaged_preset_is_refused(tokenizers, tmp_path):
         assert reason in why_not(tmp_path / "preset")
 
 
+def test_a_damaged_conversion_is_named(tokenizers, tmp_path):
+    transformer(*tokenizers, **SIZES).save_to_preset(tmp_path / "preset")
+    convert(tmp_path / "preset", tmp_path / "model")
+    (tmp_path / "model/model.bin").write_bytes(b"damaged")
+    message = message_of(CTranslate2Translator, tmp_path / "preset", model=tmp_path / "model")
+    assert f"delete {tmp_path / 'model'}" in message
+
+
 def test_tokens_without_pieces_are_refused(tokenizers, tmp_path):
     source, target = tokenizers
     larger = transformer(source_vocabulary_size=40, target_vocabulary_size=40, **SIZES)

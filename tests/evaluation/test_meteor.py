@@ -44,6 +44,9 @@ def test_a_failing_run_is_one_line(java):
     (java / "java").write_text("#!/bin/sh\necho Error: no memory >&2\necho at Meteor.main >&2\nexit 3\n")
     with pytest.raises(UserError, match="METEOR failed: Error: no memory$"):
         module.meteor_score(["a"], ["a"], "de")
+    with pytest.warns(UserWarning, match="METEOR failed: Error: no memory"):
+        scores = module.score_translations("test", ["a b c d"], ["a b c d"], "de")
+    assert scores.meteor is None and scores.bleu == pytest.approx(100)
 
 
 def test_without_the_program_it_says_what_to_install(monkeypatch):
