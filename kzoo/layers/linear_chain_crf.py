@@ -99,7 +99,9 @@ class LinearChainCRF(Layer):
             totals, score, previous = state
             potential, inside, tag = split(place)
             through = ops.logsumexp(totals[:, :, None] + self.transitions, axis=1) + potential
-            gain = ops.sum(tag * (potential + ops.matmul(previous, self.transitions)), axis=-1, keepdims=True)
+            # Not a product of matrices, which a GPU would round.
+            left = ops.sum(previous[:, :, None] * self.transitions, axis=1)
+            gain = ops.sum(tag * (potential + left), axis=-1, keepdims=True)
             state = (
                 ops.where(inside, through, totals),
                 ops.where(inside, score + gain, score),

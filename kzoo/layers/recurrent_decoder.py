@@ -13,7 +13,7 @@ class RecurrentDecoder(Layer):
     """Stacked LSTMs that attend to a memory at every token.
 
         h_t = LSTM([y_t; a_{t-1}])               output of the last LSTM; a_{t-1} is fed back (Section 3.3)
-        α_t = softmax(h_tᵀ W_a m)                over the memory's entries, the "general" score (Eq. 8)
+        α_t = softmax(h_tᵀ W_a m)                over the memory's entries, the "general" score (Eq. 7)
         a_t = tanh(W_c [Σ α_t m; h_t])           the attentional vector, used for prediction (Eq. 5)
 
     Call the layer on a whole target, as in training, or call `step` on the newest token of each hypothesis.

@@ -13,7 +13,7 @@ MASK = np.array([[1, 1, 1, 1], [1, 1, 0, 0]], bool)
 
 
 def decoded(target, memory, initial, weights, kept=()):
-    """Return a_t at each word of one sentence (Luong et al. 2015, Eq. 5 and 8, Section 3.3).
+    """Return a_t at each word of one sentence (Luong et al. 2015, Eq. 5 and 7, Section 3.3).
 
     Args:
         target: `(T, E)`. Words.

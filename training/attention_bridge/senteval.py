@@ -91,13 +91,15 @@ def senteval_table(columns: dict[str, list[TaskScores]]) -> str:
     by_model = [{task.task: task for task in scores} for scores in columns.values()]
     names = [(task.task, score) for scores in columns.values() for task in scores for score in task.scores]
     rows = [
-        (task, score, *(_cell(scores[task], score) if task in scores else "–" for scores in by_model))
+        (task, score, *(_cell(scores.get(task), score) for scores in by_model))
         for task, score in dict.fromkeys(names)
     ]
     return markdown_table(("task", "score", *columns), rows, left=2)
 
 
-def _cell(task: TaskScores, score: str) -> str:
+def _cell(task: TaskScores | None, score: str) -> str:
+    if task is None or score not in task.scores:
+        return "–"
     return spread(task.scores[score], digits=1 if score in ("accuracy", "f1") else 3)
 
 

@@ -143,6 +143,8 @@ def table6(
 ):
     """F1 of joint segmentation and tagging, with fixed or adapted vectors."""
     names, chosen = named(encoders), tuple(treebanks.split(","))
+    if size == "base" and chosen != TREEBANKS:
+        raise UserError("--treebanks is for --size tiny; base trains on the Chinese Treebank")
     sentences, validation, tests = chinese_treebank() if size == "base" else universal_dependencies(chosen)
     trained_on = f"{len(sentences)} sentences of {treebanks}" if size == "tiny" else "Chinese Treebank 5"
     path, rows = runs / f"table6_{size}.json", []

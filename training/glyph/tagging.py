@@ -56,7 +56,7 @@ def _glyphs(source: GlyphEmbedding, characters: list[str]) -> GlyphEmbedding:
     new = characters[len(glyphs) :]
     if new:
         glyphs = np.concatenate([glyphs, render_glyphs(new)])
-    embedding = GlyphEmbedding(glyphs, encoder)
+    embedding = GlyphEmbedding(glyphs, encoder, dtype=encoder.dtype_policy)
     embedding.build()
     encoder.set_weights(source.encoder.get_weights())
     return embedding
