@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 
-import keras
 import pytest
 
 PROGRAM = """
@@ -40,7 +39,6 @@ assert "tensorflow" not in sys.modules
 
 
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
-@pytest.mark.skipif(keras.backend.backend() == "jax", reason="runs once, beside the tests on TensorFlow")
 def test_trains_loads_and_translates(tmp_path):
     environment = {**os.environ, "KERAS_BACKEND": "jax"}
     done = subprocess.run(
