@@ -1,13 +1,16 @@
 """CTranslate2 as a translation engine for presets; imports neither Keras nor TensorFlow."""
 
+import math
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Literal, get_args
 
 from kzoo.decoding.search_settings import Exponent, SearchSettings
 from kzoo.errors import UserError
 
 Engine = Literal["auto", "keras", "ctranslate2"]
+QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of a container on Linux, such as of `docker run --cpus 2`
 
 
 def engine_name(translator) -> str:
@@ -62,5 +65,10 @@ def why_not_searched(search: SearchSettings) -> str | None:
 
 
 def usable_cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return the number of cores that this process may use, also by a container's limit."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = QUOTA.read_text().split()  # microseconds, or "max"
+        return min(cores, math.ceil(int(quota) / int(period)))
+    except (OSError, ValueError):
+        return cores

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from kzoo.serve.batching import STOPPING
 from kzoo.serve.inputs import Limits
 
-SLOWEST = 100_000  # bytes per second
+SLOWEST = 100_000  # bytes per second, of a request or of an answer
 RETRY_SECONDS = 1  # Retry-After of answers with 503
 READ_SECONDS = 10  # time to read the rest of a refused body
 CLIENT_GONE = 499  # nginx's status for a client that left
@@ -124,6 +124,8 @@ class BoundedBody:
                     take(len(chunk))
                     body += chunk
                     limit.reschedule(min(now() + seconds, limit.when() + len(chunk) / SLOWEST))
+        except asyncio.CancelledError:  # the server stops
+            raise HTTPException(503, STOPPING) from None
         except TimeoutError:
             raise HTTPException(408, f"the body did not arrive within {seconds:g} seconds") from None
         encoding, body = request.headers.get("content-encoding", "identity").strip().lower(), bytes(body)

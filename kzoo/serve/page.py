@@ -1,5 +1,6 @@
 """The page to try a preset: its contents, its script's requests, and the attention that it draws."""
 
+import asyncio
 import base64
 import io
 import json
@@ -54,6 +55,7 @@ HEADERS = {
 MOST_CELLS = 6_000
 MOST_WEIGHTS = 150_000
 PREPARING = "the model that computes it is being prepared"
+ATTENTION_SECONDS = 10  # that a translation waits for its attention
 # Axes to average weights over, tried in turn until the weights are few enough, with a note for the page.
 MEANS = (
     ((), ""),
@@ -170,7 +172,11 @@ async def attention(served: Served, *asked) -> list[dict]:
     reason = PREPARING
     try:
         if translator := served.keras_translator():
-            return await served.batcher.run(drawn_attention, translator, *asked)
+            # It may be behind a compilation; the page then asks again.
+            async with asyncio.timeout(ATTENTION_SECONDS):
+                return await served.batcher.run(drawn_attention, translator, *asked)
+    except TimeoutError:
+        pass
     except Busy as error:
         reason = str(error)
     except Exception:
@@ -261,11 +267,14 @@ def card(folder: Path | None) -> dict:
     if (folder / SCORES_FILE).is_file():
         scores = read_object(folder / SCORES_FILE)
         rows, corpus = scores.get("scores", []), scores.get("corpus", "")
+        needed = {"split", "sentences", "bleu", "chrf2"}  # an author may have edited the file
         said["scores"] = [
-            [_test_set(row, corpus), row["sentences"], row["bleu"], row["chrf2"]] for row in rows
+            [_test_set(row, corpus), row["sentences"], row["bleu"], row["chrf2"]]
+            for row in rows
+            if needed <= row.keys()
         ]
     if (folder / CARD_FILE).is_file():
-        text = LEFT_OUT.sub("", (folder / CARD_FILE).read_text("utf-8"))
+        text = LEFT_OUT.sub("", (folder / CARD_FILE).read_text("utf-8", errors="replace"))
         introduction, *sections = re.split(r"^## +(.+)\n", text, flags=re.M)
         said["introduction"] = _paragraphs(introduction)
         terms = dict(zip(sections[::2], sections[1::2], strict=True)).get("Data and terms", "")

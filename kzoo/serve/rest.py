@@ -253,10 +253,12 @@ async def embed(served: Served, asked: PredictRequest) -> dict[str, list]:
     texts, languages = asked.columns["text"], asked.columns["language"]
     await served.prepared(texts, languages, languages)  # checks them
     vectors = []
-    for start in range(0, len(texts), EMBEDDED):
-        some = slice(start, start + EMBEDDED)
-        called = served.translator, texts[some], languages[some]
-        vectors += await served.batcher.run(_embeddings, *called, rows=len(texts[some]))
+    with served.batcher.room(len(texts)):
+        for start in range(0, len(texts), EMBEDDED):
+            some = slice(start, start + EMBEDDED)
+            vectors += await served.batcher.run(
+                _embeddings, served.translator, texts[some], languages[some], rows=0
+            )
     served.metrics.sentences.inc(len(texts))
     return {"embedding": vectors}
 

@@ -11,7 +11,8 @@ import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from kzoo.serve.app import create_app, is_loopback
-from kzoo.serve.bodies import refuse
+from kzoo.serve.bodies import SLOWEST, refuse
+from kzoo.serve.metrics import Counted, Metrics
 from kzoo.serve.served import Served
 from kzoo.serve.startup import end_on_sigterm, most_files
 
@@ -64,7 +65,7 @@ class GracefulServer(uvicorn.Server):
             timeout_graceful_shutdown=END_SECONDS,
             timeout_keep_alive=IDLE_SECONDS,
             # asyncio accepts a whole backlog at once. A quarter of the files is left for other uses.
-            http=limited_protocol(files // 2),
+            http=limited_protocol(files // 2, served.metrics),
             backlog=min(files // 4, 2048),
         )
         super().__init__(config)
@@ -81,12 +82,13 @@ class GracefulServer(uvicorn.Server):
         log.info("stopped")
 
 
-def limited_protocol(most: int) -> type[AutoHTTPProtocol]:
+def limited_protocol(most: int, metrics: Metrics) -> type[AutoHTTPProtocol]:
     """Return uvicorn's protocol for a server with at most `most` connections at a time.
 
     Requests on additional connections get 503. Beyond 1.25 × `most`, connections are closed at once. A
     connection is closed if a request's head is not complete `HEAD_SECONDS` after the connection opened or
-    after the head began, unless it began before the last answer was complete.
+    after the head began, unless it began before the last answer was complete. A client that reads an answer
+    more slowly than `SLOWEST` is disconnected.
     """
 
     class LimitedProtocol(AutoHTTPProtocol):
@@ -96,7 +98,7 @@ def limited_protocol(most: int) -> type[AutoHTTPProtocol]:
             if len(self.connections) > most + most // 4:  # each needs a file
                 transport.close()
             elif len(self.connections) > most:
-                self.app = TOO_MANY_CLIENTS
+                self.app = Counted(TOO_MANY_CLIENTS, metrics)
                 if len(self.connections) == most + 1:  # log once for many
                     log.warning("%d clients are connected: new ones get 503", most)
 
@@ -105,6 +107,15 @@ def limited_protocol(most: int) -> type[AutoHTTPProtocol]:
             super().data_received(data)
             if before is not None and before.response_complete and self.cycle is before:
                 self.loop.call_later(HEAD_SECONDS, self.close_silent, before)
+
+        def pause_writing(self):  # the client does not read as fast as this writes
+            super().pause_writing()
+            seconds = HEAD_SECONDS + self.transport.get_write_buffer_size() / SLOWEST
+            self.stuck = self.loop.call_later(seconds, self.transport.abort)
+
+        def resume_writing(self):
+            super().resume_writing()
+            self.stuck.cancel()
 
         def close_silent(self, before=None):
             if self.cycle is before:  # no other request has begun

@@ -14,7 +14,7 @@ from message_of import message_of
 from scipy.special import log_softmax
 
 from kzoo.decoding import GNMT, SearchSettings
-from kzoo.engine import chosen_engine
+from kzoo.engine import chosen_engine, usable_cores
 from kzoo.engine.conversion import convert, converted, why_not
 from kzoo.engine.translator import CTranslate2Translator
 from kzoo.errors import UserError
@@ -179,6 +179,15 @@ def test_a_damaged_preset_is_refused(tokenizers, tmp_path):
     ):
         (tmp_path / "preset" / name).write_text(broken)
         assert reason in why_not(tmp_path / "preset")
+
+
+@pytest.mark.parametrize(("quota", "cores"), [("150000 100000", 2), ("1000 100000", 1), ("max 100000", 4)])
+def test_a_container_s_limit_counts(quota, cores, tmp_path, monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: range(4))
+    monkeypatch.setattr("kzoo.engine.QUOTA", tmp_path / "cpu.max")
+    assert usable_cores() == 4
+    (tmp_path / "cpu.max").write_text(f"{quota}\n")
+    assert usable_cores() == cores
 
 
 def test_a_damaged_conversion_is_named(tokenizers, tmp_path):

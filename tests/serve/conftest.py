@@ -15,6 +15,12 @@ from kzoo.serve import Limits, Served, create_app, reserved
 LIMITS = Limits(characters=200, sentences=4, body=20_000)
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    """Compiling on a busy machine may take longer than users should wait."""
+    monkeypatch.setattr("kzoo.serve.page.ATTENTION_SECONDS", 300)
+
+
 @pytest.fixture(scope="module")
 def served():
     """Function of one of `tiny_models`: its translator, and the address of a server, begun once."""

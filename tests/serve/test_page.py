@@ -1,5 +1,6 @@
 """The page to try a preset on: its files and its two calls."""
 
+import asyncio
 import base64
 import io
 import json
@@ -166,6 +167,10 @@ def test_a_card_is_said_in_paragraphs(folder):
         "terms": ["Free."],
     }
     assert page.card(None) == page.card(folder / "none") == {}
+    (folder / "scores.json").write_text('{"scores": [{"bleu": 30.1}]}')  # edited by hand
+    (folder / "README.md").write_bytes(b"# name\nna\xefve")
+    said = page.card(folder)
+    assert (said["scores"], said["introduction"]) == ([], ["na\ufffdve"])
 
 
 def test_a_server_says_its_preset_s_card_and_threshold(folder):
@@ -342,6 +347,16 @@ def test_a_translation_is_answered_whatever_keeps_its_attention_from_being_drawn
     assert [drawn["kind"] for drawn in answer["attention"]] == ["encoder_decoder", "bridge"]
     for drawn in answer["attention"]:
         assert reason in drawn["note"]
+
+
+def test_a_translation_does_not_wait_long_for_its_attention(served, monkeypatch):
+    async def behind_a_compilation(*_, **__):
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(Batcher, "run", behind_a_compilation)
+    monkeypatch.setattr(page, "ATTENTION_SECONDS", 0.01)
+    answer = post(served(bridge)[1], text=TEXT, source_language="en", target_language="fr").json()
+    assert answer["hypotheses"] and all(drawn["preparing"] for drawn in answer["attention"])
 
 
 def test_what_is_too_much_to_draw_is_averaged():

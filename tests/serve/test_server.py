@@ -165,6 +165,20 @@ def test_requests_that_the_end_cuts_off_are_told_to_try_again(monkeypatch):
         wait_until(lambda: [value(server.served, refused(name)) for name in ("model", "page")] == [1, 1])
 
 
+def test_an_upload_that_the_end_cuts_off_is_told_to_try_again(monkeypatch):
+    monkeypatch.setattr("kzoo.serve.server.END_SECONDS", 1)
+    with running(Model()) as (server, port):
+        slow = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        slow.putrequest("POST", PREDICT[0])
+        slow.putheader("Content-Length", "1000")
+        slow.endheaders(b"{")
+        wait_until(lambda: server.server_state.tasks)
+        server.should_exit = True
+        status, retry, content = read(slow)
+    assert (status, retry) == (503, "1")
+    assert "stopping" in content["error"]
+
+
 @pytest.mark.parametrize("size", [0, 8_000_000])
 def test_as_many_clients_are_connected_as_there_may_be(monkeypatch, size):
     """Others are told so, even one that first sends a large body."""
@@ -175,6 +189,7 @@ def test_as_many_clients_are_connected_as_there_may_be(monkeypatch, size):
         status, retry, content = read(asked(port, PREDICT[0], {"instances": ["a" * size]}))
         assert (status, retry) == (503, "1")
         assert "clients" in content["error"]
+        wait_until(lambda: value(server.served, 'kzoo_requests_total{purpose="model",status="503"}') == 1)
         four.pop().close()
         wait_until(lambda: len(server.server_state.connections) == 3)
         assert read(asked(port, PREDICT[0], {"instances": ["quick"]}))[0] == 200
@@ -195,6 +210,21 @@ def test_a_client_that_sends_no_request_is_let_go(monkeypatch):
         kept.sendall(b"G")
         while kept.recv(2**20):
             pass
+
+
+def test_a_client_that_does_not_read_is_let_go(monkeypatch):
+    monkeypatch.setattr("kzoo.serve.server.HEAD_SECONDS", 0.05)
+    monkeypatch.setattr("kzoo.serve.server.SLOWEST", 1e9)
+    with running(Model()) as (server, port):
+        deaf = socket.create_connection(("127.0.0.1", port), timeout=60)
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.settimeout(0.2)
+        try:
+            for _ in range(10_000):  # answers larger than what the system keeps
+                deaf.sendall(b"GET /page/page.js HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100)
+        except OSError:  # full, or let go
+            pass
+        wait_until(lambda: not server.server_state.connections)
 
 
 def test_files_are_raised_to_what_is_allowed():

@@ -112,7 +112,7 @@ function legend() {
 function heatMap(weights, { rows, columns }, kind, read) {
   const title = ({ text, style, lang }, properties) =>
     make("th", { className: `${style || ""} ${UPRIGHT.test(text) ? "upright" : ""}`, title: text, lang, ...properties },
-      make("span", {}, text));
+      make("span", { dir: "auto" }, text));
   const cells = weights.map((row, i) => row.map((weight, j) => {
     const text = `${rows[i].said} → ${columns[j].said}: ${percent(weight)}`;
     const drawn = cell("td", text, read);
@@ -143,7 +143,7 @@ function wordsOver(weights, { columns }, [down, across], shown, read) {
     const word = cell("div", text, read,
       dimmed(shown, regions, most, down, across),
       make("div", { className: "bar" }, bar),
-      make("span", { className: name.style || "", lang: name.lang }, name.text),
+      make("span", { className: name.style || "", lang: name.lang, dir: "auto" }, name.text),
       make("small", {}, percent(share)));
     word.className = "word";
     return word;
@@ -167,7 +167,7 @@ function canvas(width, height) {
 async function thumbnail(address) {
   const image = await loaded(address);
   if (!image) return null;
-  const scale = Math.min(1, 320 / image.naturalWidth);
+  const scale = Math.min(1, 320 / Math.max(image.naturalWidth, image.naturalHeight));
   const small = canvas(Math.ceil(image.naturalWidth * scale), Math.ceil(image.naturalHeight * scale));
   small.getContext("2d").drawImage(image, 0, 0, small.width, small.height);
   return small;

@@ -84,6 +84,7 @@ async function translate() {
   if (about.image && !picture) return missing("Choose a picture first: this model reads one with every sentence.", $("file"));
   showError("");
   awaiting?.abort();
+  awaiting = null;
   const stop = new AbortController();
   setPending(stop);
   const asked = { text: $("text").value, n: Number($("n").value), split_sentences: $("split").checked };
@@ -107,7 +108,7 @@ async function translate() {
     $("result").dataset.source = asked.text;
     const draw = (found) => showAttention(found.map((drawn) => figure(drawn, shown, languages)));
     draw(attention);
-    if (attention.some(({ preparing }) => preparing)) awaitAttention(asked, draw);
+    if (attention.some(({ preparing }) => preparing)) awaitAttention(asked, draw, attention);
     $("result").scrollIntoView({ block: "nearest" });
   } catch (error) {
     if (stop.signal.aborted) return;
@@ -119,14 +120,15 @@ async function translate() {
 }
 
 // Asks again until the attention is prepared, for three minutes, and draws it; the translation stays as it is.
-async function awaitAttention(asked, draw) {
+async function awaitAttention(asked, draw, notes) {
   const stop = awaiting = new AbortController();
   for (let times = 0; times < MOST_TIMES; times++) {
     await new Promise((done) => setTimeout(done, AGAIN));
-    if (stop.signal.aborted) return;
+    if (stop.signal.aborted) break;
     const answer = await ask("page/translate", asked, stop.signal).catch(() => null); // stopped, or failed once
     if (answer && !answer.attention.some(({ preparing }) => preparing)) return draw(answer.attention);
   }
+  if (awaiting === stop) draw(notes.map((drawn) => (drawn.preparing ? { ...drawn, note: "Not drawn: translate again." } : drawn)));
 }
 
 // Stops the running request, whose answer is then not shown.
@@ -138,6 +140,7 @@ function stopPending() {
 // Takes away a translation that is not of what the form asks for.
 function clear() {
   awaiting?.abort();
+  awaiting = null;
   showHypotheses([]);
   showUnusual([]);
   showCharacters([]);
@@ -224,7 +227,7 @@ function showExamples() {
   $("examples").hidden = !offered.length;
   $("examples").replaceChildren("Try", ...offered.map(({ text, language, image }) => {
     const address = image && `data:image/png;base64,${image}`;
-    const button = make("button", { type: "button", lang: language }, ...(image ? [make("img", { src: address, alt: "" })] : []), text);
+    const button = make("button", { type: "button", lang: language, dir: "auto" }, ...(image ? [make("img", { src: address, alt: "" })] : []), text);
     button.addEventListener("click", () => tryExample(text, address));
     return button;
   }));
