@@ -181,6 +181,16 @@ def test_sides_are_seen(key):
         assert (columns.mean() < 32) == (side == "left")
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_two_that_share_a_side_are_both_there(side):
+    """ "On the left, a woman and a dog are walking in the park."."""
+    who, other = entity("girl", side=side, size=""), entity("dog", colour="blue", size="small")
+    picture = draw(Scene("pair", "park", "", "day", "side", who, "walk", other))
+    for colour in ("red", "blue"):
+        columns = np.nonzero((picture == COLOURS[colour]).all(-1))[1]
+        assert (columns.mean() < 32) == (side == "left")
+
+
 def test_every_noun_action_place_and_time_looks_different():
     nouns = {key: alone(key) for key in _DRAWN}
     who, what = entity("woman"), entity("dog", side="right")
