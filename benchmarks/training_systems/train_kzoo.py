@@ -24,7 +24,7 @@ def main(folder: Path):
 
 
 def transformer(settings: dict, tokenizer: SubwordTokenizer, sides: dict):
-    """Return a Transformer, compiled as recipes compile it, and its batches."""
+    """Return a Transformer and its batches."""
     model = build(
         "pope_tiny",
         tokenizer,

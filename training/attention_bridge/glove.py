@@ -18,7 +18,7 @@ class GloVe(keras.Model):
 
     The loss of one pair of words is f(X_ij) · (w_i · w̃_j + b_i + b̃_j − log X_ij)², with
     f(x) = min(1, (x / 100)^(3/4)); Eq. 8 sums it over the pairs that occur, `fit` over those of a batch.
-    The model is compiled as in the paper, with AdaGrad at rate 0.05.
+    The model is compiled as in the authors' program, with AdaGrad at rate 0.05 whose accumulators begin at 1.
 
     Args:
         vocabulary_size: int, V.
@@ -62,8 +62,9 @@ class GloVe(keras.Model):
         self.contexts = table(dim, "contexts")
         self.word_biases = table(1, "word_biases")
         self.context_biases = table(1, "context_biases")
-        # Keras's initial accumulator, 0.1, is far larger than the squared gradients.
-        optimizer = Adagrad(0.05, initial_accumulator_value=1e-8)
+        # The program accumulates (0.05 g)², where g is the gradient of half this loss:
+        # 0.05 g / sqrt(1 + Σ (0.05 g)²) is 2 g / sqrt(1600 + Σ (2 g)²).
+        optimizer = Adagrad(1.0, initial_accumulator_value=1600.0)
         self.compile(optimizer, loss=keras.losses.MeanSquaredError(reduction="sum"))
         self.built = True
 

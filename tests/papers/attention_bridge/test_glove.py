@@ -37,13 +37,24 @@ def test_loss_is_equation_8(random):
     np.testing.assert_allclose(model.vectors(), w + c)
 
 
-def test_it_begins_as_the_authors_program_but_for_the_accumulators():
+def test_a_step_is_the_authors_program_s():
+    """`glove.c`: cost * eta * other vector, divided by the root of a sum of squares that begins at 1."""
     model = GloVe(6, dim=3)
     words, contexts = (ops.convert_to_numpy(table.embeddings) for table in (model.words, model.contexts))
     assert (words != contexts).all()
-    settings = model.optimizer.get_config()
-    assert settings["learning_rate"] == pytest.approx(0.05)
-    assert settings["initial_accumulator_value"] == 1e-8
+    expected, squares = words[2].copy(), np.ones(3)
+    example = glove_examples(scipy.sparse.csr_array(([20.0], ([2], [4])), (6, 6)))
+    for _ in range(3):
+        w, c = (ops.convert_to_numpy(table.embeddings) for table in (model.words, model.contexts))
+        biases = sum(
+            ops.convert_to_numpy(b.embeddings)[n, 0]
+            for b, n in ((model.word_biases, 2), (model.context_biases, 4))
+        )
+        step = 0.05 * 0.2**0.75 * (w[2] @ c[4] + biases - np.log(20)) * c[4]
+        expected -= step / np.sqrt(squares)
+        squares += step**2
+        model.fit(**example, verbose=0)
+        np.testing.assert_allclose(model.words.embeddings[2], expected, rtol=1e-4)
 
 
 def test_words_of_like_contexts_end_near(random):
