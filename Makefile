@@ -52,9 +52,8 @@ test-jax-rest: setup
 test-once: setup
 	KERAS_BACKEND=jax $(BIN)/python -m pytest -q $(ONCE)
 
-# By hand: first pip install -c constraints.txt -e '.[torch]' in .venv.
-test-torch: setup
-	KERAS_BACKEND=torch $(BIN)/python -m pytest -q tests/layers
+test-torch: .venv-torch/ready
+	KERAS_BACKEND=torch .venv-torch/bin/python -m pytest -q tests/layers
 
 # Also what takes minutes or the network: killed runs, several processes, the browser, fresh environments, the
 # documentation and its examples, transformers.
@@ -64,6 +63,7 @@ test-all: test docs .venv-torch/ready
 	KZOO_SLOW=1 KERAS_BACKEND=jax $(BIN)/python -m pytest -q $(SLOW)
 	KZOO_SLOW=1 $(BIN)/python -m pytest -q tests/slow tests/test_docs.py
 	KERAS_BACKEND=tensorflow .venv-torch/bin/python -m pytest -q tests/models/test_marian.py
+	$(MAKE) --no-print-directory test-torch
 
 # The library, and the shelf's trained presets.
 wheels: setup

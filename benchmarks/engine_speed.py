@@ -6,7 +6,6 @@ Both in turns, float32, beam 5, a worker per core; prints the median seconds of 
 """
 
 import argparse
-import os
 import time
 from statistics import median
 
@@ -34,9 +33,7 @@ def main():
     sentences = 3 * open_corpus("multi30k").sentences("test_2016_flickr", "en")
     folder = locate(options.preset)
     engine = CTranslate2Translator(folder)
-    search = ctranslate2.Translator(
-        str(converted(folder)), inter_threads=len(os.sched_getaffinity(0)), intra_threads=1
-    )
+    search = ctranslate2.Translator(str(converted(folder)), inter_threads=engine.threads, intra_threads=1)
     vocabulary = engine.source_tokenizer.vocabulary
     pieces = [[vocabulary[token] for token in row] for row in engine.source_tokenizer(sentences)]
     searched = {"beam_size": 5, "max_batch_size": BATCH, "length_penalty": 1, "min_decoding_length": 0}

@@ -52,7 +52,7 @@ def compare(repository: Path, output: str, rounds: int, count: int):
     engine.search = SearchSettings(4, 1.0, max_length=TOKENS)
     theirs_tokenizer = repositories.tokenizer(repository)
     TransformersConverter(str(repository)).convert(output)
-    theirs = ctranslate2.Translator(output, inter_threads=len(os.sched_getaffinity(0)), intra_threads=1)
+    theirs = ctranslate2.Translator(output, inter_threads=engine.threads, intra_threads=1)
 
     def translate():
         rows = [theirs_tokenizer.convert_ids_to_tokens(theirs_tokenizer.encode(text)) for text in sentences]

@@ -52,7 +52,7 @@ def evaluate(
     """
     from kzoo.evaluation.ambiguous_words import score_scenes
     from kzoo.evaluation.directions import evaluate_directions, summarize_directions, write_directions
-    from kzoo.evaluation.scores import METEOR_LEFT_OUT, score_table, write_scores
+    from kzoo.evaluation.scores import METEOR_LEFT_OUT, find_meteor, score_table, write_scores
     from kzoo.evaluation.scores import evaluate as evaluate_splits
     from kzoo.presets.shelf import locate, preset_name
     from kzoo.training.corpus import directions_to_score, languages_known, splits_to_score, text_to_score
@@ -100,7 +100,7 @@ def evaluate(
             translator, data, splits, source, target, truncate=truncate, progress=advance, images=seen
         )
     print(f"{score_table(scores)}\n{how}")
-    if reads_images and scores[0].meteor is None:
+    if reads_images and not find_meteor():
         print(METEOR_LEFT_OUT, file=sys.stderr)
     if data.name == "scenes" and (words := score_scenes(translations, source, target)):
         about["ambiguous_words"] = {name: asdict(found) for name, found in words.items()}

@@ -108,7 +108,11 @@ def translate(
     if not truncate:  # before the first block is translated
         tokenizer, _ = translator.tokenizers_of(*languages)
         most = getattr(translator, "backbone", translator).max_length - 1
-        tokenize_within(tokenizer, whole.sentences, most, **translator.tokenizer_options(languages[1]))
+        for start in range(0, len(whole.sentences), MOST):  # not all at once, to save memory
+            some = whole.sentences[start : start + MOST]
+            tokenize_within(
+                tokenizer, some, most, first=start + 1, **translator.tokenizer_options(languages[1])
+            )
     made_of = [search, n_best, truncate, split, source, target, engine_name(translator), prefix]
     files = [*folder.glob(METADATA_FILE), *(image or ()), *([images] if images else ())] if output else []
     made_of = repr([[sha256(path) for path in files], sentences, *made_of])

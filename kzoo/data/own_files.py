@@ -57,10 +57,11 @@ def open_files(
     if isinstance(languages, str) or len(languages) < 2 or len(set(languages)) < len(languages):
         raise UserError(f"languages is {languages!r}: give at least two different language codes")
     languages, given = tuple(languages), {"train": train, "val": val, "test": test}
-    kinds = {str if isinstance(column, str) else column > 0 for column in columns}
-    if columns and (len(set(columns)) != len(languages) or kinds not in ({str}, {True})):
+    different = len(set(columns)) == len(columns) == len(languages)
+    names = all(isinstance(column, str) for column in columns)
+    if columns and not (different and (names or all(isinstance(c, int) and c > 0 for c in columns))):
         raise UserError(
-            f"columns is {list(columns)!r}: give a name, or a number from 1, for each of "
+            f"columns is {list(columns)!r}: give different names, or different numbers from 1, for "
             f"{', '.join(languages)}"
         )
     parts = {split: part for split, part in given.items() if isinstance(part, int | float)}

@@ -76,18 +76,20 @@ class CTranslate2Translator(TwoLanguages):
         self.search = own_search(folder)
         self.compute_type = compute_type
         self.max_length = read_object(folder / CONFIG_FILE)["config"]["max_length"]
-        self.source_tokenizer, self.target_tokenizer = (_subwords(model, side) for side in SIDES)
-        self.target_language = settings.get("target_language")
-        self._written = self.source_tokenizer.vocabulary
-        self._ids = {piece: token for token, piece in enumerate(self.target_tokenizer.vocabulary)}
         try:
+            self.source_tokenizer, self.target_tokenizer = (_subwords(model, side) for side in SIDES)
             self._model = ctranslate2.Translator(
                 str(model), compute_type=compute_type, inter_threads=self.threads, intra_threads=1
             )
         except ValueError as error:
             raise UserError(f"CTranslate2 cannot compute in {compute_type} here: {error}") from None
-        except RuntimeError as error:  # a damaged file, or one of a newer version
-            raise UserError(f"CTranslate2 cannot read its model ({error}): delete {model}") from None
+        except (RuntimeError, OSError) as error:  # a damaged file, or one of a newer version
+            raise UserError(
+                f"{model} cannot be read ({error}): delete it, and kzoo writes it again"
+            ) from None
+        self.target_language = settings.get("target_language")
+        self._written = self.source_tokenizer.vocabulary
+        self._ids = {piece: token for token, piece in enumerate(self.target_tokenizer.vocabulary)}
 
     def translate(
         self,

@@ -44,7 +44,7 @@ class SplitScores:
         sentences: number of sentences.
         bleu, bleu_lowercased, chrf2, ter: sacreBLEU's scores.
         signatures: sacreBLEU's signatures, by the name of the score.
-        meteor: METEOR, if Java and its jar are installed.
+        meteor: METEOR, if Java and its jar are installed and work.
     """
 
     split: str

@@ -143,7 +143,7 @@ def _arrange(scene: Scene, random: Random, size: int) -> list[tuple[_Figure, int
     if scene.action == "carry":
         x = max(subject.left, other.left) + 1 + int(random.random() * 6)
         return subject.at(x, ground) + other.at(x, ground + doing.height * subject.scale // 16)
-    apart = 0 if scene.opening == "side" else GRID  # a caption's side is that of both
+    apart = 0 if scene.opening == "side" else GRID  # the caption puts both on this side
     gap = {"pair": apart, "together": 0}.get(scene.pattern, doing.gap)
     x, other_x = _side_by_side(subject, other, gap, random)
     figures = subject.at(x, ground)

@@ -66,6 +66,8 @@ class BoundedBody:
             reason, status = refused.detail, refused.status_code
         finally:
             self._held -= taken
+        if reason == STOPPING:
+            more = False  # there is no time to read the rest
         await refuse(reason, status, scope, receive if more else None, send, self.limits.read_seconds)
 
     async def _answer(self, body: bytes, scope, receive, send):

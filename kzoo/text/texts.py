@@ -36,11 +36,16 @@ class Hypothesis:
 
 
 def tokenize_within(
-    tokenizer: "Tokenizer", texts: Iterable[str], limit: int, truncate: bool = False, **options
+    tokenizer: "Tokenizer",
+    texts: Iterable[str],
+    limit: int,
+    truncate: bool = False,
+    first: int = 1,
+    **options,
 ) -> list[list[int]]:
     """Return the token ids of sentences, or of one sentence, each of at most `limit` tokens.
 
-    `options` are the tokenizer's.
+    `first` is the number of the first sentence, for errors; `options` are the tokenizer's.
 
     Raises:
         UserError: a longer sentence, unless `truncate` is true, which cuts it; an input that is not text; a
@@ -56,7 +61,7 @@ def tokenize_within(
     for number, sentence in enumerate(tokens):
         if len(sentence) > limit and not truncate:
             raise UserError(
-                f"sentence {number + 1} has {len(sentence)} subwords, the model reads at most {limit}: "
+                f"sentence {first + number} has {len(sentence)} subwords, the model reads at most {limit}: "
                 f"split it, or cut it with truncate=True or --truncate ({texts[number][:40]!r}…)"
             )
     return [sentence[:limit] for sentence in tokens]

@@ -89,12 +89,13 @@ class Task:
             }
         if self.recipe.truncate:
             return [[tokens[: limit - 1] for tokens in side] for side in sides], None
-        longest = np.max([list(map(len, side)) for side in sides], axis=0) + 1
+        lengths = np.array([list(map(len, side)) for side in sides]) + 1  # (languages, rows)
+        longest = lengths.max(axis=0)
         if self.recipe.too_long == "error" and longest.max() > limit:
             files = dict.fromkeys(self.corpus.read(split, language).where for language in languages)
             pair = "sentence" if len(sides) == 1 else "sentence pair"
-            # The number is not the line's if the text was split.
-            begins = next(iter(texts))[longest.argmax()][:40]
+            side, row = np.unravel_index(lengths.argmax(), lengths.shape)
+            begins = list(texts)[side][row][:40]  # rows held out of a text have other numbers than its lines
             check_longest(longest, limit, f"split {split} ({', '.join(files)}): {begins!r}…, {pair}")
         kept = np.flatnonzero(longest <= limit)
         if len(kept) == len(longest):

@@ -193,9 +193,10 @@ def test_a_container_s_limit_counts(quota, cores, tmp_path, monkeypatch):
 def test_a_damaged_conversion_is_named(tokenizers, tmp_path):
     transformer(*tokenizers, **SIZES).save_to_preset(tmp_path / "preset")
     convert(tmp_path / "preset", tmp_path / "model")
-    (tmp_path / "model/model.bin").write_bytes(b"damaged")
-    message = message_of(CTranslate2Translator, tmp_path / "preset", model=tmp_path / "model")
-    assert f"delete {tmp_path / 'model'}" in message
+    for file in ("model.bin", "source.spm"):
+        (tmp_path / "model" / file).write_bytes(b"damaged")
+        message = message_of(CTranslate2Translator, tmp_path / "preset", model=tmp_path / "model")
+        assert str(tmp_path / "model") in message
 
 
 def test_tokens_without_pieces_are_refused(tokenizers, tmp_path):

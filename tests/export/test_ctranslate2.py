@@ -125,7 +125,6 @@ def test_every_form_scores_as_translate_does(
     tokenizers = [
         SubwordTokenizer(train_subwords(SENTENCES * 5, 40 + 4 * side), config_file=f"{side}.json")
         for side in range(vocabularies)
-        for side in range(vocabularies)
     ]
     translator = transformer(*tokenizers, norm=norm, position_encoding=position_encoding, **SMALL)
     backbone = translator.backbone

@@ -61,6 +61,7 @@ tags = random.integers(0, 3, (4, 6))
 
 def losses(strategy, times):
     with open_strategy(strategy) as opened, opened.scope():
+        assert opened.devices == (1 if strategy == "one" else 2)
         keras.utils.set_random_seed(1)
         backbone = AttentionBridgeBackbone(
             [12], "gru", 4, 4, num_decoder_layers=1, num_heads=2, hidden_dim=6, layer_dropout=0.5

@@ -119,7 +119,9 @@ def test_truecased_subwords_are_saved_whole(truecased, tmp_path):
 
 
 def test_only_plain_subwords_run_in_a_graph(truecased):
-    graph_tokenizer = pytest.importorskip("kzoo.export.graph_inputs").graph_tokenizer
+    pytest.importorskip("tensorflow_text")
+    from kzoo.export.graph_inputs import graph_tokenizer
+
     with pytest.raises(
         UserError, match="a TruecasedSubwordTokenizer cannot be put into a SavedModel"
     ) as error:

@@ -168,6 +168,7 @@ def main(names: list[str], devices: int, families: list[str]):
     found = {}
     for name in names:
         with open_strategy(name) as strategy:
+            assert strategy.devices == (1 if name == "one" else devices * strategy.workers)
             found[name] = {family: losses(family, strategy) for family in families}
             strategy.wait()
     print(json.dumps(found))

@@ -112,12 +112,11 @@ def test_a_stopped_training_goes_on_to_the_same_weights(unbroken, tmp_path, monk
 
 def test_a_damaged_checkpoint_is_left_out(unbroken, tmp_path, monkeypatch, capsys):
     stopped(tmp_path, 4, monkeypatch)
-    *_, before, last = sorted((tmp_path / "language_model_checkpoints").glob("epoch_*"))
+    *_, last = sorted((tmp_path / "language_model_checkpoints").glob("epoch_*"))
     weights = last / "checkpoint.weights.h5"
     weights.write_bytes(weights.read_bytes()[:-1])
     equal(trained(tmp_path)[0], unbroken[1])
     assert f"checkpoint {last.name} is damaged" in capsys.readouterr().out
-    assert before.name != last.name
 
 
 def test_a_worker_that_is_told_in_it_stops_later(tmp_path):

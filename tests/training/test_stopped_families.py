@@ -78,7 +78,7 @@ def test_a_stopped_run_goes_on_to_the_same_weights(recipe, tmp_path, monkeypatch
 
 @pytest.mark.parametrize("recipe", ["pope"], indirect=True)
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="is about tf.distribute")
-def test_a_stopped_run_of_several_devices_goes_on_to_the_same_weights(recipe, tmp_path, monkeypatch):
+def test_a_stopped_run_under_tf_distribute_goes_on_to_the_same_weights(recipe, tmp_path, monkeypatch):
     """With as many steps as a run of two epochs has, which must be counted under tf.distribute too."""
     compare(replace(recipe, precision="float32", steps=12), tmp_path, monkeypatch, "mirrored")
 

@@ -9,7 +9,7 @@ let pending = null; // what stops the running request: no other is sent meanwhil
 let awaiting = null; // what stops the requests for an attention that is being prepared
 const LONGEST = 120_000; // milliseconds that an answer may take
 const AGAIN = 2000; // milliseconds until something that is being prepared is asked for again
-const MOST_TIMES = 90; // that an attention is asked for again
+const PATIENCE = 180_000; // ms in which an attention is asked for again
 
 // An element with properties, and texts or elements in it. Text is never read as HTML.
 function make(tag, properties = {}, ...content) {
@@ -122,13 +122,14 @@ async function translate() {
 // Asks again until the attention is prepared, for three minutes, and draws it; the translation stays as it is.
 async function awaitAttention(asked, draw, notes) {
   const stop = awaiting = new AbortController();
-  for (let times = 0; times < MOST_TIMES; times++) {
+  const end = Date.now() + PATIENCE;
+  while (Date.now() < end) {
     await new Promise((done) => setTimeout(done, AGAIN));
     if (stop.signal.aborted) break;
     const answer = await ask("page/translate", asked, stop.signal).catch(() => null); // stopped, or failed once
     if (answer && !answer.attention.some(({ preparing }) => preparing)) return draw(answer.attention);
   }
-  if (awaiting === stop) draw(notes.map((drawn) => (drawn.preparing ? { ...drawn, note: "Not drawn: translate again." } : drawn)));
+  if (awaiting === stop) draw(notes.map((drawn) => (drawn.preparing ? { ...drawn, note: "Not drawn yet: translate again to see it." } : drawn)));
 }
 
 // Stops the running request, whose answer is then not shown.
