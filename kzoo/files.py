@@ -1,6 +1,7 @@
 """Atomic writing of files and folders, and reading of JSON objects."""
 
 import contextlib
+import fnmatch
 import hashlib
 import json
 import os
@@ -232,19 +233,24 @@ def remove_unfinished(folder: Path):
             path.unlink()
 
 
-def check_replaceable(path: str | os.PathLike, mark: str):
-    """Check that a folder may be replaced: it is empty, or holds an earlier output of the same kind.
+def check_replaceable(path: str | os.PathLike, mark: str, *others: str):
+    """Check that a folder may be replaced: it is empty, or holds an earlier output of the same kind alone.
 
     Args:
         path: the folder; it may be missing or empty.
         mark: a file that identifies this kind of output, such as `saved_model.pb`.
+        *others: patterns of the other names in such an output, such as `*.spm`.
 
     Raises:
         UserError: it is a file, or a folder with other contents.
     """
     path = _folder(path)
-    if path.is_dir() and any(path.iterdir()) and not (path / mark).exists():
+    names = sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
+    if names and mark not in names:
         raise UserError(f"{path}: is a folder with other contents (no {mark}); choose a new one")
+    for name in names:
+        if not any(fnmatch.fnmatchcase(name, pattern) for pattern in (mark, *others)):
+            raise UserError(f"{path}: is a folder with other contents, too ({name}); choose a new one")
 
 
 def _folder(path: str | os.PathLike) -> Path:

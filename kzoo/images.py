@@ -61,10 +61,13 @@ def image_rows(
             f"{where}the images have the shape {tuple(images.shape[1:])}, the model reads {tuple(shape)}"
         )
     _check_finite(images, where)
-    if len(shape) == 3 and images.dtype.kind == "f" and 0 < images.max() <= 1:
-        raise UserError(
-            f"pictures are numbers from 0 to 255, but the largest here is {images.max():.3g}: multiply by 255"
-        )
+    if len(shape) == 3:
+        low, high = images.min(), images.max()
+        normalized = images.dtype.kind == "f" and 0 < high <= 3  # to at most 1, or to ImageNet's statistics
+        if normalized or low < -64 or high > 320:  # resizing may go a little beyond
+            raise UserError(
+                f"pictures are numbers from 0 to 255, but these go from {low:.3g} to {high:.3g}: rescale them"
+            )
     return images
 
 

@@ -51,6 +51,14 @@ def test_all_pictures_of_a_folder_are_extracted(extract):
     assert np.abs(np.diff(features[:], axis=0)).max(axis=1).min() > 0
 
 
+@pytest.mark.parametrize("content", ['["a caption"]', '{"images": []}'])
+def test_a_file_that_does_not_describe_features_is_not_replaced(content, extract):
+    captions = extract.output.with_suffix(".json")
+    captions.write_text(content)
+    assert str(captions) in str(extract().exception)
+    assert captions.read_text() == content and not extract.output.exists()
+
+
 def test_names_come_from_a_list_where_they_may_repeat(extract, tmp_path):
     extract()
     expected = open_features(extract.output, ["2.png", "0.png"])[:]

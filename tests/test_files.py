@@ -154,7 +154,9 @@ def test_a_folder_with_other_contents_is_not_replaced(tmp_path):
     with pytest.raises(UserError, match=r"other contents \(no model\.bin\)"):
         check_replaceable(tmp_path, "model.bin")
     (tmp_path / "model.bin").write_text("")
-    check_replaceable(tmp_path, "model.bin")
+    with pytest.raises(UserError, match=r"other contents, too \(precious\)"):
+        check_replaceable(tmp_path, "model.bin", "*.spm")
+    check_replaceable(tmp_path, "model.bin", "prec*")
     with (
         pytest.raises(UserError, match="it is a file, not a folder"),
         whole_folder(tmp_path / "precious") as folder,

@@ -238,6 +238,15 @@ def check_features_path(path: str | os.PathLike, names: Iterable[str]):
     name, count = Counter(names).most_common(1)[0]
     if count > 1:
         raise UserError(f"{path}: the picture {name!r} occurs twice among the names")
+    about = path.with_suffix(".json")
+    try:
+        replaceable = not about.exists() or {"names", "extractor"} <= read_object(about).keys()
+    except UserError:
+        replaceable = False
+    if not replaceable:
+        raise UserError(
+            f"{about} is not a description of features: give {path} another name, or it is replaced"
+        )
     check_writable(path)
 
 

@@ -62,7 +62,7 @@ def export_saved_model(
             "load the preset with KERAS_BACKEND=tensorflow"
         )
     check_precision(precision)
-    check_replaceable(folder, "saved_model.pb")
+    check_replaceable(folder, "saved_model.pb", "variables", "assets", "fingerprint.pb")
     search = translator.search.changed(beam_size=beam_size, length_penalty=length_penalty)
     from kzoo.export.graph_translator import save_graph  # imports TensorFlow
 
@@ -99,7 +99,8 @@ def export_ctranslate2(translator, folder: str | os.PathLike, precision: str = "
         raise UserError(
             "a CTranslate2 model cannot normalize punctuation: set normalize_punctuation to None first"
         )
-    check_replaceable(folder, "model.bin")
+    sides = [f"{side}.{kind}" for side in ("source", "target") for kind in ("spm", "json")]
+    check_replaceable(folder, "model.bin", "config.json", "*vocabulary.json", "translate_batch.json", *sides)
     if precision == "float16":
         check_float16(translator.backbone.weights)
     with tempfile.TemporaryDirectory() as place:

@@ -26,7 +26,7 @@ NOTES = (CARD_FILE, SCORES_FILE)  # for people; written after the preset
 def seal(folder: str | os.PathLike):
     """Write the format and the files' SHA-256 into a preset's metadata.
 
-    The card and the scores are left out, because they may change later.
+    Left out are the card and the scores, because they may change later, and hidden files, such as Git's.
 
     Args:
         folder: the preset, with the metadata that keras-hub wrote.
@@ -37,7 +37,10 @@ def seal(folder: str | os.PathLike):
     folder = Path(folder)
     metadata = read_object(folder / METADATA_FILE)
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    files = {name: sha256(folder / name) for name in names if name not in (METADATA_FILE, *NOTES)}
+    names = [
+        name for name in names if not re.search(r"(^|/)\.", name) and name not in (METADATA_FILE, *NOTES)
+    ]
+    files = {name: sha256(folder / name) for name in names}
     write_json(folder / METADATA_FILE, {**metadata, "kzoo_format": FORMAT, "files": files})
 
 

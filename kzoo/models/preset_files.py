@@ -25,7 +25,7 @@ from kzoo.hub.integrity import (
     read_listing,
     seal,
 )
-from kzoo.hub.location import locate
+from kzoo.hub.location import is_marian, locate
 from kzoo.models.preset_checks import (
     check_float16,
     check_object,
@@ -98,12 +98,9 @@ def write_preset(
         check_weights(folder, configuration, sorted(unfinished.glob("*.weights.h5")))
         check_vocabularies(folder, configuration["config"], tokenizers)
         for path in others:
-            to = unfinished / path.name
-            if to.exists():
-                continue
-            if path.is_dir() and not path.is_symlink():
-                shutil.copytree(path, to, symlinks=True)
-            else:
+            to = unfinished / path.relative_to(folder)
+            if not to.exists():
+                to.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(path, to, follow_symlinks=False)
 
 
@@ -131,12 +128,12 @@ def _others(folder: Path) -> list[Path]:
     Raises:
         UserError: the folder is not empty and holds no preset.
     """
-    check_replaceable(folder, METADATA_FILE)
+    check_replaceable(folder, TRANSLATOR_FILE, "*")
     if not (folder / METADATA_FILE).exists():
         return []
     listed = read_object(folder / METADATA_FILE).get("files") or {}  # older presets list nothing
-    own = {METADATA_FILE, *(name.partition("/")[0] for name in listed)}
-    return [path for path in folder.iterdir() if path.name not in own]
+    files = [path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()]
+    return [path for path in files if path.relative_to(folder).as_posix() not in {METADATA_FILE, *listed}]
 
 
 def _halve(path: Path):
@@ -181,6 +178,8 @@ def read_preset(
             contain; weights or vocabularies do not fit the model; an override that is not allowed.
     """
     folder = locate(preset).absolute()  # keras-hub would look for a bare name among its own presets
+    if is_marian(folder):
+        raise UserError(f"{folder} holds a Marian model: kzoo.presets.load converts it")
     listing = read_listing(folder)
     check_listed(folder, listing, (CONFIG_FILE, TRANSLATOR_FILE))
     check_files(folder, listing)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import sentencepiece
 
 from kzoo.errors import UserError
-from kzoo.text.texts import one_line
+from kzoo.text.texts import checked_texts, one_line
 from kzoo.text.vocabulary import SPECIAL, UNKNOWN
 
 SPACE = "▁"  # as SentencePiece writes it
@@ -46,7 +46,7 @@ class MarianPieces:
         if not self.ids.keys() >= set(codes):
             known = ", ".join(self.languages) or "no languages"
             raise UserError(f"this vocabulary knows {known}, not {language!r}")
-        return [self._tokens(self.normalize(one_line(text)), codes) for text in inputs]
+        return [self._tokens(self.normalize(one_line(text)), codes) for text in checked_texts(inputs)]
 
     __call__ = tokenize
 

@@ -3,6 +3,7 @@
 import functools
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from kzoo.text.languages import (
     lower_case,
     main_code,
 )
-from kzoo.text.texts import one_line
+from kzoo.text.texts import checked_texts, one_line
 from kzoo.text.tokenizers import SubwordTokenizer
 
 DETRUECASER = sacremoses.MosesDetruecaser()
@@ -65,7 +66,7 @@ class MosesSubwordTokenizer(SubwordTokenizer):
         return moses_text(text, self.language)
 
     def tokenize(self, inputs):
-        return super().tokenize([self.normalize(text) for text in inputs])
+        return super().tokenize([self.normalize(text) for text in checked_texts(inputs)])
 
     def detokenize(self, inputs):
         return [self.plain(tokens) for tokens in super().detokenize(inputs)]
@@ -192,7 +193,7 @@ def learn_forms(sentences: Iterable[str]) -> list[list[str]]:
 def moses_tokens(text: str, language: str) -> str:
     """Return a sentence with its punctuation normalized (except for Chinese) and its tokens separated."""
     normalizer, tokenizer, _ = _tools(language)
-    text = one_line(text)
+    text = unicodedata.normalize("NFC", one_line(text))  # a separate accent would become a token
     normal = text if is_chinese(language) else normalizer.normalize(text)  # which turns “ into "
     return tokenizer.tokenize(normal, return_str=True, escape=False)
 

@@ -267,6 +267,9 @@ def one_line(text: str) -> str:
 def segments_to_tags(segments: Iterable[Segment]) -> tuple[str, list[str]]:
     """Return the characters of tagged words, and their tags: `B-` for a word's first character, else `I-`.
 
+    Raises:
+        UserError: a word is empty.
+
     Example:
 
     >>> segments_to_tags([("学生", "NOUN"), ("来", "VERB")])
@@ -274,6 +277,8 @@ def segments_to_tags(segments: Iterable[Segment]) -> tuple[str, list[str]]:
     """
     characters, tags = [], []
     for word, tag in segments:
+        if not word:
+            raise UserError(f"a word with the tag {tag} is empty")
         characters.append(word)
         tags += [f"B-{tag}"] + [f"I-{tag}"] * (len(word) - 1)
     return "".join(characters), tags

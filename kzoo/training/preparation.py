@@ -70,7 +70,8 @@ def prepare(
     recipe, folder = check_recipe(dataclasses.replace(recipe, shards=str(folder))), Path(folder)
     settings = shard_settings(recipe)
     check_installed()
-    check_replaceable(folder, INDEX)
+    vocabularies = "subwords.*.model", "characters.json", "truecaser.*.json"
+    check_replaceable(folder, INDEX, "*.array_record", "*.lengths.npy", *vocabularies)
     read = training_pairs(recipe)
     with whole_folder(folder) as unfinished:
         with progress("reading", None) as advance:

@@ -101,6 +101,7 @@ def test_what_stands_beside_a_preset_stays_when_it_is_saved_again(saved, preset)
     (preset / "README.md").write_text("A card.")
     (preset / ".git").mkdir()
     (preset / ".git" / "config").write_text("mine")
+    (preset / "assets" / "diagram.png").write_bytes(b"mine")
     (preset / "data").symlink_to("elsewhere")  # which does not exist here
     (preset / ".git" / "objects").symlink_to("../../elsewhere")
     (preset / "config.json").write_text("{}")  # its own is renewed
@@ -108,6 +109,7 @@ def test_what_stands_beside_a_preset_stays_when_it_is_saved_again(saved, preset)
     Translator.from_preset(preset)
     assert (preset / "README.md").read_text() == "A card."
     assert (preset / ".git" / "config").read_text() == "mine"
+    assert (preset / "assets" / "diagram.png").read_bytes() == b"mine"
     assert os.readlink(preset / "data") == "elsewhere"
     assert os.readlink(preset / ".git" / "objects") == "../../elsewhere"
     assert set(json.loads((preset / "metadata.json").read_text())["files"]) == set(FILES)
@@ -122,9 +124,18 @@ def test_a_preset_of_before_checksums_is_replaced(saved, preset):
 
 def test_a_folder_of_other_things_is_left_alone(saved, tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
+    (tmp_path / "metadata.json").write_text('{"files": ["thesis.txt"]}')
     with pytest.raises(UserError, match="folder with other contents"):
         Translator.from_preset(saved).save_to_preset(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+    assert {path.name for path in tmp_path.iterdir()} == {"thesis.txt", "metadata.json"}
+
+
+def test_hidden_files_are_not_sealed(preset):
+    (preset / ".git").mkdir()
+    (preset / ".git" / "index").write_text("changes")
+    (preset / ".DS_Store").write_text("changes")
+    seal(preset)
+    assert set(json.loads((preset / "metadata.json").read_text())["files"]) == set(FILES)
 
 
 def test_tokenizers_that_would_replace_each_other_are_refused(tmp_path):

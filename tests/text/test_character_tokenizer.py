@@ -21,6 +21,7 @@ def tokenizer():
 def test_numbers_and_back(tokenizer):
     numbers = tokenizer(SENTENCES)
     assert tokenizer.detokenize(numbers) == SENTENCES
+    assert tokenizer(SENTENCES[0]) == numbers[:1]  # a str is one sentence
     vocabulary = tokenizer.get_vocabulary()
     assert [[vocabulary[i] for i in row] for row in numbers] == [list(sentence) for sentence in SENTENCES]
     assert vocabulary[:4] == ["<pad>", "<unk>", "<s>", "</s>"]

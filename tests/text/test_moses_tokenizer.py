@@ -48,6 +48,10 @@ def test_line_ends_are_no_tokens(language):
     assert moses_tokens("A man\r\nwalks .\u2028他走\r\r\n", language) == plain
 
 
+def test_an_accent_of_its_own_is_part_of_its_letter():
+    assert moses_text("Ein Ma\u0308dchen", "de") == moses_text("Ein Mädchen", "de") == "ein mädchen"
+
+
 def test_czech_numbers_keep_their_space():
     sentences = ["číslem 55 brání hráče s číslem 10.", "v roce 2012, 3,5 metru, kdo-li."]
     tokenizer = MosesSubwordTokenizer(language="cs")
