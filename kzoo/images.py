@@ -32,7 +32,7 @@ def image_rows(
     Raises:
         UserError: images for a text-only model, or none for a model that reads images; a sentence without an
             image; the wrong extractor, number of images or shape; values that are not finite numbers;
-            pictures scaled to 0 … 1; or a file that is not an image.
+            pictures that are not from 0 to 255; or a file that is not an image.
     """
     if shape is None:
         if images is not None:
@@ -61,12 +61,13 @@ def image_rows(
             f"{where}the images have the shape {tuple(images.shape[1:])}, the model reads {tuple(shape)}"
         )
     _check_finite(images, where)
-    if len(shape) == 3:
+    if len(shape) == 3 and images.dtype != "uint8":
         low, high = images.min(), images.max()
-        normalized = images.dtype.kind == "f" and 0 < high <= 3  # to at most 1, or to ImageNet's statistics
+        # To at most 1, or to ImageNet's mean and deviation.
+        normalized = images.dtype.kind == "f" and (0 < high <= 1 or low < 0 < high <= 3)
         if normalized or low < -64 or high > 320:  # resizing may go a little beyond
             raise UserError(
-                f"pictures are numbers from 0 to 255, but these go from {low:.3g} to {high:.3g}: rescale them"
+                f"pictures are numbers from 0 to 255, but these go from {low:g} to {high:g}: rescale them"
             )
     return images
 

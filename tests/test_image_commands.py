@@ -33,7 +33,11 @@ class Teller(TwoLanguages):
     """Repeats each sentence, and says the brightest number of its image where it reads one."""
 
     multilingual, source_language, target_language, extractor = False, "id", "zh", asdict(VGG)
-    source_tokenizer = None
+    target_tokenizer, max_length = None, 99
+
+    @staticmethod
+    def source_tokenizer(texts):
+        return [text.split() for text in texts]
 
     def __init__(self, image_shape=None):
         self.image_shape = image_shape

@@ -165,7 +165,8 @@ def test_pictures_from_0_to_1_are_refused():
     pictures = np.full((2, 16, 16, 3), 0.75)
     with pytest.raises(UserError, match="from 0 to 255, but these go from .* to 0.75"):
         image_rows(pictures, 2, (16, 16, 3))
-    for other in (pictures * 6 - 2, np.full((2, 16, 16, 3), 40_000, "uint16")):  # normalized; of 16 bits
+    normalized = np.linspace(-2, 2.6, pictures.size).reshape(pictures.shape)
+    for other in (normalized, np.full((2, 16, 16, 3), 40_000, "uint16")):
         with pytest.raises(UserError, match="from 0 to 255"):
             image_rows(other, 2, (16, 16, 3))
     assert image_rows(255 * pictures, 2, (16, 16, 3)).max() == 191.25

@@ -26,7 +26,12 @@ class Copier(TwoLanguages):
     """A translator that repeats the sentences, and notes with which search."""
 
     multilingual, source_language, target_language, search = False, "en", "de", SearchSettings()
-    source_tokenizer = image_shape = None
+    image_shape = None
+    target_tokenizer, max_length = None, 99
+
+    @staticmethod
+    def source_tokenizer(texts):
+        return [text.split() for text in texts]
 
     def __init__(self, used):
         self.used = used

@@ -229,7 +229,10 @@ def write_features(
 
 
 def check_features_path(path: str | os.PathLike, names: Iterable[str]):
-    """Refuse a file that cannot be written, a name without `.npy`, and missing or repeated pictures."""
+    """Refuse a file that cannot be written, a name without `.npy`, and missing or repeated pictures.
+
+    Refuse also a name beside a JSON file that does not describe features, because that would be replaced.
+    """
     path, names = Path(path), tuple(names)
     if path.suffix != ".npy":
         raise UserError(f"{path}: the name of a file of features must end in .npy")
@@ -244,9 +247,7 @@ def check_features_path(path: str | os.PathLike, names: Iterable[str]):
     except UserError:
         replaceable = False
     if not replaceable:
-        raise UserError(
-            f"{about} is not a description of features: give {path} another name, or it is replaced"
-        )
+        raise UserError(f"{about} would be replaced, but does not describe features: rename {path.name}")
     check_writable(path)
 
 

@@ -81,12 +81,10 @@ class CTranslate2Translator(TwoLanguages):
             self._model = ctranslate2.Translator(
                 str(model), compute_type=compute_type, inter_threads=self.threads, intra_threads=1
             )
+        except (UserError, RuntimeError, OSError) as error:  # a damaged file, or one of a newer version
+            raise UserError(f"{model} cannot be read ({error}): delete it, and kzoo converts again") from None
         except ValueError as error:
             raise UserError(f"CTranslate2 cannot compute in {compute_type} here: {error}") from None
-        except (RuntimeError, OSError) as error:  # a damaged file, or one of a newer version
-            raise UserError(
-                f"{model} cannot be read ({error}): delete it, and kzoo writes it again"
-            ) from None
         self.target_language = settings.get("target_language")
         self._written = self.source_tokenizer.vocabulary
         self._ids = {piece: token for token, piece in enumerate(self.target_tokenizer.vocabulary)}

@@ -99,7 +99,11 @@ def write_preset(
         check_vocabularies(folder, configuration["config"], tokenizers)
         for path in others:
             to = unfinished / path.relative_to(folder)
-            if not to.exists():
+            if to.exists():
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.copytree(path, to, symlinks=True)
+            else:
                 to.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(path, to, follow_symlinks=False)
 
@@ -128,12 +132,17 @@ def _others(folder: Path) -> list[Path]:
     Raises:
         UserError: the folder is not empty and holds no preset.
     """
-    check_replaceable(folder, TRANSLATOR_FILE, "*")
+    for mark in (METADATA_FILE, TRANSLATOR_FILE):
+        check_replaceable(folder, mark, "*")
     if not (folder / METADATA_FILE).exists():
         return []
     listed = read_object(folder / METADATA_FILE).get("files") or {}  # older presets list nothing
-    files = [path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()]
-    return [path for path in files if path.relative_to(folder).as_posix() not in {METADATA_FILE, *listed}]
+    # `seal` lists what else stands there.
+    own = {name for name in listed if re.fullmatch(r"[^./]+(\.weights\.h5|\.json)|assets/.+", name)}
+    folders = {name.partition("/")[0] for name in own if "/" in name}
+    found = [path for path in folder.iterdir() if path.name not in folders]
+    found += [path for name in folders for path in (folder / name).rglob("*") if not path.is_dir()]
+    return [path for path in found if path.relative_to(folder).as_posix() not in {METADATA_FILE, *own}]
 
 
 def _halve(path: Path):

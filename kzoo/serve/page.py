@@ -55,7 +55,7 @@ HEADERS = {
 MOST_CELLS = 6_000
 MOST_WEIGHTS = 150_000
 PREPARING = "the model that computes it is being prepared"
-ATTENTION_SECONDS = 10  # that a translation waits for its attention
+ATTENTION_SECONDS = 30  # that a translation waits for its attention
 # Axes to average weights over, tried in turn until the weights are few enough, with a note for the page.
 MEANS = (
     ((), ""),

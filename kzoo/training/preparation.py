@@ -70,8 +70,7 @@ def prepare(
     recipe, folder = check_recipe(dataclasses.replace(recipe, shards=str(folder))), Path(folder)
     settings = shard_settings(recipe)
     check_installed()
-    vocabularies = "subwords.*.model", "characters.json", "truecaser.*.json"
-    check_replaceable(folder, INDEX, "*.array_record", "*.lengths.npy", *vocabularies)
+    check_replaceable(folder, INDEX, "*.array_record", "*.lengths.npy", "subwords.*.model", "characters.json")
     read = training_pairs(recipe)
     with whole_folder(folder) as unfinished:
         with progress("reading", None) as advance:

@@ -196,7 +196,7 @@ def test_a_damaged_conversion_is_named(tokenizers, tmp_path):
     for file in ("model.bin", "source.spm"):
         (tmp_path / "model" / file).write_bytes(b"damaged")
         message = message_of(CTranslate2Translator, tmp_path / "preset", model=tmp_path / "model")
-        assert str(tmp_path / "model") in message
+        assert str(tmp_path / "model") in message and "delete" in message
 
 
 def test_tokens_without_pieces_are_refused(tokenizers, tmp_path):

@@ -102,6 +102,7 @@ def test_what_stands_beside_a_preset_stays_when_it_is_saved_again(saved, preset)
     (preset / ".git").mkdir()
     (preset / ".git" / "config").write_text("mine")
     (preset / "assets" / "diagram.png").write_bytes(b"mine")
+    (preset / ".git" / "refs").mkdir()
     (preset / "data").symlink_to("elsewhere")  # which does not exist here
     (preset / ".git" / "objects").symlink_to("../../elsewhere")
     (preset / "config.json").write_text("{}")  # its own is renewed
@@ -109,6 +110,7 @@ def test_what_stands_beside_a_preset_stays_when_it_is_saved_again(saved, preset)
     Translator.from_preset(preset)
     assert (preset / "README.md").read_text() == "A card."
     assert (preset / ".git" / "config").read_text() == "mine"
+    assert (preset / ".git" / "refs").is_dir()
     assert (preset / "assets" / "diagram.png").read_bytes() == b"mine"
     assert os.readlink(preset / "data") == "elsewhere"
     assert os.readlink(preset / ".git" / "objects") == "../../elsewhere"
@@ -127,7 +129,10 @@ def test_a_folder_of_other_things_is_left_alone(saved, tmp_path):
     (tmp_path / "metadata.json").write_text('{"files": ["thesis.txt"]}')
     with pytest.raises(UserError, match="folder with other contents"):
         Translator.from_preset(saved).save_to_preset(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"thesis.txt", "metadata.json"}
+    (tmp_path / "metadata.json").rename(tmp_path / "translator.json")
+    with pytest.raises(UserError, match="folder with other contents"):
+        Translator.from_preset(saved).save_to_preset(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"thesis.txt", "translator.json"}
 
 
 def test_hidden_files_are_not_sealed(preset):
