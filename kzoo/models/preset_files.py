@@ -138,10 +138,11 @@ def _others(folder: Path) -> list[Path]:
         return []
     listed = read_object(folder / METADATA_FILE).get("files") or {}  # older presets list nothing
     # `seal` lists what else stands there.
-    own = {name for name in listed if re.fullmatch(r"[^./]+(\.weights\.h5|\.json)|assets/.+", name)}
+    own = {name for name in listed if re.fullmatch(r"[^./][^/]*\.(weights\.h5|json)|assets/.+", name)}
     folders = {name.partition("/")[0] for name in own if "/" in name}
     found = [path for path in folder.iterdir() if path.name not in folders]
-    found += [path for name in folders for path in (folder / name).rglob("*") if not path.is_dir()]
+    inside = [path for name in folders for path in (folder / name).rglob("*")]
+    found += [path for path in inside if path.is_symlink() or not path.is_dir()]
     return [path for path in found if path.relative_to(folder).as_posix() not in {METADATA_FILE, *own}]
 
 
