@@ -79,7 +79,7 @@ def translate(
     from kzoo.engine import engine_name
     from kzoo.hub.integrity import METADATA_FILE
     from kzoo.presets.shelf import locate
-    from kzoo.text.texts import SplitTexts, tokenize_within
+    from kzoo.text.texts import SplitTexts
 
     folder = locate(preset)
     limits = {"min_length": min_length, "no_repeat_ngram": no_repeat_ngram}
@@ -105,14 +105,8 @@ def translate(
     if prefix:
         rows["prefixes"] = prefix * len(sentences) if len(prefix) == 1 else prefix
     whole = SplitTexts(sentences, [languages[0]] * len(sentences), split, bool(translator.target_languages))
-    if not truncate:  # before the first block is translated
-        tokenizer, _ = translator.tokenizers_of(*languages)
-        most = getattr(translator, "backbone", translator).max_length - 1
-        for start in range(0, len(whole.sentences), MOST):  # not all at once, to save memory
-            some = whole.sentences[start : start + MOST]
-            tokenize_within(
-                tokenizer, some, most, first=start + 1, **translator.tokenizer_options(languages[1])
-            )
+    if not truncate:
+        _check_lengths(translator, languages, whole.sentences)
     made_of = [search, n_best, truncate, split, source, target, engine_name(translator), prefix]
     files = [*folder.glob(METADATA_FILE), *(image or ()), *([images] if images else ())] if output else []
     made_of = repr([[sha256(path) for path in files], sentences, *made_of])
@@ -149,6 +143,17 @@ def translate(
                     written.write(content)
                     written.flush()
                 done += len(results)
+
+
+def _check_lengths(translator, languages: tuple[str, str], sentences: list[str]):
+    """Raise `UserError` for a sentence that is too long, before the first block is translated."""
+    from kzoo.text.texts import tokenize_within
+
+    tokenizer, _ = translator.tokenizers_of(*languages)
+    most = getattr(translator, "backbone", translator).max_length - 1
+    options = translator.tokenizer_options(languages[1])
+    for start in range(0, len(sentences), MOST):  # not all at once, to save memory
+        tokenize_within(tokenizer, sentences[start : start + MOST], most, first=start + 1, **options)
 
 
 @contextlib.contextmanager

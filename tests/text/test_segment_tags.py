@@ -2,6 +2,8 @@
 
 import itertools
 
+from message_of import message_of
+
 from kzoo.text import segments_to_tags, tags_to_segments
 
 
@@ -19,3 +21,7 @@ def test_a_continuation_of_nothing_begins_a_word():
     tags = ["I-N", "I-N", "I-V", "B-V", "I-N"]
     assert tags_to_segments("abcde", tags) == [("ab", "N"), ("c", "V"), ("d", "V"), ("e", "N")]
     assert tags_to_segments("", []) == []
+
+
+def test_an_empty_word_is_refused():
+    assert "tag N is empty" in message_of(segments_to_tags, [("学生", "N"), ("", "N")])
