@@ -271,13 +271,20 @@ BIASED = {"position_bias": np.ones((2, 5, 5), "float32")}
 
 @pytest.fixture
 def fused(monkeypatch):
-    """Make the layer compute as on a GPU; return the list of its fused operations' arguments."""
+    """Make the layer compute as on a GPU for 5 keys or more; return its fused operations' arguments."""
     calls, operation = [], ops.dot_product_attention
     monkeypatch.setattr("kzoo.layers.multi_head_attention.on_gpu", lambda: True)
+    monkeypatch.setattr("kzoo.layers.multi_head_attention.FUSED_FROM", 5)
     monkeypatch.setattr(
         ops, "dot_product_attention", lambda *x, **how: calls.append(how) or operation(*x, **how)
     )
     return calls
+
+
+@pytest.mark.parametrize(("keys", "operations"), [(4, 0), (5, 1)])
+def test_a_gpu_fuses_attention_over_many_keys(keys, operations, fused):
+    MultiHeadAttention(2, 4)(np.ones((2, 6, 8), "float32"), np.ones((2, keys, 8), "float32"))
+    assert len(fused) == operations
 
 
 @pytest.mark.skipif(keras.backend.backend() != "jax", reason="another backend's kernel")
