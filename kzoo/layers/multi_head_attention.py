@@ -213,7 +213,7 @@ class MultiHeadAttention(Layer):
         return self._mixed(numerators, values, training) / by_token, numerators / sums
 
     def _mixed(self, weights, values, training):
-        return ops.einsum("bhln,bhnd->blhd", self._dropout(weights, training=training), values)
+        return ops.transpose(ops.matmul(self._dropout(weights, training=training), values), (0, 2, 1, 3))
 
     def keys_and_values(self, value) -> tuple:
         """Return keys `(B, H, d, N)` and values `(B, H, N, d)` of `value` `(B, N, D)`, usable as a cache."""

@@ -74,11 +74,13 @@ def words_of(row):
     return [int(word) for word in row[: list(row).index(END) + 1]]
 
 
+@pytest.mark.parametrize("staged", [False, True])
 @pytest.mark.parametrize("penalty", [Exponent(0.0), Exponent(1.0), GNMT(0.6)])
-def test_a_beam_as_wide_as_the_space_is_brute_force(penalty, random):
+def test_a_beam_as_wide_as_the_space_is_brute_force(penalty, staged, random):
     sizes, longest = 7, 4
     model = Table(random, sizes, 3)
-    found = search(model, np.array([[1], [2], [3]]), beam_size=64, max_length=longest, length_penalty=penalty)
+    settings = {"beam_size": 64, "max_length": longest, "length_penalty": penalty, "staged": staged}
+    found = search(model, np.array([[1], [2], [3]]), **settings)
     words = [w for w in range(sizes) if w not in (*NOT_TEXT, END)]
     for sentence in range(3):
         every = [
@@ -152,6 +154,18 @@ def test_halved_batches_find_what_single_sentences_find(random):
         alone = single(np.array([[sentence + 1]]))
         np.testing.assert_array_equal(alone["tokens"][0], together["tokens"][sentence])
         np.testing.assert_allclose(alone["scores"][0], together["scores"][sentence], atol=1e-5)
+
+
+def test_halves_are_searched_one_after_another(monkeypatch, random):
+    """None of 17 sentences is done after half of the steps: eight continue, then eight, then one."""
+    monkeypatch.setattr(BeamSearch, "_state_grows", lambda *_: True)
+    model = Table(random, 40, 17)
+    model.logits[..., END] -= 20
+    found = search(model, np.arange(1, 18)[:, None], beam_size=3, max_length=9, staged=True)
+    for sentence in (0, 7, 8, 16):
+        for rank, (words, score) in enumerate(plain_search(model, sentence, 3, 9, Exponent(1.0))):
+            assert words_of(found["tokens"][sentence, rank]) == words
+            np.testing.assert_allclose(found["scores"][sentence, rank], score, atol=1e-4)
 
 
 def test_an_empty_sentence_is_done_at_once(random):
