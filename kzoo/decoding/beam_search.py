@@ -33,9 +33,10 @@ class BeamSearch(keras.Model):
         beam_size: int. K.
         max_length: int. T, the maximum number of tokens of an output, end symbol included.
         length_penalty: function from a length, end symbol included, to the divisor of log P.
-        staged: bool. Search a large batch in several loops: halve it when half of its sentences are done, and
-            enlarge the state in stages. Halving takes 0.83 of the time, stages 0.87, but compiling takes
-            three times as long. Defaults to `False`.
+        staged: bool. Search a large batch in several loops: compute one hypothesis in the first step, enlarge
+            the state in stages, and continue with half a batch at a time when half of its sentences are done
+            or after half of the steps. This takes 0.62 of the time for 64 captions, but compiling takes three
+            times as long. Defaults to `False`.
         min_length: int. Minimum number of tokens of an output, end symbol included.
         no_repeat_ngram: int. n: no sequence of n tokens occurs twice in an output; 0 allows repeats.
 
@@ -92,7 +93,7 @@ class BeamSearch(keras.Model):
             "finished": ops.full((batch, K, T), PAD, "int32"),
             "finished_scores": ops.full((batch, K), NEVER, "float32"),
             "num_finished": K * ops.cast(ops.all(ops.equal(inputs["source"], PAD), axis=1), "int32"),
-            "state": self.model.start(memory, beginnings, K // beginnings),
+            "state": self.model.start(memory, beginnings, min(2, -(-T // 4))),
         }
         if self.staged:
             loop = self._step(loop, memory)
@@ -220,11 +221,10 @@ class BeamSearch(keras.Model):
     def _continuations(self, logits, scores, step, never):
         """Return the 2K best of all one-token continuations: scores, parents and tokens, `(B, 2K)` each."""
         (rows, hypotheses), size = ops.shape(logits)[:2], logits.shape[-1]
-        # Written in place; adding a mask copies all logits.
-        logits = ops.slice_update(
-            ops.cast(logits, "float32"), (0, 0, 0), ops.full((rows, hypotheses, len(NOT_TEXT)), NEVER)
-        )
-        # TensorFlow's logsumexp takes more than twice as long, for maxima that are infinite.
+        # The first ids. XLA writes them in place, but would copy all logits to add a mask.
+        logits, no_text = ops.cast(logits, "float32"), (rows, hypotheses, len(NOT_TEXT))
+        logits = ops.slice_update(logits, (0, 0, 0), ops.full(no_text, NEVER, "float32"))
+        # TensorFlow's logsumexp also handles infinite maxima, and takes twice as long.
         highest = ops.max(logits, axis=-1, keepdims=True)
         total = highest[..., 0] + ops.log(ops.sum(ops.exp(logits - highest), axis=-1))
         only_end = np.where(np.arange(size) == END, 0.0, NEVER).astype("float32")

@@ -13,7 +13,7 @@ CAUSAL_BLOCK = 128  # queries; of 64, 128 and 256 the fastest at 1,024 tokens
 # takes 0.98 of the time at 256 tokens, 0.96 at 512 and 1,024, but 1.01 at 32.
 LONG = 256
 # From this many keys on, a GPU uses Keras's fused operation. Up to 256 keys it is slower: without it, a
-# training step of the layer takes 0.94 to 0.95 of the time (H200, JAX).
+# training step of the layer takes 0.94 to 0.95 of the time (H200, JAX; more keys were not measured).
 FUSED_FROM = 512
 
 
@@ -33,8 +33,8 @@ class MultiHeadAttention(Layer):
 
     On a GPU, from 512 keys on, the layer calls `keras.ops.dot_product_attention`, which stores no scores if
     the backend has a kernel for the inputs (JAX has none for odd lengths). It cannot return or drop weights,
-    its kernels do not support every bias, and a cache would have to be transposed: these cases are computed
-    as on a CPU.
+    its kernels do not support every bias, and a cache would have to be transposed: these cases, and fewer
+    keys, are computed as on a CPU.
 
     Args:
         num_heads: int. H.

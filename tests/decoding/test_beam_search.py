@@ -131,12 +131,12 @@ def test_what_a_model_likes_best_is_not_written_if_it_is_no_text(beam_size, rand
         assert found["scores"][sentence, 0] == pytest.approx(expected, abs=1e-3)
 
 
+@pytest.mark.parametrize("staged", [False, True])
 @pytest.mark.parametrize("beam_size", [1, 2, 5])
-def test_equals_a_plain_search(beam_size, random):
+def test_equals_a_plain_search(beam_size, staged, random):
     model = Table(random, 40, 4)
-    found = search(
-        model, np.arange(1, 5)[:, None], beam_size=beam_size, max_length=9, length_penalty=Exponent(0.9)
-    )
+    settings = {"max_length": 9, "length_penalty": Exponent(0.9), "staged": staged}
+    found = search(model, np.arange(1, 5)[:, None], beam_size=beam_size, **settings)
     for sentence in range(4):
         expected = plain_search(model, sentence, beam_size, 9, Exponent(0.9))
         for rank, (words, score) in enumerate(expected):
