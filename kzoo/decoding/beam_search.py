@@ -81,6 +81,7 @@ class BeamSearch(keras.Model):
             memory = {**memory, "prefix": inputs["prefix"]}
         batch = ops.shape(tree.flatten(memory)[0])[0]
         K, T = self.beam_size, self.max_length
+        quarter, half = -(-T // 4), -(-T // 2)
         # Only the first of equal beginnings is active, or the beam would fill with copies. A first step of a
         # single hypothesis makes a staged search 4 % faster, but takes 2 s to compile.
         beginnings = 1 if self.staged else K
@@ -93,12 +94,13 @@ class BeamSearch(keras.Model):
             "finished": ops.full((batch, K, T), PAD, "int32"),
             "finished_scores": ops.full((batch, K), NEVER, "float32"),
             "num_finished": K * ops.cast(ops.all(ops.equal(inputs["source"], PAD), axis=1), "int32"),
-            "state": self.model.start(memory, beginnings, min(2, -(-T // 4))),
+            # Room for two steps, because Keras warns of a softmax over a single entry.
+            "state": self.model.start(memory, beginnings, min(2, quarter)),
         }
         if self.staged:
             loop = self._step(loop, memory)
         staged = self._halves(loop) and self._state_grows(memory)
-        tokens, scores = self._search(loop, memory, (-(-T // 4), -(-T // 2)) if staged else (T,))
+        tokens, scores = self._search(loop, memory, (quarter, half) if staged else (T,))
         # Make hypotheses that were not found padding: which ones `top_k` returns depends on the backend.
         return {"tokens": ops.where(scores[..., None] > NEVER / 2, tokens, PAD), "scores": scores}
 
@@ -129,22 +131,22 @@ class BeamSearch(keras.Model):
         if not fewer:
             return found
         done = ops.cast(loop["num_finished"] >= K, "int32")
-        others = ops.cast(ops.argsort(done), "int32")
-        count = ops.where(loop["step"] < self.max_length, batch - ops.sum(done), 0)
+        order = ops.cast(ops.argsort(done), "int32")  # the unfinished sentences first
+        unfinished = ops.where(loop["step"] < self.max_length, batch - ops.sum(done), 0)
 
         def search_half(first, *found):
-            rows = ops.take(others, ops.minimum(first + ops.arange(fewer, dtype="int32"), batch - 1))
+            rows = ops.take(order, ops.minimum(first + ops.arange(fewer, dtype="int32"), batch - 1))
             half = tree.map_structure(
                 lambda leaf: ops.take(leaf, rows, axis=0) if len(leaf.shape) else leaf, (loop, memory)
             )
-            better = self._search(*half, (self.max_length,))
-            updated = (
-                ops.scatter_update(all_, rows[:, None], new) for all_, new in zip(found, better, strict=True)
+            tokens, scores = (
+                ops.scatter_update(old, rows[:, None], new)
+                for old, new in zip(found, self._search(*half, (self.max_length,)), strict=True)
             )
-            return first + fewer, *updated
+            return first + fewer, tokens, scores
 
         start = ops.zeros((), "int32")
-        return ops.while_loop(lambda first, *_: first < count, search_half, (start, *found))[1:]
+        return ops.while_loop(lambda first, *_: first < unfinished, search_half, (start, *found))[1:]
 
     def _halves(self, loop: dict) -> bool:
         """Return whether to halve the batch during the search; never if its size is not known in advance."""
@@ -221,18 +223,18 @@ class BeamSearch(keras.Model):
     def _continuations(self, logits, scores, step, never):
         """Return the 2K best of all one-token continuations: scores, parents and tokens, `(B, 2K)` each."""
         (rows, hypotheses), size = ops.shape(logits)[:2], logits.shape[-1]
-        # The first ids. XLA writes them in place, but would copy all logits to add a mask.
-        logits, no_text = ops.cast(logits, "float32"), (rows, hypotheses, len(NOT_TEXT))
-        logits = ops.slice_update(logits, (0, 0, 0), ops.full(no_text, NEVER, "float32"))
+        no_text = ops.full((rows, hypotheses, len(NOT_TEXT)), NEVER, "float32")  # these are the first ids
+        # XLA writes them in place; to add a mask, it would copy all logits.
+        logits = ops.slice_update(ops.cast(logits, "float32"), (0, 0, 0), no_text)
         # TensorFlow's logsumexp also handles infinite maxima, and takes twice as long.
         highest = ops.max(logits, axis=-1, keepdims=True)
-        total = highest[..., 0] + ops.log(ops.sum(ops.exp(logits - highest), axis=-1))
+        log_sums = highest[..., 0] + ops.log(ops.sum(ops.exp(logits - highest), axis=-1))
         only_end = np.where(np.arange(size) == END, 0.0, NEVER).astype("float32")
         barred = ops.where(step >= self.max_length - 1, only_end, 0.0)  # in the last step
-        scores = (scores - total)[..., None] + logits + barred + never  # (B, K, V)
-        scores = ops.reshape(scores, (rows, hypotheses * size))
-        found = min(2 * self.beam_size, scores.shape[1])  # fewer for one hypothesis and a small vocabulary
-        best, positions = top_k(scores, found)
+        totals = (scores - log_sums)[..., None] + logits + barred + never  # (B, K, V)
+        totals = ops.reshape(totals, (rows, hypotheses * size))
+        found = min(2 * self.beam_size, totals.shape[1])  # fewer for one hypothesis and a small vocabulary
+        best, positions = top_k(totals, found)
         lacking = ((0, 0), (0, 2 * self.beam_size - found))
         positions = ops.pad(positions, lacking)
         return ops.pad(best, lacking, constant_values=NEVER), positions // size, positions % size

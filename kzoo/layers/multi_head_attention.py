@@ -154,8 +154,8 @@ class MultiHeadAttention(Layer):
         if words is not None:
             words = words[:, None, None, :]  # (B, 1, 1, N)
         plain = return_attention_scores or position_bias is not None or (training and self.dropout)
-        long = (keys.shape[-1] or FUSED_FROM) >= FUSED_FROM
-        if long and on_gpu() and cache is None and not plain:
+        many_keys = (keys.shape[-1] or FUSED_FROM) >= FUSED_FROM
+        if many_keys and on_gpu() and cache is None and not plain:
             mixed = mix_fused(q, keys, values, both(attention_mask, words), use_causal_mask)
         elif use_causal_mask:
             mixed, weights = self.mix_causally(
