@@ -6,9 +6,6 @@ from collections.abc import Callable
 import keras
 from keras import ops
 
-# Call arguments that make a layer return more than one output.
-MORE_OUTPUTS = ("return_attention_scores", "cache_index")
-
 
 class Layer(keras.layers.Layer):
     """Base class of layers: saves the constructor's arguments and freezes all sublayers with the layer.
@@ -35,7 +32,8 @@ class Layer(keras.layers.Layer):
         return inputs_shape
 
     def compute_output_spec(self, *inputs, **options):
-        if any(options.get(name) not in (None, False) for name in MORE_OUTPUTS):
+        # With either of these, a layer returns more than one output.
+        if options.get("return_attention_scores") or options.get("cache_index") is not None:
             return keras.Operation.compute_output_spec(self, *inputs, **options)  # traces `call`
         return super().compute_output_spec(*inputs, **options)
 

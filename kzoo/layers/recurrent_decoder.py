@@ -1,5 +1,7 @@
 """The recurrent decoder with Luong's attention and input feeding."""
 
+import itertools
+
 import keras
 from keras import ops
 
@@ -89,13 +91,17 @@ class RecurrentDecoder(Layer):
         ]
         state = self.start(initial)
 
+        # One tensor, because Keras's `scan` over several tensors of unknown length fails on TensorFlow.
+        widths = [inputs.shape[-1], *self.units][: 1 + len(kept)]
+        places = list(itertools.pairwise([0, *itertools.accumulate(widths)]))
+
         def read_token(state, now):
-            token, *kept = (part[:, None] for part in now)  # (B, 1, …)
+            token, *kept = (now[:, None, first:end] for first, end in places)  # (B, 1, …)
             _, state = self.step(token, prepared, state, kept or kept_at_all_tokens)
             return state, state  # TensorFlow's scan collects only outputs of the state's shape
 
-        by_time = [ops.transpose(ops.cast(x, self.compute_dtype), (1, 0, 2)) for x in (inputs, *kept)]
-        _, states = ops.scan(read_token, state, by_time)
+        together = ops.concatenate([ops.cast(x, self.compute_dtype) for x in (inputs, *kept)], axis=-1)
+        _, states = ops.scan(read_token, state, ops.transpose(together, (1, 0, 2)))
         by_token = states["fed_back"], states["cells"][-1][0]  # (T, B, 1, units[-1])
         attentional, h = (ops.transpose(part[:, :, 0], (1, 0, 2)) for part in by_token)
         return (attentional, self._weights(h, prepared)) if return_attention_scores else attentional

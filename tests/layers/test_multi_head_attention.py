@@ -167,7 +167,8 @@ def test_weights_are_dropped_under_a_causal_mask(length, random):
     assert (np.abs(found[0] - found[1]).max(axis=-1) > 1e-6).mean() > 0.5
 
 
-def test_scores_and_cache_can_be_asked_for_in_a_functional_model(random):
+@pytest.mark.parametrize("index", [0, 2])
+def test_scores_and_cache_can_be_asked_for_in_a_functional_model(random, index):
     x, value = keras.Input((5, 8)), keras.Input((6, 8))
     layer = MultiHeadAttention(2, 4)
     output, scores = layer(x, value, return_attention_scores=True)
@@ -177,9 +178,11 @@ def test_scores_and_cache_can_be_asked_for_in_a_functional_model(random):
     for one, other in zip(found, attention(layer, *arrays, True), strict=True):
         np.testing.assert_allclose(ops.convert_to_numpy(one), other, atol=1e-5)
     cache = keras.KerasTensor((None, 2, 4, 7)), keras.KerasTensor((None, 2, 7, 4))
-    output, scores, written = layer(x, cache=cache, cache_index=2, return_attention_scores=True)
+    output, scores, written = layer(x, cache=cache, cache_index=index, return_attention_scores=True)
     assert (output.shape, scores.shape) == ((None, 5, 8), (None, 2, 5, 7))
     assert [part.shape for part in written] == [part.shape for part in cache]
+    output, written = layer(x, cache=cache, cache_index=index)
+    assert (output.shape, len(written)) == ((None, 5, 8), 2)
     assert layer(x).shape == (None, 5, 8)
 
 

@@ -86,6 +86,20 @@ def test_given_factors_drop_between_lstms_and_what_is_fed_back(random):
         np.testing.assert_allclose(found[b], expected, atol=1e-5)
 
 
+def test_given_factors_work_for_every_length_in_one_compiled_model(random):
+    layer, h = RecurrentDecoder(UNITS), [keras.Input((units,)) for units in UNITS]
+    inputs = [keras.Input((None, 4)), *(keras.Input((None, units)) for units in UNITS)]
+    memory = keras.Input((3, 6))
+    outputs = layer(inputs[0], memory, [(part, part) for part in h], kept=inputs[1:])
+    model = keras.Model([*inputs, memory, *h], outputs)
+    for length in (5, 6):
+        target, *kept = (random.normal(size=(2, length, n)).astype("float32") for n in (4, *UNITS))
+        rest = [random.normal(size=shape).astype("float32") for shape in ((2, 3, 6), *((2, n) for n in UNITS))]
+        expected = layer(target, rest[0], [(part, part) for part in rest[1:]], kept=kept)
+        found = model.predict_on_batch([target, *kept, *rest])
+        np.testing.assert_allclose(found, ops.convert_to_numpy(expected), atol=1e-5)
+
+
 def test_step_by_step_equals_at_once(random):
     """Two hypotheses a sentence: the target, and the same with other words from the third on."""
     layer, target, memory, initial = made(random)
