@@ -94,11 +94,6 @@ def keep_results(path: Path, recipe: Recipe) -> bool:
     return kept
 
 
-def recipe_search(recipe: Recipe) -> dict:
-    """Return the recipe's search settings, as arguments of `evaluate`."""
-    return {name: getattr(recipe, name) for name in ("beam_size", "length_penalty", "truncate")}
-
-
 def results_in(path: Path) -> dict:
     """Return the results in a JSON file; none if it does not exist."""
     return read_object(path) if path.exists() else {}

@@ -5,7 +5,7 @@ from functools import lru_cache
 from PIL import Image
 
 from kzoo.scenes.drawn_places import PLACES
-from kzoo.scenes.pen import INK, PAPER, SNOW, SUN, Pen
+from kzoo.scenes.pen import GRID, INK, PAPER, SNOW, SUN, Pen
 
 HORIZON = 26
 _SCALES = {"": 16, "old": 16, "small": 10, "big": 22}  # of a place's landmark
@@ -27,18 +27,17 @@ _MIST = (222, 222, 220)
 
 
 @lru_cache(maxsize=2048)
-def background(setting: str, setting_size: str, time: str, size: int, mirrored: bool = False) -> Image.Image:
+def background(setting: str, setting_size: str, time: str, mirrored: bool = False) -> Image.Image:
     """Return the picture of an empty place.
 
     Args:
         setting: one of `PLACES`.
         setting_size: "", "small", "big" or "old".
         time: time of day or weather, as in `Scene`.
-        size: width and height in pixels.
         mirrored: whether to swap left and right. Defaults to `False`.
     """
     ground, wall, landmark = PLACES[setting]
-    image = Image.new("RGB", (size, size), wall or _SKIES[time])
+    image = Image.new("RGB", (GRID, GRID), wall or _SKIES[time])
     p = Pen(image, (0, 0), 16)
     if wall:
         p.box(2, 42, 16, 62, PAPER)

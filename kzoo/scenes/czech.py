@@ -165,6 +165,7 @@ RELATIONS = {  # preposition, case
 }
 
 ACTIONS = {  # third person singular and plural, then the preposition and the case of the object
+    "": ("je", "jsou"),  # in "existing" and "beside"
     "sleep": ("spí", "spí"),
     "sit": ("sedí", "sedí"),
     "stand": ("stojí", "stojí"),
@@ -211,28 +212,24 @@ def sentence(scene: Scene) -> str:
         >>> sentence(Scene("doing", "park", "", "day", "", Entity("dog", count=2), "sleep"))
         'Dva psi spí v parku.'
     """
-    subject, many = _phrase(scene.subject, "nominative"), scene.subject.count > 1
-    first = opening(scene, TIMES, SIDES)
-    if scene.pattern in ("existing", "beside"):
-        place = _place(scene)
-        if scene.pattern == "beside":
-            preposition, case = RELATIONS[scene.relation]
-            place = f"{preposition} {_phrase(scene.object, case)}"
-        verb = "jsou" if many else "je"
-        words = (*first, verb, place, subject) if first else (place, verb, subject)
+    subject, place = _phrase(scene.subject, "nominative"), _place(scene)
+    many = scene.subject.count > 1 or scene.pattern == "pair"
+    if scene.pattern == "existing":
+        parts = (place, subject)
+    elif scene.pattern == "beside":
+        preposition, case = RELATIONS[scene.relation]
+        parts = (f"{preposition} {_phrase(scene.object, case)}", subject)
+    elif scene.pattern == "pair":
+        parts = (f"{subject} a {_phrase(scene.object, 'nominative')}", place)
+    elif scene.pattern == "together":
+        parts = (subject, _before("s", _phrase(scene.object, "instrumental")), place)
+    elif scene.pattern == "acting":  # what is new, the object, comes last
+        _, _, preposition, case = ACTIONS[scene.action]
+        parts = (subject, place, preposition + _phrase(scene.object, case))
     else:
-        if scene.pattern == "pair":
-            subject, many = f"{subject} a {_phrase(scene.object, 'nominative')}", True
-        verb, place = ACTIONS[scene.action][many], _place(scene)
-        clause = (*first, verb, subject) if first else (subject, verb)
-        if scene.pattern == "together":
-            words = (*clause, _before("s", _phrase(scene.object, "instrumental")), place)
-        elif scene.pattern == "acting":  # what is new, the object, comes last
-            _, _, preposition, case = ACTIONS[scene.action]
-            words = (*clause, place, preposition + _phrase(scene.object, case))
-        else:
-            words = (*clause, place)
-    return written(" ".join(words))
+        parts = (subject, place)
+    first, *rest = *opening(scene, TIMES, SIDES), *parts  # between them, in second place, the verb
+    return written(" ".join([first, ACTIONS[scene.action][many], *rest]))
 
 
 def forms(entity: Entity) -> tuple[str, ...]:

@@ -1,9 +1,10 @@
 """How actions look: the actor's pose, and a sign for what a pose cannot show."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from kzoo.scenes.drawn_people import Pose
-from kzoo.scenes.pen import GOLD, INK, LEAF, ORANGE, PAPER, PINK, STEEL, SUN, WATER, WOOD
+from kzoo.scenes.pen import GOLD, INK, LEAF, ORANGE, PAPER, PINK, STEEL, SUN, WATER, WOOD, Pen
 
 
 @dataclass(frozen=True)
@@ -12,7 +13,7 @@ class Doing:
 
     Args:
         pose: of the actor; animals use its legs.
-        sign: key of `SIGNS`, or empty.
+        sign: function that draws the sign, or `None`.
         place: where the sign is: over the "head", in the "hand" of the foremost, at the "back", "between"
             the two, or over the "object".
         gap: units between the actor and the object.
@@ -21,7 +22,7 @@ class Doing:
     """
 
     pose: Pose = Pose()
-    sign: str = ""
+    sign: Callable[[Pen], None] | None = None
     place: str = "head"
     gap: int = 9
     height: int = 0
@@ -141,62 +142,38 @@ def _speech(p):
     p.box(3, 7, 4, 7, LEAF)
 
 
-SIGNS = {
-    "zzz": _zzz,
-    "clock": _clock,
-    "notes": _notes,
-    "book": _book,
-    "hammer": _hammer,
-    "bread": _bread,
-    "arcs": _arcs,
-    "tears": _tears,
-    "eye": _eye,
-    "camera": _camera,
-    "sheet": _sheet,
-    "arrow": _arrow,
-    "lens": _lens,
-    "bubbles": _bubbles,
-    "coin": _coin,
-    "speed": _speed,
-    "wrench": _wrench,
-    "bowl": _bowl,
-    "heart": _heart,
-    "footprints": _footprints,
-    "speech": _speech,
-}
-
 ACTIONS = {
     "": Doing(),
-    "sleep": Doing(Pose("lie"), "zzz"),
+    "sleep": Doing(Pose("lie"), _zzz),
     "sit": Doing(Pose("sit")),
     "stand": Doing(),
     "lie": Doing(Pose("lie")),
     "walk": Doing(Pose("walk")),
-    "run": Doing(Pose("run", "low"), "speed", "back"),
+    "run": Doing(Pose("run", "low"), _speed, "back"),
     "jump": Doing(Pose("jump", "up")),
-    "wait": Doing(Pose("straight", "hips"), "clock"),
-    "dance": Doing(Pose("dance", "up"), "notes"),
-    "sing": Doing(Pose("straight", "low"), "notes"),
-    "read": Doing(Pose("straight", "low"), "book", "hand"),
-    "work": Doing(Pose("straight", "forward"), "hammer", "hand"),
-    "eat": Doing(Pose("straight", "face"), "bread", "hand"),
-    "wave": Doing(Pose("straight", "wave"), "arcs", "hand"),
-    "cry": Doing(Pose("straight", "face"), "tears", "hand"),
+    "wait": Doing(Pose("straight", "hips"), _clock),
+    "dance": Doing(Pose("dance", "up"), _notes),
+    "sing": Doing(Pose("straight", "low"), _notes),
+    "read": Doing(Pose("straight", "low"), _book, "hand"),
+    "work": Doing(Pose("straight", "forward"), _hammer, "hand"),
+    "eat": Doing(Pose("straight", "face"), _bread, "hand"),
+    "wave": Doing(Pose("straight", "wave"), _arcs, "hand"),
+    "cry": Doing(Pose("straight", "face"), _tears, "hand"),
     "hold": Doing(Pose("straight", "forward"), gap=-2, height=12),
     "carry": Doing(Pose("walk", "up"), height=29),
-    "watch": Doing(Pose(), "eye", "between", sign_height=18),
-    "photograph": Doing(Pose("straight", "face"), "camera", "hand"),
-    "draw": Doing(Pose("straight", "forward"), "sheet", "hand"),
-    "wash": Doing(Pose("straight", "low"), "bubbles", "object", gap=-2),
-    "buy": Doing(Pose("straight", "forward"), "coin", "between", sign_height=13),
-    "push": Doing(Pose("walk", "forward"), "speed", "back", gap=-1),
-    "repair": Doing(Pose("straight", "low"), "wrench", "object", gap=-1),
-    "point": Doing(Pose("straight", "forward"), "arrow", "between", sign_height=13),
-    "seek": Doing(Pose("walk", "forward"), "lens", "hand"),
-    "feed": Doing(Pose("straight", "low"), "bowl", "between"),
-    "stroke": Doing(Pose("straight", "low"), "heart", "object", gap=-4),
-    "follow": Doing(Pose("walk"), "footprints", "between"),
-    "greet": Doing(Pose("straight", "wave"), "speech", "between", sign_height=20),
-    "await": Doing(Pose("straight", "hips"), "clock"),
+    "watch": Doing(Pose(), _eye, "between", sign_height=18),
+    "photograph": Doing(Pose("straight", "face"), _camera, "hand"),
+    "draw": Doing(Pose("straight", "forward"), _sheet, "hand"),
+    "wash": Doing(Pose("straight", "low"), _bubbles, "object", gap=-2),
+    "buy": Doing(Pose("straight", "forward"), _coin, "between", sign_height=13),
+    "push": Doing(Pose("walk", "forward"), _speed, "back", gap=-1),
+    "repair": Doing(Pose("straight", "low"), _wrench, "object", gap=-1),
+    "point": Doing(Pose("straight", "forward"), _arrow, "between", sign_height=13),
+    "seek": Doing(Pose("walk", "forward"), _lens, "hand"),
+    "feed": Doing(Pose("straight", "low"), _bowl, "between"),
+    "stroke": Doing(Pose("straight", "low"), _heart, "object", gap=-4),
+    "follow": Doing(Pose("walk"), _footprints, "between"),
+    "greet": Doing(Pose("straight", "wave"), _speech, "between", sign_height=20),
+    "await": Doing(Pose("straight", "hips"), _clock),
     "ride": Doing(Pose("ride", "low")),
 }

@@ -15,7 +15,6 @@ NOUNS = {  # singular, plural, where it is not just "-s"
 }
 CLOTHES = {"scarf": "scarves"}
 NUMBERS = {2: "two", 3: "three"}
-SIZES = {"small": "small", "big": "big", "young": "young", "old": "old"}
 
 SETTINGS = {  # preposition, noun
     "park": ("in", "park"),
@@ -139,7 +138,7 @@ def _noun(kind: str) -> tuple[str, str]:
 def _phrase(entity: Entity) -> str:
     if entity.pronoun:
         return PRONOUNS[entity.sex]
-    adjectives = [SIZES[entity.said_size]] if entity.said_size else []
+    adjectives = [entity.said_size] if entity.said_size else []
     if entity.said_colour and not entity.clothing:
         adjectives.append(entity.colour)
     text = " ".join([*adjectives, _noun(entity.kind)[entity.count > 1]])

@@ -162,6 +162,7 @@ SIDES = {"left": "links", "right": "rechts"}
 RELATIONS = {"next to": "neben", "in front of": "vor", "behind": "hinter"}
 
 ACTIONS = {  # third person singular and plural, then the preposition and the case of the object
+    "": ("ist", "sind"),  # in "existing" and "beside"
     "sleep": ("schläft", "schlafen"),
     "sit": ("sitzt", "sitzen"),
     "stand": ("steht", "stehen"),
@@ -208,27 +209,23 @@ def sentence(scene: Scene) -> str:
         >>> sentence(Scene("doing", "park", "", "sun", "time", Entity("dog"), "sleep"))
         'An einem sonnigen Tag schläft ein Hund im Park.'
     """
-    subject, many = _phrase(scene.subject, "nominative"), scene.subject.count > 1
-    first = opening(scene, TIMES, SIDES)
-    if scene.pattern in ("existing", "beside"):
-        place = _place(scene)
-        if scene.pattern == "beside":
-            place = f"{RELATIONS[scene.relation]} {_phrase(scene.object, 'dative')}"
-        verb = "sind" if many else "ist"
-        words = (*first, verb, place, subject) if first else (place, verb, subject)
+    subject, place = _phrase(scene.subject, "nominative"), _place(scene)
+    many = scene.subject.count > 1 or scene.pattern == "pair"
+    if scene.pattern == "existing":
+        parts = (place, subject)
+    elif scene.pattern == "beside":
+        parts = (f"{RELATIONS[scene.relation]} {_phrase(scene.object, 'dative')}", subject)
+    elif scene.pattern == "pair":
+        parts = (f"{subject} und {_phrase(scene.object, 'nominative')}", place)
+    elif scene.pattern == "together":
+        parts = (subject, f"mit {_phrase(scene.object, 'dative')}", place)
+    elif scene.pattern == "acting":  # what is new, the object, comes last
+        _, _, preposition, case = ACTIONS[scene.action]
+        parts = (subject, place, preposition + _phrase(scene.object, case))
     else:
-        if scene.pattern == "pair":
-            subject, many = f"{subject} und {_phrase(scene.object, 'nominative')}", True
-        verb, place = ACTIONS[scene.action][many], _place(scene)
-        clause = (*first, verb, subject) if first else (subject, verb)
-        if scene.pattern == "together":
-            words = (*clause, f"mit {_phrase(scene.object, 'dative')}", place)
-        elif scene.pattern == "acting":  # what is new, the object, comes last
-            _, _, preposition, case = ACTIONS[scene.action]
-            words = (*clause, place, preposition + _phrase(scene.object, case))
-        else:
-            words = (*clause, place)
-    return written(" ".join(words))
+        parts = (subject, place)
+    first, *rest = *opening(scene, TIMES, SIDES), *parts  # between them, in second place, the verb
+    return written(" ".join([first, ACTIONS[scene.action][many], *rest]))
 
 
 def forms(entity: Entity) -> tuple[str, ...]:

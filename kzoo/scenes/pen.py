@@ -5,7 +5,7 @@ The drawings of things, creatures and settings use it; `kzoo.scenes.picture` com
 
 from PIL import Image, ImageDraw
 
-GRID = 64  # a picture is this many units wide and high, however many pixels it has
+GRID = 64  # pixels that a picture is wide and high
 UNITS = 16  # of a drawing, in the length given by its scale
 
 COLOURS = {
@@ -43,9 +43,9 @@ class Pen:
     Every corner is a whole pixel and nothing is smoothed, so that all machines draw the same.
 
     Args:
-        image: the picture, square.
-        origin: position of the drawing's (0, 0), in 64ths of the picture from its lower left corner.
-        scale: length of 16 units, in 64ths of the picture.
+        image: the picture, `GRID` pixels wide and high.
+        origin: position of the drawing's (0, 0), in pixels from the picture's lower left corner.
+        scale: length of 16 units, in pixels.
         fill: RGB of shapes whose colour is not given.
     """
 
@@ -55,7 +55,6 @@ class Pen:
         self.fill = fill
         self.lift = 0  # units by which everything drawn from now on is raised
         self._draw = ImageDraw.Draw(image)
-        self._size = image.size[0]
         self._x, self._y = origin
         self._scale = scale
 
@@ -104,8 +103,7 @@ class Pen:
     def _at(self, x, y):
         x = self._x * UNITS + x * self._scale
         y = (GRID - self._y) * UNITS - (y + self.lift) * self._scale
-        whole = GRID * UNITS
-        return (x * self._size + whole // 2) // whole, (y * self._size + whole // 2) // whole - 1
+        return (x + UNITS // 2) // UNITS, (y + UNITS // 2) // UNITS - 1
 
     def _width(self, units):
-        return max(1, (units * self._scale * self._size + GRID * UNITS // 2) // (GRID * UNITS))
+        return max(1, (units * self._scale + UNITS // 2) // UNITS)

@@ -5,6 +5,7 @@ sentence says (skin, hair, some units of distance) is random, with a seed that d
 an ambiguous word.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from random import Random
@@ -14,7 +15,7 @@ import numpy as np
 from PIL import Image, ImageFilter
 
 from kzoo.scenes.background import background
-from kzoo.scenes.drawn_actions import ACTIONS, SIGNS
+from kzoo.scenes.drawn_actions import ACTIONS
 from kzoo.scenes.drawn_animals import ANIMALS
 from kzoo.scenes.drawn_people import Pose, draw_person, hand
 from kzoo.scenes.drawn_senses import SENSES
@@ -37,15 +38,14 @@ _JUMP = 9  # units above the ground
 _BEHIND = 12  # units by which something behind something else is raised
 
 
-def pictures(split: str, size: int = 64) -> np.ndarray:
+def pictures(split: str) -> np.ndarray:
     """Return the pictures of a split, in the order of `scenes(split)`.
 
     Args:
         split: "train", "val" or "test".
-        size: width and height in pixels. Defaults to `64`.
 
     Returns:
-        uint8 `(N, size, size, 3)`, red, green and blue.
+        uint8 `(N, 64, 64, 3)`, red, green and blue.
 
     Raises:
         UserError: no such split.
@@ -54,22 +54,17 @@ def pictures(split: str, size: int = 64) -> np.ndarray:
         >>> pictures("test").shape
         (1000, 64, 64, 3)
     """
-    drawn = scenes(split)
-    result = np.empty((len(drawn), size, size, 3), "uint8")
-    for i, scene in enumerate(drawn):
-        result[i] = draw(scene, size)
-    return result
+    return np.stack([draw(scene) for scene in scenes(split)])
 
 
-def draw(scene: Scene, size: int = 64) -> np.ndarray:
+def draw(scene: Scene) -> np.ndarray:
     """Return the picture of a scene.
 
     Args:
         scene: the scene.
-        size: width and height in pixels. Defaults to `64`.
 
     Returns:
-        uint8 `(size, size, 3)`, red, green and blue.
+        uint8 `(64, 64, 3)`, red, green and blue.
 
     Example:
         >>> draw(scenes("test")[0]).shape
@@ -77,9 +72,9 @@ def draw(scene: Scene, size: int = 64) -> np.ndarray:
     """
     random = Random(_seed(scene))
     right = scene.subject.side == "right"  # arranged with the subject on the left, then mirrored
-    image = background(scene.setting, scene.setting_size, scene.time, size, right).copy()
-    for figure, x, y in _arrange(scene, random, size):
-        corner = x * size // GRID - figure.x, (GRID - y) * size // GRID - figure.y
+    image = background(scene.setting, scene.setting_size, scene.time, right).copy()
+    for figure, x, y in _arrange(scene, random):
+        corner = x - figure.x, GRID - y - figure.y
         image.paste(figure.rim_colour, corner, figure.rim)
         image.paste(figure.pixels, corner, figure.mask)
     return np.array(image.transpose(Image.Transpose.FLIP_LEFT_RIGHT) if right else image)
@@ -124,22 +119,22 @@ class _Group:
         return [(figure, x + dx, y + dy) for figure, dx, dy in reversed(nearer_first)]
 
 
-def _arrange(scene: Scene, random: Random, size: int) -> list[tuple[_Figure, int, int]]:
+def _arrange(scene: Scene, random: Random) -> list[tuple[_Figure, int, int]]:
     """Return all figures with their positions, in drawing order."""
     doing, ground = ACTIONS[scene.action], 4 + int(random.random() * 4)
-    subject = _group(scene.subject, doing.pose, random, size)
+    subject = _group(scene.subject, doing.pose, random)
     if doing.place == "back":
         subject.left += 7
     if scene.object is None:
         x = max(subject.left + 1, 12 + int(random.random() * 8))
-        return subject.at(x, ground) + _signs(doing, subject, x, ground, size)
+        return subject.at(x, ground) + _signs(doing, subject, x, ground)
     if scene.action == "ride":
-        return _riding(scene, subject, ground, random, size)
+        return _riding(scene, subject, ground, random)
     if scene.pattern == "beside":
-        return _beside(scene, subject, ground, random, size)
+        return _beside(scene, subject, ground, random)
     shared = scene.pattern in ("pair", "together")
     alike = shared or scene.action == "follow"
-    other = _group(scene.object, doing.pose if alike else Pose(), random, size, not alike, doing.height > 20)
+    other = _group(scene.object, doing.pose if alike else Pose(), random, not alike, doing.height > 20)
     if scene.action == "carry":
         x = max(subject.left, other.left) + 1 + int(random.random() * 6)
         return subject.at(x, ground) + other.at(x, ground + doing.height * subject.scale // 16)
@@ -148,18 +143,18 @@ def _arrange(scene: Scene, random: Random, size: int) -> list[tuple[_Figure, int
     x, other_x = _side_by_side(subject, other, gap, random)
     figures = subject.at(x, ground)
     if shared:
-        figures += other.at(other_x, ground) + _signs(doing, other, other_x, ground, size)
-        return figures + _signs(doing, subject, x, ground, size)
+        figures += other.at(other_x, ground) + _signs(doing, other, other_x, ground)
+        return figures + _signs(doing, subject, x, ground)
     raised = other.at(other_x, ground + doing.height * subject.scale // 16)
     if doing.place == "between":
         middle = (x + subject.right + other_x - other.left) // 2
-        figures.append((_sign(doing.sign, size), middle, ground + doing.sign_height))
+        figures.append((_sign(doing.sign), middle, ground + doing.sign_height))
     elif doing.place != "object":
-        figures += _signs(doing, subject, x, ground, size)
+        figures += _signs(doing, subject, x, ground)
     larger = other.height > subject.height
     figures = raised + figures if larger else figures + raised  # do not hide the smaller
     if doing.place == "object":
-        figures.append((_sign(doing.sign, size), other_x, ground + other.height - 2))
+        figures.append((_sign(doing.sign), other_x, ground + other.height - 2))
     return figures
 
 
@@ -171,15 +166,15 @@ def _side_by_side(first: _Group, second: _Group, gap: int, random: Random) -> tu
     return x, min(x + first.right + gap + second.left, GRID - 1 - second.right)
 
 
-def _riding(scene, rider, ground, random, size):
-    mount = _group(scene.object, Pose(), random, size)
+def _riding(scene, rider, ground, random):
+    mount = _group(scene.object, Pose(), random)
     x = mount.left + 1 + int(random.random() * 6)
     seat = ground + (13 * mount.scale - 4 * rider.scale) // 16
     return mount.at(x, ground) + rider.at(x - 1, seat)
 
 
-def _beside(scene, subject, ground, random, size):
-    landmark = _group(scene.object, Pose(), random, size)
+def _beside(scene, subject, ground, random):
+    landmark = _group(scene.object, Pose(), random)
     if scene.relation == "next to":
         x, other_x = _side_by_side(subject, landmark, 2, random)
         return landmark.at(other_x, ground) + subject.at(x, ground)
@@ -189,7 +184,7 @@ def _beside(scene, subject, ground, random, size):
     return subject.at(x, ground + _BEHIND) + landmark.at(x + subject.right // 3 + landmark.left, ground)
 
 
-def _group(entity: Entity, pose: Pose, random: Random, size: int, turned=False, row=False) -> _Group:
+def _group(entity: Entity, pose: Pose, random: Random, turned=False, row=False) -> _Group:
     """Draw an entity's one to three figures and place them: people in a row, others in a triangle.
 
     Args:
@@ -202,10 +197,10 @@ def _group(entity: Entity, pose: Pose, random: Random, size: int, turned=False, 
         scale = scale * {"small": 3, "big": 5}.get(entity.size, 4) // 4 * (16, 15, 14)[n - 1] // 16
         scale = min(scale, (28, 21, 19)[n - 1])  # otherwise they hide whoever looks at them
     plain = replace(entity, count=1, side="left", mentions=(), pronoun=False)  # one drawing for all of these
-    figures = [_figure(plain, pose, int(random.random() * 4), scale, size, turned) for _ in range(n)]
+    figures = [_figure(plain, pose, int(random.random() * 4), scale, turned) for _ in range(n)]
     lying = person and pose.legs == "lie"
-    wide = max(figure.pixels.width for figure in figures) * GRID // size
-    high = max(figure.pixels.height for figure in figures) * GRID // size
+    wide = max(figure.pixels.width for figure in figures)
+    high = max(figure.pixels.height for figure in figures)
     pitch = min(wide, 26 // n + 3 if person or row else 21)
     if lying:
         places = [(0, 9 * i) for i in range(n)]
@@ -217,14 +212,14 @@ def _group(entity: Entity, pose: Pose, random: Random, size: int, turned=False, 
         places.reverse()
     up = _JUMP if pose.legs == "jump" else 0
     members = [(figure, dx, dy + up) for figure, (dx, dy) in zip(figures, places, strict=True)]
-    left = max(figure.x * GRID // size - dx for figure, dx, dy in members)
-    right = max((figure.pixels.width - figure.x) * GRID // size + dx for figure, dx, dy in members)
+    left = max(figure.x - dx for figure, dx, dy in members)
+    right = max(figure.pixels.width - figure.x + dx for figure, dx, dy in members)
     return _Group(members, scale, left, right, max(dy for _, _, dy in members) + high)
 
 
 @lru_cache(maxsize=4096)
-def _figure(entity: Entity, pose: Pose, looks: int, scale: int, size: int, turned: bool) -> _Figure:
-    drawing = Image.new("RGBA", (size, size))
+def _figure(entity: Entity, pose: Pose, looks: int, scale: int, turned: bool) -> _Figure:
+    drawing = Image.new("RGBA", (GRID, GRID))
     pen = Pen(drawing, _ORIGIN, scale, COLOURS.get(entity.colour, LILAC))
     draw = _DRAWN[entity.key]
     draw(pen, entity, pose, looks)
@@ -233,15 +228,14 @@ def _figure(entity: Entity, pose: Pose, looks: int, scale: int, size: int, turne
 
 
 @lru_cache(maxsize=64)
-def _sign(name: str, size: int) -> _Figure:
-    drawing = Image.new("RGBA", (size, size))
-    SIGNS[name](Pen(drawing, _ORIGIN, 16))
+def _sign(draw: Callable[[Pen], None]) -> _Figure:
+    drawing = Image.new("RGBA", (GRID, GRID))
+    draw(Pen(drawing, _ORIGIN, 16))
     return _cut_out(drawing, PAPER)
 
 
 def _cut_out(drawing: Image.Image, rim_colour, lying=False, turned=False) -> _Figure:
-    size = drawing.size[0]
-    x, y = _ORIGIN[0] * size // GRID, size - _ORIGIN[1] * size // GRID
+    x, y = _ORIGIN[0], GRID - _ORIGIN[1]
     if lying:
         drawing = drawing.transpose(Image.Transpose.ROTATE_90)
     left, top, right, low = drawing.getchannel("A").getbbox()
@@ -255,11 +249,11 @@ def _cut_out(drawing: Image.Image, rim_colour, lying=False, turned=False) -> _Fi
     return _Figure(drawing.convert("RGB"), mask, mask.filter(ImageFilter.MaxFilter(3)), rim_colour, x, y)
 
 
-def _signs(doing, group: _Group, x: int, ground: int, size: int) -> list[tuple[_Figure, int, int]]:
+def _signs(doing, group: _Group, x: int, ground: int) -> list[tuple[_Figure, int, int]]:
     """Return the signs of an action that belong to the actor."""
     if not doing.sign:
         return []
-    sign = _sign(doing.sign, size)
+    sign = _sign(doing.sign)
     if doing.place == "hand":
         hand_x, hand_y = (part * group.scale // 16 for part in hand(doing.pose))
         _, dx, dy = group.members[-1]  # for one only: it would hide the next one's face

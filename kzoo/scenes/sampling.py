@@ -8,7 +8,7 @@ from functools import lru_cache
 from random import Random
 
 from kzoo.errors import UserError, nearest
-from kzoo.scenes.scene import LANGUAGES, PROFESSIONS, Entity, Scene
+from kzoo.scenes.scene import AMBIGUOUS, LANGUAGES, PROFESSIONS, SENSES, Entity, Scene
 
 SPLITS = {"train": 12_000, "val": 1_000, "test": 1_000}
 _SEEDS = {"train": 1, "val": 2, "test": 3}
@@ -25,24 +25,6 @@ HAND_THINGS = (
 )
 BIG_THINGS = ("chair", "table", "bicycle", "ladder", "car", "boat", "cart")
 LANDMARKS = ("box", "chair", "table", "bicycle", "car", "tree", "bench", "ladder", "basket", "boat", "cart")
-AMBIGUOUS = {  # noun: whether it can be held
-    "bat": True,
-    "mouse": True,
-    "seal": True,
-    "trunk": True,
-    "pipe": True,
-    "bow": True,
-    "crane": False,
-}
-SENSES = {
-    "bat": ("club", "animal"),
-    "crane": ("machine", "bird"),
-    "mouse": ("device", "animal"),
-    "seal": ("stamp", "animal"),
-    "trunk": ("box", "tree"),
-    "pipe": ("smoking", "tube"),
-    "bow": ("weapon", "ribbon"),
-} | dict.fromkeys(PROFESSIONS, ("male", "female"))
 
 COLOURS = ("red", "blue", "green", "yellow", "white", "black", "brown", "grey")
 FURS = ("white", "black", "brown", "grey")
@@ -120,7 +102,7 @@ def _draw(random: Random) -> Scene:
     if what < 0.13:
         return _with_noun(random)
     if what < 0.175:
-        return _with_people(random, _profession(random))
+        return _with_people(random, _person(random, PROFESSIONS))
     if what < 0.33:  # every sixth or seventh: with every sixteenth a translator did not learn to look
         return _with_people(random, _pronoun(random))
     if what < 0.66:
@@ -137,7 +119,7 @@ def _with_noun(random: Random) -> Scene:
     place = _place(random, OUTDOORS if kind == "crane" else OUTDOORS + INDOORS)
     what = random.random()
     if what < 0.6:
-        action = _one_of(random, HOLDING if AMBIGUOUS[kind] else LOOKING)
+        action = _one_of(random, LOOKING if kind == "crane" else HOLDING)
         return Scene("acting", *place, _person(random), action, thing)
     if what < 0.8:
         return Scene("existing", *place, thing)
@@ -219,12 +201,8 @@ def _place(random: Random, settings: tuple[str, ...], opened: bool = True) -> tu
     return setting, size, time, "time" if chance < 0.2 else "side" if chance < 0.25 else ""
 
 
-def _person(random: Random) -> Entity:
-    return _creature(random, _one_of(random, PEOPLE), _count(random))
-
-
-def _profession(random: Random) -> Entity:
-    return _creature(random, _one_of(random, PROFESSIONS), _count(random))
+def _person(random: Random, kinds: tuple[str, ...] = PEOPLE) -> Entity:
+    return _creature(random, _one_of(random, kinds), _count(random))
 
 
 def _pronoun(random: Random) -> Entity:

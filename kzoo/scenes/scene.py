@@ -5,9 +5,9 @@ holds more than its sentence says: `Entity.mentions` and `Scene.opening` determi
 """
 
 import re
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from importlib import import_module
+from itertools import permutations
 
 from kzoo.errors import UserError, nearest
 
@@ -21,25 +21,20 @@ _REALIZERS = {  # imported on first use: a pair of languages needs two of the si
 }
 LANGUAGES = tuple(_REALIZERS)
 
-OTHER_SENSE = {  # the two senses of each ambiguous noun, each pointing at the other
-    ("bat", "club"): "animal",
-    ("bat", "animal"): "club",
-    ("crane", "machine"): "bird",
-    ("crane", "bird"): "machine",
-    ("mouse", "device"): "animal",
-    ("mouse", "animal"): "device",
-    ("seal", "stamp"): "animal",
-    ("seal", "animal"): "stamp",
-    ("trunk", "box"): "tree",
-    ("trunk", "tree"): "box",
-    ("pipe", "smoking"): "tube",
-    ("pipe", "tube"): "smoking",
-    ("bow", "weapon"): "ribbon",
-    ("bow", "ribbon"): "weapon",
-}
 PROFESSIONS = ("teacher", "doctor", "student", "singer", "farmer")
-OTHER_SENSE |= {(kind, "male"): "female" for kind in PROFESSIONS}
-OTHER_SENSE |= {(kind, "female"): "male" for kind in PROFESSIONS}
+AMBIGUOUS = {  # the two senses of nouns; `sampling` draws in this order
+    "bat": ("club", "animal"),
+    "mouse": ("device", "animal"),
+    "seal": ("stamp", "animal"),
+    "trunk": ("box", "tree"),
+    "pipe": ("smoking", "tube"),
+    "bow": ("weapon", "ribbon"),
+    "crane": ("machine", "bird"),
+}
+SENSES = AMBIGUOUS | dict.fromkeys(PROFESSIONS, ("male", "female"))
+OTHER_SENSE = {
+    (kind, sense): other for kind, senses in SENSES.items() for sense, other in permutations(senses)
+}
 _OTHER_KIND = {"man": "woman", "woman": "man", "boy": "girl", "girl": "boy"}
 _SEX = {"man": "male", "boy": "male", "woman": "female", "girl": "female"}
 
@@ -121,10 +116,8 @@ class AmbiguousWord:
             >>> AmbiguousWord("bat", "club", ("Schläger",), ("Fledermaus",), "de").is_right("Ein Schläger.")
             True
         """
-        return self._occurs(self.right, translation) and not self._occurs(self.wrong, translation)
-
-    def _occurs(self, forms: tuple[str, ...], translation: str) -> bool:
-        return _first_form(forms, translation, self.language) is not None
+        right, wrong = (_first_form(forms, translation, self.language) for forms in (self.right, self.wrong))
+        return right is not None and wrong is None
 
 
 def _first_form(forms: tuple[str, ...], sentence: str, language: str) -> str | None:
@@ -168,6 +161,8 @@ class Scene:
     action: str = ""
     object: Entity | None = None
     relation: str = ""
+    # By language: sampling compares sentences in all languages, and they are needed again.
+    _sentences: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def sentence(self, language: str) -> str:
         """Return the caption.
@@ -229,10 +224,6 @@ class Scene:
             return ()  # only an ending elsewhere differs (Czech "jeřáb"): no form to look for
         word = _first_form(_realizer(source).forms(entity), self.sentence(source), source)
         return (AmbiguousWord(word, entity.sense or entity.sex, right, wrong, target),)
-
-    @cached_property
-    def _sentences(self) -> dict[str, str]:
-        return {}  # cached: sampling compares sentences in all languages, and they are needed again
 
 
 def _other(entity: Entity) -> Entity | None:

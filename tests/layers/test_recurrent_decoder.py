@@ -94,7 +94,9 @@ def test_given_factors_work_for_every_length_in_one_compiled_model(random):
     model = keras.Model([*inputs, memory, *h], outputs)
     for length in (5, 6):
         target, *kept = (random.normal(size=(2, length, n)).astype("float32") for n in (4, *UNITS))
-        rest = [random.normal(size=shape).astype("float32") for shape in ((2, 3, 6), *((2, n) for n in UNITS))]
+        rest = [
+            random.normal(size=shape).astype("float32") for shape in ((2, 3, 6), *((2, n) for n in UNITS))
+        ]
         expected = layer(target, rest[0], [(part, part) for part in rest[1:]], kept=kept)
         found = model.predict_on_batch([target, *kept, *rest])
         np.testing.assert_allclose(found, ops.convert_to_numpy(expected), atol=1e-5)

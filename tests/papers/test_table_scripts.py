@@ -40,7 +40,7 @@ class _Work:
         self.done, self.killed = [], set()
         self.functions = self.script["scores_of"].__globals__
         monkeypatch.setattr(paper_tables, "train", self.noted("train", None))
-        monkeypatch.setattr(paper_tables, "load", lambda folder: SimpleNamespace(image_shape=None))
+        monkeypatch.setattr(paper_tables, "load", lambda folder: self.translator)
         for function in ("write_scores", "write_directions", "write_json"):
             if function in self.functions:
                 self.functions[function] = self.noted(function, self.functions[function])
@@ -50,12 +50,12 @@ class _Work:
             "open_corpus": lambda name: corpus,
             "recipe_corpus": lambda recipe: corpus,
             "splits_to_score": lambda corpus, *languages: ["test"],
-            "evaluate": lambda model, corpus, splits, source, target, beam_size, **_: (
-                [self.scored(split, beam_size) for split in (*splits, "all")],
-                {split: [f"with beam {beam_size}"] for split in splits},
+            "evaluate": lambda model, corpus, splits, source, target, **_: (
+                [self.scored(split, model.beam_size) for split in (*splits, "all")],
+                {split: [f"with beam {model.beam_size}"] for split in splits},
             ),
-            "evaluate_directions": lambda model, corpus, split, directions, beam_size, **_: {
-                direction: self.scored(split, beam_size) for direction in directions
+            "evaluate_directions": lambda model, corpus, split, directions, **_: {
+                direction: self.scored(split, model.beam_size) for direction in directions
             },
             "score": lambda model, recipe, corpus, split, images: dataclasses.asdict(
                 self.scored(split, recipe.beam_size)
@@ -67,7 +67,9 @@ class _Work:
             self.done.append(name)
             if name in self.killed:
                 raise KeyboardInterrupt
-            if name != "train":
+            if name == "train":
+                self.translator = SimpleNamespace(image_shape=None, beam_size=arguments[0].beam_size)
+            else:
                 function(*arguments, **options)
 
         return called

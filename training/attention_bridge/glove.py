@@ -12,7 +12,6 @@ from kzoo.models import Adagrad
 X_MAX, ALPHA = 100.0, 0.75  # the paper's
 
 
-@keras.saving.register_keras_serializable("kzoo")
 class GloVe(keras.Model):
     """Word vectors with products that approximate the logarithms of co-occurrence counts.
 
@@ -24,7 +23,6 @@ class GloVe(keras.Model):
         vocabulary_size: int, V.
         dim: int. Width of a vector.
         seed: int. Seed of the initial vectors.
-        **kwargs: other arguments of `keras.Model`.
 
     Call arguments:
         inputs: `{"word", "context"}`, int32 `(B,)` each.
@@ -47,9 +45,8 @@ class GloVe(keras.Model):
         https://aclanthology.org/D14-1162
     """
 
-    def __init__(self, vocabulary_size: int, dim: int, seed: int = 1, **kwargs):
-        super().__init__(**kwargs)
-        self._settings = {"vocabulary_size": vocabulary_size, "dim": dim, "seed": seed}
+    def __init__(self, vocabulary_size: int, dim: int, seed: int = 1):
+        super().__init__()
 
         def table(width: int, name: str) -> keras.layers.Embedding:
             # As in the authors' program.
@@ -77,9 +74,6 @@ class GloVe(keras.Model):
         """Return w + w̃, float32 `(V, dim)`, as in the paper."""
         both = self.words.embeddings + self.contexts.embeddings
         return ops.convert_to_numpy(both)
-
-    def get_config(self):
-        return {**super().get_config(), **self._settings}
 
 
 def co_occurrences(

@@ -44,7 +44,6 @@ from training.paper_tables import (
     Size,
     add_results,
     paper_numbers,
-    recipe_search,
     results_in,
     scored_once,
     show_markdown,
@@ -265,7 +264,7 @@ def scores_of(recipe: Recipe, folder: Path) -> dict[str, dict]:
         seen = recipe_directions(recipe)
         scored = seen if recipe.directions else list(permutations(recipe.languages, 2))
         corpus = open_corpus(recipe.corpus)
-        scores = evaluate_directions(translator, corpus, SPLIT, scored, **recipe_search(recipe))
+        scores = evaluate_directions(translator, corpus, SPLIT, scored, truncate=recipe.truncate)
         write_directions(scores, path, set(scored) - set(seen), recipe=dataclasses.asdict(recipe))
 
     return {f"{row['source']}-{row['target']}": row for row in scored_once(recipe, folder, score)}

@@ -56,7 +56,6 @@ from training.paper_tables import (
     Size,
     add_results,
     paper_numbers,
-    recipe_search,
     results_in,
     scored_once,
     show_markdown,
@@ -298,7 +297,7 @@ def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
     def score(translator, path: Path):
         splits, languages = [recipe.validation, "test"], (recipe.source, recipe.target)
         corpus = recipe_corpus(recipe)
-        scores, translations = evaluate(translator, corpus, splits, *languages, **recipe_search(recipe))
+        scores, translations = evaluate(translator, corpus, splits, *languages, truncate=recipe.truncate)
         write_json(folder / "translations.json", translations)
         write_scores(scores, path, recipe=dataclasses.asdict(recipe))
 

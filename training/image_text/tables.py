@@ -44,7 +44,6 @@ from training.paper_tables import (
     Size,
     numbers,
     paper_numbers,
-    recipe_search,
     scored_once,
     show_markdown,
     spread,
@@ -196,8 +195,8 @@ def scores_of(recipe: Recipe, folder: Path) -> dict[str, dict]:
 
 def score(translator, recipe: Recipe, corpus, split: str, images) -> dict:
     """Translate and score a test set; on Scenes, also score the ambiguous words."""
-    languages, search = (recipe.source, recipe.target), recipe_search(recipe)
-    (scored,), translated = evaluate(translator, corpus, [split], *languages, {split: images}, **search)
+    languages, shown = (recipe.source, recipe.target), {split: images}
+    (scored,), translated = evaluate(translator, corpus, [split], *languages, shown, truncate=recipe.truncate)
     scores = dataclasses.asdict(scored)
     if corpus.name == "scenes":
         for found in score_scenes(translated, *languages).values():

@@ -28,7 +28,6 @@ from training.paper_tables import (
     Runs,
     numbers,
     paper_numbers,
-    recipe_search,
     scored_once,
     show_markdown,
     spread,
@@ -78,7 +77,7 @@ def scores_of(recipe: Recipe, folder: Path) -> list[dict]:
 
     def score(translator, path: Path):
         corpus, languages = open_corpus(recipe.corpus), (recipe.source, recipe.target)
-        scores, _ = evaluate(translator, corpus, TESTS, *languages, **recipe_search(recipe))
+        scores, _ = evaluate(translator, corpus, TESTS, *languages, truncate=recipe.truncate)
         print(score_table(scores))
         write_scores(scores, path, recipe=dataclasses.asdict(recipe))
 

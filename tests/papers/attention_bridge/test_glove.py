@@ -1,6 +1,5 @@
 """GloVe against its equation, counts against brute force, and vectors of a toy language."""
 
-import keras
 import numpy as np
 import pytest
 import scipy.sparse
@@ -71,14 +70,6 @@ def test_words_of_like_contexts_end_near(random):
     cosines = vectors[:10] @ vectors[:10].T
     within = np.concatenate([cosines[:5, :5], cosines[5:, 5:]])[~np.tile(np.eye(5, dtype=bool), (2, 1))]
     assert within.min() > cosines[:5, 5:].max() + 0.3
-
-
-def test_saved_vectors_are_the_same(tmp_path):
-    model = GloVe(5, dim=3, seed=2)
-    model.save(tmp_path / "glove.keras")
-    loaded = keras.saving.load_model(tmp_path / "glove.keras")
-    np.testing.assert_array_equal(loaded.vectors(), model.vectors())
-    assert loaded.get_config()["seed"] == 2
 
 
 def test_bag_of_vectors():
