@@ -25,8 +25,7 @@ import numpy as np
 
 from kzoo.errors import UserError
 from kzoo.files import sha256, whole_file
-from kzoo.text.texts import one_line
-from kzoo.text.vocabulary import END, UNKNOWN, UnknownCharacters, unknown_characters
+from kzoo.text.vocabulary import END, UnknownCharacters, unknown_characters
 
 INDEX, FORMAT = "index.json", 1
 READER = "readahead_buffer_size:0,max_parallelism:0"  # for random access
@@ -201,7 +200,7 @@ def _damaged(path: Path, reason: str) -> UserError:
 class Encoding:
     """How to tokenize and distribute pairs. Picklable, so that it can be sent to other processes."""
 
-    source: Callable[[list[str]], list[list[int]]]  # returns token ids with the end symbol
+    source: Callable[[list[str]], list[list[int]]]  # returns token ids
     target: Callable[[list[str]], list[list[int]]]
     dtype: str  # of the token ids, such as "<u2"
     shards: int  # number of shards
@@ -259,17 +258,6 @@ def check_installed():
         raise UserError("shards need the package array_record: pip install 'kzoo[streaming]'")
 
 
-def character_tokens(ids: dict[str, int], texts: list[str]) -> list[list[int]]:
-    """Return the ids of each text's characters, followed by the end symbol."""
-    lines = (one_line(text) if text.strip() else "" for text in texts)
-    return [[*(ids.get(character, UNKNOWN) for character in line), END] for line in lines]
-
-
-def subword_tokens(processor, texts: list[str]) -> list[list[int]]:
-    """Return the ids of each text's subwords, followed by the end symbol."""
-    return processor.encode([one_line(text) for text in texts], add_eos=True, num_threads=1)
-
-
 def _blocks(pairs: Iterable[tuple[str, str]], advance: Callable) -> Iterator[tuple[int, list]]:
     """Yield blocks of pairs, each with the number of its first pair."""
     pairs, first = iter(pairs), 0
@@ -290,8 +278,7 @@ def _tokenize(encoding: Encoding, block: tuple[int, list]) -> tuple[list[bytes],
     unknown = [unknown_characters(*side) for side in zip(texts, sides, encoders, strict=True)]
     parts = [[] for _ in range(encoding.shards)]
     for shard, source, target in zip(shard_of.tolist(), *sides, strict=True):
-        parts[shard] += source
-        parts[shard] += target
+        parts[shard] += [*source, END, *target, END]
     return [np.array(part, encoding.dtype).tobytes() for part in parts], unknown
 
 

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-import sentencepiece
-
 from kzoo.decoding.search_settings import SearchSettings, checked_n, output_limit, padded_length
 from kzoo.engine import usable_cores, why_not_searched
 from kzoo.engine.conversion import SIDES, converted
@@ -12,8 +10,8 @@ from kzoo.errors import UserError
 from kzoo.files import read_object
 from kzoo.hub.integrity import CONFIG_FILE, TRANSLATOR_FILE, own_search
 from kzoo.text.languages import TwoLanguages
-from kzoo.text.marian_pieces import MarianPieces
-from kzoo.text.texts import Hypothesis, SplitTexts, as_hypotheses, checked_texts, one_line, tokenize_within
+from kzoo.text.pieces import MarianPieces, Subwords
+from kzoo.text.texts import Hypothesis, SplitTexts, as_hypotheses, checked_texts, tokenize_within
 from kzoo.text.vocabulary import END
 
 BATCH = 64  # sentences; CTranslate2 sorts them by length first
@@ -190,27 +188,7 @@ def search_arguments(search: SearchSettings) -> dict:
     return arguments
 
 
-def _subwords(model: Path, side: str) -> "Subwords | MarianPieces":
+def _subwords(model: Path, side: str) -> Subwords | MarianPieces:
     """Return the tokenizer of one side of a converted model."""
-    if (model / f"{side}.json").is_file():
-        return MarianPieces((model / f"{side}.spm").read_bytes(), **read_object(model / f"{side}.json"))
-    return Subwords(model / f"{side}.spm")
-
-
-class Subwords:
-    """A SentencePiece model with the methods of a `SubwordTokenizer`."""
-
-    def __init__(self, path: Path):
-        self._processor = sentencepiece.SentencePieceProcessor(str(path))
-
-    def __call__(self, texts: list[str]) -> list[list[int]]:
-        # One by one: for a list, SentencePiece starts threads, which takes longer than a sentence.
-        return [self._processor.encode(one_line(text)) for text in texts]
-
-    def detokenize(self, rows: list[list[int]]) -> list[str]:
-        return [self._processor.decode(row) for row in rows]
-
-    @property
-    def vocabulary(self) -> list[str]:
-        """The pieces in the order of their ids."""
-        return self._processor.id_to_piece(list(range(self._processor.vocab_size())))
+    proto, options = (model / f"{side}.spm").read_bytes(), model / f"{side}.json"
+    return MarianPieces(proto, **read_object(options)) if options.is_file() else Subwords(proto)

@@ -10,7 +10,7 @@ import tensorflow_text
 
 from kzoo.errors import UserError
 from kzoo.text import CharacterTokenizer, MarianTokenizer, SubwordTokenizer
-from kzoo.text.marian_pieces import SPACE
+from kzoo.text.pieces import SPACE
 from kzoo.text.vocabulary import SPECIAL, UNKNOWN
 
 # The characters that end a line for `str.splitlines`.

@@ -8,7 +8,7 @@ from pathlib import Path
 import keras
 
 from kzoo.errors import UserError
-from kzoo.text.texts import checked_texts, one_line
+from kzoo.text.texts import character_tokens, checked_texts, one_line
 from kzoo.text.tokenizers import NO_VOCABULARY, ListedTokens
 from kzoo.text.vocabulary import SPECIAL, UNKNOWN
 
@@ -61,8 +61,7 @@ class CharacterTokenizer(ListedTokens):
         """Return the character ids of each text; none for a text of spaces."""
         if len(self.vocabulary) == len(SPECIAL):
             raise UserError(NO_VOCABULARY)
-        texts = (one_line(text) if text.strip() else "" for text in checked_texts(inputs))
-        return [[self.ids.get(character, UNKNOWN) for character in text] for text in texts]
+        return character_tokens(self.ids, checked_texts(inputs))
 
     def detokenize(self, inputs: Iterable[Iterable[int]]) -> list[str]:
         """Return the texts of lists of ids: U+FFFD for unknown, nothing for the other special tokens."""

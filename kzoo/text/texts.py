@@ -264,6 +264,12 @@ def one_line(text: str) -> str:
     return " ".join(filter(None, text.splitlines()))
 
 
+def character_tokens(ids: dict[str, int], texts: Iterable[str]) -> list[list[int]]:
+    """Return the ids of each text's characters; none for a text of spaces."""
+    lines = (one_line(text) if text.strip() else "" for text in texts)
+    return [[ids.get(character, UNKNOWN) for character in line] for line in lines]
+
+
 def segments_to_tags(segments: Iterable[Segment]) -> tuple[str, list[str]]:
     """Return the characters of tagged words, and their tags: `B-` for a word's first character, else `I-`.
 

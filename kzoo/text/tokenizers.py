@@ -13,7 +13,7 @@ import sentencepiece
 from keras_hub.tokenizers import SentencePieceTokenizer, Tokenizer
 
 from kzoo.errors import JOINERS, UserError
-from kzoo.text.marian_pieces import MarianPieces
+from kzoo.text.pieces import MarianPieces
 from kzoo.text.texts import one_line
 from kzoo.text.vocabulary import END, PAD, START, UNKNOWN
 

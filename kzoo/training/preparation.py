@@ -8,8 +8,6 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-import sentencepiece
-
 from kzoo.data.own_files import stream_pairs
 from kzoo.data.shards import (
     FORMAT,
@@ -18,16 +16,15 @@ from kzoo.data.shards import (
     Encoding,
     Index,
     Shards,
-    character_tokens,
     check_installed,
-    subword_tokens,
     write_shards,
 )
 from kzoo.engine import usable_cores
 from kzoo.errors import UserError
 from kzoo.files import check_replaceable, sha256, whole_folder
 from kzoo.text import CharacterTokenizer
-from kzoo.text.vocabulary import END
+from kzoo.text.pieces import Subwords
+from kzoo.text.texts import character_tokens
 from kzoo.training.corpus import recipe_corpus
 from kzoo.training.recipe import Recipe, check_recipe
 from kzoo.training.vocabularies import learned_tokenizers, shard_settings
@@ -147,7 +144,5 @@ def make_encoding(tokenizers: list, shards: int, seed: int) -> Encoding:
 
 def _encoder(tokenizer) -> Callable[[list[str]], list[list[int]]]:
     if isinstance(tokenizer, CharacterTokenizer):
-        ids = {word: number for number, word in enumerate(tokenizer.get_vocabulary()) if number > END}
-        return functools.partial(character_tokens, ids)
-    processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.proto)
-    return functools.partial(subword_tokens, processor)
+        return functools.partial(character_tokens, dict(tokenizer.ids))
+    return Subwords(tokenizer.proto)

@@ -15,9 +15,10 @@ from message_of import message_of
 from unpadded import unpadded
 
 from kzoo.data import Batches, ShardedBatches, Shards
-from kzoo.data.shards import FORMAT, Encoding, Index, character_tokens, write_shards
+from kzoo.data.shards import FORMAT, Encoding, Index, write_shards
 from kzoo.errors import UserError
 from kzoo.files import whole_folder
+from kzoo.text.texts import character_tokens
 from kzoo.text.vocabulary import UnknownCharacters
 from kzoo.training.preparation import silent
 

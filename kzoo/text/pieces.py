@@ -1,4 +1,4 @@
-"""The subwords of OPUS-MT models, without Keras."""
+"""The subwords of presets, without Keras: SentencePiece's, and those of OPUS-MT models."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,6 +9,25 @@ from kzoo.text.texts import checked_texts, one_line
 from kzoo.text.vocabulary import SPECIAL, UNKNOWN
 
 SPACE = "▁"  # as SentencePiece writes it
+
+
+class Subwords:
+    """A SentencePiece model with the methods of a `SubwordTokenizer`."""
+
+    def __init__(self, proto: bytes):
+        self._processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
+
+    def __call__(self, texts: list[str]) -> list[list[int]]:
+        # One by one: for a list, SentencePiece starts threads, which takes longer than a sentence.
+        return [self._processor.encode(one_line(text)) for text in texts]
+
+    def detokenize(self, rows: list[list[int]]) -> list[str]:
+        return [self._processor.decode(row) for row in rows]
+
+    @property
+    def vocabulary(self) -> list[str]:
+        """The pieces in the order of their ids."""
+        return self._processor.id_to_piece(list(range(self._processor.vocab_size())))
 
 
 class MarianPieces:
