@@ -5,7 +5,7 @@
 A Transformer of the tiny size, 1,024 tokens per side in every step: sentences of 32 to 1,024 tokens with
 8,000 subwords, then vocabularies of 8,000 to 64,000 with sentences of 32. Steps of all sizes are timed in
 turns; the peak memory of each is that of a process of its own. The yardstick is the step's arithmetic
-(`kzoo.training.report.training_flops`): a column says how much more the time grew than the arithmetic,
+(`training_flops`): a column says how much more the time grew than the arithmetic,
 relative to the first row of its table.
 """
 
@@ -36,7 +36,7 @@ def made(length: int, vocabulary: int) -> tuple:
 
 def measure(sizes: list[tuple[int, int]], steps: int) -> list[dict]:
     """Return the median seconds of a step of each length and vocabulary, its arithmetic and its memory."""
-    from kzoo.training.report import training_flops
+    from arithmetic import training_flops
 
     models, times = [made(*size) for size in sizes], [[] for _ in sizes]
     for _ in range(steps):  # in turns: a machine's speed changes within minutes

@@ -11,9 +11,9 @@ import time
 
 import keras
 import numpy as np
+from arithmetic import measured_peak, training_flops
 
 from kzoo.presets import build
-from kzoo.training.report import measured_peak, training_flops
 
 LENGTH, VOCABULARY, SENTENCES = 32, 8000, 20480
 

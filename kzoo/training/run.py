@@ -113,8 +113,7 @@ def train(
             record(folder, recipe)  # keys with `may_differ` may have changed
             record_held_out(folder, recipe, task.corpus)
         counted = CountedBatches(batches)
-        passes = 2 if recipe.consistency else 1
-        report = RunReport(counted, checkpoints, began, strategy.devices, passes)
+        report = RunReport(counted, checkpoints, began)
         if recipe.language_model_epochs and checkpoints.step == 0:
             seeds = checkpoints.seeds()
             validation, epochs = task.validation_batches(translator), recipe.language_model_epochs

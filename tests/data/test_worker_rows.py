@@ -46,4 +46,5 @@ def test_each_batch_is_counted_once():
     parts = WorkerRows(counted, 4)
     for index in range(len(parts)):
         parts[index]
-    assert (counted.counts["batches"], counted.counts["sentences"]) == (len(parts), 41)
+    found = counted.counts["batches"], counted.counts["target_tokens"]
+    assert found == (len(parts), counted.batches.num_tokens)
