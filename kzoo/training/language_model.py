@@ -64,12 +64,13 @@ def train_language_model(
             )
         checkpoints = Checkpoints(unfinished, "loss", 0, run.keep_last, run.minutes, run.data, strategy)
         checkpoints.set_model(model)
-        with preemption.saving(checkpoints):
-            with strategy.scope():
-                checkpoints.restore()
-            if checkpoints.epoch < epochs:
-                where = checkpoints.epoch, checkpoints.batch
-                fit_from(*where, model, TargetOnly(batches), epochs, [checkpoints, preemption], verbose)
+        preemption.checkpoints = checkpoints
+        with strategy.scope():
+            checkpoints.restore()
+        if checkpoints.epoch < epochs:
+            where = checkpoints.epoch, checkpoints.batch
+            fit_from(*where, model, TargetOnly(batches), epochs, [checkpoints, preemption], verbose)
+        preemption.checkpoints = run  # not in `finally`: after a signal, `_save_and_exit` needs the others
         perplexity = token_perplexity(model, TargetOnly(validation), strategy)
         print(f"language model: perplexity {perplexity:.2f} per subword on the validation split")
         result = {"epochs": epochs, "perplexity": perplexity, "data": run.data}
@@ -89,7 +90,6 @@ def token_perplexity(model: keras.Model, batches: keras.utils.PyDataset, strateg
         here = batches[number][2].sum()
         loss += float(model.test_on_batch(*parts[number])) * here
         tokens += here
-        model.reset_metrics()
     return math.exp(loss / tokens)
 
 

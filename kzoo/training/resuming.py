@@ -93,13 +93,6 @@ class Preemption(keras.callbacks.Callback):
         after = keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: self.on_train_begin())
         return [before, score, after]
 
-    @contextlib.contextmanager
-    def saving(self, checkpoints: Checkpoints):
-        """Save to other checkpoints while the block runs."""
-        own, self.checkpoints = self.checkpoints, checkpoints
-        yield
-        self.checkpoints = own  # not in `finally`: after a signal, `_save_and_exit` still needs the others
-
 
 def fit_from(
     epoch: int,
