@@ -64,7 +64,8 @@ def prepare(
         UserError: the text, the recipe or the folder cannot be used, or the disk is full.
     """
     # Check the recipe as it will be trained.
-    recipe, folder = check_recipe(dataclasses.replace(recipe, shards=str(folder))), Path(folder)
+    folder = Path(folder).expanduser()
+    recipe = check_recipe(dataclasses.replace(recipe, shards=str(folder)))
     settings = shard_settings(recipe)
     check_installed()
     check_replaceable(folder, INDEX, "*.array_record", "*.lengths.npy", "subwords.*.model", "characters.json")

@@ -144,6 +144,13 @@ def test_a_named_corpus(recipe, tmp_path):
     assert prepare(named, tmp_path / "shards", 1).pairs == len(open_corpus("scenes").sentences("train", "en"))
 
 
+def test_a_folder_below_the_user_s(recipe, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    assert prepare(recipe, "~/shards", 1).folder == tmp_path / "home/shards"
+    assert not (tmp_path / "~").exists()
+
+
 def test_the_sample_is_drawn_from_all(recipe, monkeypatch):
     monkeypatch.setattr("kzoo.training.preparation.SAMPLE", 100)
     monkeypatch.setattr("kzoo.training.preparation.BLOCK", 33)
