@@ -9,13 +9,12 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain, permutations
+from itertools import permutations
 from pathlib import Path
 
 from kzoo.data import open_corpus, open_files
 from kzoo.data.corpora import CORPORA, Corpus
 from kzoo.data.language_pairs import language_pairs
-from kzoo.data.own_files import is_table
 from kzoo.errors import UserError
 from kzoo.files import read_object, write_json
 from kzoo.presets.shelf import is_builder, scored_corpus
@@ -50,9 +49,6 @@ def check_own_files(recipe: Recipe):
     """
     if recipe.corpus != "files":
         return
-    given = [files for files in (recipe.train, recipe.val, recipe.test) if isinstance(files, list)]
-    if recipe.columns and not recipe.shards and not any(map(is_table, map(Path, chain(*given)))):
-        raise UserError("columns are those of a table, but all files are text: leave columns out")
     corpus = recipe_corpus(recipe)
     first, *others = corpus.languages
     for split in corpus.splits:

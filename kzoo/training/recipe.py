@@ -10,7 +10,7 @@ import os
 import re
 import tomllib
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from kzoo.data.own_files import is_table
 from kzoo.decoding.search_settings import GNMT
 from kzoo.errors import UserError, nearest
 from kzoo.presets.shelf import MODULES, builder_module, is_builder
@@ -50,9 +51,15 @@ CONSTANT_RATE = Use(
 )
 NOT_CHARACTERS = Use(lambda recipe: not recipe.source_characters, "source_characters")
 OWN_FILES = Use(lambda recipe: recipe.corpus == "files", 'a corpus other than "files"')
+TABLES = Use(lambda recipe: not recipe.train or any(map(is_table, _files(recipe))), "text files alone")
 BUILDER = Use(
     lambda recipe: is_builder(recipe.preset), "{recipe.preset}, which is trained and has its own vocabularies"
 )
+
+
+def _files(recipe: "Recipe") -> Iterator[Path]:
+    parts = recipe.train, recipe.val, recipe.test
+    return (Path(file) for part in parts if isinstance(part, list) for file in part)
 
 
 def key(default: Any, text: str, *uses: Use, may_differ: bool = False, path: bool = False):
@@ -151,6 +158,7 @@ class Recipe:
         """for `"files"`: the columns to read, if tables have more than needed: numbers from 1, or names from
         the first line, in the order of the languages.""",
         OWN_FILES,
+        TABLES,
     )
     shards: str = key(
         "",

@@ -9,7 +9,7 @@ import pytest
 from message_of import message_of
 
 from kzoo.data import FeatureFile, open_corpus
-from kzoo.training import Recipe, read_recipe
+from kzoo.training import Recipe, prepare, read_recipe, train
 from kzoo.training.corpus import (
     check_own_files,
     directions_to_score,
@@ -17,7 +17,7 @@ from kzoo.training.corpus import (
     recipe_corpus,
     record_held_out,
 )
-from kzoo.training.recipe import make_recipe
+from kzoo.training.recipe import check_recipe, make_recipe
 from kzoo.training.run_folder import claim
 from kzoo.training.tasks import OneDirection, SeveralDirections, rows_of
 
@@ -193,8 +193,9 @@ def test_columns_are_those_of_a_table(tmp_path):
     text, table = write(tmp_path, TEXT), tmp_path / "pairs.tsv"
     table.write_text("a dog\tein Hund\n")
     recipe = Recipe(**BASE, train=text, columns=[1, 2])
-    assert "leave columns out" in message_of(check_own_files, recipe)
-    recipe = Recipe(**BASE, train=[str(table)], test=text, columns=[1, 2])
+    for start in (train, prepare):
+        assert "columns would change nothing with text files" in message_of(start, recipe, tmp_path / "new")
+    recipe = check_recipe(Recipe(**BASE, train=[str(table)], test=text, columns=[1, 2]))
     check_own_files(recipe)
     (tmp_path / "recipe.json").write_text(json.dumps(dataclasses.asdict(recipe)))
     assert own_corpus(tmp_path / "preset", []).splits == ("test",)  # text alone
